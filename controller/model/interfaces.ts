@@ -127,9 +127,14 @@ export function annotationPrefix({ provider, name }: Interface): string {
   return name === undefined ? provider : `${provider}.${name}`;
 }
 
+/** What the annotations of the default interface begin with, which are named after it. */
+const prefix = interfaceAnnotation(defaultInterface.provider, '');
+
 /** The annotation that tells something of one interface: for `ip_address`, `ovn.kubernetes.io/ip_address` of the default one. */
 export function annotationOf(network: Interface, key: string): string {
-  return interfaceAnnotation(annotationPrefix(network), key);
+  const isOwnName =
+    network.provider === defaultInterface.provider && network.name === undefined && key.startsWith(prefix);
+  return isOwnName ? key : interfaceAnnotation(annotationPrefix(network), key);
 }
 
 /** What a pod says of one interface; empty where it says nothing. `key` is the annotation's name for the default one. */
@@ -139,6 +144,7 @@ export function askedOf(pod: Pod, network: Interface, key: string): string {
 
 /** The members of a comma list. */
 export function listOf(text: string): readonly string[] {
+  if (text === '') return [];
   return text
     .split(',')
     .map((part) => part.trim())

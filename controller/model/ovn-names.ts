@@ -1,3 +1,5 @@
+import type { Family } from '../../lib/net/ip.ts';
+
 /** Under which name a Vip holds its address; no port of a pod or node can have it. */
 export function vipPort(name: string): string {
   return `vip/${name}`;
@@ -29,8 +31,13 @@ export const securityGroupPrefix = 'ovn.sg.';
 
 /** `ovn.sg.<name>`; match expressions know no `-`. */
 export function securityPortGroup(name: string): string {
-  return `${securityGroupPrefix}${name.replaceAll('-', '.')}`;
+  return securityGroupPrefix + (name.includes('-') ? name.replaceAll('-', '.') : name);
 }
 
 /** First octet of router ports' MAC addresses; ports of pods and nodes have another. */
 export const routerMacSpace = 0x06;
+
+/** The addresses of a group's members. */
+export function memberSet(name: string, family: Family): string {
+  return `${securityPortGroup(name)}.associated.v${family}`;
+}

@@ -92,3 +92,11 @@ export interface LearnedRoute {
   /** Why it is left out. */
   readonly problem?: Problem;
 }
+
+/** What a security group that has rows is called in OVN. */
+export interface ServedGroup {
+  readonly portGroup: string;
+  readonly memberSets: { readonly v4: string; readonly v6: string };
+  /** The entry in external_ids of its members' ports. */
+  readonly memberId: string;
+}

@@ -8,7 +8,15 @@ import type { SelectorIndex } from '../../lib/store/selector-index.ts';
 import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
 import type { Interface } from './interfaces.ts';
 import type { Kinds } from './objects.ts';
-import type { LearnedRoute, GatewayChoice, Binding, VlanVerdict, PoolVerdict, Verdict } from './settled.ts';
+import type {
+  LearnedRoute,
+  GatewayChoice,
+  Binding,
+  VlanVerdict,
+  PoolVerdict,
+  Verdict,
+  ServedGroup,
+} from './settled.ts';
 
 /** A port that has its addresses. */
 export interface HeldPort {
@@ -65,6 +73,8 @@ export interface View extends Stores {
   readonly verdicts: ReadonlyMap<string, Verdict>;
   readonly vlanVerdicts: ReadonlyMap<string, VlanVerdict>;
   readonly poolVerdicts: ReadonlyMap<string, PoolVerdict>;
+  /** Security groups that have rows, by name. */
+  readonly servedGroups: ReadonlyMap<string, ServedGroup>;
   /** Which nodes are in use, of each Subnet with a centralized gateway. */
   readonly gateways: ReadonlyMap<string, GatewayChoice>;
   /** Where prefixes lead that nodes learned by BGP, of the default VPC. */

@@ -14,8 +14,10 @@ const identifyingColumns: Readonly<Record<string, readonly string[]>> = {
 };
 
 function withAdoption(row: DesiredRow): DesiredRow {
-  const adopts = identifyingColumns[row.table]?.filter((column) => row.columns[column] !== undefined);
-  return adopts === undefined || row.adopts !== undefined ? row : { ...row, adopts };
+  const all = identifyingColumns[row.table];
+  if (all === undefined || row.adopts !== undefined) return row;
+  const given = (column: string): boolean => row.columns[column] !== undefined;
+  return { ...row, adopts: all.every(given) ? all : all.filter(given) };
 }
 
 /** The same rows, each with what it is recognised by. */

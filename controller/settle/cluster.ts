@@ -26,6 +26,7 @@ import { healthText } from './gateway/choice.ts';
 import { bindPools } from './namespace/binding.ts';
 import { NamespaceBindings } from './namespace/bindings.ts';
 import { TraitHolders } from './node/trait-holders.ts';
+import { ServedGroups } from './security-group/served-groups.ts';
 import { notedOwner, noteOn, parseAcceptedNote } from './subnet/accepted-note.ts';
 import { judgeSubnets } from './subnet/judge.ts';
 import { interconnectOverlap } from './subnet/remote-overlap.ts';
@@ -53,6 +54,7 @@ export class Cluster extends ObjectStores implements View {
   verdicts: ReadonlyMap<string, Verdict> = new Map();
   poolVerdicts: ReadonlyMap<string, PoolVerdict> = new Map();
   vlanVerdicts: ReadonlyMap<string, VlanVerdict> = new Map();
+  readonly servedGroups: View['servedGroups'];
   readonly gateways: View['gateways'];
   readonly learned: View['learned'];
   chassis: ReadonlySet<string> | undefined;
@@ -64,6 +66,7 @@ export class Cluster extends ObjectStores implements View {
   readonly #predecessors = new Map<string, string>();
   readonly #bindings: NamespaceBindings;
   readonly #traitHolders = new TraitHolders(this);
+  readonly #servedGroups = new ServedGroups(this);
   readonly #activeGateways: ActiveGateways;
   readonly #learnedRoutes: LearnedRoutes;
   readonly #listeners: ((change: Change) => void)[] = [];
@@ -86,6 +89,7 @@ export class Cluster extends ObjectStores implements View {
       onChange: (name) => this.#changed({ kind: 'gateways', name }),
     });
     this.gateways = this.#activeGateways.choices;
+    this.servedGroups = this.#servedGroups.groups;
     this.#learnedRoutes = new LearnedRoutes({
       view: this,
       onChange: (name) => this.#changed({ kind: 'learned', name }),
@@ -219,6 +223,7 @@ export class Cluster extends ObjectStores implements View {
       if (change.kind === 'ips') this.#changed({ kind: 'ports', name: key });
     }
     if (change.kind === 'nodes') this.#nodeChanged(change.before, change.after);
+    if (change.kind === 'securityGroups') this.#servedGroups.changed(change.name);
     if (change.kind === 'statefulSets') this.#ports.markHolder(`statefulset/${change.name}`);
     else if (change.kind === 'virtualMachines' || change.kind === 'virtualMachineInstances')
       this.#ports.markHolder(`vm/${change.name}`);

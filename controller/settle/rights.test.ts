@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { planIpPoolConditions } from '../plan/address/ip-pool.ts';
 import { planSubnetConditions } from '../plan/conditions.ts';
 import type { WantedCondition } from '../plan/report.ts';
-import { nameConflictOf } from '../plan/security-group/names.ts';
+import { nameConflictOf } from './security-group/served-groups.ts';
 import { planVlanConditions } from '../plan/underlay/vlan.ts';
 import { basic, created, meta, peers, subnet, told, vpc } from '../testing-vpcs.ts';
 import { network } from '../testing-underlay.ts';

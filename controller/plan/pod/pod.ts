@@ -4,17 +4,17 @@
  * there without its memberships. Called for each pod that changed, or of which something changed that its port is made of.
  */
 import { ref } from '../../../lib/desired/row.ts';
-import type { Contribution, Desired } from '../../../lib/desired/row.ts';
-import { parseIp } from '../../../lib/net/ip.ts';
+import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { wantsNetwork } from '../../model/interfaces.ts';
 import type { Pod } from '../../model/objects.ts';
 import { gatewayPortGroup } from '../../model/ovn-names.ts';
 import type { HeldPort, View } from '../../model/view.ts';
 import { isThroughNodes } from '../../settle/gateway/scope.ts';
 import type { Feature } from '../feature.ts';
-import { groupMemberships, isGuarded, namedGroups } from '../security-group/membership.ts';
+import { groupMemberships } from '../security-group/membership.ts';
 import { dhcpRows } from './dhcp.ts';
-import { extraAddresses, portRow } from './port-row.ts';
+import { portFacts, portRow } from './port-row.ts';
+import type { PortFacts } from './port-row.ts';
 import { portRateRows } from './rates.ts';
 import { podsRead } from './reads.ts';
 import { reportPod } from './report.ts';
@@ -23,13 +23,13 @@ function planPod(view: View, key: string): Desired {
   const pod = view.pods.get(key);
   if (pod === undefined || !wantsNetwork(pod)) return { rows: [] };
   const held = view.ports(`pod/${key}`).filter(({ sharers }) => sharers[0] === `pod/${key}`);
-  return {
-    rows: held.flatMap((one) => [portRow(view, pod, one), ...dhcpRows(view, pod, one), ...portRateRows(pod, one)]),
-    contributions: held.flatMap((one) => [
-      ...gatewayMembership(view, pod, one),
-      ...securityMemberships(view, pod, one),
-    ]),
-  };
+  const [rows, contributions]: [DesiredRow[], Contribution[]] = [[], []];
+  for (const one of held) {
+    const facts = portFacts(view, pod, one);
+    rows.push(portRow(view, pod, one, facts), ...dhcpRows(view, pod, one), ...portRateRows(pod, one));
+    contributions.push(...gatewayMembership(view, pod, one), ...securityMemberships(view, one, facts));
+  }
+  return { rows, contributions };
 }
 
 function gatewayMembership(view: View, pod: Pod, { port, allocation }: HeldPort): readonly Contribution[] {
@@ -40,14 +40,16 @@ function gatewayMembership(view: View, pod: Pod, { port, allocation }: HeldPort)
   return [{ table: 'Port_Group', key: group, column: 'ports', values: [ref('Logical_Switch_Port', port)] }];
 }
 
-function securityMemberships(view: View, pod: Pod, held: HeldPort): readonly Contribution[] {
-  if (!isGuarded(pod, held.interface)) return [];
-  const { port, allocation } = held;
-  const own = [allocation.v4, allocation.v6].flatMap((text) => (text === undefined ? [] : (parseIp(text) ?? [])));
-  return groupMemberships(view, namedGroups(pod, held.interface), {
-    port,
-    addresses: [...own, ...extraAddresses(view, pod, held)],
-  });
+function securityMemberships(
+  view: View,
+  { port, allocation: { v4, v6 } }: HeldPort,
+  { extra, groups }: PortFacts,
+): readonly Contribution[] {
+  const addresses = {
+    v4: [...(v4 === undefined ? [] : [v4]), ...extra.filter((text) => !text.includes(':'))],
+    v6: [...(v6 === undefined ? [] : [v6]), ...extra.filter((text) => text.includes(':'))],
+  };
+  return groupMemberships(view, groups, { port, addresses });
 }
 
 export const podFeature: Feature = {

@@ -3,13 +3,13 @@ import { annotation } from '../../../lib/api/names.ts';
 import { permanentRefusals } from '../../../lib/api/pod-addresses.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
-import type { Pod } from '../../model/objects.ts';
-import { groupProblem, isGuarded, namedGroups } from '../security-group/membership.ts';
-import type { View } from '../../model/view.ts';
-import { mayHold } from '../vip/virtual-port.ts';
-import { podDhcpProblems } from './dhcp.ts';
 import { annotationOf, askedOf, interfacesOf, listOf, wantsNetwork } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
+import type { Pod } from '../../model/objects.ts';
+import type { View } from '../../model/view.ts';
+import { groupProblem, groupsOf } from '../security-group/membership.ts';
+import { mayHold } from '../vip/virtual-port.ts';
+import { podDhcpProblems } from './dhcp.ts';
 import { rateProblems } from './rates.ts';
 import { routeProblem } from './routes.ts';
 
@@ -41,10 +41,11 @@ function vipProblems(view: View, pod: Pod, network: Interface): readonly (Proble
 }
 
 function problemsOf(view: View, pod: Pod, network: Interface): readonly Problem[] {
-  const groups = askedOf(pod, network, annotation.securityGroups);
-  const isEmptyList = isGuarded(pod, network) && namedGroups(pod, network).length === 0;
+  const list = askedOf(pod, network, annotation.securityGroups);
+  const { isGuarded, named } = groupsOf(view, pod, network);
+  const isEmptyList = isGuarded && named.length === 0;
   const found = [
-    isEmptyList ? invalid(network, annotation.securityGroups, `is '${groups}', which names no group`) : undefined,
+    isEmptyList ? invalid(network, annotation.securityGroups, `is '${list}', which names no group`) : undefined,
     booleanProblem(pod, network, annotation.portSecurity),
     booleanProblem(pod, network, annotation.defaultRoute),
     routeProblem(pod, network),

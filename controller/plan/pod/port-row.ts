@@ -9,7 +9,8 @@ import type { Pod } from '../../model/objects.ts';
 import type { HeldPort, View } from '../../model/view.ts';
 import { portAddresses } from '../address/texts.ts';
 import { vendorIds } from '../names.ts';
-import { groupIds, namedGroups } from '../security-group/membership.ts';
+import { addGroupIds, groupsOf } from '../security-group/membership.ts';
+import type { GroupsOfPort } from '../security-group/membership.ts';
 import { sharedAddresses } from '../vip/virtual-port.ts';
 import { dhcpColumns } from './dhcp.ts';
 
@@ -17,6 +18,7 @@ import { dhcpColumns } from './dhcp.ts';
 export function extraAddresses(view: View, pod: Pod, held: HeldPort): readonly Ip[] {
   const asked = listOf(askedOf(pod, held.interface, annotation.portVips)).flatMap((text) => parseIp(text) ?? []);
   const all = [...asked, ...sharedAddresses(view, pod, held)];
+  if (all.length === 0) return all;
   return [...new Map(all.map((ip) => [formatIp(ip), ip])).values()];
 }
 
@@ -35,36 +37,47 @@ function bindingOptions(view: View, held: HeldPort): Readonly<Record<string, str
   return chassis.length === 1 ? requested : { ...requested, 'activation-strategy': 'rarp' };
 }
 
-function portSecurity(view: View, pod: Pod, held: HeldPort): readonly string[] {
+/** What several parts of a port's plan are made of. */
+export interface PortFacts {
+  /** Texts of the addresses it may use beside its own. */
+  readonly extra: readonly string[];
+  readonly groups: GroupsOfPort;
+}
+
+export function portFacts(view: View, pod: Pod, held: HeldPort): PortFacts {
+  const extra = extraAddresses(view, pod, held);
+  return { extra: extra.length === 0 ? [] : extra.map(formatIp), groups: groupsOf(view, pod, held.interface) };
+}
+
+function portSecurity(pod: Pod, held: HeldPort, extra: readonly string[]): readonly string[] {
   if (askedOf(pod, held.interface, annotation.portSecurity) === 'false') return [];
-  const extra = extraAddresses(view, pod, held).map(formatIp);
   return [[portAddresses(held.allocation), ...extra].join(' ')];
 }
 
-function externalIds(view: View, pod: Pod, held: HeldPort): Readonly<Record<string, string>> {
-  const { allocation, interface: network } = held;
-  const vips = extraAddresses(view, pod, held).map(formatIp);
+function externalIds(
+  view: View,
+  pod: Pod,
+  { allocation }: HeldPort,
+  { extra, groups }: PortFacts,
+): Readonly<Record<string, string>> {
   const vpc = vpcNameOf(view.subnets.get(allocation.subnet)?.spec ?? { vpc: '' });
-  return {
-    ...vendorIds,
-    pod: podKey(pod),
-    ls: allocation.subnet,
-    ...groupIds(view, namedGroups(pod, network), vpc),
-    ...(vips.length === 0 ? {} : { vips: vips.join(','), 'attach-vips': 'true' }),
-  };
+  const ids: Record<string, string> = { ...vendorIds, pod: podKey(pod), ls: allocation.subnet };
+  addGroupIds(ids, groups, vpc);
+  if (extra.length > 0) Object.assign(ids, { vips: extra.join(','), 'attach-vips': 'true' });
+  return ids;
 }
 
 /** The row of a port, pinned to its addresses and its node. */
-export function portRow(view: View, pod: Pod, held: HeldPort): DesiredRow {
+export function portRow(view: View, pod: Pod, held: HeldPort, facts: PortFacts): DesiredRow {
   const { port, allocation } = held;
   return {
     table: 'Logical_Switch_Port',
     key: port,
     columns: {
       addresses: [portAddresses(allocation)],
-      port_security: portSecurity(view, pod, held),
+      port_security: portSecurity(pod, held, facts.extra),
       options: bindingOptions(view, held),
-      external_ids: externalIds(view, pod, held),
+      external_ids: externalIds(view, pod, held, facts),
       ...dhcpColumns(view, pod, held),
     },
     parent: { table: 'Logical_Switch', key: allocation.subnet, column: 'ports' },

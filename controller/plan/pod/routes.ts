@@ -2,9 +2,9 @@ import { annotation } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseCidr } from '../../../lib/net/cidr.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
-import type { Pod } from '../../model/objects.ts';
 import { annotationOf, askedOf } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
+import type { Pod } from '../../model/objects.ts';
 
 const example = '[{"dst":"10.9.0.0/16","gw":"10.16.0.9"}]';
 

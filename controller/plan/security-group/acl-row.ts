@@ -22,7 +22,7 @@ export function tiersOf({ capabilities }: Pick<View, 'capabilities'>): readonly 
 export function aclRow(group: string, { direction, priority, match, action, tier }: Acl): DesiredRow {
   return {
     table: 'ACL',
-    key: [group, direction, tier ?? '', priority, action, match].join('/'),
+    key: `${group}/${direction}/${tier ?? ''}/${priority}/${action}/${match}`,
     columns: {
       direction,
       priority,

@@ -3,44 +3,60 @@ import { annotation, defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution } from '../../../lib/desired/row.ts';
-import { formatIp } from '../../../lib/net/ip.ts';
-import type { Ip } from '../../../lib/net/ip.ts';
 import { annotationOf, askedOf, listOf } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
 import type { Pod } from '../../model/objects.ts';
-import { securityPortGroup } from '../../model/ovn-names.ts';
+import type { ServedGroup } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
-import { denyAllGroup, memberSet } from './names.ts';
-import { isServedGroup } from './security-group.ts';
+import { denyAllGroup } from './names.ts';
 
 /** Named in external_ids of ports outside the default VPC, as Kube-OVN's tools expect. */
 const defaultGroup = 'default-securitygroup';
 
-/** Whether an interface is to be guarded: a list that names nobody is no leave to talk to everybody. */
-export function isGuarded(pod: Pod, network: Interface): boolean {
-  return askedOf(pod, network, annotation.securityGroups).trim() !== '';
+/** Groups that a pod names for an interface, each once, in order, and those of them that have rows. */
+export interface GroupsOfPort {
+  /** Whether anything is named: a list that names nobody is no leave to talk to everybody. */
+  readonly isGuarded: boolean;
+  readonly named: readonly string[];
+  readonly served: readonly ServedGroup[];
 }
 
-/** Groups that a pod names for an interface, each once, in order. */
-export function namedGroups(pod: Pod, network: Interface): readonly string[] {
-  return [...new Set(listOf(askedOf(pod, network, annotation.securityGroups)))].sort();
+export function groupsOf(view: View, pod: Pod, network: Interface): GroupsOfPort {
+  const list = askedOf(pod, network, annotation.securityGroups);
+  if (list.trim() === '') return noGroups;
+  const named = list.includes(',') ? [...new Set(listOf(list))].sort() : [list.trim()];
+  const served: ServedGroup[] = [];
+  for (const name of named) {
+    const group = view.servedGroups.get(name);
+    if (group !== undefined) served.push(group);
+  }
+  return { isGuarded: true, named, served };
 }
+
+const noGroups: GroupsOfPort = { isGuarded: false, named: [], served: [] };
 
 /** A group that is named and not there; the port is closed to what it would allow. */
 export function groupProblem(view: View, pod: Pod, network: Interface): Problem | undefined {
-  const name = namedGroups(pod, network).find((group) => !isServedGroup(view, group));
+  const name = groupsOf(view, pod, network).named.find((group) => !view.servedGroups.has(group));
   if (name === undefined) return undefined;
   const message = `annotation ${annotationOf(network, annotation.securityGroups)}: security group ${name} does not exist or is refused, and nothing is allowed on its behalf: create or mend it`;
   return { code: 'SecurityGroupNotFound', message };
 }
 
+/** The texts of a port's addresses, by family. */
+export interface AddressTexts {
+  readonly v4: readonly string[];
+  readonly v6: readonly string[];
+}
+
 /** Memberships of a guarded port: with its groups goes the one that drops what none of them allows. */
 export function groupMemberships(
   view: View,
-  named: readonly string[],
-  { port, addresses }: { readonly port: string; readonly addresses: readonly Ip[] },
+  { isGuarded, served }: GroupsOfPort,
+  { port, addresses }: { readonly port: string; readonly addresses: AddressTexts },
 ): readonly Contribution[] {
+  if (!isGuarded) return [];
   const member = [ref('Logical_Switch_Port', port)];
   const into = (key: string): Contribution => ({
     table: 'Port_Group',
@@ -49,26 +65,22 @@ export function groupMemberships(
     values: member,
     required: true,
   });
-  const served = named.filter((name) => isServedGroup(view, name));
-  return [
-    into(denyAllGroup),
-    ...throughEmptyTiers(view, port),
-    ...served.flatMap((name): Contribution[] => [into(securityPortGroup(name)), ...addressesIn(name, addresses)]),
-  ];
+  const memberships = [into(denyAllGroup), ...throughEmptyTiers(view, port)];
+  for (const { portGroup, memberSets } of served) {
+    memberships.push(into(portGroup));
+    if (addresses.v4.length > 0) memberships.push(addressesIn(memberSets.v4, addresses.v4));
+    if (addresses.v6.length > 0) memberships.push(addressesIn(memberSets.v6, addresses.v6));
+  }
+  return memberships;
 }
 
-function addressesIn(name: string, addresses: readonly Ip[]): readonly Contribution[] {
-  return ([4, 6] as const).flatMap((family): Contribution[] => {
-    const values = addresses.filter((ip) => ip.family === family).map(formatIp);
-    const key = memberSet(name, family);
-    return values.length === 0 ? [] : [{ table: 'Address_Set', key, column: 'addresses', values, required: true }];
-  });
+function addressesIn(key: string, values: readonly string[]): Contribution {
+  return { table: 'Address_Set', key, column: 'addresses', values, required: true };
 }
 
-/** What a port's external_ids say of its groups. */
-export function groupIds(view: View, named: readonly string[], vpc: string): Readonly<Record<string, string>> {
-  const ids: Record<string, string> = named.length === 0 ? {} : { security_groups: named.join('/') };
-  for (const name of named) if (isServedGroup(view, name)) ids[`associated_sg_${name}`] = 'true';
+/** Adds what a port's external_ids say of its groups. */
+export function addGroupIds(ids: Record<string, string>, { named, served }: GroupsOfPort, vpc: string): void {
+  if (named.length > 0) ids['security_groups'] = named.join('/');
+  for (const { memberId } of served) ids[memberId] = 'true';
   if (vpc !== defaultVpc && !named.includes(defaultGroup)) ids[`associated_sg_${defaultGroup}`] = 'false';
-  return ids;
 }

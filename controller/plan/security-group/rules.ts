@@ -4,9 +4,9 @@ import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import type { SecurityGroupRule } from '../../model/objects.ts';
-import { securityPortGroup } from '../../model/ovn-names.ts';
+import { memberSet, securityPortGroup } from '../../model/ovn-names.ts';
 import type { Acl } from './acl-row.ts';
-import { groupPriority, lastTier, memberSet } from './names.ts';
+import { groupPriority, lastTier } from './names.ts';
 
 export interface RuleContext {
   readonly group: string;

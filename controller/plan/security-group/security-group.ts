@@ -3,8 +3,9 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { ObjectChange } from '../../model/change.ts';
 import type { SecurityGroup } from '../../model/objects.ts';
-import { securityPortGroup } from '../../model/ovn-names.ts';
+import { securityPortGroup, memberSet } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
+import { nameConflictOf } from '../../settle/security-group/served-groups.ts';
 import { obstacleConditions } from '../conditions.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome, WantedCondition, WantedEvent } from '../report.ts';
@@ -13,16 +14,11 @@ import { withoutFormer } from '../finalizers.ts';
 import { vendorIds } from '../names.ts';
 import { aclRow, tiersOf } from './acl-row.ts';
 import type { Acl } from './acl-row.ts';
-import { firstTier, groupPriority, memberSet, nameConflictOf } from './names.ts';
+import { firstTier, groupPriority } from './names.ts';
 import { readRule } from './rules.ts';
 import type { ReadRule } from './rules.ts';
 
 const directions = ['to-lport', 'from-lport'] as const;
-
-/** Whether a group has rows that others may refer to. */
-export function isServedGroup(view: View, name: string): boolean {
-  return view.securityGroups.has(name) && nameConflictOf(view, name) === undefined;
-}
 
 /** What no member can live without: neighbours, router advertisements, DHCP, VRRP. */
 function baseAcls(view: View, name: string): readonly Acl[] {
@@ -77,7 +73,7 @@ function rulesOf(view: View, group: SecurityGroup): readonly (ReadRule & { reado
       group: group.name,
       direction,
       tier: tierOf(view, group),
-      hasGroup: (name: string) => isServedGroup(view, name),
+      hasGroup: (name: string) => view.servedGroups.has(name),
     };
     return rules.map((rule, index) => ({ ...readRule(rule, context), field: `spec.${field}[${index}]` }));
   });
@@ -85,8 +81,9 @@ function rulesOf(view: View, group: SecurityGroup): readonly (ReadRule & { reado
 
 function planSecurityGroup(view: View, name: string): Desired {
   const group = view.securityGroups.get(name);
-  if (group === undefined || !isServedGroup(view, name)) return { rows: [] };
-  const key = securityPortGroup(name);
+  const served = view.servedGroups.get(name);
+  if (group === undefined || served === undefined) return { rows: [] };
+  const key = served.portGroup;
   const ids = { ...vendorIds, type: 'security_group', sg: name };
   const own = isReached(view, group)
     ? [
@@ -147,7 +144,7 @@ export function planSecurityGroupStatus(
   name: string,
   refused: Problem | undefined,
 ): Readonly<Record<string, unknown>> {
-  const isServed = isServedGroup(view, name);
+  const isServed = view.servedGroups.has(name);
   const isInForce = isServed && refused === undefined;
   const group = view.securityGroups.get(name);
   return {
