@@ -86,21 +86,29 @@ const owners = 10_000;
 
 test('a membership takes at most a hundred bytes', (context) => {
   const address = (index: number): string => `10.16.${index >> 8}.${index & 255}`;
-  const guarded = (index: number, port: string): readonly Contribution[] => {
-    const group = `ovn.sg.sg${index % 1000}`;
-    const set = `${group}.associated.v4`;
-    return [
-      into('ovn.sg.kubeovn_deny_all', port),
-      into(group, port),
-      { table: 'Address_Set', key: set, column: 'addresses', values: [address(index)], required: true },
-    ];
-  };
+  const inGroup = (index: number, port: string, group: string): readonly Contribution[] => [
+    into(group, port),
+    {
+      table: 'Address_Set',
+      key: `${group}.associated.v4`,
+      column: 'addresses',
+      values: [address(index)],
+      required: true,
+    },
+  ];
+  const guarded = (index: number, port: string): readonly Contribution[] => [
+    into('ovn.sg.kubeovn_deny_all', port),
+    ...inGroup(index, port, `ovn.sg.sg${index % 1000}`),
+    ...inGroup(index, port, `ovn.sg.sg${(index * 7 + 1) % 1000}`),
+  ];
   // The texts of the addresses are the plan's own.
   const texts = (index: number): readonly Contribution[] => [
     { table: 'Address_Set', key: 'all', column: 'addresses', values: [address(index)], required: true },
   ];
-  const first = bytesOf(texts);
-  const bytes = (bytesOf((index, port) => [...texts(index), ...guarded(index, port)]) - first) / owners / 3;
-  context.diagnostic(`${bytes.toFixed(0)} bytes`);
-  assert.ok(bytes < 100, `${bytes} bytes`);
+  const difference = (): number =>
+    (bytesOf((index, port) => [...texts(index), ...guarded(index, port)]) - bytesOf(texts)) / owners / 5;
+  // What else is on the heap comes and goes by itself.
+  const [, middle = Infinity] = [difference(), difference(), difference()].sort((a, b) => a - b);
+  context.diagnostic(`${middle.toFixed(0)} bytes`);
+  assert.ok(middle < 100, `${middle} bytes`);
 });
