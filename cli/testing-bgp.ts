@@ -123,5 +123,6 @@ export function readingOf(
   states: Readonly<Record<string, BgpNodeStateStatus>> = nodeStates,
 ): BgpReading {
   const state = { ...stateOf({ ...objects, ...changed }), node: '' };
-  return { label: 'east', state, nodeStates: new Map(Object.entries(states)) };
+  const learned = new Map(Object.entries(states).map(([node, { learned: routes = [] }]) => [node, routes]));
+  return { label: 'east', state, nodeStates: new Map(Object.entries(states)), learned };
 }

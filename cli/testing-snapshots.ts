@@ -101,6 +101,7 @@ function cluster({ name, peer, octet, peerOctet, place }: Plan): Draft<Snapshot>
     remotes: [
       {
         name: peer,
+        prefixes: [],
         status: {
           phase: 'Ready',
           conditions: [good('Ready', 'in contact with the hub')],

@@ -206,7 +206,9 @@ export class TestCluster {
   /** CRDs, and the daemon's role as the chart gives it, with a token of its service account. */
   async installChartParts(): Promise<void> {
     const crds = readdirSync(join(chart, 'crds')).filter((name) =>
-      /^kubeovn\.io_|_interconnect|_transitswitches|_remoteclusters|_bgpnodestates/.test(name),
+      /^kubeovn\.io_|_interconnect|_transitswitches|_remoteclusters|_remoterouteslices|_bgpnodestates|_bgprouteslices/.test(
+        name,
+      ),
     );
     for (const file of crds) {
       const crd = parse(readFileSync(join(chart, 'crds', file), 'utf8')) as object;

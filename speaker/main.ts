@@ -1,5 +1,6 @@
 // The speaker of one node: BGP objects and what they announce come in from Kubernetes, gobgpd gets sessions and paths, the objects get a status.
 // gobgpd is a process of its own and outlives this one.
+import { bgpRoutes } from '../lib/slices/bgp-routes.ts';
 import { EventRecorder } from '../lib/kube/events.ts';
 import { openKube } from '../lib/kube/client.ts';
 import { ObjectWriter } from '../lib/kube/writer.ts';
@@ -7,6 +8,7 @@ import { list, parseFlags, text } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
+import { SliceWriter } from '../lib/slices/writer.ts';
 import type { ObjectsOfValues } from '../lib/bgp/values.ts';
 import { Rounds } from './apply/rounds.ts';
 import type { SpeakerState } from './model/objects.ts';
@@ -71,6 +73,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   const events = new SpeakerEvents(recorder, node);
   const objectWriter = new ObjectWriter({ signal, log });
   const writing = { client, writer: metrics.counting(objectWriter), node, now: () => new Date().toISOString() };
+  const slices = new SliceWriter(bgpRoutes, writing);
   const report: Report = new Report({
     node,
     cluster,
@@ -78,6 +81,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     metrics,
     status: new StatusWriter({ ...writing, events }),
     nodeState: new NodeStateWriter(writing),
+    slices,
     events,
   });
 
@@ -127,6 +131,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     passwords: { namespace: options.namespace, names: options.passwordSecrets },
     log,
     signal,
+    onSlice: (before, after) => slices.seen(before, after),
     onChange: (kind, key, after) => {
       cluster.change(kind, key, after);
       rounds.request();
@@ -135,9 +140,9 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
 
   const health = await serveHealth({ address: options.metricsAddress, ready: () => report.isReady, registry });
   await Promise.all([watches.synced, nodeNetwork.known, addresses.ready, apiServers.known]);
-  neighbors.remember(cluster.nodeState);
-  target.remember(historyOf(cluster.nodeState));
-  if (cluster.nodeState?.drain === 'Drained') drain.resume();
+  neighbors.remember(cluster.nodeState?.status);
+  target.remember(historyOf(cluster.nodeState?.status));
+  if (cluster.nodeState?.status.drain === 'Drained') drain.resume();
   rounds.start();
   log.info({ node, gobgpd: options.gobgpd }, 'the cluster is known; working');
   await target.run(signal);

@@ -3,11 +3,11 @@
  * other cluster uses its route, takes it away, and waits until the route is gone. Only where the user named the prefix.
  */
 import { networksInForce } from '../../lib/api/in-force.ts';
-import { readRemotePrefixes } from '../../lib/api/remote-prefixes.ts';
-import { orAbsent } from '../../lib/kube/errors.ts';
-import { apiVersionOf, remoteClusters, subnets } from '../../lib/kube/resources.ts';
+import { remoteRoutes } from '../../lib/slices/remote-routes.ts';
+import { apiVersionOf, remoteRouteSlices, subnets } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
-import { compareCidrs, parseCidr } from '../../lib/net/cidr.ts';
+import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import { selectorOf } from '../../lib/slices/slice.ts';
 import { waitFor, type Patience } from './wait.ts';
 
 export const markerName = 'isthmus-bench';
@@ -41,10 +41,14 @@ export async function measureMarker({ near, far, cluster, cidr, vpc, patience }:
     metadata: name,
     spec: { cidrBlock: cidr, vpc, protocol: cidr.includes(':') ? 'IPv6' : 'IPv4' },
   });
+  const network = parseCidr(cidr);
+  const wanted = network === undefined ? cidr : formatCidr(network);
   const isUsed = async (): Promise<boolean> => {
-    const raw = await orAbsent(far.get(remoteClusters, { name: cluster }));
-    const { listed } = raw === undefined ? { listed: [] } : readRemotePrefixes(raw);
-    return listed.some((prefix) => prefix.isActive && compareCidrs(prefix.cidr, parseCidr(cidr)) === 0);
+    const labelSelector = selectorOf(remoteRoutes, cluster);
+    const slices = await far.list(remoteRouteSlices, { labelSelector });
+    return slices.some((raw) =>
+      remoteRoutes.parse(raw).some(({ prefix, state }) => state === 'Active' && prefix === wanted),
+    );
   };
   try {
     const inForce = await waitFor(async () => {

@@ -7,6 +7,7 @@ import type { HubMemberStatus } from '../../lib/api/kinds/hub-member.ts';
 import type { InterconnectGatewayStatus } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { InterconnectSpec, InterconnectStatus } from '../../lib/api/kinds/interconnect.ts';
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
+import type { RemoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { TransitSwitchSpec, TransitSwitchStatus } from '../../lib/api/kinds/transit-switch.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -40,6 +41,8 @@ export interface TransitSwitch {
 export interface RemoteCluster {
   readonly name: string;
   readonly status: RemoteClusterStatus;
+  /** Of its slices. */
+  readonly prefixes: readonly RemoteRoute[];
 }
 
 export interface HubMember {

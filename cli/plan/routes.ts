@@ -1,7 +1,7 @@
 /** Every route of every other cluster as one list, in the order of their addresses. Pure. Who calls: routes, why. */
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import { compareCidrs, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
-import type { Snapshot } from '../model/snapshot.ts';
+import type { RemoteCluster, Snapshot } from '../model/snapshot.ts';
 
 type Route = NonNullable<RemoteClusterStatus['routes']>[number];
 
@@ -20,30 +20,33 @@ export interface RouteList {
 /** Of one cluster where it is named. */
 export function listRoutes(snapshot: Snapshot, cluster: string | undefined): RouteList {
   const remotes = snapshot.remotes.filter(({ name }) => cluster === undefined || name === cluster);
-  const routes = remotes.flatMap(({ name, status }) =>
-    routesOf(status).map((route) => ({ ...route, cluster: name, cidr: parseCidr(route.prefix) })),
+  const known = remotes.map((remote) => ({ ...remote, routes: routesOf(remote) }));
+  const routes = known.flatMap(({ name, routes: own }) =>
+    own.map((route) => ({ ...route, cluster: name, cidr: parseCidr(route.prefix) })),
   );
-  const unlisted = remotes.reduce((sum, { status }) => sum + unlistedOf(status, routesOf(status)), 0);
+  const unlisted = known.reduce((sum, { status, routes: own }) => sum + unlistedOf(status, own), 0);
   return { routes: routes.toSorted(byAddress), unlisted };
 }
 
-/** Of prefixes for whose next hops there was no room only the prefix is known. */
-export function routesOf({ routes = [], prefixes = [] }: RemoteClusterStatus): readonly Route[] {
-  const placeOf = (transitSwitch: string, prefix: string): string => `${transitSwitch} ${prefix}`;
-  const withHops = new Set(routes.map(({ transitSwitch, prefix }) => placeOf(transitSwitch, prefix)));
-  const others = prefixes.flatMap(({ cidrs, ...kind }) =>
-    cidrs.flatMap((prefix) =>
-      withHops.has(placeOf(kind.transitSwitch, prefix)) ? [] : [{ ...kind, prefix, nextHop: '' }],
-    ),
+/** Next hops are known of those prefixes only that the status shows. */
+export function routesOf({ status, prefixes }: RemoteCluster): readonly Route[] {
+  const { routes = [] } = status;
+  const placeOf = ({ transitSwitch, prefix }: Pick<Route, 'transitSwitch' | 'prefix'>): string =>
+    `${transitSwitch} ${prefix}`;
+  const withHops = new Set(routes.map(placeOf));
+  const others = prefixes.flatMap(({ state, ...route }): readonly Route[] =>
+    state === 'Unlisted' || withHops.has(placeOf(route)) ? [] : [{ ...route, state, nextHop: '' }],
   );
   return [...routes, ...others];
 }
 
-/** A prefix is counted once, and listed once for each next hop; one that has backups only is not counted. */
-function unlistedOf({ routesActive = 0, routesRejected = 0 }: RemoteClusterStatus, routes: readonly Route[]): number {
-  const counted = routes.filter(({ state }) => state !== 'Backup');
-  const listed = new Set(counted.map(({ prefix, transitSwitch }) => `${transitSwitch} ${prefix}`));
-  return Math.max(0, routesActive + routesRejected - listed.size);
+/** A prefix is counted once, and listed once for each next hop. */
+function unlistedOf(
+  { routesActive = 0, routesBackup = 0, routesRejected = 0 }: RemoteClusterStatus,
+  routes: readonly Route[],
+): number {
+  const listed = new Set(routes.map(({ prefix, transitSwitch }) => `${prefix} ${transitSwitch}`));
+  return Math.max(0, routesActive + routesBackup + routesRejected - listed.size);
 }
 
 function byAddress(a: ListedRoute, b: ListedRoute): number {

@@ -128,11 +128,11 @@ function tunnelChecks(near: Snapshot, far: Snapshot | undefined): readonly Check
 
 /** Every prefix that this side offers is in use at the other, as it is or as part of an aggregate, or denied on purpose. */
 function routeChecks(near: Snapshot, far: Snapshot): readonly Check[] {
-  const us = far.remotes.find(({ name }) => name === near.label)?.status;
+  const us = far.remotes.find(({ name }) => name === near.label);
   const offered = near.subnets
     .filter((subnet) => !subnet.isJoin && whyNotOffered(near, subnet) === undefined)
     .flatMap((subnet) => subnet.cidrs.map((cidr) => ({ subnet, cidr, prefix: formatCidr(cidr) })));
-  const routes = routesOf(us ?? {}).flatMap((route) => {
+  const routes = (us === undefined ? [] : routesOf(us)).flatMap((route) => {
     const own = parseCidr(route.prefix);
     return own === undefined ? [] : [{ ...route, own }];
   });
@@ -142,8 +142,12 @@ function routeChecks(near: Snapshot, far: Snapshot): readonly Check[] {
     const found = exact.length > 0 ? exact : covering;
     const active = found.filter(({ state }) => state === 'Active');
     const check = { cluster: near.label, name: `${prefix} (${subnet.name})` };
-    if (active.length > 0)
-      return { ...check, isWell: true, evidence: `in use at ${far.label}, ${plural(active.length, 'next hop')}` };
+    if (active.length > 0) {
+      // Of most prefixes of a large cluster the next hops are not shown.
+      const hops = active.filter(({ nextHop }) => nextHop !== '').length;
+      const evidence = `in use at ${far.label}${hops === 0 ? '' : `, ${plural(hops, 'next hop')}`}`;
+      return { ...check, isWell: true, evidence };
+    }
     const exporting = found.length > 0 ? undefined : deniedTo(far.label, near, subnet, cidr);
     if (exporting !== undefined)
       return { ...check, isWell: true, evidence: `kept back from ${far.label} by RoutePolicy ${exporting}` };

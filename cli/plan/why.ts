@@ -148,7 +148,7 @@ function textOf(target: Cidr): string {
 function wayTo(target: Cidr, winners: readonly ListedRoute[]): string {
   const [first] = winners;
   const hops = [...new Set(winners.map(({ nextHop, transitSwitch }) => `${nextHop} on ${transitSwitch}`))].join(', ');
-  return `${textOf(target)} has a route to cluster ${first?.cluster ?? ''} by ${first?.prefix ?? ''}, next hop ${hops}`;
+  return `${textOf(target)} has a route to cluster ${first?.cluster ?? ''} by ${first?.prefix ?? ''}, ${first?.nextHop === '' ? hops.trimStart() : `next hop ${hops}`}`;
 }
 
 function leavesBy(target: Cidr, { prefix, nodes, peers }: Edge): string {

@@ -3,13 +3,15 @@
  * `isthmus bgp`. What would change an answer and cannot be read is an error, never left out.
  * @throws KubeUnreachable, KubeApiError, or the timeout's TimeoutError
  */
+import { bgpRoutes } from '../../lib/slices/bgp-routes.ts';
+import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import type { BgpState, EndpointSlice } from '../../lib/bgp/objects.ts';
 import { parseIptablesEip, parseOvnEip } from '../../lib/bgp/parse/eip.ts';
 import { parseNode } from '../../lib/bgp/parse/node.ts';
 import { parseNodeState } from '../../lib/bgp/parse/node-state.ts';
 import { parseBgpAdvertisement, parseBgpInstance, parseBgpPeer } from '../../lib/bgp/parse/own-kinds.ts';
 import { parsePod } from '../../lib/bgp/parse/pod.ts';
-import { parseRemote } from '../../lib/bgp/parse/remote.ts';
+import { remoteView } from '../../lib/bgp/parse/remote.ts';
 import { parseEndpointSlice, parseService } from '../../lib/bgp/parse/service.ts';
 import { parseSubnet } from '../../lib/bgp/parse/subnet.ts';
 import { valuesOfText } from '../../lib/bgp/values.ts';
@@ -26,13 +28,13 @@ import {
   nodes,
   ovnEips,
   pods,
-  remoteClusters,
   routePolicies,
   services,
   subnets,
 } from '../../lib/kube/resources.ts';
 import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
 import type { RawObject, Resource } from '../../lib/kube/types.ts';
+import { joinSliced, type SlicedView } from '../../lib/slices/slice.ts';
 import { durationMs, type Terminal } from '../command/command.ts';
 import type { BgpReading } from '../model/bgp.ts';
 import { type Cluster, type ClusterFlags, withCluster } from './cluster.ts';
@@ -54,18 +56,19 @@ export function readSessions(flags: ClusterFlags, terminal: Terminal): Promise<B
 }
 
 async function readSessionsBy(list: List, { label }: Cluster): Promise<BgpReading> {
-  const [machines, instances, peers, nodeStates] = await Promise.all([
+  const [machines, instances, peers, nodeStates, learned] = await Promise.all([
     list(nodes, parseNode),
     list(bgpInstances, parseBgpInstance),
     list(bgpPeers, parseBgpPeer),
     list(bgpNodeStates, parseNodeState),
+    listJoined(list, learnedView),
   ]);
   const none = new Map<string, never>();
   const nothing = { namespaces: none, advertisements: none, subnets: none, pods: none, services: none, slices: none };
   const withValues = withObjectsOfValues(instances, peers, nodeStates);
   const also = { eips: none, remotes: none, policies: none, neighbors: none };
   const state = { node: '', nodes: machines, ...withValues, ...nothing, ...also };
-  return { label, state, nodeStates };
+  return { label, state, nodeStates, learned };
 }
 
 /** The values of the chart are the same for all nodes, and who has them says so. */
@@ -95,7 +98,7 @@ async function readSources(list: List): Promise<Omit<BgpReading['state'], 'node'
       list(endpointSlices, parseEndpointSlice),
       list(ovnEips, parseOvnEip).catch(orNone),
       list(iptablesEips, parseIptablesEip).catch(orNone),
-      list(remoteClusters, parseRemote).catch(orNone),
+      listJoined(list, remoteView).catch(orNone),
       list(routePolicies, parseRoutePolicy).catch(orNone),
     ]);
   return {
@@ -119,6 +122,24 @@ function lister({ client }: Cluster, flags: ClusterFlags, terminal: Terminal): L
     const found = await client.list(resource, { signal });
     return new Map(found.map((raw) => [keyOf(raw.metadata), parse(raw)]));
   };
+}
+
+/** What each node learned. */
+const learnedView: SlicedView<BgpRoute, readonly BgpRoute[], readonly BgpRoute[]> = {
+  kind: bgpRoutes,
+  merge: (routes) => routes,
+  parse: () => (routes) => routes,
+};
+
+async function listJoined<Entry, Merged, T>(
+  list: List,
+  view: SlicedView<Entry, Merged, T>,
+): Promise<ReadonlyMap<string, T>> {
+  const [owners, slices] = await Promise.all([
+    list(view.kind.owners, (raw) => raw),
+    list(view.kind.slices, (raw) => raw),
+  ]);
+  return joinSliced(view, [...owners.values()], [...slices.values()]);
 }
 
 /** A kind that this cluster does not have. */

@@ -2,14 +2,18 @@
 import { z } from 'zod';
 import { networksInForce, routingInForce } from '../../lib/api/in-force.ts';
 import { isForOtherClusters, type U2oFeatures } from '../../lib/api/subnet-routing.ts';
-import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
+import { bgpRoutes } from '../../lib/slices/bgp-routes.ts';
+import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import { interconnectSpec } from '../../lib/api/kinds/interconnect.ts';
+import type { RemoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { transitSwitchSpec } from '../../lib/api/kinds/transit-switch.ts';
 import { annotation, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
+import { remoteRoutes } from '../../lib/slices/remote-routes.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { parseCidr } from '../../lib/net/cidr.ts';
+import type { SlicedView } from '../../lib/slices/slice.ts';
 import type {
   Gateway,
   HubMember,
@@ -57,9 +61,13 @@ export function parseTransitSwitch(raw: RawObject): TransitSwitch {
   return { name: raw.metadata.name, spec, status: statusOf(raw) };
 }
 
-export function parseRemoteCluster(raw: RawObject): RemoteCluster {
-  return { name: raw.metadata.name, status: statusOf(raw) };
-}
+type Prefixes = RemoteCluster['prefixes'];
+
+export const remoteClusterView: SlicedView<RemoteRoute, Prefixes, RemoteCluster> = {
+  kind: remoteRoutes,
+  merge: (prefixes) => prefixes,
+  parse: (raw) => (prefixes) => ({ name: raw.metadata.name, status: statusOf(raw), prefixes }),
+};
 
 export function parseHubMember(raw: RawObject): HubMember {
   const spec = (raw['spec'] ?? {}) as { allowedPrefixes?: string[]; maxPrefixes?: number };
@@ -109,13 +117,15 @@ export function parseNode(raw: RawObject): Node {
 }
 
 /** Without those that are routes of the node only. */
-export function parseBgpNodeState(raw: RawObject): readonly LearnedPrefix[] {
-  const { learned = [] }: BgpNodeStateStatus = statusOf(raw);
-  return learned.flatMap(({ prefix, vpc, peer, tags = [] }) => {
-    const cidr = parseCidr(prefix);
-    return cidr === undefined || vpc === undefined ? [] : [{ node: raw.metadata.name, vpc, cidr, peer, tags }];
-  });
-}
+export const learnedView: SlicedView<BgpRoute, readonly BgpRoute[], readonly LearnedPrefix[]> = {
+  kind: bgpRoutes,
+  merge: (routes) => routes,
+  parse: (raw) => (routes) =>
+    routes.flatMap(({ prefix, vpc, peer, tags = [] }) => {
+      const cidr = parseCidr(prefix);
+      return cidr === undefined || vpc === undefined ? [] : [{ node: raw.metadata.name, vpc, cidr, peer, tags }];
+    }),
+};
 
 function conditionsOf(raw: RawObject): readonly Condition[] {
   return ((raw['status'] ?? {}) as { conditions?: Condition[] }).conditions ?? [];

@@ -8,14 +8,12 @@ import type { TokenClaims } from '../../lib/pki/join-token.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import {
-  bgpNodeStates,
   hubMembers,
   interconnectGateways,
   interconnects,
   leases,
   nodes,
   pods,
-  remoteClusters,
   routePolicies,
   secrets,
   subnets,
@@ -24,6 +22,7 @@ import {
 } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
 import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
+import { joinSliced, type SlicedView } from '../../lib/slices/slice.ts';
 import { isProblem, type Lease, type Snapshot, type Unreadable } from '../model/snapshot.ts';
 import * as parse from './objects.ts';
 import { authoritySecret, identitySecret, readAuthority, readIdentity, readJoinToken } from './secrets.ts';
@@ -51,7 +50,7 @@ export async function readSnapshot(options: ReadOptions): Promise<Snapshot> {
   const interconnect = await reader.interconnect();
   const tokenRef = tokenReference(interconnect);
   const lists = await Promise.all([
-    reader.list(remoteClusters, parse.parseRemoteCluster),
+    reader.joined(parse.remoteClusterView),
     reader.list(transitSwitches, parse.parseTransitSwitch),
     reader.list(interconnectGateways, parse.parseGateway),
     reader.list(routePolicies, parseRoutePolicy),
@@ -59,7 +58,7 @@ export async function readSnapshot(options: ReadOptions): Promise<Snapshot> {
     reader.list(subnets, parse.parseSubnet),
     reader.list(vpcs, (raw) => raw.metadata.name),
     reader.list(nodes, parse.parseNode),
-    reader.list(bgpNodeStates, parse.parseBgpNodeState),
+    reader.joined(parse.learnedView),
     reader.workloads(),
   ]);
   const [lease, identity, authority, token] = await Promise.all([
@@ -125,6 +124,15 @@ class Reader {
     const { client, signal } = this.#options;
     const raw = await this.#orUnreadable(resource, resource.plural, client.list(resource, { signal }));
     return (raw ?? []).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)).map(parseOne);
+  }
+
+  /** Without its slices an owner has what its status shows. */
+  async joined<Entry, Merged, T>(view: SlicedView<Entry, Merged, T>): Promise<readonly T[]> {
+    const [owners, slices] = await Promise.all([
+      this.list(view.kind.owners, (raw) => raw),
+      this.list(view.kind.slices, (raw) => raw),
+    ]);
+    return [...joinSliced(view, owners, slices).values()];
   }
 
   async workloads(): Promise<Snapshot['workloads']> {

@@ -7,7 +7,7 @@ import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
 import type { PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { ProviderNodeSpec } from '../../lib/api/provider-nodes.ts';
-import type { UnlistedNetwork } from '../../lib/api/remote-prefixes.ts';
+import type { UnlistedNetwork } from '../../lib/slices/remote-routes.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 
 export interface ObjectFacts {

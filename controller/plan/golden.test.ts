@@ -19,14 +19,9 @@ import type { Capabilities } from '../model/view.ts';
 import { TestCluster } from '../testing-cluster.ts';
 import { acceptedNoteOf } from '../settle/subnet/former-gateways.ts';
 import { parseIp, parseIpPool, parseVip } from '../watch/addresses.ts';
-import { parseBgpNodeState } from '../watch/bgp.ts';
-import {
-  parseRemoteCluster,
-  parseSecurityGroup,
-  parseSubnet,
-  parseTransitSwitch,
-  parseVpc,
-} from '../watch/networks.ts';
+import { joinSliced } from '../../lib/slices/slice.ts';
+import { bgpNodeStateView } from '../watch/bgp.ts';
+import { remoteClusterView, parseSecurityGroup, parseSubnet, parseTransitSwitch, parseVpc } from '../watch/networks.ts';
 import { parseProviderNetwork, parseVlan } from '../watch/underlay.ts';
 import {
   parseAttachment,
@@ -66,7 +61,7 @@ function ipsOf(cluster: TestCluster, key: string): unknown {
   }));
 }
 
-function load(cluster: TestCluster, raw: RawObject): void {
+function load(cluster: TestCluster, raw: RawObject, all: readonly RawObject[]): void {
   const { name, namespace = '' } = raw.metadata;
   if (raw.kind === 'Vpc') cluster.change('vpcs', name, parseVpc(raw));
   else if (raw.kind === 'Subnet') cluster.change('subnets', name, parseSubnet(raw));
@@ -83,11 +78,14 @@ function load(cluster: TestCluster, raw: RawObject): void {
   else if (raw.kind === 'NetworkAttachmentDefinition')
     cluster.change('attachments', `${namespace}/${name}`, parseAttachment(raw));
   else if (raw.kind === 'TransitSwitch') cluster.change('transitSwitches', name, parseTransitSwitch(raw));
-  else if (raw.kind === 'RemoteCluster') cluster.change('remoteClusters', name, parseRemoteCluster(raw));
-  else if (raw.kind === 'BgpNodeState') cluster.change('bgpNodeStates', name, parseBgpNodeState(raw));
+  else if (raw.kind === 'RemoteCluster')
+    cluster.change('remoteClusters', name, joinSliced(remoteClusterView, [raw], all).get(name));
+  else if (raw.kind === 'BgpNodeState')
+    cluster.change('bgpNodeStates', name, joinSliced(bgpNodeStateView, [raw], all).get(name));
   else if (raw.kind === 'Vlan') cluster.change('vlans', name, parseVlan(raw));
   else if (raw.kind === 'ProviderNetwork') cluster.change('providerNetworks', name, parseProviderNetwork(raw));
-  else throw new Error(`a case has no use for ${raw.kind}`);
+  else if (raw.kind !== 'RemoteRouteSlice' && raw.kind !== 'BgpRouteSlice')
+    throw new Error(`a case has no use for ${raw.kind}`);
 }
 
 /** What Kubernetes is told about one key. */
@@ -172,7 +170,7 @@ function planAll(all: readonly RawObject[]): Planned {
   const able = all.find(({ kind }) => kind === 'Capabilities');
   const objects = all.filter((object) => object !== able);
   const cluster = new TestCluster(able === undefined ? undefined : (able['spec'] as Capabilities));
-  for (const object of objects) load(cluster, object);
+  for (const object of objects) load(cluster, object, objects);
   cluster.restore(new Map());
   const keys = [...cluster.settle()].sort();
   const rows = keys

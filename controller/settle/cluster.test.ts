@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { viewOf } from '../../lib/slices/testing.ts';
+import type { BgpNodeState } from '../model/objects.ts';
 import { randomOf } from '../../lib/testing-random.ts';
 import type { Random } from '../../lib/testing-random.ts';
 import { planSubnetConditions } from '../plan/conditions.ts';
 import { nodeProblems } from '../plan/node/problems.ts';
 import { planKey } from '../plan/plan.ts';
 import { parseIp } from '../watch/addresses.ts';
-import { parseBgpNodeState } from '../watch/bgp.ts';
-import { parseRemoteCluster, parseSubnet, parseTransitSwitch, parseVpc } from '../watch/networks.ts';
+import { bgpNodeStateView } from '../watch/bgp.ts';
+import { remoteClusterView, parseSubnet, parseTransitSwitch, parseVpc } from '../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
 import { recordOfRow } from './address/records.ts';
 import { TestCluster } from '../testing-cluster.ts';
@@ -304,19 +306,22 @@ function randomVpc(random: (limit: number) => number): [string, ReturnType<typeo
 }
 
 /** Within subnets, the join subnet, other clusters and the user's routes among them. */
-function randomLearned(random: Random): [string, ReturnType<typeof parseBgpNodeState> | undefined] {
+function randomLearned(random: Random): [string, BgpNodeState | undefined] {
   const name = ['n0', 'n1', 'n-2', 'n9'][random(4)] ?? '';
   const prefixes = ['0.0.0.0/0', '10.0.0.0/8', '10.30.0.0/28', '10.77.0.0/16', '100.64.0.0/24', 'fd00::/8', '::/0'];
   const learned = prefixes
     .filter(() => random(2) === 0)
-    .map((prefix) => ({ prefix, preference: 100 + random(2), ...(random(4) === 0 ? {} : { vpc: 'ovn-cluster' }) }));
-  return [name, random(5) === 0 ? undefined : parseBgpNodeState({ metadata: meta(name), status: { learned } })];
+    .map((prefix) => {
+      const vpc = random(4) === 0 ? {} : { vpc: 'ovn-cluster' };
+      return { prefix, peer: 'tor', nextHop: '172.30.0.254', preference: 100 + random(2), ...vpc };
+    });
+  return [name, random(5) === 0 ? undefined : viewOf(bgpNodeStateView, { metadata: meta(name) }, learned)];
 }
 
 function changeOthers(cluster: TestCluster, random: Random): void {
   const metadata = meta('west');
-  const routes = [{ prefix: ['10.77.0.0/16', '10.0.0.0/8'][random(2)], transitSwitch: 'ts' }];
-  const west = parseRemoteCluster({ metadata, status: { routes } });
+  const routes = [{ prefix: ['10.77.0.0/16', '10.0.0.0/8'][random(2)], transitSwitch: 'ts', state: 'Active' }];
+  const west = viewOf(remoteClusterView, { metadata }, routes);
   cluster.change('remoteClusters', 'west', random(3) === 0 ? undefined : west);
   const transit = parseTransitSwitch({ metadata: meta('ts'), status: { vpc: ['ovn-cluster', 'blue'][random(2)] } });
   cluster.change('transitSwitches', 'ts', random(4) === 0 ? undefined : transit);
@@ -435,8 +440,11 @@ test('parsing survives whatever it is given', () => {
     { cidrBlock: 5, excludeIps: 'x', namespaces: [1, null], namespaceSelectors: [3], addresses: 7 },
   ]) {
     const raw = { metadata: meta('x'), spec: junk, status: junk };
-    for (const parse of [parsePod, parseNode, parseNamespace, parseSubnet, parseVpc, parseIp, parseBgpNodeState])
+    for (const parse of [parsePod, parseNode, parseNamespace, parseSubnet, parseVpc, parseIp])
       assert.equal(parse(raw).name, 'x');
+    const routes = [junk, { prefix: junk, preference: junk, transitSwitch: junk }];
+    assert.equal(viewOf(bgpNodeStateView, raw, routes).learned.size, 0);
+    assert.equal(viewOf(remoteClusterView, raw, routes).routes.length, 0);
     const cluster = basic();
     cluster.change('subnets', 'x', parseSubnet(raw));
     cluster.restore(new Map());

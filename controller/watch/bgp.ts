@@ -1,19 +1,29 @@
-/** The edge, BGP: what speakers say of their nodes. */
+/** The edge, BGP: what nodes learned from routers. */
+import { bgpRoutes } from '../../lib/slices/bgp-routes.ts';
+import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
-import type { RawObject } from '../../lib/kube/types.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import type { SlicedView } from '../../lib/slices/slice.ts';
 import type { BgpNodeState } from '../model/objects.ts';
-import { fieldsOf, numberOf, recordsOf, textOf } from '../../lib/kube/fields.ts';
 import { factsOf } from './fields.ts';
 
 /** Of prefixes with several next hops the highest preference: which next hop it has is the node's own matter. */
-export function parseBgpNodeState(raw: RawObject): BgpNodeState {
+function mergeLearned(routes: readonly BgpRoute[]): BgpNodeState['learned'] {
   const learned = new Map<string, number>();
-  for (const entry of recordsOf(fieldsOf(raw['status'])['learned'])) {
-    const cidr = parseCidr(textOf(entry['prefix']));
-    if (cidr === undefined || entry['vpc'] !== defaultVpc) continue;
+  for (const { prefix: text, vpc, preference } of routes) {
+    const cidr = parseCidr(text);
+    if (cidr === undefined || vpc !== defaultVpc) continue;
     const prefix = formatCidr(cidr);
-    learned.set(prefix, Math.max(learned.get(prefix) ?? 0, numberOf(entry['preference'])));
+    learned.set(prefix, Math.max(learned.get(prefix) ?? 0, preference));
   }
-  return { ...factsOf(raw), learned };
+  return learned;
 }
+
+export const bgpNodeStateView: SlicedView<BgpRoute, BgpNodeState['learned'], BgpNodeState> = {
+  kind: bgpRoutes,
+  merge: mergeLearned,
+  parse: (raw) => {
+    const facts = factsOf(raw);
+    return (learned) => ({ ...facts, learned });
+  },
+};

@@ -1,6 +1,5 @@
 /** All watched kinds: where the API server serves each, and how its raw objects are parsed. To watch another kind: its line here. */
 import {
-  bgpNodeStates,
   ipPools,
   ips,
   namespaces,
@@ -8,7 +7,6 @@ import {
   nodes,
   pods,
   providerNetworks,
-  remoteClusters,
   securityGroups,
   serviceCidrs,
   statefulSets,
@@ -20,12 +18,14 @@ import {
   vlans,
   vpcs,
 } from '../../lib/kube/resources.ts';
-import type { RawObject, Resource } from '../../lib/kube/types.ts';
+import type { RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
+import { reflectSliced, type SlicedReflectorOptions } from '../../lib/slices/reflect.ts';
+import { joinWithoutSlices, type SlicedView } from '../../lib/slices/slice.ts';
 import type { Kinds } from '../model/objects.ts';
 import { parseIp, parseIpPool, parseVip } from './addresses.ts';
-import { parseBgpNodeState } from './bgp.ts';
+import { bgpNodeStateView } from './bgp.ts';
 import {
-  parseRemoteCluster,
+  remoteClusterView,
   parseSecurityGroup,
   parseServiceCidr,
   parseSubnet,
@@ -47,6 +47,17 @@ export interface WatchedKind<T> {
   readonly parse: (raw: RawObject) => T;
   /** The cluster is also served where the API server does not know the kind. */
   readonly isOptional?: boolean;
+  /** Of a kind with slices, which are a part of the value. */
+  readonly open?: (options: SlicedReflectorOptions) => Reflector<T>;
+}
+
+function withSlices<Entry, Merged, T>(view: SlicedView<Entry, Merged, T>): WatchedKind<T> {
+  return {
+    resource: view.kind.owners,
+    parse: (raw) => joinWithoutSlices(view, raw),
+    isOptional: true,
+    open: (options) => reflectSliced(view, options),
+  };
 }
 
 export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
@@ -68,9 +79,9 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   virtualMachineInstances: { resource: virtualMachineInstances, parse: parseVirtualMachine, isOptional: true },
   transitSwitches: { resource: transitSwitches, parse: parseTransitSwitch },
   // Only the interconnect needs the kind.
-  remoteClusters: { resource: remoteClusters, parse: parseRemoteCluster, isOptional: true },
+  remoteClusters: withSlices(remoteClusterView),
   // Only the speaker needs the kind.
-  bgpNodeStates: { resource: bgpNodeStates, parse: parseBgpNodeState, isOptional: true },
+  bgpNodeStates: withSlices(bgpNodeStateView),
   // Served by Kubernetes 1.33 and newer.
   serviceCidrs: { resource: serviceCidrs, parse: parseServiceCidr, isOptional: true },
 };

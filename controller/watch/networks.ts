@@ -1,9 +1,11 @@
 /** The edge, networks: Subnets, Vpcs, SecurityGroups and the networks between clusters. */
+import type { RemoteRoute as RouteEntry } from '../../lib/api/kinds/remote-route-slice.ts';
 import { annotation, defaultVpc } from '../../lib/api/names.ts';
-import { readRemotePrefixes } from '../../lib/api/remote-prefixes.ts';
+import { remotePrefixes, remoteRoutes } from '../../lib/slices/remote-routes.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { parseCidr } from '../../lib/net/cidr.ts';
 import { learnedOrigin } from '../../lib/route-policy/policy.ts';
+import type { SlicedView } from '../../lib/slices/slice.ts';
 import type {
   RemoteCluster,
   RemoteRoute,
@@ -215,17 +217,28 @@ export function parseTransitSwitch(raw: RawObject): TransitSwitch {
   return { name: raw.metadata.name, vpc, cidrs: texts.flatMap((text) => parseCidr(text) ?? []), paths };
 }
 
-export function parseRemoteCluster(raw: RawObject): RemoteCluster {
-  const { listed, unlisted } = readRemotePrefixes(raw);
+type RemoteRoutes = Pick<RemoteCluster, 'routes' | 'unlisted'>;
+
+function mergeRemoteRoutes(entries: readonly RouteEntry[]): RemoteRoutes {
+  const { listed, unlisted } = remotePrefixes(entries);
   const routes = listed.map(({ cidr, transitSwitch, isActive, origin }): RemoteRoute => ({
     cidr,
     transitSwitch,
     isLearned: origin === learnedOrigin,
     isActive,
   }));
-  const gateways = recordsOf(fieldsOf(raw['status'])['gateways']).map(({ address }) => textOf(address));
-  return { ...factsOf(raw), routes, unlisted, gateways };
+  return { routes, unlisted };
 }
+
+export const remoteClusterView: SlicedView<RouteEntry, RemoteRoutes, RemoteCluster> = {
+  kind: remoteRoutes,
+  merge: mergeRemoteRoutes,
+  parse: (raw) => {
+    const gateways = recordsOf(fieldsOf(raw['status'])['gateways']).map(({ address }) => textOf(address));
+    const facts = factsOf(raw);
+    return (routes) => ({ ...facts, ...routes, gateways });
+  },
+};
 
 export function parseServiceCidr(raw: RawObject): ServiceCidr {
   return { ...factsOf(raw), cidrs: textsOf(fieldsOf(raw['spec'])['cidrs']) };

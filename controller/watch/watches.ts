@@ -20,8 +20,9 @@ export async function openWatches(options: WatchOptions): Promise<void> {
 
 /** Resolves once the existing objects of the kind were delivered. */
 function watch(kind: keyof Kinds, { client, signal, log, onChange }: WatchOptions): Promise<void> {
-  const { resource, parse, isOptional: optional = false }: WatchedKind<Kinds[keyof Kinds]> = kinds[kind];
-  const reflector = reflect({ client, resource, parse, signal, log, optional });
+  const { resource, parse, isOptional: optional = false, open }: WatchedKind<Kinds[keyof Kinds]> = kinds[kind];
+  const reflector =
+    open?.({ client, signal, log, optional }) ?? reflect({ client, resource, parse, signal, log, optional });
   reflector.subscribe(({ key, after }) => onChange(kind, key, after));
   return reflector.synced;
 }

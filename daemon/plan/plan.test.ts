@@ -9,10 +9,12 @@ import { mostGoldenLines, renderGolden, rowsOf } from '../../lib/testing-golden.
 import { renderHostNetwork } from '../host/printable.ts';
 import type { Sandbox } from '../model/sandbox.ts';
 import type { Subnet } from '../model/subnet.ts';
-import { parseBgpNodeState } from '../watch/bgp-node-state.ts';
+import { joinSliced } from '../../lib/slices/slice.ts';
+import { sliceOf, viewOf } from '../../lib/slices/testing.ts';
+import { bgpNodeStateView } from '../watch/bgp-node-state.ts';
 import { parseNode } from '../watch/node.ts';
 import { parsePod } from '../watch/pod.ts';
-import { parseRemoteCluster } from '../watch/remote-cluster.ts';
+import { remoteClusterView } from '../watch/remote-cluster.ts';
 import { parseSubnet } from '../watch/subnet.ts';
 import { planHostNetwork } from './host-network.ts';
 import type { LifelineFacts } from '../../lib/bgp/lifelines.ts';
@@ -38,7 +40,11 @@ interface Case {
   readonly addresses?: readonly string[];
   readonly otherNodes?: readonly string[];
   readonly bgpNodeState?: RawObject;
+  /** Of the slices of that. */
+  readonly bgpRoutes?: readonly object[];
   readonly remoteClusters?: readonly RawObject[];
+  /** Of the slices of the first of those. */
+  readonly remoteRoutes?: readonly object[];
   readonly lifelines?: LifelineFacts;
   readonly withheld?: readonly string[];
 }
@@ -96,6 +102,8 @@ function planAll(input: Case): object {
   const subnets = input.subnets.map(parseSubnet).filter((subnet): subnet is Subnet => subnet !== undefined);
   const { mtu, mirrorInterface } = settings;
   const { addresses = [], otherNodes = [], bgpNodeState, remoteClusters = [], lifelines = {} } = input;
+  const [remote] = remoteClusters;
+  const remoteSlices = remote === undefined ? [] : [sliceOf(remoteClusterView.kind, remote, input.remoteRoutes ?? [])];
   const withheld = new Set(input.withheld);
   const forwarding = {
     isSpeaker: bgpNodeState !== undefined,
@@ -103,10 +111,11 @@ function planAll(input: Case): object {
       ['ts', 'ovn-cluster'],
       ['blue', 'blue'],
     ]),
-    remotes: remoteClusters.flatMap(parseRemoteCluster),
+    remotes: [...joinSliced(remoteClusterView, remoteClusters, remoteSlices).values()].flat(),
   };
   const host = planHostNetwork({ node, subnets, mtu, mirrorInterface, addresses, otherNodes, forwarding });
-  const learned = bgpNodeState === undefined ? undefined : parseBgpNodeState(bgpNodeState);
+  const learned =
+    bgpNodeState === undefined ? undefined : viewOf(bgpNodeStateView, bgpNodeState, input.bgpRoutes ?? []);
   return {
     host: renderHostNetwork(host.network),
     problems: host.problems,

@@ -3,13 +3,14 @@ import { reflect } from '../../lib/kube/reflector.ts';
 import * as resources from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import { parseBgpNodeState } from './bgp-node-state.ts';
+import { reflectSliced } from '../../lib/slices/reflect.ts';
+import { bgpNodeStateView } from './bgp-node-state.ts';
 import { parseApiServers } from './api-server.ts';
 import { parseGateway, parseInterconnect, parseTransitSwitch } from './gateway.ts';
 import { parseNode } from './node.ts';
 import { parsePod } from './pod.ts';
 import { parseProviderNetwork } from './provider-network.ts';
-import { parseRemoteCluster } from './remote-cluster.ts';
+import { remoteClusterView } from './remote-cluster.ts';
 import { parseSubnet } from './subnet.ts';
 
 export interface WatchOptions {
@@ -32,7 +33,7 @@ export async function openWatches({ node, ...common }: WatchOptions) {
     interconnects: reflect({ ...common, resource: resources.interconnects, parse: parseInterconnect, optional }),
     gateways: reflect({ ...own, resource: resources.interconnectGateways, parse: parseGateway, optional }),
     transitSwitches: reflect({ ...common, resource: resources.transitSwitches, parse: parseTransitSwitch, optional }),
-    remotes: reflect({ ...common, resource: resources.remoteClusters, parse: parseRemoteCluster, optional }),
+    remotes: reflectSliced(remoteClusterView, { ...common, optional }),
     providerNetworks: reflect({
       ...common,
       resource: resources.providerNetworks,
@@ -46,7 +47,7 @@ export async function openWatches({ node, ...common }: WatchOptions) {
       labelSelector: 'kubernetes.io/service-name=kubernetes',
       parse: parseApiServers,
     }),
-    bgpStates: reflect({ ...own, resource: resources.bgpNodeStates, parse: parseBgpNodeState, optional }),
+    bgpStates: reflectSliced(bgpNodeStateView, { ...common, owner: node, optional }),
   };
   await Promise.all(Object.values(watches).map(({ synced }) => synced));
   return watches;

@@ -42,8 +42,8 @@ export class Changes {
 
   /** To be called once everything is in sync. */
   follow(): void {
-    const { sources, databases, reader, rounds, clusters, heartbeats, onSeen } = this.#options;
-    const { gateways, remoteClusters, transitSwitches, bgpNodeStates, ...plain } = sources;
+    const { sources, databases, reader, rounds, clusters, heartbeats, onSeen, onStale } = this.#options;
+    const { gateways, remoteClusters, remoteRouteSlices, transitSwitches, bgpNodeStates, ...plain } = sources;
     const local = (): void => {
       reader.localChanged();
       rounds.request();
@@ -54,6 +54,10 @@ export class Changes {
       gateways.subscribe(({ key, before, after }) => this.#gatewayChanged(key, before, after)),
       remoteClusters.subscribe(({ key }) => {
         onSeen('RemoteCluster', key);
+        rounds.request();
+      }),
+      remoteRouteSlices.subscribe(({ before, after }) => {
+        onStale([before, after].flatMap((slice) => slice?.owner.name ?? []));
         rounds.request();
       }),
       bgpNodeStates.subscribe(() => {

@@ -5,14 +5,15 @@ import type { Member } from '../model/messages.ts';
 import { candidatesOf } from './candidates.ts';
 import { policy } from './policy/testing.ts';
 import { cidr, local, route, west } from '../model/testing.ts';
-import { buildEdges, parseBgpNodeState } from '../watch/edges.ts';
+import { viewOf } from '../../lib/slices/testing.ts';
+import { buildEdges, learnedView } from '../watch/edges.ts';
 import { noEdges, type Edges } from '../model/edges.ts';
 import { Exports } from './exports.ts';
 import { NativePrefixes } from '../state/native-prefixes.ts';
 
 const vpc = 'ovn-cluster';
 const state = (...learned: readonly object[]) =>
-  parseBgpNodeState({ metadata: { name: 'n', uid: 'u', resourceVersion: '1' }, status: { learned } });
+  viewOf(learnedView, { metadata: { name: 'n', uid: 'u', resourceVersion: '1' } }, learned);
 const entry = (prefix: string, fields: object = {}) => ({
   prefix,
   peer: 'tor',

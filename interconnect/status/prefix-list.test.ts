@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { readRemotePrefixes } from '../../lib/api/remote-prefixes.ts';
+import { remotePrefixes, remoteRoutes } from '../../lib/slices/remote-routes.ts';
 import { cidrCovers, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import type { RouteUse } from '../settle/route-use.ts';
 import { limits, listRoutes, type RouteLists } from './prefix-list.ts';
@@ -20,11 +20,7 @@ const many = (count: number, more: Partial<RouteUse> = {}, first = 10): readonly
   Array.from({ length: count }, (_, at) => use(`${first + (at >> 16)}.${(at >> 8) & 255}.${at & 255}.0/24`, more));
 
 /** As programs read it. */
-const read = ({ routes, prefixes, unlisted }: RouteLists) =>
-  readRemotePrefixes({
-    metadata: { name: 'west', uid: 'u', resourceVersion: '1' },
-    status: JSON.parse(JSON.stringify({ routes, prefixes, unlisted })) as object,
-  });
+const read = ({ entries }: RouteLists) => remotePrefixes(entries);
 
 describe('what a RemoteCluster lists', () => {
   it('has each prefix once for programs, whatever has become of its hops; none that is rejected', () => {
@@ -36,21 +32,66 @@ describe('what a RemoteCluster lists', () => {
       use('10.3.0.0/24', { hops: backup }),
       use('10.4.0.0/24', { rejected: { code: 'Denied', message: 'm' } }),
     ]);
-    assert.deepEqual(lists.prefixes, [
-      { transitSwitch: 'ts', state: 'Active', origin: 'connected', cidrs: ['10.1.0.0/24', '10.2.0.0/24'] },
-      { transitSwitch: 'ts', state: 'Backup', origin: 'connected', cidrs: ['10.3.0.0/24'] },
+    assert.deepEqual(lists.entries, [
+      { prefix: '10.1.0.0/24', transitSwitch: 'ts', state: 'Active', origin: 'connected' },
+      { prefix: '10.2.0.0/24', transitSwitch: 'ts', state: 'Active', origin: 'connected' },
+      { prefix: '10.3.0.0/24', transitSwitch: 'ts', state: 'Backup', origin: 'connected', reason: 'NextHopDown' },
+      {
+        prefix: '10.4.0.0/24',
+        transitSwitch: 'ts',
+        state: 'Rejected',
+        origin: 'connected',
+        reason: 'Denied',
+        message: 'm',
+      },
     ]);
-    assert.equal(lists.routes.length, 7);
+    assert.equal(read(lists).listed.length, 3);
+    assert.deepEqual(
+      lists.sample.map(({ prefix, state }) => `${prefix} ${state}`),
+      [
+        '10.4.0.0/24 Rejected',
+        '10.3.0.0/24 Backup',
+        '10.3.0.0/24 Backup',
+        '10.1.0.0/24 Active',
+        '10.1.0.0/24 Active',
+        '10.2.0.0/24 Active',
+        '10.2.0.0/24 Active',
+      ],
+    );
     assert.deepEqual([lists.verdict.status, lists.verdict.reason], ['True', 'Listed']);
   });
 
-  it('says that not all next hops are shown, which takes nothing from programs', () => {
+  it('shows people a sample, with all next hops of each prefix, and gives programs everything', () => {
     const lists = listRoutes('west', many(2000));
-    assert.equal(lists.routes.length, limits.hops);
+    assert.equal(lists.sample.length, limits.sample * paths.length);
     assert.equal(read(lists).listed.length, 2000);
     assert.deepEqual(lists.unlisted, []);
-    assert.deepEqual([lists.verdict.status, lists.verdict.reason], ['True', 'HopsCut']);
-    assert.match(lists.verdict.message ?? '', /prefixes: 2000; of 4000 next hops status.routes lists 1000/);
+    assert.deepEqual([lists.verdict.status, lists.verdict.message], ['True', 'prefixes: 2000']);
+  });
+
+  it('is the same for programs where one path of several is down', () => {
+    const half = paths.map((hop, at) => {
+      return { ...hop, isUsed: at === 0, problem: at === 0 ? undefined : { code: 'NextHopDown', message: 'm' } };
+    });
+    assert.deepEqual(
+      listRoutes('west', [use('10.1.0.0/24', { hops: half })]).entries,
+      listRoutes('west', [use('10.1.0.0/24')]).entries,
+    );
+  });
+
+  it('leaves a prefix that is none to people: no slice can hold it', () => {
+    const lists = listRoutes('west', [use('nonsense', { rejected: { code: 'PrefixInvalid', message: 'm' } })]);
+    assert.deepEqual([lists.entries, lists.sample[0]?.prefix], [[], 'nonsense']);
+  });
+
+  it('leaves out what is rejected before anything else, and says how many', () => {
+    const denied = many(20, { rejected: { code: 'Denied', message: 'm' } }, 200);
+    const lists = listRoutes('west', [...denied, ...many(limits.prefixes - 5)]);
+    assert.equal(read(lists).listed.length, limits.prefixes - 5);
+    assert.deepEqual(lists.unlisted, []);
+    assert.equal(lists.entries.filter(({ state }) => state === 'Rejected').length, 5);
+    assert.deepEqual([lists.verdict.status, lists.verdict.reason], ['True', 'RejectedCut']);
+    assert.match(lists.verdict.message ?? '', /prefixes: 9995; 15 of those that are rejected are not listed/);
   });
 
   it('says with counts that prefixes have no room; networks hold those that are left out', () => {
@@ -78,25 +119,20 @@ describe('what a RemoteCluster lists', () => {
 
   it('stays small whatever others put into tags', () => {
     const tags = (at: number): readonly string[] => Array.from({ length: 1000 }, (_, tag) => `${at}-${tag}`.repeat(20));
-    const all = many(50).map((one, at) => ({ ...one, tags: tags(at) }));
+    const all = many(500).map((one, at) => ({ ...one, tags: tags(at) }));
     const lists = listRoutes('west', all);
-    assert.ok(JSON.stringify([lists.routes, lists.prefixes, lists.unlisted]).length < 1_000_000);
+    assert.ok(JSON.stringify(lists.entries).length < limits.bytes * 1.1);
+    assert.ok(JSON.stringify(lists.sample).length < limits.sampleBytes);
     assert.equal(lists.verdict.reason, 'TooManyPrefixes');
-    assert.equal(read(lists).listed.length + (lists.unlisted[0]?.count ?? 0), 50);
+    assert.equal(read(lists).listed.length + (lists.unlisted[0]?.count ?? 0), 500);
+    const huge = Array.from({ length: 2000 }, () => 'x'.repeat(100));
+    assert.deepEqual(listRoutes('west', [use('10.1.0.0/24', { tags: huge }), use('10.2.0.0/24')]).unlisted, [
+      { transitSwitch: 'ts', count: 1, within: ['10.1.0.0/24'] },
+    ]);
   });
 
-  it('is read from the hops of an agent that wrote no prefixes', () => {
-    const { routes } = listRoutes('west', [use('10.1.0.0/24'), use('10.2.0.0/24')]);
-    const { listed } = readRemotePrefixes({
-      metadata: { name: 'west', uid: 'u', resourceVersion: '1' },
-      status: { routes },
-    });
-    assert.deepEqual(
-      listed.map(({ cidr, isActive }) => [formatCidr(cidr), isActive]),
-      [
-        ['10.1.0.0/24', true],
-        ['10.2.0.0/24', true],
-      ],
-    );
+  it('has entries of which no two are the same to a slice', () => {
+    const lists = listRoutes('west', many(limits.prefixes + 700));
+    assert.equal(new Set(lists.entries.map(remoteRoutes.keyOf)).size, lists.entries.length);
   });
 });

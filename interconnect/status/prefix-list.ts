@@ -1,5 +1,6 @@
-/** What a RemoteCluster lists of the routes of its cluster: hops for people, prefixes for programs, each with a limit. Pure. */
+/** What is written of the routes of a cluster: a sample in its RemoteCluster for people, entries of slices for programs, each with a limit. Pure. */
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
+import type { RemoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
 import { byPrefix, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { enclosingNetworks } from '../../lib/net/enclosing.ts';
 import { learnedOrigin } from '../../lib/route-policy/policy.ts';
@@ -7,27 +8,36 @@ import type { RouteUse } from '../settle/route-use.ts';
 import { bad, good, type Verdict } from './conditions.ts';
 
 type Hop = NonNullable<RemoteClusterStatus['routes']>[number];
-type Group = NonNullable<RemoteClusterStatus['prefixes']>[number];
 type Unlisted = NonNullable<RemoteClusterStatus['unlisted']>[number];
 
-/** An object has at most 1.5 MB in etcd: both lists together stay below that, whatever others put into tags. */
-export const limits = { hops: 1000, hopBytes: 400_000, prefixes: 10_000, prefixBytes: 500_000 };
+/** Others choose the tags, which count in the bytes: of the sample, of all slices of one cluster, and of one entry. */
+export const limits = {
+  sample: 100,
+  sampleBytes: 200_000,
+  prefixes: 10_000,
+  bytes: 5_000_000,
+  entryBytes: 100_000,
+};
 const mostNetworks = 64;
 
 export interface RouteLists {
-  readonly routes: readonly Hop[];
-  readonly prefixes: readonly Group[];
+  /** What people look for first comes first: what is rejected, then backups. */
+  readonly sample: readonly Hop[];
+  /** For programs; those that are rejected are left out first. */
+  readonly entries: readonly RemoteRoute[];
   readonly unlisted: readonly Unlisted[];
   readonly verdict: Verdict;
 }
 
 export function listRoutes(cluster: string, uses: readonly RouteUse[]): RouteLists {
-  const { listed: routes, total: hops } = hopsOf(uses);
-  const taken = uses.filter(({ rejected }) => rejected === undefined);
+  const rejected = uses.filter((use) => use.rejected !== undefined);
+  const taken = uses.filter((use) => use.rejected === undefined);
   // Where all have room, as they come; else in an order that a restart keeps.
-  const asTheyCome = groupsOf(taken);
-  const { groups, rest } = asTheyCome.rest.length === 0 ? asTheyCome : groupsOf(inOrder(taken));
-  const unlisted = [...Map.groupBy(rest, ({ transitSwitch }) => transitSwitch)].map(([transitSwitch, members]) => ({
+  const asTheyCome = roomFor([...taken, ...rejected]);
+  const isRoomForAll = asTheyCome.rest.length === 0;
+  const { entries, rest } = isRoomForAll ? asTheyCome : roomFor([...inOrder(taken), ...inOrder(rejected)]);
+  const left = rest.filter((use) => use.rejected === undefined);
+  const unlisted = [...Map.groupBy(left, ({ transitSwitch }) => transitSwitch)].map(([transitSwitch, members]) => ({
     transitSwitch,
     count: members.length,
     within: enclosingNetworks(
@@ -35,40 +45,46 @@ export function listRoutes(cluster: string, uses: readonly RouteUse[]): RouteLis
       mostNetworks,
     ).map(formatCidr),
   }));
-  const counts = { hops, listedHops: routes.length, prefixes: taken.length, unlisted: rest.length };
-  return { routes, prefixes: groups, unlisted, verdict: verdictOf(cluster, counts) };
+  const networks = unlisted.flatMap(({ transitSwitch, within }) =>
+    within.map((prefix): RemoteRoute => ({ prefix, transitSwitch, state: 'Unlisted' })),
+  );
+  const backups = taken.filter((use) => !isActive(use));
+  return {
+    sample: sampleOf([...rejected, ...backups, ...taken.filter(isActive)]),
+    entries: [...entries, ...networks],
+    unlisted,
+    verdict: verdictOf(cluster, { taken: taken.length, left: left.length, rejected: rest.length - left.length }),
+  };
 }
 
 interface Counts {
-  readonly hops: number;
-  readonly listedHops: number;
-  readonly prefixes: number;
-  readonly unlisted: number;
+  readonly taken: number;
+  /** Of those, without room. */
+  readonly left: number;
+  /** Rejected ones without room. */
+  readonly rejected: number;
 }
 
-function verdictOf(cluster: string, { hops, listedHops, prefixes, unlisted }: Counts): Verdict {
+function verdictOf(cluster: string, { taken, left, rejected }: Counts): Verdict {
   const type = 'PrefixesListed';
-  if (unlisted > 0) {
-    const message = `${prefixes - unlisted} of ${prefixes} prefixes are listed, for want of room. Pods reach the other ${unlisted}, but they are not announced to routers, packets of routers for them are not forwarded, and new Subnets must keep clear of the networks that hold them (status.unlisted). Let ${cluster} offer fewer prefixes, by aggregates or larger subnets, or refuse some by a RoutePolicy`;
+  if (left > 0) {
+    const message = `${taken - left} of ${taken} prefixes are listed, for want of room. Pods reach the other ${left}, but they are not announced to routers, packets of routers for them are not forwarded, and new Subnets must keep clear of the networks that hold them (status.unlisted). Let ${cluster} offer fewer prefixes, by aggregates or larger subnets, or refuse some by a RoutePolicy`;
     return bad(type, { code: 'TooManyPrefixes', message });
   }
-  if (hops === listedHops) return good(type, 'Listed', `prefixes: ${prefixes}`);
-  return good(type, 'HopsCut', `prefixes: ${prefixes}; of ${hops} next hops status.routes lists ${listedHops}`);
+  if (rejected === 0) return good(type, 'Listed', `prefixes: ${taken}`);
+  return good(type, 'RejectedCut', `prefixes: ${taken}; ${rejected} of those that are rejected are not listed`);
 }
 
-function hopsOf(uses: readonly RouteUse[]): { readonly listed: readonly Hop[]; readonly total: number } {
-  const listed: Hop[] = [];
-  let [total, bytes, isFull] = [0, 0, false];
-  for (const use of uses) {
-    total += use.rejected === undefined ? use.hops.length : 1;
-    if (isFull) continue;
-    for (const hop of hopsOfRoute(use)) {
-      bytes += JSON.stringify(hop).length;
-      isFull ||= listed.length >= limits.hops || bytes > limits.hopBytes;
-      if (!isFull) listed.push(hop);
-    }
+function sampleOf(uses: readonly RouteUse[]): readonly Hop[] {
+  const sample: Hop[] = [];
+  let bytes = 0;
+  for (const use of uses.slice(0, limits.sample)) {
+    const hops = hopsOfRoute(use);
+    bytes += JSON.stringify(hops).length;
+    if (bytes > limits.sampleBytes) break;
+    sample.push(...hops);
   }
-  return { listed, total };
+  return sample;
 }
 
 /** One for each next hop, so that each path's part can be seen. */
@@ -84,30 +100,43 @@ function hopsOfRoute({ prefix, transitSwitch, origin, tags, hops, rejected }: Ro
   });
 }
 
-function groupsOf(taken: readonly RouteUse[]): {
-  readonly groups: readonly Group[];
+export function isActive({ rejected, hops }: RouteUse): boolean {
+  return rejected === undefined && hops.some(({ isUsed }) => isUsed);
+}
+
+function roomFor(uses: readonly RouteUse[]): {
+  readonly entries: readonly RemoteRoute[];
   readonly rest: readonly RouteUse[];
 } {
-  const groups = new Map<string, Group & { readonly cidrs: string[] }>();
+  const entries: RemoteRoute[] = [];
   const rest: RouteUse[] = [];
-  let [count, bytes] = [0, 0];
-  for (const use of taken) {
-    const { prefix, transitSwitch, origin, tags, hops } = use;
-    const state = hops.some(({ isUsed }) => isUsed) ? 'Active' : 'Backup';
-    const head = { transitSwitch, state, origin, ...(tags.length === 0 ? {} : { tags: [...tags] }) } as const;
-    const key = JSON.stringify(head);
-    const size = prefix.length + 3 + (groups.has(key) ? 0 : key.length + 12);
-    if (count >= limits.prefixes || bytes + size > limits.prefixBytes) {
+  let bytes = 0;
+  for (const use of uses) {
+    const entry = entryOf(use);
+    // Only a prefix that is rejected can be none: it is in the sample, and its rejection says why.
+    if (entry === undefined) continue;
+    const size = JSON.stringify(entry).length;
+    if (entries.length >= limits.prefixes || size > limits.entryBytes || bytes + size > limits.bytes) {
       rest.push(use);
       continue;
     }
-    count += 1;
     bytes += size;
-    const group = groups.get(key) ?? { ...head, cidrs: [] };
-    group.cidrs.push(prefix);
-    groups.set(key, group);
+    entries.push(entry);
   }
-  return { groups: [...groups.values()], rest };
+  return { entries, rest };
+}
+
+/** Next hops are left out: a path that goes down while others are up is no other entry. */
+function entryOf(use: RouteUse): RemoteRoute | undefined {
+  const { prefix, transitSwitch, origin, tags, rejected, hops } = use;
+  const cidr = parseCidr(prefix);
+  if (cidr === undefined) return undefined;
+  const common = { transitSwitch, origin, ...(tags.length === 0 ? {} : { tags: [...tags] }) };
+  const head = { ...common, prefix: formatCidr(cidr) };
+  if (rejected !== undefined) return { ...head, state: 'Rejected', reason: rejected.code, message: rejected.message };
+  if (isActive(use)) return { ...head, state: 'Active' };
+  const reason = hops.find(({ problem }) => problem !== undefined)?.problem?.code;
+  return { ...head, state: 'Backup', ...(reason === undefined ? {} : { reason }) };
 }
 
 /** By address. Prefixes from routers of that cluster come last, since they are announced to no router here. */

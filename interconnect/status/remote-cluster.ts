@@ -1,5 +1,6 @@
 /** The status of a RemoteCluster. Pure. */
 import type { RemoteClusterStatus, RemotePathStatus } from '../../lib/api/kinds/remote-cluster.ts';
+import type { RemoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Member } from '../model/messages.ts';
 import { isUnreachable, known, type PathVerdict } from '../settle/paths.ts';
@@ -9,8 +10,10 @@ import type { RemoteState } from '../settle/remotes.ts';
 import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
 import { faultOf, daemonSilent } from './gateway-health.ts';
 import { mtuProblem, probeOf } from './mtu.ts';
-import { listRoutes } from './prefix-list.ts';
+import { isActive, listRoutes, type RouteLists } from './prefix-list.ts';
 import { isoOf, type Situation } from './situation.ts';
+
+const none: readonly RouteUse[] = [];
 
 export function renderRemoteCluster(
   member: Member,
@@ -22,8 +25,8 @@ export function renderRemoteCluster(
   const verdicts = (state?.verdicts ?? []).map((verdict) => asKnown(verdict, member, situation));
   const paths = verdicts.map((verdict) => pathOf(verdict, situation, before));
   const [phase, ready] = phaseOf(member, verdicts, conflicts);
-  const uses = state?.uses ?? [];
-  const { routes, prefixes, unlisted, verdict: listed } = listRoutes(member.name, uses);
+  const uses = state?.uses ?? none;
+  const { sample, unlisted, verdict: listed } = routesOf(member.name, uses);
   const conditions = [
     ready,
     pathsVerdict(verdicts),
@@ -45,16 +48,26 @@ export function renderRemoteCluster(
     })),
     paths,
     pathsUp: `${paths.filter((path) => path.state === 'Up').length}/${paths.length}`,
-    routes: [...routes],
-    prefixes: [...prefixes],
+    routes: [...sample],
     ...(unlisted.length === 0 ? {} : { unlisted: [...unlisted] }),
     routesActive: uses.filter(isActive).length,
+    routesBackup: uses.filter((use) => use.rejected === undefined && !isActive(use)).length,
     routesRejected: uses.filter(({ rejected }) => rejected !== undefined).length,
   };
 }
 
-function isActive({ rejected, hops }: RouteUse): boolean {
-  return rejected === undefined && hops.some(({ isUsed }) => isUsed);
+const listed = new WeakMap<readonly RouteUse[], RouteLists>();
+
+/** Made once for each value of the routes, which most statuses leave as they were. */
+function routesOf(cluster: string, uses: readonly RouteUse[]): RouteLists {
+  const known = listed.get(uses) ?? listRoutes(cluster, uses);
+  listed.set(uses, known);
+  return known;
+}
+
+/** The entries of its slices. */
+export function remoteRoutesOf(member: Member, state: RemoteState | undefined): readonly RemoteRoute[] {
+  return routesOf(member.name, state?.uses ?? none).entries;
 }
 
 const notForwarding: readonly string[] = ['VswitchdDown', 'GatewayDown'];

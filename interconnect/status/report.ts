@@ -7,7 +7,9 @@
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { GatewayPeer } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
+import type { RemoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
 import { hubSwitch, interconnectFinalizer } from '../../lib/api/names.ts';
+import { remoteRoutes } from '../../lib/slices/remote-routes.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
 import {
@@ -19,12 +21,13 @@ import {
 } from '../../lib/kube/resources.ts';
 import type { KubeClient, Resource } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
+import { SliceWriter } from '../../lib/slices/writer.ts';
 import { canonicalName, madeByAgent, type Interconnect, type TransitSwitchObject } from '../model/objects.ts';
 import type { Sources } from '../watch/sources.ts';
 import { isSameJson, withoutMeasures } from './compare.ts';
 import { daemonFields, peersOf, renderGateway } from './gateway.ts';
 import { renderInterconnect } from './interconnect.ts';
-import { renderRemoteCluster } from './remote-cluster.ts';
+import { remoteRoutesOf, renderRemoteCluster } from './remote-cluster.ts';
 import { Sent, type Present, type Status } from './sent.ts';
 import type { Situation } from './situation.ts';
 import { renderTransitSwitch } from './transit-switch.ts';
@@ -43,10 +46,13 @@ export class Reporter {
   /** By kind and name. */
   readonly #sent = new Sent();
   readonly #writtenMs = new Map<string, number>();
+  readonly #slices: SliceWriter<RemoteRoute>;
   #peers: readonly GatewayPeer[] = [];
 
   constructor(options: ReporterOptions) {
     this.#options = options;
+    this.#slices = new SliceWriter(remoteRoutes, options);
+    options.sources.remoteRouteSlices.subscribe(({ before, after }) => this.#slices.seen(before, after));
   }
 
   /** The cache has a newer version of the object. */
@@ -63,16 +69,22 @@ export class Reporter {
   /** Reports the named clusters, or all. Returns the names of those whose new measurements are to be written later. */
   remoteClusters(names: Iterable<string> | 'all', situation: Situation): readonly string[] {
     const present = this.#options.sources.remoteClusters;
-    const all = names === 'all' ? new Set([...situation.members.keys(), ...keysOf(present)]) : names;
+    const everything = [...situation.members.keys(), ...keysOf(present), ...this.#slices.owners];
+    const all = names === 'all' ? new Set(everything) : names;
     const later: string[] = [];
     for (const name of all) {
       const object = present.get(name);
       const member = situation.members.get(name);
       if (member === undefined) {
-        // The object of a member that the hub expects stays as it is.
-        if (object !== undefined && !situation.expected.has(name)) this.#delete(remoteClusters, name);
+        // The object of a member that the hub expects stays as it is, and so do its slices.
+        if (situation.expected.has(name)) continue;
+        if (object !== undefined) this.#delete(remoteClusters, name);
+        this.#slices.remove(name);
         continue;
       }
+      // Slices belong to an object that exists; of a new one the watch will tell.
+      if (object !== undefined)
+        this.#slices.write({ name, uid: object.uid }, remoteRoutesOf(member, situation.remotes.get(name)));
       const before = this.#before(remoteClusters, name, object) as RemoteClusterStatus;
       const status = renderRemoteCluster(member, situation.remotes.get(name), situation, before);
       if (this.#isTooSoon(name, before, status, situation.nowMs)) later.push(name);

@@ -1,8 +1,8 @@
 /** The BgpNodeStates of all nodes → which prefixes this cluster's routers lead to, by VPC. */
-import { z } from 'zod';
-import { learnedRoute } from '../../lib/api/kinds/bgp-node-state.ts';
-import type { RawObject } from '../../lib/kube/types.ts';
+import { bgpRoutes } from '../../lib/slices/bgp-routes.ts';
+import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import type { SlicedView } from '../../lib/slices/slice.ts';
 import type { Edge, Edges } from '../model/edges.ts';
 
 /** A prefix in canonical text that a node learned for a VPC. */
@@ -12,16 +12,18 @@ export interface LearnedPrefix {
   readonly tags: readonly string[];
 }
 
-const learnedFields = z.array(learnedRoute.pick({ prefix: true, vpc: true, tags: true }));
-
-export function parseBgpNodeState(raw: RawObject): readonly LearnedPrefix[] {
-  const { learned } = (raw['status'] ?? {}) as { learned?: unknown };
-  const { data = [] } = learnedFields.safeParse(learned);
-  return data.flatMap(({ prefix, vpc, tags = [] }) => {
+function learnedOf(routes: readonly BgpRoute[]): readonly LearnedPrefix[] {
+  return routes.flatMap(({ prefix, vpc, tags = [] }) => {
     const cidr = parseCidr(prefix);
     return cidr === undefined || vpc === undefined ? [] : [{ prefix: formatCidr(cidr), vpc, tags }];
   });
 }
+
+export const learnedView: SlicedView<BgpRoute, readonly LearnedPrefix[], readonly LearnedPrefix[]> = {
+  kind: bgpRoutes,
+  merge: learnedOf,
+  parse: () => (learned) => learned,
+};
 
 export interface EdgeParts {
   readonly states: Iterable<readonly [string, readonly LearnedPrefix[]]>;

@@ -1,14 +1,17 @@
 import { describe, it } from 'node:test';
+import { z } from 'zod';
 import { bgpNodeStateKind } from '../../lib/api/kinds/bgp-node-state.ts';
+import { bgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import { hubMemberKind } from '../../lib/api/kinds/hub-member.ts';
 import { interconnectGatewayKind } from '../../lib/api/kinds/interconnect-gateway.ts';
 import { interconnectKind } from '../../lib/api/kinds/interconnect.ts';
 import { subnetKind } from '../../lib/api/kinds/subnet.ts';
 import { transitSwitchKind } from '../../lib/api/kinds/transit-switch.ts';
+import { viewParser } from '../../lib/slices/testing.ts';
 import { configMapSchemas, nodeSchemas } from '../../lib/testing-core-schemas.ts';
 import { fuzzParser, type ObjectSchemas, type Parser } from '../../lib/testing-fuzz.ts';
 import { parseHubMember } from '../hub/watch/members.ts';
-import { parseBgpNodeState } from './edges.ts';
+import { learnedView } from './edges.ts';
 import { parseGateway, parseInterconnect, parseNode, parseReport, parseSubnet, parseTransitSwitch } from './objects.ts';
 import { parseFollowing, parseOvnIcConfig } from './ovn-ic-config.ts';
 
@@ -20,11 +23,11 @@ const parsers: readonly (readonly [Parser, ObjectSchemas])[] = [
   [parseReport, interconnectGatewayKind],
   [parseGateway, interconnectGatewayKind],
   [parseTransitSwitch, transitSwitchKind],
-  [parseBgpNodeState, bgpNodeStateKind],
   [parseHubMember, hubMemberKind],
   [parseOvnIcConfig, configMapSchemas],
 ];
 
 describe('parsers take whatever an object holds', () => {
   for (const [parse, schemas] of parsers) it(parse.name, () => fuzzParser(parse, schemas));
+  it('BgpNodeState', () => fuzzParser(viewParser(learnedView), { ...bgpNodeStateKind, routes: z.array(bgpRoute) }));
 });

@@ -1,13 +1,15 @@
 /** Everything the agent watches, and which database changes can matter to it. */
 import type { Change } from 'ovsdb-client';
+import { remoteRoutes } from '../../lib/slices/remote-routes.ts';
+import type { RemoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
 import { textsOf } from '../../lib/ovn/columns.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import {
-  bgpNodeStates,
   interconnectGateways,
   interconnects,
   nodes,
   remoteClusters,
+  remoteRouteSlices,
   routePolicies,
   subnets,
   transitSwitches,
@@ -16,7 +18,9 @@ import type { KubeClient, RawObject, Reflector, Resource } from '../../lib/kube/
 import type { Logger } from '../../lib/run/logger.ts';
 import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
-import { parseBgpNodeState, type LearnedPrefix } from './edges.ts';
+import { reflectSliced } from '../../lib/slices/reflect.ts';
+import { parseSlice, type Slice } from '../../lib/slices/slice.ts';
+import { learnedView, type LearnedPrefix } from './edges.ts';
 import { parseGateway, parseInterconnect, parseNode, parseReport, parseSubnet, parseTransitSwitch } from './objects.ts';
 import type { GatewayObject, Interconnect, Node, Report, Subnet, TransitSwitchObject } from '../model/objects.ts';
 
@@ -26,6 +30,7 @@ export interface Sources {
   readonly nodes: Reflector<Node>;
   readonly gateways: Reflector<GatewayObject>;
   readonly remoteClusters: Reflector<Report>;
+  readonly remoteRouteSlices: Reflector<Slice<RemoteRoute>>;
   readonly transitSwitches: Reflector<TransitSwitchObject>;
   readonly routePolicies: Reflector<RoutePolicy>;
   /** Clusters without speakers may not have the kind. */
@@ -33,17 +38,18 @@ export interface Sources {
 }
 
 export function watchSources(client: KubeClient, signal: AbortSignal, log: Logger): Sources {
-  const watch = <T>(resource: Resource, parse: (raw: RawObject) => T, optional = false): Reflector<T> =>
-    reflect({ client, resource, parse, signal, log, optional });
+  const watch = <T>(resource: Resource, parse: (raw: RawObject) => T): Reflector<T> =>
+    reflect({ client, resource, parse, signal, log });
   return {
     interconnects: watch(interconnects, parseInterconnect),
     subnets: watch(subnets, parseSubnet),
     nodes: watch(nodes, parseNode),
     gateways: watch(interconnectGateways, parseGateway),
     remoteClusters: watch(remoteClusters, parseReport),
+    remoteRouteSlices: watch(remoteRouteSlices, (raw) => parseSlice(remoteRoutes, raw)),
     transitSwitches: watch(transitSwitches, parseTransitSwitch),
     routePolicies: watch(routePolicies, parseRoutePolicy),
-    bgpNodeStates: watch(bgpNodeStates, parseBgpNodeState, true),
+    bgpNodeStates: reflectSliced(learnedView, { client, signal, log, optional: true }),
   };
 }
 

@@ -3,6 +3,7 @@
  * node, the speaker for what it had before a restart. In: BgpNodeStates with their BgpRouteSlices. Pure.
  */
 import { z } from 'zod';
+import { readAs } from '../api/read-as.ts';
 import { bgpNodeStates, bgpRouteSlices } from '../kube/resources.ts';
 import type { SlicedKind } from './slice.ts';
 import { bgpRoute, type BgpRoute } from '../api/kinds/bgp-route-slice.ts';
@@ -18,7 +19,7 @@ export const bgpRoutes: SlicedKind<BgpRoute> = {
   slices: bgpRouteSlices,
   label: label.bgpNodeState,
   mostEntries: mostRoutesInSlice,
-  parse: (raw) => readEach(list.safeParse(raw).data?.routes, bgpRoute),
-  sample: (raw) => readEach(status.safeParse(raw['status']).data?.learned, bgpRoute),
+  parse: (raw) => readEach(readAs(list, raw).data?.routes, bgpRoute),
+  sample: (raw) => readEach(readAs(status, raw['status']).data?.learned, bgpRoute),
   keyOf: ({ prefix, peer }) => `${prefix} ${peer}`,
 };

@@ -4,6 +4,7 @@
  * which there was no room. Pure.
  */
 import { z } from 'zod';
+import { readAs } from '../api/read-as.ts';
 import { remoteClusters, remoteRouteSlices } from '../kube/resources.ts';
 import type { RawObject } from '../kube/types.ts';
 import { formatCidr, parseCidr, type Cidr } from '../net/cidr.ts';
@@ -44,7 +45,7 @@ export const remoteRoutes: SlicedKind<RemoteRoute> = {
   slices: remoteRouteSlices,
   label: label.remoteCluster,
   mostEntries: mostRoutesInSlice,
-  parse: (raw) => readEach(list.safeParse(raw).data?.routes, remoteRoute),
+  parse: (raw) => readEach(readAs(list, raw).data?.routes, remoteRoute),
   sample,
   // A network that holds unlisted prefixes may be a prefix itself.
   keyOf: ({ prefix, transitSwitch, state }) => `${prefix} ${transitSwitch}${state === 'Unlisted' ? ' +' : ''}`,
@@ -52,7 +53,7 @@ export const remoteRoutes: SlicedKind<RemoteRoute> = {
 
 /** One entry for each next hop. */
 function sample(owner: RawObject): readonly RemoteRoute[] {
-  const { routes, unlisted } = status.safeParse(owner['status']).data ?? {};
+  const { routes, unlisted } = readAs(status, owner['status']).data ?? {};
   const networks = readEach(unlisted, unlistedPrefixes).flatMap(({ transitSwitch, within }) =>
     within.map((prefix) => ({ prefix, transitSwitch, state: 'Unlisted' as const })),
   );

@@ -97,3 +97,11 @@ export function joinSliced<Entry, Merged, T>(
     }),
   );
 }
+
+/** The value of an owner that has no slice. */
+export function joinWithoutSlices<Entry, Merged, T>(
+  { kind, merge, parse }: SlicedView<Entry, Merged, T>,
+  owner: RawObject,
+): T {
+  return parse(owner)(merge(kind.sample(owner)));
+}

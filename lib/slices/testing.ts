@@ -20,6 +20,11 @@ export function sliceOf<Entry>(
   };
 }
 
+/** Parses an owner and, from its own field `routes`, its one slice. */
+export function viewParser<Entry, Merged, T>(view: SlicedView<Entry, Merged, T>): (raw: RawObject) => T {
+  return ({ routes, ...owner }) => viewOf(view, owner as RawObject, routes as readonly unknown[]);
+}
+
 /** An owner with one slice. */
 export function viewOf<Entry, Merged, T>(
   view: SlicedView<Entry, Merged, T>,

@@ -1,6 +1,7 @@
 // The speaker's view of the cluster: what the routes of this node depend on, and the passwords of its sessions.
 import type { TransitNetwork } from '../../lib/bgp/lifelines.ts';
 import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
+import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import type {
   BgpAdvertisement,
   BgpInstance,
@@ -17,6 +18,7 @@ import type {
 } from '../../lib/bgp/objects.ts';
 import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 import type { NodeNetwork } from '../../lib/netlink/node-network.ts';
+import type { Slice } from '../../lib/slices/slice.ts';
 
 /** Texts by key; `missing` where there is no such Secret, `unread` before it was looked for. */
 export type PasswordSecret = ReadonlyMap<string, string> | 'missing' | 'unread';
@@ -41,7 +43,17 @@ export interface WatchedObjects {
   readonly hubs: string;
   readonly serviceCidrs: readonly string[];
   readonly secrets: PasswordSecret;
-  readonly nodeStates: BgpNodeStateStatus;
+  readonly nodeStates: OwnState;
+  /** Of this node. */
+  readonly routeSlices: Slice<BgpRoute>;
+}
+
+/** The BgpNodeState of this node. */
+export interface OwnState {
+  readonly uid: string;
+  readonly status: BgpNodeStateStatus;
+  /** What its status has for lack of slices. */
+  readonly sample: readonly BgpRoute[];
 }
 
 export type ObjectKind = keyof WatchedObjects;

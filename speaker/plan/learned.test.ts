@@ -195,7 +195,7 @@ test('how many prefixes each rule decided is counted, and kept until it is known
     ]),
   );
   const policies = [...statusOfHits(hits), { policy: 'out', rules: [{ index: 0, prefixes: 7 }] }];
-  assert.deepEqual(learnedBefore(planSpeaker(state), observedIn('Established'), { policies }).hits, hits);
+  assert.deepEqual(learnedBefore(planSpeaker(state), observedIn('Established'), { policies }, []).hits, hits);
 });
 
 test('a session that is down has no routes', () => {
@@ -207,10 +207,10 @@ test('until gobgpd told everything, routes that were told before stay where the 
   const plan = planSpeaker(state);
   const route = { prefix: '192.0.2.0/24', peer: 'tor', nextHop: address, preference: 100 };
   const peers = [{ peer: 'tor', address, asn: 65000, state: 'Established', notUsed: [{ reason: 'Denied', count: 3 }] }];
-  const before = { learned: [route], peers } as unknown as Parameters<typeof learnedBefore>[2];
+  const before = { peers } as unknown as Parameters<typeof learnedBefore>[2];
   assert.deepEqual(
-    [...learnedBefore(plan, observedIn('Established'), before).peers],
+    [...learnedBefore(plan, observedIn('Established'), before, [route]).peers],
     [[address, { routes: [route], refused: new Map([['Denied', 3]]), own: [] }]],
   );
-  assert.equal(learnedBefore(plan, observedIn('Active'), before).peers.size, 0);
+  assert.equal(learnedBefore(plan, observedIn('Active'), before, [route]).peers.size, 0);
 });

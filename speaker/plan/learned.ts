@@ -1,6 +1,7 @@
 // Which prefixes of routers are routes here: those that a RoutePolicy allows, of sessions that are up, and none that could lead traffic
-// of the cluster's own in circles. What they become is the daemon's and the controller's, by the BgpNodeState.
-import type { BgpNodeStateStatus, LearnedRoute } from '../../lib/api/kinds/bgp-node-state.ts';
+// of the cluster's own in circles. The daemon and the controller make routes of them, by way of the BgpRouteSlices.
+import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
+import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import { isInterconnectCommunity } from '../../lib/bgp/interconnect-community.ts';
 import type { Lifelines } from '../../lib/bgp/lifelines.ts';
 import type { BgpPolicies, ImportVerdict } from '../../lib/bgp/policies.ts';
@@ -22,7 +23,7 @@ type NotUsed = 'Denied' | 'DefaultRoute' | 'PrefixInvalid' | 'Loop' | 'OverLimit
 
 /** What becomes of the prefixes of one peer. */
 export interface PeerLearned {
-  readonly routes: readonly LearnedRoute[];
+  readonly routes: readonly BgpRoute[];
   /** How many are not used, by reason. */
   readonly refused: ReadonlyMap<string, number>;
   /** The first of those that are refused as the cluster's own, each with what has it. */
@@ -41,36 +42,42 @@ export interface Learned {
   readonly hits: Hits;
 }
 
-/** One object holds so many. */
-const mostRoutes = 1000;
 /** Of one peer. */
 const mostNamed = 8;
 
 export function planLearned(plan: SpeakerPlan, lifelines: Lifelines, observed: Observed, received: Received): Learned {
   const learned = new Map<string, PeerLearned>();
   const decisions: (Decision | undefined)[] = [];
-  let left = mostRoutes;
   for (const peer of [...plan.peers.values()].toSorted((a, b) => (a.address < b.address ? -1 : 1))) {
     if (peer.import === undefined) continue;
     const isUp = observed.sessions.get(peer.address)?.state === 'Established';
     const routes = isUp ? [...(received.get(peer.address) ?? [])] : [];
-    const result = choose(plan, lifelines, peer, routes, Math.min(left, peer.import.maxPrefixes), decisions);
-    left -= result.routes.length;
+    const result = choose(plan, lifelines, peer, routes, peer.import.maxPrefixes, decisions);
     learned.set(peer.address, result);
   }
   return { peers: learned, hits: tally(decisions) };
 }
 
+/** Of all peers. */
+export function learnedRoutesOf({ peers }: Learned): readonly BgpRoute[] {
+  return [...peers.values()].flatMap(({ routes }) => routes);
+}
+
 /** What was learned before, of peers that still import and are up: a speaker that starts takes nothing away. */
-export function learnedBefore(plan: SpeakerPlan, observed: Observed, before: BgpNodeStateStatus): Learned {
-  const { learned = [], peers = [] } = before;
+export function learnedBefore(
+  plan: SpeakerPlan,
+  observed: Observed,
+  before: BgpNodeStateStatus,
+  routes: readonly BgpRoute[],
+): Learned {
+  const { peers = [] } = before;
   const kept = [...plan.peers.values()].filter(
     (peer) => peer.import !== undefined && observed.sessions.get(peer.address)?.state === 'Established',
   );
   const known = kept.map(({ name, address }) => {
     const { notUsed = [], ownPrefixes: own = [] } = peers.find((peer) => peer.address === address) ?? {};
     const refused = new Map(notUsed.map(({ reason, count }) => [reason, count]));
-    return [address, { routes: learned.filter(({ peer }) => peer === name), refused, own }] as const;
+    return [address, { routes: routes.filter(({ peer }) => peer === name), refused, own }] as const;
   });
   const imports = new Set(plan.routePolicies.set.imports.map(({ name }) => name));
   return { peers: new Map(known), hits: hitsOfStatus(before, (policy) => imports.has(policy)) };
@@ -86,7 +93,7 @@ function choose(
 ): PeerLearned {
   const refused = new Map<string, number>();
   const refuse = (code: NotUsed): void => void refused.set(code, (refused.get(code) ?? 0) + 1);
-  const used: LearnedRoute[] = [];
+  const used: BgpRoute[] = [];
   const own: OwnRefusal[] = [];
   for (const [prefix, route] of routes) {
     const verdict = plan.routePolicies.importVerdict(peer.name, { prefix, communities: route.communities });
@@ -114,7 +121,7 @@ export function judge(
   prefix: string,
   { nextHop, asPath, communities }: ReceivedRoute,
   verdict: ImportVerdict,
-): LearnedRoute | OwnRefusal | NotUsed {
+): BgpRoute | OwnRefusal | NotUsed {
   const cidr = parseCidr(prefix);
   if (cidr === undefined) return 'PrefixInvalid';
   if (!verdict.isAllowed) return 'Denied';

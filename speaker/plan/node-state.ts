@@ -2,7 +2,7 @@ import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import type { BgpState, NodeInstance, NodeSession } from '../../lib/bgp/objects.ts';
 import { textOfValues, valuesName } from '../../lib/bgp/values.ts';
 import type { Observed } from '../model/observed.ts';
-import type { Learned, PeerLearned } from './learned.ts';
+import { type Learned, learnedRoutesOf, type PeerLearned } from './learned.ts';
 import { countTold } from './peer-status.ts';
 import type { SpeakerPlan } from './plan.ts';
 import { exportHits, statusOfHits } from './policy-hits.ts';
@@ -16,6 +16,9 @@ function usedOf(learned: PeerLearned | undefined): Partial<NonNullable<BgpNodeSt
     ...(learned.own.length > 0 && { ownPrefixes: [...learned.own] }),
   };
 }
+
+/** Of the routes in use so many are shown. */
+const sampleLength = 100;
 
 /** BGP on this node in one object; undefined where the node has no instance. @param entryOf this node's entry in a BgpPeer */
 export function nodeStateOf(
@@ -67,7 +70,8 @@ export function nodeStateOf(
     prefixes: plan.table.routes.size,
     established: `${established}/${peers.length}`,
     ...(plan.interfaces.length > 0 && { interfaces: [...plan.interfaces] }),
-    learned: [...learned.peers.values()].flatMap(({ routes }) => routes),
+    learnedRoutes: learnedRoutesOf(learned).length,
+    learned: learnedRoutesOf(learned).slice(0, sampleLength),
     ...(policies.length > 0 && { policies }),
     peers: peers.toSorted((a, b) => (a.address < b.address ? -1 : 1)),
   };

@@ -5,10 +5,11 @@
  * happened since the call before. No I/O, and nothing is decided here.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
+import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import type { EndpointSlice, ObjectRef } from '../../lib/bgp/objects.ts';
+import { entriesOf } from '../../lib/slices/slice.ts';
 import type { Changes } from '../model/changes.ts';
-import type { ObjectKind, SpeakerState, WatchedObjects } from '../model/objects.ts';
+import type { ObjectKind, OwnState, SpeakerState, WatchedObjects } from '../model/objects.ts';
 
 export interface ClusterOptions {
   /** This one. */
@@ -75,13 +76,21 @@ export class Cluster {
       serviceCidrs: new Map(),
       secrets: new Map(),
       nodeStates: new Map(),
+      routeSlices: new Map(),
     };
     this.objects = { ...this.#maps, node, slices: this.#slices, neighbors, ownAddresses };
   }
 
   /** This node's BgpNodeState; undefined: there is none. */
-  get nodeState(): BgpNodeStateStatus | undefined {
+  get nodeState(): OwnState | undefined {
     return this.#maps.nodeStates.get(this.#node);
+  }
+
+  /** What this node learned, as it was written last. */
+  get learned(): readonly BgpRoute[] {
+    const state = this.nodeState;
+    if (state === undefined) return [];
+    return entriesOf({ name: this.#node, uid: state.uid }, this.#maps.routeSlices.values()) ?? state.sample;
   }
 
   /** @param after undefined: the object is gone */

@@ -45,7 +45,7 @@ const observed: Observed = {
 };
 
 const nodeState: BgpNodeStateStatus = {
-  learned: [{ prefix: '192.0.2.0/24', peer: 'tor', nextHop: '10.0.0.254', preference: 100 }],
+  learnedRoutes: 1,
   peers: [
     {
       peer: 'tor',

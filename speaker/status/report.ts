@@ -2,12 +2,14 @@
  * What the speaker reports: statuses, its BgpNodeState, events and metrics. In: plans, what gobgpd says and what routers announce. Out:
  * one planned status of everything, written where it differs. Counts in statuses follow routes at a slower pace than states of sessions.
  */
+import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import { Lifelines } from '../../lib/bgp/lifelines.ts';
 import { RoundEngine } from '../../lib/rounds/engine.ts';
 import { spacingUnderLoad } from '../../lib/rounds/spacing.ts';
+import type { SliceWriter } from '../../lib/slices/writer.ts';
 import type { Clues, Observed } from '../model/observed.ts';
 import type { Received } from '../model/received.ts';
-import { learnedBefore, planLearned } from '../plan/learned.ts';
+import { learnedBefore, learnedRoutesOf, planLearned } from '../plan/learned.ts';
 import type { SpeakerPlan } from '../plan/plan.ts';
 import { planStatus } from '../plan/status.ts';
 import type { Cluster } from '../state/cluster.ts';
@@ -30,6 +32,7 @@ export interface ReportOptions {
   readonly metrics: Pick<SpeakerMetrics, 'set'>;
   readonly status: Pick<StatusWriter, 'write'>;
   readonly nodeState: Pick<NodeStateWriter, 'write'>;
+  readonly slices: Pick<SliceWriter<BgpRoute>, 'write' | 'remove'>;
   readonly events: Pick<SpeakerEvents, 'onAnnotations'>;
 }
 
@@ -86,16 +89,19 @@ export class Report {
   #write(): void {
     const [plan, observed] = [this.#plan, this.#observed];
     if (!plan || !observed) return;
-    const { node, cluster, clues, metrics, status, nodeState, events } = this.#options;
-    const { objects } = cluster;
+    const { node, cluster, clues, metrics, status, nodeState, slices, events } = this.#options;
+    const { objects, nodeState: shown } = cluster;
     // Until gobgpd has reported all routes of routers, the routes of the former report stay.
     const learned = this.#received
       ? planLearned(plan, this.#lifelines, observed, this.#received)
-      : learnedBefore(plan, observed, cluster.nodeState ?? {});
+      : learnedBefore(plan, observed, shown?.status ?? {}, cluster.learned);
     const planned = planStatus(objects, plan, observed, clues(), learned);
     metrics.set({ state: objects, plan, observed, nodeState: planned.nodeState });
     status.write(objects, planned);
-    nodeState.write(cluster.nodeState, objects.nodes.get(node)?.uid, planned.nodeState);
+    // Slices belong to an object that exists, and are asked for first: without any, readers take the sample for everything.
+    if (planned.nodeState === undefined) slices.remove(node);
+    else if (shown !== undefined) slices.write({ name: node, uid: shown.uid }, learnedRoutesOf(learned));
+    nodeState.write(shown?.status, objects.nodes.get(node)?.uid, planned.nodeState);
     events.onAnnotations(objects, planned.annotations);
   }
 }

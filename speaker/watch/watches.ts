@@ -1,11 +1,13 @@
 /** The kinds that a speaker watches. In: raw objects. Out: `onChange` with the value of each that came, changed or went. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { bgpRoutes } from '../../lib/slices/bgp-routes.ts';
+import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import { parseIptablesEip, parseOvnEip } from '../../lib/bgp/parse/eip.ts';
 import { parseNode } from '../../lib/bgp/parse/node.ts';
 import { parseNodeState } from '../../lib/bgp/parse/node-state.ts';
 import { parseBgpAdvertisement, parseBgpInstance, parseBgpPeer } from '../../lib/bgp/parse/own-kinds.ts';
 import { parsePod } from '../../lib/bgp/parse/pod.ts';
-import { parseRemote } from '../../lib/bgp/parse/remote.ts';
+import { remoteView } from '../../lib/bgp/parse/remote.ts';
 import { parseEndpointSlice, parseService } from '../../lib/bgp/parse/service.ts';
 import { parseSubnet } from '../../lib/bgp/parse/subnet.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
@@ -14,6 +16,7 @@ import {
   bgpInstances,
   bgpNodeStates,
   bgpPeers,
+  bgpRouteSlices,
   endpointSlices,
   interconnects,
   iptablesEips,
@@ -21,7 +24,6 @@ import {
   nodes,
   ovnEips,
   pods,
-  remoteClusters,
   routePolicies,
   secrets,
   serviceCidrs,
@@ -32,6 +34,8 @@ import {
 import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
 import type { KubeClient, RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
+import { reflectSliced } from '../../lib/slices/reflect.ts';
+import { parseSlice, selectorOf, type Slice } from '../../lib/slices/slice.ts';
 import type { ObjectKind, WatchedObjects } from '../model/objects.ts';
 import { parseHubHost, parseServiceCidr, parseTransitNetwork } from './lifelines.ts';
 import { parseSecret } from './secret.ts';
@@ -44,6 +48,8 @@ export interface WatchOptions {
   readonly passwords: { readonly namespace: string; readonly names: readonly string[] };
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** A slice of this node came, changed or went. */
+  readonly onSlice: (before: Slice<BgpRoute> | undefined, after: Slice<BgpRoute> | undefined) => void;
   readonly onChange: <Kind extends ObjectKind>(
     kind: Kind,
     key: string,
@@ -63,11 +69,16 @@ const secretsMs = 3000;
 interface Selection {
   readonly namespace?: string;
   readonly fieldSelector?: string;
+  readonly labelSelector?: string;
   readonly optional?: boolean;
 }
 
-export function openWatches({ client, node, passwords, log, signal, onChange }: WatchOptions): Watches {
+export function openWatches({ client, node, passwords, log, signal, onSlice, onChange }: WatchOptions): Watches {
   const reflectors: Reflector<unknown>[] = [];
+  const follow = <T>(reflector: Reflector<T>, onEach: (key: string, after: T | undefined) => void): void => {
+    reflector.subscribe(({ key, after }) => onEach(key, after));
+    reflectors.push(reflector);
+  };
   const start = <T>(
     resource: Resource,
     parse: (raw: RawObject) => T,
@@ -75,8 +86,7 @@ export function openWatches({ client, node, passwords, log, signal, onChange }: 
     selection: Selection = {},
   ): Reflector<T> => {
     const reflector = reflect({ client, resource, parse, signal, log, ...selection });
-    reflector.subscribe(({ key, after }) => onEach(key, after));
-    reflectors.push(reflector);
+    follow(reflector, onEach);
     return reflector;
   };
   const watch = <Kind extends ObjectKind>(
@@ -97,7 +107,9 @@ export function openWatches({ client, node, passwords, log, signal, onChange }: 
   watch('slices', endpointSlices, parseEndpointSlice);
   watch('policies', routePolicies, parseRoutePolicy);
   // Clusters without these kinds are served as well.
-  watch('remotes', remoteClusters, parseRemote, optional);
+  follow(reflectSliced(remoteView, { client, signal, log, optional: true }), (key, after) =>
+    onChange('remotes', key, after),
+  );
   watch('transitSwitches', transitSwitches, parseTransitNetwork, optional);
   watch('hubs', interconnects, parseHubHost, optional);
   watch('serviceCidrs', serviceCidrs, parseServiceCidr, optional);
@@ -106,7 +118,19 @@ export function openWatches({ client, node, passwords, log, signal, onChange }: 
     ['IptablesEIP', iptablesEips, parseIptablesEip],
   ] as const)
     start(resource, parse, (name, after) => onChange('eips', `${kind}/${name}`, after), optional);
-  watch('nodeStates', bgpNodeStates, parseNodeState, { fieldSelector: `metadata.name=${node}` });
+  const readOwn = (raw: RawObject): WatchedObjects['nodeStates'] => ({
+    uid: raw.metadata.uid,
+    status: parseNodeState(raw),
+    sample: bgpRoutes.sample(raw),
+  });
+  watch('nodeStates', bgpNodeStates, readOwn, { fieldSelector: `metadata.name=${node}` });
+  const ownSlices = start(
+    bgpRouteSlices,
+    (raw) => parseSlice(bgpRoutes, raw),
+    (key, after) => onChange('routeSlices', key, after),
+    { labelSelector: selectorOf(bgpRoutes, node) },
+  );
+  ownSlices.subscribe(({ before, after }) => onSlice(before, after));
   const required = reflectors.map(({ synced }) => synced);
 
   const secretsRead = passwords.names.map(async (name) => {

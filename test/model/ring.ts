@@ -5,7 +5,7 @@
  */
 import type { BgpPeerSpec } from '../../lib/api/kinds/bgp-peer.ts';
 import { bgpAdvertisementSpec } from '../../lib/api/kinds/bgp-advertisement.ts';
-import type { LearnedRoute } from '../../lib/api/kinds/bgp-node-state.ts';
+import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import { routePolicySpec } from '../../lib/api/kinds/route-policy.ts';
 import { interconnectCommunity } from '../../lib/bgp/interconnect-community.ts';
 import type { Remote } from '../../lib/bgp/objects.ts';
@@ -33,7 +33,8 @@ import { Exports } from '../../interconnect/settle/exports.ts';
 import { NativePrefixes } from '../../interconnect/state/native-prefixes.ts';
 import { OfferTable } from '../../interconnect/state/offers.ts';
 import { ownOffers } from '../../interconnect/model/offers.ts';
-import { buildEdges, parseBgpNodeState } from '../../interconnect/watch/edges.ts';
+import { viewOf } from '../../lib/slices/testing.ts';
+import { buildEdges, learnedView } from '../../interconnect/watch/edges.ts';
 import { judge } from '../../speaker/plan/learned.ts';
 
 const vpc = 'ovn-cluster';
@@ -106,7 +107,7 @@ export class Cluster implements Actor {
   readonly asn: number;
   readonly subnet: string;
   /** By router. */
-  learned = new Map<string, readonly LearnedRoute[]>();
+  learned = new Map<string, readonly BgpRoute[]>();
   uses = new Map<string, readonly RouteUse[]>();
   request: readonly Prefix[] = [];
   isJoined = true;
@@ -164,7 +165,7 @@ export class Cluster implements Actor {
     );
     const metadata = { name: 'n', uid: 'u', resourceVersion: '1' };
     const states = [...this.learned].map(
-      ([router, learned]) => [router, parseBgpNodeState({ metadata, status: { learned } })] as const,
+      ([router, learned]) => [router, viewOf(learnedView, { metadata }, learned)] as const,
     );
     this.#edges = buildEdges({ states, isReady: () => true }, this.#edges);
     this.#exports.update({ local: this.#local, policies: this.#policies, edges: this.#edges, natives: this.#natives });

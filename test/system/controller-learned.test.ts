@@ -1,6 +1,6 @@
 /**
  * Prefixes that speakers learned: the controller on a real API server, a real northbound database and ovn-northd, with
- * ovn-trace for what becomes of a pod's packet. The speaker's part, the status of a BgpNodeState, is written here.
+ * ovn-trace for what becomes of a pod's packet. The slices that speakers and the interconnect write are written here.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
@@ -8,9 +8,12 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ovnEnvironment, schemaFile, startOvsdbServer, type TestServer } from 'ovsdb-client/testing';
+import { bgpRoutes } from '../../lib/slices/bgp-routes.ts';
+import { remoteRoutes } from '../../lib/slices/remote-routes.ts';
 import { bgpNodeStates, nodes, objectPath, remoteClusters, subnets, vpcs } from '../../lib/kube/resources.ts';
 import { ControllerBed } from './controller-bed.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
+import { manyPrefixes, overFourPaths, putRoutes } from './route-lists.ts';
 
 let bed: ControllerBed;
 let southbound: TestServer;
@@ -71,9 +74,8 @@ async function learn(node: string, learned: Readonly<Record<string, number>>): P
     preference,
     vpc: 'ovn-cluster',
   }));
-  const path = objectPath(bgpNodeStates, { name: node }, 'status');
   await bed.kube.get(bgpNodeStates, { name: node }).catch(() => bed.create(bgpNodeStates, node, {}));
-  await bed.kube.request('PATCH', path, { status: { learned: entries } }, merge);
+  await putRoutes(bed.kube, bgpRoutes, node, entries);
 }
 
 /** Next hops of a prefix in the router's main table. */
@@ -202,15 +204,8 @@ describe('a learned prefix', () => {
     const transit = objectPath({ ...resource, kind: 'TransitSwitch' }, { name: 'ts' }, 'status');
     await bed.kube.request('PATCH', transit, { status: { cidr: '100.100.0.0/16', vpc: 'ovn-cluster' } }, merge);
     await bed.create(remoteClusters, 'west', {});
-    const route = {
-      prefix: '10.18.0.0/16',
-      transitSwitch: 'ts',
-      path: 'ts',
-      nextHop: '100.100.0.2',
-      origin: 'connected',
-    };
-    const status = { routes: [{ ...route, state: 'Active' }] };
-    await bed.kube.request('PATCH', objectPath(remoteClusters, { name: 'west' }, 'status'), { status }, merge);
+    const route = { prefix: '10.18.0.0/16', transitSwitch: 'ts', state: 'Active' as const, origin: 'connected' };
+    await putRoutes(bed.kube, remoteRoutes, 'west', [route]);
     await bed.createSubnet('taken', { cidrBlock: '10.70.0.0/24' });
     await bed.untilCondition('taken', 'Ready', 'True');
     const lifelines = ['10.96.0.1/32', '10.96.0.0/17', '172.30.1.13/32', '100.100.7.0/24'];
@@ -237,6 +232,27 @@ describe('a learned prefix', () => {
     await leadsTo('10.70.0.0/25', 'n2');
     await learn('n2', { '192.0.2.0/24': 100, '203.0.113.0/24': 100 });
     await eventually('none of them', () => hops('10.18.4.0/24').length + hops('10.70.0.0/25').length === 0);
+  });
+
+  test('a new Subnet is compared with all of 5,000 prefixes over four paths, to the last', async () => {
+    const prefixes = manyPrefixes(5000);
+    const last = prefixes.at(-1) ?? '';
+    await bed.create(remoteClusters, 'west', {});
+    await putRoutes(bed.kube, remoteRoutes, 'west', overFourPaths(prefixes));
+    // What was learned is compared with the same prefixes, and shows that the controller knows them.
+    await learn('n2', { '192.0.2.0/24': 100, [last]: 100 });
+    await bed.event('LearnedRouteRefused', 'n2', new RegExp(`^${last} .*cluster west`));
+    await bed.createSubnet('late', { cidrBlock: last });
+    assert.match(
+      await bed.untilCondition('late', 'Ready', 'False', 'InterconnectOverlap'),
+      new RegExp(`overlaps ${last} of cluster west`),
+    );
+    await putRoutes(bed.kube, remoteRoutes, 'west', overFourPaths(prefixes.slice(0, -1)));
+    await bed.untilCondition('late', 'Ready', 'True');
+    await bed.kube.delete(subnets, { name: 'late' });
+    await bed.kube.delete(remoteClusters, { name: 'west' });
+    await learn('n2', { '192.0.2.0/24': 100, '203.0.113.0/24': 100 });
+    await leadsTo('203.0.113.0/24', 'n2');
   });
 
   test('subnets with a route table of their own have it too', async () => {

@@ -1,6 +1,6 @@
 /**
  * Prefixes that the node's speaker learned, as routes of the kernel, with packets: to two routers beyond the node and back.
- * The speaker's part, the status of the BgpNodeState, and the controller's are played here.
+ * The parts of the speaker, which writes slices, and of the controller are played here.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,11 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
 import { exec, TestNode } from '../../daemon/testing.ts';
+import { bgpRoutes } from '../../lib/slices/bgp-routes.ts';
+import type { RemoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
+import { remoteRoutes } from '../../lib/slices/remote-routes.ts';
 import { bgpNodeStates, events, nodes, remoteClusters, transitSwitches } from '../../lib/kube/resources.ts';
+import { manyPrefixes, overFourPaths, putRoutes } from './route-lists.ts';
 import { lendPort } from './bgp/lend-port.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 
@@ -67,9 +71,8 @@ interface Entry {
 }
 
 async function learn(...entries: readonly Entry[]): Promise<void> {
-  const learned = entries.map((entry) => ({ peer: 'tor', preference: 100, ...entry }));
-  const status = { status: { learned } };
-  await cluster.admin.patch(bgpNodeStates, { name: 'n1' }, 'merge', status, { subresource: 'status' });
+  const learned = entries.map((entry) => ({ peer: entry.nextHop, preference: 100, ...entry }));
+  await putRoutes(cluster.admin, bgpRoutes, 'n1', learned);
 }
 
 function routes(): string {
@@ -267,17 +270,10 @@ async function joinOther(): Promise<void> {
 }
 
 async function offer(
-  ...prefixes: readonly (readonly [prefix: string, state: string, origin: string])[]
+  ...prefixes: readonly (readonly [prefix: string, state: RemoteRoute['state'], origin: string])[]
 ): Promise<void> {
-  const common = { transitSwitch: 'ts', nextHop: '100.100.0.2' };
-  const routes = prefixes.map(([prefix, state, origin]) => ({ ...common, prefix, state, origin }));
-  await cluster.admin.patch(
-    remoteClusters,
-    { name: 'west' },
-    'merge',
-    { status: { routes } },
-    { subresource: 'status' },
-  );
+  const routes = prefixes.map(([prefix, state, origin]) => ({ transitSwitch: 'ts', prefix, state, origin }));
+  await putRoutes(cluster.admin, remoteRoutes, 'west', routes);
 }
 
 /** Routes and rules for what is forwarded. */
@@ -330,6 +326,23 @@ test('what routers send for another cluster goes into the overlay, and nothing e
   assert.match(way('from', far, 'iif', 'up-a'), /via 100\.64\.0\.1 dev ovn0 table 10155/);
   assert.match(way(), /via 172\.31\.1\.1 dev up-a/, 'the node’s own');
   assert.match(way('from', '10.16.0.21', 'iif', 'ovn0'), /via 172\.31\.1\.1 dev up-a/, 'out of the overlay');
+});
+
+test('of 5,000 prefixes over four paths all are forwarded, to the last', async () => {
+  const prefixes = manyPrefixes(5000);
+  const last = prefixes.at(-1) ?? '';
+  const [before] = forwarding();
+  const table = (): readonly string[] => forwarding().filter((line) => line.startsWith('10.'));
+  const put = (down: readonly string[] = []): Promise<void> =>
+    putRoutes(cluster.admin, remoteRoutes, 'west', overFourPaths(prefixes, down));
+  await put();
+  await eventually('all', () => table().length === prefixes.length);
+  assert.ok(table().some((line) => line.startsWith(`${last} via 100.64.0.1 dev ovn0 table 10155`)));
+  await put([last]);
+  await eventually('all but the last', () => table().length === prefixes.length - 1);
+  assert.ok(!table().some((line) => line.startsWith(`${last} `)));
+  await offer(['10.32.0.0/16', 'Active', 'connected']);
+  await eventually('the one of before', () => table().join() === before);
 });
 
 test('the way into the overlay heals, and goes with the prefix, the other cluster and the BgpNodeState', async () => {

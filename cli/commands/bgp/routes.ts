@@ -13,7 +13,7 @@ export const routes = command(
     operands: ['[PREFIX]'],
     summary: 'what nodes announce, to whom and how; what they learned',
     description:
-      'Lists what each node announces: by which objects and advertisements, to which peers, and with what attributes.\nRows are worked out from the objects as speakers do it; peers whose session is down are marked. With PREFIX only prefixes\nthat hold it or are in it. --learned lists the prefixes of routers that are routes here instead, of each node at most the\nfirst 1,000, and of those refused as OwnPrefix what lives on them. Reads only.',
+      'Lists what each node announces: by which objects and advertisements, to which peers, and with what attributes.\nRows are worked out from the objects as speakers do it; peers whose session is down are marked. With PREFIX only prefixes\nthat hold it or are in it. --learned lists the prefixes of routers that are routes here instead, and of those\nrefused as OwnPrefix what lives on them. Reads only.',
     examples: [
       'isthmus bgp routes',
       'isthmus bgp routes 10.16.0.0/16 --peer tor1',

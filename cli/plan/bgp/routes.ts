@@ -1,5 +1,5 @@
 /** What nodes announce, to whom and how, sessions that are told the same in one row; and what they learned. Pure. */
-import type { LearnedRoute } from '../../../lib/api/kinds/bgp-node-state.ts';
+import type { BgpRoute } from '../../../lib/api/kinds/bgp-route-slice.ts';
 import type { RouteClass } from '../../../lib/bgp/classes.ts';
 import { viewOf, type View } from '../../../lib/bgp/offers/view.ts';
 import { familyOfAddress } from '../../../lib/bgp/family.ts';
@@ -116,16 +116,16 @@ function teller(
   };
 }
 
-export interface LearnedRow extends LearnedRoute {
+export interface LearnedRow extends BgpRoute {
   readonly nodes: readonly string[];
 }
 
 /** Prefixes of routers that are routes here, as the speakers report them. */
-export function listLearned({ nodeStates }: BgpReading, { node, peer, prefix }: RouteFilter): readonly LearnedRow[] {
-  const rows = new Map<string, LearnedRoute & { nodes: string[] }>();
-  for (const [name, { learned = [] }] of nodeStates) {
+export function listLearned({ learned }: BgpReading, { node, peer, prefix }: RouteFilter): readonly LearnedRow[] {
+  const rows = new Map<string, BgpRoute & { nodes: string[] }>();
+  for (const [name, routes] of learned) {
     if (node !== undefined && node !== name) continue;
-    for (const route of learned) {
+    for (const route of routes) {
       if ((peer !== undefined && peer !== route.peer) || (prefix !== undefined && !overlaps(prefix, route.prefix)))
         continue;
       const key = JSON.stringify(route);

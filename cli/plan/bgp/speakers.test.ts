@@ -25,6 +25,7 @@ function reading(): BgpReading {
       ['n1', { instance: 'rack', ready: true, peers: [session] }],
       ['n2', { instance: 'rack', ready: true, peers: [] }],
     ]),
+    learned: new Map(),
   };
 }
 

@@ -88,7 +88,7 @@ describe('the diagnosis', () => {
   it('looks at one cluster where one is named', () => {
     const { east } = wellPair();
     tunnels(east, gone);
-    east.remotes = [...east.remotes, { name: 'north', status: { phase: 'Ready', routesActive: 1 } }];
+    east.remotes = [...east.remotes, { name: 'north', status: { phase: 'Ready', routesActive: 1 }, prefixes: [] }];
     assert.equal(diagnose({ near: east, far: undefined, peer: 'north' }).isWell, true);
     assert.equal(diagnose({ near: east, far: undefined, peer: undefined }).isWell, false);
   });

@@ -128,7 +128,7 @@ function unlearned(near: Snapshot, far: Snapshot | undefined, offered: readonly 
   const { unlisted = [] } = us.status;
   // What is not listed for want of room may be known all the same.
   if (unlisted.length > 0) return [];
-  const heard = routesOf(us.status).flatMap(({ prefix }) => parseCidr(prefix) ?? []);
+  const heard = routesOf(us).flatMap(({ prefix }) => parseCidr(prefix) ?? []);
   // Also as a part of an aggregate.
   const missing = offered.filter((cidr) => !heard.some((one) => cidrCovers(one, cidr))).map(formatCidr);
   if (missing.length === 0) return [];
@@ -173,9 +173,10 @@ export function checkRoutes(side: Side): Outcome | undefined {
 }
 
 /** One cause for each reason, with the prefixes that have it. */
-function unusedRoutes(near: Snapshot, { name, status }: RemoteCluster): readonly Cause[] {
+function unusedRoutes(near: Snapshot, remote: RemoteCluster): readonly Cause[] {
+  const { name, status } = remote;
   const { routesRejected = 0 } = status;
-  const routes = routesOf(status);
+  const routes = routesOf(remote);
   const used = new Set(routes.filter(({ state }) => state === 'Active').map(({ prefix }) => prefix));
   const unused = routes.filter(({ prefix, reason }) => !used.has(prefix) && reason !== 'Loop');
   const causes = [...Map.groupBy(unused, ({ reason, state }) => reason ?? state)].map(([reason, members]) => {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { viewOf } from '../../../lib/slices/testing.ts';
 import { TestCluster } from '../../testing-cluster.ts';
 import { acceptedNoteOf } from '../../settle/subnet/former-gateways.ts';
 import { basic, created, meta, subnet, vpc } from '../../testing-vpcs.ts';
-import { parseRemoteCluster, parseTransitSwitch } from '../../watch/networks.ts';
+import { remoteClusterView, parseTransitSwitch } from '../../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../../watch/workloads.ts';
 import { planSubnetConditions } from '../conditions.ts';
 import { planKey } from '../plan.ts';
@@ -103,11 +104,7 @@ describe('InternalIPs of a node', () => {
     cluster.settle();
     assert.deepEqual(policies(cluster, 'bad'), ['10.17.0.5', '172.30.0.9']);
     const route = { prefix: '10.17.0.0/16', transitSwitch: 'ts', state: 'Active' };
-    cluster.change(
-      'remoteClusters',
-      'west',
-      parseRemoteCluster({ metadata: meta('west'), status: { routes: [route] } }),
-    );
+    cluster.change('remoteClusters', 'west', viewOf(remoteClusterView, { metadata: meta('west') }, [route]));
     assert.ok(cluster.settle().has('node/bad'));
     assert.deepEqual(policies(cluster, 'bad'), ['172.30.0.9']);
     assert.match(told(cluster, 'bad'), /10\.17\.0\.5 of node bad is an address of cluster west \(10\.17\.0\.0\/16\)/);

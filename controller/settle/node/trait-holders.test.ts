@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { learnedProblems } from '../../plan/bgp/problems.ts';
+import { viewOf } from '../../../lib/slices/testing.ts';
 import { heldBy } from './traits.ts';
 import { planKey } from '../../plan/plan.ts';
-import { parseBgpNodeState } from '../../watch/bgp.ts';
+import { bgpNodeStateView } from '../../watch/bgp.ts';
 import { parseSubnet, parseVpc } from '../../watch/networks.ts';
 import { parseNode } from '../../watch/workloads.ts';
 import { TestCluster } from '../../testing-cluster.ts';
@@ -35,7 +36,9 @@ describe('addresses that Nodes give as theirs', () => {
       status: { addresses: addresses.map((address) => ({ type: 'InternalIP', address })) },
     });
   const learnedBy = (name: string, prefix: string) =>
-    parseBgpNodeState({ metadata: meta(name), status: { learned: [{ prefix, preference: 100, vpc: 'ovn-cluster' }] } });
+    viewOf(bgpNodeStateView, { metadata: meta(name) }, [
+      { prefix, peer: 'tor', nextHop: '172.30.0.254', preference: 100, vpc: 'ovn-cluster' },
+    ]);
 
   test('take no learned route away, unless the Node is served by them', () => {
     const cluster = basic();

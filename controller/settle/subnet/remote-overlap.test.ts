@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { viewOf } from '../../../lib/slices/testing.ts';
 import { TestCluster } from '../../testing-cluster.ts';
-import { parseRemoteCluster, parseSubnet, parseTransitSwitch, parseVpc } from '../../watch/networks.ts';
+import { remoteClusterView, parseSubnet, parseTransitSwitch, parseVpc } from '../../watch/networks.ts';
 import { planSubnetConditions } from '../../plan/conditions.ts';
 import { planKey } from '../../plan/plan.ts';
 import { acceptedNoteOf } from './former-gateways.ts';
@@ -27,7 +28,7 @@ const route = (prefix: string, state = 'Active', transitSwitch = 'ts') => ({
 });
 
 function remote(cluster: TestCluster, name: string, routes: readonly object[] | undefined, more: object = {}): void {
-  const value = routes && parseRemoteCluster({ metadata: meta(name, more), status: { routes } });
+  const value = routes && viewOf(remoteClusterView, { metadata: meta(name, more) }, routes);
   cluster.change('remoteClusters', name, value);
 }
 
@@ -54,9 +55,7 @@ function start(cluster: TestCluster): TestCluster {
 
 /** West has more prefixes than its object lists, all of them in one network. */
 function cut(cluster: TestCluster, within: string): void {
-  const prefixes = [{ transitSwitch: 'ts', state: 'Active', origin: 'connected', cidrs: ['10.17.0.0/16'] }];
-  const status = { prefixes, unlisted: [{ transitSwitch: 'ts', count: 5, within: [within] }] };
-  cluster.change('remoteClusters', 'west', parseRemoteCluster({ metadata: meta('west', at(1)), status }));
+  remote(cluster, 'west', [route('10.17.0.0/16'), route(within, 'Unlisted')], at(1));
 }
 
 const problemOf = (cluster: TestCluster, name: string) => cluster.verdicts.get(name)?.problem;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { addressFamily, bgpGroup } from './bgp-shared.ts';
+import { bgpRoute } from './bgp-route-slice.ts';
 import { ageColumn, dateTime, mapList, type Kind } from './shared.ts';
 
 const session = z.object({
@@ -35,17 +36,6 @@ const session = z.object({
     .optional(),
 });
 
-/** A prefix of a router that is a route here. */
-export const learnedRoute = z.object({
-  prefix: z.string(),
-  peer: z.string(),
-  nextHop: z.string().describe('A link-local one with its interface: `fe80::1%eth1`.'),
-  asPath: z.string().optional(),
-  preference: z.int(),
-  vpc: z.string().describe('The VPC that has the route, besides the node.').optional(),
-  tags: z.array(z.string()).optional(),
-});
-
 /** One per node with a speaker, written by it. */
 export const bgpNodeStateStatus = z.object({
   instance: z.string().describe('The BgpInstance, or `(flags)` where the chart values ask for sessions.').optional(),
@@ -75,11 +65,14 @@ export const bgpNodeStateStatus = z.object({
       'How many prefixes each rule of a RoutePolicy decided here, over all sessions; rules that decided none are left out.',
     )
     .optional(),
-  learned: z.array(learnedRoute).describe('Routes in use, at most 1,000.').optional(),
+  learnedRoutes: z.int().describe('Routes in use.').optional(),
+  learned: z
+    .array(bgpRoute.extend({ prefix: z.string() }))
+    .describe('A sample for people: the first 100 routes in use. All are in BgpRouteSlices, which programs read.')
+    .optional(),
 });
 
 export type BgpNodeStateStatus = z.infer<typeof bgpNodeStateStatus>;
-export type LearnedRoute = z.infer<typeof learnedRoute>;
 
 export const bgpNodeStateKind: Kind = {
   ...bgpGroup,
@@ -88,12 +81,13 @@ export const bgpNodeStateKind: Kind = {
   singular: 'bgpnodestate',
   shortNames: ['bgpn'],
   status: bgpNodeStateStatus,
-  description: 'BGP on one node: sessions, counts and learned routes; written by the speaker.',
+  description: 'BGP on one node: sessions and counts; written by the speaker.',
   columns: [
     { name: 'Instance', type: 'string', path: '.status.instance' },
     { name: 'ASN', type: 'integer', path: '.status.asn' },
     { name: 'Sessions', type: 'string', path: '.status.established' },
     { name: 'Prefixes', type: 'integer', path: '.status.prefixes' },
+    { name: 'Learned', type: 'integer', path: '.status.learnedRoutes' },
     { name: 'Ready', type: 'boolean', path: '.status.ready' },
     ageColumn,
   ],

@@ -25,15 +25,6 @@ export const remotePath = z.object({
   since: dateTime.optional(),
 });
 
-/** Prefixes that differ in nothing but their addresses. */
-export const remotePrefixes = z.object({
-  transitSwitch: z.string(),
-  state: z.enum(['Active', 'Backup']).describe('Backup: no path to it is up, or another cluster has it.'),
-  origin: z.string().optional(),
-  tags: z.array(z.string()).optional(),
-  cidrs: z.array(z.string()),
-});
-
 export const unlistedPrefixes = z.object({
   transitSwitch: z.string(),
   count: z.int(),
@@ -75,22 +66,17 @@ export const remoteClusterStatus = z.object({
       }),
     )
     .describe(
-      'One for each next hop, for people to read: at most the first 1,000. The counts are of all; programs read `prefixes`.',
-    )
-    .optional(),
-  prefixes: z
-    .array(remotePrefixes)
-    .describe(
-      'Every prefix that is not rejected, at most 10,000, those of a kind together: what new Subnets are compared with, what is forwarded for routers, what is announced to them.',
+      'A sample for people, one for each next hop: of the first 100 prefixes, those that are rejected before backups, and these before others. All prefixes are in RemoteRouteSlices, which programs read.',
     )
     .optional(),
   unlisted: z
     .array(unlistedPrefixes)
     .describe(
-      'Prefixes for which `prefixes` has no room. Pods reach them; they are not announced to routers, and no new Subnet may overlap the networks that hold them.',
+      'Prefixes beyond the 10,000 that slices hold. Pods reach them; they are not announced to routers, and no new Subnet may overlap the networks that hold them.',
     )
     .optional(),
   routesActive: z.int().optional(),
+  routesBackup: z.int().optional(),
   routesRejected: z.int().optional(),
 });
 

@@ -1,12 +1,15 @@
 import { describe, it } from 'node:test';
+import { z } from 'zod';
 import { bgpAdvertisementKind } from '../../api/kinds/bgp-advertisement.ts';
 import { bgpInstanceKind } from '../../api/kinds/bgp-instance.ts';
 import { bgpNodeStateKind } from '../../api/kinds/bgp-node-state.ts';
 import { bgpPeerKind } from '../../api/kinds/bgp-peer.ts';
 import { remoteClusterKind } from '../../api/kinds/remote-cluster.ts';
+import { remoteRoute } from '../../api/kinds/remote-route-slice.ts';
 import { routePolicyKind } from '../../api/kinds/route-policy.ts';
 import { subnetKind } from '../../api/kinds/subnet.ts';
 import { parseRoutePolicy } from '../../route-policy/parse.ts';
+import { viewParser } from '../../slices/testing.ts';
 import {
   eipSchemas,
   endpointSliceSchemas,
@@ -20,7 +23,7 @@ import { parseNode } from './node.ts';
 import { parseNodeState } from './node-state.ts';
 import { parseBgpAdvertisement, parseBgpInstance, parseBgpPeer } from './own-kinds.ts';
 import { parsePod } from './pod.ts';
-import { parseRemote } from './remote.ts';
+import { remoteView } from './remote.ts';
 import { parseEndpointSlice, parseService } from './service.ts';
 import { parseSubnet } from './subnet.ts';
 
@@ -30,7 +33,6 @@ const parsers: readonly (readonly [Parser, ObjectSchemas])[] = [
   [parseBgpAdvertisement, bgpAdvertisementKind],
   [parseRoutePolicy, routePolicyKind],
   [parseNodeState, bgpNodeStateKind],
-  [parseRemote, remoteClusterKind],
   [parseSubnet, subnetKind],
   [parsePod, podSchemas],
   [parseNode, nodeSchemas],
@@ -42,4 +44,5 @@ const parsers: readonly (readonly [Parser, ObjectSchemas])[] = [
 
 describe('parsers take whatever an object holds', () => {
   for (const [parse, schemas] of parsers) it(parse.name, () => fuzzParser(parse, schemas));
+  it('RemoteCluster', () => fuzzParser(viewParser(remoteView), { ...remoteClusterKind, routes: z.array(remoteRoute) }));
 });

@@ -26,7 +26,7 @@ export const nodeSeries: readonly Scraped[] = [
   {
     name: 'isthmus_speaker_learned_routes',
     help: 'Prefixes of routers that are routes here',
-    fill: ({ nodeState }, put) => put({}, nodeState?.learned?.length ?? 0),
+    fill: ({ nodeState }, put) => put({}, nodeState?.learnedRoutes ?? 0),
   },
   {
     name: 'isthmus_speaker_drain_phase',

@@ -7,8 +7,12 @@ import {
   bgpInstances,
   bgpNodeStates,
   bgpPeers,
+  bgpRouteSlices,
   routePolicies,
 } from '../../../lib/kube/resources.ts';
+import { bgpRoutes } from '../../../lib/slices/bgp-routes.ts';
+import type { BgpRoute } from '../../../lib/api/kinds/bgp-route-slice.ts';
+import { joinSliced } from '../../../lib/slices/slice.ts';
 import type { BgpNodeStateStatus } from '../../../lib/api/kinds/bgp-node-state.ts';
 import { eventually } from './eventually.ts';
 import type { FrrPeer } from './frr.ts';
@@ -49,12 +53,28 @@ async function nodeState(): Promise<BgpNodeStateStatus> {
   return status;
 }
 
+/** What programs read; as few routes as here are all in the status, too. */
+async function learnedRoutes(): Promise<readonly BgpRoute[]> {
+  const [owners, slices] = [await bed.kube.list(bgpNodeStates), await bed.kube.list(bgpRouteSlices)];
+  const view = {
+    kind: bgpRoutes,
+    merge: (routes: readonly BgpRoute[]) => routes,
+    parse: () => (routes: readonly BgpRoute[]) => routes,
+  };
+  const routes = joinSliced(view, owners, slices).get('n1') ?? [];
+  assert.ok(owners.length === 0 || slices.length > 0);
+  const { learned = [], learnedRoutes: count } = await nodeState();
+  assert.deepEqual([learned.length, count ?? 0], [routes.length, routes.length]);
+  return routes;
+}
+
 /** Waits until the routes learned are these: `prefix next hop preference`. */
 async function untilLearned(wanted: readonly string[], timeoutMs?: number): Promise<void> {
   await eventually(
     async () => {
-      const { learned = [] } = await nodeState();
-      const found = learned.map(({ prefix, nextHop, preference }) => `${prefix} ${nextHop} ${preference}`);
+      const found = (await learnedRoutes()).map(
+        ({ prefix, nextHop, preference }) => `${prefix} ${nextHop} ${preference}`,
+      );
       assert.deepEqual(found.toSorted(), wanted.toSorted());
     },
     timeoutMs,
