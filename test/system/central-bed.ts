@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openOvsdb, OvsdbConnectionLost, OvsdbTimeout, type OvsdbClient } from 'ovsdb-client';
+import { openOvsdb, OvsdbConnectionLost, OvsdbTimeout, type OvsdbClient, type TlsFiles } from 'ovsdb-client';
 import { openKube } from '../../lib/kube/client.ts';
 import { isKubeError, orAbsent } from '../../lib/kube/errors.ts';
 import { configMaps, leases, nodes } from '../../lib/kube/resources.ts';
@@ -59,6 +59,12 @@ export class CentralNode {
 
   get run(): string {
     return join(this.dir, 'run');
+  }
+
+  /** What its servers authenticate with to each other. */
+  get tls(): TlsFiles {
+    const file = (name: string): string => join(this.run, 'tls', name);
+    return { ca: file('ca.crt'), cert: file('tls.crt'), key: file('tls.key') };
   }
 
   remote(port: number): string {
@@ -302,12 +308,14 @@ export class CentralBed {
   }
 
   async client(which: readonly CentralNode[]): Promise<OvsdbClient> {
+    const [first] = which;
     const client = await openOvsdb({
       remotes: which.map((node) => node.remote(6641)),
       database: 'OVN_Northbound',
       leaderOnly: true,
       probeIntervalMs: 1000,
       monitor: { [table]: ['name'] },
+      ...(first?.scheme === 'ssl' && { tls: first.tls }),
     });
     this.#clients.push(client);
     return client;
