@@ -20,7 +20,7 @@ before(async () => {
   await untilEstablished(bed.lab.frr('tor'));
 });
 
-after(() => bed?.close());
+after(() => bed.close());
 
 const put = (down: readonly string[] = [], of = prefixes): Promise<void> =>
   putRoutes(bed.kube, remoteRoutes, 'west', overFourPaths(of, down));
