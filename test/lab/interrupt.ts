@@ -35,11 +35,11 @@ function end(lab: string, signal: Signal, wasThere: boolean): never {
   } else {
     if (isHeard) console.error(`\ninterrupted; taking the lab ${lab} away`);
     endChildren();
-    // In a session of its own: a second Ctrl-C must not end it half way.
-    const down = spawnSync('setsid', ['-w', process.execPath, join(import.meta.dirname, 'main.ts'), 'down'], {
-      env: { ...process.env, LAB: lab },
-      stdio: isHeard ? 'inherit' : 'ignore',
-    });
+    const argv = ['-w', process.execPath, join(import.meta.dirname, 'main.ts'), 'down'];
+    const options = { env: { ...process.env, LAB: lab }, stdio: isHeard ? 'inherit' : 'ignore' } as const;
+    // In a session of its own: a second Ctrl-C must not end it half way. One that comes before it has this session ends setsid alone.
+    let down = spawnSync('setsid', argv, options);
+    while (down.signal !== null) down = spawnSync('setsid', argv, options);
     if (down.status !== 0 && isHeard) console.error(`something of the lab is left: \`${make}\` tries again`);
   }
   process.exit(128 + constants.signals[signal]);
