@@ -1,4 +1,4 @@
-/** For tests: what rooms read of kinds that are not ours, to derive objects from. */
+/** For tests: the fields of foreign kinds that rooms read, to generate objects. */
 import { z } from 'zod';
 import { condition } from './api/kinds/shared.ts';
 import type { ObjectSchemas } from './testing-fuzz.ts';

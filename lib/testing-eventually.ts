@@ -1,4 +1,4 @@
-/** For tests: waiting for a state that no event tells of. */
+/** For tests: waits for a state that no event reports. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 

@@ -1,9 +1,9 @@
 /**
- * For tests: objects as Kubernetes could hand them to a parser, most of them wrong somewhere.
+ * For tests: objects that Kubernetes could pass to a parser, most of them invalid in some field.
  *
- * In: the zod schemas of a kind. Out: arbitrary objects of that shape in which some fields are missing or hold
- * something else: other types, texts that are huge or of any script, deep nests. Their metadata is as the API server
- * lets it through. A parser must take each of them, and what it returns must have the types it has for right objects.
+ * In: the zod schemas of a kind. Out: arbitrary objects of that shape in which some fields are missing or have other
+ * values: other types, texts that are huge or of any script, deep nesting. Their metadata is valid for the API server.
+ * A parser must accept each of them, and its result must have the same types as for valid objects.
  */
 import * as fc from 'fast-check';
 import { z } from 'zod';

@@ -1,14 +1,14 @@
 /**
- * For tests: what plans return, as text that a reviewer reads line by line.
+ * For tests: the output of plans as text for a line-by-line review.
  *
- * In: rows and statuses by owner, and which owners a case is about. Out: YAML with one line for what a row holds, and
- * one for where it is. Nothing of an owner that is shown is left out.
+ * In: rows and statuses by owner, and the owners of a case. Out: YAML with one line for the content of a row, and one
+ * for its place. The output of a shown owner is complete.
  */
 import { Document, isCollection, isMap, parseAllDocuments, visit } from 'yaml';
 import { isRef, type Contribution, type Desired, type DesiredRow } from './desired/row.ts';
 import type { RawObject } from './kube/types.ts';
 
-/** A golden is read whole in a review. */
+/** Maximum length, because a review reads a whole golden. */
 export const mostGoldenLines = 250;
 const lineWidth = 180;
 /** The map of titles, the map of owners, and the owner's own list or map. */
@@ -16,11 +16,11 @@ const ownerDepth = 3;
 
 export interface Golden {
   readonly name: string;
-  /** Owners that it shows; `*` stands for any text. */
+  /** Owners in the golden; `*` stands for any text. */
   readonly keys: readonly string[];
 }
 
-/** A case with its goldens: documents of kind Golden say which of the planned keys are shown in which output. */
+/** A case with its goldens: documents of kind Golden list the planned keys of each output. */
 export function readCase(
   name: string,
   text: string,
@@ -66,7 +66,7 @@ export function patternOf(pattern: string): RegExp {
   );
 }
 
-/** What is deeper than an owner's rows and fields stands on one line. */
+/** Values below an owner's rows and fields are written on one line. */
 export function renderGolden(sections: object): string {
   const document = new Document(sections, { aliasDuplicateObjects: false });
   visit(document, {
@@ -79,7 +79,7 @@ export function renderGolden(sections: object): string {
   return document.toString({ lineWidth: 0 }).split('\n').flatMap(wrap).join('\n');
 }
 
-/** A long line broken after commas between members; those within quotes stay. */
+/** Breaks a long line after commas between members, but not after commas within quotes. */
 function wrap(line: string): readonly string[] {
   const indent = ' '.repeat(line.search(/[^ -]/u) + 4);
   const lines: string[] = [];
@@ -110,7 +110,7 @@ export function rowsOf({ rows, contributions = [], createdMs }: Desired): readon
   return [...rows.map(rowOf), ...contributions.map(contributionOf), ...age];
 }
 
-/** What Kubernetes gets to see of one owner: single values of one address family on a line, lists and maps as they are. */
+/** The Kubernetes output of one owner: single values of one address family on a line, lists and maps unchanged. */
 export function statusLines(status: unknown): unknown {
   if (typeof status !== 'object' || status === null || Array.isArray(status)) return status;
   const lines: Record<string, unknown> = {};
@@ -134,7 +134,7 @@ function contributionOf({ table, key, column, ...given }: Contribution): unknown
   return { [`+ ${table} ${key} ${column}`]: plain(given) };
 }
 
-/** References as `Table key`, marked so that no text is taken for one. */
+/** References as `Table key`, marked so that no text is mistaken for a reference. */
 function plain(value: unknown): unknown {
   if (isRef(value)) return { ref: `${value.ref.table} ${value.ref.key}` };
   if (Array.isArray(value)) return value.map(plain);

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 /** Below those that the kernel gives to connections: none of them takes one of these between two starts of a server. */
 const [first, end] = [15_000, 32_000] as const;
 
-/** Ports that nobody listens on now, no two the same; by chance, so that tests that run at once have others. */
+/** Distinct unused ports, chosen at random so that parallel tests get different ports. */
 export async function freePorts(count: number): Promise<number[]> {
   const found = new Set<number>();
   while (found.size < count) {

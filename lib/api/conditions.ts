@@ -1,8 +1,8 @@
 import type { Condition } from './kinds/shared.ts';
 
 /**
- * The list with `condition` set by its type. `lastTransitionTime` moves to `nowIso` only when the status changed; the very
- * same list comes back when nothing differs, so that nothing is written. Pure.
+ * The list with `condition` set by its type. `lastTransitionTime` becomes `nowIso` only if the status changed. Returns the
+ * same list if nothing differs, so that nothing is written. Pure.
  */
 export function setCondition(
   conditions: readonly Condition[] | undefined,

@@ -1,10 +1,10 @@
-/** What of a Subnet is in force, as the controller notes it on the object and the other rooms read it. Pure. */
+/** The network of a Subnet that is in force: the controller records it on the object, the other rooms read it. Pure. */
 import { parseCidr, type Cidr } from '../net/cidr.ts';
 import { parseIp } from '../net/ip.ts';
 import { annotation } from './names.ts';
 import type { SubnetRouting } from './subnet-routing.ts';
 
-/** The VLAN of the physical network that a subnet is in. */
+/** The VLAN of a subnet in the physical network. */
 export interface Underlay {
   /** The ProviderNetwork. */
   readonly provider: string;
@@ -16,8 +16,8 @@ export interface Underlay {
 type Annotations = Readonly<Record<string, string>> | undefined;
 
 /**
- * The CIDRs that pods of a Subnet have, by its annotations: those accepted last. They differ from `spec.cidrBlock` while
- * that is not judged yet, and after an edit that was refused. Empty where nothing is in force.
+ * The CIDRs of a Subnet's pods, from its annotations: the CIDRs accepted last. They differ from `spec.cidrBlock` while
+ * the spec is not validated yet, and after a refused edit. Empty if nothing is in force.
  */
 export function networksInForce(annotations: Annotations): readonly Cidr[] {
   const [cidrs = ''] = (annotations?.[annotation.accepted] ?? '').split(' ');
@@ -51,13 +51,13 @@ function parseUnderlay(text: string): Underlay | undefined {
   return routing && { provider, vlan: Number(vlan), routing };
 }
 
-/** What a note says of a VLAN, behind CIDRs and gateways; undefined of an overlay subnet. */
+/** The VLAN in a record, after CIDRs and gateways; undefined for an overlay subnet. */
 export function notedUnderlay(note: string | undefined): Underlay | undefined {
   const [, , ...others] = (note ?? '').split(' ');
   return others.map(parseUnderlay).find((one) => one !== undefined);
 }
 
-/** How packets of a Subnet leave it now, by its annotations, whatever its spec has come to ask for. */
+/** How packets of a Subnet leave it now, from its annotations, regardless of later edits of its spec. */
 export function routingInForce(annotations: Annotations): SubnetRouting {
   return notedUnderlay(annotations?.[annotation.accepted])?.routing ?? 'overlay';
 }

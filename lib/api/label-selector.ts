@@ -1,14 +1,14 @@
-/** Label selectors as Kubernetes reads them. Pure. */
+/** Label selectors with the semantics of Kubernetes. Pure. */
 import type { LabelSelector } from './kinds/shared.ts';
 
 type Expression = NonNullable<LabelSelector['matchExpressions']>[number];
 
 const operators: ReadonlySet<unknown> = new Set<Expression['operator']>(['In', 'NotIn', 'Exists', 'DoesNotExist']);
 
-/** In place of what is no selector: to leave out the wrong part would select more than was meant. */
+/** Replaces an invalid selector: a selector without its invalid part would select too much. */
 const nothing: LabelSelector = { matchExpressions: [{ key: '', operator: 'In', values: [] }] };
 
-/** A raw value as a selector; what is none selects nothing. */
+/** A raw value as a selector; an invalid selector selects nothing. */
 export function readSelector(value: unknown): LabelSelector {
   if (!isSelector(value)) return nothing;
   const { matchLabels, matchExpressions } = value;

@@ -10,7 +10,7 @@ export const defaultVpc = 'ovn-cluster';
 export const defaultSubnet = 'ovn-default';
 export const joinSubnet = 'join';
 
-/** The hub's own transit switch, which every member takes part in; named as Kube-OVN's first. */
+/** The hub's own transit switch, which every member joins; has the name of Kube-OVN's first transit switch. */
 export const hubSwitch = 'ts';
 
 /** Pod, node and namespace annotations, as Kube-OVN's users know them. */
@@ -50,26 +50,26 @@ export const annotation = {
   ipPool: 'ovn.kubernetes.io/ip_pool',
   /** On a pod: the Vip whose address it uses. */
   vip: 'ovn.kubernetes.io/vip',
-  /** On a pod of a KubeVirt virtual machine: the machine, whose name its ports have. */
+  /** On a pod of a KubeVirt virtual machine: the name of the machine, which is also the name of its ports. */
   virtualMachine: 'ovn.kubernetes.io/virtualmachine',
   /** On a pod of an underlay subnet. */
   vlanId: 'ovn.kubernetes.io/vlan_id',
   providerNetwork: 'ovn.kubernetes.io/provider_network',
-  /** On a ProviderNetwork: `true` has nodes say what they would do, and do nothing. */
+  /** On a ProviderNetwork: with `true` nodes only report what they would do. */
   dryRun: 'isthmus.network/dry-run',
   /** On a Subnet, Pod, Service or EIP: announced over BGP, `true`, `cluster` or `local`. */
   bgp: 'ovn.kubernetes.io/bgp',
-  /** On a Node: `true` has its speaker announce nothing. */
+  /** On a Node: with `true` its speaker announces nothing. */
   bgpDrain: 'isthmus.network/bgp-drain',
-  /** On a Node: the uid of the DaemonSet whose daemon is to give the node back; daemons of a later installation do not heed it. */
+  /** On a Node: the uid of the DaemonSet whose daemon shall release the node; daemons of a later installation ignore it. */
   leave: 'isthmus.network/leave',
-  /** On a pod: what is wrong with its own annotations (`Code: sentence`), so that nobody waits for an address. */
+  /** On a pod: the problem of its own annotations (`Code: sentence`), so that no client waits for an address. */
   problem: 'isthmus.network/problem',
   /** On a Subnet: namespaces whose pods may be routers and DHCP servers there, separated by commas; `*` for all. */
   routerNamespaces: 'isthmus.network/router-namespaces',
   /**
    * On a Subnet: the CIDRs and gateways accepted last (`10.16.0.0/16,fd00::/64 10.16.0.1,fd00::1`), and behind them the VLAN
-   * (`net1/100/physical`). A later edit that is refused takes the network from nobody.
+   * (`net1/100/physical`). They stay in force when a later edit is refused.
    */
   accepted: 'isthmus.network/accepted',
 } as const;
@@ -96,7 +96,7 @@ export const label = {
   bgpNodeState: 'isthmus.network/bgp-node-state',
 } as const;
 
-/** What a node says of a provider network, in its own labels; `plan` and `err_mesg` are sentences, in annotations. */
+/** A node's report about a provider network, in labels of the Node; `plan` and `err_mesg` are sentences, in annotations. */
 export type ProviderNetworkKey = 'ready' | 'interface' | 'mtu' | 'vlan_interfaces' | 'exclude' | 'plan' | 'err_mesg';
 
 /** `<network>.provider-network.kubernetes.io/ready` and so on, of a Node. */
@@ -104,7 +104,7 @@ export function providerNetworkKey(network: string, key: ProviderNetworkKey): st
   return `${network}.provider-network.kubernetes.io/${key}`;
 }
 
-/** The network that such a key is about; undefined for other keys. */
+/** The network of such a key; undefined for other keys. */
 export function markedNetwork(key: string): string | undefined {
   return /^([^/]+)\.provider-network\.kubernetes\.io\//.exec(key)?.[1];
 }
@@ -114,9 +114,9 @@ export function providerBridge(network: string): string {
   return `br-${network}`;
 }
 
-/** On objects whose removal needs work of ours first. */
+/** On objects whose deletion requires cleanup by the controller. */
 export const controllerFinalizer = 'isthmus.network/controller';
-/** Those of a Kube-OVN controller that ran here before and removes them no more. */
+/** Finalizers of a former Kube-OVN controller, which no longer removes them. */
 export const formerFinalizers: readonly string[] = ['kubeovn.io/kube-ovn-controller', 'kube-ovn-controller'];
 export const interconnectFinalizer = 'isthmus.network/interconnect';
 
@@ -124,26 +124,26 @@ export const interconnectFinalizer = 'isthmus.network/interconnect';
 export const externalId = {
   owner: 'isthmus-owner',
   key: 'isthmus-key',
-  /** What Kube-OVN's tools look for. */
+  /** Kube-OVN's tools look for it. */
   vendor: 'vendor',
-  /** On a node's port: addresses that are the node's and have no row, by which a restart would know it. */
+  /** On a node's port: addresses of the node that have no row from which a restart could restore them. */
   withheldAddresses: 'isthmus-withheld-addresses',
 } as const;
-/** So many InternalIPs of one node are heeded: a kubelet may write what it likes. */
+/** Maximum number of InternalIPs that are used of a node, because a kubelet may write any number. */
 export const mostNodeAddresses = 16;
 export const vendor = 'kube-ovn';
 
-/** Of the Node's condition NetworkUnavailable, which is False then: its daemon has the node's network in place. */
+/** Reason of the Node's condition NetworkUnavailable with status False: its daemon has set up the node's network. */
 export const networkReadyReason = 'NetworkReady';
 
-/** Of the Node's condition NetworkUnavailable: its daemon has given the node back. */
+/** Reason of the Node's condition NetworkUnavailable: its daemon has released the node. */
 export const leftReason = 'IsthmusLeft';
 
 /** The node's management port, an internal port of the integration bridge. */
 export const nodeInterface = 'ovn0';
 export const integrationBridge = 'br-int';
 
-/** `<pod>.<namespace>`: the port's, and the IP object's, name. */
+/** `<pod>.<namespace>`: the name of the port and of the IP object. */
 export function podPortName(namespace: string, pod: string): string {
   return `${pod}.${namespace}`;
 }
@@ -157,15 +157,15 @@ export function querierPortName(subnet: string): string {
   return `mcast-querier.${subnet}`;
 }
 
-/** The port of a switch that leads to the VLAN its underlay subnet is in. */
+/** The port that connects a switch to the VLAN of its underlay subnet. */
 export function localnetPortName(subnet: string): string {
   return `localnet.${subnet}`;
 }
 
-/** Of names that underlay subnets hold their router's address under. */
+/** Prefix of the names with which underlay subnets hold their router's address. */
 export const u2oPortPrefix = 'u2o-interconnection.';
 
-/** Under which name an underlay subnet holds its router's address; its IP object has it too. */
+/** The name with which an underlay subnet holds its router's address; also the name of its IP object. */
 export function u2oPortName(vpc: string, subnet: string): string {
   return `${u2oPortPrefix}${vpc}.${subnet}`;
 }
@@ -178,5 +178,5 @@ export function routerSwitchPort(router: string, switchName: string): string {
   return `${router}-${switchName}`;
 }
 
-/** File by which pods of a node know that it was given back. */
+/** File that tells pods of a node that the node was released. */
 export const leftMark = 'isthmus-left';

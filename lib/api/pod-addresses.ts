@@ -1,7 +1,7 @@
 /**
- * How the controller vouches for the addresses of a pod, and says why there are none: by a condition in the status of the pod, which
- * the API server empties when a pod is created and which roles for users do not let them write. Annotations alone prove nothing:
- * the author of a pod writes them, too. Written by the controller, read by the daemon. Pure.
+ * The condition by which the controller vouches for the addresses of a pod, or reports why there are none. It is in the status of the
+ * pod, which the API server empties when a pod is created and which users' roles cannot write. Annotations alone prove nothing,
+ * because the author of a pod writes them, too. Written by the controller, read by the daemon. Pure.
  */
 import { createHash } from 'node:crypto';
 import { annotation, interfaceAnnotation } from './names.ts';
@@ -15,7 +15,7 @@ export interface PodCondition {
   readonly message: string;
 }
 
-/** What the controller writes of one interface; the user's wishes beside it are none of it. */
+/** Annotations of an interface that the controller writes, without those that the user writes. */
 const written = [
   annotation.allocated,
   annotation.routed,
@@ -44,13 +44,13 @@ export function vouchFor(annotations: Annotations, names: readonly string[]): st
   return names.map((name) => `${name}/${digestOf(annotations, name)}`).join(' ');
 }
 
-/** Whether the controller wrote these annotations of this interface, and nobody changed them since. */
+/** Whether the controller wrote these annotations of this interface, and they are unchanged. */
 export function isVouchedFor(condition: PodCondition | undefined, annotations: Annotations, name: string): boolean {
   if (condition?.status !== 'True') return false;
   return condition.message.split(' ').includes(vouchFor(annotations, [name]));
 }
 
-/** The condition among those of a pod's status, as the API server gives it. */
+/** The condition in a pod's status from the API server. */
 export function addressConditionOf(status: unknown): PodCondition | undefined {
   const { conditions } = (status ?? {}) as { readonly conditions?: unknown };
   for (const one of Array.isArray(conditions) ? (conditions as readonly unknown[]) : []) {
@@ -62,7 +62,7 @@ export function addressConditionOf(status: unknown): PodCondition | undefined {
   return undefined;
 }
 
-/** Reasons that only an edit of the pod mends: there is nothing to wait for. */
+/** Reasons that only an edit of the pod can resolve: waiting does not help. */
 export const permanentRefusals: ReadonlySet<string> = new Set([
   'InvalidAnnotation',
   'InvalidAddress',

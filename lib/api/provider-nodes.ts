@@ -1,4 +1,4 @@
-/** Which nodes a provider network is on, and by which interface: the same for the daemon, which joins it, and the controller, which tells of it. Pure. */
+/** Nodes of a provider network, with their interfaces: common to the daemon, which connects the node, and the controller, which reports it. Pure. */
 import type { ProviderNetworkSpec } from './kinds/provider-network.ts';
 import { matchesSelector } from './label-selector.ts';
 import { providerNetworkKey } from './names.ts';

@@ -1,4 +1,4 @@
-/** How the packets of a Subnet leave it: rooms act on it, and must agree. Pure. */
+/** How packets leave a Subnet; all rooms must agree on it. Pure. */
 
 export interface U2oFeatures {
   readonly overlayOnlyRouting?: boolean | undefined;
@@ -17,7 +17,7 @@ export interface RoutingFields {
  */
 export type SubnetRouting = 'overlay' | 'logicalGateway' | 'u2o' | 'physical';
 
-/** What a spec asks for. */
+/** The routing that a spec requests. */
 export function routingOf({ vlan = '', logicalGateway, u2oInterconnection }: RoutingFields): SubnetRouting {
   if (vlan === '') return 'overlay';
   if (logicalGateway === true) return 'logicalGateway';
@@ -30,8 +30,8 @@ export function isRouted(routing: SubnetRouting): boolean {
 }
 
 /**
- * Whether other clusters may reach it. One that is joined with nothing but the overlay answers all else through the physical
- * gateway.
+ * Whether other clusters may reach it. With `overlayOnlyRouting` a subnet answers all destinations outside the overlay through
+ * the physical gateway.
  */
 export function isForOtherClusters(
   routing: SubnetRouting,

@@ -1,5 +1,5 @@
-// Prefixes that are announced alike form a class. A class has a name made of everything that decides how it is announced, so that a
-// change of one advertisement moves just its own prefixes to another class, and a speaker that starts finds the names it left.
+// Prefixes with the same announcement form a class. The name of a class is computed from everything that decides its announcement: a
+// change of one advertisement moves only its own prefixes to another class, and a restarted speaker finds the same names.
 import { createHash } from 'node:crypto';
 import { reservedAsn } from '../route-policy/bgp-attributes.ts';
 import type { BgpAttributes } from '../api/kinds/bgp-advertisement.ts';
@@ -10,15 +10,15 @@ import type { BgpPolicies, ExportVerdict, Outgoing } from './policies.ts';
 export interface RouteClass {
   /** Twelve hexadecimal digits. */
   readonly id: string;
-  /** The large community that paths of this class carry as far as gobgpd, and no farther. */
+  /** The large community that paths of this class carry inside gobgpd; peers never get it. */
   readonly tag: string;
   /** Advertisements that announce it on this node, sorted. */
   readonly advertisements: readonly ClassAdvertisement[];
   /** The node is being drained: routers shall prefer others (RFC 8326). */
   readonly isLeaving: boolean;
-  /** Source Interconnect: the cluster the prefixes are of. */
+  /** Source Interconnect: the cluster of the prefixes. */
   readonly cluster: string | undefined;
-  /** What RoutePolicies say, by BgpPeer; peers without any are not here. */
+  /** Verdicts of RoutePolicies by BgpPeer; without peers that have no policy. */
   readonly verdicts: ReadonlyMap<string, ExportVerdict>;
 }
 
@@ -30,7 +30,7 @@ export interface ClassAdvertisement {
   readonly attributes: BgpAttributes;
 }
 
-/** Upper half of the second word of the tags, whose first is the reserved AS; the rest, 48 bits, is the name of the class. */
+/** Upper half of the second word of the tags. The first word is the reserved AS; the remaining 48 bits are the class's name. */
 const marker = 0xf157;
 
 export class Classifier {
@@ -50,7 +50,7 @@ export class Classifier {
     }
   }
 
-  /** The class of a prefix that objects bring to this node. */
+  /** The class of a prefix that objects contribute on this node. */
   classOf(prefix: string, contributions: readonly Contribution[]): RouteClass {
     const offers = contributions.map(({ offer }) => offer);
     const names = [...new Set(offers.map(({ advertisement }) => advertisement))].toSorted();
@@ -88,7 +88,7 @@ export class Classifier {
   }
 }
 
-/** The same text for equal values, whatever the order of their keys. */
+/** JSON with sorted keys: equal values have equal texts. */
 function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
     inner !== null && typeof inner === 'object' && !Array.isArray(inner)

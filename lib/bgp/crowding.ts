@@ -1,5 +1,5 @@
-// What advertisements of one prefix say together has to fit one BGP message: gobgpd ends where it does not, on every node at once. The
-// older advertisements are heard first, so that nobody takes a prefix off the air by announcing it once more.
+// The attributes of all advertisements of a prefix must fit one BGP message: gobgpd exits if they do not, on every node at once. Older
+// advertisements go first, so that a further advertisement of a prefix cannot stop its announcement.
 import { type BgpAttributes, wellKnownCommunities } from '../api/kinds/bgp-advertisement.ts';
 import type { Problem } from '../desired/problem.ts';
 import type { BgpAdvertisement } from './objects.ts';
@@ -7,10 +7,10 @@ import { byAge } from './order.ts';
 
 /** Bytes that communities of advertisements may take of 4,096 (RFC 4271 §4); a RoutePolicy's come to 540, all else to 200. */
 const mostBytes = 3072;
-/** So many advertisements fit whatever they say. */
+/** Number of advertisements that always fit. */
 const alwaysFit = 5;
 
-/** Of the advertisements of one prefix those that are too much. @param names without repetition */
+/** The advertisements of a prefix that do not fit. @param names without repetition */
 export function crowdedOut(
   names: readonly string[],
   advertisements: ReadonlyMap<string, BgpAdvertisement>,

@@ -1,4 +1,4 @@
-// What a peer is told of a class of prefixes: nothing, or the union of what the advertisements say that the peer selects.
+// The announcement of a class of prefixes to a peer: none, or the union of the attributes of the advertisements that the peer selects.
 import { type BgpAttributes, wellKnownCommunities } from '../api/kinds/bgp-advertisement.ts';
 import { matchesSelector } from '../api/label-selector.ts';
 import type { ClassAdvertisement, RouteClass } from './classes.ts';
@@ -17,12 +17,12 @@ export interface ExportAttributes {
   readonly nextHop: { readonly ipv4: string | undefined; readonly ipv6: string | undefined };
 }
 
-/** The advertisements of the class that the peer is told. */
+/** The advertisements of the class that are announced to the peer. */
 export function toldTo(peer: AcceptedPeer, routeClass: RouteClass): readonly ClassAdvertisement[] {
   return routeClass.advertisements.filter((each) => isFor(peer, each));
 }
 
-/** Whether an advertisement goes to the peer: the peer selects it, and it does not name others only. */
+/** Whether an advertisement is announced to the peer: the peer selects it, and it does not name only other peers. */
 export function isFor(
   peer: Pick<AcceptedPeer, 'name' | 'advertisements'>,
   { labels, peers }: Pick<ClassAdvertisement, 'labels' | 'peers'>,
@@ -30,7 +30,7 @@ export function isFor(
   return matchesSelector(peer.advertisements, labels) && (peers === undefined || peers.includes(peer.name));
 }
 
-/** Undefined where the peer is not told of the class. */
+/** Undefined if the class is not announced to the peer. */
 export function exportOf(peer: AcceptedPeer, routeClass: RouteClass): ExportAttributes | undefined {
   const advertisements = toldTo(peer, routeClass).map(({ attributes }) => attributes);
   const verdict = routeClass.verdicts.get(peer.name);
@@ -58,7 +58,7 @@ export function exportOf(peer: AcceptedPeer, routeClass: RouteClass): ExportAttr
   return {
     communities: sortedUnique(communities),
     largeCommunities: sortedUnique(large),
-    // gobgpd takes 0 for none.
+    // gobgpd treats 0 as none.
     localPreference: routeClass.isLeaving ? 1 : (sets?.localPreference ?? highestPreference),
     med: sets?.med ?? lowestMed,
     prepend: sets?.asPathPrepend ?? fewest,

@@ -23,7 +23,7 @@ export interface InstanceChoice {
   readonly problems: ReadonlyMap<string, Problem>;
 }
 
-/** The oldest of the instances that select the node; every other one of them, and every unusable one, has a problem. */
+/** Chooses the oldest instance that selects the node; all other selecting instances and all unusable instances get a problem. */
 export function chooseInstance(state: BgpState): InstanceChoice {
   const problems = new Map<string, Problem>();
   for (const { name, spec } of state.instances.values()) if ('problem' in spec) problems.set(name, spec.problem);
@@ -35,7 +35,7 @@ export function chooseInstance(state: BgpState): InstanceChoice {
   return { instance: winner && instanceOf(state, winner, problems), problems };
 }
 
-/** The instance of every node that has one, by node name. */
+/** The instances by node name. */
 export function instancesByNode(state: BgpState): ReadonlyMap<string, string> {
   const oldestFirst = [...state.instances.values()].toSorted(byAge);
   const winners = new Map<string, string>();
@@ -46,7 +46,7 @@ export function instancesByNode(state: BgpState): ReadonlyMap<string, string> {
   return winners;
 }
 
-/** Whether the instance's selector takes the node, whoever wins it. */
+/** Whether the instance's selector selects the node, even if another instance has the node. */
 export function isInstanceSelecting({ spec }: BgpInstance, node: Node | undefined): boolean {
   return node !== undefined && 'value' in spec && matchesSelector(spec.value.nodeSelector, node.labels);
 }

@@ -1,7 +1,7 @@
 /**
- * What a cluster and its nodes live on, and which prefixes of routers would take some of it. Pure: the one rule by which the
- * speaker refuses a prefix as `OwnPrefix`, the daemon makes no kernel route of it and the controller none of OVN. Each gives the
- * facts that it has; the rule is the same whatever a policy says.
+ * Lifelines of a cluster and its nodes, and the prefixes of routers that would cover them. Pure: the common rule by which the
+ * speaker refuses a prefix as `OwnPrefix`, and the daemon and the controller create no kernel route and no OVN route for it. Each
+ * room supplies the facts that it has; no policy overrides the rule.
  */
 import { defaultVpc } from '../api/names.ts';
 import { type Cidr, parseCidr } from '../net/cidr.ts';
@@ -14,12 +14,12 @@ export interface LifelineOwner {
   readonly prefixes: readonly string[];
 }
 
-/** A network between clusters, with the VPC of this cluster that takes part in it. */
+/** A network between clusters, with the VPC of this cluster that is connected to it. */
 export interface TransitNetwork extends LifelineOwner {
   readonly vpc: string;
 }
 
-/** Another cluster with the prefixes that are theirs and not learned from routers. */
+/** Another cluster with its own prefixes, without those learned from routers. */
 export interface OtherCluster {
   readonly name: string;
   readonly prefixes: readonly OfferedPrefix[];
@@ -27,25 +27,25 @@ export interface OtherCluster {
 
 export interface OfferedPrefix {
   readonly prefix: string;
-  /** By which it is offered, and to the VPC of which. */
+  /** The transit switch over which the prefix is offered, to the VPC of that switch. */
   readonly transitSwitch: string;
 }
 
-/** Texts that are neither an address nor a prefix count for nothing. */
+/** Texts that are neither an address nor a prefix are ignored. */
 export interface LifelineFacts {
-  /** Of the default VPC, join among them. Addresses of other VPCs may be those of the fabric. */
+  /** Subnets of the default VPC, including join. Addresses of other VPCs may overlap with the fabric's. */
   readonly subnets?: readonly LifelineOwner[];
   /** Networks of OVN routers. */
   readonly routers?: readonly LifelineOwner[];
   readonly transitSwitches?: readonly TransitNetwork[];
-  /** What they offer to other VPCs is free. */
+  /** Prefixes that they offer to other VPCs are not protected. */
   readonly clusters?: readonly OtherCluster[];
   /** Service CIDRs and addresses of Services. */
   readonly services?: readonly string[];
   /** Tunnel addresses: nodes of this cluster, gateways of others. */
   readonly nodes?: readonly LifelineOwner[];
   readonly gateways?: readonly LifelineOwner[];
-  /** Of other nodes and clusters, where it is not known whose. */
+  /** Tunnel addresses of other nodes and clusters whose owner is unknown. */
   readonly tunnelEnds?: readonly string[];
   readonly apiServers?: readonly string[];
   readonly hubs?: readonly string[];
@@ -53,7 +53,7 @@ export interface LifelineFacts {
   readonly peers?: readonly LifelineOwner[];
   /** Next hops of the node's own routes. */
   readonly nextHops?: readonly string[];
-  /** Networks that are on the node's own links. */
+  /** Networks on the node's own links. */
   readonly connected?: readonly string[];
 }
 
@@ -64,7 +64,7 @@ interface Held {
 
 export class Lifelines {
   readonly #networks = new PrefixCover();
-  /** Addresses the node reaches by a router, in order: a wider prefix may take them, too. */
+  /** Addresses that the node reaches through a router, in order: a wider prefix may cover them, too. */
   readonly #remote: Readonly<Record<Family, readonly Held[]>>;
 
   constructor(facts: LifelineFacts) {
@@ -82,7 +82,7 @@ export class Lifelines {
     ] as const)
       for (const { name, prefixes } of owners ?? []) this.#own(prefixes, `${kind} ${name}`);
     const addresses = [...addressesOf(facts)];
-    // Kubelets write those of nodes: an address is one, never a network.
+    // Kubelets write the addresses of nodes: each is a single address, never a network.
     for (const [texts, what] of addresses)
       for (const text of texts) {
         const cidr = addressOf(text);
@@ -111,14 +111,14 @@ export class Lifelines {
     for (const cidr of networksOf(texts)) this.#networks.add(cidr, what);
   }
 
-  /** The owner of all addresses of the prefix: no route for it, ever. */
+  /** The owner of all addresses of the prefix: there is never a route for it. */
   holderOf(cidr: Cidr): string | undefined {
     return this.#networks.coverOf(cidr);
   }
 
   /**
-   * What the prefix, which may be wider, would lead elsewhere. Addresses on the node's own links are not among it: the kernel
-   * goes to them by the link, whatever else there is.
+   * The lifeline that the prefix, which may be wider, would redirect. Addresses on the node's own links do not count: the kernel
+   * reaches them through the link, whatever other routes there are.
    */
   takenBy({ family, network, prefix }: Cidr): string | undefined {
     const all = this.#remote[family];
@@ -150,14 +150,14 @@ function* addressesOf({
   yield [tunnelEnds, 'the other end of a tunnel'];
 }
 
-/** Link-local addresses are no matter of routes. */
+/** Routes do not affect link-local addresses. */
 function addressOf(text: string): Cidr | undefined {
   const ip = parseIp(text);
   if (ip === undefined || isLinkLocal(ip)) return undefined;
   return { family: ip.family, network: ip.value, prefix: bitsOf(ip.family) };
 }
 
-/** A default route is nobody's network. */
+/** A default route is not a network of an owner. */
 function networksOf(texts: readonly string[]): readonly Cidr[] {
   return texts.flatMap((text) => {
     const cidr = parseCidr(text) ?? addressOf(text);

@@ -1,5 +1,5 @@
-// Why advertisements do not announce an object though nothing is wrong with it: what a person forgot, not what is refused. Asks the same
-// functions as the offers do. Who calls: whoever explains; no route depends on it.
+// Why advertisements do not announce a valid object: missing selections, not refusals. Uses the same functions as the offers. Called for
+// explanations only; no route depends on it.
 import { unmetParts } from '../api/label-selector.ts';
 import type { Problem } from '../desired/problem.ts';
 import type { BgpState, Labels, ObjectRef, Subnet } from './objects.ts';
@@ -16,21 +16,21 @@ import {
 import { holds, type OwnPrefix } from './own-prefixes.ts';
 import { offersOf } from './route-table.ts';
 
-/** An advertisement that could announce an object and does not. */
+/** An advertisement that could announce an object but does not. */
 export interface Miss extends Problem {
   readonly advertisement: string;
 }
 
 interface Question {
   readonly advertisement: ViewedAdvertisement;
-  /** Whose labels the selector is about. */
+  /** The labels that the selector is compared with. */
   readonly labels: Labels;
   readonly what: string;
   readonly namespace: string | undefined;
   readonly subnet: Subnet | undefined;
 }
 
-/** @param own the prefix of the object that is asked for; undefined: the object has none */
+/** @param own the prefix of the object in question; undefined: the object has none */
 export function missesOf(view: View, ref: ObjectRef, own: OwnPrefix | undefined): readonly Miss[] {
   const { offers, refusals } = offersOf(view, ref);
   const told = new Set(refusals.filter((each) => isAbout(each, own)).map(({ advertisement }) => advertisement));
@@ -47,7 +47,7 @@ export function missesOf(view: View, ref: ObjectRef, own: OwnPrefix | undefined)
 /** Whether a refusal keeps this prefix of the object from being announced. */
 export function isAbout({ code, prefix }: Refusal, own: OwnPrefix | undefined): boolean {
   if (own === undefined) return true;
-  // A service has no address of one type; this one is of another.
+  // NoAddress is about a type of address that the service lacks; this prefix is of another type.
   return prefix === undefined ? code !== 'NoAddress' : prefix === own.prefix;
 }
 
@@ -59,7 +59,7 @@ const nouns = {
   Interconnect: 'cluster',
 } as const satisfies Record<ObjectRef['source'], string>;
 
-/** Advertisements that look at the object at all. */
+/** Advertisements that could select the object. */
 function questionsOf(view: View, { source, key }: ObjectRef, own: OwnPrefix | undefined): readonly Question[] {
   const object = objectsOf(view.state)[source].get(key);
   if (object === undefined) return [];
@@ -102,7 +102,7 @@ function unmetOf(view: View, { advertisement, labels, what, namespace }: Questio
   };
 }
 
-/** The object is selected and this prefix of it is still nothing to the advertisement. */
+/** The object is selected, but the advertisement does not take this prefix of it. */
 function notTaken({ advertisement: { name, spec }, what, subnet }: Question, own: OwnPrefix): Problem {
   if (subnet !== undefined && !isAnnounceable(subnet))
     return {
@@ -120,7 +120,7 @@ function notTaken({ advertisement: { name, spec }, what, subnet }: Question, own
   return { code: 'NotTaken', message: `advertisement ${name} does not take the ${own.what} of ${what}` };
 }
 
-/** Nobody knows what an advertisement that cannot be read would take. */
+/** Unreadable advertisements: the objects that they would select are unknown. */
 function unusable({ advertisements }: BgpState): readonly Miss[] {
   return [...advertisements.values()].flatMap(({ name, spec }) => {
     if ('value' in spec) return [];

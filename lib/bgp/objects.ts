@@ -1,6 +1,6 @@
-// What BGP depends on in a cluster: values as parse/ made them, by key, and nothing else. The speaker keeps them by watches, the CLI by
-// one reading; both ask the same functions of this folder what a node announces. Addresses and prefixes in here are in canonical text, so
-// that equal means equal.
+// The objects of a cluster that BGP depends on: values parsed by parse/, by key. The speaker keeps them by watches, the CLI reads them
+// once; both use the functions of this folder to compute what a node announces. Addresses and prefixes are canonical text, so that
+// equal values are equal strings.
 import type { BgpAdvertisementSpec, bgpSources } from '../api/kinds/bgp-advertisement.ts';
 import type { BgpInstanceSpec } from '../api/kinds/bgp-instance.ts';
 import type { BgpPeerSpec } from '../api/kinds/bgp-peer.ts';
@@ -11,10 +11,10 @@ import type { OfferedPrefix } from './lifelines.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** A kind of object that may bring prefixes. */
+/** A kind of object that may offer prefixes. */
 export type Source = (typeof bgpSources)[number];
 
-/** An object that may bring prefixes: `Pod`, `default/web`. */
+/** An object that may offer prefixes: `Pod`, `default/web`. */
 export interface ObjectRef {
   readonly source: Source;
   readonly key: string;
@@ -27,13 +27,13 @@ export interface Node {
   /** The node's InternalIPs. */
   readonly addresses: readonly string[];
   readonly isCordoned: boolean;
-  /** Asked to announce nothing by the annotation `isthmus.network/bgp-drain`. */
+  /** Announces nothing, because of the annotation `isthmus.network/bgp-drain`. */
   readonly isDrained: boolean;
-  /** Kubernetes hears nothing of it any more, and nor does anybody of its speaker. */
+  /** Neither the node nor its speaker reports to Kubernetes any more. */
   readonly isSilent: boolean;
 }
 
-/** What objects of our own kinds have in common; a spec that cannot be used is a problem. */
+/** Common fields of Isthmus' own kinds; an unusable spec is a problem. */
 interface BgpObject<Spec, Status> {
   readonly name: string;
   readonly uid: string;
@@ -89,7 +89,7 @@ export type BgpAdvertisement = BgpObject<
   Partial<AdvertisementSummary> & { readonly conditions: readonly Condition[] }
 >;
 
-/** What the annotation `ovn.kubernetes.io/bgp` of an object asks for; any other text is `invalid`. */
+/** The value of the annotation `ovn.kubernetes.io/bgp` of an object; any other text is `invalid`. */
 export type BgpAnnotation =
   | { readonly scope: 'cluster' | 'local' | 'none' }
   | { readonly scope: 'invalid'; readonly text: string }
@@ -100,9 +100,9 @@ export interface Subnet {
   readonly uid: string;
   readonly labels: Labels;
   readonly vpc: string;
-  /** Of the networks in force; none where the controller accepted none. */
+  /** Prefixes of the networks in force; empty if the controller accepted none. */
   readonly prefixes: readonly string[];
-  /** In a VLAN of the physical network, whose own routers lead there. */
+  /** The subnet is a VLAN of the physical network, whose own routers have routes to it. */
   readonly isPhysical?: boolean;
   readonly annotation: BgpAnnotation;
 }
@@ -139,18 +139,18 @@ export interface Service {
 
 /** The endpoints of one EndpointSlice. */
 export interface EndpointSlice {
-  /** `namespace/name` of the service; empty where it has none. */
+  /** `namespace/name` of the service; empty if it has none. */
   readonly service: string;
   readonly endpoints: readonly Endpoint[];
-  /** Where the API server is; of its own slices only. */
+  /** Addresses of the API server; only in its own slices. */
   readonly apiServers?: readonly string[];
 }
 
 export interface Endpoint {
-  /** Empty where it is not known. */
+  /** Empty if unknown. */
   readonly node: string;
   readonly isReady: boolean;
-  /** Answers still, though it is on its way out. */
+  /** The endpoint still serves while it terminates. */
   readonly isServing: boolean;
 }
 
@@ -164,30 +164,30 @@ export interface Eip {
   readonly annotation: BgpAnnotation;
 }
 
-/** Another cluster, and the prefixes of it that are in use here. */
+/** Another cluster with its prefixes that are in use here. */
 export interface Remote {
   readonly name: string;
   readonly labels: Labels;
   readonly routes: readonly { readonly prefix: string; readonly origin: string; readonly tags: readonly string[] }[];
-  /** Prefixes that are its own, not those of its routers, whether a path leads there now or not. */
+  /** Its own prefixes, without those of its routers, whether they have a path now or not. */
   readonly owned?: readonly OfferedPrefix[];
   /** Tunnel addresses. */
   readonly gateways?: readonly string[];
 }
 
-/** Who is at the other end of a link of the node. */
+/** The neighbour at the other end of a link of the node. */
 export interface LinkNeighbor {
-  /** Link-local, with the link: `fe80::1%eth1`. Undefined: nobody is known. */
+  /** Link-local, with the link: `fe80::1%eth1`. Undefined: no neighbour is known. */
   readonly address: string | undefined;
-  /** The node's own there, in the same form. */
+  /** The node's own address on the link, in the same form. */
   readonly ownAddress: string | undefined;
-  /** Why nobody is known, or what is wrong with who is. */
+  /** Why no neighbour is known, or the problem of the known neighbour. */
   readonly problem: Problem | undefined;
 }
 
-/** Everything the routes of a node depend on. */
+/** Everything that the routes of a node depend on. */
 export interface BgpState {
-  /** The node whose routes are asked for. */
+  /** The node whose routes are computed. */
   readonly node: string;
   readonly nodes: ReadonlyMap<string, Node>;
   readonly namespaces: ReadonlyMap<string, Labels>;
@@ -202,10 +202,10 @@ export interface BgpState {
   /** By `kind/name`. */
   readonly eips: ReadonlyMap<string, Eip>;
   readonly remotes: ReadonlyMap<string, Remote>;
-  /** By link, of those that BgpPeers name; none of a link that the node has not. */
+  /** By link, for the links that BgpPeers name; without links that the node does not have. */
   readonly neighbors: ReadonlyMap<string, LinkNeighbor>;
-  /** Addresses that the node has, as its kernel tells; undefined: nobody asked it. */
+  /** Addresses of the node, read from its kernel; undefined: not read. */
   readonly ownAddresses?: ReadonlySet<string>;
-  /** All of them, also those that are not about BGP. */
+  /** All policies, also those without BGP. */
   readonly policies: ReadonlyMap<string, RoutePolicy>;
 }

@@ -11,25 +11,25 @@ import type { WantedInstance } from './instance.ts';
 import { neighborOf, splitLinkLocal } from './neighbor.ts';
 import { byAge } from './order.ts';
 
-/** A neighbour this node has a session with. */
+/** A neighbour with which this node has a session. */
 export interface AcceptedPeer {
   /** Name of the BgpPeer. */
   readonly name: string;
-  /** Of a peer on an interface the link-local one: `fe80::1%eth1`. */
+  /** For a peer on an interface the link-local address: `fe80::1%eth1`. */
   readonly address: string;
   /** Undefined: the BgpPeer names the address itself. */
   readonly interface: string | undefined;
-  /** What is wrong with who is on the interface, though a session may be there. */
+  /** Problem of the neighbour on the interface; a session may exist nevertheless. */
   readonly neighborProblem: Problem | undefined;
   readonly asn: number;
-  /** Ours, where it is another than the instance's. */
+  /** Our AS, if it differs from the instance's. */
   readonly localAsn: number | undefined;
   readonly isInternal: boolean;
   readonly sourceAddress: string | undefined;
-  /** Why no session can come from the source address now. */
+  /** Why no session can use the source address now. */
   readonly sourceProblem: Problem | undefined;
   readonly families: readonly Family[];
-  /** Our next hop in families other than the session's own, of which it has no address. */
+  /** Our next hop in families other than the session's own, in which the session has no address. */
   readonly nextHops: Readonly<Partial<Record<Family, string>>>;
   readonly port: number;
   readonly isPassive: boolean;
@@ -45,7 +45,7 @@ export interface AcceptedPeer {
   readonly bfd: BgpPeerSpec['bfd'];
   readonly isReflectorClient: boolean;
   readonly maximumPrefixes: BgpPeerSpec['maximumPrefixes'];
-  /** What the BgpPeer asks for as a limit, by its own field or by its import; it may be more than is in force. */
+  /** The limit that the BgpPeer requests, by its own field or by its import; the limit in force may be lower. */
   readonly askedLimit: AskedLimit | undefined;
   readonly import: BgpPeerSpec['import'];
   /** Name of a Secret and key in it. */
@@ -63,11 +63,11 @@ export interface PlannedPeers {
   readonly peers: ReadonlyMap<string, AcceptedPeer>;
   /** By name of the BgpPeer. */
   readonly problems: ReadonlyMap<string, Problem>;
-  /** Links of this node with a peer, also one that is not found yet: link → name of the BgpPeer. */
+  /** Links of this node with a peer, even if its neighbour is not found yet: link → name of the BgpPeer. */
   readonly interfaces: ReadonlyMap<string, string>;
 }
 
-/** Peers of this node, and why others are not among them. A peer that other nodes have is neither. */
+/** Peers of this node, and problems of peers that are not accepted. Peers that belong only to other nodes are in neither. */
 export function planPeers(state: BgpState, instance: WantedInstance | undefined): PlannedPeers {
   const peers = new Map<string, AcceptedPeer>();
   const problems = new Map<string, Problem>();
@@ -102,7 +102,7 @@ export function planPeers(state: BgpState, instance: WantedInstance | undefined)
   return { peers, problems, interfaces };
 }
 
-/** What is wrong with a peer on every node alike. */
+/** Problem of a peer that is the same on every node. */
 export function objectProblem(state: BgpState, { spec }: BgpPeer): Problem | undefined {
   if ('problem' in spec) return spec.problem;
   const { address, sourceAddress, interface: device, instance } = spec.value;
@@ -136,13 +136,13 @@ function addressProblem(address: string, sourceAddress: string | undefined): Pro
   return { code, message: `sourceAddress ${sourceAddress} is ${sourceUse}; give an address of the node` };
 }
 
-/** Whether the peer belongs to the node, given the instance that holds the node. */
+/** Whether the peer selects the node, given the node's instance. */
 export function isPeerSelecting({ spec }: BgpPeer, node: Node | undefined, instance: string | undefined): boolean {
   if (!node || 'problem' in spec) return false;
   return spec.value.instance === instance && matchesSelector(spec.value.nodeSelector, node.labels);
 }
 
-/** A session that is there goes on: its address may come back. */
+/** Does not end an existing session, because the address may return. */
 function sourceProblem({ node, ownAddresses }: BgpState, { sourceAddress }: BgpPeerSpec): Problem | undefined {
   if (sourceAddress === undefined || ownAddresses?.has(sourceAddress) !== false) return undefined;
   return {
@@ -207,7 +207,7 @@ function internalProblem(spec: BgpPeerSpec, instance: WantedInstance | undefined
   };
 }
 
-/** A session has an address of ours in its own family only. */
+/** A session has an address of the node only in its own family. */
 function nextHopProblem(state: BgpState, spec: BgpPeerSpec): Problem | undefined {
   const missing = foreignFamilies(spec).find((family) => nextHopOf(state, family) === undefined);
   if (missing === undefined) return undefined;
@@ -227,8 +227,8 @@ function importProblem(spec: BgpPeerSpec): Problem | undefined {
 }
 
 /**
- * A router that sends far more than is wanted of it costs memory and time, for nothing. Objects from before there was a highest
- * limit have it now, too.
+ * A router that sends far more prefixes than expected wastes memory and time. The maximum also applies to objects that are older
+ * than the maximum.
  */
 function prefixLimit(spec: BgpPeerSpec): BgpPeerSpec['maximumPrefixes'] {
   const limit = askedLimit(spec)?.limit;
@@ -242,7 +242,7 @@ function askedLimit({ import: wanted, maximumPrefixes }: BgpPeerSpec): AskedLimi
   return wanted && { limit: 10 * wanted.maxPrefixes, field: '10 times spec.import.maxPrefixes' };
 }
 
-/** Families whose next hop is not our address on the session; with an extended next hop it is that also for IPv4. */
+/** Families whose next hop is not our address on the session. With an extended next hop that address also serves IPv4. */
 function foreignFamilies({ address, families = [], extendedNextHop }: BgpPeerSpec): readonly Family[] {
   if (address === undefined) return [];
   return families.filter((family) => family !== familyOfAddress(address) && !(family === 'ipv4' && extendedNextHop));

@@ -1,5 +1,5 @@
-// RoutePolicies of BGP sessions: which prefixes go to a peer, and which of its prefixes are used. The rules are those of lib/route-policy;
-// here is what they are asked about. What no policy of a peer decides goes out, and does not come in (RFC 8212).
+// RoutePolicies of BGP sessions: which prefixes are sent to a peer, and which of its prefixes are used. lib/route-policy evaluates the
+// rules; this file supplies their input. A prefix that no policy of a peer decides is sent, but not imported (RFC 8212).
 import type { BgpAttributes } from '../api/kinds/bgp-advertisement.ts';
 import { defaultVpc } from '../api/names.ts';
 import { parseCidr } from '../net/cidr.ts';
@@ -11,9 +11,9 @@ import { type Decision, learnedOrigin, type RoutePolicy } from '../route-policy/
 /** A prefix that is about to be announced. */
 export interface Outgoing {
   readonly prefix: string;
-  /** Of the advertisements that bring it. */
+  /** Sources of the advertisements with the prefix. */
   readonly sources: readonly string[];
-  /** The cluster it is of, where it is another. */
+  /** The cluster of the prefix, if it is another cluster. */
   readonly cluster: string | undefined;
   readonly origin: string;
   readonly tags: readonly string[];
@@ -39,10 +39,10 @@ export interface ImportVerdict {
   readonly decidedBy: Decision | undefined;
 }
 
-/** Policies in force by BgpPeer, in the order they are asked. */
+/** Policies in force by BgpPeer, in order of evaluation. */
 export class BgpPolicies {
   readonly set: PolicySet;
-  /** Names of BgpPeers, there or not, that have a policy for what goes out. */
+  /** Names of BgpPeers, existing or not, with an export policy. */
   readonly exporting: readonly string[];
   readonly #exports: ReadonlyMap<string, readonly CompiledPolicy[]>;
   readonly #imports: ReadonlyMap<string, readonly CompiledPolicy[]>;

@@ -1,5 +1,5 @@
-// All routes of one node, kept up to date object by object: what changed comes in as references, the prefixes whose announcement changed go
-// out. A round with everything anew gives the same table. No I/O, no clock: the same state gives the same routes, in whatever order it came.
+// All routes of one node, updated object by object. In: references to changed objects. Out: the prefixes whose announcement changed. A full
+// rebuild yields the same table. No I/O, no clock: the same state yields the same routes, in any order of changes.
 import { byPrefix } from '../net/cidr.ts';
 import { Classifier, type RouteClass } from './classes.ts';
 import { crowdedOut, crowdedProblem } from './crowding.ts';
@@ -22,17 +22,17 @@ import { allObjects } from './own-prefixes.ts';
 import { BgpPolicies } from './policies.ts';
 import type { Problem } from '../desired/problem.ts';
 
-/** How this node announces: undefined where it has no instance, or announces nothing because it is drained. */
+/** How this node announces; undefined if it has no instance, or is drained and announces nothing. */
 export interface Announcing {
   readonly isLeaving: boolean;
 }
 
 interface Tally {
-  /** How many objects bring each prefix. */
+  /** Number of objects that offer each prefix. */
   readonly prefixes: Map<string, number>;
   readonly objects: Set<string>;
   readonly refusals: Map<string, readonly Refusal[]>;
-  /** How many objects are refused for each code. */
+  /** Number of refused objects by code. */
   readonly refused: Map<string, number>;
 }
 
@@ -47,18 +47,18 @@ export class RouteTable {
   readonly #byObject = new Map<string, ObjectOffers>();
   readonly #byPrefix = new Map<string, Contribution[]>();
   readonly #tallies = new Map<string, Tally>();
-  /** Advertisements of a prefix whose communities are too many, by prefix. */
+  /** By prefix: advertisements that do not announce it, because its communities are too many. */
   readonly #crowded = new Map<string, ReadonlySet<string>>();
   readonly #routes = new Map<string, RouteClass>();
   readonly #counts = new Map<string, { readonly routeClass: RouteClass; ipv4: number; ipv6: number }>();
   #changed = new Set<string>();
 
-  /** Prefix → how it is announced by this node. */
+  /** Prefix → how this node announces it. */
   get routes(): ReadonlyMap<string, RouteClass> {
     return this.#routes;
   }
 
-  /** Classes in use, and how many prefixes of each family each has. */
+  /** Classes in use, with their number of prefixes per family. */
   get classes(): ReadonlyMap<
     string,
     { readonly routeClass: RouteClass; readonly ipv4: number; readonly ipv6: number }
@@ -73,7 +73,7 @@ export class RouteTable {
     return changed;
   }
 
-  /** Judges everything anew. @param announcing undefined: this node announces nothing */
+  /** Evaluates all objects again. @param announcing undefined: this node announces nothing */
   rebuild(
     state: BgpState,
     announcing: Announcing | undefined,
@@ -91,7 +91,7 @@ export class RouteTable {
     this.#decideAll();
   }
 
-  /** The same objects as another node announces them, in a fraction of the time that building takes. */
+  /** Computes the table of another node from the same objects, in a fraction of the time of a rebuild. */
   moveTo(node: string, announcing: Announcing | undefined): void {
     if (!this.#view) throw new TypeError('a table is built before it is moved');
     const state = { ...this.#view.state, node };
@@ -100,7 +100,7 @@ export class RouteTable {
     this.#decideAll();
   }
 
-  /** Judges these objects anew; all else is as at the last rebuild, advertisements, nodes and subnets among it. */
+  /** Evaluates these objects again; everything else, such as advertisements, nodes and subnets, stays as at the last rebuild. */
   update(state: BgpState, refs: Iterable<ObjectRef>): void {
     if (!this.#view) throw new TypeError('a table is built before it is updated');
     this.#view = { ...this.#view, state };
@@ -115,12 +115,12 @@ export class RouteTable {
     for (const prefix of touched) this.#decide(prefix);
   }
 
-  /** Objects that bring the prefix, and by which advertisement, wherever it is announced. */
+  /** Objects and advertisements that contribute the prefix, on any node. */
   contributions(prefix: string): readonly Contribution[] {
     return this.#byPrefix.get(prefix) ?? [];
   }
 
-  /** Nodes that announce what an advertisement takes. */
+  /** Nodes that announce the advertisement's prefixes. */
   announcers(advertisement: string): ReadonlySet<string> {
     return this.#view ? announcers(this.#view, advertisement) : new Set();
   }
@@ -130,7 +130,7 @@ export class RouteTable {
     return this.#tallies.get(advertisement)?.refusals ?? new Map();
   }
 
-  /** How many objects are not announced, or not all of them, by advertisement and code; counted as they come and go. */
+  /** Number of objects that are not or only partly announced, by advertisement and code; counted incrementally. */
   *refused(): Generator<readonly [advertisement: string, code: string, objects: number]> {
     for (const [advertisement, { refused }] of this.#tallies)
       for (const [code, objects] of refused) yield [advertisement, code, objects];
@@ -140,7 +140,7 @@ export class RouteTable {
     for (const [name, each] of Map.groupBy(crowded, (one) => one.name)) yield [name, each[0]?.code ?? '', each.length];
   }
 
-  /** Why advertisements that take the prefix say nothing of it. */
+  /** Why advertisements of the prefix do not announce it. */
   crowded(prefix: string): readonly Problem[] {
     return [...(this.#crowded.get(prefix) ?? [])].map((name) => crowdedProblem(name, prefix));
   }
@@ -149,7 +149,7 @@ export class RouteTable {
   summary(advertisement: string): AdvertisementSummary {
     const tally = this.#tallies.get(advertisement);
     const notAnnounced = [...(tally?.refusals ?? [])].flatMap(([object, refusals]) => {
-      // Each address of an object may have the same to say.
+      // Each address of an object may have the same refusal.
       const byMessage = new Map(refusals.map((refusal) => [refusal.message, refusal]));
       return [...byMessage.values()].map(({ code, message }): NotAnnounced => ({ object, reason: code, message }));
     });
@@ -236,7 +236,7 @@ export class RouteTable {
     );
   }
 
-  /** The same on all nodes: whoever announces it where. */
+  /** Counts all contributions, so that the result is the same on all nodes. */
   #crowd(prefix: string): void {
     const contributions = this.#byPrefix.get(prefix) ?? [];
     const names = contributions.length < 2 ? [] : [...new Set(contributions.map(({ offer }) => offer.advertisement))];
@@ -259,19 +259,19 @@ function add(counts: Map<string, number>, key: string, by: 1 | -1): void {
   else counts.delete(key);
 }
 
-/** Each code of each advertisement once: an object may be refused twice for the same. */
+/** Each code of each advertisement once: an object may have several refusals with the same code. */
 function codesOf({ refusals }: ObjectOffers): readonly Refusal[] {
   const isSame = (a: Refusal, b: Refusal) => a.advertisement === b.advertisement && a.code === b.code;
   return refusals.filter((each, at) => refusals.findIndex((other) => isSame(each, other)) === at);
 }
 
-/** Whether the node of the view's state announces the offer, as far as advertisement and object decide it. */
+/** Whether advertisement and object allow the offer to be announced by the node of the view's state. */
 export function isOfferedHere(view: View, { advertisement, nodes }: Offer): boolean {
   const { node } = view.state;
   return announcers(view, advertisement).has(node) && nodes?.includes(node) !== false;
 }
 
-/** The first in order, at most so many, sorted. Told every second of ten thousand, of which most are no candidates. */
+/** The first `count` texts in order, sorted. Called every second with ten thousand texts, of which most are no candidates. */
 function smallest(texts: Iterable<string>, count: number): string[] {
   const found: string[] = [];
   for (const text of texts) {
@@ -288,7 +288,7 @@ function smallest(texts: Iterable<string>, count: number): string[] {
   return found;
 }
 
-/** What one object brings, and why not more. */
+/** The offers and refusals of one object. */
 export function offersOf(view: View, { source, key }: ObjectRef): ObjectOffers {
   const { state } = view;
   const judged = <T>(object: T | undefined, judge: (view: View, object: T) => ObjectOffers) =>

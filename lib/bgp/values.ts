@@ -1,14 +1,14 @@
-// Sessions that the values of the chart ask for, as one BgpInstance and a BgpPeer for each neighbour. There is no such object in the
-// cluster: speakers have them in memory and tell of them in the BgpNodeState of their node. They are judged like objects, and real
-// ones go before them.
+// Sessions from the values of the chart, as one BgpInstance and a BgpPeer for each neighbour. The cluster has no such objects: speakers
+// keep them in memory and report them in the BgpNodeState of their node. They are evaluated like objects, and real objects take
+// precedence.
 import { z } from 'zod';
 import type { RawObject } from '../kube/types.ts';
 import type { BgpInstance, BgpPeer, BgpState } from './objects.ts';
 import { parseBgpInstance, parseBgpPeer } from './parse/own-kinds.ts';
 
-/** No object can have it. */
+/** No object can have this name. */
 export const valuesName = '(flags)';
-/** Younger than any object, which therefore go before. */
+/** Younger than any object, so that objects take precedence. */
 const createdAt = '9999-12-31T23:59:59Z';
 
 /** Of a BgpPeer, without its instance. */
@@ -33,7 +33,7 @@ export function objectsOfValues(instance: object, peers: readonly PeerSpec[]): O
   };
 }
 
-/** What others need to make the same objects; undefined where the values ask for none. */
+/** Text from which `valuesOfText` restores the same objects; undefined if the values define none. */
 export function textOfValues({ instances, peers }: Pick<BgpState, 'instances' | 'peers'>): string | undefined {
   const instance = instances.get(valuesName);
   if (!instance || 'problem' in instance.spec) return undefined;
@@ -46,7 +46,7 @@ export function textOfValues({ instances, peers }: Pick<BgpState, 'instances' | 
 
 const valuesText = z.object({ instance: z.looseObject({}), peers: z.array(z.looseObject({ address: z.string() })) });
 
-/** Undefined for what no speaker wrote. */
+/** Undefined for text that no speaker wrote. */
 export function valuesOfText(text: string): ObjectsOfValues | undefined {
   try {
     const { data } = valuesText.safeParse(JSON.parse(text));

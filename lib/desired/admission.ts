@@ -1,4 +1,4 @@
-/** Which owners of a batch go ahead, and why the others do not. */
+/** Decides which owners of a batch are written, and why the others are not. */
 import { entryOf } from './entry-of.ts';
 import { isContestable } from './bids.ts';
 import { lossOf, type ContestContext } from './contests.ts';
@@ -12,11 +12,11 @@ import type { Batch, Database, OwnerBatch } from './batch.ts';
 export interface Admission {
   readonly ready: ReadonlyMap<string, OwnerBatch>;
   readonly problems: Map<string, Problem>;
-  /** Rows waited for: `rowId` → owners that need it. */
+  /** Missing rows: `rowId` → owners that need the row. */
   readonly waiting: Map<string, Set<string>>;
 }
 
-/** Leaves out owners that may not have a row or that need one that is nowhere, and whoever needs theirs. */
+/** Excludes owners that may not have a row or that need a missing row, and owners that need rows of excluded owners. */
 export function admit(database: Database, batch: Batch, places: Places): Admission {
   const problems = new Map<string, Problem>();
   const waiting = new Map<string, Set<string>>();
@@ -36,7 +36,7 @@ export function admit(database: Database, batch: Batch, places: Places): Admissi
         missing === undefined ? lossFor(owner, desired, { bidsFor: batch.bidsFor, places, ready }) : undefined;
       if (missing === undefined && loss === undefined) continue;
       ready.delete(owner);
-      // Entries that this owner would leave are not free now: admitted owners may have counted on them.
+      // Entries that this owner would have released stay taken: admitted owners may depend on them.
       if (applied !== desired && applied?.contributions?.some(isContestable) === true) isSettled = false;
       for (const row of desired.rows) if (places.remove(row)) isSettled = false;
       if (loss !== undefined) problems.set(owner, loss);

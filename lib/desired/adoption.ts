@@ -1,8 +1,8 @@
 /**
- * Finds rows of nobody that are what a plan wants, in tables whose rows have no name: policies, routes, NAT, ACLs.
+ * Finds unowned rows that match a plan's rows, in tables whose rows have no name: policies, routes, NAT, ACLs.
  *
- * In: a wanted row with its values resolved. Out: the row to take over. Each kind of question is answered from an
- * index made when it is first asked, and made again only when rows of nobody were added. Without such rows: nothing.
+ * In: a wanted row with resolved values. Out: the row to adopt. The index for each set of columns is built at its
+ * first use, and rebuilt only when unowned rows were added. Without unowned rows there is no index.
  */
 import type { Atom, Cache, Row, Value, WriteValue } from 'ovsdb-client';
 import { hasMember, isMap, isNamed, members } from './compare.ts';
@@ -28,7 +28,7 @@ export class Adoption {
     this.#unowned = unowned;
   }
 
-  /** The row of nobody that `wanted` adopts, under `parent` where it has one, that is not in `taken`: of several the one that is as wanted, or the first. */
+  /** The unowned row not in `taken` that `wanted` adopts, under `parent` if given; of several rows an identical row, or the first. */
   find(
     wanted: DesiredRow,
     valueOf: ColumnsOf,
@@ -45,7 +45,7 @@ export class Adoption {
       const isThere = wanted.parent === undefined || hasMember(parent?.[wanted.parent.column], uuid);
       return row !== undefined && isThere ? [row] : [];
     });
-    // Of twins, such as ACLs that differ in their tier, each is to stay what it is.
+    // Similar rows, such as ACLs that differ only in their tier, are each to be adopted unchanged.
     return (fitting.length < 2 ? undefined : fitting.find((row) => isSame(wanted, valueOf, row))) ?? fitting[0];
   }
 
@@ -76,7 +76,7 @@ export class Adoption {
   }
 }
 
-/** Whether adopting the row changes nothing but whose it is. */
+/** Whether adoption changes nothing but the owner of the row. */
 function isSame({ columns }: DesiredRow, valueOf: ColumnsOf, row: Row): boolean {
   return Object.keys(columns).every((column) => {
     const [wanted, there] = [canonical(column, valueOf), canonical(column, (one) => row[one])];
@@ -84,7 +84,7 @@ function isSame({ columns }: DesiredRow, valueOf: ColumnsOf, row: Row): boolean 
   });
 }
 
-/** The same text for the same parent and values; undefined where a value is a row that is not there yet. */
+/** A text that is equal for the same parent and values; undefined if a value refers to a row that does not exist yet. */
 function contentOf(columns: readonly string[], parent: string | undefined, valueOf: ColumnsOf): string | undefined {
   const values: unknown[] = [parent ?? null];
   for (const column of columns) {

@@ -1,5 +1,5 @@
 /**
- * What a transaction is made of, and what is made of it. The database is read through `Database`; a `Batch` is what some owners want.
+ * Input and output of the transaction builder. `Database` gives access to the rows; a `Batch` holds the plans of some owners.
  */
 import type { Atom, Row } from 'ovsdb-client';
 import type { Adoption } from './adoption.ts';
@@ -17,32 +17,32 @@ export interface Database extends SchemaFacts {
   ownedBy(owner: string): readonly OwnedRow[];
   ownerOf(table: string, row: Row): string | undefined;
   keyOf(table: string, row: Row): string | undefined;
-  /** `name` where the table's key is that column; otherwise the key stands in external_ids. */
+  /** `name` if that column is the table's key; otherwise the key is in external_ids. */
   keyColumn(table: string): string | undefined;
   readonly ownEntries: OwnEntries;
   readonly adoption: Adoption;
 }
 
 export interface OwnerBatch {
-  /** What the owner wants now; undefined: nothing. */
+  /** The owner's present plan; undefined: none. */
   readonly desired: Desired | undefined;
-  /** What it wanted when it was last applied: tells which contributions and entries of shared maps to take back. */
+  /** The plan that was last applied: contributions and shared map entries that are only in it are removed. */
   readonly applied: Desired | undefined;
 }
 
-/** Members or entries to look at, where nobody may hold them. */
+/** Members or entries to check for a missing holder. */
 export type Unheld = 'all' | ReadonlySet<Atom>;
 
 export interface Batch {
   readonly owners: ReadonlyMap<string, OwnerBatch>;
-  /** Collected columns to clear of what nobody holds. */
+  /** Collected columns from which members without a holder are removed. */
   readonly unheld: ReadonlyMap<ColumnId, Unheld>;
-  /** Which owner wants a row; the first that asked, where several do. */
+  /** The owner that wants a row; the first claimant if there are several. */
   readonly wantedBy: (table: string, key: string) => string | undefined;
   /** Owners of this target; rows of others are never written. */
   readonly isOurs: (owner: string) => boolean;
   readonly holdersOf: (column: ColumnName) => ContributedColumn['holders'] | undefined;
-  /** What owners want of an entry or scalar, where they disagree. */
+  /** The bids of owners for an entry or scalar if they disagree. */
   readonly bidsFor: BidsFor;
   /** Whether the owner's present plan is not in the database yet. */
   readonly isPending: (owner: string) => boolean;
@@ -50,13 +50,13 @@ export interface Batch {
 
 export interface BuiltTransaction {
   readonly draft: Draft;
-  /** Of owners whose plans are not written. */
+  /** Problems of owners whose plans are not written. */
   readonly problems: ReadonlyMap<string, Problem>;
-  /** Of owners whose plans are written but for entries and scalars that another owner has. */
+  /** Problems of owners whose plans are written without entries and scalars that another owner has. */
   readonly losses: ReadonlyMap<string, Problem>;
   /** Owners whose rows or contributions are written. */
   readonly written: ReadonlySet<string>;
-  /** Rows waited for: `rowId` → owners that need it. */
+  /** Missing rows: `rowId` → owners that need the row. */
   readonly waiting: ReadonlyMap<string, ReadonlySet<string>>;
   /** Columns to clear again once these owners' plans are applied. */
   readonly deferred: ReadonlyMap<string, ReadonlySet<ColumnId>>;

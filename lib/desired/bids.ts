@@ -1,23 +1,23 @@
-/** What owners want of the entries and scalars that they contribute to. Pure. */
+/** The values that owners want for the entries and scalars that they contribute to. Pure. */
 import type { Atom } from 'ovsdb-client';
 import { scalarId, type MemberId } from './contributions.ts';
 import { isRef, type Contribution, type Desired, type Ref } from './row.ts';
 
 export type MemberValue = Atom | Ref | null;
 
-/** What one owner wants of a contested entry or scalar. */
+/** The value that an owner wants for a contested entry or scalar. */
 export interface Bid {
   readonly owner: string;
   readonly value: MemberValue;
   readonly createdMs: number | undefined;
-  /** The owner's present plan no longer wants it, but what it wanted before is still in the database. */
+  /** The owner's present plan no longer wants it, but its former value is still in the database. */
   readonly isLeaving: boolean;
 }
 
-/** The bids for an entry or scalar, where they disagree; undefined where they do not. */
+/** The bids for an entry or scalar if they disagree; undefined if they agree. */
 export type BidsFor = (contribution: Contribution, id: MemberId) => readonly Bid[] | undefined;
 
-/** What a plan wants of an entry or scalar; undefined where it wants nothing of it. */
+/** The value that a plan wants for an entry or scalar; undefined if the plan does not contribute to it. */
 export function wantedIn(
   desired: Desired | undefined,
   { table, key, column }: Contribution,

@@ -1,4 +1,4 @@
-/** Which owners want which row: the first to ask has it, the next gets it when the first lets go. */
+/** Claims of owners on rows: the first claimant has the row, the next gets it when the first releases it. */
 import { rowId } from './contributions.ts';
 import { entryOf } from './entry-of.ts';
 import { addTo, allOf, firstOf, removeFrom, type Few } from './few.ts';
@@ -8,7 +8,7 @@ export class Claims {
   /** table → key → owners */
   readonly #claimants = new Map<string, Map<string, Few>>();
 
-  /** Replaces the owner's claims; returns owners that may now have a row they were refused. */
+  /** Replaces the owner's claims; returns owners that now get a row that they were refused before. */
   replace(owner: string, before: Desired | undefined, after: Desired | undefined): readonly string[] {
     for (const { table, key } of after?.rows ?? [])
       addTo(

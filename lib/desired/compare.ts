@@ -36,7 +36,7 @@ export function hasMember(value: Value | undefined, atom: Atom): boolean {
   return false;
 }
 
-/** What came to and went from a cached set. One pass of identity comparisons where nearly all stayed. */
+/** Members added to and removed from a cached set. One pass of identity comparisons if nearly all members stayed. */
 export function setDifference(
   before: readonly Atom[],
   after: readonly Atom[],
@@ -80,11 +80,11 @@ function isEqualMap(actual: Readonly<Record<string, unknown>>, wanted: ResolvedM
 export interface MapDifference {
   /** Entries to write, new ones and those with another value. */
   readonly insert: ResolvedMap;
-  /** Keys whose entry must go first, because OVSDB's `insert` leaves an existing entry as it is. */
+  /** Keys whose entry must be removed first, because OVSDB's `insert` does not change an existing entry. */
   readonly remove: readonly string[];
 }
 
-/** What it takes to make `wanted` true of a map that others write too; `gone` are entries to take back. */
+/** The changes that bring `wanted` into a map with other writers; `gone` are entries to remove. */
 export function mapDifference(
   actual: Readonly<Record<string, unknown>>,
   wanted: ResolvedMap,

@@ -1,9 +1,9 @@
 /**
- * Which of several owners has an entry of a map, or a scalar, that they want with different values.
+ * Decides which owner gets a map entry or a scalar that several owners want with different values.
  *
- * In: what each of them wants. Out: the one that has it, or a problem of the others. The oldest has it; of owners of
- * the same age the one whose value the database holds, then the first by name. All of this survives a restart: the
- * order in which plans come has no say (ADR 37). Pure.
+ * In: the bids of the owners. Out: the winner, or a problem for the others. The oldest owner wins; among owners of the
+ * same age the owner whose value is in the database, then the first by name. The result survives a restart, because the
+ * order of plans does not matter (ADR 37). Pure.
  */
 import type { Value } from 'ovsdb-client';
 import { isSameValue, type Bid, type BidsFor, type MemberValue } from './bids.ts';
@@ -17,11 +17,11 @@ import { isRef, type Contribution } from './row.ts';
 export interface ContestContext {
   readonly bidsFor: BidsFor;
   readonly places: Places;
-  /** Owners whose present plan is written with this transaction: what they leave is free. */
+  /** Owners whose present plan is written with this transaction: entries that they leave are free. */
   readonly ready: { has(owner: string): boolean };
 }
 
-/** The bid that counts; undefined where all agree. */
+/** The winning bid; undefined if all agree. */
 export function winnerOf(context: ContestContext, { contribution, member }: GivenMember): Bid | undefined {
   const bids = member.kind === 'member' ? undefined : context.bidsFor(contribution, member.id);
   const standing = bids?.filter(({ owner, isLeaving }) => !isLeaving || !context.ready.has(owner));
@@ -35,7 +35,7 @@ export function winnerOf(context: ContestContext, { contribution, member }: Give
   )[0];
 }
 
-/** Why `owner` does not get what it wants of an entry or scalar; undefined where it does. */
+/** Why `owner` does not get its value of an entry or scalar; undefined if it does. */
 export function lossOf(context: ContestContext, owner: string, given: GivenMember): Problem | undefined {
   const winner = winnerOf(context, given);
   if (winner === undefined || winner.owner === owner || isSameValue(winner.value, given.member.value)) return undefined;

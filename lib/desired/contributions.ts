@@ -1,16 +1,16 @@
 /**
- * Who contributes what to which column.
+ * The contributions of all owners by column.
  *
- * In: each owner's contributions, as its plan returned them. Out: per column the members that somebody holds, and
- * by whom. A member is held from the moment its owner wants it until the transaction that took it back is done, so
- * that what one owner takes back never takes a member from another. Bookkeeping only: no values, no database.
+ * In: each owner's contributions, from its plan. Out: the held members of each column, with their holders. A member is
+ * held from the moment its owner wants it until the transaction that removes it is done, so that one owner's removal
+ * never removes a member of another owner. Bookkeeping only: no values, no database.
  */
 import type { Atom } from 'ovsdb-client';
 import { addTo, removeFrom, type Few } from './few.ts';
 import { isRef, type Contribution, type Ref } from './row.ts';
 import type { SharedColumn } from './stored-plan.ts';
 
-/** Names a member within its column, whatever its value in the database: a uuid may change. */
+/** Identifies a member within its column independent of its value in the database, because a uuid may change. */
 export type MemberId = string;
 
 export type Member =
@@ -20,11 +20,11 @@ export type Member =
 
 export interface ContributedColumn {
   readonly column: string;
-  /** Who holds which member. */
+  /** Holders by member. */
   readonly holders: Map<MemberId, Few>;
-  /** How many rows say that the column holds nothing but contributions. */
+  /** Number of wanted rows that declare the column as collected. */
   collectors: number;
-  /** What stored plans share of it: one for each way to give members. */
+  /** Objects shared by stored plans: one for each form of contribution. */
   shared: readonly SharedColumn[];
 }
 
@@ -58,12 +58,12 @@ export function entryId(entry: string): MemberId {
 /** First characters of ids that are not the member's own text. */
 const marks = '=@.!';
 
-/** A value is its own id, so that no further text is kept of it, unless it could be taken for another id. */
+/** A value is its own id, which saves memory, unless it could be mistaken for another id. */
 export function literalId(value: Atom): MemberId {
   return typeof value !== 'string' || isAmbiguous(value) ? `=${value}` : value;
 }
 
-/** The same for a row's key; a column has rows of one table, and values that are not rows are uuids there. */
+/** The id of a row, from its key. A column refers to rows of one table, and its values that are not rows are uuids. */
 export function referenceId(table: string, key: string): MemberId {
   return isAmbiguous(key) || uuid.test(key) ? `@${table}\0${key}` : key;
 }
@@ -74,7 +74,7 @@ function isAmbiguous(text: string): boolean {
   return text === '' || marks.includes(text.charAt(0));
 }
 
-/** A contribution taken apart into the members it gives. */
+/** Splits a contribution into its members. */
 export function membersOf({ values, entries, value }: Contribution): readonly Member[] {
   const members: Member[] = [];
   for (const one of values ?? []) {
@@ -93,7 +93,7 @@ export interface GivenMember {
   readonly member: Member;
 }
 
-/** The members that `before` gives and none of `kept` does. */
+/** The members of `before` that are in none of `kept`. */
 export function withdrawn(
   before: readonly Contribution[] | undefined,
   kept: readonly (readonly Contribution[] | undefined)[],
@@ -115,10 +115,10 @@ export function fullId({ table, key, column }: Contribution, id: MemberId): stri
 }
 
 export class Contributions {
-  /** rowId → its columns, in arrays of the least size: most rows have one column, and a map would be larger than what is in it. */
+  /** rowId → its columns, in arrays of minimum size: most rows have one column, and a map would be larger than its content. */
   readonly #rows = new Map<string, readonly ContributedColumn[]>();
 
-  /** The one object for all stored plans that give members to a column in the same way. */
+  /** The shared object of all stored plans with the same form of contribution to a column. */
   share(wanted: SharedColumn): SharedColumn {
     const open = this.#open(wanted.table, wanted.key, wanted.column);
     const isSame = (one: SharedColumn): boolean => one.refTable === wanted.refTable && one.required === wanted.required;
@@ -127,7 +127,7 @@ export class Contributions {
     return same ?? wanted;
   }
 
-  /** From now on `owner` holds the members of `contributions`, besides those it held before. */
+  /** Makes `owner` a holder of the members of `contributions`, in addition to its former members. */
   hold(owner: string, contributions: readonly Contribution[] | undefined): void {
     for (const contribution of contributions ?? []) {
       const { holders } = this.#open(contribution.table, contribution.key, contribution.column);
@@ -146,7 +146,7 @@ export class Contributions {
     }
   }
 
-  /** One more row says that the column holds nothing but contributions; true for the first. */
+  /** Counts a row that declares the column as collected; true for the first row. */
   collect(table: string, key: string, column: string): boolean {
     return this.#open(table, key, column).collectors++ === 0;
   }
@@ -166,7 +166,7 @@ export class Contributions {
     return this.#rows.get(rowId(table, key)) ?? [];
   }
 
-  /** Columns that hold nothing but contributions. */
+  /** Collected columns: their content is exactly the contributions. */
   *collected(): Generator<ColumnId, void> {
     for (const [row, columns] of this.#rows)
       for (const { column, collectors } of columns) if (collectors > 0) yield `${row}\0${column}`;

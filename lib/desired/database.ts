@@ -1,4 +1,4 @@
-/** An OVSDB client's cache as the transaction builder sees it. */
+/** Access to an OVSDB client's cache for the transaction builder. */
 import type { OvsdbClient, Row } from 'ovsdb-client';
 import { externalId, vendor } from '../api/names.ts';
 import { keyColumn } from '../ovn/identity.ts';
@@ -14,12 +14,12 @@ export interface DatabaseOptions {
   readonly client: OvsdbClient;
   /** Prefix of every owner id: `controller`, `daemon`, … */
   readonly room: string;
-  /** For tables without external_ids: who owns a row (without the room), and its key. */
+  /** For tables without external_ids: the owner of a row (without the room), and its key. */
   readonly ownerOf?: (table: string, row: Row) => string | undefined;
   readonly keyOf?: (table: string, row: Row) => string | undefined;
   /**
-   * For map columns in which others keep entries beside ours: which entries plans of this room write, and so may take out. Undefined
-   * for a column that is wholly its rows' owners'.
+   * For map columns shared with other writers: which entries plans of this room write, and may therefore remove. Undefined for a
+   * column that only the rows' owners write.
    */
   readonly ownEntries?: OwnEntries;
 }

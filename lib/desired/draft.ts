@@ -1,6 +1,6 @@
 /**
- * The writes of one transaction while it is built, joined by row and column: what many owners add to one column
- * becomes one mutation. In: single writes of the builder. Out: the operations, or the writes themselves for a report.
+ * The writes of a transaction under construction, merged by row and column: the additions of several owners to one
+ * column become one mutation. In: single writes of the builder. Out: the operations, or the writes for a report.
  */
 import type { Atom, Mutation, NamedUuid, Operation, Row, Value, WriteValue } from 'ovsdb-client';
 import { atomsOf, isMap, members, type ResolvedMap } from './compare.ts';
@@ -24,11 +24,11 @@ export interface Inserted extends Additions {
   row: Record<string, WriteValue>;
 }
 
-/** A row that is there. */
+/** An existing row. */
 export interface Changed extends Additions {
   readonly table: string;
   readonly row: Row;
-  /** The owner whose wanted row this is, where its own columns are written. */
+  /** The owner that wants this row, if the row's own columns are written. */
   owner: string | undefined;
   key: string | undefined;
   readonly columns: Map<string, WriteValue>;
@@ -46,11 +46,11 @@ export interface Held {
   readonly holder: Place;
 }
 
-/** What of its table decides how a row is deleted. */
+/** Properties of a table that decide how its rows are deleted. */
 export interface DeletionFacts {
   readonly isRoot: boolean;
   readonly parents: readonly ParentColumn[];
-  /** Columns that hold root rows. */
+  /** Columns that refer to root rows. */
   readonly references: readonly string[];
 }
 
@@ -73,7 +73,7 @@ export class Draft {
     return inserted;
   }
 
-  /** For a row whose owner turned out to have to wait. */
+  /** Removes a row whose owner has to wait. */
   forget(wanted: DesiredRow): void {
     this.inserted.delete(rowId(wanted.table, wanted.key));
   }
@@ -111,7 +111,7 @@ export class Draft {
     this.writes += 1;
     const entries = this.#entriesOf(table, place, column);
     entries.insert.set(entry, value);
-    // OVSDB's `insert` leaves an entry that is there as it is.
+    // OVSDB's `insert` does not change an existing entry.
     if (!isInserted(place)) entries.remove.add(entry);
   }
 
@@ -125,7 +125,7 @@ export class Draft {
     this.addMember(held.parent.table, held.holder, held.parent.column, held.child.uuid);
   }
 
-  /** A row that is no root goes when nothing refers to it strongly any more. */
+  /** Removes references to a non-root row: OVSDB deletes it when no strong reference is left. */
   orphan(parents: readonly ParentColumn[], uuid: string, except?: string): void {
     for (const { table, column } of parents) {
       const where: [string, '!=' | 'includes', WriteValue][] = [[column, 'includes', [uuid]]];
@@ -143,7 +143,7 @@ export class Draft {
     else this.orphan(parents, row._uuid);
   }
 
-  /** Removals come first, so that a name or index freed here can be taken in the same transaction. */
+  /** Removals come first, so that a name or index that they free can be used in the same transaction. */
   operations(): readonly Operation[] {
     const operations: Operation[] = [...this.#removals, ...this.#releases()];
     for (const inserted of this.inserted.values())
@@ -164,7 +164,7 @@ export class Draft {
     return operations;
   }
 
-  /** The server counts references before it collects rows that nobody holds any more: a root row among them would be refused. */
+  /** The server counts references before it collects unreferenced rows: deletion of a root row that they refer to would be refused. */
   #releases(): readonly Operation[] {
     if (this.#deletedRoots.size === 0) return [];
     return this.#referring.flatMap(({ table, row, references }): readonly Operation[] => {
@@ -207,7 +207,7 @@ export class Draft {
   }
 }
 
-/** What an inserted row holds: its own columns and what was added to them in the same transaction. */
+/** The content of an inserted row: its own columns and the additions of the same transaction. */
 export function wholeRow({ row, members: added, entries }: Inserted): Record<string, WriteValue> {
   const whole = { ...row };
   for (const [column, { insert }] of added)

@@ -1,7 +1,7 @@
 /**
- * What a change of one row means for contributions to its columns: whose members are missing now, and which members
- * nobody gave. Compares the column before and after only, so that the echo of a write to a large column costs a
- * pass of identity comparisons and ends there.
+ * Effect of a row's change on the contributions to its columns: the owners whose members are missing now, and members
+ * without a contributor. Compares only the column before and after, so that the echo of a write to a large column
+ * costs one pass of identity comparisons.
  */
 import type { Atom, Change, Row, Value } from 'ovsdb-client';
 import { atomsOf, isMap, setDifference } from './compare.ts';
@@ -18,13 +18,13 @@ import { allOf } from './few.ts';
 import { idsOf } from './membership.ts';
 import type { Database } from './batch.ts';
 
-/** Names a member of a column: what it may be held as. */
+/** Returns the ids with which a member of a column may be held. */
 export type NameMember = (
   column: { readonly table: string; readonly column: string },
   atom: Atom,
 ) => readonly MemberId[];
 
-/** Names members as they are after `changes`, also those that refer to a row which went with them. */
+/** Names members in the state after `changes`, also members that refer to a row deleted by them. */
 export function memberNames(database: Database, changes: readonly Change[]): NameMember {
   let gone: Map<string, Row> | undefined;
   return ({ table, column }, atom) => {
@@ -50,9 +50,9 @@ export interface DriftContext {
 }
 
 export interface Drift {
-  /** Owners whose members are to be looked at again. */
+  /** Owners whose members must be checked again. */
   readonly owners: Iterable<string>;
-  /** Members of collected columns that nobody holds. */
+  /** Members of collected columns without a holder. */
   readonly unheld: ReadonlyMap<ColumnId, readonly Atom[]>;
 }
 
@@ -79,9 +79,9 @@ export function driftOf(context: DriftContext, { table, before, after }: Change)
 }
 
 interface ColumnDrift {
-  /** Members whose holders must look again. */
+  /** Members whose holders must be processed again. */
   readonly touched: Iterable<MemberId>;
-  /** Members, or a map's entries by name, that came. */
+  /** Added members, or a map's entries by name. */
   readonly added: readonly Atom[];
 }
 

@@ -1,4 +1,4 @@
-/** Turns a transaction that is not sent into a report of values: no uuids, and the same order every time. */
+/** Turns an unsent transaction into a report of values, without uuids and in a stable order. */
 import type { Atom, NamedUuid, Row, Value, WriteValue } from 'ovsdb-client';
 import { externalId, vendor } from '../api/names.ts';
 import { externalIdOf } from '../ovn/owner.ts';
@@ -8,28 +8,28 @@ import { isInserted, type Additions, type Changed, type Draft, type Inserted, ty
 import type { BuiltTransaction, Database } from './batch.ts';
 
 export interface DryRunReport {
-  /** One a row, by table and key. */
+  /** One change per row, ordered by table and key. */
   readonly changes: readonly DryRunChange[];
-  /** Rows of Kube-OVN that no plan wants, and those without any ids in rows that are ours; by table and key. */
+  /** Rows of Kube-OVN that no plan wants, and rows without ids inside rows of Isthmus; ordered by table and key. */
   readonly leftAlone: readonly LeftAloneRow[];
   /** Owners whose rows or entries could not be written, by owner. */
   readonly problems: readonly { readonly owner: string; readonly problem: Problem }[];
 }
 
-/** In values, a reference to a row stands as the key of that row where it has one. */
+/** In values, a reference to a row is shown as the key of that row if it has one. */
 export interface DryRunChange {
-  /** `adopt`: a row of nobody becomes ours, and is aligned; `mutate`: only members of sets or maps come and go. */
+  /** `adopt`: an unowned row gets an owner and is updated; `mutate`: only members of sets or maps are added and removed. */
   readonly action: 'insert' | 'adopt' | 'update' | 'delete' | 'mutate';
   readonly table: string;
-  /** The row's name, or its isthmus-key, or what its description would be. */
+  /** The row's name, or its isthmus-key, or its description. */
   readonly key: string;
-  /** Without the room; undefined for a row of nobody. */
+  /** Without the room; undefined for an unowned row. */
   readonly owner?: string;
   /** Columns written as a whole; `from` is absent for an insert. */
   readonly columns: Readonly<Record<string, ColumnChange>>;
   /** Members of sets, and `name=value` of maps, that are added and removed one by one. */
   readonly members: Readonly<Record<string, MembersChange>>;
-  /** The row it is put into, where it is not there yet. */
+  /** The parent row, if the row is newly put into it. */
   readonly parent?: { readonly table: string; readonly key: string; readonly column: string };
 }
 
@@ -45,9 +45,9 @@ export interface MembersChange {
 
 export interface LeftAloneRow {
   readonly table: string;
-  /** Empty where the row has no name. */
+  /** Empty if the row has no name. */
   readonly key: string;
-  /** A few of its columns, and where it is: `priority 31000, match ip4.dst == 10.0.0.0/8 in Logical_Router ovn-cluster`. */
+  /** Some of its columns, and its parent: `priority 31000, match ip4.dst == 10.0.0.0/8 in Logical_Router ovn-cluster`. */
   readonly description: string;
 }
 
@@ -74,9 +74,9 @@ class Report {
   readonly #draft: Draft;
   readonly #context: ReportContext;
   readonly #inserted: ReadonlyMap<string, Inserted>;
-  /** By uuid: where a row that is there is put anew. */
+  /** By uuid: the new parent of an existing row. */
   readonly #parents = new Map<string, NonNullable<DryRunChange['parent']>>();
-  /** Children put into a column: told with the child, not as the parent's members. */
+  /** Children added to a column: reported with the child, not as the parent's members. */
   readonly #children = new Map<Place, Set<string | NamedUuid>>();
 
   constructor(draft: Draft, context: ReportContext) {
@@ -111,7 +111,7 @@ class Report {
       for (const row of rows(table)) {
         if (this.#isOurs(table, row)) continue;
         const holder = holders.get(row._uuid);
-        // Kube-OVN does not mark all it has in routers and switches; what others made there has marks of theirs.
+        // Kube-OVN does not mark all its rows in routers and switches; rows of other products there have their own marks.
         const isInOurs = holder !== undefined && this.#isOurs(holder.table, holder.row) && hasNoIds(row);
         if (externalIdOf(row, externalId.vendor) !== vendor && !isInOurs) continue;
         const place = holder === undefined ? '' : ` in ${holder.table} ${this.#keyOf(holder.table, holder.row)}`;
@@ -122,13 +122,13 @@ class Report {
     return left;
   }
 
-  /** Whether the row has an owner, or is about to have one. */
+  /** Whether the row has an owner, or gets one in this transaction. */
   #isOurs(table: string, row: Row): boolean {
     if (this.#context.database.ownerOf(table, row) !== undefined) return true;
     return this.#draft.changed.get(row._uuid)?.owner !== undefined;
   }
 
-  /** By the uuid of a row that is no root: what holds it. */
+  /** By the uuid of a non-root row: the row that refers to it. */
   #holdersOf(table: string): ReadonlyMap<string, { readonly table: string; readonly row: Row }> {
     const { database, rows } = this.#context;
     const holders = new Map<string, { readonly table: string; readonly row: Row }>();
@@ -244,7 +244,7 @@ function hasNoIds(row: Row): boolean {
   return Object.keys(row['external_ids'] ?? {}).length === 0;
 }
 
-/** Columns that tell rows apart, and what they do. */
+/** Columns that identify a row and its function. */
 const telling = [
   'priority',
   'direction',

@@ -1,8 +1,8 @@
 /**
- * What the reconciler would do, without doing it: before a database that another product wrote is taken over.
+ * Reports the writes of the reconciler without sending them, before a database of another product is adopted.
  *
- * In: the same plans as the reconciler gets. Out: one report of all that would be written, and of what would be left
- * as it is. Rule: nothing is ever sent to the database, and no listener is told, for nothing was applied.
+ * In: the same plans as the reconciler gets. Out: one report of all writes, and of the rows that would be left
+ * unchanged. Rule: nothing is ever sent to the database. No listener is called, because nothing is applied.
  */
 import type { Row } from 'ovsdb-client';
 import { indexDatabase, type DatabaseOptions } from './database.ts';
@@ -13,7 +13,7 @@ import type { Desired } from './row.ts';
 import { buildTransaction } from './transaction.ts';
 
 export interface DryRunTarget extends OvsdbTarget {
-  /** What would be done about all that was set; rows of owners without a plan would go only once sealed. */
+  /** The writes for all plans that were set. Rows of owners without a plan are deleted only if sealed. */
   report(): DryRunReport;
 }
 
@@ -66,7 +66,7 @@ class DryRun implements DryRunTarget {
     this.#isSealed = false;
   }
 
-  /** All owners at once, so that what one inserts is there for the others. */
+  /** Builds all owners at once, so that owners can refer to rows that other owners insert. */
   report(): DryRunReport {
     const { database, index } = indexDatabase(this.#options);
     const plans = this.#plans;

@@ -1,6 +1,6 @@
 /**
- * Writes what the admitted owners contribute, takes back what they no longer do, and clears collected columns of
- * what nobody contributes. Only members of the owners at hand are looked at, however large the column is.
+ * Writes the contributions of the admitted owners, removes their former contributions, and clears collected columns
+ * of members without a contributor. The cost depends on the members of these owners, not on the size of the column.
  */
 import type { Atom, Row } from 'ovsdb-client';
 import { isSameValue, type BidsFor } from './bids.ts';
@@ -38,8 +38,8 @@ export interface MembershipContext {
 }
 
 /**
- * Adds what `owner` contributes and the database lacks. A row that is not there is left until it comes. Returns the
- * problem of the first entry or scalar that another owner has with another value.
+ * Adds the contributions of `owner` that the database lacks. Contributions to a missing row wait for the row. Returns
+ * the problem of the first entry or scalar that another owner has with another value.
  */
 export function contribute(
   context: MembershipContext,
@@ -88,7 +88,7 @@ function wait({ waiting }: MembershipContext, owner: string, { ref }: Ref): void
   entryOf(waiting, rowId(ref.table, ref.key), () => new Set<string>()).add(owner);
 }
 
-/** Takes back what the admitted owners gave before and no longer do, where nobody else gives it. */
+/** Removes former contributions of the admitted owners that no other owner contributes. */
 export function withdraw(context: MembershipContext): readonly string[] {
   const leaving = new Map<string, { readonly given: GivenMember; readonly owners: string[] }>();
   for (const [owner, { desired, applied }] of context.ready) {
@@ -109,7 +109,7 @@ export function withdraw(context: MembershipContext): readonly string[] {
   return written;
 }
 
-/** Whether the database has the value given here, and no owner that still wants the entry or scalar writes its own now. */
+/** Whether the database has this value, and no owner that still wants the entry or scalar writes its own value now. */
 function isLeftBehind(context: MembershipContext, given: GivenMember): boolean {
   const winner = winnerOf(context, given);
   if (winner === undefined || given.member.kind === 'member' || context.ready.has(winner.owner)) return false;
@@ -135,8 +135,8 @@ function takeBack({ database, draft, places }: MembershipContext, { contribution
 }
 
 /**
- * Takes what nobody contributes out of a collected column. A row of an owner whose present plan is not applied yet
- * stays where it is: a port that waits for its new group must not lose the old one meanwhile. Returns those owners.
+ * Removes members without a contributor from a collected column. A row of an owner whose present plan is not applied
+ * yet stays: a port that waits for its new group must not lose its old group in the meantime. Returns those owners.
  */
 export function clear(context: MembershipContext, { table, key, column }: ColumnName, unheld: Unheld): Set<string> {
   const { database, batch, draft, places } = context;
@@ -164,13 +164,13 @@ export function clear(context: MembershipContext, { table, key, column }: Column
   return waitedFor;
 }
 
-/** Who has the row, or means to take it over. */
+/** The owner of the row, or the owner that wants to adopt it. */
 function claimant({ database, batch }: MembershipContext, table: string, row: Row): string | undefined {
   const key = database.keyOf(table, row);
   return database.ownerOf(table, row) ?? (key === undefined ? undefined : batch.wantedBy(table, key));
 }
 
-/** What a member of a column may be held as. */
+/** The ids with which a member of a column may be held. */
 export function idsOf(
   database: Pick<Database, 'keyOf'>,
   refTable: string | undefined,

@@ -1,7 +1,7 @@
 /**
- * Which owners share the next transaction: the first that are dirty, and with each the dirty owners of rows it needs
- * and those whose contributions lose a row with it or that want an entry it has, so that what belongs together is
- * written together.
+ * Selects the owners of the next transaction: the first dirty owners, and with each the dirty owners of rows that it
+ * needs, owners whose contributions lose a row with it, and owners that want an entry that it has, so that dependent
+ * changes are written together.
  */
 import { allOf } from './few.ts';
 import { firstRef } from './places.ts';
@@ -50,7 +50,7 @@ function belongingTo(plans: Plans, owner: string): readonly string[] {
   return owners;
 }
 
-/** Those who contribute to rows that go: they leave for another row in the same transaction. */
+/** Owners with contributions to rows that are deleted: they move to another row in the same transaction. */
 function bereaved({ contributions }: Plans, applied: Desired, desired: Desired | undefined): readonly string[] {
   const owners = new Set<string>();
   for (const { table, key } of applied.rows) {

@@ -1,9 +1,9 @@
 /**
- * The one reconciler for OVSDB databases: makes the rows in the database those that owners want.
+ * The reconciler for OVSDB databases: makes the rows in the database match the owners' plans.
  *
- * In: `set(owner, desired)` from a room's plans, changes of the cache. Out: transactions, and per owner whether its
- * rows are there or why not. A burst of `set`s becomes one transaction; what already agrees is not written. Nothing
- * of an owner that has not planned yet is pruned before `seal()`. Rows of others are never written.
+ * In: `set(owner, desired)` from a room's plans, changes of the cache. Out: transactions, and a result per owner: its
+ * plan is written, or the problem. A burst of `set`s becomes one transaction; rows that already match are not written.
+ * Rows of an owner without a plan are not pruned before `seal()`. Rows of other rooms and products are never written.
  */
 import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { OvsdbError, TransactionRejected, type Change, type Operation, type OvsdbClient } from 'ovsdb-client';
@@ -28,24 +28,24 @@ export interface TargetLogger {
 }
 
 export interface TransactionReader {
-  /** Part of every transaction: by it he sees that there is one more. */
+  /** Part of every transaction: shows the reader that there is a new transaction. */
   readonly mark: Operation;
-  /** Resolves when he has taken up what was marked, or is not to be waited for any longer. */
+  /** Resolves when the reader has processed the marked transaction, or when the wait has timed out. */
   readonly untilTakenUp: () => Promise<void>;
 }
 
 export interface OvsdbTargetOptions extends DatabaseOptions {
   readonly logger: TargetLogger;
-  /** How long a burst is gathered. Default 5 ms. */
+  /** How long changes are gathered into one transaction. Default 5 ms. */
   readonly batchDelayMs?: number;
-  /** Owners in one transaction at most. Default 500. */
+  /** Maximum number of owners in one transaction. Default 500. */
   readonly batchSize?: number;
   /**
-   * Somebody who reads the database and tells there when he has taken up a transaction. The next one waits for that, so that
-   * what is wanted meanwhile joins it. By default nobody is waited for.
+   * A reader of the database that acknowledges each transaction in the database. The next transaction waits for this, so that
+   * plans set in the meantime join it. By default there is no reader to wait for.
    */
   readonly reader?: TransactionReader;
-  /** Told of each transaction: operations, owners, and milliseconds from sending to the reply. */
+  /** Called for each transaction with the number of operations and owners, and the milliseconds from request to reply. */
   readonly onTransaction?: (transaction: {
     readonly operations: number;
     readonly owners: number;
@@ -53,37 +53,37 @@ export interface OvsdbTargetOptions extends DatabaseOptions {
   }) => void;
 }
 
-/** Between tries where the server neither commits nor refuses; a lost connection takes longer to come back anyway. */
+/** Delay between tries when the server neither commits nor refuses; a lost connection takes longer to return anyway. */
 const unansweredDelayMs = 200;
 
-/** What became of an owner's plan. */
+/** The result of an owner's plan. */
 interface Outcome {
   readonly desired: StoredPlan | undefined;
   readonly problem: Problem | undefined;
-  /** The plan is in the database: whole, or but for entries that another owner has. */
+  /** The plan is in the database, possibly without entries that another owner has. */
   readonly isWritten: boolean;
 }
 
 export type ResultListener = (owner: string, problem: Problem | undefined) => void;
 
 export interface OvsdbTarget {
-  /** What `owner` (`<feature>/<key>`) wants from now on, instead of what it wanted before. */
+  /** Replaces the plan of `owner` (`<feature>/<key>`). */
   set(owner: string, desired: Desired): void;
-  /** The owner wants nothing any more: its rows and contributions go. */
+  /** Deletes the owner's plan with its rows and contributions. */
   drop(owner: string): void;
-  /** What was set last, and not dropped. */
+  /** The plan that was set last and not dropped. */
   desired(owner: string): Desired | undefined;
-  /** All owners have planned once: rows of owners that did not are pruned, stale members of collected columns go. */
+  /** All owners have planned once: prunes rows of owners without a plan and stale members of collected columns. */
   seal(): void;
   /** Owners of this room that have rows in the database, without the room's name. */
   owners(): readonly string[];
-  /** Of the latest call of `set`, `drop` or `seal`. */
+  /** The revision of the latest call of `set`, `drop` or `seal`. */
   readonly revision: number;
-  /** Everything set so far was applied or reported as a problem. */
+  /** Every plan set so far was applied or reported as a problem. */
   readonly isApplied: boolean;
-  /** Resolves when that is so of everything that was set up to this revision, by default up to now. */
+  /** Resolves when every plan set up to this revision (default: the latest) was applied or reported as a problem. */
   untilApplied(revision?: number): Promise<void>;
-  /** Called once an owner's plan was tried: undefined when its rows are as wanted. Again when they had to be written again. */
+  /** Called after an owner's plan was tried; the problem is undefined if its rows match. Called again after its rows were rewritten. */
   onResult(listener: ResultListener): () => void;
   close(): void;
 }
@@ -101,9 +101,9 @@ class Target implements OvsdbTarget {
   readonly #queue = new WorkQueue();
   readonly #retries: RetryDelays;
   readonly #rewrites = new RewriteGuard();
-  /** Owners without an entry that another owner has: when they write it later, no other client was at it. */
+  /** Owners that lost an entry to another owner: a later write of the entry is not a repair after another client's change. */
   readonly #partial = new Set<string>();
-  /** Owners whose present plan, or last write, no listener has heard of. */
+  /** Owners whose present plan or last write was not reported to the listeners yet. */
   readonly #untold = new Set<string>();
   readonly #listeners = new Set<ResultListener>();
   #waiters: { readonly revision: number; readonly resolve: () => void }[] = [];
@@ -165,7 +165,7 @@ class Target implements OvsdbTarget {
   }
 
   untilApplied(revision = this.revision): Promise<void> {
-    // What is still to be done belongs to the present revision or an older one: only for older ones it has to be searched.
+    // Pending work belongs to the present revision or an older one, so only older revisions need the search.
     const isApplied = revision < this.revision ? (this.#queue.oldest ?? Infinity) > revision : this.isApplied;
     if (isApplied) return Promise.resolve();
     return new Promise((resolve) => this.#waiters.push({ revision, resolve }));
@@ -200,7 +200,7 @@ class Target implements OvsdbTarget {
     this.#schedule();
   }
 
-  /** A change on a row of ours, by whomever, makes its owner dirty: building again for what agrees costs nothing. */
+  /** Any change of an owned row, by any client, makes its owner dirty: a rebuild of a matching plan yields no writes. */
   #changed(changes: readonly Change[]): void {
     for (const change of changes) this.#index.update(change);
     const context = {
@@ -251,7 +251,7 @@ class Target implements OvsdbTarget {
     this.#waiters = this.#waiters.filter(({ revision }) => revision >= oldest);
   }
 
-  /** One transaction; where the server refuses it, halves, down to the owner or column that is to blame. */
+  /** Sends one transaction. If the server refuses it, sends its halves, down to the owner or column at fault. */
   async #apply(task: Task): Promise<void> {
     const { owners, unheld } = task;
     const plans = this.#plans;

@@ -1,4 +1,4 @@
-/** Where each wanted row of a transaction is: a row that is there, one taken over, or one to be inserted. */
+/** The place of each wanted row of a transaction: an existing row, an adopted row, or a row to insert. */
 import type { Atom, NamedUuid, Row, WriteValue } from 'ovsdb-client';
 import { isNamed } from './compare.ts';
 import { rowId } from './contributions.ts';
@@ -21,7 +21,7 @@ export class Places {
     this.#wantedBy = wantedBy;
   }
 
-  /** Decides where `wanted` is. */
+  /** Decides the place of `wanted`. */
   put(owner: string, wanted: DesiredRow): Place {
     const place = this.#db.find(wanted.table, wanted.key, owner) ?? this.#adopt(wanted);
     const put = place ?? this.#draft.insert(owner, wanted);
@@ -29,7 +29,7 @@ export class Places {
     return put;
   }
 
-  /** Undoes `put`; true where that leaves others without a row they may need. */
+  /** Undoes `put`; true if other owners may now lack a row that they need. */
   remove(wanted: DesiredRow): boolean {
     const place = this.#found.get(wanted);
     this.#found.delete(wanted);
@@ -91,7 +91,7 @@ export class Places {
     return row;
   }
 
-  /** References that lead nowhere yet stand as one that no row of the database can equal. */
+  /** Unresolved references become a value that no row of the database can equal. */
   #comparable(value: Wanted | undefined): WriteValue | undefined {
     if (value === undefined) return undefined;
     const missing = firstRef(value, (ref) => this.resolve(ref) === undefined);

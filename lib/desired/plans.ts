@@ -1,7 +1,6 @@
 /**
- * What each owner wants and what of it is in the database; with it who claims which row, who contributes what, and
- * which entries several owners want differently. In: plans as they come, and word that one was applied. Out: owners
- * and columns to look at again. No I/O.
+ * The wanted and the applied plan of each owner, with the claims on rows, the contributions, and the contested entries.
+ * In: new plans, and notice of applied plans. Out: owners and columns to process again. No I/O.
  */
 import { isContestable, isSameValue, wantedIn, type Bid } from './bids.ts';
 import { Claims } from './claims.ts';
@@ -27,7 +26,7 @@ export class Plans {
   /** Entries and scalars whose holders want different values, by `fullId`. */
   readonly #contested = new Set<string>();
 
-  /** Replaces the owner's plan; returns the other owners it concerns, and collected columns to clear. */
+  /** Replaces the owner's plan; returns the other affected owners, and collected columns to clear. */
   replace(
     owner: string,
     plan: Desired | undefined,
@@ -43,7 +42,7 @@ export class Plans {
     if (before !== applied) {
       const gone = withdrawn(before?.contributions, [desired?.contributions, applied?.contributions]);
       this.contributions.release(owner, gone);
-      // The database may have these from before this process; a plan that was never applied cannot take them back.
+      // The database may have these from an earlier process; a plan that was never applied cannot remove them.
       for (const { contribution } of gone) columns.push(...this.#collectedColumn(contribution));
     }
     owners.push(...this.#review(owner, [before, desired, applied]));
@@ -57,7 +56,7 @@ export class Plans {
     if (desired === undefined) this.#applied.delete(owner);
     else this.#applied.set(owner, desired);
     const current = this.#desired.get(owner);
-    // The plan that replaced this one while it was written released its members.
+    // This plan was replaced while it was written, and the newer plan released its members.
     if (current !== desired) this.contributions.hold(owner, desired?.contributions);
     this.contributions.release(
       owner,
@@ -82,19 +81,19 @@ export class Plans {
     return this.#desired.keys();
   }
 
-  /** Which owner wants a row; the first that asked, where several do. */
+  /** The owner that wants a row; the first claimant if there are several. */
   wantedBy(table: string, key: string): string | undefined {
     return this.#claims.holder(table, key);
   }
 
-  /** What the holders of an entry or scalar want of it, where they disagree. */
+  /** The bids of the holders of an entry or scalar, if they disagree. */
   bidsFor(contribution: Contribution, id: MemberId): readonly Bid[] | undefined {
     if (this.#contested.size === 0 || !this.#contested.has(fullId(contribution, id))) return undefined;
     const holders = this.#holdersOf(contribution, id);
     return [...allOf(holders)].flatMap((owner) => this.#bidOf(owner, contribution, id) ?? []);
   }
 
-  /** Owners that want an entry or scalar otherwise than `owner` does or did. */
+  /** Owners that want another value of an entry or scalar than `owner` wants or wanted. */
   rivalsOf(owner: string): readonly string[] {
     if (this.#contested.size === 0) return [];
     const rivals: string[] = [];
@@ -104,7 +103,7 @@ export class Plans {
     return rivals;
   }
 
-  /** After a change of what `owner` wants: returns the other holders of what is contested, or was until now. */
+  /** After a change of the plan of `owner`: returns the other holders of entries that are or were contested. */
   #review(owner: string, plans: readonly (Desired | undefined)[]): readonly string[] {
     const others = new Set<string>();
     for (const desired of new Set(plans))
@@ -121,7 +120,7 @@ export class Plans {
     return [...others];
   }
 
-  /** Whether holders want different values. Where all but `changed` are known to agree, one of them speaks for all. */
+  /** Whether holders want different values. If all except `changed` are known to agree, one of them represents all. */
   #disagree(
     holders: Few | undefined,
     contribution: Contribution,
@@ -167,7 +166,7 @@ export class Plans {
   }
 }
 
-/** Entries and scalars of a plan: what owners can disagree about. */
+/** Entries and scalars of a plan, about which owners can disagree. */
 function* contestable(desired: Desired | undefined): Generator<readonly [Contribution, MemberId], void> {
   for (const contribution of desired?.contributions ?? [])
     if (isContestable(contribution))

@@ -1,6 +1,6 @@
 /**
- * The order in which objects get what only one of them can have. Pure, and of the objects alone: what is in force shows in their
- * statuses, so that every room and every restart decides the same.
+ * The order in which objects get an exclusive claim. Pure, and computed from the objects alone: their statuses show which claims
+ * are in force, so that every room and every restart decides the same.
  */
 import type { Condition } from '../api/kinds/shared.ts';
 
@@ -19,12 +19,13 @@ interface WithStatus {
   readonly status: Readonly<Record<string, unknown>>;
 }
 
-/** How good an object's right to a claim is, by its status; the lowest is the best. */
+/** The rank of an object's right to a claim, from its status; the lowest is the best. */
 type Right<T> = (object: T) => number;
 
 /**
- * Of kinds with one claim: the controller judged the spec as it is, a former one, or refused the claim. `refusals` are the reasons of
- * Validated that stand for a refusal; another flaw of the spec takes nothing from what is in force. Without them every flaw does.
+ * For kinds with one claim: the controller validated the present spec (0), a former spec (1), or refused the claim (2). `refusals`
+ * are the reasons of Validated that count as a refusal; another flaw of the spec leaves the claim in force. Without `refusals`
+ * every flaw counts.
  */
 export function unlessRefused(refusals?: ReadonlySet<string>): Right<Judged> {
   return ({ conditions, generation }) => {
@@ -36,26 +37,26 @@ export function unlessRefused(refusals?: ReadonlySet<string>): Right<Judged> {
   };
 }
 
-/** Of kinds with many claims: a list of the status names those in force. `claimOf` gives the claim in question. */
+/** For kinds with several claims: a list in the status names the claims in force. `claimOf` returns the claim in question. */
 export function whereListed<T extends WithStatus>(field: string, claimOf: (object: T) => string): Right<T> {
   return (object) => (listedIn(object, field).includes(claimOf(object)) ? 0 : 1);
 }
 
-/** The texts in a list of an object's status. */
+/** The strings in a list of an object's status. */
 export function listedIn({ status }: WithStatus, field: string): readonly string[] {
   const listed = status[field];
   return Array.isArray(listed) ? listed.filter((one) => typeof one === 'string') : [];
 }
 
 /**
- * The order in which objects get what only one can have: what is in force keeps it, against older objects that come to ask for it
- * by an edit, too; then by age. The status tells what is in force, so that a restart decides the same.
+ * The order in which objects get an exclusive claim: objects whose claim is in force first, even before older objects that claim
+ * it by an edit; then by age. The status shows which claims are in force, so that a restart decides the same.
  */
 export function byRight<T>(rightOf: Right<T>): (a: T & Aged, b: T & Aged) => number {
   return (a, b) => rightOf(a) - rightOf(b) || byAge(a, b);
 }
 
-/** By age, then name: the order in which objects have a say. */
+/** By age, then by name. */
 export function byAge(a: Aged, b: Aged): number {
   if (a.createdMs !== b.createdMs) return a.createdMs - b.createdMs;
   return a.name < b.name ? -1 : Number(a.name > b.name);

@@ -1,23 +1,23 @@
 /**
- * Rows of an OVSDB cache by key and by owner, and those that may be adopted by content.
+ * Index of the rows of an OVSDB cache by key and by owner, and of the rows that may be adopted by content.
  *
- * In: the cache's rows once, then its changes. Out: which row has a key, which rows an owner has. Used by the
- * OVSDB target only. It holds uuids, never rows: the cache is the one copy.
+ * In: the cache's rows once, then its changes. Out: the row of a key, the rows of an owner. Used only by the OVSDB
+ * target. The index holds uuids, not rows: only the cache holds rows.
  */
 import type { Cache, Change, Row } from 'ovsdb-client';
 import { entryOf } from './entry-of.ts';
 import { addTo, removeFrom, type Few } from './few.ts';
 
 export interface RowIdentity {
-  /** The row's key in its table; undefined where it has none. */
+  /** The row's key in its table; undefined if it has none. */
   keyOf(table: string, row: Row): string | undefined;
-  /** The full owner id; undefined for a row of nobody or of another product. */
+  /** The full owner id; undefined for an unowned row or a row of another product. */
   ownerOf(table: string, row: Row): string | undefined;
-  /** Whether a row that has neither key nor owner may be taken over. */
+  /** Whether a row without key and owner may be adopted. */
   isAdoptable(table: string, row: Row): boolean;
 }
 
-/** Asked only where several rows have the key. */
+/** Called only if several rows have the key. */
 export type OwnerFor = (table: string, key: string) => string | undefined;
 
 export interface OwnedRow {
@@ -28,11 +28,11 @@ export interface OwnedRow {
 /** Rows without key and owner that may be adopted. */
 export interface Unowned {
   readonly uuids: Set<string>;
-  /** Counts additions: an index of the rows is good while this stays. */
+  /** Counts additions: an index of the rows is valid while this does not change. */
   version: number;
 }
 
-/** One owner's rows as table, uuid, table, uuid, …: an array is a tenth of a map's size. */
+/** An owner's rows as table, uuid, table, uuid, …: an array is a tenth of a map's size. */
 type TablesAndUuids = string[];
 
 export class RowIndex {
@@ -55,7 +55,7 @@ export class RowIndex {
     if (after !== undefined) this.#add(table, after);
   }
 
-  /** The row with this key: the one `owner` (or who that says) has, else one of nobody, else any. */
+  /** The row with this key: the row of `owner` (or of the owner that it returns), else an unowned row, else any. */
   find(table: string, key: string, owner?: string | OwnerFor): Row | undefined {
     const uuids = this.#byKey.get(table)?.get(key);
     if (uuids === undefined) return undefined;
@@ -97,7 +97,7 @@ export class RowIndex {
 
   #isSame(table: string, before: Row, after: Row): boolean {
     const owner = this.#identity.ownerOf(table, after);
-    // What an index of unowned rows was built from may have changed.
+    // The values that an index of unowned rows was built from may have changed.
     if (owner === undefined) return false;
     return (
       owner === this.#identity.ownerOf(table, before) &&
@@ -116,7 +116,7 @@ export class RowIndex {
     }
     const owner = this.#identity.ownerOf(table, row);
     const owned = owner === undefined ? undefined : this.#byOwner.get(owner);
-    // Literal: an array that is pushed to has room for sixteen more.
+    // A literal, because an array grown by `push` reserves room for sixteen more.
     if (owner !== undefined && owned === undefined) this.#byOwner.set(owner, [table, row._uuid]);
     else if (owned !== undefined) owned.push(table, row._uuid);
     else if (key === undefined && this.#identity.isAdoptable(table, row)) {

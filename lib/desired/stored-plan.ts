@@ -1,25 +1,25 @@
 /**
- * Plans in little memory. In: a plan as an owner returned it. Out: the same, to be read as often as needed. Ten thousands of
- * owners each give a port to a few groups: of such a membership only the group's column and the port's name are kept, and the column is
- * shared with all others that contribute to it.
+ * Compact storage of plans. In: a plan as an owner returned it. Out: the same plan, readable any number of times. Tens of thousands
+ * of owners each contribute a port to a few groups: for such a membership only the group's column and the port's name are stored, and
+ * all contributors share the column's object.
  */
 import type { Atom } from 'ovsdb-client';
 import { ref, type Contribution, type Desired, isRef } from './row.ts';
 
-/** A column that owners give single members to, and how they do. */
+/** A column to which owners contribute single members, with the form of the contribution. */
 export interface SharedColumn {
   readonly table: string;
   readonly key: string;
   readonly column: string;
-  /** The table of the rows that the members are; undefined where they are plain values. */
+  /** The table of the member rows; undefined if members are plain values. */
   readonly refTable: string | undefined;
   readonly required: boolean | undefined;
 }
 
-/** The one object for all columns that are equal. */
+/** Returns the shared object of equal columns. */
 export type ShareColumn = (column: SharedColumn) => SharedColumn;
 
-/** `column` and the member, by turns; a contribution of any other form stands alone, with nothing after it. */
+/** Columns and members in alternation; a contribution of any other form stands alone. */
 type Parts = readonly (SharedColumn | Contribution | Atom | undefined)[];
 
 export class StoredPlan implements Desired {

@@ -1,10 +1,10 @@
 /**
- * Turns what owners want into one OVSDB transaction.
+ * Turns the plans of owners into one OVSDB transaction.
  *
- * In: the dirty owners with what they want, columns to clear, and the rows there are. Out: the operations, and who
- * has to wait for which row or may not have it. No I/O; called by the target. A row that is as wanted yields no
- * operation, so building for owners that agree with the database yields an empty transaction. An owner's rows and
- * contributions are written together or not at all, but for entries that another owner has.
+ * In: the dirty owners with their plans, columns to clear, and the existing rows. Out: the operations, and the owners
+ * that wait for a row or may not have it. No I/O; called by the target. A row that matches yields no operation, so
+ * owners whose rows match the database yield an empty transaction. An owner's rows and contributions are written
+ * together or not at all, except for entries that another owner has.
  */
 import type { Atom, NamedUuid, Row, WriteValue } from 'ovsdb-client';
 import { externalId } from '../api/names.ts';
@@ -63,7 +63,7 @@ class RowWriter {
     if (wanted.parent !== undefined) this.#hold(place, wanted, wanted.parent);
   }
 
-  /** Deletes what the owner has but no longer wants; a row that another owner wants now is that one's. */
+  /** Deletes rows that the owner has but no longer wants. A row that another owner wants now passes to that owner. */
   prune(owner: string, desired: Desired | undefined): boolean {
     const { database, batch, places } = this.#context;
     const owned = database.ownedBy(owner);
@@ -126,7 +126,7 @@ class RowWriter {
     if (this.#draft.writes > before) Object.assign(this.#draft.change(table, row), { owner, key: wanted.key });
   }
 
-  /** Entries to take out unless they are wanted; undefined where the column is written as a whole, as with a row that is taken over. */
+  /** Entries to remove unless they are wanted; undefined if the column is written as a whole, as in an adopted row. */
   #goneEntries(
     row: Row,
     column: string,
@@ -144,7 +144,7 @@ class RowWriter {
     return [...before, ...own];
   }
 
-  /** Puts the row under its parent, and takes it from another that held it. */
+  /** Puts the row under its parent, and removes it from a former parent. */
   #hold(place: Place, { table, key }: DesiredRow, parent: NonNullable<DesiredRow['parent']>): void {
     const { database, places } = this.#context;
     const holder = places.resolve(parent);
@@ -157,7 +157,7 @@ class RowWriter {
   }
 }
 
-/** What the owner's plan before wanted of the same row. */
+/** The same row in the owner's former plan. */
 function wantedBefore(wanted: DesiredRow, applied: Desired | undefined): DesiredRow | undefined {
   return applied?.rows.find(({ table, key }) => table === wanted.table && key === wanted.key);
 }

@@ -1,6 +1,6 @@
 /**
- * What the target has to look at next: owners, and columns with members that nobody may hold.
- * In: touches, by plans and by changes of the database. Out: batches, and the oldest revision that is not done. No I/O.
+ * The queue of the target: dirty owners, and columns that may have members without a holder.
+ * In: touches by plans and by changes of the database. Out: batches, and the oldest revision with pending work. No I/O.
  */
 import type { Atom } from 'ovsdb-client';
 import type { BuiltTransaction, Unheld } from './batch.ts';
@@ -16,7 +16,7 @@ export interface Task {
   readonly unheld: UnheldColumns;
 }
 
-/** A task of more than one part as two smaller ones. */
+/** Splits a task of more than one part into two smaller tasks. */
 export function halvesOf({ owners, unheld }: Task): readonly [Task, Task] {
   if (owners.length > 0 && unheld.length > 0)
     return [
@@ -37,22 +37,22 @@ export class WorkQueue {
   #revision = 0;
   readonly #owners: Revisions = new Map();
   readonly #columns: Revisions = new Map();
-  /** In a task that is under way. */
+  /** In a task in progress. */
   readonly #taken: Revisions = new Map();
   readonly #unheld = new Map<ColumnId, 'all' | Set<Atom>>();
   /** rowId → owners that wait for the row */
   readonly #waiting = new Map<string, Set<string>>();
   /** Columns to clear once an owner's plan is applied. */
   readonly #deferred = new Map<string, Set<ColumnId>>();
-  /** Owners whose rows another client changes back: left alone until released. */
+  /** Owners whose rows another client keeps changing back: skipped until released. */
   readonly #held = new Set<string>();
 
-  /** Of the latest change of what owners want; what is touched belongs to it. */
+  /** The revision of the latest change of a plan; new touches belong to it. */
   get revision(): number {
     return this.#revision;
   }
 
-  /** The oldest revision of which something is still to be done; undefined: there is nothing to do. */
+  /** The oldest revision with pending work; undefined if there is none. */
   get oldest(): number | undefined {
     let oldest = Infinity;
     for (const revisions of [this.#owners, this.#columns, this.#taken])
@@ -60,7 +60,7 @@ export class WorkQueue {
     return oldest === Infinity ? undefined : oldest;
   }
 
-  /** Owners want something else from now on. */
+  /** Starts a new revision, before plans change. */
   advance(): void {
     this.#revision += 1;
   }
@@ -85,7 +85,7 @@ export class WorkQueue {
     this.#held.delete(owner);
   }
 
-  /** To be called before the transaction is sent: what is waited for may come with it. */
+  /** Must be called before the transaction is sent, because the transaction may insert the missing rows. */
   wait({ waiting, deferred }: BuiltTransaction): void {
     for (const [row, owners] of waiting)
       for (const owner of owners) entryOf(this.#waiting, row, () => new Set<string>()).add(owner);
@@ -93,7 +93,7 @@ export class WorkQueue {
       for (const id of columns) entryOf(this.#deferred, owner, () => new Set<ColumnId>()).add(id);
   }
 
-  /** The row came or went. */
+  /** The row was inserted or deleted. */
   wake(row: string): void {
     for (const owner of this.#waiting.get(row) ?? []) this.touch(owner);
     this.#waiting.delete(row);
@@ -118,7 +118,7 @@ export class WorkQueue {
   take(size: number, plans: Plans): Task {
     const owners = nextBatch({ dirty: this.#owners, size, plans });
     for (const owner of owners) move(owner, this.#owners, this.#taken);
-    // Columns come last: by then every owner's plan was tried, and what it holds stands.
+    // Columns come last: by then every owner's plan was tried, and its members are known.
     const unheld = this.#owners.size > 0 ? [] : [...this.#unheld];
     for (const [id] of unheld) {
       this.#unheld.delete(id);
@@ -137,7 +137,7 @@ export class WorkQueue {
       else move(owner, this.#taken, this.#owners);
   }
 
-  /** The task was tried: its parts are applied, or refused. */
+  /** The task was tried: its parts were applied or refused. */
   finish({ owners, unheld }: Task): void {
     for (const owner of owners) this.#taken.delete(owner);
     for (const [id] of unheld) this.#taken.delete(id);

@@ -1,7 +1,7 @@
 /**
  * The Kubernetes API for the rooms: plain JSON over one shared transport.
- * In go paths and objects, out come raw objects that `watch/` parses at the edge. Who calls: reflectors, writers,
- * leases and the rooms' main.ts. Rule: every error is a KubeApiError, a KubeUnreachable or the signal's reason.
+ * In: paths and objects. Out: raw objects that `watch/` parses. Callers: reflectors, writers, leases and the rooms'
+ * main.ts. Rule: every error is a KubeApiError, a KubeUnreachable or the signal's reason.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '../run/backoff.ts';
@@ -15,9 +15,9 @@ import type { KubeClient, ObjectName, PatchKind, RawObject, Resource, WriteOptio
 const requestTimeoutMs = 30_000;
 const defaultPatienceMs = 2000;
 const pauses = { baseMs: 100, maxMs: 500 } as const;
-/** Of a list, parsed as a whole: larger pages are no faster, and what is parsed of them grows the heap for good. */
+/** Page size of a list. A page is parsed as a whole: larger pages are no faster, and parsing them grows the heap permanently. */
 const pageSize = 100;
-/** Servers that cannot do so send the whole object. */
+/** Servers without support for it send the whole object. */
 const metadataOnly = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
 const contentTypes: Readonly<Record<PatchKind, string>> = {
   merge: 'application/merge-patch+json',
@@ -27,13 +27,13 @@ const contentTypes: Readonly<Record<PatchKind, string>> = {
 };
 
 export interface KubeOptions {
-  /** Path of the file, or its content; without it the pod's service account is used. */
+  /** Path or content of the kubeconfig; without it the pod's service account is used. */
   readonly kubeconfig?: string | KubeconfigDocument | undefined;
   /** `isthmus-controller`: also the field manager of writes. */
   readonly userAgent: string;
   /**
-   * How long a request is sent again whose connection is refused or cut, two seconds by default: one refusal in a burst, or while
-   * an API server is exchanged, is no failure. What may have reached the server is sent again only if it reads.
+   * How long a request is retried after a refused or lost connection, two seconds by default: a single refusal in a burst, or
+   * while an API server is replaced, is not a failure. A request that may have reached the server is retried only if it reads.
    */
   readonly patienceMs?: number;
 }
@@ -112,7 +112,7 @@ class JsonClient implements KubeClient {
       await this.request('DELETE', objectPath(resource, name), body, options);
     } catch (error) {
       if (!(error instanceof KubeApiError)) throw error;
-      // A conflict means that the name belongs to another object by now: the one meant is gone.
+      // A conflict means that the name belongs to another object now: the intended object no longer exists.
       const isGone = error.status === 404 || (error.status === 409 && options.uid !== undefined);
       if (!isGone) throw error;
     }
@@ -208,7 +208,7 @@ export function selectionQuery(selection: Selection): Record<string, string> {
   };
 }
 
-/** One consistent list in pages. @throws KubeApiError with `isExpired` when the server forgot it between two pages */
+/** One consistent list in pages. @throws KubeApiError with `isExpired` when the list expired on the server between two pages */
 export async function* listPages(
   client: Pick<KubeClient, 'request'>,
   resource: Resource,

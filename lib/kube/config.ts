@@ -1,8 +1,8 @@
 /**
- * Where the API server is and how to speak to it: a kubeconfig file, or the service account of this pod.
- * Importing the Kubernetes client costs 0.5 s and 60 MB even for its configuration part alone, so what is static
- * (certificates, tokens, passwords) is read here, and the client is only loaded for users that run a
- * program or a cloud's plug-in to log in.
+ * Address of the API server and credentials for it: a kubeconfig file, or the service account of this pod.
+ * Even the configuration part of the Kubernetes client costs 0.5 s and 60 MB at import. Therefore static credentials
+ * (certificates, tokens, passwords) are read here, and the client is loaded only for users that log in by a program or a
+ * cloud's plug-in.
  */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
@@ -23,7 +23,7 @@ export interface Credentials {
 
 export interface KubeEndpoint {
   readonly server: URL;
-  /** Reads files anew, so that rotated tokens and certificates are taken up. */
+  /** Reads files again, so that rotated tokens and certificates take effect. */
   readonly readCredentials: () => Promise<Credentials>;
 }
 
@@ -31,9 +31,9 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const serviceAccount = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** A kubeconfig that is in memory, with absolute paths. */
+/** A kubeconfig in memory, with absolute paths. */
 export interface KubeconfigDocument {
-  /** Where it comes from, for messages. */
+  /** Its origin, for messages. */
   readonly source: string;
   readonly content: Fields;
 }
@@ -67,7 +67,7 @@ function inCluster(env: Readonly<Record<string, string | undefined>>): KubeEndpo
   };
 }
 
-/** A file's content, not looked into. @throws KubeConfigError */
+/** A file's raw content. @throws KubeConfigError */
 export async function readKubeconfig(file: string): Promise<unknown> {
   const { parseYaml } = await import('./yaml.ts');
   try {
@@ -98,14 +98,14 @@ function parseServer(cluster: Section): URL {
   const url = new URL(text);
   if (url.protocol === 'https:') return url;
   if (url.protocol !== 'http:') throw cluster.error('server', `"${text}" is no https: URL`);
-  // A token over plain HTTP is readable by everyone on the way, so the file has to say that this is meant.
+  // A token over plain HTTP is readable on the network, so the file must allow this explicitly.
   if (cluster.flag('insecure-skip-tls-verify')) return url;
   throw cluster.error('server', 'plain http: needs insecure-skip-tls-verify: true in the same cluster');
 }
 
 async function staticCredentials(cluster: Section, user: Section): Promise<Credentials> {
   const headers: Record<string, string | string[]> = {};
-  // As kubectl does: the file wins, because it is the one that rotates.
+  // Like kubectl: the file takes precedence, because it is rotated.
   const token = user.has('tokenFile') ? (await readText(user.path('tokenFile'))).trim() : user.text('token');
   const username = user.text('username');
   if (token !== undefined) headers['authorization'] = `Bearer ${token}`;
@@ -154,7 +154,7 @@ async function loginCredentials(source: string, content: unknown): Promise<() =>
   };
 }
 
-/** One mapping of the file, which names itself in every complaint. */
+/** One mapping of the file; its errors contain its name. */
 class Section {
   readonly #file: string;
   readonly #path: string;
@@ -204,7 +204,7 @@ class Section {
     return resolve(dirname(this.#file), this.text(field, true));
   }
 
-  /** `field` names a file, `<field>-data` holds it in base64. */
+  /** `field` names a file, `<field>-data` contains it in base64. */
   async pem(field: string): Promise<string | undefined> {
     const data = this.text(`${field}-data`);
     if (data !== undefined) return Buffer.from(data, 'base64').toString();

@@ -1,13 +1,13 @@
-/** What can go wrong between us and the API server. Everything else that is thrown is a defect and crashes the process. */
+/** Errors between a room and the API server. Any other error is a defect and crashes the process. */
 
-/** Whether doing the same again can help: `never` means that the caller has to plan anew. */
+/** Whether a retry of the same request can succeed: `never` means that the caller needs a new plan. */
 export type Retry = 'backoff' | 'never';
 
 /** The API server answered with an error. */
 export class KubeApiError extends Error {
   readonly code = 'KubeApiError';
   readonly status: number;
-  /** The Status object's reason, for example `Conflict`, `AlreadyExists`, `Expired`; empty when there was none. */
+  /** The Status object's reason, for example `Conflict`, `AlreadyExists`, `Expired`; empty if it has none. */
   readonly reason: string;
   /** From the header Retry-After. */
   readonly retryAfterMs: number | undefined;
@@ -20,7 +20,7 @@ export class KubeApiError extends Error {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** 401 and 403 come right by themselves when tokens rotate or roles are still being installed. */
+  /** 401 and 403 are temporary while tokens rotate or roles are being installed. */
   get retry(): Retry {
     return this.status >= 500 || [401, 403, 408, 429].includes(this.status) ? 'backoff' : 'never';
   }
@@ -43,11 +43,11 @@ const transientCodes: ReadonlySet<string> = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** No usable answer: refused, reset, silent, or not what an API server says. `cause` has the transport's error. */
+/** No usable answer: connection refused, reset, silent, or not an API server. `cause` has the transport's error. */
 export class KubeUnreachable extends Error {
   readonly code = 'KubeUnreachable';
   readonly retry: Retry = 'backoff';
-  /** No connection came about: the API server cannot have seen the request. */
+  /** No connection was established: the API server cannot have received the request. */
   readonly isUnsent: boolean;
 
   constructor(message: string, cause?: unknown, isUnsent = false) {
@@ -56,13 +56,13 @@ export class KubeUnreachable extends Error {
     this.isUnsent = isUnsent;
   }
 
-  /** A connection was refused or cut, as one is while servers start, are busy or change: the next may be taken. */
+  /** The connection was refused or lost, as while servers start, are busy or are replaced: the next connection may succeed. */
   get isTransient(): boolean {
     const code = (this.cause as { code?: unknown } | undefined)?.code;
     return typeof code === 'string' && transientCodes.has(code);
   }
 
-  /** An answer had begun and then stayed silent: on a watch that may just mean that nothing happened. */
+  /** An answer began and then stayed silent: on a watch this may only mean that there were no events. */
   get isSilence(): boolean {
     return (this.cause as { code?: unknown } | undefined)?.code === 'UND_ERR_BODY_TIMEOUT';
   }
@@ -74,13 +74,13 @@ export class KubeConfigError extends Error {
   override name = 'KubeConfigError';
 }
 
-/** The lease went to another holder or could not be renewed in time: whoever acted under it must end now. */
+/** Another holder has the lease, or it could not be renewed in time: the former leader must end now. */
 export class LeaseLost extends Error {
   readonly code = 'LeaseLost';
   override name = 'LeaseLost';
 }
 
-/** What the request gives; undefined where the API server knows no such object. */
+/** The result of the request; undefined if the object does not exist. */
 export async function orAbsent<T>(request: Promise<T>): Promise<T | undefined> {
   try {
     return await request;
@@ -90,7 +90,7 @@ export async function orAbsent<T>(request: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Errors of the way to the API server, as opposed to defects. */
+/** Errors between a room and the API server, as opposed to defects. */
 export function isKubeError(error: unknown): error is KubeApiError | KubeUnreachable {
   return error instanceof KubeApiError || error instanceof KubeUnreachable;
 }

@@ -6,7 +6,7 @@ import { events } from './resources.ts';
 import type { KubeClient } from './types.ts';
 import { ObjectWriter } from './writer.ts';
 
-/** What an event is about. */
+/** The object and the source of an event. */
 export interface EventSubject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -17,18 +17,18 @@ export interface EventSubject {
 
 export interface EventRecorderOptions {
   readonly client: KubeClient;
-  /** The room: shown by `kubectl describe` as the source. */
+  /** The room; `kubectl describe` shows it as the source. */
   readonly component: string;
-  /** The process among those of the room: a node's or a pod's name. */
+  /** The process of the room: a node's or a pod's name. */
   readonly instance: string;
-  /** Events of other instances are not counted on, whatever they say: this one may not write them. Otherwise all of a room share theirs. */
+  /** The instance does not share its events with other instances, because it may not write theirs. By default a room's instances share events. */
   readonly isApart?: boolean;
   readonly signal?: AbortSignal;
   readonly log?: Logger;
   readonly limits?: Partial<EventLimits>;
 }
 
-/** The bucket is of one object and reason. */
+/** One bucket per object and reason. */
 export interface EventLimits extends BucketLimits {
   /** Events and allowances kept in memory. */
   readonly remembered: number;
@@ -40,14 +40,14 @@ const defaultLimits: EventLimits = { burst: 10, refillMs: 60_000, remembered: 40
 const longestMessage = 1024;
 
 /**
- * Tells users what happened to an object. The same event is one object whose count goes up, also across restarts;
- * an object that repeats itself is slowed down. Never throws and never delays the caller.
+ * Publishes events of an object. Repetitions of an event increase the count of one Event object, also across restarts;
+ * frequent repetitions are rate-limited. Never throws and never delays the caller.
  */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #limits: EventLimits;
   readonly #writer: ObjectWriter;
-  /** Count by event name; the oldest is forgotten first. */
+  /** Count by event name; the oldest entry is evicted first. */
   readonly #counts = new Map<string, number>();
   readonly #allowances = new Map<string, TokenBucket>();
 
@@ -113,7 +113,7 @@ export class EventRecorder {
         await patch(event.count);
         return;
       } catch (error) {
-        // The API server forgets events after an hour: this one starts again.
+        // The API server deletes events after an hour: this event starts again.
         if (!(error instanceof KubeApiError) || error.status !== 404) throw error;
       }
     }
@@ -145,7 +145,7 @@ export class EventRecorder {
   }
 }
 
-/** The same words about the same object have the same name, in this process and the next. */
+/** The same words about the same object yield the same name, also after a restart. */
 function eventName(subject: EventSubject, words: readonly string[]): string {
   const identity = [subject.apiVersion, subject.kind, subject.namespace ?? '', subject.name, subject.uid, ...words];
   const digest = createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);

@@ -1,6 +1,6 @@
 /**
- * An API server for tests that fails as told: it keeps objects of one kind in memory, speaks LIST with pages, WATCH and
- * WatchList over TLS, and asks a script before each answer whether to break it. Who calls: tests only.
+ * An API server with scripted failures for tests: it keeps objects of one kind in memory, serves LIST with pages, WATCH and
+ * WatchList over TLS, and calls a script before each answer that may break it. Callers: tests only.
  */
 import 'reflect-metadata';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ import {
 } from '@peculiar/x509';
 import type { RawObject } from './types.ts';
 
-/** What the server does instead of answering: called with the request, it returns true when it took it over. */
+/** A failure in place of an answer: called with the request, it returns true if it handled the request. */
 export type Fault = (
   request: { readonly url: URL; readonly kind: 'list' | 'watch' | 'watch-list' },
   response: ServerResponse,
@@ -33,7 +33,7 @@ export interface FaultServer {
   breakNext(fault: Fault): void;
   put(name: string, spec?: unknown): void;
   remove(name: string): void;
-  /** Forgets all versions so far: watches from before answer 410. */
+  /** Expires all versions so far: watches from before get 410. */
   compact(): void;
   /** Sends a raw text to every open watch. */
   sendRaw(text: string): void;

@@ -1,7 +1,7 @@
 /**
- * One leader among several processes, by a Lease that is renewed. Who calls: the rooms' main.ts, around everything that writes.
- * Rules: whether a lease ran out is judged by how long WE saw it unchanged, never by comparing clocks of two machines; who
- * could not renew in time must end (`LeaseLost`); who ends in order hands the lease back at once.
+ * Leader election among several processes by a renewed Lease. Callers: the rooms' main.ts, around everything that writes.
+ * Rules: a lease has expired when THIS process saw it unchanged for its duration; clocks of two machines are never compared.
+ * A leader that could not renew in time must end (`LeaseLost`). A leader that shuts down in order releases the lease at once.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../run/logger.ts';
@@ -10,9 +10,9 @@ import { leases, objectPath } from './resources.ts';
 import type { KubeClient } from './types.ts';
 
 export interface LeaseTiming {
-  /** A lease not renewed for so long may be taken by others. */
+  /** Other candidates may take a lease that was not renewed for this time. */
   readonly leaseMs: number;
-  /** A leader that could not renew for so long ends; shorter than the lease, so that it is gone before a successor starts. */
+  /** A leader that could not renew for this time ends; shorter than the lease, so that it has ended before a successor starts. */
   readonly renewDeadlineMs: number;
   readonly retryMs: number;
   readonly random: () => number;
@@ -24,10 +24,10 @@ export interface LeaseOptions {
   readonly name: string;
   /** Unique among the candidates: a pod's name. */
   readonly identity: string;
-  /** Ends leading in order. */
+  /** Ends the leadership in order. */
   readonly signal: AbortSignal;
   readonly log: Logger;
-  /** The work of the leader. Its signal aborts at the end and on loss; the lease is handed back after it returns. */
+  /** The work of the leader. Its signal aborts at the end and on loss; the lease is released after it returns. */
   readonly lead: (signal: AbortSignal) => Promise<void>;
   readonly timing?: Partial<LeaseTiming>;
 }
@@ -72,7 +72,7 @@ export async function runWithLease(options: LeaseOptions): Promise<void> {
   } catch (error) {
     if (error instanceof LeaseLost) {
       work.abort(error);
-      // The loss is what the caller hears of; how the work ends no longer matters.
+      // The caller gets the loss; the result of the work no longer matters.
       leading.catch(() => undefined);
     }
     if (!(options.signal.aborted && error === options.signal.reason)) throw error;
@@ -134,7 +134,7 @@ class HeldLease {
     }
   }
 
-  /** Gives the lease back, so that a successor need not wait for its end. A failure only makes it wait. */
+  /** Releases the lease, so that a successor need not wait until it expires. After a failure the successor waits. */
   async release(): Promise<void> {
     try {
       await this.#write({ holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime() }, this.#timing.retryMs);
@@ -159,14 +159,14 @@ class HeldLease {
       if (!(error instanceof KubeApiError)) throw error;
       if (error.status === 404) return this.#create(leftMs());
       if (error.status !== 409) throw error;
-      // Somebody wrote it since: look at what it is now, the next round decides.
+      // Another client has written the lease: read it again, the next round decides.
       await this.#read(leftMs());
       if (isOurs && this.#holder() === this.#options.identity) return this.#tryOnceMore(leftMs());
       return false;
     }
   }
 
-  /** Ours still, but with another version: an answer of ours was lost, or somebody edited labels. */
+  /** The lease is still ours but has another version: an answer to our write was lost, or its labels were edited. */
   async #tryOnceMore(timeoutMs: number): Promise<boolean> {
     await this.#write(this.#spec(), timeoutMs);
     return true;
@@ -184,7 +184,7 @@ class HeldLease {
     return this.#observed?.spec.holderIdentity ?? '';
   }
 
-  /** What we write while we hold: a new holder counts as a transition. */
+  /** The spec that the holder writes: a new holder counts as a transition. */
   #spec(): LeaseSpec {
     const before = this.#observed?.spec;
     const isOurs = before?.holderIdentity === this.#options.identity;
@@ -235,7 +235,7 @@ class HeldLease {
     return this.#holder() === identity;
   }
 
-  /** The time of observation moves only when the lease does. */
+  /** The time of observation changes only when the lease changes. */
   #observe(raw: unknown): void {
     const { metadata, spec } = raw as { metadata: { resourceVersion: string }; spec?: LeaseSpec };
     const isSame =
@@ -245,7 +245,7 @@ class HeldLease {
   }
 
   async #pause(signal: AbortSignal): Promise<void> {
-    // Jitter keeps candidates from asking all at the same moment; only an abort ends the pause early.
+    // Jitter keeps candidates from sending requests at the same moment; only an abort ends the pause early.
     const delayMs = this.#timing.retryMs * (1 + 0.2 * this.#timing.random());
     await sleep(delayMs, undefined, { signal }).catch(() => undefined);
   }

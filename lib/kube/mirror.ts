@@ -10,7 +10,7 @@ interface Entry<T> {
 /** The objects of one full list, parsed. */
 export type Snapshot<T> = Map<string, Entry<T>>;
 
-/** The parsed objects of one kind by key; tells listeners of every difference and of nothing else. */
+/** The parsed objects of one kind by key; notifies listeners of every difference and of nothing else. */
 export class Mirror<T> {
   readonly #parse: (raw: RawObject) => T;
   readonly #listeners = new Set<(change: ReflectorChange<T>) => void>();
@@ -39,7 +39,7 @@ export class Mirror<T> {
 
   put(raw: RawObject): void {
     const { uid, resourceVersion } = raw.metadata;
-    // A resumed watch may repeat what was seen.
+    // A resumed watch may repeat events.
     if (this.#has(keyOf(raw.metadata), { uid, resourceVersion })) return;
     this.#set(keyOf(raw.metadata), { uid, resourceVersion, value: this.#parse(raw) });
   }
@@ -51,7 +51,7 @@ export class Mirror<T> {
     this.#tell({ key, before: before.value, after: undefined });
   }
 
-  /** Parses an object into a snapshot; an object that is known already is not parsed again. */
+  /** Parses an object into a snapshot; a known version of an object is not parsed again. */
   collect(snapshot: Snapshot<T>, raw: RawObject): void {
     const key = keyOf(raw.metadata);
     const { uid, resourceVersion } = raw.metadata;
@@ -60,7 +60,7 @@ export class Mirror<T> {
     snapshot.set(key, isKnown ? known : { uid, resourceVersion, value: this.#parse(raw) });
   }
 
-  /** Becomes the snapshot. Deletions come first: they free what additions may ask for. */
+  /** Replaces the content by the snapshot. Deletions come first: they release resources that additions may claim. */
   replace(snapshot: Snapshot<T>): void {
     for (const key of this.#entries.keys()) if (!snapshot.has(key)) this.delete(key);
     for (const [key, entry] of snapshot) if (!this.#has(key, entry)) this.#set(key, entry);
@@ -72,7 +72,7 @@ export class Mirror<T> {
   }
 
   #set(key: string, entry: Entry<T>): void {
-    // Another uid under the same name is another object: what hung on the first one has to go.
+    // Another uid under the same name is another object: everything that depends on the first object has to go.
     if (this.#entries.has(key) && this.#entries.get(key)?.uid !== entry.uid) this.delete(key);
     const before = this.#entries.get(key);
     this.#entries.set(key, entry);

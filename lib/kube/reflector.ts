@@ -1,8 +1,8 @@
 /**
- * A mirror of one kind. In comes a selection and a parser, out come a synchronous cache and its changes.
- * Who calls: the rooms' `watch/`. Rules: it never stops by itself; a broken stream is resumed from the last version
- * seen, an expired version is answered by a full read and a diff; an optional kind that is not served is empty; only defects (a parser or a listener
- * that throws) leave it, as an unhandled rejection that ends the process.
+ * A mirror of one kind. In: a selection and a parser. Out: a synchronous cache and its changes.
+ * Callers: the rooms' `watch/`. Rules: a reflector never stops by itself. A broken stream is resumed from the last version
+ * seen; after an expired version follow a full read and a diff. An optional kind that is not served is empty. Only defects
+ * (a parser or a listener that throws) leave the reflector, as an unhandled rejection that ends the process.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backoffMs } from '../run/backoff.ts';
@@ -23,14 +23,14 @@ const defaultTiming: ReflectorTiming = {
   absentMs: 30_000,
   random: Math.random,
 };
-/** Time past the agreed end of a watch after which its silence means that it is broken. */
+/** Time past the requested end of a watch after which a silent watch counts as broken. */
 const graceMs = 10_000;
-/** A watch that ends sooner, without an event, counts as a failure: reconnecting at once would be a storm. */
+/** A watch that ends sooner without an event counts as a failure: an immediate reconnect would flood the server. */
 const shortestWatchMs = 1000;
-/** Answers of servers that do not offer `sendInitialEvents`. */
+/** Status codes of servers that do not support `sendInitialEvents`. */
 const refusals = [400, 405, 406, 415, 422, 501];
 
-/** On an older etcd (3.4.23 was seen) the server begins the stream, then says that etcd cannot report progress. */
+/** With an older etcd (such as 3.4.23) the server begins the stream, then reports that etcd does not support progress notifications. */
 function isRefusal(error: unknown): boolean {
   return error instanceof WatchFailed || (error instanceof KubeApiError && refusals.includes(error.status));
 }
@@ -51,13 +51,13 @@ class WatchingReflector<T> implements Reflector<T> {
   readonly #running: Promise<void>;
   /** Undefined: a full read is due. */
   #version: string | undefined;
-  /** Failures since a watch brought something. */
+  /** Failures since the last watch that delivered an event. */
   #failures = 0;
   #undecodable = 0;
-  /** Answers in a row that the optional kind is not served. */
+  /** Consecutive answers that the optional kind is not served. */
   #absences = 0;
   #canWatchList = true;
-  /** A full read by watch broke half way: the next one is a list. */
+  /** A full read by watch failed half way: the next full read is a list. */
   #listNext = false;
 
   constructor(options: ReflectorOptions<T>) {
@@ -67,7 +67,7 @@ class WatchingReflector<T> implements Reflector<T> {
     this.#signal =
       options.signal === undefined ? this.#stop.signal : AbortSignal.any([options.signal, this.#stop.signal]);
     this.synced = this.#sync.promise;
-    // A rejection tells those who wait; there may be nobody.
+    // A rejection is for callers that wait; there may be none.
     this.synced.catch(() => undefined);
     this.#running = this.#run();
   }
@@ -110,7 +110,7 @@ class WatchingReflector<T> implements Reflector<T> {
     this.#sync.reject(this.#signal.reason);
   }
 
-  /** One watch until it ends cleanly, behind a list where that is needed. */
+  /** One watch until it ends cleanly, after a list if needed. */
   async #round(): Promise<void> {
     if (this.#version === undefined) {
       if (!this.#listNext && (await this.#watchFromStart())) return;
@@ -119,7 +119,7 @@ class WatchingReflector<T> implements Reflector<T> {
     await this.#watch();
   }
 
-  /** A full read that goes on as a watch. False: this server has to be asked by list. */
+  /** A full read that continues as a watch. False: this server requires a list. */
   async #watchFromStart(): Promise<boolean> {
     if (!this.#canWatchList) return false;
     try {
@@ -129,7 +129,7 @@ class WatchingReflector<T> implements Reflector<T> {
       if (this.#version !== undefined) throw error;
       this.#canWatchList = !isRefusal(error);
       if (!this.#canWatchList) return false;
-      // Whatever broke it half way, a list has other chances than the same again.
+      // A list may succeed where another watch would fail half way again.
       this.#listNext = !(error instanceof KubeApiError);
       throw error;
     }
@@ -141,7 +141,7 @@ class WatchingReflector<T> implements Reflector<T> {
       await this.#readPages(listPages(client, resource, this.#selection()));
     } catch (error) {
       if (!(error instanceof KubeApiError && error.isExpired)) throw error;
-      // The pages took longer than the server keeps old versions: only one answer with everything is consistent.
+      // Reading the pages took longer than the server keeps old versions: only a single unpaged answer is consistent.
       await this.#readPages(listPages(client, resource, this.#selection(), 0));
     }
   }
@@ -176,7 +176,7 @@ class WatchingReflector<T> implements Reflector<T> {
     this.#failures = 0;
   }
 
-  /** Applies one event; gives what is left of the initial snapshot. */
+  /** Applies one event; returns the initial snapshot while it is incomplete. */
   #take(event: WatchEvent, initial: Snapshot<T> | undefined): Snapshot<T> | undefined {
     if (initial === undefined) {
       if (event.type === 'put') this.#mirror.put(event.object);
@@ -193,7 +193,7 @@ class WatchingReflector<T> implements Reflector<T> {
     return initial;
   }
 
-  /** Does not count as progress: a server that answers each full read with "expired" must not be asked in a tight loop. */
+  /** Does not count as progress: a server that answers each full read with "expired" must not be queried in a tight loop. */
   #become(snapshot: Snapshot<T>, version: string): void {
     this.#mirror.replace(snapshot);
     this.#version = version;
@@ -209,7 +209,7 @@ class WatchingReflector<T> implements Reflector<T> {
     this.#absences = 0;
   }
 
-  /** Decides how to go on after a failure; gives the pause. Defects are thrown again. */
+  /** Decides how to continue after a failure; returns the pause. Defects are thrown again. */
   #recover(error: unknown): number {
     if (!isKubeError(error) && !(error instanceof UndecodableEvent)) throw error;
     if (error instanceof KubeUnreachable && error.isSilence && this.#version !== undefined) {
@@ -224,10 +224,10 @@ class WatchingReflector<T> implements Reflector<T> {
       'watch broken, going on',
     );
     if (error instanceof UndecodableEvent) {
-      // The same line again: only a full read leads past it.
+      // The same line failed again: only a full read skips it.
       if (++this.#undecodable > 1) this.#version = undefined;
     } else if (error instanceof KubeApiError) {
-      // A version from the future is refused for ever: etcd was restored from a backup.
+      // A version from the future is always refused: etcd was restored from a backup.
       const isStuck = error.isExpired || error.message.includes('Too large resource version');
       if (isStuck) this.#version = undefined;
       if (isStuck && attempt === 0) return 0;
@@ -236,11 +236,12 @@ class WatchingReflector<T> implements Reflector<T> {
     return delayMs;
   }
 
-  /** The optional kind is not served; gives the time until the next look. */
+  /** The optional kind is not served; returns the time until the next try. */
   #absent(): number {
     const { resource, log } = this.#options;
     this.#absences++;
-    // What hangs on these objects would go with them: a server that learned of the kind later than others is asked again.
+    // Removing these objects would remove everything that depends on them. The server may only have registered the kind later than
+    // others, so it is queried again.
     if (this.#mirror.size > 0 && this.#absences === 1) return this.#timing.baseMs;
     if (this.#version !== undefined || this.#absences === 1)
       log?.info({ kind: resource.kind, group: resource.group }, 'kind is not served, looking for it now and then');

@@ -1,6 +1,6 @@
 /**
- * Where the API server is, as addresses: those of the kubeconfig's server, or of KUBERNETES_SERVICE_HOST. A name is looked up
- * again every minute; while that fails the addresses known last stay, since the name may be what is not reachable.
+ * Addresses of the API server, from the kubeconfig's server or KUBERNETES_SERVICE_HOST. A name is resolved again every minute.
+ * While that fails, the last known addresses stay, because the name server itself may be unreachable.
  */
 import { lookup } from 'node:dns/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,14 +13,14 @@ export interface ServerAddressesOptions {
   readonly kubeconfig: string | undefined;
   readonly signal: AbortSignal;
   readonly log: Pick<Logger, 'warn'>;
-  /** After they became others. */
+  /** Called after the addresses changed. */
   readonly onChange: () => void;
 }
 
 const againMs = 60_000;
 
 export class ServerAddresses {
-  /** Resolves after the first look. */
+  /** Resolves after the first lookup. */
   readonly known: Promise<void>;
   readonly #options: ServerAddressesOptions;
   #all: readonly string[] = [];

@@ -3,15 +3,15 @@
  * for minutes, so within the bound they would starve the requests). The pools are rebuilt when certificates change.
  */
 import type { Dispatcher } from 'undici';
-// These parts alone: the whole package, with its fetch, WebSockets and caches, is 13 MB of memory in every process.
+// Imports only these parts: the whole package, with its fetch, WebSockets and caches, takes 13 MB of memory in every process.
 import sendRequest from 'undici/lib/api/api-request.js';
 import Pool from 'undici/lib/dispatcher/pool.js';
 import type { Credentials, KubeEndpoint, TlsOptions } from './config.ts';
 import { KubeApiError, KubeUnreachable } from './errors.ts';
 
-/** Unbounded pools were seen to open 99 connections at 50 requests in parallel. */
+/** Unbounded pools can open 99 connections for 50 parallel requests. */
 const requestConnections = 16;
-/** Files are read again after this time: the kubelet replaces tokens well before they end. */
+/** Files are read again after this time: the kubelet replaces tokens well before they expire. */
 const credentialsMs = 60_000;
 
 export interface Exchange {
@@ -20,11 +20,11 @@ export interface Exchange {
   readonly path: string;
   readonly body?: string;
   readonly contentType?: string;
-  /** What the answer is to be; JSON by default. */
+  /** Requested type of the answer; JSON by default. */
   readonly accept?: string;
-  /** A watch: takes a connection of its own. */
+  /** A watch, which uses a connection of its own. */
   readonly isLong?: boolean;
-  /** Longest wait for the first byte, and between two. */
+  /** Longest wait for the first byte, and between two bytes. */
   readonly headersTimeoutMs: number;
   readonly bodyTimeoutMs: number;
   readonly signal?: AbortSignal;
@@ -47,7 +47,7 @@ export class Transport {
   #endpoint: Promise<KubeEndpoint> | undefined;
   #credentials: { readonly value: Promise<Credentials>; readonly readAtMs: number } | undefined;
   #pools: Pools | undefined;
-  /** Errors of connections that never came about. */
+  /** Errors of connections that were never established. */
   readonly #unsent = new WeakSet<Error>();
   #isClosed = false;
 
@@ -90,7 +90,7 @@ export class Transport {
     }
   }
 
-  /** What an error of the transport means to callers; reading the body needs it too. */
+  /** Converts a transport error to an error for callers; also used for reads of the body. */
   translate(error: unknown, exchange: Exchange): unknown {
     if (exchange.signal?.aborted) return exchange.signal.reason;
     if (error instanceof KubeApiError || isDefect(error)) return error;
@@ -113,10 +113,10 @@ export class Transport {
   #poolsFor(endpoint: KubeEndpoint, tls: TlsOptions): Pools {
     if (this.#isClosed) throw new KubeUnreachable('the Kubernetes client is closed');
     if (this.#pools !== undefined && sameTls(this.#pools.tls, tls)) return this.#pools;
-    // Running requests and watches finish on the old pools.
+    // Requests and watches in progress finish on the old pools.
     for (const pool of [this.#pools?.requests, this.#pools?.watches]) void pool?.close();
     const options: Pool.Options = {
-      // HTTP/2 was measured at twice the CPU per request.
+      // HTTP/2 takes twice the CPU time per request.
       allowH2: false,
       keepAliveTimeout: 60_000,
       connect: { ...tls, timeout: 5000, keepAlive: true, keepAliveInitialDelay: 30_000 },

@@ -1,4 +1,4 @@
-/** The Kubernetes API as the rooms see it. Only this folder imports the Kubernetes client. */
+/** Types of the Kubernetes API for the rooms. Only this folder imports the Kubernetes client. */
 import type { BackoffLimits } from '../run/backoff.ts';
 import type { Logger } from '../run/logger.ts';
 
@@ -30,7 +30,7 @@ export interface ObjectMeta {
   readonly ownerReferences?: readonly { readonly uid: string; readonly kind?: string; readonly name?: string }[];
 }
 
-/** An object as JSON gave it; parse it at the edge, keep nothing of it. */
+/** An object parsed from JSON. Parse it further in `watch/` and keep no part of it. */
 export interface RawObject {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -38,12 +38,12 @@ export interface RawObject {
   readonly [field: string]: unknown;
 }
 
-/** `strategic`: members of lists by their key, of built-in kinds only. */
+/** `strategic`: merges list members by their key; built-in kinds only. */
 export type PatchKind = 'merge' | 'strategic' | 'json' | 'apply';
 
 export interface WriteOptions {
   readonly subresource?: 'status';
-  /** `metadata`: no more of the object is wanted back, which spares the server and the caller the rest. */
+  /** `metadata`: the answer contains only metadata, which saves work for the server and the caller. */
   readonly answer?: 'metadata';
   /** Field manager; by default the client's user agent. `apply` takes over fields of other managers. */
   readonly fieldManager?: string;
@@ -64,9 +64,9 @@ export interface KubeClient {
     body: unknown,
     options?: WriteOptions,
   ): Promise<RawObject>;
-  /** Deleting what is not there is no error. */
+  /** Deletion of a missing object is not an error. */
   delete(resource: Resource, name: ObjectName, options?: { uid?: string; signal?: AbortSignal }): Promise<void>;
-  /** Any other path, for example `/version`; an answer that is no JSON comes as text. @throws KubeApiError {status, reason, message} */
+  /** Any other path, for example `/version`; an answer that is not JSON is returned as text. @throws KubeApiError {status, reason, message} */
   request(
     method: string,
     path: string,
@@ -94,38 +94,38 @@ export interface ReflectorOptions<T> {
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** The kind may not be served (404): then it is mirrored as empty, counts as synced, and is looked for again. */
+  /** The kind may not be served (404): then its mirror is empty, counts as synced, and queries the kind again later. */
   readonly optional?: boolean;
   /** Raw object → narrow immutable value. Must not throw on bad user input: problems are part of the value. */
   readonly parse: (raw: RawObject) => T;
   readonly signal?: AbortSignal;
-  /** Told of every failure that is survived. */
+  /** Called for every failure after which the mirror continues. */
   readonly log?: Logger;
   readonly timing?: Partial<ReflectorTiming>;
 }
 
-/** Times of the reflector; the defaults suit production, tests shorten them. */
+/** Times of the reflector; the defaults are for production, tests shorten them. */
 export interface ReflectorTiming extends BackoffLimits {
-  /** Shortest wish for a watch's life; the longest is twice that. */
+  /** Shortest requested duration of a watch; the longest is twice that. */
   readonly watchSeconds: number;
   /**
-   * A stream without a byte for so long is given up and resumed. API servers send a bookmark every minute; only
-   * for kinds of which nothing ever changed, on an older etcd, they do not.
+   * A stream without a byte for this time is ended and resumed. API servers send a bookmark every minute, except with an
+   * older etcd for kinds without any change.
    */
   readonly silenceMs: number;
-  /** Time between two looks for an optional kind that is not served. */
+  /** Time between two queries for an optional kind that is not served. */
   readonly absentMs: number;
   readonly random: () => number;
 }
 
-/** A mirror of one kind that never stops: every failure is resumed with back-off, 410 by relist and diff. */
+/** A mirror of one kind that never stops: it resumes after every failure with back-off, after 410 by relist and diff. */
 export interface Reflector<T> {
-  /** Resolves once the first full state was delivered; rejects with the abort's reason when stopped before. */
+  /** Resolves once the first full state was delivered; rejects with the abort's reason if stopped before. */
   readonly synced: Promise<void>;
   get(key: string): T | undefined;
   entries(): MapIterator<[string, T]>;
   readonly size: number;
-  /** Listeners run synchronously, in order, and hear only what comes after; an exception of theirs crashes the process. */
+  /** Listeners run synchronously, in order, and get only later changes. An exception in a listener crashes the process. */
   subscribe(listener: (change: ReflectorChange<T>) => void): () => void;
   stop(): Promise<void>;
 }

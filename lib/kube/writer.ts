@@ -1,8 +1,8 @@
 /**
- * Writes to Kubernetes, one at a time for each object. In comes the newest write for a key, out goes its outcome.
- * Who calls: the rooms' `status/`, events. Rules: a newer write replaces one that has not started; what time can heal
- * (429, 5xx, network, roles being installed) is tried again with back-off; a conflict or a vanished
- * object is handed back, because only a new plan can tell what to write then.
+ * Writes to Kubernetes, one at a time for each object. In: the newest write for a key. Out: its outcome.
+ * Callers: the rooms' `status/`, events. Rules: a newer write replaces a write that has not started. Temporary failures
+ * (429, 5xx, network, roles being installed) are retried with back-off. A conflict or a deleted object is returned to
+ * the caller, because it needs a new plan.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backoffMs } from '../run/backoff.ts';
@@ -11,14 +11,14 @@ import type { Logger } from '../run/logger.ts';
 import { TokenBucket } from '../run/token-bucket.ts';
 import { isKubeError, KubeApiError } from './errors.ts';
 
-/** What became of a write: done, replaced by a newer one, dropped at the end, or refused with this error. */
+/** The outcome of a write: written, replaced by a newer write, dropped at the end, or refused with this error. */
 export type WriteOutcome = 'written' | 'superseded' | 'stopped' | KubeApiError;
 
 export interface WriterTiming extends BackoffLimits {
   /** Token bucket over all keys. */
   readonly qps: number;
   readonly burst: number;
-  /** Writes in flight at once, of different keys. */
+  /** Maximum number of concurrent writes, for different keys. */
   readonly parallel: number;
   readonly random: () => number;
   readonly nowMs: () => number;
@@ -27,7 +27,7 @@ export interface WriterTiming extends BackoffLimits {
 export interface ObjectWriterOptions {
   readonly signal?: AbortSignal;
   readonly log?: Logger;
-  /** Told of every refused write, for those that plan anew by key. */
+  /** Called for every refused write, so that its key can be planned again. */
   readonly onRefused?: (key: string, error: KubeApiError) => void;
   readonly timing?: Partial<WriterTiming>;
 }
@@ -52,7 +52,7 @@ export class ObjectWriter {
   readonly #timing: WriterTiming;
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
-  /** The newest write of each key that has not started, in the order the keys came. */
+  /** The newest write of each key that has not started, in the order in which the keys were enqueued. */
   readonly #waiting = new Map<string, Job>();
   /** Keys with a write in flight or pausing after a failure. */
   readonly #busy = new Set<string>();
@@ -71,7 +71,7 @@ export class ObjectWriter {
     this.#signal.addEventListener('abort', () => this.#dropWaiting(), { once: true });
   }
 
-  /** Takes the newest write for `key` (such as `Subnet/a`). The outcome never rejects: unknown errors of `write` crash the process. */
+  /** Enqueues the newest write for `key` (such as `Subnet/a`). The outcome never rejects: unknown errors of `write` crash the process. */
   enqueue(key: string, write: () => Promise<unknown>): Promise<WriteOutcome> {
     if (this.#signal.aborted) return Promise.resolve('stopped');
     const { promise, resolve } = Promise.withResolvers<WriteOutcome>();
@@ -81,7 +81,7 @@ export class ObjectWriter {
     return promise;
   }
 
-  /** Forgets the write of `key` that has not started yet. */
+  /** Drops the write of `key` if it has not started yet. */
   cancel(key: string): void {
     this.#waiting.get(key)?.settle('superseded');
     this.#waiting.delete(key);
@@ -96,7 +96,7 @@ export class ObjectWriter {
     });
   }
 
-  /** Drops what has not started and waits for what is in flight. */
+  /** Drops writes that have not started and waits for writes in flight. */
   async close(): Promise<void> {
     this.#stop.abort();
     await this.idle();
@@ -109,7 +109,7 @@ export class ObjectWriter {
       if (!this.#takeToken()) return;
       this.#busy.add(key);
       this.#inFlight++;
-      // Not caught on purpose: what `#work` throws is a defect.
+      // Not caught on purpose: an error of `#work` is a defect.
       void this.#work(key);
     }
   }
@@ -117,7 +117,7 @@ export class ObjectWriter {
   async #work(key: string): Promise<void> {
     for (let attempt = 0; ; attempt++) {
       const job = this.#waiting.get(key);
-      // Replaced by nothing: cancelled or stopped during a pause.
+      // The write was cancelled or the writer stopped during a pause.
       if (job === undefined) break;
       this.#waiting.delete(key);
       const outcome = await this.#try(key, job, attempt);
@@ -132,7 +132,7 @@ export class ObjectWriter {
     this.#tellIdle();
   }
 
-  /** One attempt. After a failure that time can heal, the job waits again unless a newer one came. */
+  /** One attempt. After a temporary failure the job waits again, unless a newer job has replaced it. */
   async #try(key: string, job: Job, attempt: number): Promise<WriteOutcome | 'again'> {
     try {
       await job.write();
@@ -154,7 +154,7 @@ export class ObjectWriter {
     }
   }
 
-  /** Other keys go on meanwhile: what is refused for one object for long must not hold up the rest. */
+  /** Other keys continue during the pause: an object whose writes fail for long must not delay the others. */
   async #pause(delayMs: number): Promise<void> {
     this.#inFlight--;
     this.#pump();

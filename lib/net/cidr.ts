@@ -54,7 +54,7 @@ export function cidrsOverlap(a: Cidr, b: Cidr): boolean {
   return a.family === b.family && a.network <= lastOf(b) && b.network <= lastOf(a);
 }
 
-/** IPv4 first, then by address, then the wider one; what is no prefix comes last. */
+/** IPv4 first, then by address, then the wider prefix first; invalid prefixes come last. */
 export function compareCidrs(a: Cidr | undefined, b: Cidr | undefined): number {
   if (a === undefined || b === undefined) return Number(b !== undefined) - Number(a !== undefined);
   if (a.family !== b.family) return a.family - b.family;

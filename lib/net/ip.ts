@@ -1,7 +1,7 @@
 /**
- * Address arithmetic, shared by every room. In: text a user or a peer wrote. Out: values of a family and
- * an integer, and canonical text again. Pure and strict: what is not exactly an address is `undefined`,
- * never a guess; no leading zeros, no zone ids, no prefix lengths.
+ * Address arithmetic for every room. In: text of a user or a peer. Out: values with a family and an integer, and
+ * canonical text. Pure and strict: text that is not exactly an address yields `undefined`, never a guess; no leading
+ * zeros, no zone ids, no prefix lengths.
  */
 
 export type Family = 4 | 6;
@@ -12,7 +12,7 @@ export interface Ip {
   readonly value: bigint;
 }
 
-/** Of one link, and of as many hosts as there are links: it says nothing without the link. */
+/** Whether the address is link-local: hosts on different links may share it, so it is meaningless without its link. */
 export function isLinkLocal({ family, value }: Ip): boolean {
   return family === 6 && value >> 118n === 0xfe80n >> 6n;
 }
@@ -34,7 +34,7 @@ function parseV4(text: string): bigint | undefined {
   return BigInt(value);
 }
 
-/** Groups of one side of `::`, an embedded IPv4 tail counted as two; undefined where one is malformed. */
+/** Groups of one side of `::`, with an embedded IPv4 tail as two; undefined if a group is malformed. */
 function parseGroups(side: string, isTail: boolean): number[] | undefined {
   if (side === '') return [];
   const groups: number[] = [];
@@ -67,7 +67,7 @@ function parseV6(text: string): bigint | undefined {
   return value;
 }
 
-/** An IPv4 or IPv6 address; undefined where the text is not exactly one. */
+/** An IPv4 or IPv6 address; undefined if the text is not exactly an address. */
 export function parseIp(text: string): Ip | undefined {
   const family: Family = text.includes(':') ? 6 : 4;
   const value = family === 4 ? parseV4(text) : parseV6(text);
@@ -85,7 +85,7 @@ function formatV6(value: bigint): string {
     if (index - start > bestLength) [bestStart, bestLength] = [start, index - start];
     start = index + 1;
   }
-  // RFC 5952 4.2.2: one zero group alone is not compressed.
+  // RFC 5952 4.2.2: a single zero group is not compressed.
   if (bestLength < 2) return groups.join(':');
   return `${groups.slice(0, bestStart).join(':')}::${groups.slice(bestStart + bestLength).join(':')}`;
 }

@@ -1,7 +1,7 @@
 import type { Cidr } from './cidr.ts';
 import { bitsOf } from './ip.ts';
 
-/** Networks with what each of them is, asked which one a prefix is in: a look for each length that there is. */
+/** Networks with their owners, to find the network of a prefix: one lookup for each existing prefix length. */
 export class PrefixCover {
   readonly #byFamily = { 4: new Map<number, Map<bigint, string>>(), 6: new Map<number, Map<bigint, string>>() };
 
@@ -13,7 +13,7 @@ export class PrefixCover {
     if (!networks.has(network)) networks.set(network, what);
   }
 
-  /** What has all addresses of the prefix; undefined where nothing has. */
+  /** The owner of all addresses of the prefix; undefined if there is none. */
   coverOf({ family, network, prefix }: Cidr): string | undefined {
     for (const [length, networks] of this.#byFamily[family]) {
       const hostBits = BigInt(bitsOf(family) - length);

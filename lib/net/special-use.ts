@@ -1,4 +1,4 @@
-/** Prefixes that no router may be told of: RFC 6890, RFC 5771, RFC 4291. Pure. */
+/** Prefixes that must not be announced to a router: RFC 6890, RFC 5771, RFC 4291. Pure. */
 import { cidrsOverlap, parseCidr, type Cidr } from './cidr.ts';
 
 const uses = [
@@ -16,7 +16,7 @@ const uses = [
   return cidr === undefined ? [] : [{ cidr, use }];
 });
 
-/** What some of the addresses are for, where it is no traffic between networks; undefined where all are ordinary. */
+/** The special use of some of the addresses, other than traffic between networks; undefined if all are ordinary. */
 export function specialUse(cidr: Cidr): string | undefined {
   if (cidr.prefix === 0) return 'everything';
   return uses.find((one) => cidrsOverlap(one.cidr, cidr))?.use;

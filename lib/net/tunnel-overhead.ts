@@ -1,4 +1,4 @@
-/** What a tunnel between nodes adds to packets of pods. Pure. */
+/** Bytes that a tunnel between nodes adds to packets of pods. Pure. */
 
 export type EncapType = 'geneve' | 'vxlan';
 

@@ -1,4 +1,4 @@
-/** Links as the kernel tells of them. Pure. */
+/** Links as the kernel reports them. Pure. */
 import * as wire from './message.ts';
 
 export interface Link {
@@ -6,7 +6,7 @@ export interface Link {
   readonly name: string;
   readonly mac: string;
   readonly mtu: number;
-  /** Somebody set it up; whether there is anything at its other end is another question. */
+  /** The link is administratively up; this does not tell whether its other end is connected. */
   readonly isUp: boolean;
   /** It is up and works, as far as the kernel knows. */
   readonly isRunning: boolean;

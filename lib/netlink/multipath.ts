@@ -11,7 +11,7 @@ export interface PathHop {
   readonly gateway: string | undefined;
   /** Of the outgoing interface. */
   readonly index: number;
-  /** As the kernel reports it: no packet takes this hop, and no route is made with it. */
+  /** Reported by the kernel: no packet uses this hop, and no route is created with it. */
   readonly isDown?: true;
 }
 
@@ -20,22 +20,22 @@ export interface MultipathRoute {
   readonly destination: string;
   readonly hops: readonly PathHop[];
   readonly table: number;
-  /** RTA_PRIORITY: of routes to one destination the lowest is used. */
+  /** RTA_PRIORITY: among routes to one destination the lowest is used. */
   readonly metric: number;
-  /** Who made it: rtm_protocol. */
+  /** The creator of the route: rtm_protocol. */
   readonly protocol: number;
 }
 
 const RTA = { DST: 1, OIF: 4, GATEWAY: 5, PRIORITY: 6, MULTIPATH: 9, TABLE: 15, VIA: 18 } as const;
 const AF = { INET: 2, INET6: 10 } as const;
 const RTN_UNICAST = 1;
-/** The gateway is on that link whatever routes say, also where the route itself covers the gateway. */
+/** The gateway is on that link regardless of other routes, even if the route itself covers the gateway. */
 const RTNH_F_ONLINK = 4;
 /** RTNH_F_DEAD | RTNH_F_LINKDOWN */
 const downFlags = 1 | 16;
 const hopHeaderLength = 8;
 
-/** What a route is told apart by; without hops it is one to delete. */
+/** The attributes that identify a route; a route without hops is to be deleted. */
 export function encodeMultipath(route: Omit<MultipathRoute, 'hops' | 'table'>, hops: readonly PathHop[]): Buffer[] {
   const slash = route.destination.indexOf('/');
   const [network, prefix] = [route.destination.slice(0, slash), Number(route.destination.slice(slash + 1))];
@@ -44,7 +44,7 @@ export function encodeMultipath(route: Omit<MultipathRoute, 'hops' | 'table'>, h
   const header = wire.routeHeader({ family, prefix, table: mainTable, protocol, scope: 0, type: RTN_UNICAST });
   const attributes = [wire.attribute(RTA.TABLE, wire.u32(mainTable)), wire.attribute(RTA.PRIORITY, wire.u32(metric))];
   if (prefix > 0) attributes.push(wire.attribute(RTA.DST, wire.ipBytes(network)));
-  // One hop is written the same way: the kernel makes it a plain route.
+  // A single hop is written the same way: the kernel creates a plain route.
   if (hops.length > 0) attributes.push(wire.attribute(RTA.MULTIPATH, ...hops.map((hop) => encodeHop(hop, family))));
   return [header, ...attributes];
 }
@@ -63,7 +63,7 @@ function encodeGateway(gateway: string, family: number): Buffer {
   return wire.attribute(RTA.VIA, wire.u16(own), wire.ipBytes(gateway));
 }
 
-/** None for what is no unicast route with an interface. */
+/** Returns nothing for messages other than a unicast route with an interface. */
 export function readMultipath(data: Buffer): readonly MultipathRoute[] {
   const attributes = wire.readAttributes(data.subarray(12));
   const [family, prefix = 0, , , headerTable = 0, protocol = 0, , type] = data;

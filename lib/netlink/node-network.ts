@@ -1,4 +1,4 @@
-/** Routes of the kernel → what the node itself lives on: the networks of its links and the next hops of its own routes. Pure. */
+/** Routes of the kernel → lifelines of the node: the networks of its links and the next hops of its own routes. Pure. */
 import { isLinkLocal, parseIp } from '../net/ip.ts';
 import { bgpProtocol, mainTable, type MultipathRoute } from './multipath.ts';
 

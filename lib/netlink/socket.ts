@@ -17,18 +17,18 @@ export class NetlinkError extends Error {
 }
 
 const requestTimeoutMs = 5000;
-/** What the package says of a request without an answer, which has no class of its own. */
+/** The package's message for a request without an answer, which has no error class of its own. */
 const packageTimeout = 'Timeout has been reached';
 
-/** Of rtnetlink(7) unless told otherwise. It keeps no process running. */
+/** Opens a socket, by default of rtnetlink(7). It does not keep the process running. */
 export function openSocket(protocol: number = Protocol.ROUTE): NetlinkSocket {
   return createNetlink(protocol, { ref: false, recvBufferSize: 1 << 20, sendBufferSize: 0 });
 }
 
 /**
- * @param what is asked for, for the error
- * @throws NetlinkError where the kernel refuses; ETIMEDOUT where it does not answer for five seconds, as while it takes many
- * network namespaces apart, and may still do what it was asked
+ * @param what the request, for the error
+ * @throws NetlinkError if the kernel refuses; ETIMEDOUT if it does not answer for five seconds, as while it removes many
+ * network namespaces; it may still execute the request
  */
 export async function exchange(
   socket: NetlinkSocket,
@@ -60,7 +60,7 @@ async function request(
   }
 }
 
-/** A table of the kernel, asked for again while the kernel is too busy to answer: the caller could do nothing else. @throws NetlinkError */
+/** A table of the kernel. Retries while the kernel is too busy to answer, as the caller would have to. @throws NetlinkError */
 export async function patientDump(
   socket: NetlinkSocket,
   type: number,

@@ -1,11 +1,11 @@
-/** What a node asks the databases' authority for, and what the answer looks like: CertificateSigningRequests of one signer. */
+/** Requests of nodes to the databases' authority, and their answers: CertificateSigningRequests of one signer. */
 
 /** `spec.signerName` of requests by chassis. */
 export const chassisSigner = 'isthmus.network/chassis';
 /** `spec.usages`; the signer refuses others. */
 export const chassisUsages = ['digital signature', 'client auth'] as const;
 
-/** What became of a request. */
+/** The result of a request. */
 export type RequestOutcome =
   | { readonly state: 'pending' }
   | { readonly state: 'issued'; readonly certificate: string }
@@ -25,7 +25,7 @@ export function outcomeOf(status: unknown): RequestOutcome {
   return { state: 'issued', certificate: Buffer.from(certificate, 'base64').toString('utf8') };
 }
 
-/** Whether somebody approved it. */
+/** Whether the request is approved. */
 export function isApproved(status: unknown): boolean {
   const { conditions = [] } = (status ?? {}) as RequestStatus;
   return conditions.some(({ type }) => type === 'Approved');

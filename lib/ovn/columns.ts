@@ -1,4 +1,4 @@
-/** Reads columns of cached rows into narrow types; what has another type reads as empty, as a column the server lacks does. */
+/** Reads columns of cached rows into narrow types; values of another type read as empty, like columns that the server lacks. */
 import type { Row } from 'ovsdb-client';
 
 export function textOf(row: Row, column: string): string {

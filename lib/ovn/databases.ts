@@ -1,8 +1,8 @@
 /**
- * Where OVN's databases are and how a room proves itself to them. In: flags that name servers and files; without them the ConfigMap
- * `isthmus-ovn`, in which the program beside the databases writes the members, and the Secret `isthmus-ovn-client`. Out: remotes for
- * `openOvsdb`, told again when they change, and files with the credentials, rewritten when they are renewed. Called by the rooms that write to
- * OVN's databases.
+ * Addresses of OVN's databases and the credentials for them. In: flags that name servers and files; without them the ConfigMap
+ * `isthmus-ovn`, to which the program beside the databases writes the members, and the Secret `isthmus-ovn-client`. Out: remotes for
+ * `openOvsdb`, updated when they change, and files with the credentials, rewritten when they are renewed. Called by the rooms that
+ * write to OVN's databases.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,16 +16,16 @@ import { list, text, UsageError } from '../run/flags.ts';
 import type { Logger } from '../run/logger.ts';
 import { CredentialFiles } from './credential-files.ts';
 
-/** Written by the program beside the databases, read by everybody who connects to them. */
+/** Written by the program beside the databases, read by their clients. */
 export const databasesConfigMap = 'isthmus-ovn';
-/** Keys in it: remotes separated by commas, and the certificates of those that sign for the servers of chassis. */
+/** Keys of the ConfigMap: remotes separated by commas, and the CA certificates for the servers that chassis connect to. */
 export const databaseKeys = {
   nb: 'nb',
   sb: 'sb',
   chassis: 'sb-chassis',
   chassisAuthorities: 'chassis-ca.crt',
 } as const;
-/** What the controller and the agent prove themselves by: `ca.crt`, `tls.crt` and `tls.key`. */
+/** The Secret with the credentials of the controller and the agent: `ca.crt`, `tls.crt` and `tls.key`. */
 export const clientSecret = 'isthmus-ovn-client';
 
 export type DatabaseName = 'nb' | 'sb';
@@ -46,14 +46,14 @@ export interface DatabaseSettings {
   readonly ovnKey: string | undefined;
 }
 
-/** A frozen member is left for another within three times this. */
+/** The client leaves a frozen member for another within three times this interval. */
 const probeIntervalMs = 3000;
 
 /** How the databases are reached. */
 export interface Databases {
-  /** For `openOvsdb`. Undefined where no server of this database is named. */
+  /** Options for `openOvsdb`. Undefined if no server of this database is known. */
   at(name: DatabaseName): Pick<OvsdbOptions, 'remotes' | 'tls' | 'probeIntervalMs'> | undefined;
-  /** As they are now, for messages. */
+  /** The present remotes, for messages. */
   remotes(name: DatabaseName): readonly string[];
   close(): Promise<void>;
 }
@@ -67,7 +67,7 @@ export interface FindOptions {
   readonly log: Logger;
 }
 
-/** Resolves once the servers are known, and the credentials where they are needed. @throws UsageError, the signal's reason */
+/** Resolves once the servers, and the credentials if needed, are known. @throws UsageError, the signal's reason */
 export async function findDatabases({ settings, client, namespace, signal, log }: FindOptions): Promise<Databases> {
   const tls = filesOf(settings);
   if (settings.nb.length > 0 || settings.sb.length > 0) {
@@ -86,7 +86,7 @@ export async function findDatabases({ settings, client, namespace, signal, log }
     () => parseServers(addresses.get(`${namespace}/${databasesConfigMap}`)),
     () => log.info({ configMap: `${namespace}/${databasesConfigMap}` }, 'waiting for the addresses of OVN’s databases'),
   );
-  // Where nobody names servers any more, those that were there last are tried.
+  // If the ConfigMap no longer names servers, the last known servers stay in use.
   addresses.subscribe(({ after }) => (servers = parseServers(after) ?? servers));
   const isSecured = [...servers.nb, ...servers.sb].some((remote) => remote.startsWith('ssl:'));
   const own = tls === undefined && isSecured ? await followCredentials(common) : undefined;
@@ -105,13 +105,13 @@ interface FollowOptions extends Pick<FindOptions, 'client' | 'namespace' | 'sign
   readonly name: string;
 }
 
-/** One object, by its name: so the reader needs rights to no other. */
+/** Watches one object by its name, so that the reader needs no rights to other objects. */
 function follow({ resource, name, ...rest }: FollowOptions): Reflector<unknown> {
   const parse = (raw: { readonly [field: string]: unknown }): unknown => raw['data'];
   return reflect({ ...rest, resource, fieldSelector: `metadata.name=${name}`, parse });
 }
 
-/** The remotes of a key; none where there is none. */
+/** The remotes of a key; empty if the key is missing. */
 export function remotesIn(data: unknown, key: string): readonly string[] {
   const value = (data as Readonly<Record<string, unknown>> | undefined)?.[key];
   if (typeof value !== 'string') return [];
@@ -164,7 +164,7 @@ async function followCredentials(
   };
 }
 
-/** What `read` gives as soon as it gives something; `onWait` is called where that is not at once. */
+/** Returns the first defined result of `read`; calls `onWait` if it has to wait. */
 async function untilKnown<T>(
   source: Reflector<unknown>,
   signal: AbortSignal,

@@ -1,8 +1,8 @@
 /**
- * How a row is recognised across restarts: by its `name` where OVN or OVS itself looks rows up by name, else by
- * `external_ids:isthmus-key`; a table that never holds more than one row needs neither.
- * Called by the reconciler (lib/desired) and by whoever reads rows back. Must agree with what the databases treat
- * as names: adopting by a name that is only a label would take over a stranger's row.
+ * Identity of a row across restarts: its `name` if OVN or OVS itself looks rows up by name, else
+ * `external_ids:isthmus-key`. A table with at most one row needs neither.
+ * Called by the reconciler (lib/desired) and by readers of rows. Must agree with the names of the databases:
+ * adoption by a name that is only a label would take over another product's row.
  */
 
 /** The key of the one row of a singleton table. */
@@ -40,7 +40,7 @@ const named: ReadonlySet<string> = new Set([
   'Transit_Switch',
 ]);
 
-/** Whether the table holds one row at most, whose key is `singletonKey`. */
+/** Whether the table holds at most one row, whose key is `singletonKey`. */
 export function isSingleton(table: string): boolean {
   return singletons.has(table);
 }

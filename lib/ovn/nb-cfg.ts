@@ -8,7 +8,7 @@ export async function raiseNbCfg(northbound: OvsdbClient): Promise<number | unde
   return readNbGlobal(northbound.cache, 'nb_cfg');
 }
 
-/** `sb_cfg` is what northd has taken up. */
+/** `sb_cfg` is the `nb_cfg` that northd has processed. */
 export function readNbGlobal(northbound: Cache, column: 'nb_cfg' | 'sb_cfg'): number | undefined {
   const row = northbound.table('NB_Global').rows.values().next().value;
   return row === undefined ? undefined : integerOf(row, column);

@@ -1,7 +1,7 @@
 /**
- * Whether a database answers, found out by asking it. In: a client, and a beat from the caller's clock. Out: since when it
- * is silent. A question that only has a comment changes no row and is not logged, so that asking costs next to nothing; one
- * that is unanswered shows what a connection alone does not: a frozen server, and a raft cluster without a majority.
+ * Probes whether a database answers. In: a client, and a beat from the caller's clock. Out: the time since which it is
+ * silent. A probe is a transaction with only a comment: it changes no row and is not logged, so it costs next to nothing.
+ * An unanswered probe shows failures that the connection does not: a frozen server, and a raft cluster without a majority.
  */
 import { OvsdbError, TransactionRejected, type Operation, type OvsdbClient } from 'ovsdb-client';
 
@@ -22,7 +22,7 @@ export class Pulse {
     this.#options = options;
   }
 
-  /** Asks, unless an earlier question is still out. Resolves once that is answered, or cannot be any more. */
+  /** Sends a probe, unless an earlier probe is pending. Resolves once it is answered, or can no longer be answered. */
   async beat(): Promise<void> {
     if (this.#isAsking) return;
     this.#isAsking = true;
@@ -31,7 +31,7 @@ export class Pulse {
     this.#isAsking = false;
   }
 
-  /** When the first question went out that has no answer yet, Unix milliseconds; undefined: all are answered. */
+  /** When the first unanswered probe was sent, Unix milliseconds; undefined: all are answered. */
   get unansweredMs(): number | undefined {
     return this.#unansweredMs;
   }
@@ -48,7 +48,7 @@ export class Pulse {
       return true;
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
-      // A refusal is an answer.
+      // A refusal counts as an answer.
       return error instanceof TransactionRejected;
     }
   }

@@ -9,7 +9,7 @@ export async function controlSockets(program: string, folder: string): Promise<r
   return (await readdir(folder)).filter((name) => isSocket.test(name)).map((name) => join(folder, name));
 }
 
-/** What the program answers. @throws Error with its own words where it refuses, a system error where nobody listens, or a timeout */
+/** The program's answer. @throws Error with the program's message if it refuses, a system error if it does not listen, or a timeout */
 export function callProgram(
   socketPath: string,
   method: string,

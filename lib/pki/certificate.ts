@@ -1,9 +1,9 @@
 /**
  * Keys, requests and certificates: ECDSA P-256, PEM in and out.
  *
- * In: key material read from a file or Secret, the time by parameter. Out: PEM texts. Called by those that have an authority (the hub,
- * OVN's databases) and by those that ask one for a certificate. Nothing is stored here, and the name in a certificate comes from the
- * records of the authority's owner, never from the request it signs.
+ * In: key material from a file or Secret, the time as a parameter. Out: PEM texts. Called by programs that have an authority (the
+ * hub, OVN's databases) and by programs that request a certificate. Nothing is stored here. The name in a certificate comes from the
+ * records of the authority's owner, never from the signed request.
  */
 import 'reflect-metadata';
 import {
@@ -20,7 +20,7 @@ x509.cryptoProvider.set(webcrypto);
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const day = 24 * 60 * 60 * 1000;
-/** Certificates are valid from a little before now: clocks of two clusters differ. */
+/** Certificates are valid from shortly before now, because clocks of two clusters differ. */
 const backdateMs = 60 * 60 * 1000;
 const usageIds = { server: '1.3.6.1.5.5.7.3.1', client: '1.3.6.1.5.5.7.3.2' } as const;
 
@@ -67,12 +67,12 @@ export function commonNameOf(certificate: string): string | undefined {
   return new x509.X509Certificate(certificate).subjectName.getField('CN')[0];
 }
 
-/** Whether this very authority signed it. @throws where one of them is no certificate */
+/** Whether this authority itself signed the certificate. @throws if one of them is not a certificate */
 export function isSignedBy(certificate: string, authority: Pick<KeyAndCertificate, 'certificate'>): boolean {
   return new NodeCertificate(certificate).verify(new NodeCertificate(authority.certificate).publicKey);
 }
 
-/** Whether both can be read, and the key is that of the certificate. What people edit and disks cut off is neither. */
+/** Whether both are readable and the key belongs to the certificate. Manual edits and truncated files can break either. */
 export function isPair({ key, certificate }: KeyAndCertificate): boolean {
   try {
     return new NodeCertificate(certificate).checkPrivateKey(createPrivateKey(key));
@@ -88,7 +88,7 @@ export function authorityFlaw(authority: KeyAndCertificate, nowMs: number): stri
   if (createPrivateKey(authority.key).asymmetricKeyDetails?.namedCurve !== 'prime256v1')
     return 'its key is not ECDSA P-256';
   if (!certificate.ca) return 'its certificate is not one of a CA';
-  // Everything that a common root signed would be trusted too.
+  // Otherwise every certificate that a common root signed would be trusted, too.
   if (!certificate.checkIssued(certificate) || !certificate.verify(certificate.publicKey))
     return 'its certificate is not self-signed';
   return validityOf(authority.certificate).notAfterMs > nowMs ? undefined : 'its certificate has expired';
@@ -104,7 +104,7 @@ export function splitPem(text: string): readonly string[] {
   return text.match(/-----BEGIN ([A-Z ]+)-----[^-]+-----END \1-----/g) ?? [];
 }
 
-/** A new authority, whose name is made unique: two that follow each other are told apart by it. */
+/** A new authority with a unique name, which distinguishes it from its predecessor. */
 export async function createAuthority(name: string, nowMs: number): Promise<KeyAndCertificate> {
   const key = await createKey();
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
@@ -124,13 +124,13 @@ export async function createAuthority(name: string, nowMs: number): Promise<KeyA
 
 /** A request after its signature was checked. */
 export interface VerifiedRequest {
-  /** The name it asks for. */
+  /** The requested name. */
   readonly name: string | undefined;
   readonly publicKey: x509.PublicKey;
   readonly fingerprint: string;
 }
 
-/** Undefined where the text is no request or is not signed by the key it carries. */
+/** Undefined if the text is not a request or is not signed by the key that it contains. */
 export async function verifyRequest(pem: string): Promise<VerifiedRequest | undefined> {
   try {
     const request = new x509.Pkcs10CertificateRequest(pem);
@@ -141,7 +141,7 @@ export async function verifyRequest(pem: string): Promise<VerifiedRequest | unde
       fingerprint: hashOf(Buffer.from(request.publicKey.rawData)),
     };
   } catch {
-    // The parser throws whatever its ASN.1 layer throws; every one of them means that this is no request.
+    // The parser passes on the errors of its ASN.1 layer; each of them means that the text is not a request.
     return undefined;
   }
 }
@@ -197,7 +197,7 @@ async function keyPair(pem: string): Promise<webcrypto.CryptoKeyPair> {
   };
 }
 
-/** Positive and without a leading zero byte, as DER wants it. */
+/** Positive and without a leading zero byte, as DER requires. */
 function serial(): string {
   const bytes = randomBytes(16);
   bytes[0] = ((bytes[0] ?? 0) & 0x3f) | 0x40;

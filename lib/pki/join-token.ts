@@ -1,6 +1,6 @@
 /**
- * Join tokens: a line of text that lets one cluster join one hub once. Signed by the hub's authority, which the hub keeps in
- * the Secret `isthmus-hub-authority` (keys `tls.key`, `tls.crt`), so that whoever may read it can make tokens.
+ * Join tokens: a line of text with which one cluster can join one hub once. A token is signed by the hub's authority, which the hub
+ * keeps in the Secret `isthmus-hub-authority` (keys `tls.key`, `tls.crt`). Every client that may read the Secret can create tokens.
  */
 import { createHash, createPrivateKey, randomBytes, sign, verify, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
@@ -15,7 +15,7 @@ export interface TokenAuthority {
 }
 
 const claims = z.object({
-  /** Names the token in the hub's records. */
+  /** Name of the token in the hub's records. */
   id: z.string().regex(/^[0-9a-f]{16}$/),
   cluster: z.string().min(1),
   /** `host:port` of the hub. */
@@ -25,7 +25,7 @@ const claims = z.object({
   expiresMs: z.int(),
   /** The cluster's present membership, if it has one, ends when this token is redeemed. */
   replace: z.boolean().default(false),
-  /** Only prefixes within these are taken from the cluster; all when empty. */
+  /** The hub accepts only prefixes within these from the cluster; all if empty. */
   allowedPrefixes: z.array(z.string()).default([]),
 });
 export type TokenClaims = z.infer<typeof claims>;
@@ -50,7 +50,7 @@ export function createToken(authority: TokenAuthority, wish: TokenWish): string 
   return `${prefix}.${text}.${signature.toString('base64url')}`;
 }
 
-/** What a token says, unverified: enough for a member to find the hub and to check that it is the right one. */
+/** The content of a token, unverified: enough for a member to find the hub and to verify its identity. */
 export function readToken(token: string): TokenClaims | Problem {
   const malformed: Problem = {
     code: 'TokenMalformed',
@@ -68,7 +68,7 @@ export function readToken(token: string): TokenClaims | Problem {
   return parsed.success ? parsed.data : malformed;
 }
 
-/** What a token says, if this authority signed it. Expiry is the caller's matter. */
+/** The content of a token, if this authority signed it. The caller checks the expiry. */
 export function verifyToken(authority: Pick<TokenAuthority, 'certificate'>, token: string): TokenClaims | Problem {
   const read = readToken(token);
   if ('code' in read) return read;

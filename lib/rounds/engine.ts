@@ -1,10 +1,10 @@
 /**
- * The round engine of every room: it joins changes into rounds and runs one round at a time.
+ * The round engine of every room: gathers changes into rounds and runs one round at a time.
  *
  * In: requests with their dirty keys, urgent requests, and wake-ups. Out: calls of `run`, each with the keys that became
- * dirty since the round before. Every request belongs to a revision, the number of the round that includes it, and
- * `untilApplied(revision)` resolves once that round and what it wrote are done, whatever was requested since. An error that
- * `run` throws ends the engine: unknown errors end the process, whose next start is a full round.
+ * dirty since the round before. Every request belongs to a revision, the number of the round that includes it.
+ * `untilApplied(revision)` resolves once that round and its writes are done; later requests do not delay it. An error of
+ * `run` ends the engine: unknown errors end the process, whose next start is a full round.
  */
 import { realTimers, type Timers } from './timers.ts';
 
@@ -16,13 +16,13 @@ export interface Round<Key> {
 }
 
 export interface RoundEngineOptions<Key> {
-  /** One round; false: nothing was applied, and its keys are dirty again for the round that is requested next. */
+  /** Runs one round; false: nothing was applied, and its keys are dirty again for the next requested round. */
   readonly run: (round: Round<Key>) => boolean | void | Promise<boolean | void>;
-  /** How long a burst is gathered, from its first request on. Default 0: until the next turn of the event loop. */
+  /** How long requests are gathered, from the first request on. Default 0: until the next turn of the event loop. */
   readonly gatherMs?: number;
-  /** From the start of one round to that of the next at least; a function of how long the first one took. Default 0. */
+  /** Minimum time between the starts of two rounds; may be a function of the duration of the former round. Default 0. */
   readonly spacingMs?: number | ((tookMs: number) => number);
-  /** Called after a round: resolves when what it asked for is written. The next round does not wait for it. Default: at once. */
+  /** Called after a round: resolves when the round's writes are done. The next round does not wait for it. Default: at once. */
   readonly untilWritten?: () => Promise<unknown>;
   readonly timers?: Timers;
 }
@@ -31,7 +31,7 @@ export class RoundEngine<Key = never> {
   readonly #options: RoundEngineOptions<Key>;
   readonly #timers: Timers;
   #keys = new Set<Key>();
-  /** Of the oldest request that no round has taken. */
+  /** Time of the oldest request that no round has taken. */
   #requestedMs: number | undefined;
   #isUrgent = false;
   /** Key → when it becomes dirty by itself; undefined: a round without keys. */
@@ -41,7 +41,7 @@ export class RoundEngine<Key = never> {
   #startedMs = Number.NEGATIVE_INFINITY;
   #endedMs = Number.NEGATIVE_INFINITY;
   #tookMs = 0;
-  /** Of the last round that began. */
+  /** Revision of the last round that began. */
   #begun = 0;
   #applied = 0;
   #waiters: { readonly revision: number; readonly resolve: () => void }[] = [];
@@ -53,12 +53,12 @@ export class RoundEngine<Key = never> {
     this.#timers = options.timers ?? realTimers;
   }
 
-  /** Of the latest request. */
+  /** Revision of the latest request. */
   get revision(): number {
     return this.#requestedMs === undefined ? this.#begun : this.#begun + 1;
   }
 
-  /** These keys are dirty. Before the start requests are kept; the first round takes them. @returns the revision of the round to come */
+  /** Marks these keys dirty. Requests before the start are kept for the first round. @returns the revision of the coming round */
   request(...keys: readonly Key[]): number {
     for (const key of keys) this.#keys.add(key);
     this.#requestedMs ??= this.#timers.nowMs();
@@ -66,7 +66,7 @@ export class RoundEngine<Key = never> {
     return this.revision;
   }
 
-  /** The same, at the next turn of the event loop: neither gathered nor spaced. */
+  /** Like `request`, at the next turn of the event loop: without gathering or spacing. */
   urgent(...keys: readonly Key[]): number {
     this.#isUrgent = true;
     return this.request(...keys);
@@ -83,7 +83,7 @@ export class RoundEngine<Key = never> {
     this.#arm();
   }
 
-  /** Runs the first round at once, whether it was requested or not; requests are answered from now on. */
+  /** Runs the first round at once, even without a request; later requests start rounds. */
   start(): void {
     if (this.#state !== 'waiting') return;
     this.#requestedMs ??= this.#timers.nowMs();
@@ -105,14 +105,14 @@ export class RoundEngine<Key = never> {
     }
   }
 
-  /** No further round begins; resolves when the one under way has ended. */
+  /** Prevents further rounds; resolves when the running round has ended. */
   close(): Promise<void> {
     this.#state = 'closed';
     this.#cancelTimer?.();
     return this.#ended;
   }
 
-  /** Resolves when all that was requested up to this revision is applied; by default up to now. Never after `close`. */
+  /** Resolves when all requests up to this revision (default: the latest) are applied. Never resolves after `close`. */
   untilApplied(revision = this.revision): Promise<void> {
     if (revision <= this.#applied) return Promise.resolve();
     return new Promise((resolve) => this.#waiters.push({ revision, resolve }));
@@ -132,7 +132,7 @@ export class RoundEngine<Key = never> {
     if (this.#isUrgent) return 0;
     const { gatherMs = 0, spacingMs = 0 } = this.#options;
     const spacing = typeof spacingMs === 'number' ? spacingMs : spacingMs(this.#tookMs);
-    // A burst that begins during a round, which the round may have caused, is gathered from its end on.
+    // Requests during a round, which the round may have caused, are gathered from the end of the round on.
     return Math.max(Math.max(this.#requestedMs, this.#endedMs) + gatherMs, this.#startedMs + spacing);
   }
 

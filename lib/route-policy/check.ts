@@ -1,4 +1,4 @@
-/** A RoutePolicy's spec → rules that can be asked, or what is wrong with it. Pure. */
+/** Compiles a RoutePolicy's spec to rules, or returns its problem. Pure. */
 import type { BgpAttributes } from '../api/kinds/bgp-advertisement.ts';
 import type { RoutePolicySpec, RouteRule } from '../api/kinds/route-policy.ts';
 import { attributesProblem, communityProblem } from './bgp-attributes.ts';
@@ -35,7 +35,7 @@ export interface CompiledPolicy {
 export const defaultPreference = 100;
 const shownProblems = 3;
 
-/** All problems of one spec come as one, so that an edit can put all of them right. */
+/** Joins all problems of a spec into one, so that one edit can correct them all. */
 export function compileSpec(name: string, spec: RoutePolicySpec): CompiledPolicy | Problem {
   const problems: Problem[] = [];
   const ranges = spec.rules.map((rule, index) => rangesOf(rule, `rules[${index}]`, problems));

@@ -1,21 +1,21 @@
-/** The RoutePolicy objects of a cluster as one value that can be asked about prefixes. Pure. */
+/** Compiles the RoutePolicy objects of a cluster to one value that decides about prefixes. Pure. */
 import type { Problem } from '../desired/problem.ts';
 import { compileSpec, type CompiledPolicy } from './check.ts';
 import type { RoutePolicy } from './policy.ts';
 
-/** What became of one object. */
+/** The result for one object. */
 export interface Judged {
   readonly name: string;
   readonly uid: string;
   readonly generation: number;
-  /** Undefined where the object is refused and no version before is known. */
+  /** Undefined if the object is refused and no earlier version is known. */
   readonly applied: CompiledPolicy | undefined;
-  /** Why the present spec is refused; `applied` is then the version before it. */
+  /** Why the present spec is refused; `applied` is then the version before. */
   readonly problem: Problem | undefined;
 }
 
 export interface PolicySet {
-  /** In the order they are asked. */
+  /** In order of evaluation. */
   readonly imports: readonly CompiledPolicy[];
   readonly exports: readonly CompiledPolicy[];
   readonly judged: ReadonlyMap<string, Judged>;
@@ -24,9 +24,9 @@ export interface PolicySet {
 export const noPolicies: PolicySet = { imports: [], exports: [], judged: new Map() };
 
 /**
- * A spec that is invalid in one place is refused whole, and the object's last valid one goes on being applied: from
- * `before`, or from its status after a restart. Half a policy would let through, or hold back, what nobody asked for.
- * `before` itself comes back where no spec changed, so that plans can remember it by identity.
+ * A spec with one invalid field is refused as a whole, and the object's last valid spec stays applied: from `before`,
+ * or from its status after a restart. A partly applied policy would accept or reject unintended prefixes.
+ * Returns `before` itself if no spec changed, so that plans can compare it by identity.
  */
 export function compilePolicies(policies: Iterable<RoutePolicy>, before: PolicySet = noPolicies): PolicySet {
   const judged = new Map<string, Judged>();

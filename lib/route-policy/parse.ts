@@ -1,11 +1,11 @@
-/** RoutePolicy objects as the plans need them. What is wrong is part of the value. */
+/** Parses RoutePolicy objects for the plans. Problems are part of the value. */
 import { z } from 'zod';
 import { routePolicySpec, type RoutePolicySpec, type RoutePolicyStatus } from '../api/kinds/route-policy.ts';
 import { readAs } from '../api/read-as.ts';
 import type { RawObject } from '../kube/types.ts';
 import type { RoutePolicy } from './policy.ts';
 
-/** On objects that were made from something else: what they follow. */
+/** On generated objects: their source. */
 export const fromAnnotation = 'isthmus.network/from';
 
 export function parseRoutePolicy(raw: RawObject): RoutePolicy {
@@ -24,7 +24,7 @@ export function parseRoutePolicy(raw: RawObject): RoutePolicy {
   };
 }
 
-/** What somebody else wrote there is as good as nothing. */
+/** Unreadable values, such as those of other writers, count as absent. */
 function specOf(text: unknown): RoutePolicySpec | undefined {
   if (typeof text !== 'string') return undefined;
   try {

@@ -1,7 +1,7 @@
 import type { Condition } from '../api/kinds/shared.ts';
 import type { Judged } from './compile.ts';
 
-/** The condition Ready of a policy, whoever applies it. */
+/** The condition Ready of a policy, the same for every room that applies the policy. */
 export function readyOf({ applied, problem }: Judged): Omit<Condition, 'type'> {
   if (problem === undefined) return { status: 'True', reason: 'InForce', message: 'the policy is applied' };
   const meanwhile =

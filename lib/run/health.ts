@@ -1,15 +1,15 @@
-/** What a room tells its supervisor and Prometheus: /healthz, /readyz and /metrics on one small HTTP server. */
+/** The HTTP server of a room for its supervisor and Prometheus: /healthz, /readyz and /metrics. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 
 /**
- * Between two looks at the event loop, in milliseconds; what is told of its lag begins there. Each look wakes the process: fifty
- * a second are a quarter of a percent of a core for one that does nothing else.
+ * Interval between two samples of the event loop's lag, in milliseconds; also the lowest lag that is reported. Each sample wakes
+ * the process: fifty a second use a quarter of a percent of a core in an otherwise idle process.
  */
 const lagSampleMs = 100;
 
-/** A fresh registry with the process' own figures: CPU, memory, garbage collection, event-loop lag. @param labels of every series */
+/** A new registry with the process metrics: CPU, memory, garbage collection, event-loop lag. @param labels of every series */
 export function createRegistry(room: string, labels: Readonly<Record<string, string>> = {}): Registry {
   const registry = new Registry();
   registry.setDefaultLabels({ room, ...labels });

@@ -1,23 +1,23 @@
 /**
- * Gives memory back once a process has nothing to do. V8 collects when the heap has grown, so that what a burst left
- * behind stays with the process until the next one. In: word of each piece of work. Out: one full collection in the
- * silence after it, where the heap has grown; it blocks for some tenths of a second in which nobody waits. What V8 frees the C
- * library keeps for itself, some 10 MB after a start alone: on demand that is given back, too.
+ * Releases memory when a process becomes idle. V8 collects only when the heap has grown, so the garbage of a burst
+ * stays until the next burst. In: a call for each piece of work. Out: one full collection in the idle time after it, if
+ * the heap has grown. The collection blocks the idle process for some tenths of a second. The C library keeps the memory
+ * that V8 frees, some 10 MB after a start alone: `trim` releases it, too.
  * Needs Node's `--expose-gc`; without it nothing is collected.
  */
 import { getHeapStatistics } from 'node:v8';
 
-/** Silence after which nobody is thought to wait. */
+/** Idle time before a collection, after which no request is expected to be waiting. */
 const quietMs = 1000;
-/** A heap that grew by less is left alone: quiet and busy seconds may take turns for ever. */
+/** Growth of the heap below which there is no collection: idle and busy seconds may alternate for ever. */
 const growth = 1.1;
 
 export interface IdleMemoryOptions {
-  /** Collects all garbage at once; by default what `--expose-gc` gives. */
+  /** Collects all garbage at once; by default the function of `--expose-gc`. */
   readonly collect?: (() => void) | undefined;
-  /** Bytes the heap takes of the machine's memory. */
+  /** Size of the heap in memory, in bytes. */
   readonly heapBytes?: () => number;
-  /** Gives back what the C library holds without using it; called in each silence, so it must be cheap. */
+  /** Releases unused memory of the C library; called in each idle time, so it must be cheap. */
   readonly trim?: () => void;
 }
 
@@ -40,7 +40,7 @@ export class IdleMemory {
     this.#trim = options.trim;
   }
 
-  /** Something was done. Cheap: may be called for each event. */
+  /** Records work. Cheap: may be called for each event. */
   worked(): void {
     this.#workedMs = performance.now();
     this.#timer ??= this.#lookIn(quietMs);

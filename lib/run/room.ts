@@ -1,13 +1,13 @@
 /**
- * The frame around every process: signals become one AbortSignal, an error nobody expected ends the process.
- * The rooms' main.ts call `runRoom` and nothing else at top level. Rule: unknown errors are never survived here;
- * whoever supervises the process starts it again and its start is a full round.
+ * The frame of every process: signals become one AbortSignal, and an unexpected error ends the process.
+ * The rooms' main.ts call only `runRoom` at top level. Rule: an unknown error always ends the process; its supervisor
+ * restarts it, and the start is a full round.
  */
 import { UsageError } from './flags.ts';
 import { createLogger, logLevels } from './logger.ts';
 import type { Logger } from './logger.ts';
 
-/** Longest time from SIGTERM to the end of the process; below Kubernetes' default grace of 30 s. */
+/** Longest time from SIGTERM to the end of the process; below Kubernetes' default grace period of 30 s. */
 const shutdownGraceMs = 20_000;
 
 /**

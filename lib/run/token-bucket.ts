@@ -1,24 +1,24 @@
 export interface BucketLimits {
-  /** How many may be taken at once. */
+  /** Number of tokens that may be taken at once. */
   readonly burst: number;
-  /** How long it takes until one more may be taken, in milliseconds. */
+  /** Time until the next token is available, in milliseconds. */
   readonly refillMs: number;
 }
 
-/** Allows a burst, and after it one now and then. The clock is the caller's, in milliseconds. */
+/** Allows a burst, then one token per `refillMs`. The caller supplies the clock, in milliseconds. */
 export class TokenBucket {
   readonly #limits: BucketLimits;
   #tokens: number;
   #atMs: number;
 
-  /** Full at first. */
+  /** The bucket is full at first. */
   constructor(limits: BucketLimits, nowMs: number) {
     this.#limits = limits;
     this.#tokens = limits.burst;
     this.#atMs = nowMs;
   }
 
-  /** Whether one was there to be taken. */
+  /** Takes a token; false if none is available. */
   take(nowMs: number): boolean {
     const { burst, refillMs } = this.#limits;
     this.#tokens = Math.min(burst, this.#tokens + (nowMs - this.#atMs) / refillMs);
@@ -28,7 +28,7 @@ export class TokenBucket {
     return true;
   }
 
-  /** How long after the last `take` the next one can be had, in whole milliseconds. */
+  /** Time from the last `take` until the next token is available, in whole milliseconds. */
   get waitMs(): number {
     return Math.max(0, Math.ceil((1 - this.#tokens) * this.#limits.refillMs));
   }

@@ -1,6 +1,6 @@
-/** Waiting for a condition, without polling: sources of changes say when it is worth looking again. */
+/** Waits for a condition without polling: sources of changes trigger each check. */
 
-/** Subscribes to something that changes; returns a function that unsubscribes. */
+/** Subscribes to changes; returns a function that unsubscribes. */
 export type Subscribe = (onChange: () => void) => () => void;
 
 /**
@@ -45,7 +45,7 @@ export async function waitAtMost(
 /** Runs `work` with a signal that aborts after `longestMs`, and resolves then as well. @throws any other error of `work` */
 export async function runAtMost(work: (signal: AbortSignal) => Promise<unknown>, longestMs: number): Promise<void> {
   const late = new AbortController();
-  // AbortSignal.timeout would live on until its time is over, and create an error with a stack that nobody reads.
+  // AbortSignal.timeout would live until its time is over, and create an error with an unused stack.
   const timer = setTimeout(() => late.abort(tooLate), longestMs).unref();
   try {
     await work(late.signal);

@@ -1,6 +1,6 @@
 /**
- * What nodes learned from their routers, as programs read it: the controller and the interconnect for the VPC, the daemon for the
- * node, the speaker for what it had before a restart. In: BgpNodeStates with their BgpRouteSlices. Pure.
+ * Routes that nodes learned from their routers, for programs: the controller and the interconnect read them for the VPC, the daemon
+ * for the node, the speaker to restore its state after a restart. In: BgpNodeStates with their BgpRouteSlices. Pure.
  */
 import { z } from 'zod';
 import { readAs } from '../api/read-as.ts';

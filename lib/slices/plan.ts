@@ -1,7 +1,7 @@
 /**
- * Which slices to write so that together they hold the wanted entries. In: the wanted entries, and the slices that exist. Out:
- * the fewest writes. Entries stay in the slice that has them, so that one changed entry rewrites one slice, and a restart, which
- * adopts the slices it finds, rewrites none. Pure.
+ * Plans the writes after which the slices hold the wanted entries. In: the wanted entries, and the existing slices. Out: the
+ * fewest writes. Entries stay in their slice, so that one changed entry rewrites one slice, and a restart, which adopts the
+ * existing slices, rewrites none. Pure.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Slice, SlicedKind, SliceOwner } from './slice.ts';
@@ -13,13 +13,13 @@ export interface SliceWrite<Entry> {
 }
 
 export interface SlicePlan<Entry> {
-  /** In this order no entry that stays wanted is missing at any time: slices that gain entries come first. */
+  /** In an order in which no wanted entry is ever missing: slices that gain entries come first. */
   readonly writes: readonly SliceWrite<Entry>[];
-  /** To delete once all is written. */
+  /** Slices to delete after all writes. */
   readonly deletes: readonly string[];
 }
 
-/** An object in etcd has at most 1.5 MB; entries may carry text that others chose. */
+/** An object in etcd has at most 1.5 MB; entries may contain text from other clusters or users. */
 export const mostSliceBytes = 500_000;
 
 interface Draft<Entry> {
@@ -67,7 +67,7 @@ export function planSlices<Entry>(
   };
 }
 
-/** Leaves in the slice what is wanted and in no slice before it, and takes that out of `rest`. */
+/** Keeps in the slice the wanted entries that no earlier slice has, and removes them from `rest`. */
 function keep<Entry>(
   { keyOf, mostEntries }: SlicedKind<Entry>,
   { uid }: SliceOwner,

@@ -1,7 +1,7 @@
 /**
- * A mirror of owners with the entries of their slices, as one value an owner. In: both kinds. Out: a Reflector like any other.
- * Who calls: the rooms' `watch/`. Rules: nothing is delivered before both kinds are known; changes that one answer of the API
- * server brings are one change of the owner.
+ * A mirror of owners with the entries of their slices, as one value per owner. In: both kinds. Out: a Reflector like any other.
+ * Callers: the rooms' `watch/`. Rules: nothing is delivered before both kinds are synced; the changes of one answer of the API
+ * server are one change of the owner.
  */
 import { reflect } from '../kube/reflector.ts';
 import type { Reflector, ReflectorChange, ReflectorOptions } from '../kube/types.ts';
@@ -123,7 +123,7 @@ class SlicedReflector<Entry, Merged, T> implements Reflector<T> {
   #become(name: string, owner: Owner<Entry, Merged, T> | undefined): void {
     const before = this.#values.get(name);
     if (owner === undefined) return this.#gone(name);
-    // Another uid under the same name is another object: what hung on the first one has to go.
+    // Another uid under the same name is another object: everything that depends on the first object has to go.
     if (before !== undefined && before.uid !== owner.uid) this.#gone(name);
     const value = owner.join(this.#mergedOf(owner));
     const previous = this.#values.get(name)?.value;

@@ -1,10 +1,10 @@
 /**
- * A long list that programs act on, in objects of its own: slices of a bounded number of entries each, as EndpointSlices are.
- * Each slice belongs to one owner: by its owner reference, with the owner's uid, and by a label for selecting it. Pure.
+ * A long list for programs, stored in separate objects: slices with a bounded number of entries, like EndpointSlices.
+ * Each slice belongs to one owner, by its owner reference with the owner's uid, and has a label for selection. Pure.
  */
 import type { ObjectMeta, RawObject, Resource } from '../kube/types.ts';
 
-/** How the slices of one kind of owner are written and read; the only parser of them. */
+/** Format of the slices of one kind of owner, and their only parser. */
 export interface SlicedKind<Entry> {
   readonly owners: Resource;
   readonly slices: Resource;
@@ -13,11 +13,11 @@ export interface SlicedKind<Entry> {
   readonly mostEntries: number;
   readonly parse: (raw: RawObject) => readonly Entry[];
   /**
-   * The list in the owner's status. It counts only while the owner has no slice at all, because its writer is of a release
-   * before slices: such a writer puts into the status all that it knows.
+   * The list in the owner's status. It counts only while the owner has no slice: then its writer is of a release before
+   * slices, which writes the whole list to the status.
    */
   readonly sample: (owner: RawObject) => readonly Entry[];
-  /** Tells the entries of one owner apart. Slices are in the order of these texts. */
+  /** Key of an entry, unique for the owner. Slices are ordered by these keys. */
   readonly keyOf: (entry: Entry) => string;
 }
 
@@ -34,7 +34,7 @@ export interface Slice<Entry> {
   readonly entries: readonly Entry[];
 }
 
-/** A label holds 63 characters, a name 253. What the label selects is judged by its owner reference. */
+/** A label holds 63 characters, a name 253. The owner reference decides about the slices that the label selects. */
 export function ownerLabel(name: string): string {
   return name.slice(0, 63).replace(/[^A-Za-z0-9]+$/, '');
 }
@@ -55,13 +55,13 @@ export function parseSlice<Entry>(kind: SlicedKind<Entry>, raw: RawObject): Slic
   };
 }
 
-/** Of a slice that names none of this kind, an owner that does not exist. */
+/** The owner of a slice; for a slice without an owner of this kind, an owner that does not exist. */
 function ownerOf({ owners }: Pick<SlicedKind<never>, 'owners'>, { ownerReferences = [] }: ObjectMeta): SliceOwner {
   const found = ownerReferences.find(({ kind }) => kind === owners.kind);
   return { name: found?.name ?? '', uid: found?.uid ?? '' };
 }
 
-/** All entries of an owner; undefined where it has no slice. Slices of an earlier object of its name do not count. */
+/** All entries of an owner; undefined if it has no slice. Slices of an earlier object of the same name do not count. */
 export function entriesOf<Entry>(
   { name, uid }: SliceOwner,
   slices: Iterable<Slice<Entry>>,
@@ -79,7 +79,7 @@ export interface SlicedView<Entry, Merged, T> {
   readonly parse: (owner: RawObject) => (merged: Merged) => T;
 }
 
-/** One value an owner, by name, from lists of both kinds. */
+/** One value per owner, by name, from lists of both kinds. */
 export function joinSliced<Entry, Merged, T>(
   { kind, merge, parse }: SlicedView<Entry, Merged, T>,
   owners: readonly RawObject[],

@@ -1,4 +1,4 @@
-/** For tests: slices as the API server has them, and what a reader makes of them. */
+/** For tests: slices as the API server returns them, and a reader's view of them. */
 import type { RawObject } from '../kube/types.ts';
 import { joinSliced, ownerLabel, type SlicedKind, type SlicedView } from './slice.ts';
 

@@ -1,7 +1,7 @@
 /**
- * Writes the slices of the owners of one room. In: the wanted entries of an owner, and every slice that the watch brings. Out:
- * the writes that `planSlices` asks for, one after the other for each owner. Rule: what was written counts until the watch has
- * caught up with it; older versions that arrive meanwhile are no reason to write again.
+ * Writes the slices of the owners of one room. In: the wanted entries of an owner, and every slice event of the watch. Out: the
+ * writes of `planSlices`, one after the other for each owner. Rule: the written version counts until the watch has caught up
+ * with it; older versions that arrive in the meantime cause no further write.
  */
 import { apiVersionOf } from '../kube/resources.ts';
 import type { KubeClient } from '../kube/types.ts';
@@ -14,7 +14,7 @@ export interface SliceWriterOptions {
   readonly writer: Pick<ObjectWriter, 'enqueue'>;
 }
 
-/** Slices that were written, or deleted, since the watch brought them. */
+/** Slices that were written or deleted after their last watch event. */
 interface Owned<Entry> {
   readonly seen: Map<string, Slice<Entry>>;
   readonly written: Map<string, Slice<Entry> | 'deleted'>;
@@ -39,7 +39,7 @@ export class SliceWriter<Entry> {
     return this.#owned.keys();
   }
 
-  /** The watch has brought a version of a slice; `after` is undefined where it is gone. */
+  /** Handles a watch event of a slice; `after` is undefined if it was deleted. */
   seen(before: Slice<Entry> | undefined, after: Slice<Entry> | undefined): void {
     const slice = after ?? before;
     if (slice === undefined) return;
@@ -66,7 +66,7 @@ export class SliceWriter<Entry> {
     this.#enqueue(owner.name, () => this.#bring(owner.name));
   }
 
-  /** Deletes all slices of an owner that is gone. */
+  /** Deletes all slices of a deleted owner. */
   remove(owner: string): void {
     this.#wanted.delete(owner);
     if (this.#present(owner).length === 0) return;
@@ -116,7 +116,7 @@ export class SliceWriter<Entry> {
     else owned.written.delete(name);
   }
 
-  /** Slices as they are, as far as is known, of an owner of this name. */
+  /** The latest known versions of the slices of an owner of this name. */
   #present(owner: string): readonly Slice<Entry>[] {
     const owned = this.#owned.get(owner);
     if (owned === undefined) return [];
@@ -143,7 +143,7 @@ export class SliceWriter<Entry> {
   }
 }
 
-/** Versions of one kind are counted up by the API server. */
+/** The API server increases the versions of a kind. */
 function isAtLeast(version: string, other: string): boolean {
   return BigInt(version) >= BigInt(other);
 }

@@ -1,7 +1,7 @@
 /**
- * Which objects select some labels. In: a store whose objects have label selectors. Out: the names of the objects with a selector
- * that labels satisfy, and those for which a change of labels makes a difference. Objects with the same selector share one entry, and
- * labels are compared only with selectors that ask for one of them.
+ * Index of objects by their label selectors. In: a store whose objects have label selectors. Out: the names of the objects with a
+ * selector that given labels satisfy, and of the objects that a change of labels affects. Objects with the same selector share one
+ * entry, and labels are compared only with selectors that require one of them.
  */
 import type { LabelSelector } from '../api/kinds/shared.ts';
 import { matchesSelector } from '../api/label-selector.ts';
@@ -12,7 +12,7 @@ export type Labels = Readonly<Record<string, string>>;
 export interface SelectorIndex {
   /** Objects with a selector that the labels satisfy. */
   matching(labels: Labels): ReadonlySet<string>;
-  /** Objects that select one of two sets of labels and not the other. */
+  /** Objects that select exactly one of two sets of labels. */
   concerned(before: Labels, after: Labels): ReadonlySet<string>;
 }
 
@@ -22,7 +22,7 @@ interface Entry {
   readonly owners: Map<string, number>;
 }
 
-/** A label of which every match of the selector has this value, or any; none where labels may be absent. */
+/** A label that every match of the selector has, with this value or any value; none if the labels may be absent. */
 function anchorsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector): readonly string[] {
   const [pair] = Object.entries(matchLabels);
   if (pair !== undefined) return [`${pair[0]}=${pair[1]}`];
@@ -32,10 +32,10 @@ function anchorsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector): 
   return present === undefined ? [everywhere] : [present.key];
 }
 
-/** The anchor of selectors that labels may satisfy by what they lack. */
+/** The anchor of selectors that labels can satisfy by the absence of a label. */
 const everywhere = '';
 
-/** Equal for equal selectors, whatever the order of their labels. */
+/** A text that is equal for equal selectors, in any order of their labels. */
 function textOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
   return JSON.stringify([Object.entries(matchLabels).sort(([a], [b]) => (a < b ? -1 : 1)), matchExpressions]);
 }

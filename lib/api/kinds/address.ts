@@ -3,7 +3,7 @@ import { rules } from './shared.ts';
 
 const octet = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])';
 const ipv4 = `${octet}([.]${octet}){3}`;
-// RE2 cannot count the groups around `::`; the rooms' parser refuses what is left.
+// RE2 cannot count the groups around `::`; the rooms' parser refuses addresses with a wrong count.
 const groups = '[0-9a-f]{1,4}(:[0-9a-f]{1,4}){0,6}';
 const ipv6 = `(([0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(${groups})?::(${groups})?)`;
 const prefix4 = '/(3[0-2]|[12]?[0-9])';
@@ -26,8 +26,8 @@ export function matchesWhole(subject: string, source: string): string {
 const maxListLength = 160;
 
 /**
- * An address or CIDR for long lists within a list: the whole pattern costs three times what the API server allows there. What it
- * lets through, such as a leading zero or a prefix length that is too long, the rooms' parser refuses.
+ * An address or CIDR for long lists within a list: the whole pattern costs three times what the API server allows there. The
+ * rooms' parser refuses invalid values that this pattern accepts, such as a leading zero or a prefix length that is too long.
  */
 const shortIpOrCidr = String.raw`(((25[0-5]|2[0-4]\d|1?\d?\d)(\.|\b)){4}|[\da-f]*:[\da-f:]*)(/\d+)?`;
 

@@ -1,25 +1,25 @@
 /**
  * The kinds of our API: one zod schema per kind gives the types the rooms parse into, the CRD in the chart and the page in
- * docs/reference. A schema says only what a structural schema and cheap CEL of Kubernetes 1.30 can say (no CEL ip or cidr
- * library, strings and arrays bounded so that the rules stay within the cost budget); the rooms check the rest and answer
- * with a condition. Field names and accepted values of kubeovn.io kinds are Kube-OVN's: never make them stricter than the
- * product could ever serve.
+ * docs/reference. A schema contains only checks that a structural schema and cheap CEL of Kubernetes 1.30 can express (no CEL
+ * ip or cidr library; strings and arrays are bounded so that the rules stay within the cost budget). The rooms check the rest
+ * and report a condition. Field names and accepted values of kubeovn.io kinds are Kube-OVN's: never make them stricter than
+ * the values that the product can serve.
  */
 import { z } from 'zod';
 
-/** A CEL rule with the sentence the user reads when it is broken. */
+/** A CEL rule with the message for the user when it is violated. */
 export interface Rule {
   readonly rule: string;
   readonly message: string;
-  /** The field that is to blame, from where the rule stands: `.spec.vpc`. */
+  /** The field at fault, relative to the rule: `.spec.vpc`. */
   readonly fieldPath?: string;
 }
 
-/** API servers before 1.33 know a field with such a name by its escaped one only. */
+/** API servers before 1.33 accept a field with such a name only in its escaped form. */
 const reserved =
   /\.(as|break|const|continue|else|false|for|function|if|import|in|let|loop|namespace|null|package|return|true|var|void|while)\b/;
 
-/** Metadata that puts CEL rules on a schema. @throws Error where a rule names a field by a reserved word */
+/** Metadata that adds CEL rules to a schema. @throws Error if a rule names a field by a reserved word */
 export function rules(...list: readonly Rule[]): { 'x-kubernetes-validations': Rule[] } {
   for (const { rule } of list) {
     const [, name] = reserved.exec(rule.replaceAll(/'[^']*'/g, "''")) ?? [];
@@ -28,7 +28,7 @@ export function rules(...list: readonly Rule[]): { 'x-kubernetes-validations': R
   return { 'x-kubernetes-validations': [...list] };
 }
 
-/** Metadata of an array whose items have an identity, so that several writers can own one item each. */
+/** Metadata of an array whose items have an identity, so that different writers can own different items. */
 export function mapList(...keys: readonly string[]): {
   'x-kubernetes-list-type': 'map';
   'x-kubernetes-list-map-keys': string[];
@@ -74,11 +74,11 @@ export interface Column {
   readonly name: string;
   readonly type: 'string' | 'boolean' | 'integer' | 'number' | 'date';
   readonly path: string;
-  /** 1 is shown with `-o wide` only. */
+  /** Columns with priority 1 are shown only with `-o wide`. */
   readonly priority?: number;
 }
 
-/** One kind as the chart, the documentation and the rooms need it. */
+/** The definition of a kind for the chart, the documentation and the rooms. */
 export interface Kind {
   readonly group: string;
   readonly version: string;
@@ -87,9 +87,9 @@ export interface Kind {
   readonly singular: string;
   readonly shortNames: readonly string[];
   readonly scope: 'Cluster' | 'Namespaced';
-  /** Absent where the object is only a report. */
+  /** Absent if the object is only a report. */
   readonly spec?: z.ZodType;
-  /** Fields beside `metadata` of an object that is only data, as an EndpointSlice is. */
+  /** Fields beside `metadata` of an object that is only data, such as an EndpointSlice. */
   readonly data?: z.ZodObject;
   readonly status?: z.ZodType;
   /** With a status, whether it is a subresource. */
@@ -102,7 +102,7 @@ export interface Kind {
 
 export const ageColumn: Column = { name: 'Age', type: 'date', path: '.metadata.creationTimestamp' };
 
-/** What its condition `Ready` has for a reason, or another that says as much. */
+/** The reason of the condition `Ready`, or of a condition with the same meaning, as a column. */
 export function reasonColumn(type = 'Ready'): Column {
   return { name: 'Reason', type: 'string', path: `.status.conditions[?(@.type=="${type}")].reason` };
 }

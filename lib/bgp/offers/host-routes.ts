@@ -1,4 +1,4 @@
-// Addresses as prefixes: host routes, or the aggregates that an advertisement asks for, and only what the cluster owns.
+// Addresses as prefixes: host routes, or the aggregates of the advertisement, limited to prefixes that the cluster owns.
 import type { BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
 import { annotation } from '../../api/names.ts';
 import { formatCidr, parseCidr } from '../../net/cidr.ts';
@@ -11,7 +11,7 @@ export function hostPrefix(ip: string): string {
   return `${ip}/${ip.includes(':') ? 128 : 32}`;
 }
 
-/** Collects the offers and refusals of one object. Whatever brings it, no prefix gets past here that may not be announced. */
+/** Collects the offers and refusals of one object. Refuses every prefix that must not be announced, whatever its source. */
 export class Collected implements ObjectOffers {
   readonly #offers: Offer[] = [];
   readonly refusals: Refusal[] = [];
@@ -20,7 +20,7 @@ export class Collected implements ObjectOffers {
     return this.#offers;
   }
 
-  /** Offers a prefix as it is. @param what whose it is */
+  /** Offers a prefix unchanged. @param what the object that it belongs to */
   prefix(what: string, offer: Offer): void {
     const use = useOf(offer.prefix);
     if (use === undefined) this.#offers.push(offer);
@@ -30,18 +30,18 @@ export class Collected implements ObjectOffers {
     }
   }
 
-  /** @param prefix the one of the object's that it is about; without it all */
+  /** @param prefix the refused prefix of the object; undefined: all its prefixes */
   refuse(advertisement: string, code: string, message: string, prefix?: string): void {
     this.refusals.push({ advertisement, code, message, ...(prefix !== undefined && { prefix }) });
   }
 
-  /** For an annotation that says nothing of use. @param object kind and name @param text the annotation's value */
+  /** Refuses an annotation without a usable value. @param object kind and name @param text the annotation's value */
   refuseAnnotation(object: string, text: string, advice = 'write true, cluster or local'): void {
     const message = `${object} has ${annotation.bgp}=${text}; ${advice}`;
     this.refuse(annotationAdvertisement, 'AnnotationInvalid', message);
   }
 
-  /** Offers one address. @param nodes those that announce it; undefined: all */
+  /** Offers one address. @param nodes the nodes that announce it; undefined: all */
   address(view: View, { name, spec }: Asking, ip: string, nodes: readonly string[] | undefined, what: string): void {
     const host = hostPrefix(ip);
     const use = useOf(host);
@@ -64,7 +64,7 @@ export class Collected implements ObjectOffers {
     const cidr = length === undefined ? undefined : parseCidr(`${ip}/${length}`);
     if (cidr === undefined) return host;
     const aggregate = formatCidr(cidr);
-    // What a subnet has around the aggregate is the cluster's; without a list nobody knows about other addresses.
+    // An aggregate of a subnet's address must be within the subnets; of other addresses within the owned prefixes, if there is a list.
     const networks = isWithin(host, view.subnets) ? view.subnets : view.owned;
     const use = specialUse(cidr);
     if (use === undefined && (networks === undefined || isWithin(aggregate, networks))) return aggregate;
@@ -79,7 +79,7 @@ export class Collected implements ObjectOffers {
   }
 }
 
-/** What some addresses of a prefix are for, where it may not be announced. */
+/** The reserved use of addresses of a prefix, if it must not be announced. */
 function useOf(prefix: string): string | undefined {
   const cidr = parseCidr(prefix);
   return cidr === undefined ? 'nothing' : specialUse(cidr);

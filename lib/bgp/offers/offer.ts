@@ -2,25 +2,25 @@ import type { BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts'
 import { annotation } from '../../api/names.ts';
 import type { Problem } from '../../desired/problem.ts';
 
-/** A prefix that one object brings to one advertisement. */
+/** A prefix that an object offers for an advertisement. */
 export interface Offer {
   readonly prefix: string;
   /** Name of the BgpAdvertisement, or `annotationAdvertisement`. */
   readonly advertisement: string;
-  /** Nodes that announce it; undefined: all that the advertisement takes. */
+  /** Nodes that announce it; undefined: all nodes of the advertisement. */
   readonly nodes: readonly string[] | undefined;
-  /** Source Interconnect: the cluster it is of, and what that says about it. */
+  /** Source Interconnect: the cluster of the prefix, with the origin and tags that it reports. */
   readonly remote?: { readonly cluster: string; readonly origin: string; readonly tags: readonly string[] };
 }
 
-/** Why an object that an advertisement selects is not announced, or not all of it. */
+/** Why an object that an advertisement selects is not or only partly announced. */
 export interface Refusal extends Problem {
   readonly advertisement: string;
-  /** Of the object's prefixes, the one that it is about; undefined: all. */
+  /** The refused prefix of the object; undefined: all its prefixes. */
   readonly prefix?: string;
 }
 
-/** An offer and the object that makes it: `Pod default/web`. */
+/** An offer with its object: `Pod default/web`. */
 export interface Contribution {
   readonly object: string;
   readonly offer: Offer;
@@ -31,10 +31,10 @@ export interface ObjectOffers {
   readonly refusals: readonly Refusal[];
 }
 
-/** Stands for the annotation `ovn.kubernetes.io/bgp` where an advertisement is named; no object can have this name. */
+/** Name of the annotation `ovn.kubernetes.io/bgp` in place of an advertisement; no object can have this name. */
 export const annotationAdvertisement = annotation.bgp;
 
-/** What asks for an object to be announced. */
+/** The advertisement or annotation that requests an object's announcement. */
 export interface Asking {
   /** Of the BgpAdvertisement, or `annotationAdvertisement`. */
   readonly name: string;

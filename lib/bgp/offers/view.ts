@@ -1,5 +1,5 @@
-// What all objects of a source are judged by, worked out once for many of them: advertisements by source, nodes that announce, prefixes
-// that the cluster owns. Made anew when one of those changes.
+// Input for the offers of all objects of a source, computed once for many objects: advertisements by source, announcing nodes, prefixes
+// that the cluster owns. Computed again when one of these changes.
 import type { BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
 import { matchesSelector } from '../../api/label-selector.ts';
 import { defaultVpc, joinSubnet } from '../../api/names.ts';
@@ -8,13 +8,13 @@ import { hasRouterId, instancesByNode } from '../instance.ts';
 import type { BgpState, Labels, Source, Subnet } from '../objects.ts';
 import { annotationAdvertisement } from './offer.ts';
 
-/** What all objects have that may be announced. */
+/** Common fields of objects that may be announced. */
 interface Announceable {
   readonly labels: Labels;
   readonly namespace?: string;
 }
 
-/** What each source may announce, by key. */
+/** The objects of each source, by key. */
 export function objectsOf(state: BgpState): Readonly<Record<Source, ReadonlyMap<string, Announceable>>> {
   const { subnets, pods, services, eips, remotes } = state;
   return { Subnet: subnets, Pod: pods, Service: services, Eip: eips, Interconnect: remotes };
@@ -35,7 +35,7 @@ export interface View {
   readonly speakers: ReadonlySet<string>;
   /** Networks of subnets that nodes have routes into. */
   readonly subnets: readonly Cidr[];
-  /** Undefined where no instance limits the cluster. */
+  /** Undefined if no instance limits the cluster's prefixes. */
   readonly owned: readonly Cidr[] | undefined;
 }
 
@@ -71,12 +71,12 @@ export function viewOf(state: BgpState): View {
   };
 }
 
-/** The join subnet is plumbing; addresses of other VPCs may overlap with anything, and the node has no route to them. */
+/** The join subnet is internal; addresses of other VPCs may overlap with any address, and the node has no route to them. */
 export function isAnnounceable(subnet: Subnet): boolean {
   return subnet.name !== joinSubnet && subnet.vpc === defaultVpc && subnet.isPhysical !== true;
 }
 
-/** Nodes that announce what goes by this name. */
+/** Nodes that announce the advertisement or annotation of this name. */
 export function announcers(view: View, advertisement: string): ReadonlySet<string> {
   return advertisement === annotationAdvertisement
     ? view.speakers
@@ -87,7 +87,7 @@ export function selects({ spec }: ViewedAdvertisement, labels: Labels): boolean 
   return matchesSelector(spec.selector, labels);
 }
 
-/** Whether the namespace of an object is one that the advertisement looks into. */
+/** Whether the advertisement selects the namespace of an object. */
 export function takesNamespace({ spec }: ViewedAdvertisement, view: View, namespace: string): boolean {
   return (
     spec.namespaceSelector === undefined ||

@@ -83,7 +83,7 @@ function ipv6Bytes(address: string): Uint8Array {
   return withGap(bytes, at, gap);
 }
 
-/** What stands behind the two colons goes to the end. */
+/** The groups after the two colons go to the end. */
 function withGap(bytes: Buffer, written: number, gap: number): Uint8Array {
   if (gap < 0 || written === 16) return bytes;
   bytes.copyWithin(16 - (written - gap), gap, written);

@@ -24,7 +24,7 @@ export interface BgpPath extends PathKey {
   readonly attributes: PathAttributes;
 }
 
-/** One path gobgpd has; two paths of one key with equal fingerprints say the same to a peer. */
+/** A path in gobgpd. Paths with the same key and equal fingerprints are the same for a peer. */
 export type ListedPath = Route & {
   readonly fingerprint: string;
   readonly attributes: DecodedAttributes;
@@ -35,12 +35,12 @@ export type ListedPath = Route & {
 
 export type PathTable = { readonly table: 'global' } | { readonly table: 'adj-in' | 'adj-out'; readonly peer: string };
 
-/** What happened to a neighbour; ask listPeers for the details. */
+/** An event of a neighbour; listPeers returns the details. */
 export interface PeerEvent {
   readonly address: string;
 }
 
-/** The API of one gobgpd process. It does not reconnect: a client lives as long as the process it was opened for. */
+/** The API of one gobgpd process. It does not reconnect: a client lives as long as its gobgpd process. */
 export interface GobgpClient {
   readonly generation: ApiGeneration;
   /** Undefined before startBgp. */
@@ -48,34 +48,34 @@ export interface GobgpClient {
   /** @throws GobgpInvalidArgument when it runs already */
   startBgp(wanted: BgpGlobal): Promise<void>;
   /**
-   * Ends all sessions, with graceful restart where the neighbours take part in it. Every further call is refused: only a new process
-   * starts again.
+   * Ends all sessions, with graceful restart if the neighbours support it. Every further call is refused: only a new process can
+   * start BGP again.
    * @throws GobgpUnsupported
    */
   stopBgp(options: { readonly allowGracefulRestart: boolean }): Promise<void>;
-  /** @param options.advertised counts what each peer was told, a walk over the whole table. */
+  /** @param options.advertised counts the paths sent to each peer, which walks the whole table. */
   listPeers(options?: { readonly advertised?: boolean }): Promise<Peer[]>;
-  /** @param options.isRestarting only when this very peer had a session with a gobgpd that died. */
+  /** @param options.isRestarting only if this peer had a session with a gobgpd that died. */
   addPeer(peer: PeerConfig, options?: { readonly isRestarting?: boolean }): Promise<void>;
   /** Resets the session where a changed field needs a new OPEN message. */
   updatePeer(peer: PeerConfig): Promise<void>;
   /** Ends a session with a Cease first, so that the neighbour drops our routes at once instead of keeping them for a restart. */
   deletePeer(address: string): Promise<void>;
-  /** Lets a peer try again that is down by the operator's or the prefix limit's doing. */
+  /** Enables a peer again that the operator or the prefix limit has shut down. */
   enablePeer(address: string): Promise<void>;
-  /** Applies the policies anew. `soft` keeps the session; without it one that is up ends, and none that is not. */
+  /** Applies the policies again. `soft` keeps the session; without it only an established session is ended. */
   resetPeer(
     address: string,
     options: { readonly soft: boolean; readonly direction: 'in' | 'out' | 'both' },
   ): Promise<void>;
-  /** Adds paths or replaces those with the same key: of unicast the prefix, of EVPN also route distinguisher and tag. */
+  /** Adds paths or replaces paths with the same key: for unicast the prefix, for EVPN also route distinguisher and tag. */
   addPaths(paths: readonly BgpPath[]): Promise<void>;
-  /** @param keys a prefix alone is one of unicast */
+  /** @param keys a prefix alone is a unicast path */
   withdrawPaths(keys: readonly (string | PathKey)[]): Promise<void>;
-  /** Of EVPN the IP prefix routes only. */
+  /** For EVPN only the IP prefix routes. */
   listPaths(family: AddressFamily, from?: PathTable): Promise<ListedPath[]>;
   listPolicies(): Promise<RoutingPolicies>;
-  /** Replaces all policies; paths already sent are judged anew only by resetPeer. */
+  /** Replaces all policies; they apply to paths that were already sent only after resetPeer. */
   setPolicies(wanted: RoutingPolicies): Promise<void>;
   /** `ready` resolves when changes are being reported; `ended` when they no longer are. */
   watchPeers(listener: (event: PeerEvent) => void): {
@@ -84,9 +84,10 @@ export interface GobgpClient {
     close(): void;
   };
   /**
-   * Reports what these neighbours announce, before any policy, existing routes first; each neighbour may come later or go. Routes that
-   * gobgpd drops without a word, as at the end of a session, are withdrawn too, those of a restarting neighbour when its time is over.
-   * @param families those of unicast by default; of EVPN IP prefix routes are reported
+   * Reports the routes of these neighbours, before any policy, existing routes first; neighbours may be added or removed later. Routes
+   * that gobgpd drops without an event, as at the end of a session, are withdrawn, too; those of a restarting neighbour when its
+   * restart time is over.
+   * @param families unicast by default; for EVPN only IP prefix routes are reported
    * @throws GobgpUnsupported | GobgpInvalidArgument
    */
   watchRoutes(addresses: readonly string[], listener: RouteListener, families?: readonly AddressFamily[]): RouteWatch;

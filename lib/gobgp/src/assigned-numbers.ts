@@ -1,11 +1,11 @@
-// Numbers that somebody assigns within a space of his own. Route distinguishers (RFC 4364 §4.2) and route targets (RFC 4360 §4, RFC 5668)
-// have the same three forms, and the same six bytes behind their type.
+// Numbers that an administrator assigns within its own space. Route distinguishers (RFC 4364 §4.2) and route targets (RFC 4360 §4, RFC
+// 5668) have the same three forms, and the same six bytes after their type.
 import { isIPv4 } from 'node:net';
 import { addressBytes, addressText } from './address.ts';
 import { GobgpInvalidArgument } from './errors.ts';
 
 export interface AssignedNumber {
-  /** Who assigns: 0 an AS of 2 bytes, 1 the owner of an IPv4 address, 2 an AS of 4 bytes. */
+  /** The administrator: 0 an AS of 2 bytes, 1 the owner of an IPv4 address, 2 an AS of 4 bytes. */
   readonly form: 0 | 1 | 2;
   /** AS number, or address as a number. */
   readonly assigner: number;
@@ -15,7 +15,7 @@ export interface AssignedNumber {
 
 /**
  * `asn:number`, `high.low:number` for an AS of 4 bytes whatever its value, `address:number`.
- * @param what it is, for the error
+ * @param what the kind of number, for the error
  * @throws GobgpInvalidArgument
  */
 export function parseAssigned(text: string, what: string): AssignedNumber {
@@ -29,7 +29,7 @@ export function parseAssigned(text: string, what: string): AssignedNumber {
   return { ...who, number };
 }
 
-/** The one spelling of a number. */
+/** The canonical form of a number. */
 export function assignedText({ form, assigner, number }: AssignedNumber): string {
   if (form === 1) return `${addressText(wordBytes(assigner))}:${number}`;
   // Without the dot it would read as an AS of 2 bytes.

@@ -1,6 +1,6 @@
-// Path attributes as the bytes of the wire (RFC 4271 §4.3, RFC 4760, RFC 1997, RFC 4360, RFC 8092): what comes in is `PathAttributes`, what
-// goes out is one byte string an attribute, in the order of their type codes. Both API generations take and give these bytes alike,
-// so nothing of a generation may appear here. For the diff unknown attributes are kept as bytes; decoding leaves them out.
+// Path attributes in wire format (RFC 4271 §4.3, RFC 4760, RFC 1997, RFC 4360, RFC 8092). In: `PathAttributes`. Out: one byte string per
+// attribute, ordered by type code. Both API generations use the same bytes, so this file must not depend on a generation. For the
+// diff, unknown attributes are kept as bytes; decoding omits them.
 import { addressBytes, addressText } from './address.ts';
 import { communityText, communityWord, largeCommunityWords } from './communities.ts';
 import { GobgpInvalidArgument } from './errors.ts';
@@ -9,7 +9,7 @@ import { type AddressFamily, familyNumber } from './nlri.ts';
 
 export type Origin = 'igp' | 'egp' | 'incomplete';
 
-/** What a path says besides its prefix. */
+/** Attributes of a path to announce. */
 export interface PathAttributes extends ExtendedCommunities {
   /** An address; 0.0.0.0 and :: stand for the speaker's own address on each session. */
   readonly nextHop: string;
@@ -26,11 +26,11 @@ export interface PathAttributes extends ExtendedCommunities {
   readonly largeCommunities?: readonly string[];
 }
 
-/** What a path that is there says. */
+/** Attributes of an existing path. */
 export interface DecodedAttributes extends ExtendedCommunities {
-  /** The global one, where a link-local one is beside it. */
+  /** The global address, if there is also a link-local address. */
   readonly nextHop: string;
-  /** Nearest first; the members of a set, which has no order, one after another. */
+  /** Nearest first; the members of a set, which has no order, follow one another. */
   readonly asPath: readonly number[];
   readonly origin?: Origin;
   readonly med?: number;
@@ -55,7 +55,7 @@ const type = {
 const flag = { optional: 0x80, transitive: 0x40, extendedLength: 0x10 } as const;
 const maxSegment = 255;
 
-/** The part of a path's bytes that does not depend on its prefix: all but MP_REACH, which has the prefix inside. */
+/** The part of a path's bytes that does not depend on its prefix: all except MP_REACH, which contains the prefix. */
 interface Encoded {
   readonly before: readonly Uint8Array[];
   /** The next hop of MP_REACH, if there is one. */
@@ -64,10 +64,10 @@ interface Encoded {
   readonly fingerprint: string;
 }
 
-/** Ten thousand paths have a handful of different attributes, and encoding costs ten times what looking them up does. */
+/** Ten thousand paths have a handful of different attributes, and encoding costs ten times as much as a lookup. */
 const encoded = new Map<string, Encoded>();
 const maxEncoded = 1000;
-/** Paths that have their attributes as one object need not even be compared. */
+/** Paths that share one attributes object need no comparison. */
 const encodedObjects = {
   'ipv4-unicast': new WeakMap<PathAttributes, Encoded>(),
   'ipv6-unicast': new WeakMap<PathAttributes, Encoded>(),
@@ -85,13 +85,13 @@ export function encodeAttributes(family: AddressFamily, nlri: Uint8Array, attrib
   return [...before, attribute(flag.optional, type.mpReach, mpReachValue(family, reach, nlri)), ...after];
 }
 
-/** What attributesFingerprint makes of these attributes, whatever the prefix. @throws GobgpInvalidArgument */
+/** The attributesFingerprint of these attributes, for any prefix. @throws GobgpInvalidArgument */
 export function fingerprintOf(family: AddressFamily, attributes: PathAttributes): string {
   return encodedOf(family, attributes).fingerprint;
 }
 
 /**
- * A text that is equal for two sets of attributes exactly when a peer would be told the same. MP_REACH counts by its next hop only:
+ * A text that is equal for two sets of attributes exactly if a peer would receive the same. MP_REACH counts by its next hop only:
  * whether gobgpd repeats the NLRI in it differs between its calls.
  */
 export function attributesFingerprint(attributes: readonly Uint8Array[]): string {
@@ -105,7 +105,7 @@ export function attributesFingerprint(attributes: readonly Uint8Array[]): string
     .join(' ');
 }
 
-/** What these bytes say, as far as this package has words for it. */
+/** Decodes the attributes that this package knows. */
 export function decodeAttributes(attributes: readonly Uint8Array[]): DecodedAttributes {
   const values = new Map(attributes.map((bytes) => [bytes[1] ?? 0, valueOf(bytes)]));
   const numbers = (code: number) => wordsOf(values.get(code) ?? new Uint8Array());
@@ -186,7 +186,7 @@ function valueOf(bytes: Uint8Array): Uint8Array {
   return bytes.subarray(((bytes[0] ?? 0) & flag.extendedLength) === 0 ? 3 : 4);
 }
 
-/** Sequences (type 2) of at most 255 systems, each with 4 bytes (RFC 6793); what is longer is the next segment. */
+/** Sequences (type 2) of at most 255 systems, each with 4 bytes (RFC 6793); further systems go to the next segment. */
 function asPathValue(asns: readonly number[]): Uint8Array {
   const sequence = 2;
   const out: number[] = [];

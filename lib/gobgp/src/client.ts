@@ -37,7 +37,7 @@ export async function openGobgp(options: TransportOptions): Promise<GobgpClient>
   return new Client(await openTransport(options));
 }
 
-/** What a listed path's fingerprint is when gobgpd has this path. @throws GobgpInvalidArgument */
+/** The fingerprint with which gobgpd lists this path. @throws GobgpInvalidArgument */
 export function pathFingerprint({ prefix, evpn, attributes }: BgpPath): string {
   const { family, nlri } = encodeRoute(prefix, evpn);
   return routeFingerprint(family, nlri, fingerprintOf(family, attributes));

@@ -1,4 +1,4 @@
-/** Base of everything this package throws; `retry` says what a caller can do about it. */
+/** Base of all errors of this package; `retry` tells whether a caller can retry. */
 export class GobgpError extends Error {
   readonly code: string;
   readonly retry: 'backoff' | 'never';
@@ -11,7 +11,7 @@ export class GobgpError extends Error {
   }
 }
 
-/** Nobody answers at the target: no process, no socket, no permission, or a frozen process. */
+/** No answer from the target: no process, no socket, no permission, or a frozen process. */
 export class GobgpUnreachable extends GobgpError {
   constructor(target: string, detail: string, options?: ErrorOptions) {
     super('GobgpUnreachable', 'backoff', `gobgpd does not answer at ${target}: ${detail}`, options);
@@ -49,7 +49,7 @@ export class GobgpInvalidArgument extends GobgpError {
   }
 }
 
-/** This generation of gobgpd cannot do what was asked; only a newer one can. */
+/** This generation of gobgpd does not support the request; only a newer generation does. */
 export class GobgpUnsupported extends GobgpError {
   constructor(what: string) {
     super('GobgpUnsupported', 'never', `${what} needs gobgpd 4, and this is gobgpd 3; run a newer gobgpd`);

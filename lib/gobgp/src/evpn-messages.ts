@@ -39,7 +39,7 @@ export interface ExtendedCommunityMessage {
 
 const routeTargetSubType = 2;
 
-/** The route in a message; undefined with a distinguisher that nobody has defined. */
+/** The route in a message; undefined for an undefined type of distinguisher. */
 export function evpnOfMessage(
   message: EvpnPrefixMessage,
 ): { readonly prefix: string; readonly evpn: EvpnPrefix } | undefined {
@@ -58,7 +58,7 @@ export function evpnOfMessage(
   };
 }
 
-/** What extended communities say, as far as there are words for it. */
+/** Decodes the extended communities that this package knows. */
 export function extendedCommunitiesOfMessages(messages: readonly ExtendedCommunityMessage[]): ExtendedCommunities {
   const routeTargets = messages.flatMap((message) => routeTargetOf(message) ?? []);
   const others = messages.map(({ encap, router_mac: mac }): ExtendedCommunities => {

@@ -1,11 +1,11 @@
-// IP prefix routes of EVPN (RFC 9136), type 5: no other type of EVPN is spoken here. The next hop may be of either family, but FRR 8.4 has
-// no use for a route whose next hop is an IPv6 address.
+// IP prefix routes of EVPN (RFC 9136), type 5: no other type of EVPN is supported. The next hop may be of either family, but FRR 8.4 does
+// not use a route whose next hop is an IPv6 address.
 import { addressBytes, addressText } from './address.ts';
 import { assignedBytes, assignedOfBytes, assignedText, parseAssigned } from './assigned-numbers.ts';
 import { GobgpInvalidArgument } from './errors.ts';
 import { canonicalPrefix, encodePrefix, familyOfPrefix } from './nlri.ts';
 
-/** What tells an EVPN's route to a prefix from others to the same prefix. */
+/** Distinguishes an EVPN's route to a prefix from other routes to the same prefix. */
 export interface EvpnKey {
   /** Route distinguisher: `asn:number`, `address:number`; an AS of 4 bytes below 65536 is `0.asn`. */
   readonly rd: string;
@@ -13,7 +13,7 @@ export interface EvpnKey {
   readonly ethernetTag?: number;
 }
 
-/** What an EVPN's route to a prefix says beside its attributes. */
+/** Fields of an EVPN's route to a prefix beside its attributes. */
 export interface EvpnPrefix extends EvpnKey {
   /** VXLAN network identifier, 1 to 16777215; with a gateway also 0. */
   readonly vni: number;
@@ -59,7 +59,7 @@ export function encodeEvpnKey(prefix: string, { rd, ethernetTag = 0 }: EvpnKey):
 }
 
 /**
- * The route of NLRI bytes; undefined for other types of EVPN, and for distinguishers that nobody has defined.
+ * The route of NLRI bytes; undefined for other types of EVPN, and for undefined types of distinguishers.
  * @throws GobgpInvalidArgument
  */
 export function decodeEvpn(nlri: Uint8Array): { readonly prefix: string; readonly evpn: EvpnPrefix } | undefined {
@@ -75,7 +75,7 @@ export function decodeEvpn(nlri: Uint8Array): { readonly prefix: string; readonl
   };
 }
 
-/** A route's fields without those that say nothing. @param gateway 4 or 16 bytes */
+/** A route's fields without empty ones. @param gateway 4 or 16 bytes */
 export function evpnPrefix(rd: string, ethernetTag: number, vni: number, gateway: Uint8Array): EvpnPrefix {
   return {
     rd,
@@ -85,12 +85,12 @@ export function evpnPrefix(rd: string, ethernetTag: number, vni: number, gateway
   };
 }
 
-/** The one spelling of a key. @throws GobgpInvalidArgument */
+/** The canonical form of a key. @throws GobgpInvalidArgument */
 export function canonicalEvpnKey({ rd, ethernetTag = 0 }: EvpnKey): EvpnKey {
   return { rd: assignedText(parseAssigned(rd, 'route distinguisher')), ...(ethernetTag !== 0 && { ethernetTag }) };
 }
 
-/** A text of all that is not the key of a route, yet in its NLRI. @throws GobgpInvalidArgument */
+/** A text of the NLRI's fields that are not part of the route's key. @throws GobgpInvalidArgument */
 export function evpnFingerprint(nlri: Uint8Array): string {
   if (nlri[0] !== routeType) return '';
   const { gateway, label } = partsOf(nlri);

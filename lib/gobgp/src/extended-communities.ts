@@ -29,7 +29,7 @@ export function extendedCommunityBytes(communities: ExtendedCommunities): Uint8A
   return Buffer.from([...once].toSorted().join(''), 'hex');
 }
 
-/** What the value of the attribute says, as far as there are words for it. */
+/** Decodes the values of the attribute that this package knows. */
 export function extendedCommunitiesOf(value: Uint8Array): ExtendedCommunities {
   const routeTargets: string[] = [];
   let found: ExtendedCommunities = {};

@@ -1,11 +1,11 @@
-// What a BGP NOTIFICATION says (RFC 4271 §4.5, 4486, 6608, 7606, 8538, 9384), as words for statuses and events.
+// BGP NOTIFICATIONs (RFC 4271 §4.5, 4486, 6608, 7606, 8538, 9384) as text for statuses and events.
 
 export interface BgpNotification {
   /** Whether the neighbour ended the session or gobgpd did. */
   readonly direction: 'sent' | 'received';
   readonly code: number;
   readonly subcode: number;
-  /** What an operator of the side that ended it wrote (RFC 9003). */
+  /** Message of the operator of the side that ended the session (RFC 9003). */
   readonly communication?: string;
 }
 
@@ -68,7 +68,7 @@ const codes: Readonly<Record<number, Code>> = {
 
 /** One CamelCase word for the codes. */
 export function notificationName({ code, subcode, communication }: BgpNotification): string {
-  // gobgpd resets a session administratively when BFD goes down, and says why only in words.
+  // gobgpd resets a session administratively when BFD goes down, and gives the reason only as text.
   if (code === 6 && subcode === 4 && communication === 'BFD is down') return 'BfdDown';
   const known = codes[code];
   return known?.subcodes[subcode] ?? known?.name ?? 'UnknownNotification';
@@ -90,8 +90,8 @@ export function notificationOfMessage(message: string): BgpNotification | undefi
 }
 
 /**
- * The notification that a line of gobgpd's log tells of, in its JSON form at level info. The log is the only place where gobgpd 4.8
- * tells of codes, and of one kind it does not even there: what a neighbour sends in answer to our OPEN.
+ * The notification in a line of gobgpd's log, in JSON at level info. gobgpd 4.8 reports codes only in its log, except those of a
+ * notification that a neighbour sends in answer to our OPEN, which are missing there, too.
  */
 export function notificationOfLogLine(
   line: string,

@@ -2,16 +2,16 @@ import { canonicalAddress, canonicalNeighbor } from './address.ts';
 import type { AddressFamily } from './nlri.ts';
 import type { PeerSession } from './sessions.ts';
 
-/** One neighbour as we want it. */
+/** Wanted configuration of a neighbour. */
 export interface PeerConfig {
-  /** A link-local one with the interface it is on: `fe80::1%eth1`. */
+  /** A link-local address includes its interface: `fe80::1%eth1`. */
   readonly address: string;
   readonly asn: number;
-  /** Our AS on this session, where it is another than gobgpd's own. */
+  /** Our AS on this session, if it differs from gobgpd's own. */
   readonly localAsn?: number;
   /**
-   * Our address of the session, of the neighbour's family; undefined: what the route to the neighbour says. A link-local one has its
-   * interface too; gobgpd would look that up once, and keep it when it is another later.
+   * Our address of the session, of the neighbour's family; undefined: the address that the route to the neighbour selects. A
+   * link-local address includes its interface, because gobgpd would look up the interface once and keep it after a change.
    */
   readonly sourceAddress?: string;
   /** Key of the TCP MD5 signature (RFC 2385); undefined: none. */
@@ -21,11 +21,11 @@ export interface PeerConfig {
   readonly isPassive: boolean;
   /** 1 is a directly connected neighbour. */
   readonly ebgpMultihopTtl: number;
-  /** Packets that come with less are dropped (RFC 5082); undefined: any. Excludes ebgpMultihopTtl above 1. */
+  /** Packets with a lower TTL are dropped (RFC 5082); undefined: any. Excludes ebgpMultihopTtl above 1. */
   readonly ttlMin?: number;
   readonly holdTimeSeconds: number;
   readonly keepaliveSeconds: number;
-  /** Between two attempts to connect; gobgpd makes at least 2 of it, and 120 of none. */
+  /** Time between two attempts to connect; gobgpd's minimum is 2 and its default 120. */
   readonly connectRetrySeconds?: number;
   readonly families: readonly AddressFamily[];
   readonly gracefulRestart?: GracefulRestartConfig;
@@ -36,15 +36,15 @@ export interface PeerConfig {
   };
   /** Asynchronous, single hop (RFC 5881); gobgpd 4 only. */
   readonly bfd?: BfdConfig;
-  /** So many prefixes of each family; with one more the session ends and stays down until enablePeer. */
+  /** Maximum number of prefixes of each family; with one more the session ends and stays down until enablePeer. */
   readonly maxPrefixes?: number;
 }
 
 export interface GracefulRestartConfig {
   readonly restartTimeSeconds: number;
-  /** How long routes are held back for the sake of peers that do not come back. */
+  /** How long routes are held back to wait for peers that have not returned. */
   readonly deferralSeconds: number;
-  /** How long routes live on after the restart time, as a last resort (RFC 9494); undefined: not at all. */
+  /** How long routes are kept after the restart time, as a last resort (RFC 9494); undefined: not at all. */
   readonly longLivedStaleSeconds?: number;
 }
 
@@ -59,10 +59,10 @@ export interface Peer {
   readonly session: PeerSession;
 }
 
-/** What gobgpd makes of no connectRetrySeconds. */
+/** gobgpd's default for connectRetrySeconds. */
 export const defaultConnectRetrySeconds = 120;
 
-/** Whether gobgpd has this peer as wanted. */
+/** Whether gobgpd's configuration of this peer is the wanted one. */
 export function isSamePeer(left: PeerConfig, right: PeerConfig): boolean {
   return (
     sessionFingerprint(left) === sessionFingerprint(right) && runningFingerprint(left) === runningFingerprint(right)
@@ -70,9 +70,9 @@ export function isSamePeer(left: PeerConfig, right: PeerConfig): boolean {
 }
 
 /**
- * Whether updatePeer takes the one configuration for the other without a new session. Timers and the long-lived stale time are then
- * those of the next session; maxPrefixes takes effect at once. BFD that changes or goes is a new session, because the neighbour sees
- * BFD go down; BFD that comes is not.
+ * Whether updatePeer can replace one configuration by the other without a new session. Timers and the long-lived stale time then
+ * apply to the next session; maxPrefixes takes effect at once. A change or removal of BFD needs a new session, because the
+ * neighbour sees BFD go down; addition of BFD does not.
  */
 export function isSessionKept(before: PeerConfig, wanted: PeerConfig): boolean {
   const isBfdKept = before.bfd === undefined || bfdFingerprint(before.bfd) === bfdFingerprint(wanted.bfd);

@@ -2,7 +2,7 @@ import { canonicalAddress, withoutZone } from './address.ts';
 import { canonicalCommunity, canonicalLargeCommunity } from './communities.ts';
 import { type AddressFamily, canonicalPrefix } from './nlri.ts';
 
-/** One rule of a policy; all conditions that are given must hold. */
+/** A rule of a policy; all given conditions must hold. */
 export interface PolicyStatement {
   /** Unique among all statements of all policies. */
   readonly name: string;
@@ -13,12 +13,12 @@ export interface PolicyStatement {
   /** Name of a large community set; the path must have one of its members. */
   readonly largeCommunitySet?: string;
   readonly family?: AddressFamily;
-  /** Only paths that came in through this API. */
+  /** Only paths added through this API. */
   readonly isLocal?: boolean;
   /** Only paths of neighbours of our own AS. */
   readonly isInternal?: boolean;
   readonly action: 'accept' | 'reject';
-  /** What an accepted path is changed to. */
+  /** Changes to an accepted path. */
   readonly actions?: PolicyActions;
 }
 
@@ -29,19 +29,19 @@ export interface PolicyActions {
   readonly addLargeCommunities?: readonly string[];
   readonly removeLargeCommunities?: readonly string[];
   readonly med?: number;
-  /** 1 or more: gobgpd takes 0 for none. Sent on iBGP sessions only. */
+  /** 1 or more: gobgpd treats 0 as none. Sent on iBGP sessions only. */
   readonly localPref?: number;
-  /** In front of gobgpd's own AS, 1 to 255 times; many routers take no path that begins with another AS than the sender's. */
+  /** In front of gobgpd's own AS, 1 to 255 times; many routers refuse a path that does not begin with the sender's AS. */
   readonly prepend?: { readonly asn: number; readonly times: number };
-  /** An address; an IPv6 one for an IPv4 prefix needs a peer that takes it (RFC 8950). */
+  /** An address; an IPv6 address for an IPv4 prefix requires a peer that accepts it (RFC 8950). */
   readonly nextHop?: string;
 }
 
-/** Everything about policies in one gobgpd. */
+/** All policies of a gobgpd. */
 export interface RoutingPolicies {
   /** Exact prefixes, all of one family; never empty. */
   readonly prefixSets: Readonly<Record<string, readonly string[]>>;
-  /** gobgpd compares addresses without interfaces: two neighbours with the same link-local address are one to it. */
+  /** gobgpd compares addresses without interfaces: two neighbours with the same link-local address are the same neighbour. */
   readonly neighborSets: Readonly<Record<string, readonly string[]>>;
   /** Exact large communities, `asn:value:value`. */
   readonly largeCommunitySets: Readonly<Record<string, readonly string[]>>;
@@ -55,7 +55,7 @@ export interface PolicyAssignment {
   readonly otherwise: 'accept' | 'reject';
 }
 
-/** Whether two policies decide alike; the order of set members and of the sets does not matter. */
+/** Whether two policies decide the same; the order of set members and of the sets does not matter. */
 export function isSamePolicies(left: RoutingPolicies, right: RoutingPolicies): boolean {
   return policiesFingerprint(left) === policiesFingerprint(right);
 }
@@ -74,7 +74,7 @@ function policiesFingerprint(value: RoutingPolicies): string {
   ]);
 }
 
-/** Whether two statements decide alike; undefined is one that is not there. */
+/** Whether two statements decide the same; undefined is a missing statement. */
 export function isSameStatement(left: PolicyStatement | undefined, right: PolicyStatement | undefined): boolean {
   if (!left || !right) return left === right;
   return JSON.stringify(statementFingerprint(left)) === JSON.stringify(statementFingerprint(right));
@@ -101,7 +101,7 @@ function statementFingerprint(statement: PolicyStatement): unknown {
   ];
 }
 
-/** A neighbour's address as sets have it. */
+/** A neighbour's address in the form of set members. */
 export function canonicalMember(address: string): string {
   return canonicalAddress(withoutZone(address));
 }

@@ -26,7 +26,7 @@ export interface AssignmentMessage {
   readonly default_action: string;
 }
 
-/** What the list calls of gobgpd answered. */
+/** Answers of gobgpd's list calls. */
 export interface PoliciesAnswers {
   readonly prefixSets: readonly DefinedSetMessage[];
   readonly neighborSets: readonly DefinedSetMessage[];
@@ -72,7 +72,7 @@ export function assignmentMessage(direction: 'import' | 'export', assignment: Po
   };
 }
 
-/** What gobgpd has. */
+/** The policies in gobgpd. */
 export function policiesOfMessages(answers: PoliciesAnswers): RoutingPolicies {
   const assignmentOf = (direction: string): PolicyAssignment => {
     const found = answers.assignments.find((assignment) => assignment.direction === direction);

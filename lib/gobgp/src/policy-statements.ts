@@ -33,10 +33,10 @@ export interface StatementMessage {
 
 export const routeAction = { accept: 'ACTION_ACCEPT', reject: 'ACTION_REJECT' } as const;
 
-/** Ends the name of the first of two messages that stand for one statement. */
+/** Suffix of the name of the first of two messages for one statement. */
 const additionSuffix = '+add';
 
-/** One message, or two where one cannot say it. @throws GobgpInvalidArgument */
+/** The message for a statement, or two messages if one cannot express it. @throws GobgpInvalidArgument */
 export function statementMessages(statement: PolicyStatement): StatementMessage[] {
   const { name, actions = {} } = statement;
   if (name.endsWith(additionSuffix))
@@ -59,7 +59,7 @@ export function statementMessages(statement: PolicyStatement): StatementMessage[
   ];
 }
 
-/** The statements that these messages stand for. */
+/** The statements of these messages. */
 export function statementsOf(messages: readonly StatementMessage[]): PolicyStatement[] {
   return messages.flatMap((message, at) => {
     const before = messages[at - 1];

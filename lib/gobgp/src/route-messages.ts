@@ -10,7 +10,7 @@ import {
 import { type AddressFamily, canonicalPrefix, familyOfNumber } from './nlri.ts';
 import { decodeRoute, type Route, type RouteKey } from './route-nlri.ts';
 
-/** One change in what a neighbour announces; `peer` is the neighbour's address. */
+/** A change of a neighbour's routes; `peer` is the neighbour's address. */
 export type RouteChange =
   | (Route & { readonly peer: string; readonly isWithdrawn: false; readonly attributes: DecodedAttributes })
   | (RouteKey & { readonly peer: string; readonly isWithdrawn: true; readonly attributes?: never });
@@ -33,7 +33,7 @@ interface AttributeMessage {
   } | null;
 }
 
-/** A path of an event, which gobgpd gives in words where a list gives it in bytes. */
+/** A path of an event, which contains text where a list contains bytes. */
 export interface EventPathMessage {
   readonly nlri?: {
     readonly prefix?: { readonly prefix: string; readonly prefix_len: number } | null;
@@ -53,8 +53,7 @@ export interface ListedPathMessage {
 }
 
 /**
- * The change an event tells of; undefined for an End-of-RIB, for other families than the wanted ones, and for routes of EVPN that are no
- * IP prefix routes.
+ * The change in an event; undefined for an End-of-RIB, for unwanted families, and for EVPN routes other than IP prefix routes.
  */
 export function changeOfEvent(message: EventPathMessage, families: readonly AddressFamily[]): RouteChange | undefined {
   const family = message.family ? familyOfNumber(message.family.afi, message.family.safi) : undefined;
@@ -67,7 +66,7 @@ export function changeOfEvent(message: EventPathMessage, families: readonly Addr
     : { peer, ...route, isWithdrawn: false, attributes: attributesOf(message.pattrs) };
 }
 
-/** A route that was there before the first event; undefined for one of EVPN that is no IP prefix route. */
+/** A route from before the first event; undefined for EVPN routes other than IP prefix routes. */
 export function changeOfListed(
   peer: string,
   family: AddressFamily,
@@ -77,7 +76,7 @@ export function changeOfListed(
   return route && { peer, ...route, isWithdrawn: false, attributes: decodeAttributes(path.pattrs_binary) };
 }
 
-/** The change that takes a route back. */
+/** The change that withdraws a route. */
 export function withdrawal(peer: string, key: RouteKey): RouteChange {
   return { peer, ...key, isWithdrawn: true };
 }
@@ -92,7 +91,7 @@ function routeOfEvent(family: AddressFamily, { nlri }: EventPathMessage): Route 
     : undefined;
 }
 
-/** What a withdrawal says beside the key means nothing. */
+/** Fields of a withdrawal beside the key have no meaning. */
 function keyOf(route: Route): RouteKey {
   if (!route.evpn) return route;
   const { rd, ethernetTag } = route.evpn;

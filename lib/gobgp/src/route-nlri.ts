@@ -1,4 +1,4 @@
-// What a path leads to: a prefix, or a prefix within an EVPN. Whatever has a prefix and no EVPN is of unicast.
+// Destinations of paths: a prefix, or a prefix within an EVPN. A prefix without EVPN is unicast.
 import {
   canonicalEvpnKey,
   decodeEvpn,
@@ -10,19 +10,19 @@ import {
 } from './evpn.ts';
 import { type AddressFamily, decodePrefix, encodeUnicast, familyOfPrefix, type UnicastFamily } from './nlri.ts';
 
-/** What tells a path of ours from the others. */
+/** Identifies one of our paths. */
 export interface PathKey {
   readonly prefix: string;
   /** Undefined: unicast. */
   readonly evpn?: EvpnKey;
 }
 
-/** A route that is there. */
+/** An existing route. */
 export type Route =
   | { readonly family: UnicastFamily; readonly prefix: string; readonly evpn?: never }
   | { readonly family: 'l2vpn-evpn'; readonly prefix: string; readonly evpn: EvpnPrefix };
 
-/** A route that is gone. */
+/** A withdrawn route. */
 export type RouteKey =
   | { readonly family: UnicastFamily; readonly prefix: string; readonly evpn?: never }
   | { readonly family: 'l2vpn-evpn'; readonly prefix: string; readonly evpn: EvpnKey };
@@ -42,7 +42,7 @@ export function encodeRouteKey(prefix: string, evpn: EvpnKey | undefined): Encod
   return evpn ? { family: 'l2vpn-evpn', nlri: encodeEvpnKey(prefix, evpn) } : encodeUnicast(prefix);
 }
 
-/** The route of NLRI bytes; undefined for one of EVPN that is no IP prefix route. @throws GobgpInvalidArgument */
+/** The route of NLRI bytes; undefined for EVPN routes other than IP prefix routes. @throws GobgpInvalidArgument */
 export function decodeRoute(family: AddressFamily, nlri: Uint8Array): Route | undefined {
   if (family !== 'l2vpn-evpn') return { family, prefix: decodePrefix(family, nlri) };
   const route = decodeEvpn(nlri);
@@ -54,14 +54,14 @@ export function routeFingerprint(family: AddressFamily, nlri: Uint8Array, attrib
   return family === 'l2vpn-evpn' ? `${evpnFingerprint(nlri)} ${attributes}` : attributes;
 }
 
-/** A text that two paths have in common exactly when one replaces the other: of unicast the prefix as it is. @throws GobgpInvalidArgument */
+/** A text that is equal for two paths exactly if one replaces the other: for unicast the prefix itself. @throws GobgpInvalidArgument */
 export function routeKey({ prefix, evpn }: PathKey): string {
   if (!evpn) return prefix;
   const { rd, ethernetTag = 0 } = canonicalEvpnKey(evpn);
   return `${prefix} ${rd} ${ethernetTag}`;
 }
 
-/** The route that a key stands for. */
+/** The route of a key. */
 export function routeOfKey(key: string): RouteKey {
   const [prefix = '', rd, tag] = key.split(' ');
   if (rd === undefined) return { family: familyOfPrefix(prefix), prefix };

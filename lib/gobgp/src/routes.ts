@@ -1,8 +1,8 @@
-// What neighbours announce, before any policy. gobgpd tells of every UPDATE in an event, and tells of nothing when it drops a
-// neighbour's routes by itself: at the end of a session, of a restart time, of a long-lived stale time. So the routes are listed
-// whenever that may have happened, and what is no longer there is withdrawn here. For this the keys of routes are kept, and nothing else.
+// Routes of neighbours, before any policy. gobgpd reports every UPDATE as an event, but reports nothing when it drops a neighbour's
+// routes by itself: at the end of a session, of a restart time, of a long-lived stale time. Therefore the routes are listed whenever
+// that may have happened, and missing routes are withdrawn here. For this only the keys of routes are kept.
 //
-// The stream of events is held back while something is listed or a listener is at work: no more than one batch is in memory. The
+// The stream of events is paused while routes are listed or a listener works: no more than one batch is in memory. The
 // order of a list and the events around it does not matter, because the last event about a prefix is never older than the list.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { canonicalNeighbor } from './address.ts';
@@ -19,11 +19,11 @@ import {
 import { routeKey, routeOfKey } from './route-nlri.ts';
 import type { Transport } from './transport.ts';
 
-/** Takes changes in their order; the next batch waits for a promise, which must not be rejected. */
+/** Receives changes in order; the next batch waits for a returned promise, which must not be rejected. */
 export type RouteListener = (changes: readonly RouteChange[]) => Promise<void> | void;
 
 export interface RouteWatch {
-  /** Resolves when all routes that were there have been given to the listener. */
+  /** Resolves when the listener has received all existing routes. */
   readonly ready: Promise<void>;
   /** Resolves when changes are no longer reported. */
   readonly ended: Promise<GobgpError>;
@@ -69,7 +69,7 @@ class Watch implements RouteWatch {
   readonly #closed = new AbortController();
   readonly #failure = Promise.withResolvers<GobgpError>();
   readonly #ready = Promise.withResolvers<void>();
-  /** The last piece of work that takes its time; whatever comes waits for it. */
+  /** The last asynchronous work; later messages wait for it. */
   #work: Promise<void> | undefined;
 
   constructor(
@@ -82,7 +82,7 @@ class Watch implements RouteWatch {
     this.#families = families;
     this.#listener = listener;
     this.#known = new Map(addresses.map((address) => [address, new Set<string>()]));
-    // gobgpd takes one address as a filter, of more it would use the last.
+    // gobgpd accepts one address as a filter; of several it would use the last.
     const filter = { type: 'FILTER_ADJ_IN', peer_address: addresses.length === 1 ? addresses[0] : '' };
     const stream = transport.follow(
       'WatchEvent',
@@ -104,7 +104,7 @@ class Watch implements RouteWatch {
     if (ownAsn > 0) this.#ownAsn.set(address, ownAsn);
     const isDown = message.peer?.peer?.state?.session_state !== 'SESSION_ESTABLISHED';
     if (changes.length > 0) return this.#work ? this.#later(() => this.#give(changes)) : this.#give(changes);
-    // The stream is registered by now, so nothing can come between the lists and the first event.
+    // The stream is registered now, so no change can be lost between the lists and the first event.
     if (message.peer?.type === 'EVENT_END_OF_INIT') return this.#later(() => this.#begin());
     if (message.peer?.type === 'EVENT_STATE' && isDown && this.#known.has(address))
       return this.#later(() => this.#compare(address));
@@ -115,7 +115,7 @@ class Watch implements RouteWatch {
     this.#ready.resolve();
   }
 
-  /** Gives the listener what is there and unknown, and withdraws what is known and gone. */
+  /** Reports new routes to the listener, and withdraws known routes that no longer exist. */
   async #compare(address: string): Promise<void> {
     const known = this.#known.get(address) ?? new Set();
     const gone = new Set(known);
@@ -124,7 +124,7 @@ class Watch implements RouteWatch {
       const listed = new Batches((changes) => this.#give(changes));
       await this.#list(address, family, (path) => {
         const change = changeOfListed(address, family, path);
-        // gobgpd lists what it has refused as a loop, and tells of it in no event.
+        // gobgpd lists routes that it has refused as a loop, but reports them in no event.
         if (!change || change.attributes.asPath.includes(this.#ownAsn.get(address) ?? 0)) return;
         isStale ||= path.stale;
         const key = routeKey(change);
@@ -156,7 +156,7 @@ class Watch implements RouteWatch {
         return path && onPath(path);
       });
     } catch (error) {
-      // A neighbour that gobgpd does not have, or not with this family, announces nothing.
+      // A neighbour that gobgpd does not know, or not with this family, has no routes.
       if (!(error instanceof GobgpRejected)) throw error;
     }
   }

@@ -3,36 +3,36 @@ import { type AddressFamily, familyOfNumber } from './nlri.ts';
 
 export type SessionState = 'Idle' | 'Connect' | 'Active' | 'OpenSent' | 'OpenConfirm' | 'Established';
 
-/** One neighbour as gobgpd sees it. */
+/** State of a neighbour in gobgpd. */
 export interface PeerSession {
   readonly state: SessionState;
   readonly adminState: 'Up' | 'Down' | 'PrefixLimit';
-  /** How often the session was lost within its first seconds; gobgpd counts no other losses. */
+  /** Number of times the session was lost within its first seconds; gobgpd counts no other losses. */
   readonly flaps: number;
-  /** Why there is no session, CamelCase, as far as gobgpd tells; no version up to 4.8 tells of notifications. */
+  /** Why there is no session, CamelCase, as far as gobgpd reports it; no version up to 4.8 reports notifications. */
   readonly reason?: string;
   readonly detail?: string;
   readonly notification?: BgpNotification;
-  /** How many NOTIFICATIONs this peer has seen since it was added or enabled. */
+  /** Number of NOTIFICATIONs since the peer was added or enabled. */
   readonly notifications: { readonly sent: number; readonly received: number };
-  /** Unix time; like what follows, up to the counts, only of an established session. */
+  /** Unix time. This and the following fields, up to the counts, exist only for an established session. */
   readonly establishedSince?: number;
   readonly localAddress?: string;
   /** The neighbour's. */
   readonly routerId?: string;
-  /** As negotiated; 0 is none. */
+  /** The negotiated hold time; 0 is none. */
   readonly holdTimeSeconds?: number;
-  /** What the neighbour speaks of the families this package knows; gobgpd 4 only. */
+  /** Families of the neighbour that this package knows; gobgpd 4 only. */
   readonly remoteFamilies?: readonly AddressFamily[];
-  /** Whether the neighbour takes IPv6 next hops for IPv4 prefixes (RFC 8950); gobgpd 4 only. */
+  /** Whether the neighbour accepts IPv6 next hops for IPv4 prefixes (RFC 8950); gobgpd 4 only. */
   readonly hasExtendedNextHop?: boolean;
-  /** Undefined where it is not wanted here. */
+  /** Undefined if it is not configured here. */
   readonly gracefulRestart?: {
     /** Whether the neighbour takes part. */
     readonly isNegotiated: boolean;
-    /** The neighbour is gone and its routes are kept. */
+    /** The neighbour is down and its routes are kept. */
     readonly isHelping: boolean;
-    /** gobgpd itself began anew: it tells the neighbour of no change until the others are back, or their time is over. */
+    /** gobgpd itself restarted: it sends the neighbour no change until the other peers are back, or their time has expired. */
     readonly isDeferring: boolean;
   };
   /** Undefined without BFD. */
@@ -48,7 +48,7 @@ export interface FamilyCounts {
   readonly family: AddressFamily;
   readonly received: number;
   readonly accepted: number;
-  /** 0 where it was not asked for. */
+  /** 0 if the count was not requested. */
   readonly advertised: number;
 }
 
@@ -65,7 +65,7 @@ interface CapabilityMessage {
   readonly graceful_restart?: object | null;
 }
 
-/** The parts of a peer's message about its session, and what of its configuration is needed to read them. */
+/** The parts of a peer's message about its session, with the configuration that is needed to read them. */
 export interface SessionMessage {
   readonly state?: {
     readonly session_state: string;
@@ -140,7 +140,7 @@ const bfdStates: Readonly<Record<string, PeerSession['bfdState']>> = {
   BFD_INIT: 'Init',
 };
 
-/** The session in a peer as ListPeer gave it. */
+/** The session of a peer from ListPeer. */
 export function sessionOfMessage(message: SessionMessage): PeerSession {
   const { state } = message;
   const bfdState = message.bfd?.enabled ? bfdStates[state?.bfd_state?.session_state ?? ''] : undefined;
@@ -164,7 +164,7 @@ export function sessionOfMessage(message: SessionMessage): PeerSession {
 
 function establishedOf({ state, timers, transport }: SessionMessage): Partial<PeerSession> {
   const since = timers?.state?.uptime?.seconds;
-  // A capability of one kind leaves the others null; gobgpd 3 sends them in a form of its own, which is not read here.
+  // A capability of one kind leaves the others null; gobgpd 3 sends them in another form, which is not read here.
   const capabilities = state?.remote_cap?.length ? state.remote_cap : undefined;
   const remoteFamilies = capabilities?.flatMap(({ multi_protocol: speaks }) => familyOf(speaks?.family) ?? []);
   const extended = capabilities?.flatMap(({ extended_nexthop: next }) => next?.tuples ?? []);
@@ -217,7 +217,7 @@ function reasonOf(
   return inferredReason(message, bfdState);
 }
 
-/** gobgpd counts notifications and tells nothing of them, so what can be known depends on whether there ever was a session. */
+/** gobgpd counts notifications without their content, so the inferred reason depends on whether there ever was a session. */
 function inferredReason(
   message: SessionMessage,
   bfdState: PeerSession['bfdState'],

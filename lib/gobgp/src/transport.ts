@@ -3,7 +3,7 @@ import * as grpc from '@grpc/grpc-js';
 import { loadSync, type MethodDefinition, type ServiceDefinition } from '@grpc/proto-loader';
 import { type GobgpError, GobgpIncompatible, GobgpRejected, GobgpUnreachable } from './errors.ts';
 
-/** Which API gobgpd speaks; the two share neither service name nor enum values. */
+/** The API generation of gobgpd; the two share neither service name nor enum values. */
 export type ApiGeneration = 'v3' | 'v4';
 
 /** gRPC calls of one gobgpd, in its own generation. Enums are the names of the .proto files, bytes are Buffers. */
@@ -11,10 +11,10 @@ export interface Transport {
   readonly generation: ApiGeneration;
   unary(method: string, request: object): Promise<object>;
   collect(method: string, request: object): Promise<object[]>;
-  /** Calls `onMessage` with each message of a stream that ends by itself; takes no further one before its promise is settled. */
+  /** Calls `onMessage` with each message of a finite stream; reads no further message before its promise is settled. */
   each(method: string, request: object, onMessage: MessageListener): Promise<void>;
   upload(method: string, messages: readonly object[]): Promise<void>;
-  /** Calls `onMessage` until the stream ends, which is always an error; takes no further message before its promise is settled. */
+  /** Calls `onMessage` until the stream ends, which is always an error; reads no further message before its promise is settled. */
   follow(
     method: string,
     request: object,
@@ -23,7 +23,7 @@ export interface Transport {
   close(): void;
 }
 
-/** A promise holds the stream back until it is settled, and must not be rejected. */
+/** A returned promise pauses the stream until it is settled, and must not be rejected. */
 export type MessageListener = (message: object) => Promise<void> | void;
 
 export interface TransportOptions {
@@ -33,13 +33,13 @@ export interface TransportOptions {
   readonly protoDir?: string;
   /** Deadline of every call. */
   readonly timeoutMs?: number;
-  /** Told of every call that is made. */
+  /** Called for every call. */
   readonly onCall?: (method: string) => void;
 }
 
-/** How much later the deadline of an upload is with each message: some thirty times what gobgpd needs for one. */
+/** Extension of an upload's deadline per message: some thirty times the time that gobgpd needs for a message. */
 const uploadMs = 250;
-/** Deadline of a list that is read as fast as a listener takes it. */
+/** Deadline of a list whose speed depends on a listener. */
 const slowReaderMs = 120_000;
 
 const services = { v4: 'api.GoBgpService', v3: 'apipb.GobgpApi' } as const;
@@ -47,7 +47,7 @@ const services = { v4: 'api.GoBgpService', v3: 'apipb.GobgpApi' } as const;
 const channelOptions: grpc.ChannelOptions = {
   'grpc.max_receive_message_length': 64 * 1024 * 1024,
   'grpc.enable_http_proxy': 0,
-  // A shared subchannel would carry the back-off of an earlier, closed client into this one.
+  // A shared subchannel would carry over the back-off of an earlier, closed client.
   'grpc.use_local_subchannel_pool': 1,
 };
 
@@ -90,7 +90,7 @@ class GrpcTransport implements Transport {
     this.#request('GetBgp', {}, (error) => {
       if (error?.code === grpc.status.UNIMPLEMENTED) return resolve(false);
       const failure = error && this.#errorOf('GetBgp', error);
-      // A gobgpd whose BGP was stopped refuses every call, and yet it speaks.
+      // A gobgpd whose BGP was stopped refuses every call, although it speaks this generation.
       if (failure instanceof GobgpUnreachable) reject(failure);
       else resolve(true);
     });
@@ -182,13 +182,13 @@ class GrpcTransport implements Transport {
     return call.on('data', (message: object) => {
       const handled = onMessage(message);
       if (!handled) return;
-      // What comes meanwhile waits in the buffers of HTTP/2, and then in gobgpd.
+      // Messages that arrive during the pause wait in the buffers of HTTP/2, then in gobgpd.
       call.pause();
       void handled.then(() => call.resume());
     });
   }
 
-  /** @param moreMs for a call that gives gobgpd much to do */
+  /** @param moreMs extends the deadline of a call that is expensive for gobgpd */
   #callOptions(moreMs = 0): grpc.CallOptions {
     return { deadline: Date.now() + this.#timeoutMs + moreMs };
   }
@@ -212,7 +212,7 @@ class GrpcTransport implements Transport {
 
 const loaded = new Map<string, ServiceDefinition>();
 
-/** Read once: who waits for a gobgpd to come tries often. */
+/** Reads the file once, because a client that waits for gobgpd to start tries often. */
 function serviceOf(file: string, name: string): ServiceDefinition {
   const known = loaded.get(file);
   if (known) return known;

@@ -10,7 +10,7 @@ import type { Token } from './token.ts';
  */
 const maxAlternatives = 2 ** 22;
 
-/** What is wrong with a match in which one field differs from too many constants. */
+/** The problem of a match in which one field differs from too many constants. */
 export function tooManyAlternatives(field: string, token: Token): string {
   return `${field} ${at(token.start)} differs from so many constants that OVN would need millions of flows and all memory of the nodes: match them with "==" in a rule of higher priority before this one`;
 }

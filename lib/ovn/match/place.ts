@@ -9,7 +9,7 @@ export function at(offset: number): string {
   return `at position ${offset + 1}`;
 }
 
-/** What a message quotes of a user's text: on one line, and not more than 48 characters. */
+/** A quotation of a user's text for messages: on one line, at most 48 characters. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length > 48 ? `${text.slice(0, 45)}...` : text).replaceAll('\\"', '"');
 }

@@ -1,7 +1,7 @@
 /**
- * What a match can name: the symbols of OVN 23.03 and of 25.03, whose logical fields differ in some rarely used
- * bits. A `field` is examined bit by bit, a `nominal` one can only be equal, a `boolean` is a predicate that can be
- * negated and a `protocol` one that cannot, because it stands for an equality of a nominal field.
+ * Symbols of a match, of OVN 23.03 and 25.03, whose logical fields differ in some rarely used bits. A `field` can be
+ * compared by bits, a `nominal` field only for equality. A `boolean` is a predicate that can be negated; a `protocol`
+ * is a predicate that cannot, because it stands for an equality of a nominal field.
  */
 export type SymbolLevel = 'field' | 'nominal' | 'boolean' | 'protocol' | 'string';
 
@@ -46,10 +46,10 @@ export const symbols: ReadonlyMap<string, MatchSymbol> = new Map(
   groups.flatMap(([level, width, names]) => names.split(' ').map((name) => [name, { name, width, level }] as const)),
 );
 
-/** OVN parses them in a match and then ends itself on a null pointer: they exist to be set, by OVN's own actions. */
+/** OVN accepts these fields in a match and then crashes on a null pointer: they exist only to be set by OVN's own actions. */
 export const settableOnly: ReadonlySet<string> = new Set(['icmp4.frag_mtu', 'icmp6.frag_mtu']);
 
-/** What people write who know iptables, tcpdump or another language. */
+/** Names from iptables, tcpdump or other languages that users may write. */
 const foreignWords: ReadonlyMap<string, string> = new Map([
   ['and', 'write "&&"'],
   ['or', 'write "||"'],
@@ -76,7 +76,7 @@ const foreignWords: ReadonlyMap<string, string> = new Map([
   ]),
 ]);
 
-/** Edits from one name to another, where swapped neighbours count one. */
+/** Edit distance of two names; swapped neighbours count as one edit. */
 function distance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);
@@ -94,7 +94,7 @@ function distance(a: string, b: string): number {
   return last[b.length] ?? 0;
 }
 
-/** What to write in place of an unknown name; undefined where nothing is near. */
+/** Suggestion for an unknown name; undefined if no known name is similar. */
 export function suggestionFor(name: string): string | undefined {
   const lower = name.toLowerCase();
   const foreign = foreignWords.get(lower);

@@ -9,30 +9,30 @@ export interface TlsFiles {
 
 export interface OvsdbOptions {
   /**
-   * `unix:PATH`, `tcp:HOST:PORT` or `ssl:HOST:PORT`; several name the members of one raft cluster. A function is asked before
-   * each round of attempts, as members come and go; a connection that lasts stays.
+   * `unix:PATH`, `tcp:HOST:PORT` or `ssl:HOST:PORT`; several remotes are the members of one raft cluster. A function is called
+   * before each round of attempts, because members change; an existing connection is kept.
    */
   readonly remotes: readonly string[] | (() => readonly string[]);
   /** For example `OVN_Northbound`. */
   readonly database: string;
   /**
-   * What to mirror: table → columns (all columns of the table where the list is absent). Tables and columns
-   * that this server's schema lacks are left out; read `schema` to know.
+   * Tables and columns to mirror: table → columns (all columns of the table if the list is absent). Tables and columns
+   * that are not in the server's schema are omitted; `schema` contains the existing ones.
    */
   readonly monitor: Readonly<Record<string, readonly string[] | undefined>>;
-  /** Stay on the raft leader only. Default: true with several remotes, or a function. */
+  /** Connect only to the raft leader. Default: true with several remotes, or a function. */
   readonly leaderOnly?: boolean;
-  /** An echo is sent after this much silence; no answer for as long again ends the connection. Default 10 000 ms; 0 is off. */
+  /** An echo is sent after this idle time; without an answer in the same time again the connection ends. Default 10 000 ms; 0 is off. */
   readonly probeIntervalMs?: number;
   readonly tls?: TlsFiles;
   /** Indexes besides the uuid: table → column lists. Look up with `cache.table(t).byIndex`. */
   readonly indexes?: Readonly<Record<string, readonly (readonly string[])[]>>;
   readonly signal?: AbortSignal;
-  /** As `OvsdbClient.onState`, but told already while `openOvsdb` waits for the first sync. */
+  /** Like `OvsdbClient.onState`, but also called while `openOvsdb` waits for the first sync. */
   readonly onState?: StateListener;
 }
 
-/** One row's change as a monitor told it. */
+/** A row's change from a monitor. */
 export interface Change {
   readonly table: string;
   readonly uuid: string;
@@ -102,16 +102,16 @@ export interface OperationResult {
 
 export interface TableCache {
   readonly rows: ReadonlyMap<string, Row>;
-  /** Rows whose `columns` (an index asked for in `OvsdbOptions.indexes`) hold these values. */
+  /** Rows whose `columns` (an index of `OvsdbOptions.indexes`) have these values. */
   byIndex(columns: readonly string[], values: readonly (string | number | boolean)[]): readonly Row[];
 }
 
 export interface Cache {
-  /** An empty table where the server has none of that name. */
+  /** An empty table if the server has no table of that name. */
   table(name: string): TableCache;
 }
 
-/** What `onState` is told. `synced` follows each (re)connection once the cache equals the server again. */
+/** The states for `onState`. `synced` follows each (re)connection once the cache equals the server again. */
 export type ConnectionState = 'connecting' | 'synced' | 'disconnected';
 
 /** `reason` comes with `disconnected`. */
@@ -121,7 +121,7 @@ export interface OvsdbClient {
   readonly schema: DatabaseSchema;
   readonly cache: Cache;
   readonly state: ConnectionState;
-  /** Resolves when the cache next equals the server (at once while it does). */
+  /** Resolves when the cache equals the server (at once if it already does). */
   synced(): Promise<void>;
   /**
    * Runs one transaction. When it resolves, the cache holds its effects.

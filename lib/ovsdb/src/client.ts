@@ -29,9 +29,9 @@ import type { DatabaseSchema } from './schema/schema.ts';
 import { encodeOperation } from './transact/operations.ts';
 import { decodeResults } from './transact/results.ts';
 
-/** A connection that was in sync for less than this did not last: the waits between attempts go on growing. */
+/** After a connection that was in sync for less than this, the waits between attempts continue to grow. */
 const lastingMs = 5000;
-/** Members of a cluster elect a leader within a second or two; for so long they are asked often. */
+/** Members of a cluster elect a leader within a second or two; during this time attempts are frequent. */
 const electionMs = 5000;
 const electionPauseMs = 100;
 
@@ -132,7 +132,7 @@ class MirroringClient implements OvsdbClient {
     const backoff = new Backoff();
     const { signal } = this.#closing;
     let next = 0;
-    /** Since when members answer and none of them leads. */
+    /** Time since which members answer but none is the leader. */
     let leaderlessAt: number | undefined;
     while (!signal.aborted) {
       let reason: Error | undefined;
@@ -155,7 +155,7 @@ class MirroringClient implements OvsdbClient {
     for (const waiter of this.#waiters.splice(0)) waiter.reject(this.#closedError());
   }
 
-  /** A list that cannot be used is told, and the one before it is gone on with. */
+  /** An unusable list is reported, and the former list stays in use. */
   #currentRemotes(): readonly Remote[] {
     try {
       this.#remotes = parseRemotes(this.#options);
@@ -166,7 +166,7 @@ class MirroringClient implements OvsdbClient {
     return this.#remotes;
   }
 
-  /** Follows one server as long as it lasts; returns why it ended. */
+  /** Follows one server until the connection ends; returns the reason. */
   async #connect(remote: Remote): Promise<OvsdbError> {
     this.#enter('connecting');
     try {
@@ -203,7 +203,7 @@ class MirroringClient implements OvsdbClient {
       await this.#monitor.start(session, planMonitor(this.#schema, this.#options.monitor));
       return this.#judge(await session.ended);
     } catch (error) {
-      // What a request ran into because the session ended is told better by that end.
+      // If a request failed because the session ended, the reason of that end explains more.
       throw error instanceof OvsdbConnectionLost && error.cause instanceof OvsdbError
         ? this.#judge(error.cause)
         : error;
@@ -214,7 +214,7 @@ class MirroringClient implements OvsdbClient {
     }
   }
 
-  /** After a message that could not be understood, the cache is not built upon but compared with a whole dump. */
+  /** After an invalid message the cache is not updated further but compared with a whole dump. */
   #judge(reason: OvsdbError): OvsdbError {
     if (reason instanceof OvsdbProtocolError) this.#monitor.distrust();
     return reason;

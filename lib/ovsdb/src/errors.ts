@@ -1,4 +1,4 @@
-/** Every error this package throws. `code` is stable; `retry` says what the caller can do with the same request. */
+/** Every error of this package. `code` is stable; `retry` tells whether and when the caller can repeat the request. */
 
 export type Retry = 'now' | 'backoff' | 'never';
 
@@ -14,7 +14,7 @@ export class OvsdbConnectionLost extends OvsdbError {
   readonly retry = 'backoff';
   /** Whether the request had been handed to the socket, so that it may have taken effect. */
   readonly sent: boolean;
-  /** The server answered and is not the one to stay with: another member of its cluster leads, or is being elected. */
+  /** The server answered but is not the leader: another member of its cluster leads, or an election is in progress. */
   readonly isElsewhere: boolean;
 
   constructor(
@@ -34,7 +34,7 @@ export class OvsdbTimeout extends OvsdbError {
   readonly retry = 'backoff';
 }
 
-/** The peer sent what RFC 7047 or its own schema does not allow. */
+/** The peer sent a message that violates RFC 7047 or its own schema. */
 export class OvsdbProtocolError extends OvsdbError {
   override readonly name = 'OvsdbProtocolError';
   readonly code = 'ovsdb.protocol';
@@ -47,7 +47,7 @@ export class OvsdbRequestRefused extends OvsdbError {
   readonly code = 'ovsdb.request-refused';
   readonly retry = 'backoff';
   readonly method: string;
-  /** The server's word for it. */
+  /** The server's name of the error. */
   readonly error: string;
   readonly details: string | undefined;
 
@@ -64,7 +64,7 @@ export class TransactionRejected extends OvsdbError {
   override readonly name = 'TransactionRejected';
   readonly code = 'ovsdb.transaction-rejected';
   readonly retry: Retry;
-  /** Index of the operation at fault; undefined where the commit as a whole was refused (referential integrity, for example). */
+  /** Index of the operation at fault; undefined if the commit as a whole was refused (referential integrity, for example). */
   readonly operation: number | undefined;
   readonly op: string | undefined;
   readonly table: string | undefined;

@@ -5,7 +5,7 @@
  */
 export type Atom = string | number | boolean;
 
-/** What a cached row holds in one column. */
+/** The value of a column in a cached row. */
 export type Value = Atom | null | readonly Atom[] | Readonly<Record<string, Atom>>;
 
 /** A row of the same transaction, named by its `insert` operation's `uuidName`. */
@@ -13,7 +13,7 @@ export interface NamedUuid {
   readonly named: string;
 }
 
-/** What a transaction may write into one column. */
+/** A value that a transaction may write to a column. */
 export type WriteValue =
   | Atom
   | NamedUuid

@@ -1,4 +1,4 @@
-/** The mirror of one database: what the server's monitor told, and nothing else. It outlives connections. */
+/** The mirror of one database: contains only the server's monitor updates. It outlives connections. */
 import type { Cache, Change, TableCache } from '../client-types.ts';
 import { MirroredTable } from './table-cache.ts';
 

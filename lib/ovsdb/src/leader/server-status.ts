@@ -1,6 +1,6 @@
 /**
- * Watches what the server says of itself in its `_Server` database (ovsdb-server(7)): whether it is part of its raft
- * cluster, and whether it leads it. Told before anything else is asked of a server, and all along.
+ * Watches the server's own state in its `_Server` database (ovsdb-server(7)): whether it is connected to its raft
+ * cluster, and whether it is the leader. Reported before any other request to a server, and on every change.
  */
 import { OvsdbConnectionLost, OvsdbRequestRefused } from '../errors.ts';
 import type { Session } from '../rpc/session.ts';

@@ -1,7 +1,7 @@
 /**
- * Keeps the cache equal to the server: asks for the best monitor the server knows, and takes in what it tells.
- * `start` is called once for each connection; the cache and the last transaction's id carry over, so that a server
- * which still knows that transaction sends only what came after it.
+ * Keeps the cache equal to the server: requests the best monitor method of the server, and applies its updates.
+ * `start` is called once for each connection. The cache and the last transaction's id carry over, so that a server
+ * that still knows this transaction sends only later changes.
  */
 import type { MirroredDatabase } from '../cache/cache.ts';
 import type { Change } from '../client-types.ts';
@@ -10,10 +10,10 @@ import type { Session } from '../rpc/session.ts';
 import { type MonitorPlan, monitorRequests } from './plan.ts';
 import { changesOf, changesOfDump, type ReadRow, readUpdate, readUpdate2 } from './updates.ts';
 
-/** Asks for a whole dump: no transaction has this id. */
+/** Requests a whole dump: no transaction has this id. */
 const noTransaction = '00000000-0000-0000-0000-000000000000';
 
-/** A dump of a large database takes its time; that the server is alive is the probe's business. */
+/** A dump of a large database takes long; the probe checks whether the server is alive. */
 const dumpTimeoutMs = 120_000;
 
 const monitorId = 'mirror';
@@ -41,7 +41,7 @@ export class Monitor {
   /** Resolves when the cache equals the server. @throws as Session.call, OvsdbProtocolError */
   async start(session: Session, plan: MonitorPlan): Promise<void> {
     const requests = monitorRequests(plan);
-    // Other columns than before: what came after the last transaction would not tell the new columns of old rows.
+    // The columns have changed: changes after the last transaction would not contain the new columns of old rows.
     const text = JSON.stringify(requests);
     if (text !== this.#requests) this.#lastTransaction = noTransaction;
     this.#plan = plan;
@@ -60,7 +60,7 @@ export class Monitor {
     });
   }
 
-  /** False where the server does not know the method. */
+  /** False if the server does not know the method. */
   async #ask(
     session: Session,
     method: string,
@@ -89,7 +89,7 @@ export class Monitor {
     this.#news.onSynced();
   }
 
-  /** A notification of the session; those of other monitors are left alone. @throws OvsdbProtocolError */
+  /** Handles a notification of the session; notifications of other monitors are ignored. @throws OvsdbProtocolError */
   receive(method: string, params: readonly unknown[]): void {
     if (params[0] !== monitorId) return;
     switch (method) {
@@ -108,7 +108,7 @@ export class Monitor {
     }
   }
 
-  /** Makes the next `start` ask for a whole dump. */
+  /** Makes the next `start` request a whole dump. */
   distrust(): void {
     this.#lastTransaction = noTransaction;
   }

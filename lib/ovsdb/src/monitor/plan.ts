@@ -8,7 +8,7 @@ export interface MonitoredColumn {
   readonly name: string;
   readonly decode: Decode;
   readonly byDefault: Value;
-  /** Whether a `modify` tells this column's difference instead of its new value. */
+  /** Whether a `modify` contains this column's difference instead of its new value. */
   readonly tellsDifference: boolean;
 }
 

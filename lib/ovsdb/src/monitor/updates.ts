@@ -15,7 +15,7 @@ type Json = Readonly<Record<string, unknown>>;
 /** Turns one row's update into the row after it; undefined is a deletion. */
 export type ReadRow = (table: MonitoredTable, uuid: string, update: Json, before: Row | undefined) => Row | undefined;
 
-/** <table-updates> (RFC 7047 §4.1.6): new rows are told in full. */
+/** <table-updates> (RFC 7047 §4.1.6): new rows are complete. */
 export const readUpdate: ReadRow = (table, uuid, update) => {
   const after = update['new'];
   return after === undefined ? undefined : decodeRow(table, uuid, object(after));

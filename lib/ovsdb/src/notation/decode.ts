@@ -1,6 +1,6 @@
 /**
- * RFC 7047 §5.1 values as they come from the server → this package's values (value.ts).
- * Called for every column of every row: the way to read a column is chosen once, from its schema.
+ * RFC 7047 §5.1 values from the server → this package's values (value.ts).
+ * Called for every column of every row: the reader of a column is chosen once, from its schema.
  */
 import { OvsdbProtocolError } from '../errors.ts';
 import type { BaseType, ColumnSchema } from '../schema/schema.ts';
@@ -9,7 +9,7 @@ import { compareAtoms } from './compare.ts';
 
 export type Decode = (wire: unknown) => Value;
 
-/** The reader for one column. It throws OvsdbProtocolError on what the schema does not allow. */
+/** The reader for one column. It throws OvsdbProtocolError on values that the schema does not allow. */
 export function decoderOf(column: ColumnSchema): Decode {
   const key = atomDecoder(column.key);
   if (column.value !== undefined) return mapDecoder(key, atomDecoder(column.value));
@@ -18,7 +18,7 @@ export function decoderOf(column: ColumnSchema): Decode {
   return (wire) => members(wire).map(key).toSorted(compareAtoms);
 }
 
-/** What update2 and update3 mean where they leave a column of a new row out (ovsdb-server(7), "row-update2"). */
+/** The value of a column that update2 and update3 omit from a new row (ovsdb-server(7), "row-update2"). */
 export function defaultOf(column: ColumnSchema): Value {
   if (column.kind === 'map') return emptyMap;
   if (column.min === 0) return column.kind === 'optional' ? null : emptySet;

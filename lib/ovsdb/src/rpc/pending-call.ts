@@ -10,7 +10,7 @@ export interface CallOptions<T> {
 
 const defaultTimeoutMs = 30_000;
 
-/** A request that waits for its reply. Whatever settles it first counts; `onSettled` is told once. */
+/** A request that waits for its reply. The first result counts; `onSettled` is called once. */
 export class PendingCall<T> {
   readonly method: string;
   readonly promise: Promise<T>;

@@ -45,7 +45,7 @@ export async function connectRemote(
   return socket.setNoDelay(true);
 }
 
-// Certificates of OVS's own PKI name no hosts; like OVS we trust whoever that CA signed.
+// Certificates of OVS's own PKI contain no host names; like OVS, trust every certificate that the CA signed.
 function anyName(): undefined {
   return undefined;
 }

@@ -1,7 +1,7 @@
 /**
  * One JSON-RPC connection (RFC 7047 §4, JSON-RPC 1.0): requests out, replies and notifications in, echo both ways.
- * Made by the client for each (re)connection and never reused. Messages are handled strictly in the order in which
- * they came: a reply is taken in before any later notification is looked at.
+ * The client creates one for each (re)connection and never reuses it. Messages are processed strictly in order of
+ * arrival: a reply is processed before any later notification.
  */
 import type { Socket } from 'node:net';
 import type { TlsFiles } from '../client-types.ts';
@@ -71,7 +71,7 @@ export class Session {
   }
 
   /**
-   * What no server could read is refused without being sent.
+   * Requests that no server could read are refused without being sent.
    * @throws OvsdbConnectionLost, OvsdbTimeout, OvsdbRequestRefused, or the signal's reason.
    */
   call<T>(method: string, params: readonly unknown[], options: CallOptions<T>): Promise<T> {
@@ -82,7 +82,7 @@ export class Session {
     const text = textOf(method, params, id);
     const pending = new PendingCall(method, this.#options.remote.text, options, (gaveUp) => {
       this.#pending.delete(id);
-      // The server drops a transaction that still waits; one that already ran is not undone (RFC 7047 §4.1.4).
+      // The server drops a waiting transaction; a completed transaction is not undone (RFC 7047 §4.1.4).
       if (gaveUp) this.#send({ method: 'cancel', params: [id], id: null });
     });
     this.#pending.set(id, pending);
@@ -90,7 +90,7 @@ export class Session {
     return pending.promise;
   }
 
-  /** Ends the connection; what is under way rejects with OvsdbConnectionLost. Ending twice does nothing. */
+  /** Ends the connection; pending calls reject with OvsdbConnectionLost. A second call has no effect. */
   end(reason: OvsdbError): void {
     if (this.#endReason !== undefined) return;
     this.#endReason = reason;
@@ -109,7 +109,7 @@ export class Session {
         this.#dispatch(message);
       }
     } catch (error) {
-      // Anything else is a fault of this program and must surface.
+      // Any other error is a defect of this program and must surface.
       if (!(error instanceof OvsdbProtocolError)) throw error;
       this.end(error);
     }
@@ -130,7 +130,7 @@ export class Session {
   }
 
   #reply(id: unknown, result: unknown, error: unknown): void {
-    // No such request: the answer to an echo, or to what was given up meanwhile.
+    // No such request: the answer to an echo, or to a call that was cancelled in the meantime.
     const pending = typeof id === 'number' ? this.#pending.get(id) : undefined;
     if (pending === undefined) return;
     if (error === null) pending.take(result);

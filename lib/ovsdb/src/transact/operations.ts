@@ -42,7 +42,7 @@ export function encodeOperation(operation: Operation, schema: DatabaseSchema): o
   };
 }
 
-/** A row shown by this package always has its uuid, and no `_version` that nobody asked for. */
+/** A row returned by this package always has its uuid, and `_version` only if it was requested. */
 function selected(columns: readonly string[] | undefined, table: Table): readonly string[] {
   return [...new Set(['_uuid', ...(columns ?? Object.keys(table?.columns ?? {}))])];
 }

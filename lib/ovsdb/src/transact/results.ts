@@ -20,7 +20,7 @@ export function decodeResults(
   return operations.map((operation, index) => decodeResult(results[index] ?? {}, operation, schema));
 }
 
-/** The element after those of the operations tells what the commit as a whole ran into. */
+/** The element after those of the operations is the error of the commit as a whole. */
 function rejection(result: Json, index: number, operations: readonly Operation[]): TransactionRejected {
   const { error, details } = result;
   const fault = { error: String(error), details: typeof details === 'string' ? details : undefined };
