@@ -1,6 +1,7 @@
 /**
- * Central: one on each node that may serve OVN's databases. In: Kubernetes objects. Out: what the containers beside it do. Wiring only. Each instance looks after its own node; the
- * one that holds the Lease decides as well which nodes serve. An instance that loses the Lease goes on with its node.
+ * Central: one instance on each node that may serve OVN's databases. In: Kubernetes objects. Out: instructions for the containers in the same pod.
+ * Wiring only. Each instance manages its own node; the holder of the Lease also decides which nodes serve. An instance that loses the Lease continues
+ * to manage its node.
  */
 import { openKube } from '../lib/kube/client.ts';
 import { LeaseLost } from '../lib/kube/errors.ts';
@@ -29,7 +30,7 @@ runRoom('central', async (signal, log) => {
   const settings = parseSettings(process.argv.slice(2), process.env);
   const { node, address, namespace, scheme, identity } = settings;
   const client = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-central' });
-  // A watch that is broken is tried again soon: an API server that is back has plans for this node.
+  // A broken watch is retried soon: after an outage, the API server has plans for this node.
   const common = { client, signal, log, timing: { maxMs: 2000 } };
   const candidates = reflect({
     ...common,
@@ -59,7 +60,7 @@ runRoom('central', async (signal, log) => {
   openMetrics(registry, member, Date.now);
 
   const certificates = scheme === 'ssl' ? openCertificates() : undefined;
-  // Servers without a certificate would end again and again. The one of the last time is good enough where the API server is away.
+  // Without a certificate the servers would exit repeatedly. The certificate of the last run is sufficient if the API server is unreachable.
   if (certificates !== undefined) await untilCredentials(settings.tlsDir, signal, log);
   const engine: RoundEngine = new RoundEngine({ run: async () => engine.wakeAfter(await member.round()) });
   subscribe(() => engine.request());
@@ -123,7 +124,7 @@ runRoom('central', async (signal, log) => {
           },
         });
       } catch (error) {
-        // Every write under the Lease names the version it was decided on: a late one cannot undo a successor's.
+        // Every write under the Lease names the version that it was decided on: a late write cannot undo a successor's.
         if (!(error instanceof LeaseLost)) throw error;
         log.warn({ error: error.message }, 'the plan is left to others');
       }

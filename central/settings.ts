@@ -1,4 +1,4 @@
-/** The flags of central, and what they mean. */
+/** The flags of central. */
 import { hostname } from 'node:os';
 import { choice, integer, parseFlags, text, UsageError, type FlagSpec } from '../lib/run/flags.ts';
 import { nodeAddress, type Scheme } from './model/databases.ts';

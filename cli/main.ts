@@ -1,12 +1,12 @@
 #!/usr/bin/env node
-/** The process around the program: streams, signals, exit code. An error nobody expected ends it with a stack trace. */
+/** The process of the program: streams, signals, exit code. An unexpected error ends it with a stack trace. */
 import { text as readAll } from 'node:stream/consumers';
 import { run } from './program.ts';
 
 const stopping = new AbortController();
 for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.once(name, () => stopping.abort(new DOMException(`stopped by ${name}`, 'AbortError')));
-// A reader that has seen enough, as `head`, closes the pipe: that is no fault.
+// A reader such as `head` may close the pipe early: that is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
   throw error;
@@ -25,6 +25,6 @@ try {
 } catch (error) {
   if (!stopping.signal.aborted) throw error;
   process.stderr.write('stopped\n');
-  // As a shell reports a program that SIGINT ended.
+  // The exit code that shells report for a program ended by SIGINT.
   process.exitCode = 130;
 }

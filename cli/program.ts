@@ -1,6 +1,6 @@
 /**
- * The program without its process: words in, text out, an exit code. Called by main.ts and by tests. Known errors are
- * told in a sentence; whatever is not known is thrown, and ends the process.
+ * The program without its process: arguments in, text out, an exit code. Called by main.ts and by tests. Known errors
+ * are printed as a message; unknown errors are thrown and end the process.
  */
 import { KubeApiError, KubeConfigError, KubeUnreachable } from '../lib/kube/errors.ts';
 import { UsageError } from '../lib/run/flags.ts';
@@ -31,7 +31,7 @@ interface Group {
   readonly commands: readonly Command[];
 }
 
-/** Without a word before them. */
+/** Commands without a group name. */
 const single: Group = { name: '', summary: 'one cluster, before and after helm install', commands: [check, installed] };
 
 const groups: readonly Group[] = [
@@ -65,7 +65,7 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
   }
 }
 
-/** The flags of every command that stand before its words. */
+/** Separates the common flags that precede the command's name. */
 function separateCommon(argv: readonly string[]): {
   readonly before: readonly string[];
   readonly words: readonly string[];

@@ -1,4 +1,6 @@
-/** A cluster that can take Isthmus, and one that has it, as values that a test may spoil. Who calls: tests only. */
+/**
+ * A cluster that can take Isthmus, and a cluster that has it, as values that a test may modify. Called by tests only.
+ */
 import { check, type Report } from './plan/check/check.ts';
 import type { ClusterFacts, Controller, Machine } from './model/cluster-facts.ts';
 import type { Installation, Rollout } from './model/installation.ts';
@@ -52,7 +54,7 @@ export function goodCluster(): Draft<ClusterFacts> {
   };
 }
 
-/** What is found in a good cluster that is spoiled, with the values given. */
+/** The results of the checks for a good cluster after a modification, with the given values. */
 export function checked(
   spoil: (facts: Draft<ClusterFacts>) => void,
   values: Readonly<Record<string, unknown>> = {},

@@ -1,6 +1,6 @@
 /**
- * How a fault is written down and tried: what it makes of two clusters that are well, and the cause that must be named
- * first (or, where it is no failure, among what is worth knowing). Who calls: tests only.
+ * Defines and runs a fault case: the modification of two healthy clusters, and the cause that must be reported first
+ * (or, if it is no failure, among the notes). Called by tests only.
  */
 import assert from 'node:assert/strict';
 import type { GatewayTunnel } from '../lib/api/kinds/interconnect-gateway.ts';
@@ -13,9 +13,9 @@ export interface Fault {
   readonly make: (pair: Pair) => void;
   readonly code: string;
   readonly says: RegExp;
-  /** Only one side can be read. */
+  /** Whether only one side can be read. */
   readonly isAlone?: boolean;
-  /** Where it is told; the first cause by default. */
+  /** Where the cause is reported; by default as the first cause. */
   readonly as?: 'warning';
 }
 
@@ -26,20 +26,20 @@ export function hubSays(side: Side, message: string, reason = 'HubUnreachable'):
   side.probe = undefined;
 }
 
-/** The tunnels of all gateways of `from`, to one gateway of the other side or to all. */
+/** Changes the tunnels of all gateways of `from`, to one gateway of the other side or to all. */
 export function tunnels(from: Side, change: Partial<GatewayTunnel>, to?: string): void {
   for (const { status } of from.gateways)
     for (const tunnel of status.tunnels ?? [])
       if (to === undefined || tunnel.chassis === to) Object.assign(tunnel, change);
 }
 
-/** What each gateway says of the other one of its cluster. */
+/** Changes the state that each gateway reports about the other gateway of its cluster. */
 export function siblings(of: Side, ...changes: readonly Partial<GatewayTunnel>[]): void {
   for (const [index, { status }] of of.gateways.entries())
     for (const tunnel of status.siblingTunnels ?? []) Object.assign(tunnel, changes[index]);
 }
 
-/** To all gateways of the other side, or to one. */
+/** Makes ICMP probes fail to all gateways of the other side, or to one. */
 export function noIcmp(from: Side, to?: string): void {
   for (const { status } of from.gateways)
     for (const probe of status.probes ?? []) {
@@ -95,7 +95,7 @@ export const ovnOf = (more: Partial<NonNullable<Side['ovn']>> = {}): NonNullable
   ...more,
 });
 
-/** Makes the fault and looks for its cause. */
+/** Applies the fault and asserts its cause. */
 export function tryFault({ make, code, says, isAlone = false, as }: Fault): void {
   const pair = wellPair();
   make(pair);

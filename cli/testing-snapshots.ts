@@ -1,4 +1,4 @@
-/** Two clusters that are well, as values, and drafts of them that a test may spoil. Who calls: tests only. */
+/** Two healthy clusters as values, and drafts of them that a test may modify. Called by tests only. */
 import { networksInForce } from '../lib/api/in-force.ts';
 import { interconnectSpec } from '../lib/api/kinds/interconnect.ts';
 import { transitSwitchSpec } from '../lib/api/kinds/transit-switch.ts';
@@ -52,7 +52,7 @@ export function subnetOf(name: string, cidr: string, more: Partial<Draft<Snapsho
   } satisfies Draft<Snapshot['subnets'][number]>;
 }
 
-/** An import policy as its YAML would have it. */
+/** An import policy, in the form of its YAML. */
 export function policyOf(name: string, spec: object, status: object = {}): Draft<Snapshot['policies'][number]> {
   const metadata = { name, uid: `uid-${name}`, resourceVersion: '1', generation: 1 };
   return parseRoutePolicy({ metadata, spec: { direction: 'Import', ...spec }, status });
@@ -229,7 +229,7 @@ function cluster({ name, peer, octet, peerOctet, place }: Plan): Draft<Snapshot>
   };
 }
 
-/** Fresh drafts of two clusters with nothing wrong: two gateways each, two paths. */
+/** New drafts of two healthy clusters: two gateways each, two paths. */
 export function wellPair(): Pair {
   return {
     east: cluster({ name: 'east', peer: 'west', octet: 16, peerOctet: 17, place: 1 }),

@@ -1,5 +1,5 @@
-// The speaker of one node: BGP objects and what they announce come in from Kubernetes, gobgpd gets sessions and paths, the objects get a status.
-// gobgpd is a process of its own and outlives this one.
+// The speaker of one node. In: BGP objects and the objects that they announce, from Kubernetes. Out: sessions and paths for gobgpd, and statuses of
+// the objects. gobgpd is a separate process and outlives this one.
 import { bgpRoutes } from '../lib/slices/bgp-routes.ts';
 import { EventRecorder } from '../lib/kube/events.ts';
 import { openKube } from '../lib/kube/client.ts';

@@ -1,7 +1,8 @@
 /**
- * The authorities of OVN's databases, in a Secret. There are two, since ovsdb-server grants every right to a certificate of an authority that it trusts: `members`
- * signs for the servers, for raft and for clients that may write every row; `chassis` signs for nodes, which may write their own rows. In: the Secret, and the
- * Secrets of an administrator's own authorities. Out: both sets, and a notification when they change. Every program beside the databases reads the Secret; the leader renews it.
+ * The certificate authorities of OVN's databases, kept in a Secret. There are two, because ovsdb-server grants all rights to every certificate of an
+ * authority that it trusts: `members` signs for the servers, for raft and for clients that may write every row; `chassis` signs for nodes, which may
+ * write only their own rows. In: the Secret, and the Secrets of the administrator's own authorities. Out: both sets, and a notification when they
+ * change. Every instance of central reads the Secret; the leader renews it.
  */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -25,17 +26,17 @@ export interface AuthoritiesOptions {
   readonly signal: AbortSignal;
   readonly log: Logger;
   readonly nowMs: () => number;
-  /** Secrets with authorities of the administrator, by purpose: `tls.crt` and `tls.key`. Isthmus makes the others. */
+  /** Secrets with the administrator's own authorities, by purpose: `tls.crt` and `tls.key`. Isthmus creates the other authorities. */
   readonly given: Readonly<Partial<Record<Purpose, string>>>;
 }
 
-/** Between two attempts to create the Secret. */
+/** Time between two attempts to create the Secret. */
 const retryMs = 1000;
 
 export class Authorities {
   readonly #options: AuthoritiesOptions;
   readonly #secret: Reflector<Sets | undefined>;
-  /** Resolves once there are authorities, however long that takes. @throws the signal's reason */
+  /** Resolves once the authorities exist, however long that takes. @throws the signal's reason */
   readonly ready: Promise<void>;
 
   constructor(options: AuthoritiesOptions) {
@@ -46,11 +47,11 @@ export class Authorities {
     const selection = { namespace, fieldSelector: `metadata.name=${authoritySecret}` };
     this.#secret = reflect({ client, resource: secrets, ...selection, parse, signal, log });
     this.ready = this.#begin();
-    // A rejection tells those who wait; there may be nobody.
+    // A rejection is for the callers that await `ready`; there may be none.
     this.ready.catch(() => undefined);
   }
 
-  /** Newest first; empty where the Secret is gone or damaged. */
+  /** Newest first; empty if the Secret is gone or damaged. */
   of(purpose: Purpose): AuthoritySet {
     return this.#secret.get(`${this.#options.namespace}/${authoritySecret}`)?.[purpose] ?? [];
   }
@@ -60,8 +61,8 @@ export class Authorities {
   }
 
   /**
-   * Makes another authority of a purpose when it is time, and all anew where the Secret is gone. To be called now and then by the one that leads.
-   * @throws errors of the API server; a sentence where the Secret is damaged
+   * Creates a new authority for a purpose when it is due, and all authorities if the Secret is gone. The leader calls this periodically.
+   * @throws errors of the API server; an Error if the Secret is damaged
    */
   async renew(): Promise<void> {
     const { client, namespace, log } = this.#options;
@@ -109,7 +110,7 @@ export class Authorities {
       }
     }
     await this.#secret.synced;
-    // The mirror may have begun with the Secret as the chart made it.
+    // The reflector may have listed the Secret as the chart created it, without authorities.
     if (this.of('members').length > 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const stop = this.#secret.subscribe(() => this.of('members').length > 0 && resolve());
@@ -119,7 +120,7 @@ export class Authorities {
   }
 }
 
-/** Makes both where there are none. Of several programs that start at once the first one's count. @throws errors of the API server */
+/** Creates both authorities if there are none. If several programs start at once, the first write wins. @throws errors of the API server */
 async function ensure(options: AuthoritiesOptions): Promise<void> {
   const { client, namespace } = options;
   const name = { namespace, name: authoritySecret };
@@ -139,18 +140,18 @@ async function ensure(options: AuthoritiesOptions): Promise<void> {
   }
 }
 
-/** What the API server says of a Secret that somebody deleted, in the words of those who have to mend it. */
+/** Replaces the API server's refusal for a deleted Secret with a message that says how to restore it. */
 export function orGone(error: unknown, secret: string): unknown {
   if (!(error instanceof KubeApiError && error.status === 403)) return error;
   return new Error(`the Secret ${secret} is gone, and only the chart may make it: helm upgrade does`, { cause: error });
 }
 
-/** As the chart makes it. */
+/** The Secret is as the chart creates it. */
 function isEmpty(secret: RawObject | undefined): boolean {
   return Object.keys(secret?.['data'] ?? {}).length === 0;
 }
 
-/** The same set where nothing is due. @throws errors of the API server; a sentence where the administrator's authority cannot be used */
+/** Returns the same set if nothing is due. @throws errors of the API server; an Error if the administrator's authority cannot be used */
 async function renewed(
   { client, namespace, nowMs, given }: AuthoritiesOptions,
   purpose: Purpose,

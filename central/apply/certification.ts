@@ -1,6 +1,6 @@
 /**
- * The certificates that the holder of the Lease is responsible for: it renews authorities, publishes the credentials of clients, signs the requests of nodes, and keeps the
- * port for nodes open. In: the authorities, requests, Nodes. Called by main.ts where the scheme is ssl.
+ * Manages the certificates that the holder of the Lease is responsible for: renews authorities, publishes the credentials of clients, signs the
+ * requests of nodes, and keeps the port for nodes open. In: the authorities, requests, Nodes. Called by main.ts if the scheme is ssl.
  */
 import { OvsdbError, type TlsFiles } from 'ovsdb-client';
 import { isKubeError, orAbsent } from '../../lib/kube/errors.ts';
@@ -19,26 +19,26 @@ import { Signer } from './signer.ts';
 export interface CertificationOptions {
   readonly client: KubeClient;
   readonly namespace: string;
-  /** Of this node. */
+  /** Address of this node. */
   readonly address: string;
   readonly authorities: Authorities;
-  /** The credentials of this program for the databases. */
+  /** Credentials of this program for the databases. */
   readonly tls: TlsFiles;
   readonly log: Logger;
   readonly nowMs: () => number;
 }
 
-/** Between two checks of the age of certificates, and of the row of the port, which another client may have changed. */
+/** Time between two checks of the age of certificates and of the Connection row, which another client may have changed. */
 const roundMs = 30_000;
-/** While the database, or a row of it, is not there yet. */
+/** Time between two checks while the database or its SB_Global row does not exist yet. */
 const waitMs = 500;
-/** After a failure. */
+/** Time until the next attempt after a failure. */
 const retryMs = 5000;
-/** How long the southbound database has to answer. */
+/** Timeout for the southbound database. */
 const answerMs = 10_000;
 const daemonAccount = 'isthmus-daemon';
 
-/** Works until the Lease is lost or given back. */
+/** Runs until the Lease is lost or released. */
 export async function certify(options: CertificationOptions, signal: AbortSignal): Promise<void> {
   const { client, log } = options;
   const all = reflect({ client, resource: nodes, signal, log, parse: () => true });
@@ -82,7 +82,7 @@ export async function certify(options: CertificationOptions, signal: AbortSignal
   await signer.close();
 }
 
-/** False while there is no database, or nothing in it yet. @throws errors of the API server, OvsdbError */
+/** Returns false while there is no database or it is empty. @throws errors of the API server, OvsdbError */
 async function openPort(
   { client, namespace, address, tls }: CertificationOptions,
   signal: AbortSignal,

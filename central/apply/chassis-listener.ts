@@ -1,17 +1,17 @@
 /**
- * The port that nodes connect to, as a row of the southbound database: the server for chassis reads there where it is to listen and that its clients have
- * OVN's role `ovn-controller`, by which each writes the rows of its own chassis. In: the database. Out: the row, as it should be. Called now and then by
- * the one that leads.
+ * Maintains the row of the southbound database for the port that nodes connect to. The server for chassis reads from it where to listen and that its
+ * clients have OVN's role `ovn-controller`, which lets each of them write the rows of its own chassis. In: the database. Out: the row as wanted. The
+ * leader calls this periodically.
  */
 import { textOf } from '../../lib/ovn/columns.ts';
 import { openOvsdb, type Operation, type OvsdbClient, type OvsdbOptions, type Row } from 'ovsdb-client';
 
 export const chassisPort = 16642;
 const role = 'ovn-controller';
-/** A node that says nothing for so long is asked; a busy one answers late. */
+/** The server probes a node that has been silent for this time; a busy node answers late. */
 const probeMs = 30_000;
 
-/** False where the database has no SB_Global yet, which northd makes. @throws OvsdbError, the signal's reason */
+/** Returns false if the database has no SB_Global row yet; northd creates it. @throws OvsdbError, the signal's reason */
 export async function ensureChassisListener(
   access: Pick<OvsdbOptions, 'remotes' | 'tls' | 'signal'>,
   isIpv6: boolean,

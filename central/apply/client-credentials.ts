@@ -1,6 +1,7 @@
 /**
- * The Secret `isthmus-ovn-client`, by which the controller, the interconnect agent and operators prove that they may write every row; and
- * the certificates of the authorities that nodes trust, in the ConfigMap `isthmus-ovn`. In: the authorities. Called now and then by the one that leads.
+ * Publishes the Secret `isthmus-ovn-client`, with which the controller, the interconnect agent and operators authenticate as clients that may write
+ * every row, and the certificates of the authorities that nodes trust, in the ConfigMap `isthmus-ovn`. In: the authorities. The leader calls this
+ * periodically.
  */
 import { KubeApiError, orAbsent } from '../../lib/kube/errors.ts';
 import { configMaps, secrets } from '../../lib/kube/resources.ts';
@@ -72,7 +73,7 @@ async function publishAuthorities({ client, namespace, authorities, nowMs }: Cli
       await client.create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata: name, data });
     else await client.patch(configMaps, name, 'merge', { data });
   } catch (error) {
-    // Whoever made it in the meantime lacks these keys: the next call adds them.
+    // A ConfigMap that another writer created in the meantime lacks these keys: the patch adds them.
     if (!(error instanceof KubeApiError && error.status === 409)) throw error;
     await client.patch(configMaps, name, 'merge', { data });
   }

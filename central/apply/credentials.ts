@@ -1,6 +1,6 @@
 /**
- * The certificates of the servers of this node. In: the authorities. Out: files that ovsdb-server and ovn-northd read again when
- * they change: `ca.crt`, `tls.crt` and `tls.key` of the member, `chassis-ca.crt`, `chassis.crt` and `chassis.key` of the server that nodes connect to.
+ * Writes the certificates of the servers of this node. In: the authorities. Out: files that ovsdb-server and ovn-northd read again when they change:
+ * `ca.crt`, `tls.crt` and `tls.key` of the member; `chassis-ca.crt`, `chassis.crt` and `chassis.key` of the server that nodes connect to.
  */
 import { join } from 'node:path';
 import type { TlsFiles } from 'ovsdb-client';
@@ -10,16 +10,16 @@ import type { Logger } from '../../lib/run/logger.ts';
 import { bundleOf, isDue, signerOf } from '../plan/authorities.ts';
 import type { Authorities, Purpose } from './authorities.ts';
 
-/** Between two checks of their age. */
+/** Time between two checks of the certificates' age. */
 const ageMs = 60 * 60 * 1000;
 /** Validity in days of the certificates of servers, and of clients that write every row. */
 export const memberDays = 90;
 
 export interface CredentialsOptions {
   readonly authorities: Pick<Authorities, 'of' | 'subscribe' | 'ready'>;
-  /** Where the servers find the files. */
+  /** Folder from which the servers read the files. */
   readonly folder: string;
-  /** In the certificates. */
+  /** Name of the node in the certificates. */
   readonly node: string;
   readonly log: Logger;
   readonly nowMs: () => number;
@@ -45,7 +45,7 @@ export class Credentials {
     this.#timer = setInterval(refresh, ageMs).unref();
   }
 
-  /** By which programs of this node connect to the databases. */
+  /** Credentials with which the programs of this node connect to the databases. */
   get tls(): TlsFiles {
     const { folder } = this.#options;
     return { ca: join(folder, 'ca.crt'), cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') };
@@ -68,7 +68,7 @@ export class Credentials {
     let isChanged = false;
     for (const { purpose, prefix, ca, usages } of parts) {
       const set = authorities.of(purpose);
-      // There are no authorities, or no longer: the code that makes them logs it.
+      // No authorities exist, or they were removed: the code that creates them logs it.
       if (set.length === 0) return;
       const signer = signerOf(set, nowMs());
       if (signer === undefined) {

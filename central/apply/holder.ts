@@ -1,6 +1,7 @@
 /**
- * The part of central that only the holder of the Lease runs. In: Nodes and central's ConfigMap. Out: the keys `plan`, `status` and `message` of that ConfigMap, and the
- * ConfigMap isthmus-ovn for clients. Rules: a plan is written only over the version it was decided on, so that two holders never found; a request of an operator is answered once.
+ * The part of central that only the holder of the Lease runs. In: Nodes and central's ConfigMap. Out: the keys `plan`, `status` and `message` of that
+ * ConfigMap, and the ConfigMap isthmus-ovn for clients. Rules: a plan is written only over the version of the ConfigMap that it was decided on, so
+ * that two holders never found a cluster; each operator request is answered once.
  */
 import { isKubeError, KubeApiError } from '../../lib/kube/errors.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
@@ -24,9 +25,9 @@ import {
   type CentralMap,
 } from '../model/central-map.ts';
 
-/** Between two rounds that no change asked for: times run out. */
+/** Time between two rounds without a change: decisions also depend on time. */
 const pollMs = 1000;
-/** After the API server refused or was away. */
+/** Time until the next attempt after the API server refused a write or was unreachable. */
 const retryMs = 500;
 const conflictMs = 20;
 
@@ -40,17 +41,17 @@ export interface HolderOptions {
   readonly log: Logger;
   readonly nowMs: () => number;
   readonly candidates: () => readonly Candidate[];
-  /** Central's own ConfigMap; the first node that reports creates it. */
+  /** Central's own ConfigMap; the first node that publishes a report creates it. */
   readonly map: () => CentralMap | undefined;
   /** The plan that this node followed last. */
   readonly kept: () => Plan | undefined;
   /** The data of the clients' ConfigMap. */
   readonly clientsMap: () => Readonly<Record<string, string>> | undefined;
-  /** Calls back after each change of what a round reads; returns how to stop. */
+  /** Calls `onChange` after each change of a round's input; returns a function that unsubscribes. */
   readonly subscribe: (onChange: () => void) => () => void;
 }
 
-/** Works until the Lease is lost or given back. */
+/** Runs until the Lease is lost or released. */
 export async function hold(options: HolderOptions, signal: AbortSignal): Promise<void> {
   const holder = new Holder(options);
   const engine = new RoundEngine({
@@ -61,7 +62,7 @@ export async function hold(options: HolderOptions, signal: AbortSignal): Promise
       } catch (error) {
         if (signal.aborted) return;
         if (!isKubeError(error)) throw error;
-        // A later version of the ConfigMap comes with the watch.
+        // The watch delivers the later version of the ConfigMap.
         const isConflict = error instanceof KubeApiError && error.status === 409;
         if (!isConflict) options.log.warn({ error: error.message }, 'the plan cannot be written, trying again');
         engine.wakeAfter(isConflict ? conflictMs : retryMs);
@@ -78,7 +79,7 @@ export async function hold(options: HolderOptions, signal: AbortSignal): Promise
 
 class Holder {
   readonly #options: HolderOptions;
-  /** When it began to lead, or last saw a plan. */
+  /** Time at which this instance began to lead, or last saw a plan. */
   #sinceMs: number;
   #status: string | undefined;
 
@@ -96,7 +97,7 @@ class Holder {
       return;
     }
     const kept = this.#options.kept();
-    // Others that followed a later plan know better.
+    // The kept plan counts only if no node reports a later generation.
     const isLatest =
       kept !== undefined && map.reports.values().every(({ generation }) => generation <= kept.generation);
     const plan = newestPlan(map.plan, isLatest ? kept : undefined);
@@ -136,7 +137,7 @@ class Holder {
     else events.record(subject, 'Normal', 'NewGeneration', message);
   }
 
-  /** Writes what differs, over the version that was read. @throws KubeApiError 409 where there is a later one */
+  /** Writes the differences over the version that was read. @throws KubeApiError 409 if there is a later version */
   async #write(
     map: CentralMap,
     plan: Plan | undefined,

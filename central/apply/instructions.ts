@@ -1,6 +1,6 @@
 /**
- * The files with the instructions of the containers beside this one, and the control sockets of their programs. Rules: a file is replaced as a whole; a program is ended only by its
- * control socket, and only after its file has another instruction.
+ * The files with the instructions for the containers in the same pod, and the control sockets of their programs. Rules: a file is replaced as a
+ * whole; a program is ended only through its control socket, and only after its file contains another instruction.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ export function renderInstruction(instruction: Instruction): string {
   return words.map((word) => `${word}\n`).join('');
 }
 
-/** Replaces a file: a reader sees the former text or this one. */
+/** Replaces a file atomically: a reader gets the former text or the new one. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   await writeFile(`${path}.new`, text);
   await rename(`${path}.new`, path);
@@ -33,7 +33,7 @@ export class Instructions {
     this.#runDir = runDir;
   }
 
-  /** @returns whether the file said something else before */
+  /** @returns whether the file contained another text before */
   async write(name: DatabaseName | 'northd', text: string): Promise<boolean> {
     const path = join(this.#runDir, `${name}.do`);
     const former = await readFile(path, 'utf8').catch(() => undefined);
@@ -42,12 +42,12 @@ export class Instructions {
     return true;
   }
 
-  /** Ends a program, which its container may start again. Nothing where it does not run. */
+  /** Ends a program, which its container may start again. Does nothing if the program is not running. */
   async end(name: DatabaseName | 'northd'): Promise<void> {
     await callProgram(join(this.#runDir, `${name}.ctl`), 'exit', [], answerMs).catch(() => undefined);
   }
 
-  /** A command of a database's server. @throws Error with its own words where it refuses */
+  /** Sends a command to the server of a database. @throws Error with the server's message if it refuses */
   command(name: DatabaseName, method: string, parameters: readonly string[]): Promise<string> {
     return callProgram(join(this.#runDir, `${name}.ctl`), method, parameters, answerMs);
   }

@@ -1,4 +1,7 @@
-/** The plan that this node followed last, in a file beside its databases: so a restart needs neither the API server nor the holder of the Lease. */
+/**
+ * Keeps the plan that this node followed last in a file beside its databases, so that a restart needs neither the API server nor the holder of the
+ * Lease.
+ */
 import { readFile } from 'node:fs/promises';
 import { parsePlan } from '../watch/parse.ts';
 import type { Plan } from '../model/plan.ts';

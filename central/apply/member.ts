@@ -1,7 +1,7 @@
 /**
- * The part of central that every node runs: it reads its copies of the databases, instructs its containers and reports to the other nodes. In: the plan of the ConfigMap, or
- * the kept one where there is none. Rules: a round depends on no other node; a report that the API server refuses goes with a later round; only the member whose server leads
- * removes servers.
+ * The part of central that every node runs: it reads its copies of the databases, instructs its containers and publishes its report for the other
+ * nodes. In: the plan of the ConfigMap, or the kept plan if there is none. Rules: a round depends on no other node; a report that the API server
+ * refuses is sent in a later round; only the member whose server leads removes servers.
  */
 import { join } from 'node:path';
 import type { Logger } from '../../lib/run/logger.ts';
@@ -25,9 +25,12 @@ import type { Copies } from '../watch/copies.ts';
 import { Instructions, renderInstruction } from './instructions.ts';
 import { KeptPlan } from './kept-plan.ts';
 
-/** While something is under way, and otherwise. What is under way for longer than these many rounds waits for somebody else. */
+/**
+ * Time between two rounds while a change is in progress, and otherwise. A change that takes longer than `busyRounds` depends on other nodes or an
+ * operator.
+ */
 const pollMs = { busy: 100, settled: 1000 } as const;
-/** Between two starts of a server whose writes fail. */
+/** Minimum time between two starts of a server whose writes fail. */
 const replaceMs = 10_000;
 const busyRounds = 300;
 
@@ -40,7 +43,7 @@ export interface MemberOptions {
   readonly electionTimerMs: number;
   readonly copies: Copies;
   readonly log: Logger;
-  /** What the ConfigMap says now; undefined before it was read. */
+  /** Current contents of the ConfigMap; undefined before it was read. */
   readonly read: () => { readonly plan: Plan | undefined; readonly reports: Reports } | undefined;
   readonly publish: (report: Report) => void;
 }
@@ -81,7 +84,7 @@ export class Member {
     return this.#backups;
   }
 
-  /** What each database waits for. */
+  /** What each database of this node waits for. */
   get waits(): Both<string | undefined> {
     return both((name) => this.#decisions?.[name].why);
   }
@@ -90,7 +93,10 @@ export class Member {
     return this.#plan?.members[this.#options.node] !== undefined;
   }
 
-  /** A stand-by needs nothing; a member serves. While TLS is switched on or off it can serve only after all others have come as far. */
+  /**
+   * A stand-by is always ready; a member is ready when it serves. During a change of TLS it can serve only after all other members have reached the
+   * same point.
+   */
   get isReady(): boolean {
     if (this.#plan === undefined) return false;
     if (!this.isMember) return true;
@@ -100,7 +106,7 @@ export class Member {
     });
   }
 
-  /** One look and what follows of it. @returns until the next, in milliseconds */
+  /** Reads the state and acts on it. @returns the time until the next round, in milliseconds */
   async round(): Promise<number> {
     const { copies: watch, node, address, scheme, read, publish } = this.#options;
     const copies = await watch.look();
@@ -111,7 +117,7 @@ export class Member {
     const plan = newestPlan(objects?.plan, this.#kept.plan);
     this.#plan = plan;
     if (plan !== undefined) await this.#kept.keep(plan);
-    // What this node itself reported before it started says nothing of now.
+    // This node's own report from before its start says nothing about its present state.
     const reports = new Map(objects?.reports);
     reports.delete(node);
     const decisions = both((name) => planDatabase({ name, node, address, scheme, plan, copy: copies[name], reports }));
@@ -136,11 +142,12 @@ export class Member {
     const { verb } = instruction;
     if (isSpent === true) await this.#replace(name);
     if (verb === 'serve' || verb === 'join') return;
-    // One that was taken out of its cluster runs on and says nothing of it. One that was just made is not meant.
+    // A server that was removed from its cluster keeps running and does not report it. A server that is still creating its database must not be
+    // ended.
     if (verb !== 'create' || isNew || server !== undefined) await this.#instructions.end(name);
   }
 
-  /** The container starts the next server. Not at once again: what made one fail may last. */
+  /** Ends the server; the container starts the next one. Not again immediately: the cause of the failure may last. */
   async #replace(name: DatabaseName): Promise<void> {
     const nowMs = performance.now();
     if (nowMs - (this.#replacedMs.get(name) ?? -replaceMs) < replaceMs) return;
@@ -148,7 +155,7 @@ export class Member {
     await this.#instructions.end(name);
   }
 
-  /** One of the members' northd works, by a lock in the southbound database. */
+  /** Only one northd of the members is active, by a lock in the southbound database. */
   async #instructNorthd(plan: Plan | undefined): Promise<void> {
     const { node, scheme } = this.#options;
     const isFounded = plan !== undefined && databaseNames.every((name) => plan.clusters[name] !== undefined);
@@ -164,7 +171,7 @@ export class Member {
     const database = schemaNames[name];
     try {
       if (server.electionTimerMs > 0 && server.electionTimerMs !== electionTimerMs) {
-        // It at most doubles at once.
+        // The server accepts at most twice the present value.
         const next = Math.min(electionTimerMs, server.electionTimerMs * 2);
         await this.#instructions.command(name, 'cluster/change-election-timer', [database, String(next)]);
       }
@@ -177,7 +184,7 @@ export class Member {
       if (isSelf) await this.#instructions.command(name, 'cluster/leave', [database]);
       else await this.#instructions.command(name, 'cluster/kick', [database, sid]);
     } catch (error) {
-      // It leads no more, or is busy with another change: a later round sees.
+      // The server no longer leads, or is busy with another change: a later round tries again.
       log.debug({ database: name, error: (error as Error).message }, 'the leader refused');
     }
   }

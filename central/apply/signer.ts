@@ -1,7 +1,7 @@
 /**
- * Signs the certificates of nodes. In: CertificateSigningRequests of the signer `isthmus.network/chassis`, the Nodes, the authority. Out: each request
- * approved with a certificate, or denied with the reason; and the ConfigMap `isthmus-ovn-chassis`, which records the chassis name of each certified node,
- * so that the next leader decides the same. Requests are handled one after the other. Runs on the leader.
+ * Signs the certificates of nodes. In: CertificateSigningRequests of the signer `isthmus.network/chassis`, the Nodes, the authority. Out: each
+ * request approved with a certificate, or denied with the reason; and the ConfigMap `isthmus-ovn-chassis`, which records the chassis name of each
+ * certified node, so that the next leader decides in the same way. Requests are handled one at a time. Runs on the leader.
  */
 import { isKubeError, KubeApiError, orAbsent } from '../../lib/kube/errors.ts';
 import { certificateSigningRequests, configMaps, objectPath } from '../../lib/kube/resources.ts';
@@ -14,7 +14,7 @@ import type { RequestFacts } from '../watch/certificate-requests.ts';
 import type { Authorities } from './authorities.ts';
 
 const chassisConfigMap = 'isthmus-ovn-chassis';
-/** A stolen certificate is of use for no longer than this; a node renews after two thirds of it. */
+/** Validity in days. It limits the use of a stolen certificate; a node renews after two thirds of it. */
 export const chassisDays = 30;
 const retryMs = 2000;
 
@@ -35,7 +35,7 @@ export class Signer {
   readonly #options: SignerOptions;
   /** Node → chassis. */
   #certified = new Map<string, string>();
-  /** Names of requests that were answered, while the mirror does not show it. */
+  /** Names of requests that were answered but that the mirror still shows as pending. */
   readonly #answered = new Set<string>();
   #working: Promise<void> = Promise.resolve();
   #isDue = false;
@@ -45,7 +45,7 @@ export class Signer {
     this.#options = options;
   }
 
-  /** Begins with what is waiting already. @throws errors of the API server */
+  /** Starts with the pending requests. @throws errors of the API server */
   async start(): Promise<void> {
     const { client, namespace, authorities, requests } = this.#options;
     const record = await orAbsent(client.get(configMaps, { namespace, name: chassisConfigMap }));
@@ -58,7 +58,7 @@ export class Signer {
     this.#request();
   }
 
-  /** Resolves when nothing is being signed any more. */
+  /** Resolves when no signing is in progress. */
   async close(): Promise<void> {
     clearTimeout(this.#retry);
     await this.#working;
@@ -80,7 +80,7 @@ export class Signer {
         if (await this.#answer(facts)) this.#answered.add(facts.name);
       } catch (error) {
         if (!isKubeError(error)) throw error;
-        // Somebody deleted it, or a newer leader answered it.
+        // The request was deleted, or a newer leader answered it.
         if (error instanceof KubeApiError && [404, 409].includes(error.status)) continue;
         log.warn({ request: facts.name, error: error.message }, 'request of a chassis not answered, trying again');
         this.#retry ??= setTimeout(() => {
@@ -91,7 +91,7 @@ export class Signer {
     }
   }
 
-  /** False where nobody can sign now. */
+  /** Returns false if no authority can sign now. */
   async #answer(facts: RequestFacts): Promise<boolean> {
     const { authorities, namespace, serviceAccount, hasNode, log, nowMs } = this.#options;
     const verified = await verifyRequest(facts.request);
@@ -131,7 +131,7 @@ export class Signer {
   async #deny({ name, isApproved, username, node }: RequestFacts, judgement: Judgement): Promise<void> {
     const message = judgement.verdict === 'deny' ? judgement.message : 'spec.request is no request';
     if (isApproved) {
-      // What somebody approved can only fail any more. The list has that approval.
+      // A request that another client approved can only be marked as failed. The list of conditions keeps that approval.
       const path = objectPath(certificateSigningRequests, { name }, 'status');
       const body = [{ op: 'add', path: '/status/conditions/-', value: condition('Failed', message) }];
       await this.#options.client.request('PATCH', path, body, { contentType: 'application/json-patch+json' });
@@ -139,7 +139,7 @@ export class Signer {
     this.#options.log.warn({ request: name, username, node }, `request of a chassis denied: ${message}`);
   }
 
-  /** Names of nodes that are gone are free again. */
+  /** Records the chassis name of a node. Names of deleted nodes become available again. */
   async #record(node: string, chassis: string): Promise<void> {
     const { client, namespace, hasNode } = this.#options;
     const gone = [...this.#certified.keys()].filter((other) => !hasNode(other));

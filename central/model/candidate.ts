@@ -2,6 +2,6 @@
 export interface Candidate {
   readonly name: string;
   readonly createdMs: number;
-  /** Undefined: it is Ready. */
+  /** Undefined if the node is Ready. */
   readonly notReadySinceMs: number | undefined;
 }

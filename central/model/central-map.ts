@@ -1,4 +1,6 @@
-/** The ConfigMap isthmus-ovn-central as it is parsed, and the names of what central reads and writes. */
+/**
+ * The parsed ConfigMap isthmus-ovn-central, and the names of the keys and annotations that central reads and writes.
+ */
 import type { Plan } from './plan.ts';
 import type { Report } from './report.ts';
 
@@ -14,12 +16,12 @@ export interface CentralMap {
   readonly plan: Plan | undefined;
   readonly reports: ReadonlyMap<string, Report>;
   readonly requests: Requests;
-  /** Every key as it is written. */
+  /** All keys, unparsed. */
   readonly data: Readonly<Record<string, string>>;
 }
 
 export interface Requests {
-  /** A node. */
+  /** Name of a node. */
   readonly recover?: string;
   /** `node/time`. */
   readonly restore?: string;

@@ -2,14 +2,14 @@
 
 import type { Scheme } from './databases.ts';
 
-/** A server of a raft cluster as another one lists it. */
+/** A server of a raft cluster, as another server lists it. */
 export interface ListedServer {
   /** The first digits of its id, as cluster/status shows them. */
   readonly sid: string;
-  /** Of raft: `ssl:10.0.0.1:6643`. */
+  /** Raft address: `ssl:10.0.0.1:6643`. */
   readonly address: string;
   readonly isSelf: boolean;
-  /** Time since the leader last heard from it; undefined if it has not since it leads. */
+  /** Time since the leader last heard from it; undefined if the leader has not heard from it during this term. */
   readonly silentMs: number | undefined;
 }
 
@@ -22,15 +22,18 @@ export interface Server {
   readonly isJoining: boolean;
   readonly role: 'leader' | 'follower' | 'candidate';
   readonly term: number;
-  /** It is the leader, or a member that follows one. */
+  /** The server is the leader, or follows one. */
   readonly isConnected: boolean;
   readonly electionTimerMs: number;
-  /** Time since it was elected; undefined if it does not lead. */
+  /** Time since the election of this server; undefined if it does not lead. */
   readonly leadingMs: number | undefined;
   readonly servers: readonly ListedServer[];
 }
 
-/** The last entry of a member's log. Of two logs the one with the later term, or the higher index, holds what a majority agreed on. */
+/**
+ * The last entry of a member's log. Of two logs, the log with the later term, or with the higher index in the same term, holds what a majority agreed
+ * on.
+ */
 export interface LogEnd {
   readonly term: number;
   readonly index: number;
@@ -43,9 +46,9 @@ export type DatabaseFile =
       readonly model: 'clustered';
       readonly sid: string;
       readonly address: string;
-      /** Undefined before a cluster took it in. */
+      /** Undefined until a cluster has accepted the server. */
       readonly cid: string | undefined;
-      /** The cluster that is to take it in: it answers to no other, such as one of a generation before at the same addresses. */
+      /** The cluster that the server is joining. It accepts no other cluster, such as that of an earlier generation at the same addresses. */
       readonly joins?: string | undefined;
       /** Undefined while a server has it open. */
       readonly end?: LogEnd | undefined;
@@ -53,24 +56,24 @@ export type DatabaseFile =
 
 export interface Copy {
   readonly file: DatabaseFile;
-  /** Undefined while none answers. */
+  /** Undefined while no server answers. */
   readonly server: Server | undefined;
-  /** A server runs and has given the database up, since a write failed, as on a full disk. Only the next one opens it again. */
+  /** The server is running but has closed the database after a failed write, such as on a full disk. Only a new server process opens it again. */
   readonly isGivenUp?: boolean | undefined;
 }
 
-/** What a file holds, in the words of the instruction `create`: `none`, `standalone`, `joining` or the id of its cluster. */
+/** The contents of a file as a word of the instruction `create`: `none`, `standalone`, `joining` or the id of its cluster. */
 export function tokenOf(file: DatabaseFile): string {
   if (file.model !== 'clustered') return file.model;
   return file.cid ?? 'joining';
 }
 
-/** Whether it belongs to a server that listens by the other scheme. */
+/** Whether the copy belongs to a server that listens with the other scheme. */
 export function waitsForScheme({ file }: Copy, scheme: Scheme): boolean {
   return file.model === 'clustered' && !file.address.startsWith(`${scheme}:`);
 }
 
-/** What of the files is there for a restore. */
+/** The backups that a restore can use. */
 export interface Backups {
   readonly nb: readonly string[];
   readonly sb: readonly string[];

@@ -1,4 +1,4 @@
-/** What one node reports to the others: its key `node.<name>` of the ConfigMap isthmus-ovn-central, written when it changes. */
+/** The report of one node to the others: its key `node.<name>` of the ConfigMap isthmus-ovn-central, written when it changes. */
 import type { LogEnd } from './copy.ts';
 import type { Both } from './databases.ts';
 
@@ -6,7 +6,7 @@ import type { Both } from './databases.ts';
 export interface ReportedServer {
   readonly sid: string;
   readonly address: string;
-  /** The leader has not heard of it for some seconds. */
+  /** The leader has not heard from the server for some seconds. */
   readonly isSilent?: true;
 }
 
@@ -14,20 +14,20 @@ export interface DatabaseReport {
   readonly model: 'none' | 'standalone' | 'clustered';
   readonly cid?: string;
   readonly sid?: string;
-  /** Of raft, as the file has it. */
+  /** Raft address in the file. */
   readonly address?: string;
-  /** It has not joined a cluster yet. */
+  /** The server has not joined a cluster yet. */
   readonly joining?: true;
   readonly connected?: true;
   readonly role?: 'leader' | 'follower' | 'candidate';
-  /** The last entry of its log. Only while no server has it open. */
+  /** The last entry of the log. Only while no server has the file open. */
   readonly end?: LogEnd;
-  /** This and the fields below are the leader's only. If two servers claim to lead, the one with the later term does. */
+  /** This field and those below are set by the leader only. If two servers claim to lead, the server with the later term leads. */
   readonly term?: number;
   readonly servers?: readonly ReportedServer[];
-  /** Ids of servers that report to be members of the leader's cluster and are not listed by it. */
+  /** Ids of servers that report to be members of the leader's cluster but that the leader does not list. */
   readonly strangers?: readonly string[];
-  /** A server in the leader's list whose disk is lost: its node waits until it is removed from the cluster. */
+  /** A server in the leader's list whose disk is lost: its node waits until the leader removes it from the cluster. */
   readonly lost?: string;
 }
 
@@ -36,11 +36,11 @@ export interface Report {
   /** Generation of the plan that the node follows; 0 without one. */
   readonly generation: number;
   readonly databases: Both<DatabaseReport>;
-  /** Its disk has hardly room for changes, or too little to compact a database, which needs the space of a second file. */
+  /** The disk has hardly any space for changes, or too little to compact a database, which needs the space of a second file. */
   readonly isFull?: true;
   /** Times of its backups of the northbound database. */
   readonly backups: readonly string[];
-  /** Those of these times that have a backup of the southbound database, too. */
+  /** The times of `backups` that also have a backup of the southbound database. */
   readonly southbound: readonly string[];
 }
 
@@ -57,7 +57,7 @@ export function leaderOf(reports: Reports, name: 'nb' | 'sb', cid: string): Data
   return found;
 }
 
-/** Whether a list has the server of this id, of which the list has the first digits. */
+/** Whether a list contains the server with this id; the list has only the first digits of ids. */
 export function lists(servers: readonly { readonly sid: string; readonly address: string }[], sid: string): boolean {
   return servers.some((server) => sid.startsWith(server.sid));
 }

@@ -71,7 +71,7 @@ const rsa2048 = {
   hash: 'SHA-256',
 };
 
-/** A CA as other programs make it. @param by the CA that signs it; itself by default */
+/** A CA in the form that other programs create. @param by the CA that signs it; itself by default */
 async function ca(name: string, algorithm: typeof p256 | typeof rsa2048, by?: KeyAndCertificate) {
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
   const pkcs8 = by && Buffer.from(splitPem(by.key)[0]?.replaceAll(/-----[A-Z ]+-----|\s/g, '') ?? '', 'base64');

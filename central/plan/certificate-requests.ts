@@ -1,17 +1,17 @@
 /**
- * CertificateSigningRequests of chassis → certificate or refusal. Pure.
+ * Decides on CertificateSigningRequests of chassis: a certificate or a refusal. Pure.
  *
- * The API server says which node asks: the token of a daemon is bound to its pod, and the pod to its node. The name in the certificate
- * is that of the node's chassis, which OVN compares with the rows that the bearer writes. A name belongs to the node that had it first.
+ * The API server reports which node sent a request: the token of a daemon is bound to its pod, and the pod to its node. The name in the certificate
+ * is the node's chassis name, which OVN compares with the rows that the client writes. A name belongs to the node that was certified for it first.
  */
 import { chassisUsages } from '../../lib/ovn/chassis-request.ts';
 
 export interface ChassisRequest {
   readonly username: string;
-  /** Of the pod that the token is bound to, as the API server knows it. */
+  /** Node of the pod that the token is bound to, as reported by the API server. */
   readonly node: string | undefined;
   readonly usages: readonly string[];
-  /** The name that is asked for; undefined where the text is no request. */
+  /** The requested name; undefined if the text is not a request. */
   readonly chassis: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export type Judgement =
   | { readonly verdict: 'issue'; readonly node: string; readonly chassis: string }
   | { readonly verdict: 'deny'; readonly message: string };
 
-/** What OVN and Open vSwitch take for a chassis name, and no more. */
+/** Chassis names that both OVN and Open vSwitch accept. */
 const chassisName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
 export function judge(request: ChassisRequest, { daemon, certified, hasNode }: Situation): Judgement {

@@ -1,6 +1,7 @@
 /**
- * The remotes that clients of the databases use: the keys `nb`, `sb` and `sb-chassis` of the ConfigMap isthmus-ovn. In: the plan, the reports and the remotes published so far.
- * Rules: a member is added once its servers are connected; it stays until it leaves the plan, so that a restart changes nothing for clients.
+ * Plans the remotes for clients of the databases: the keys `nb`, `sb` and `sb-chassis` of the ConfigMap isthmus-ovn. In: the plan, the reports and
+ * the remotes published so far. Rules: a member is added once its servers are connected; it stays until it leaves the plan, so that a restart changes
+ * nothing for clients.
  */
 import { chassisRemote, clientRemote, databaseNames, type Scheme } from '../model/databases.ts';
 import type { Plan } from '../model/plan.ts';

@@ -33,7 +33,7 @@ function told(view: LocalView): string {
 
 const led = (...servers: number[]): ReadonlyMap<string, Report> => new Map([['a1', member(1, servers)]]);
 
-/** The leader says that this one is none of its servers. */
+/** The leader reports that this server is not in its cluster. */
 function takenOut(number: number): ReadonlyMap<string, Report> {
   const leader = member(1, [1, 2]);
   const databases = { ...leader.databases, nb: { ...leader.databases.nb, strangers: [idOf('nb', number)] } };
@@ -59,7 +59,7 @@ test('the founder makes the database once, from the copy that the plan names', (
   const restored: Plan = { ...founding, from: { nb: { copy: cidOf('nb'), backup: '20260131T000000Z' } } };
   assert.equal(told(view(1, restored, clustered(1))), `create ${cidOf('nb')} nb-20260131T000000Z.db`);
   assert.equal(told(view(1, restored, clustered(1, cidOf('nb', 2)))), 'serve');
-  // The servers of the generation before stop, and keep their copies until there is another.
+  // The servers of the former generation stop, and keep their copies until the new generation exists.
   assert.equal(told(view(2, restored, clustered(2))), 'wait');
 });
 
@@ -86,7 +86,7 @@ test('a copy is put aside if it is another generation, or its server was taken o
   const reports = takenOut(3);
   assert.equal(told(view(3, plan, clustered(3), { reports })), 'wipe');
   assert.equal(told(view(2, plan, clustered(2), { reports })), 'serve');
-  // Not by a list alone: it may be older than this member.
+  // A list alone is not enough: it may be older than this member.
   assert.equal(told(view(3, plan, clustered(3), { reports: led(1, 2) })), 'serve');
 });
 
@@ -101,7 +101,7 @@ test('with another address it joins anew, once the others have taken out its for
   const plan: Plan = { ...planOf(1, 2, 3), members: { ...planOf(1, 2, 3).members, a3: '10.0.0.9' } };
   const moved = { address: '10.0.0.9' };
   assert.equal(told(view(3, plan, clustered(3), moved)), 'wait');
-  // Reports of before all of them were lost say that one leads, too.
+  // Reports from before the loss of all servers also say that one leads.
   assert.equal(told(view(3, plan, clustered(3), { ...moved, reports: led(1, 2, 3) })), 'wait');
   assert.equal(told(view(3, plan, clustered(3), { ...moved, reports: takenOut(3) })), 'wipe');
   assert.equal(told(view(3, plan, { model: 'none' }, { ...moved, reports: led(1, 2) })), `join ${own(1)} ${own(2)}`);

@@ -1,7 +1,8 @@
 /**
- * What the container of a database on this node is to do. In: the plan, what is on disk, what the others report. Out: an instruction for
- * images/ovn/run-ovn and, where it waits, why. Rules: a copy of the plan's cluster is served without asking anybody; nothing is made but by the founder of a generation, from the
- * copy that the plan names; a copy is put aside only if the plan's cluster is another one, or its leader said that it has no such server.
+ * Decides what the container of a database on this node has to do. In: the plan, the files on disk, the reports of the other nodes. Out: an
+ * instruction for images/ovn/run-ovn and, if it waits, the reason. Rules: a copy of the plan's cluster is served without the consent of other nodes;
+ * only the founder of a generation creates a database, from the copy that the plan names; a copy is put aside only if the plan has another cluster,
+ * or if the leader reports that this server is not in its cluster.
  */
 import { raftAddress, type DatabaseName, type Scheme } from '../model/databases.ts';
 import { tokenOf, type Copy } from '../model/copy.ts';
@@ -25,11 +26,11 @@ export interface LocalView {
 
 export interface LocalDecision {
   readonly instruction: Instruction;
-  /** What it waits for. */
+  /** What the container waits for. */
   readonly why?: string;
-  /** The server that runs has to be ended, so that another one takes its place with the same file. */
+  /** The running server has to be ended, so that a new server opens the same file. */
   readonly isSpent?: true;
-  /** The server in the leader's list that had the lost disk of this node. */
+  /** The server in the leader's list that used the lost disk of this node. */
   readonly lost?: string;
 }
 
@@ -51,7 +52,7 @@ export function planDatabase(view: LocalView): LocalDecision {
   return { instruction: { verb: 'wipe' }, why: `its copy is not of generation ${plan.generation}` };
 }
 
-/** A member may have lost what it knows of the plan, and none of the rows. */
+/** A member may have lost the plan but none of the rows. */
 function goOnWithoutPlan(view: LocalView): LocalDecision {
   const { file } = view.copy;
   const why = 'there is no plan yet: the holder of the Lease makes it';
@@ -67,7 +68,7 @@ function ownRaft({ scheme, name, address }: LocalView): string {
   return raftAddress(scheme, name, address);
 }
 
-/** Nobody knows the cluster's id yet: its founder makes it. */
+/** The cluster has no id yet: its founder creates it. */
 function found(view: LocalView, { generation, founder, from, members }: Plan): LocalDecision {
   const { name, node, address, copy } = view;
   if (founder !== node) return wait(`${founder} makes the ${name} database of generation ${generation}`);
@@ -79,7 +80,7 @@ function found(view: LocalView, { generation, founder, from, members }: Plan): L
     const rows = backup === undefined ? {} : { backup: `${name}-${backup}.db` };
     return { instruction: { verb: 'create', address: ownRaft(view), copy: token, ...rows } };
   }
-  // A server that no cluster took in has no rows.
+  // A server that no cluster has accepted has no rows.
   if (token === 'joining') return { instruction: { verb: 'wipe' }, why: 'no cluster took it in' };
   if (copy.file.model === 'clustered' && copy.file.address === ownRaft(view)) return serve(copy);
   return wait(`the plan makes the ${name} database from "${source?.copy}", while this node has "${token}"`);
@@ -93,11 +94,11 @@ function goOn(view: LocalView, cid: string): LocalDecision {
     return { instruction: { verb: 'wipe' }, why: 'its server was taken out of the cluster' };
   const isListed = leader?.servers === undefined || lists(leader.servers, sid);
   if (file.model !== 'clustered' || file.address === ownRaft(view)) return serve(view.copy, isListed);
-  // The others have the rows only if they take out this server: what they reported may be older than the loss of all of them.
+  // The other members certainly have the rows only once they remove this server: their reports may be older than the loss of all members.
   return wait(`its copy belongs to the address ${file.address}, which the leader has to take out first`);
 }
 
-/** A server that was taken out of the cluster gives the database up, too, and has nothing to come back to. */
+/** A server that was removed from the cluster also closes the database, but must not be started again. */
 function serve({ isGivenUp }: Copy, isListed = true): LocalDecision {
   if (isGivenUp !== true || !isListed) return { instruction: { verb: 'serve' } };
   const why = 'its server gave it up, since a write failed, and is started again: is the disk full?';

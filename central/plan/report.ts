@@ -1,4 +1,6 @@
-/** Plans the report of a node: its copies; if its server leads, also the servers of the cluster and the members that it does not list. Pure. */
+/**
+ * Plans the report of a node: its copies; if its server leads, also the servers of the cluster and the members that the cluster does not list. Pure.
+ */
 import { both, type Both, type DatabaseName } from '../model/databases.ts';
 import type { Backups, Copy } from '../model/copy.ts';
 import { isSilent } from './servers.ts';

@@ -9,7 +9,7 @@ import { addressOf, cidOf, empty, idOf, planOf } from '../settle/testing-reports
 
 const own = (number: number): string => raftAddress('ssl', 'nb', addressOf(number));
 
-/** Server 1 leads the others; those in `silent` are not heard of. */
+/** Server 1 leads the others; the leader does not hear from those in `silent`. */
 function leader(servers: readonly number[], silent: readonly number[] = []): Server {
   return {
     sid: idOf('nb', 1),

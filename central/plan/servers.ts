@@ -1,14 +1,14 @@
 /**
- * Which server the leader of a database takes out of its cluster. In: what the leader lists, the plan, the reports. Out: one server at most.
- * Rules: only what no member of the plan has, and what lost its disk; never so that those that live are no majority of the rest; one that
- * lives goes once all members of the plan are in.
+ * Decides which server the leader of a database removes from its cluster. In: the leader's list, the plan, the reports. Out: at most one server.
+ * Rules: only a server that belongs to no member of the plan or that lost its disk is removed; the live servers must remain a majority of the rest; a
+ * live server is removed only once all members of the plan are in the cluster.
  */
 import { raftAddress, type DatabaseName, type Scheme } from '../model/databases.ts';
 import type { ListedServer, Server } from '../model/copy.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Reports } from '../model/report.ts';
 
-/** Leaders send heartbeats several times in each election time. */
+/** A leader sends several heartbeats in each election time. */
 const silentMs = 5000;
 
 export interface LeaderView {
@@ -24,7 +24,7 @@ export interface Removal {
   readonly why: string;
 }
 
-/** Whether a leader has not heard from a server for some seconds in which it led. */
+/** Whether a leader has not heard from a server for some seconds of its term. */
 export function isSilent(leader: Server, one: ListedServer): boolean {
   return !one.isSelf && (one.silentMs ?? leader.leadingMs ?? silentMs) >= silentMs;
 }
@@ -40,7 +40,7 @@ export function planRemoval(view: LeaderView): Removal | undefined {
   const lost = server.servers.find(({ sid }) => reports.values().some(({ databases }) => databases[name].lost === sid));
   if (lost !== undefined && isSafe(server, lost)) return { server: lost, why: 'its disk is lost' };
   const surplus = server.servers.filter(({ address }) => !wanted.has(address));
-  // Its own server comes last: another one has to lead then.
+  // The leader's own server comes last: its removal needs a new leader.
   for (const one of surplus.toSorted((a, b) => rank(server, a) - rank(server, b)))
     if ((isSilent(server, one) || isComplete) && isSafe(server, one))
       return { server: one, why: 'no member of the plan has it' };
@@ -52,7 +52,7 @@ function rank(leader: Server, one: ListedServer): number {
   return isSilent(leader, one) ? 0 : 1;
 }
 
-/** Whether the other servers can continue without it. */
+/** Whether the other servers can continue without the removed server. */
 function isSafe(leader: Server, removed: ListedServer): boolean {
   const rest = leader.servers.filter((server) => server !== removed);
   const alive = rest.filter((server) => !isSilent(leader, server));

@@ -1,14 +1,14 @@
 /**
- * Begins a generation. In: the nodes that may serve, and their reports. Out: the first plan, or what it waits for; and the clusters' ids
- * once the founder has made them. Rules: a database that is there is never begun anew while somebody has it; a plan that was lost is made again from
- * clusters that still serve.
+ * Begins a generation. In: the nodes that may serve, and their reports. Out: the first plan, or what it waits for; and the clusters' ids once the
+ * founder has created them. Rules: an existing database is never created again while a node has a copy; a lost plan is restored from clusters that
+ * still serve.
  */
 import { databaseNames, raftAddress, type DatabaseName, type Scheme } from '../model/databases.ts';
 import type { Plan, Source } from '../model/plan.ts';
 import type { Report, Reports } from '../model/report.ts';
 import type { Decision, MembersView } from './view.ts';
 
-/** How long the first plan waits for nodes that have not reported. */
+/** Maximum time that the first plan waits for nodes that have not reported. */
 const patienceMs = 5000;
 
 export function decideFounding(view: MembersView, generation: number): Decision {
@@ -36,7 +36,7 @@ function firstPlan(view: MembersView, founder: string, report: Report, generatio
   }
   const isAdopted = clusters.nb !== undefined && clusters.sb !== undefined;
   const members: Record<string, string> = { [founder]: report.address };
-  // The plan was lost and the clusters were not.
+  // The plan was lost, but the clusters still exist.
   for (const { name } of view.candidates) {
     const other = view.reports.get(name);
     const isMember = databaseNames.every((db) => other?.databases[db].cid === clusters[db]);
@@ -52,7 +52,7 @@ function firstPlan(view: MembersView, founder: string, report: Report, generatio
   };
 }
 
-/** Clusters rank before databases of a former release, newer before older ones, a leader before its followers. */
+/** Clusters rank before databases of a former release, newer databases before older ones, a leader before its followers. */
 function rank(report: Report | undefined): number {
   if (report === undefined) return -1;
   const { model, cid, role } = report.databases.nb;
@@ -60,20 +60,20 @@ function rank(report: Report | undefined): number {
   return model === 'standalone' ? 1 : 0;
 }
 
-/** The founder's own copy, from which it begins. */
+/** The founder's own copy, from which the generation begins. */
 export function sourceOf(report: Report, name: DatabaseName): Source {
   const { model, cid } = report.databases[name];
   // A server that has not joined a cluster has no rows.
   return { copy: model === 'clustered' ? (cid ?? 'none') : model };
 }
 
-/** The next generation, which this node makes of its own copies. */
+/** The next generation, which this node creates from its own copies. */
 export function beginAnew({ generation }: Plan, founder: string, report: Report, members: Plan['members']): Plan {
   const from = { nb: sourceOf(report, 'nb'), sb: sourceOf(report, 'sb') };
   return { generation: generation + 1, founder, from, clusters: {}, members };
 }
 
-/** The plan with the ids of clusters that its founder has made since. */
+/** The plan with the ids of clusters that its founder has created since. */
 export function completeFounding(plan: Plan, reports: Reports, scheme: Scheme): Plan {
   const report = reports.get(plan.founder);
   if (report?.generation !== plan.generation) return plan;

@@ -61,7 +61,7 @@ describe('founding', () => {
     assertSame(viewOf({ a1: { ...empty(1), generation: 1 } }, { plan: founding }), /waits for a1 to make nb and sb/);
     const founded = decideMembers(viewOf({ a1: member(1, [1]) }, { plan: founding })).plan;
     assert.deepEqual(founded?.clusters, { nb: cidOf('nb'), sb: cidOf('sb') });
-    // Of the generation before: not what the plan makes.
+    // A cluster of the former generation, not of this plan.
     const again: Plan = { ...founding, generation: 2, from: { nb: { copy: cidOf('nb') }, sb: { copy: cidOf('sb') } } };
     const before = { ...member(1, [1]), generation: 2 };
     assert.deepEqual(decideMembers(viewOf({ a1: before }, { plan: again })).plan?.clusters, {});
@@ -94,7 +94,7 @@ describe('members', () => {
     assert.equal(members(viewOf({ ...one, a3: empty(3) }, { plan: planOf(1) })), 'a1 a2 a3');
     const five = { ...three, a4: empty(4), a5: empty(5) };
     assert.equal(members(viewOf(five, { plan, replicas: 5 })), 'a1 a2 a3 a4 a5');
-    // Who is not Ready, or says nothing, cannot come.
+    // A node that is not Ready, or does not report, cannot join.
     const candidates = [candidate(1), candidate(2), candidate(3, 0)];
     assertSame(viewOf({ ...one, a3: empty(3) }, { plan: planOf(1), candidates }), /1 of 1/);
   });
@@ -162,7 +162,7 @@ describe('members', () => {
   });
 
   test('TLS switched off: once all members wait, one that a majority would elect begins anew', () => {
-    /** Its servers are those of before, and none runs. */
+    /** The servers of the former generation, all stopped. */
     const stopped = (number: number, index: number, term = 1): Report => {
       const before = member(number);
       return {
@@ -184,14 +184,14 @@ describe('members', () => {
     const next = decideMembers(viewOf(all, off)).plan;
     const from = { nb: { copy: cidOf('nb') }, sb: { copy: cidOf('sb') } };
     assert.deepEqual(next, { ...plan, generation: 2, founder: 'a2', from, clusters: {} });
-    // One that is down cannot be waited for.
+    // A node that is down cannot be waited for.
     const candidates = [candidate(1), candidate(2), candidate(3, 3_599_000)];
     const without = decideMembers(viewOf({ ...three, a1: stopped(1, 8), a2: stopped(2, 7) }, { ...off, candidates }));
     assert.equal(without.plan?.founder, 'a1');
-    // The term goes before the index: what was appended under a leader that lost its office was never agreed on.
+    // The term counts before the index: entries of a deposed leader were never committed.
     const deposed = { a1: stopped(1, 9), a2: stopped(2, 7, 2), a3: stopped(3, 6, 2) };
     assert.equal(decideMembers(viewOf(deposed, off)).plan?.founder, 'a2');
-    // The other two may have agreed on more.
+    // The other two nodes may have committed more.
     const late = [candidate(1), candidate(2, 3_599_000), candidate(3, 3_599_000)];
     assertSame(viewOf({ ...three, a1: stopped(1, 8) }, { ...off, candidates: late }), /no majority .*recover: <node>/);
     const alone = decideMembers(viewOf({ a1: stopped(1, 5) }, { scheme: 'tcp', plan: planOf(1) })).plan;

@@ -1,7 +1,8 @@
 /**
- * Decides which nodes serve the databases. In: the candidates, their reports, the plan so far. Out: the next plan, and a sentence that says what it waits for. Called by the
- * holder of the Lease, any number of times: if nothing has to change, the result is the same plan. Rules: an odd number of nodes serves; one member at a time is
- * replaced or leaves, while the others are connected; without a majority nothing changes unless an operator asks for it.
+ * Decides which nodes serve the databases. In: the candidates, their reports, the present plan. Out: the next plan, and a message that says what it
+ * waits for. Called by the holder of the Lease, any number of times: if nothing has to change, the result is the same plan. Rules: an odd number of
+ * nodes serves; one member at a time is replaced or leaves, while the others are connected; without a majority nothing changes unless an operator
+ * requests it.
  */
 import { databaseNames, raftAddress } from '../model/databases.ts';
 import type { Plan } from '../model/plan.ts';
@@ -28,19 +29,19 @@ export function decideMembers(view: MembersView): Decision {
 function found(view: MembersView, generation: number): Decision {
   const founding = decideFounding(view, generation);
   if (founding.plan === undefined) return founding;
-  // The other members are in the first plan already: they join as soon as the databases are founded.
+  // The first plan already contains the other members: they join as soon as the databases are founded.
   return { ...founding, plan: grow(view, founding.plan) };
 }
 
 function grow(view: MembersView, plan: Plan): Plan {
-  // Made again from a cluster that has more servers: missing members are added later.
+  // The plan was restored from a cluster with more servers: missing members are added later.
   if (Object.keys(plan.members).length > 1) return plan;
   const newcomers = sparesOf(view, plan);
   const count = oddBelow(Math.min(target(view), 1 + newcomers.length));
   return withMembers(view, plan, [plan.founder, ...newcomers.slice(0, count - 1)]);
 }
 
-/** A sole member whose address changed begins a new cluster with the former rows: there is no other member to join. */
+/** A sole member whose address changed begins a new cluster with the former rows, because there is no other member to join. */
 function moveSole(view: MembersView, plan: Plan): Decision | undefined {
   const [node = '', ...others] = Object.keys(plan.members);
   const report = view.reports.get(node);
@@ -122,7 +123,7 @@ function explain(view: MembersView, plan: Plan, members: readonly string[]): str
   return away.length * 2 > members.length ? `${waits}; ${advice}` : waits;
 }
 
-/** Whether the leaders list its servers of both databases and hear from them. */
+/** Whether the leaders list the node's servers of both databases and hear from them. */
 export function isConnected({ reports, scheme }: Pick<MembersView, 'reports' | 'scheme'>, plan: Plan, node: string) {
   const address = plan.members[node];
   if (address === undefined) return false;
@@ -151,7 +152,7 @@ function target({ replicas, candidates }: MembersView): number {
   return oddBelow(Math.min(wish, Math.max(1, candidates.length)));
 }
 
-/** An even number of servers survives no more losses than one server less. */
+/** An even number of servers tolerates no more failures than one server less. */
 function oddBelow(count: number): number {
   return count % 2 === 0 ? Math.max(1, count - 1) : count;
 }

@@ -1,6 +1,6 @@
 /**
- * Answers requests of an operator, which are annotations of the ConfigMap isthmus-ovn-central: to continue with the copy of one node, or to restore a backup. In: the
- * annotations, the plan, the reports. Out: the plan of a new generation, or the reason of a refusal.
+ * Answers an operator's requests, which are annotations of the ConfigMap isthmus-ovn-central: to continue with the copy of one node, or to restore a
+ * backup. In: the annotations, the plan, the reports. Out: the plan of a new generation, or the reason for a refusal.
  */
 import { databaseNames } from '../model/databases.ts';
 import type { Plan, Source } from '../model/plan.ts';
@@ -46,7 +46,7 @@ function restoreFrom(view: MembersView, wish: string): Answer {
   const backup = (name: 'nb' | 'sb'): Source => ({ ...sourceOf(found, name), backup: time });
   const members = view.plan?.members ?? {};
   const kept = members[node] === undefined ? {} : members;
-  // Without a backup of its own the southbound database stays: northd makes it fit, and chassis keep what they have.
+  // Without its own backup the southbound database stays: northd updates it, and chassis keep their rows.
   const cluster = view.plan?.clusters.sb;
   const hasCluster = cluster !== undefined && found.databases.sb.cid === cluster;
   const southbound = found.southbound.includes(time)

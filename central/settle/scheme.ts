@@ -1,6 +1,7 @@
 /**
- * The databases' move between TLS and plain TCP. In: the plan, and what the members report. Out: the plan of the next generation, or what it waits for. Rules: a server
- * that listens by the other scheme is none of its cluster, and waits; once all wait, one begins anew with its rows: one that a majority would elect.
+ * Moves the databases between TLS and plain TCP. In: the plan and the members' reports. Out: the plan of the next generation, or what it waits for.
+ * Rules: a server that listens with the other scheme does not belong to the cluster, and waits; once all wait, one that a majority would elect begins
+ * a new generation with its rows.
  */
 import { databaseNames, type DatabaseName, type Scheme } from '../model/databases.ts';
 import type { Plan } from '../model/plan.ts';
@@ -8,7 +9,7 @@ import { beginAnew } from './founding.ts';
 import type { Decision, MembersView } from './view.ts';
 import { advice } from './requests.ts';
 
-/** @returns undefined where no member waits for the other scheme */
+/** @returns undefined if no member waits for the other scheme */
 export function moveScheme({ reports, candidates, scheme }: MembersView, plan: Plan): Decision | undefined {
   const former: Scheme = scheme === 'ssl' ? 'tcp' : 'ssl';
   const members = Object.keys(plan.members);
@@ -25,7 +26,7 @@ export function moveScheme({ reports, candidates, scheme }: MembersView, plan: P
   const late = all.filter((node) => !waiting.includes(node) && ready.has(node));
   if (late.length > 0) return { plan, status: `waits until ${late.join(', ')} listens by ${scheme}, too` };
 
-  /** As raft elects: a server votes for one whose log ends where its own does, or later. */
+  /** As in raft elections: a server votes for a candidate whose log ends at the same entry as its own, or later. */
   const votes = (node: string, name: DatabaseName): number => {
     const own = endOf(node, name) ?? { term: 0, index: 0 };
     return waiting.filter((voter) => {

@@ -23,7 +23,7 @@ export function serverOf(name: DatabaseName, number: number): ReportedServer {
   return { sid: idOf(name, number).slice(0, 4), address: raftAddress('ssl', name, addressOf(number)) };
 }
 
-/** @param servers numbers of those that it leads; undefined: it follows */
+/** @param servers numbers of the servers that it leads; undefined: it follows */
 export function member(number: number, servers?: readonly number[], silent: readonly number[] = []): Report {
   return {
     address: addressOf(number),
@@ -74,7 +74,7 @@ export function candidate(number: number, notReadySinceMs?: number): Candidate {
   return { name: `a${number}`, createdMs: number, notReadySinceMs };
 }
 
-/** A view at the time of an hour, of nodes that may serve and have reported. */
+/** A view at the time of one hour, with candidates that have reported. */
 export function viewOf(reports: Readonly<Record<string, Report>>, more: Partial<MembersView> = {}): MembersView {
   return {
     scheme: 'ssl',

@@ -11,7 +11,7 @@ export interface MembersView {
   readonly plan: Plan | undefined;
   readonly replicas: number | 'auto';
   readonly nowMs: number;
-  /** Since when the holder of the Lease leads without a plan. */
+  /** Time since which the holder of the Lease leads without a plan. */
   readonly withoutPlanSinceMs: number;
   readonly replaceAfterMs: number;
 }

@@ -45,7 +45,7 @@ export function openMetrics(registry: Registry, member: Member, nowMs: () => num
   });
 }
 
-/** Of `20260131T000000Z`. */
+/** Parses a time such as `20260131T000000Z`. */
 function timeOf(text: string): number {
   return Date.parse(text.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'));
 }

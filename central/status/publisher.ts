@@ -1,4 +1,4 @@
-/** Writes this node's report into the ConfigMap isthmus-ovn-central when the report changes, and again if it was removed there. */
+/** Writes this node's report into the ConfigMap isthmus-ovn-central when the report changes, and again if it was removed. */
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { configMaps } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
@@ -23,7 +23,7 @@ export class Publisher {
 
   constructor(options: PublisherOptions) {
     this.#options = options;
-    // An API server that is back gets the report soon.
+    // After an outage, the API server gets the report soon.
     const timing = { maxMs: 2000 };
     this.#writer = new ObjectWriter({ signal: options.signal, log: options.log, timing });
   }
@@ -42,7 +42,7 @@ export class Publisher {
       });
   }
 
-  /** The ConfigMap's present text of this node: if it is not ours, the next report replaces it. */
+  /** Sets the present text of this node in the ConfigMap: if it differs from the last report, the next report replaces it. */
   seen(text: string | undefined): void {
     if (!this.#isBusy && text !== this.#text) this.#text = undefined;
   }

@@ -1,4 +1,4 @@
-/** CertificateSigningRequests of chassis as they are asked for. In: the API. Out: values for plan/certificate-requests.ts. */
+/** Watches pending CertificateSigningRequests of chassis. In: the API. Out: values for plan/certificate-requests.ts. */
 import { certificateSigningRequests } from '../../lib/kube/resources.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import type { KubeClient, RawObject, Reflector } from '../../lib/kube/types.ts';
@@ -8,7 +8,7 @@ import type { Logger } from '../../lib/run/logger.ts';
 export interface RequestFacts {
   readonly name: string;
   readonly username: string;
-  /** Of the pod that the requester's token is bound to. */
+  /** Node of the pod that the requester's token is bound to. */
   readonly node: string | undefined;
   readonly usages: readonly string[];
   /** PEM. */

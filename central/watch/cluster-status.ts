@@ -1,9 +1,9 @@
-/** What ovsdb-server answers to `cluster/status`. Pure: text in, a value out. */
+/** Parses ovsdb-server's reply to `cluster/status`. Pure: text in, a value out. */
 import type { Server } from '../model/copy.ts';
 
 const roles = ['leader', 'follower', 'candidate'] as const;
 
-/** Undefined where it is not such an answer. */
+/** Undefined if the text is not such a reply. */
 export function parseClusterStatus(text: string): Server | undefined {
   const line = (name: string): string | undefined => new RegExp(`^${name}: (.*)$`, 'm').exec(text)?.[1]?.trim();
   const id = (value: string | undefined): string | undefined => /\(([0-9a-f-]{36})\)/.exec(value ?? '')?.[1];

@@ -1,4 +1,7 @@
-/** Reads the databases of this node: the files, and the servers by their control sockets. Out: a Copy of each; a server that does not answer counts as absent. */
+/**
+ * Reads the databases of this node: the files, and the servers through their control sockets. Out: a Copy of each; a server that does not answer
+ * counts as absent.
+ */
 import type { Stats } from 'node:fs';
 import { readdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,7 +21,7 @@ export interface Folders {
 
 export class Copies {
   readonly #folders: Folders;
-  /** By database: what the file was when it had this mark. */
+  /** For each database, the parsed file and the mark that it had then. */
   readonly #known = new Map<DatabaseName, { readonly mark: string; readonly file: DatabaseFile }>();
 
   constructor(folders: Folders) {
@@ -31,7 +34,7 @@ export class Copies {
     return both((name) => (name === 'nb' ? nb : sb) as Copy);
   }
 
-  /** Whether the disk has hardly room for changes, or too little to compact a file. */
+  /** Whether the disk has hardly any space for changes, or too little to compact a file. */
   async isFull(): Promise<boolean> {
     const { dataDir } = this.#folders;
     const sizes = databaseNames.map(async (name) => await stat(join(dataDir, `${name}.db`)).then(sizeOf, () => 0));
@@ -53,7 +56,7 @@ export class Copies {
     const { server, isGivenUp } = await this.#server(name);
     const path = join(this.#folders.dataDir, `${name}.db`);
     const mark = await markOf(path);
-    // Under a server that runs, a file is what the server says; one that was taken away from under it is none.
+    // While a server runs, its status describes the file; a file that was removed while the server has it open counts as absent.
     if (server !== undefined && mark !== undefined) {
       const { sid, cid, address, isJoining } = server;
       return {
@@ -81,7 +84,7 @@ export class Copies {
       const text = await callProgram(socket, 'cluster/status', [schemaNames[name]], answerMs);
       return { server: parseClusterStatus(text), isGivenUp: /^Status: failed$/m.test(text) };
     } catch (error) {
-      // What a server says of a database that it does not have.
+      // The server's error for a database that it does not have open.
       return { server: undefined, isGivenUp: (error as Error).message.endsWith('unknown cluster') };
     }
   }
@@ -91,7 +94,7 @@ function sizeOf({ size }: Stats): number {
   return size;
 }
 
-/** Undefined where there is no file. */
+/** Undefined if there is no file. */
 async function markOf(path: string): Promise<string | undefined> {
   try {
     const { ino, size, mtimeMs } = await stat(path);

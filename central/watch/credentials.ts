@@ -1,4 +1,4 @@
-/** Waits for the certificate files of the servers of this node, which apply/credentials.ts writes. */
+/** Waits for the certificate files of this node's servers, which apply/credentials.ts writes. */
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,7 +7,7 @@ import type { Logger } from '../../lib/run/logger.ts';
 const files = ['ca.crt', 'tls.crt', 'tls.key'];
 const pollMs = 200;
 
-/** Resolves once all are there. @throws the signal's reason */
+/** Resolves once all files exist. @throws the signal's reason */
 export async function untilCredentials(folder: string, signal: AbortSignal, log: Logger): Promise<void> {
   for (let isTold = false; ; isTold = true) {
     const found = await Promise.allSettled(files.map((file) => access(join(folder, file))));

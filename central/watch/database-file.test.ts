@@ -1,4 +1,4 @@
-/** Files of databases, as OVS writes them. */
+/** Database files in the format of OVS. */
 import assert from 'node:assert/strict';
 import { appendFile, mkdtemp, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -47,7 +47,7 @@ test('a log ends with its last entry, or with what the snapshot goes up to', asy
   await appendFile(path, record({ term: 4, index: 41, data: [null, row] }));
   await appendFile(path, [{ commit_index: 41 }, { vote: ids.sid, term: 9 }].map(record).join(''));
   assert.deepEqual(await endOf(path), { term: 4, index: 41 });
-  // What a leader appended that was deposed since is written over.
+  // Entries of a deposed leader are overwritten.
   await appendFile(path, record({ term: 9, index: 41 }));
   assert.deepEqual(await endOf(path), { term: 9, index: 41 });
 });

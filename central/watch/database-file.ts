@@ -1,6 +1,7 @@
 /**
- * What a database file is, by its first record, and where its log ends, by its last ones. Rules: a file that is there and cannot be read is an error, never `none`: a
- * copy that is taken for lost would be replaced. It is read again only after it has changed, and not at all while a server has it open.
+ * Reads the kind of a database file from its first record, and the end of its log from its last records. Rules: a file that exists and cannot be read
+ * is an error, never `none`, because a copy that counts as lost would be replaced. A file is read again only after it has changed, and not while a
+ * server has it open.
  */
 import { open, type FileHandle } from 'node:fs/promises';
 import type { DatabaseFile, LogEnd } from '../model/copy.ts';
@@ -13,7 +14,7 @@ export class UnreadableDatabase extends Error {
 const longestLine = 128;
 const tailBytes = 64 << 10;
 
-/** @throws UnreadableDatabase, or a system error other than that it is not there */
+/** @throws UnreadableDatabase, or a system error other than a missing file */
 export async function readDatabaseFile(path: string): Promise<DatabaseFile> {
   let file;
   try {
@@ -37,7 +38,10 @@ export async function readDatabaseFile(path: string): Promise<DatabaseFile> {
   }
 }
 
-/** A record that was cut off, as by a power failure, is none: the server does not read it either. @returns undefined where no entry follows the first record */
+/**
+ * An incomplete record, such as after a power failure, is ignored; the server does not read it either. @returns undefined if no entry follows the
+ * first record
+ */
 async function readLogEnd(file: FileHandle): Promise<LogEnd | undefined> {
   const { size } = await file.stat();
   for (let bytes = Math.min(tailBytes, size); ; bytes = Math.min(bytes * 4, size)) {
@@ -48,7 +52,7 @@ async function readLogEnd(file: FileHandle): Promise<LogEnd | undefined> {
   }
 }
 
-/** @param lines of a file's end; of its records only those of entries have an index */
+/** @param lines lines at the end of a file; only the records of entries have an index */
 function parseLogEnd(lines: readonly string[]): LogEnd | undefined {
   for (const line of lines.toReversed()) {
     if (!line.includes('"index":')) continue;
@@ -56,20 +60,23 @@ function parseLogEnd(lines: readonly string[]): LogEnd | undefined {
       const { term, index } = JSON.parse(line) as Partial<LogEnd>;
       if (term !== undefined && index !== undefined) return { term, index };
     } catch {
-      // Cut off.
+      // The record is incomplete.
     }
   }
   return undefined;
 }
 
-/** A record with a snapshot has all rows in it, also between these members: they are found without parsing it. In a string the quotes would be escaped. */
+/**
+ * A record with a snapshot contains all rows, also between these members: they are found without parsing it. Within a string the quotes would be
+ * escaped.
+ */
 function parseRecord(path: string, text: string, logEnd: LogEnd | undefined): DatabaseFile {
   const member = (name: string): string | undefined => new RegExp(`[{,]"${name}":"([^"\\\\]+)"`).exec(text)?.[1];
   const [sid, address] = [member('server_id'), member('local_address')];
   if (sid === undefined || address === undefined)
     throw new UnreadableDatabase(`${path} has no server_id or no local_address: it is no member of a cluster`);
   const cid = member('cluster_id');
-  // Only a file that no cluster took in names servers to ask.
+  // Only a file that no cluster has accepted yet lists remote servers.
   if (text.includes('"remote_addresses":[')) return { model: 'clustered', sid, address, cid: undefined, joins: cid };
   const number = (name: string): number => Number(new RegExp(`[{,]"${name}":(\\d+)`).exec(text)?.[1] ?? 0);
   const end = logEnd ?? { term: number('prev_term'), index: number('prev_index') };

@@ -1,4 +1,4 @@
-/** Parses the objects that central reads: Nodes that may serve, its own ConfigMap and that of the clients. */
+/** Parses the objects that central reads: Nodes that may serve, central's ConfigMap and the clients' ConfigMap. */
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { Candidate } from '../model/candidate.ts';
 import { parsePlan, parseReport } from './parse.ts';

@@ -1,4 +1,7 @@
-/** Parses plans and reports. In: text of a ConfigMap or a file, which anybody may have edited. Out: values, or undefined if the text is not valid. */
+/**
+ * Parses plans and reports. In: text of a ConfigMap or a file, which may have been edited by hand. Out: values, or undefined if the text is not
+ * valid.
+ */
 import { z } from 'zod';
 import { nodeAddress } from '../model/databases.ts';
 import type { Plan } from '../model/plan.ts';

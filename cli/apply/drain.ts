@@ -1,4 +1,6 @@
-/** Drains a gateway and gives it back. In: a client. Out: the object's spec changed; whether its paths have moved. */
+/**
+ * Drains a gateway and ends the drain. In: a client. Out: the changed spec of the object; whether its paths have moved.
+ */
 import { interconnectGateways } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { Gateway, Snapshot } from '../model/snapshot.ts';
@@ -7,7 +9,7 @@ export async function setDrain(client: KubeClient, node: string, drain: boolean)
   await client.patch(interconnectGateways, { name: node }, 'merge', { spec: { drain } });
 }
 
-/** Paths that still lead through it: ports that it holds, or that have not settled elsewhere. */
+/** Paths that still use the gateway: it holds their ports, or they have not settled on another gateway. */
 export function pathsThrough(snapshot: Snapshot, gateway: Gateway): readonly string[] {
   const { chassis = '' } = gateway.status;
   const held = snapshot.transitSwitches.flatMap(({ name, status }) =>

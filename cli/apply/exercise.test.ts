@@ -7,7 +7,7 @@ import { drainable, exerciseGateways } from './exercise.ts';
 
 const signal = new AbortController().signal;
 
-/** A cluster whose agent moves paths one look after a drain, and back one look after its end. */
+/** A cluster whose agent moves paths one reading after a drain, and back one reading after its end. */
 class FakeCluster {
   readonly east: Draft<Snapshot> = wellPair().east;
   readonly calls: string[] = [];

@@ -1,6 +1,7 @@
 /**
- * Drains each gateway in turn and gives it back, watching that a path to every other cluster stays. In: a way to look
- * and a way to drain. Out: one check per gateway. Whatever happens, a gateway that was drained here is given back.
+ * Drains each gateway in turn and ends the drain, checking that a path to every other cluster remains. In: functions
+ * that read and drain. Out: one check per gateway. A gateway that was drained here is always restored, whatever
+ * happens.
  */
 import { usableGateways } from '../plan/diagnose/gateways.ts';
 import type { Check } from '../plan/verify.ts';
@@ -14,7 +15,7 @@ export interface Bench {
   readonly note: (text: string) => void;
 }
 
-/** Gateways that can be drained one after the other; none where nothing would be left, or one is drained on purpose. */
+/** Gateways that can be drained in turn; empty if no other gateway would remain, or if one is already drained by a user. */
 export function drainable(snapshot: Snapshot): readonly string[] {
   const gateways = usableGateways(snapshot);
   return gateways.length < 2 || gateways.some(({ isDrained }) => isDrained) ? [] : gateways.map(({ node }) => node);
@@ -57,7 +58,7 @@ async function exercise({ look, drain, note }: Bench, node: string, patience: Pa
   }
 }
 
-/** Clusters to which no path carries traffic, though they have some. */
+/** Clusters that have paths, none of which carries traffic. */
 function unreached({ remotes }: Snapshot): readonly string[] {
   return remotes.flatMap(({ name, status: { paths = [] } }) =>
     paths.length > 0 && paths.every(({ state }) => state === 'Down') ? [name] : [],
@@ -65,7 +66,7 @@ function unreached({ remotes }: Snapshot): readonly string[] {
 }
 
 function areAllUp({ remotes, transitSwitches }: Snapshot): boolean {
-  // What nobody would take over is where it is to be all the same; the other checks say so.
+  // A path that no other gateway can take over may still be where it belongs; other checks report that.
   const isAtRest = transitSwitches.every(({ status: { paths = [] } }) =>
     paths.every(({ state }) => state === undefined || state === 'Settled' || state === 'Unprotected'),
   );

@@ -1,6 +1,7 @@
 /**
- * Measures how long a prefix takes from one cluster to another: makes a Subnet of the user's choice here, waits until the
- * other cluster uses its route, takes it away, and waits until the route is gone. Only where the user named the prefix.
+ * Measures how long a prefix takes to reach another cluster: creates a Subnet with the user's prefix in this cluster,
+ * waits until the other cluster uses its route, deletes the Subnet, and waits until the route is gone. Runs only if the
+ * user gave the prefix.
  */
 import { networksInForce } from '../../lib/api/in-force.ts';
 import { remoteRoutes } from '../../lib/slices/remote-routes.ts';
@@ -15,24 +16,24 @@ export const markerName = 'isthmus-bench';
 export interface MarkerOptions {
   readonly near: KubeClient;
   readonly far: KubeClient;
-  /** This cluster’s name among the members. */
+  /** This cluster's name among the members. */
   readonly cluster: string;
   readonly cidr: string;
   readonly vpc: string;
   readonly patience: Patience;
 }
 
-/** Milliseconds; undefined where it did not happen in time. */
+/** Times in milliseconds; undefined if the step did not complete in time. */
 export interface MarkerTimes {
-  /** From the request until the subnet was in force here: what the controller needs. */
+  /** From the request until the subnet was in force in this cluster: the controller's time. */
   readonly inForceMs: number | undefined;
   /** From then until the other cluster used the route. */
   readonly learnedMs: number | undefined;
-  /** From the request to delete it until the other cluster had no such route. */
+  /** From the deletion request until the other cluster no longer had the route. */
   readonly withdrawnMs: number | undefined;
 }
 
-/** @throws KubeApiError where the subnet may not be made, or is there already */
+/** @throws KubeApiError if the subnet cannot be created or already exists */
 export async function measureMarker({ near, far, cluster, cidr, vpc, patience }: MarkerOptions): Promise<MarkerTimes> {
   const name = { name: markerName };
   await near.create(subnets, {

@@ -1,4 +1,4 @@
-/** Makes and ends this cluster's membership: the token's Secret and the Interconnect. In: a client. Who calls: join, leave. */
+/** Creates and ends this cluster's membership: the token's Secret and the Interconnect. In: a client. Called by join and leave. */
 import { interconnectFinalizer } from '../../lib/api/names.ts';
 import { orAbsent } from '../../lib/kube/errors.ts';
 import { apiVersionOf, interconnects, secrets } from '../../lib/kube/resources.ts';
@@ -6,7 +6,7 @@ import { encodeSecret } from '../../lib/kube/secret-data.ts';
 import type { KubeClient, ObjectName, RawObject, Resource } from '../../lib/kube/types.ts';
 import { canonicalName } from '../watch/read.ts';
 
-/** As the chart names it. */
+/** The chart's name of the Secret. */
 export const tokenSecret = 'isthmus-interconnect-token';
 
 export interface Wish {
@@ -23,7 +23,7 @@ export async function putToken(client: KubeClient, { namespace, token }: Wish): 
   await client.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: name, type: 'Opaque', data });
 }
 
-/** What the user has set besides stays as it is. */
+/** Other fields that the user has set are kept. */
 export async function putInterconnect(client: KubeClient, { clusterName, hub }: Wish): Promise<void> {
   const spec = { clusterName, hub, tokenSecretRef: { name: tokenSecret, key: 'token' } };
   if ((await orAbsent(client.patch(interconnects, { name: canonicalName }, 'merge', { spec }))) !== undefined) return;
@@ -43,10 +43,10 @@ export async function deleteInterconnect(client: KubeClient): Promise<void> {
   await client.delete(interconnects, { name: canonicalName });
 }
 
-/** Lets an object go whose agent cannot finish leaving. Finalizers of others stay. */
+/** Removes our finalizer from an object whose agent cannot finish leaving. Other finalizers are kept. */
 export async function dropFinalizer(client: KubeClient, raw: RawObject): Promise<void> {
   const finalizers = (raw.metadata.finalizers ?? []).filter((name) => name !== interconnectFinalizer);
-  // The version makes it fail where somebody else has changed the list meanwhile.
+  // With the resourceVersion, the patch fails if the list was changed meanwhile.
   const metadata = { finalizers, resourceVersion: raw.metadata.resourceVersion };
   await orAbsent(client.patch(interconnects, { name: canonicalName }, 'merge', { metadata }));
 }

@@ -6,7 +6,7 @@ import { inspectNodes } from './node-inspections.ts';
 
 const look = { kernel: '6.1.0', modules: {}, interfaces: [], listening: [], cni: [], unreadable: [] };
 
-/** Pods that end as soon as they are made, as `endings` says of their node. */
+/** Pods that end as soon as they are created, with the result that `endings` has for their node. */
 class FakeCluster {
   readonly pods = new Map<string, { node: string; raw: RawObject }>();
   readonly made: object[] = [];

@@ -1,6 +1,6 @@
 /**
- * Runs `isthmus nodes inspect` on nodes, in a pod each, and takes the pods away again whatever happens. In: a client, nodes, an image.
- * Out: what each node said, or why it said nothing. Who calls: `isthmus check --on-nodes`.
+ * Runs `isthmus nodes inspect` in one pod per node, and always deletes the pods. In: a client, nodes, an image. Out: each node's inspection, or the
+ * reason why it has none. Called by `isthmus check --on-nodes`.
  */
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { objectPath, pods } from '../../lib/kube/resources.ts';
@@ -23,12 +23,12 @@ export interface InspectOptions {
 
 const name = 'isthmus-check';
 const labelSelector = `app.kubernetes.io/name=${name}`;
-/** A pod whose command nobody could take away, because that machine was switched off, ends by itself. */
+/** Time after which a pod ends by itself, if the command could not delete it because its machine was switched off. */
 const longestSeconds = 600;
 const cleanupMs = 15_000;
 
 export async function inspectNodes(options: InspectOptions): Promise<readonly InspectedNode[]> {
-  // What an earlier run left, which was ended by force.
+  // Removes the pods of an earlier run that was killed.
   await removePods(options);
   try {
     const made = new Map<string, InspectedNode>();
@@ -47,7 +47,7 @@ export async function inspectNodes(options: InspectOptions): Promise<readonly In
   }
 }
 
-/** @returns why the API server would not have it */
+/** @returns the API server's reason for a refusal */
 async function makePod(
   { client, namespace, signal, ...wish }: InspectOptions,
   node: string,
@@ -62,7 +62,7 @@ async function makePod(
     kind: 'Pod',
     metadata: { generateName: `${name}-`, namespace, labels },
     spec: {
-      // Past the scheduler: nodes without a network take no pods otherwise.
+      // Bypasses the scheduler, because nodes without a network accept no pods otherwise.
       nodeName: node,
       hostNetwork: true,
       restartPolicy: 'Never',
@@ -83,7 +83,7 @@ async function makePod(
           securityContext: {
             allowPrivilegeEscalation: false,
             readOnlyRootFilesystem: true,
-            // The folder of CNI configurations is root's alone on some systems; of root's powers nothing is left.
+            // On some systems only root can read the folder of CNI configurations; the pod has no capabilities.
             runAsUser: 0,
             capabilities: { drop: ['ALL'] },
           },
@@ -105,7 +105,7 @@ async function makePod(
   }
 }
 
-/** The pods, once all have ended or the time is over. */
+/** Returns the pods once all have ended or the timeout has passed. */
 async function untilEnded({ client, namespace, timeoutMs, signal }: InspectOptions, count: number) {
   let last: readonly RawObject[] = [];
   const look = async (): Promise<true | undefined> => {
@@ -141,7 +141,7 @@ async function resultOf({ client, namespace, signal }: InspectOptions, raw: RawO
   return silent(`its pod said something else (${why}): ${String(answer).slice(0, 200)}`);
 }
 
-/** Undefined for what is no JSON. */
+/** Undefined if the value is not JSON. */
 function asJson(answer: unknown): unknown {
   if (typeof answer !== 'string') return answer;
   try {
@@ -152,13 +152,13 @@ function asJson(answer: unknown): unknown {
   }
 }
 
-/** With a signal of its own: also after Ctrl-C nothing is left. */
+/** Uses its own signal, so that the pods are deleted after Ctrl-C too. */
 async function removePods({ client, namespace }: InspectOptions): Promise<void> {
   const signal = AbortSignal.timeout(cleanupMs);
   for (const { metadata } of await client.list(pods, { namespace, labelSelector, signal })) {
     const path = objectPath(pods, { namespace, name: metadata.name });
     try {
-      // Without grace: what it does needs no end, and a kubelet that is away would keep it for ever.
+      // Without a grace period: the program needs no shutdown, and an unreachable kubelet would delay the deletion indefinitely.
       await client.request('DELETE', path, { gracePeriodSeconds: 0 }, { signal });
     } catch (error) {
       if (!(error instanceof KubeApiError) || error.status !== 404) throw error;

@@ -1,4 +1,6 @@
-/** Asks the nodes of a cluster to be given back, and takes from them what Isthmus wrote. In: a client. Out: Nodes changed, and who did what. */
+/**
+ * Requests the release of a cluster's nodes, and removes what Isthmus wrote to them. In: a client. Out: changed Nodes, and the result for each node.
+ */
 import { annotation, leftReason } from '../../lib/api/names.ts';
 import { daemonSets, jobs, leases, nodes, pods } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject } from '../../lib/kube/types.ts';
@@ -16,20 +18,20 @@ interface Condition {
 }
 
 export type Departing =
-  /** `why`: what its daemon says. */
+  /** `why` is the daemon's message. */
   | { readonly node: string; readonly state: 'left' | 'waiting'; readonly why: string }
-  /** There is no daemon on it that could answer. */
+  /** No daemon runs on the node that could answer. */
   | { readonly node: string; readonly state: 'silent'; readonly why: string };
 
-/** The uid of the daemons' DaemonSet, which is this installation's. @throws KubeApiError 404 where there is none */
+/** The uid of the daemons' DaemonSet, which identifies this installation. @throws KubeApiError 404 if there is none */
 export async function readInstallation(client: KubeClient, namespace: string): Promise<string> {
   const { metadata } = await client.get(daemonSets, { namespace, name: daemonSet });
   return metadata.uid;
 }
 
 /**
- * `job`: undefined where a person runs the command. @throws CommandFailed where the hook runs because somebody applied it, at a time that is not
- * that of an uninstallation
+ * @param job undefined if a person runs the command
+ * @throws CommandFailed if the hook's Job was applied by another program than helm, outside of an uninstallation
  */
 export async function refuseAppliedHook(client: KubeClient, namespace: string, job: string | undefined): Promise<void> {
   if (job === undefined) return;
@@ -40,7 +42,7 @@ export async function refuseAppliedHook(client: KubeClient, namespace: string, j
   throw new CommandFailed({ code: 'HookApplied', message });
 }
 
-/** Every Node, also those whose daemon is down: it heeds that when it is back. */
+/** Annotates every Node. A daemon that is down follows the request when it runs again. */
 export async function askToLeave(client: KubeClient, installation: string): Promise<void> {
   const body = { metadata: { annotations: { [annotation.leave]: installation } } };
   for (const { metadata } of await client.list(nodes))
@@ -72,12 +74,14 @@ export async function removeTraces(
   const metadata = { annotations: nothing(annotations), labels: nothing(labels) };
   if (annotations.length + labels.length > 0) await client.patch(nodes, { name: node }, 'merge', { metadata });
   if (!hasCondition) return;
-  // Strategic: the list is merged by type, and the other conditions are kubelet's.
+  // A strategic merge patch merges the list by type; the other conditions belong to kubelet.
   const conditions = [{ $patch: 'delete', type: 'NetworkUnavailable' }];
   await client.patch(nodes, { name: node }, 'strategic', { status: { conditions } }, { subresource: 'status' });
 }
 
-/** Nobody gave them up: the right to write them went first. A later installation would wait until they run out. */
+/**
+ * Deletes the Leases: their holders lost the right to write them before they could release them. A later installation would wait until they expire.
+ */
 export async function removeLeases(client: KubeClient, namespace: string): Promise<void> {
   for (const name of ['isthmus-controller', 'isthmus-interconnect']) await client.delete(leases, { namespace, name });
 }

@@ -1,16 +1,16 @@
-/** Waits for objects of Kubernetes to be as wanted. Who calls: the commands that change something. */
+/** Waits until Kubernetes objects have the wanted state. Called by the commands that change something. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Patience {
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Between two looks; a quarter of a second by default. */
+  /** Time between two readings; 250 ms by default. */
   readonly pauseMs?: number;
 }
 
 const usualPauseMs = 250;
 
-/** What `look` gave when it first was something, and how long that took; `value` undefined where it did not in time. */
+/** The first defined result of `look` and the time it took; `value` is undefined if there was none in time. */
 export async function waitFor<T>(
   look: () => Promise<T | undefined>,
   { timeoutMs, signal, pauseMs = usualPauseMs }: Patience,

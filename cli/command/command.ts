@@ -1,7 +1,7 @@
 /**
- * What a command is, and how its words become values. In: argv after the command's name. Out: flags and operands, or a
- * UsageError with the text to print. Long flags are those of lib/run/flags; here come the short ones, operands among
- * flags, and lists given by repeating a flag.
+ * The definition of a command, and the parsing of its arguments. In: argv after the command's name. Out: flags and
+ * operands, or a UsageError with the text to print. lib/run/flags parses long flags; this file adds short flags,
+ * operands between flags, and lists given by repeating a flag.
  */
 import {
   list,
@@ -14,18 +14,18 @@ import {
   type FlagValues,
 } from '../../lib/run/flags.ts';
 
-/** 0 well, 1 something is wrong, 2 wrong usage, 3 a cluster or hub could not be reached. */
+/** 0: success; 1: a problem was found; 2: usage error; 3: a cluster or hub could not be reached. */
 export type ExitCode = 0 | 1 | 2 | 3;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where a command speaks and what it may use besides its flags. */
+/** The output of a command, and its environment besides flags. */
 export interface Terminal {
   readonly env: Environment;
   readonly out: (text: string) => void;
-  /** For what is no part of the answer: progress, notes. */
+  /** Writes text that is not part of the result: progress, notes. */
   readonly note: (text: string) => void;
-  /** All of standard input, for an operand `-`. */
+  /** Reads standard input to its end, for an operand `-`. */
   readonly readInput: () => Promise<string>;
   readonly isColoured: boolean;
   readonly now: () => number;
@@ -44,17 +44,17 @@ export interface CommandText {
   readonly operands: readonly string[];
   /** One line for the list of commands. */
   readonly summary: string;
-  /** What it does, what it writes; whole sentences. */
+  /** What the command does and prints, in full sentences. */
   readonly description: string;
   readonly examples: readonly string[];
 }
 
 export interface Command extends CommandText {
-  /** @param group the word before the command's name, as in `isthmus ic status`; empty where there is none */
+  /** @param group the word before the command's name, as in `isthmus ic status`; empty if there is none */
   readonly run: (argv: readonly string[], terminal: Terminal, group: string) => Promise<ExitCode>;
 }
 
-/** Of every command; each may also stand before the command's words. */
+/** Flags of every command; they may also precede the command's name. */
 export const commonFlags = {
   'no-color': toggle('no colours; also with NO_COLOR in the environment, and where the output is no terminal'),
 };
@@ -148,12 +148,12 @@ function renderCommandHelp(
   return parts.join('');
 }
 
-/** Given once, several times, or with commas; undefined where it is not. */
+/** A flag that is given once, repeated, or with commas; undefined if it is absent. */
 export function repeatable(help: string): Flag<readonly string[] | undefined> {
   return { ...list(help), fallback: { value: undefined } };
 }
 
-/** A span of time: `500ms`, `30s`, `5m`, `1h`, `2d`; `durationMs` reads the value. */
+/** A flag for a duration: `500ms`, `30s`, `5m`, `1h`, `2d`; `durationMs` parses the value. */
 export function duration(help: string, fallback: string): Flag<string> {
   const parse = (raw: string) => {
     durationMs(raw);
@@ -162,7 +162,7 @@ export function duration(help: string, fallback: string): Flag<string> {
   return { help, value: 'time', parse, fallback: { value: fallback } };
 }
 
-/** Off unless given: `--name` is `whenBare`, `--name=30s` that; a word behind it is none of its. */
+/** An optional duration: `--name` means `whenBare`, `--name=30s` sets a value; a following word is not part of the flag. */
 export function optionalDuration(help: string, whenBare: string): Flag<string | undefined> {
   const parse = (raw: string) => {
     if (raw === 'false') return undefined;
@@ -173,7 +173,7 @@ export function optionalDuration(help: string, whenBare: string): Flag<string | 
   return { help, parse, fallback: { value: undefined } };
 }
 
-/** Milliseconds of a span of time. @throws RangeError where the text is none */
+/** Parses a duration to milliseconds. @throws RangeError if the text is not a duration */
 export function durationMs(raw: string): number {
   const match = /^([1-9]\d{0,6})(ms|s|m|h|d)$/.exec(raw);
   const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? ''];

@@ -1,4 +1,4 @@
-/** A command cannot do what it was asked for, and knows why: the problem's sentence is printed, the exit code is 1 or 3. */
+/** A command cannot do what was requested, for a known reason: the problem's message is printed, and the exit code is 1 or 3. */
 import type { Problem } from '../../lib/desired/problem.ts';
 
 export class CommandFailed extends Error {

@@ -81,10 +81,10 @@ async function timeHub(near: Snapshot, count: number, timeoutMs: number): Promis
   return { address, handshakesMs, problem: undefined };
 }
 
-/** What the times of --marker are exact to, besides the requests themselves. */
+/** Precision of the times of --marker, besides the requests themselves. */
 const markerPauseMs = 20;
 
-/** @throws CommandFailed where one of the two is no member: its route would never come */
+/** @throws CommandFailed if one of the two clusters is not a member: its route would never arrive */
 async function timeMarker(
   { flags, terminal }: Invocation<typeof benchFlags>,
   snapshot: Snapshot,

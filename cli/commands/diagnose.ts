@@ -12,7 +12,7 @@ export const databaseFlags = {
   sb: repeatable('remotes of this cluster’s OVN_Southbound'),
 };
 
-/** Longest wait for the hub and for each answer of a database: a diagnosis takes no longer than ten seconds. */
+/** Timeout for the hub and for each reply of a database: a diagnosis takes at most ten seconds. */
 const patienceMs = 3000;
 
 export const diagnose = command(

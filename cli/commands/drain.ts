@@ -73,7 +73,7 @@ export const undrain = command(
     }),
 );
 
-/** @throws CommandFailed where the node is no gateway */
+/** @throws CommandFailed if the node is not a gateway */
 export function gatewayOf(snapshot: Snapshot, node: string): Gateway {
   const found = snapshot.gateways.find((one) => one.node === node);
   if (found !== undefined) return found;
@@ -86,7 +86,7 @@ function lastGateway(node: string): string {
   return `${node} is the last gateway that is not drained: the paths have nowhere to go; undrain another one first, or mark it all the same with --force`;
 }
 
-/** Who holds the paths now; undefined while one still leads through the node. */
+/** The present holders of the paths; undefined while a path still uses the node. */
 async function holdersOnceMoved(
   cluster: Cluster,
   flags: ClusterFlags,

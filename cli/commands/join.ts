@@ -87,8 +87,8 @@ function checkedClaims(line: string, cluster: string | undefined, nowMs: number)
 }
 
 /**
- * Whether it is a member of that hub under that name, and well. @throws CommandFailed where it is another one: a cluster has
- * one membership, which is left, or given another name, on purpose and not by the way
+ * Whether the cluster is a working member of that hub with that name.
+ * @throws CommandFailed if it has another membership: a cluster has one membership, which must be left or renamed explicitly
  */
 async function isMember({ client }: Cluster, claims: TokenClaims, mayRename: boolean): Promise<boolean> {
   const raw = await getInterconnect(client);

@@ -30,7 +30,7 @@ export const leave = command(
         return 0;
       }
       const { spec, status } = parseInterconnect(before);
-      // One that is to be renamed has not joined by the name that is wanted; its session says that it is a member.
+      // A cluster with a pending rename has not joined with the wanted name; its session shows that it is a member.
       const wasMember = ['Joined', 'HubReachable'].some(
         (type) => conditionOf(status.conditions, type)?.status === 'True',
       );
@@ -62,7 +62,7 @@ export const leave = command(
     }),
 );
 
-/** With --force the hub gets this long to let the cluster go in order. */
+/** With --force, the time that the hub gets for an orderly departure of the cluster. */
 const politeMs = 5000;
 
 function renderForced(name: string, hub: string, namespace: string): string {

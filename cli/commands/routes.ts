@@ -50,7 +50,7 @@ export const routes = command(
       return 0;
     }
     const why = explainRoute(near, target, far);
-    // Addresses are big integers inside; the text of the prefix says the same.
+    // Omits the parsed prefix: its addresses are big integers, and the text has the same information.
     const json = () =>
       JSON.stringify(
         why,

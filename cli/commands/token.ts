@@ -78,7 +78,7 @@ function checkPrefix(text: string): void {
   throw new UsageError(message, 2);
 }
 
-/** The only place that reads the authority's key, which it hands to the signature and to nothing else. */
+/** The only code that reads the authority's key; it is used only to sign. */
 async function readAuthorityKey({ client, namespace, label }: Cluster): Promise<{ key: string; certificate: string }> {
   const where = `Secret ${namespace}/${authoritySecret} of ${label}`;
   const raw = await client.get(secrets, { namespace, name: authoritySecret }).catch((error: unknown) => {
@@ -95,7 +95,7 @@ async function readAuthorityKey({ client, namespace, label }: Cluster): Promise<
   try {
     if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key))) throw damaged;
   } catch (error) {
-    // What OpenSSL says of a damaged key may quote it, and adds nothing to that it is damaged.
+    // The message of OpenSSL for a damaged key may quote the key, and adds no information.
     if (error instanceof Error) throw damaged;
     throw error;
   }

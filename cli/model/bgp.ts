@@ -1,4 +1,6 @@
-/** BGP in one cluster, read once: what decides about announcements, and what the speakers say of themselves. */
+/**
+ * BGP in one cluster, read once: the objects that decide about announcements, and the statuses that speakers report.
+ */
 import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import type { BgpState } from '../../lib/bgp/objects.ts';
@@ -6,15 +8,15 @@ import type { BgpState } from '../../lib/bgp/objects.ts';
 export interface BgpReading {
   /** Name of the context. */
   readonly label: string;
-  /** Its `node` is nobody's; whoever asks for a node puts its name there. */
+  /** Its `node` is empty; a query about a node sets it. */
   readonly state: BgpState;
-  /** What each node's speaker wrote last, by node. */
+  /** The last status of each speaker, by node. */
   readonly nodeStates: ReadonlyMap<string, BgpNodeStateStatus>;
-  /** What each node learned, by node. */
+  /** Learned routes, by node. */
   readonly learned: ReadonlyMap<string, readonly BgpRoute[]>;
 }
 
-/** Only sessions of this node or this peer. */
+/** Limits results to sessions of this node or this peer. */
 export interface SessionFilter {
   readonly node: string | undefined;
   readonly peer: string | undefined;

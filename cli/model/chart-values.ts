@@ -1,11 +1,11 @@
 /**
- * The values of the chart that decide whether it can be installed, with the chart's defaults. Those that are not named here are helm's to check.
- * charts/isthmus/values.yaml is the source; a test holds the two together.
+ * The chart's values that decide whether it can be installed, with the chart's defaults. helm checks the other values. charts/isthmus/values.yaml is
+ * the source; a test verifies that both agree.
  */
 import { z } from 'zod';
 import { parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 
-/** As in the chart: an IPv4 CIDR, an IPv6 CIDR, or both separated by a comma. */
+/** The format of the chart: an IPv4 CIDR, an IPv6 CIDR, or both separated by a comma. */
 const networks = z
   .string()
   .refine((text) => isPair(text.split(',')), 'is not an IPv4 CIDR, an IPv6 CIDR, or both separated by a comma');
@@ -82,7 +82,7 @@ function isPair(parts: readonly string[]): boolean {
   return families.length <= 2 && !families.includes(undefined) && new Set(families).size === families.length;
 }
 
-/** The networks of a value that passed the schema. */
+/** The networks of a value that has passed the schema. */
 export function networksOf(text: string): readonly Cidr[] {
   return text.split(',').flatMap((part) => parseCidr(part) ?? []);
 }

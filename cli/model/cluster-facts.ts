@@ -1,6 +1,6 @@
 /**
- * A cluster in which Isthmus may be installed, as immutable values read once. Made by `watch/`, judged by `plan/check`. A list that could
- * not be read is undefined, and `unreadable` says why.
+ * A cluster in which Isthmus may be installed, as immutable values read once. Created by `watch/`, judged by `plan/check`. A list that could not be
+ * read is undefined, and `unreadable` has the reason.
  */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { InspectedNode } from './node-inspection.ts';
@@ -9,15 +9,15 @@ import type { Unreadable } from './snapshot.ts';
 export interface Machine {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** InternalIPs, in the order of the Node: the first is the tunnel's. */
+  /** InternalIPs, in the order of the Node: the first is the tunnel address. */
   readonly addresses: readonly string[];
-  /** What kube-controller-manager gave it, which nothing of ours uses. */
+  /** Ranges allocated by kube-controller-manager, which Isthmus does not use. */
   readonly podCidrs: readonly string[];
-  /** Undefined where kubelet does not say. */
+  /** Undefined if kubelet does not report it. */
   readonly maxPods: number | undefined;
   readonly kubelet: string;
   readonly kernel: string;
-  /** `containerd://1.7.2`. */
+  /** Such as `containerd://1.7.2`. */
   readonly runtime: string;
   readonly os: string;
   readonly architecture: string;
@@ -29,7 +29,7 @@ export interface HostPort {
   readonly port: number;
 }
 
-/** A pod with ports of its node. */
+/** A pod with host ports. */
 export interface PortHolder {
   readonly namespace: string;
   readonly name: string;
@@ -50,12 +50,12 @@ export interface Controller {
 }
 
 export interface Definition {
-  /** `subnets.kubeovn.io`. */
+  /** Such as `subnets.kubeovn.io`. */
   readonly name: string;
   readonly group: string;
-  /** Label app.kubernetes.io/part-of=isthmus, or the release that helm noted. */
+  /** Whether it has the label app.kubernetes.io/part-of=isthmus, or helm recorded our release. */
   readonly isOurs: boolean;
-  /** Release that helm noted, `namespace/name`. */
+  /** Release recorded by helm, `namespace/name`. */
   readonly release: string | undefined;
 }
 
@@ -66,7 +66,7 @@ export interface StorageClass {
 
 export interface ServiceRanges {
   readonly cidrs: readonly string[];
-  /** Of ServiceCIDR objects; otherwise the ranges are not known. */
+  /** Whether the ranges come from ServiceCIDR objects; otherwise they are not known. */
   readonly isKnown: boolean;
 }
 
@@ -74,7 +74,7 @@ export interface ClusterFacts {
   /** Name of the context. */
   readonly label: string;
   readonly namespace: string;
-  /** `v1.34.4`. */
+  /** Such as `v1.34.4`. */
   readonly version: string;
   readonly machines: readonly Machine[] | undefined;
   readonly portHolders: readonly PortHolder[] | undefined;
@@ -82,13 +82,13 @@ export interface ClusterFacts {
   readonly definitions: readonly Definition[] | undefined;
   readonly storageClasses: readonly StorageClass[] | undefined;
   readonly serviceRanges: ServiceRanges | undefined;
-  /** Of Services: `namespace/name` and address. */
+  /** Services as `namespace/name` with their addresses. */
   readonly serviceAddresses: readonly { readonly service: string; readonly address: string }[] | undefined;
-  /** Where the API servers are, as the Service `kubernetes` has them. */
+  /** Addresses of the API servers, from the Service `kubernetes`. */
   readonly serverAddresses: readonly string[] | undefined;
-  /** Whether admissionregistration.k8s.io/v1 has ValidatingAdmissionPolicies; undefined where that is not known. */
+  /** Whether admissionregistration.k8s.io/v1 has ValidatingAdmissionPolicies; undefined if that is not known. */
   readonly hasAdmissionPolicies: boolean | undefined;
-  /** Of the nodes that were looked at; undefined where none was to be. */
+  /** Inspected nodes; undefined if no inspection was requested. */
   readonly looks: readonly InspectedNode[] | undefined;
   readonly unreadable: readonly Unreadable[];
 }

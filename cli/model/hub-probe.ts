@@ -1,12 +1,12 @@
-/** What became of a connection to the hub from where the command runs. */
+/** The result of a connection to the hub from the machine that runs the command. */
 export type HubProbe =
   | { readonly outcome: 'refused' | 'timeout' | 'unresolved' | 'unreachable' | 'no-tls'; readonly detail: string }
   | {
       readonly outcome: 'answered';
-      /** SHA-256 of each certificate that it presented. */
+      /** SHA-256 of each certificate that the hub presented. */
       readonly authorities: readonly string[];
       readonly notBeforeMs: number;
       readonly notAfterMs: number;
-      /** Connection and handshake, in milliseconds. */
+      /** Duration of connection and handshake, in milliseconds. */
       readonly tookMs: number;
     };

@@ -1,20 +1,23 @@
-/** What `helm install` left in a cluster, as immutable values: workloads, their pods, nodes, the first subnets. Made by `watch/`, judged by `plan/installation`. */
+/**
+ * The objects of `helm install` in a cluster, as immutable values: workloads, their pods, nodes, the first subnets. Created by `watch/`, judged by
+ * `plan/installation`.
+ */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 
 export interface Rollout {
   readonly kind: 'DaemonSet' | 'Deployment' | 'StatefulSet';
   readonly name: string;
-  /** Label app.kubernetes.io/name, which its pods have as well. */
+  /** Label app.kubernetes.io/name, which its pods also have. */
   readonly component: string;
-  /** Whether the status is about the newest spec. */
+  /** Whether the status is for the newest spec. */
   readonly isObserved: boolean;
   readonly desired: number;
-  /** Of the newest template; undefined where old pods stay until somebody deletes them (OnDelete). */
+  /** Pods of the newest template; undefined if old pods stay until they are deleted (OnDelete). */
   readonly updated: number | undefined;
-  /** Of the newest template and of former ones. */
+  /** Pods of the newest template and of former templates. */
   readonly total: number;
   readonly ready: number;
-  /** Why pods cannot even be made. */
+  /** The reason why pods cannot be created. */
   readonly obstacle: string | undefined;
   readonly nodeSelector: Readonly<Record<string, string>>;
 }
@@ -22,15 +25,15 @@ export interface Rollout {
 export interface RolloutPod {
   readonly name: string;
   readonly component: string;
-  /** Empty while it has none. */
+  /** Name of the node; empty until the pod is scheduled. */
   readonly node: string;
   readonly isReady: boolean;
   readonly isEnding: boolean;
-  /** What keeps it from being ready. */
+  /** The reason why the pod is not ready. */
   readonly why: string;
-  /** Every start passes through it. */
+  /** Whether the reason is normal during every start. */
   readonly isPassing: boolean;
-  /** Of its containers: the name in the pod's spec, and what the node has by it. Those that have not started are left out. */
+  /** For each container, the image name in the pod's spec and the image id on the node. Containers that have not started are omitted. */
   readonly images: readonly { readonly name: string; readonly id: string }[];
 }
 
@@ -55,11 +58,11 @@ export interface Installation {
   readonly subnets: readonly SubnetReport[];
 }
 
-/** An object that an installation still lacks. */
+/** An object that the installation still lacks. */
 export interface Missing {
-  /** `DaemonSet isthmus-daemon`. */
+  /** Such as `DaemonSet isthmus-daemon`. */
   readonly object: string;
   readonly why: string;
-  /** Every start passes through it: told at the end only. */
+  /** Whether the cause is normal during every start: reported only at the end. */
   readonly isPassing: boolean;
 }

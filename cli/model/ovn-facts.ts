@@ -1,4 +1,4 @@
-/** What the cluster's own OVN databases say, where the command was given their sockets. */
+/** The state of the cluster's OVN databases, if the command was given their sockets. */
 import type { Problem } from '../../lib/desired/problem.ts';
 
 export interface ChassisFacts {
@@ -8,7 +8,7 @@ export interface ChassisFacts {
   readonly isRemote: boolean;
   /** `ovn-is-interconn` of its Open vSwitch. */
   readonly isInterconnect: boolean;
-  /** Whether its ovn-controller took up the newest state within the time given; undefined where that was not asked. */
+  /** Whether its ovn-controller processed the newest state within the timeout; undefined if that was not checked. */
   readonly isCurrent: boolean | undefined;
 }
 
@@ -20,12 +20,12 @@ export interface OwnedRow {
 }
 
 export interface OvnFacts {
-  /** A database that did not answer, by name. */
+  /** Databases that did not answer, by name. */
   readonly silent: readonly Problem[];
-  /** Whether northd took up the newest state within the time given; undefined where that could not be asked. */
+  /** Whether northd processed the newest state within the timeout; undefined if that could not be checked. */
   readonly isNorthdCurrent: boolean | undefined;
   readonly chassis: readonly ChassisFacts[];
-  /** Chassis that holds each redirect port, by port name; empty where none does. */
+  /** Chassis that holds each redirect port, by port name; empty if no chassis does. */
   readonly holders: ReadonlyMap<string, string>;
   readonly interconnectRows: readonly OwnedRow[];
 }

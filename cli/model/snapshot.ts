@@ -1,6 +1,7 @@
 /**
- * One cluster as the commands see it: immutable values read once. Made by `watch/`, judged by `plan/`. A part that could
- * not be read is absent, and `unreadable` says why, so that silence is never taken for health.
+ * One cluster as the commands see it: immutable values read once. Created by `watch/`, judged by `plan/`. A part that
+ * could not be read is absent, and `unreadable` has the reason, so that missing data is never taken for a healthy
+ * state.
  */
 import type { TokenClaims } from '../../lib/pki/join-token.ts';
 import type { HubMemberStatus } from '../../lib/api/kinds/hub-member.ts';
@@ -24,10 +25,10 @@ export interface Interconnect {
 }
 
 export interface Gateway {
-  /** Also the object's name. */
+  /** Name of the node and of the object. */
   readonly node: string;
   readonly isDrained: boolean;
-  /** When its daemon last measured something; undefined while it has not. */
+  /** Time of the daemon's last measurement; undefined if there is none. */
   readonly measuredMs: number | undefined;
   readonly status: InterconnectGatewayStatus;
 }
@@ -41,12 +42,12 @@ export interface TransitSwitch {
 export interface RemoteCluster {
   readonly name: string;
   readonly status: RemoteClusterStatus;
-  /** Of its slices. */
+  /** Prefixes from its slices. */
   readonly prefixes: readonly RemoteRoute[];
 }
 
 export interface HubMember {
-  /** What the cluster is called now. */
+  /** The cluster's present name. */
   readonly name: string;
   readonly allowedPrefixes: readonly string[];
   readonly maxPrefixes: number;
@@ -56,16 +57,16 @@ export interface HubMember {
 export interface Subnet {
   readonly name: string;
   readonly vpc: string;
-  /** As wished for, unparsed. */
+  /** The requested CIDR, unparsed. */
   readonly wished: string;
-  /** In force; empty while the subnet is not. */
+  /** The CIDRs in force; empty while the subnet is not. */
   readonly cidrs: readonly Cidr[];
   readonly isDisabled: boolean;
-  /** The subnet that joins nodes and pods, which no other cluster is told of. */
+  /** The subnet between nodes and pods, which is not offered to other clusters. */
   readonly isJoin: boolean;
-  /** Reached through a physical network and not through OVN. */
+  /** Whether the subnet is on a physical network and not in OVN. */
   readonly isUnderlay: boolean;
-  /** Who reaches it besides itself and the nodes; undefined where it is not private. */
+  /** Networks with access besides the subnet itself and the nodes; undefined if the subnet is not private. */
   readonly allowed: readonly Cidr[] | undefined;
   readonly conditions: readonly Condition[];
 }
@@ -82,7 +83,7 @@ export interface LearnedPrefix {
 export interface Node {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Name of its chassis, as its daemon wrote it. */
+  /** Name of its chassis, as written by its daemon. */
   readonly chassis: string | undefined;
   readonly addresses: readonly string[];
   readonly conditions: readonly Condition[];
@@ -92,7 +93,7 @@ export interface Lease {
   readonly holder: string;
   readonly renewedMs: number;
   readonly durationMs: number;
-  /** Whether it was seen to be renewed, where it looked old (or of the future) by this machine's clock. */
+  /** Whether the Lease was observed to be renewed, if its time appeared old (or in the future) by this machine's clock. */
   readonly movement: 'not watched' | 'moving' | 'still';
 }
 
@@ -111,18 +112,18 @@ export interface Workload {
   readonly pod: string;
   readonly node: string;
   readonly isReady: boolean;
-  /** Why a container of it does not run; empty where all do. */
+  /** The reason why a container is not running; empty if all are. */
   readonly reason: string;
 }
 
-/** Something of the cluster that could not be read. */
+/** A part of the cluster that could not be read. */
 export interface Unreadable extends Problem {
   /** A kind by its plural: `leases`, `transitswitches`. */
   readonly what: string;
 }
 
 export interface Snapshot {
-  /** The cluster's name among the members, or where it was read from while it has none. */
+  /** The cluster's name among the members, or its context if it has none. */
   readonly label: string;
   readonly nowMs: number;
   readonly namespace: string;
@@ -135,12 +136,12 @@ export interface Snapshot {
   readonly subnets: readonly Subnet[];
   readonly vpcs: readonly string[];
   readonly nodes: readonly Node[];
-  /** Of all nodes with a speaker. */
+  /** Learned prefixes of all nodes with a speaker. */
   readonly learned: readonly LearnedPrefix[];
   readonly lease: Lease | undefined;
   readonly identity: Identity | Problem | undefined;
   readonly token: TokenClaims | Problem | undefined;
-  /** SHA-256 of the authority of the hub in this cluster; undefined where there is no hub. */
+  /** SHA-256 of the authority of the hub in this cluster; undefined if there is no hub. */
   readonly authority: string | undefined;
   readonly workloads: readonly Workload[];
   readonly unreadable: readonly Unreadable[];
@@ -156,18 +157,18 @@ export function conditionOf(conditions: readonly Condition[] | undefined, type: 
   return conditions?.find((condition) => condition.type === type);
 }
 
-/** Whether objects of a kind, by its plural, may be there unseen. */
+/** Whether objects of a kind, given by its plural, may exist without being readable. */
 export function isHidden(snapshot: Snapshot, plural: string): boolean {
   return snapshot.unreadable.some(({ what }) => what === plural);
 }
 
-/** The spec, where there is one that can be used. */
+/** The spec, if there is a valid one. */
 export function specOf(snapshot: Snapshot): InterconnectSpec | undefined {
   const spec = snapshot.interconnect?.spec;
   return spec === undefined || isProblem(spec) ? undefined : spec;
 }
 
-/** Conditions of the membership that are False, in the order given. */
+/** The membership's condition of this type, if it is False. */
 export function falseCondition(snapshot: Snapshot, type: string): Condition | undefined {
   const condition = conditionOf(snapshot.interconnect?.status.conditions, type);
   return condition?.status === 'False' ? condition : undefined;

@@ -1,6 +1,6 @@
-/** Figures with their units, as people read them. Pure. */
+/** Formats values with their units. Pure. */
 
-/** `1.2ms`; empty where it was not measured. */
+/** Such as `1.2ms`; empty if it was not measured. */
 export function milliseconds(value: number | undefined): string {
   if (value === undefined) return '';
   return value < 10 ? `${value.toFixed(2)}ms` : `${Math.round(value)}ms`;
@@ -11,7 +11,7 @@ export function percent(value: number | undefined): string {
   return `${Number.isInteger(value) ? value : value.toFixed(1)}%`;
 }
 
-/** `4s`, `12m`, `3h`, `5d`: how long ago, or how long until, coarse as kubectl has it. */
+/** Such as `4s`, `12m`, `3h`, `5d`: an elapsed or remaining time, as coarse as in kubectl. */
 export function span(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 120) return `${seconds}s`;
@@ -20,7 +20,7 @@ export function span(ms: number): string {
   return `${Math.round(seconds / 86_400)}d`;
 }
 
-/** Time since an RFC 3339 date; empty where there is none. */
+/** Time since an RFC 3339 date; empty if there is none. */
 export function since(iso: string | undefined, nowMs: number): string {
   const atMs = Date.parse(iso ?? '');
   return Number.isNaN(atMs) ? '' : span(nowMs - atMs);
@@ -31,7 +31,7 @@ export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : ending}`;
 }
 
-/** A moment as people write it in reports: RFC 3339 in UTC, to the second. */
+/** A time in RFC 3339 in UTC, to the second. */
 export function instant(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }

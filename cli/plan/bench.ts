@@ -1,4 +1,4 @@
-/** Figures of paths and agents, gathered from what probes and metrics say. Pure. */
+/** Figures of paths and agents, from probes and metrics. Pure. */
 import type { Snapshot } from '../model/snapshot.ts';
 
 export interface PathFigures {
@@ -11,7 +11,7 @@ export interface PathFigures {
   readonly at: string;
 }
 
-/** What each gateway's probes met on the way to each gateway of another cluster. */
+/** The probe results of each gateway to each gateway of another cluster. */
 export function pathFigures({ gateways, label }: Snapshot): readonly PathFigures[] {
   return gateways.flatMap(({ node, status }) =>
     (status.probes ?? []).map(({ chassis, rttMs, lossPercent, mtu, at }) => {
@@ -39,14 +39,14 @@ export interface Distribution {
   readonly name: string;
   readonly count: number;
   readonly mean: number;
-  /** Upper bounds of the buckets in which the median and the 99th percentile fall; Infinity beyond the last. */
+  /** Upper bounds of the buckets that contain the median and the 99th percentile; Infinity beyond the last bucket. */
   readonly p50: number;
   readonly p99: number;
 }
 
 const prefix = 'isthmus_interconnect_';
 
-/** Histograms of an agent, all label sets of one name taken together; those without a sample are left out. */
+/** Histograms of an agent, with all label sets of a name combined; histograms without a sample are omitted. */
 export function distributions(samples: readonly Sample[]): readonly Distribution[] {
   const names = samples.flatMap(({ name }) =>
     name.startsWith(prefix) && name.endsWith('_bucket') ? [name.slice(0, -'_bucket'.length)] : [],
@@ -72,7 +72,7 @@ function total(samples: readonly Sample[], name: string): number {
   return samples.reduce((sum, sample) => (sample.name === name ? sum + sample.value : sum), 0);
 }
 
-/** Cumulative counts by upper bound, in order. */
+/** Cumulative counts by upper bound, in ascending order. */
 function bucketsOf(samples: readonly Sample[], name: string): readonly (readonly [bound: number, count: number])[] {
   const counts = new Map<number, number>();
   for (const { name: of, labels, value } of samples) {

@@ -1,6 +1,6 @@
 /**
- * What a cluster's own routers lead to, and which other clusters it is offered to. It explains; the agent and the controller
- * decide. Pure. Who calls: why.
+ * The prefixes of a cluster's own routers, and the other clusters to which they are offered. It only explains; the agent and the controller decide.
+ * Pure. Called by why.
  */
 import { cidrCovers, formatCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
@@ -10,7 +10,7 @@ import { joinedVpcs } from './diagnose/prefixes.ts';
 import { decisionOf, type Decision } from './policy.ts';
 import { listRoutes, type ListedRoute } from './routes.ts';
 
-/** A prefix with all nodes and routers that it was learned by and from. */
+/** A prefix, with all nodes that learned it and all routers that announced it. */
 export interface Edge {
   readonly prefix: string;
   readonly cidr: Cidr;
@@ -20,7 +20,7 @@ export interface Edge {
   readonly tags: readonly string[];
 }
 
-/** Of VPCs that take part, those that hold the target; the longest first. */
+/** Edges of participating VPCs that contain the target, the longest prefix first. */
 export function edgesAt(near: Snapshot, target: Cidr): readonly Edge[] {
   const joined = joinedVpcs(near);
   const held = near.learned.filter(({ vpc, cidr }) => joined.has(vpc) && cidrCovers(cidr, target));
@@ -44,7 +44,7 @@ function edgeOf(entries: readonly LearnedPrefix[]): readonly Edge[] {
   ];
 }
 
-/** Whether packets take it: what is another cluster's own goes there. */
+/** Whether packets use the edge: a prefix that another cluster owns is routed to that cluster. */
 export function isTaken({ cidr }: Edge, routes: readonly ListedRoute[]): boolean {
   return !routes.some((route) => isOwned(route) && route.state !== 'Rejected' && covers(route, cidr));
 }
@@ -62,12 +62,12 @@ export interface Offering {
   readonly cluster: string;
   readonly transitSwitch: string;
   readonly answer: 'Offered' | 'Denied' | 'NotOffered' | 'Loop' | 'PrefixInvalid';
-  /** A sentence without its subject. */
+  /** The reason, as a sentence without its subject. */
   readonly why: string;
   readonly policy: Decision | undefined;
 }
 
-/** Whether each of these clusters is offered it, on each transit switch of its VPC. */
+/** Whether the edge is offered to each of these clusters, on each transit switch of its VPC. */
 export function offeringsOf(near: Snapshot, edge: Edge, clusters: readonly string[]): readonly Offering[] {
   const networks = near.transitSwitches.filter(({ spec, status }) => (status.vpc ?? spec.vpc) === edge.vpc);
   const obstacle = obstacleTo(near, edge);
@@ -96,7 +96,7 @@ function answerOf(policy: Decision | undefined): Pick<Offering, 'answer' | 'why'
   return { answer: 'Offered', why: `RoutePolicy ${policy.policy} allows it`, policy };
 }
 
-/** Why another cluster is offered no such prefix; empty where it is. */
+/** Reasons why the prefix is not offered to another cluster; empty if it is. */
 export function stepsFor(near: Snapshot, edge: Edge, cluster: string): readonly string[] {
   const offerings = offeringsOf(near, edge, [cluster]);
   if (offerings.some(({ answer }) => answer === 'Offered')) return [];

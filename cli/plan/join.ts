@@ -1,8 +1,8 @@
-/** When waiting for a cluster to join is over. Pure. */
+/** Decides when to stop waiting for a cluster to join. Pure. */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { conditionOf } from '../model/snapshot.ts';
 
-/** A hub that is asked again with the same token gives no other answer. */
+/** Refusals that the hub repeats for the same token. */
 const refusals: ReadonlySet<string> = new Set([
   'ClusterNameTaken',
   'FormerNameListed',
@@ -14,16 +14,16 @@ const refusals: ReadonlySet<string> = new Set([
   'TokenRedeemed',
   'TokenSpent',
 ]);
-/** The agent asks a hub that refused it every five seconds; what it says earlier may be of the token before. */
+/** The agent retries a refusing hub every five seconds; an earlier status may be about the former token. */
 const secondWordMs = 8000;
 
-/** Ready=True, or the Joined=False that will stay; undefined while neither is certain. */
+/** Returns Ready=True, or a Joined=False that is final; undefined while neither is certain. */
 export function joinVerdict(
   conditions: readonly Condition[],
   generation: number | undefined,
   elapsedMs: number,
 ): Condition | undefined {
-  // A status of before the spec was written says nothing of this hub.
+  // A status from before the spec was written says nothing about this hub.
   const isCurrent = ({ observedGeneration }: Condition): boolean =>
     observedGeneration === undefined || observedGeneration === generation;
   const [ready, joined] = [conditionOf(conditions, 'Ready'), conditionOf(conditions, 'Joined')];

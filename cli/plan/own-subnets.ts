@@ -1,6 +1,6 @@
 /**
- * What of the subnets on both sides decides about an address besides routes: which other clusters are offered a prefix of this
- * one, and whom a private subnet lets in. It explains; the agent and the controller decide. Pure. Who calls: why.
+ * The facts about the subnets of both sides that affect an address besides routes: the clusters to which a prefix of this cluster is offered, and the
+ * networks that a private subnet admits. It only explains; the agent and the controller decide. Pure. Called by why.
  */
 import { cidrCovers, cidrsOverlap, formatCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { falseCondition, type Snapshot, type Subnet } from '../model/snapshot.ts';
@@ -8,10 +8,10 @@ import { joinedVpcs, whyNotOffered } from './diagnose/prefixes.ts';
 import type { Offering } from './edges.ts';
 import { decisionOf } from './policy.ts';
 
-/** What each other cluster hears of the subnets of this one that hold the target or a part of it. */
+/** For each other cluster, the offers of this cluster's subnets that overlap the target. */
 export function offeredSubnets(near: Snapshot, target: Cidr): readonly Offering[] {
   const clusters = near.remotes.map(({ name }) => name);
-  // What is asked of everything is asked of no subnet.
+  // A query about all addresses is not about a subnet.
   const isMeant = (cidr: Cidr): boolean => target.prefix > 0 && cidrsOverlap(cidr, target);
   const asked = near.subnets.filter(({ isJoin }) => !isJoin);
   return asked.flatMap((subnet) =>
@@ -45,15 +45,15 @@ function refusedByHub(near: Snapshot, prefix: string): string | undefined {
 }
 
 export interface Access {
-  /** A private Subnet there admits nothing of this cluster. */
+  /** Whether a private Subnet of the other cluster admits nothing from this cluster. */
   readonly isRefused: boolean;
-  /** Sentences for whoever asks. */
+  /** Messages for the user. */
   readonly notes: readonly string[];
-  /** What would have to change. */
+  /** Changes that would be necessary. */
   readonly next: readonly string[];
 }
 
-/** Whom the subnet of a target there lets in, by the Subnets of both sides. */
+/** Which networks of this cluster the target's subnet in the other cluster admits, from the Subnets of both sides. */
 export function accessTo(near: Snapshot, far: Snapshot | undefined, cluster: string, target: Cidr): Access {
   const leaving = near.subnets.flatMap((subnet) => closedFrom(near, subnet, target));
   if (far?.label !== cluster) {
@@ -78,7 +78,7 @@ export function accessTo(near: Snapshot, far: Snapshot | undefined, cluster: str
   return { isRefused: true, notes: [rule, ...leaving], next: [fix] };
 }
 
-/** Who besides a private subnet of this cluster itself reaches it. */
+/** The networks with access to a private subnet of this cluster, besides the subnet itself. */
 export function accessHere({ subnets }: Snapshot, name: string): readonly string[] {
   const allowed = subnets.find((subnet) => subnet.name === name)?.allowed;
   if (allowed === undefined) return [];

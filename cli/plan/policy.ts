@@ -1,6 +1,6 @@
 /**
- * Which rule of which policy decides about a prefix between this cluster and another, by the functions that the agent decides by; it
- * explains. Pure.
+ * Finds the rule and policy that decide about a prefix between this cluster and another, with the same functions as the agent. It only explains.
+ * Pure.
  */
 import type { RoutePolicySpec } from '../../lib/api/kinds/route-policy.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
@@ -23,7 +23,7 @@ type Direction = RoutePolicySpec['direction'];
 
 export interface Subject {
   readonly cidr: Cidr;
-  /** The other one: that offers it, or is told of it. */
+  /** The other cluster, which offers the prefix or to which it is offered. */
   readonly cluster: string;
   readonly transitSwitch: string;
   readonly vpc: string;
@@ -31,7 +31,7 @@ export interface Subject {
   readonly tags?: readonly string[] | undefined;
 }
 
-/** Undefined where no policy has anything to say: then all are allowed, but for telling others of a router's prefix. */
+/** Undefined if no policy applies: then all prefixes are allowed, except that a router's prefix is not offered to other clusters. */
 export function decisionOf(
   policies: readonly RoutePolicy[],
   direction: Direction,
@@ -54,7 +54,7 @@ export function decisionOf(
 
 const known = new WeakMap<readonly RoutePolicy[], PolicySet>();
 
-/** One reading is asked about many prefixes. */
+/** Cached, because many prefixes are evaluated for one reading. */
 function compiled(policies: readonly RoutePolicy[]): PolicySet {
   const set = known.get(policies) ?? compilePolicies(policies.filter(isForClusters));
   known.set(policies, set);

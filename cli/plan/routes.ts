@@ -1,4 +1,4 @@
-/** Every route of every other cluster as one list, in the order of their addresses. Pure. Who calls: routes, why. */
+/** All routes of all other clusters as one list, in the order of their addresses. Pure. Called by routes and why. */
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import { compareCidrs, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import type { RemoteCluster, Snapshot } from '../model/snapshot.ts';
@@ -7,17 +7,17 @@ type Route = NonNullable<RemoteClusterStatus['routes']>[number];
 
 export interface ListedRoute extends Route {
   readonly cluster: string;
-  /** Undefined where the prefix is none. */
+  /** Undefined if the prefix cannot be parsed. */
   readonly cidr: Cidr | undefined;
 }
 
 export interface RouteList {
   readonly routes: readonly ListedRoute[];
-  /** Prefixes that the objects count but do not list. */
+  /** Number of prefixes that the objects count but do not list. */
   readonly unlisted: number;
 }
 
-/** Of one cluster where it is named. */
+/** The routes of one cluster if it is given, otherwise of all. */
 export function listRoutes(snapshot: Snapshot, cluster: string | undefined): RouteList {
   const remotes = snapshot.remotes.filter(({ name }) => cluster === undefined || name === cluster);
   const known = remotes.map((remote) => ({ ...remote, routes: routesOf(remote) }));
@@ -28,7 +28,7 @@ export function listRoutes(snapshot: Snapshot, cluster: string | undefined): Rou
   return { routes: routes.toSorted(byAddress), unlisted };
 }
 
-/** Next hops are known of those prefixes only that the status shows. */
+/** The next hops are known only for prefixes that the status lists. */
 export function routesOf({ status, prefixes }: RemoteCluster): readonly Route[] {
   const { routes = [] } = status;
   const placeOf = ({ transitSwitch, prefix }: Pick<Route, 'transitSwitch' | 'prefix'>): string =>
@@ -40,7 +40,7 @@ export function routesOf({ status, prefixes }: RemoteCluster): readonly Route[] 
   return [...routes, ...others];
 }
 
-/** A prefix is counted once, and listed once for each next hop. */
+/** A prefix is counted once, but listed once for each next hop. */
 function unlistedOf(
   { routesActive = 0, routesBackup = 0, routesRejected = 0 }: RemoteClusterStatus,
   routes: readonly Route[],

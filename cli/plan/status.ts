@@ -1,4 +1,4 @@
-/** How this cluster's membership stands, in one value. In: a snapshot. Out: what `status` shows and prints as JSON. Pure. */
+/** The state of this cluster's membership in one value. In: a snapshot. Out: the value that `status` shows and prints as JSON. Pure. */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import {
@@ -14,7 +14,7 @@ import { diagnose, type FoundCause } from './diagnose/diagnose.ts';
 export interface Status {
   readonly cluster: string;
   readonly hub: string;
-  /** No fault was found, and nothing that decides it is unseen. */
+  /** No fault was found, and all decisive objects could be read. */
   readonly isWell: boolean;
   readonly problems: readonly FoundCause[];
   readonly consequences: readonly FoundCause[];
@@ -26,14 +26,14 @@ export interface Status {
   readonly gateways: readonly Gateway[];
   readonly transitSwitches: readonly TransitSwitch[];
   readonly remoteClusters: readonly RemoteCluster[];
-  /** At the hub's own cluster: who has joined. */
+  /** The hub's members, if the hub runs in this cluster. */
   readonly members: Snapshot['members'];
   readonly unreadable: readonly Problem[];
-  /** Kinds, by their plural, without which nobody can say whether all is well. */
+  /** Kinds, by their plural, that could not be read and without which the state is not known. */
   readonly unseen: readonly string[];
 }
 
-/** What the answer to "is it well?" comes from. */
+/** The kinds that decide whether the membership is well. */
 const decisive = ['remoteclusters', 'transitswitches', 'interconnectgateways'] as const;
 
 export function statusOf(near: Snapshot): Status {

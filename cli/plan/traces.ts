@@ -1,7 +1,7 @@
-/** A Node → what Isthmus wrote on it and nobody takes away once it is uninstalled. Pure. */
+/** Finds on a Node what Isthmus wrote and what no program removes after an uninstallation. Pure. */
 import { annotation, leftReason, markedNetwork } from '../../lib/api/names.ts';
 
-/** Of a Node. */
+/** The parts of a Node that Isthmus writes to. */
 export interface Marked {
   readonly metadata: {
     readonly name: string;
@@ -15,11 +15,11 @@ export interface Traces {
   readonly node: string;
   readonly annotations: readonly string[];
   readonly labels: readonly string[];
-  /** Whether NetworkUnavailable is what a daemon said that has left. */
+  /** Whether the condition NetworkUnavailable comes from a daemon that has left. */
   readonly hasCondition: boolean;
 }
 
-/** Written by controller and daemon; what a person writes to be heeded by them stays. */
+/** Written by controller and daemon; annotations and labels that a user sets for them are kept. */
 const written: ReadonlySet<string> = new Set([
   annotation.allocated,
   annotation.ipAddress,
@@ -33,7 +33,7 @@ const written: ReadonlySet<string> = new Set([
 ]);
 const marks: ReadonlySet<string> = new Set(['ready', 'interface', 'mtu', 'vlan_interfaces', 'err_mesg', 'plan']);
 
-/** Undefined where there are none. */
+/** Undefined if there are no traces. */
 export function findTraces({ metadata, status }: Marked): Traces | undefined {
   const isMark = (key: string): boolean => markedNetwork(key) !== undefined && marks.has(key.split('/')[1] ?? '');
   const annotations = Object.keys(metadata.annotations ?? {}).filter((key) => written.has(key) || isMark(key));

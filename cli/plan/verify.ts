@@ -1,6 +1,6 @@
 /**
- * Whether what the control planes say of each other agrees, end to end. In: one cluster or both. Out: checks, each with
- * its evidence. Stricter than the diagnosis: all has to be well, and both sides have to say the same. Pure.
+ * Checks end to end that the control planes agree about each other. In: one cluster or both. Out: checks, each with its
+ * evidence. Stricter than the diagnosis: everything must be well, and both sides must report the same. Pure.
  */
 import { cidrCovers, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { plural } from '../model/units.ts';
@@ -40,7 +40,7 @@ function checksOf(near: Snapshot, far: Snapshot | undefined): readonly Check[] {
   ];
 }
 
-/** Where none leads, the conditions are those of an agent that is gone. */
+/** Without a leader, the conditions are those of a former agent. */
 function agentCheck(near: Snapshot): Check {
   const { state, evidence, causes } = checkAgent({ near, far: undefined, peer: undefined });
   const isWell = state !== 'failed';
@@ -126,7 +126,7 @@ function tunnelChecks(near: Snapshot, far: Snapshot | undefined): readonly Check
   }));
 }
 
-/** Every prefix that this side offers is in use at the other, as it is or as part of an aggregate, or denied on purpose. */
+/** Every prefix that this side offers must be used by the other, itself or as part of an aggregate, or denied by a policy. */
 function routeChecks(near: Snapshot, far: Snapshot): readonly Check[] {
   const us = far.remotes.find(({ name }) => name === near.label);
   const offered = near.subnets
@@ -143,7 +143,7 @@ function routeChecks(near: Snapshot, far: Snapshot): readonly Check[] {
     const active = found.filter(({ state }) => state === 'Active');
     const check = { cluster: near.label, name: `${prefix} (${subnet.name})` };
     if (active.length > 0) {
-      // Of most prefixes of a large cluster the next hops are not shown.
+      // The status does not list the next hops of most prefixes of a large cluster.
       const hops = active.filter(({ nextHop }) => nextHop !== '').length;
       const evidence = `in use at ${far.label}${hops === 0 ? '' : `, ${plural(hops, 'next hop')}`}`;
       return { ...check, isWell: true, evidence };
@@ -163,7 +163,7 @@ function routeChecks(near: Snapshot, far: Snapshot): readonly Check[] {
 
 const remoteOwner = /^interconnect\/remote\/([^/]+)/;
 
-/** Rows of clusters that are gone, for who gave the databases' sockets. */
+/** Rows of clusters that are gone, if the databases' sockets were given. */
 function leftOvers(near: Snapshot): readonly Check[] {
   if (near.ovn === undefined) return [];
   const known = new Set(near.remotes.map(({ name, status }) => status.handle ?? name));

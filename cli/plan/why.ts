@@ -1,6 +1,7 @@
 /**
- * Why an address or a prefix is reached, or is not. In: this cluster, the address, and the other cluster where it can be
- * read. Out: what wins, what else there is and why it does not, and what would have to change. Pure.
+ * Explains why an address or a prefix is reachable or not. In: this cluster, the address, and the other cluster if it
+ * can be read. Out: the route in use, the alternatives and why they are not used, and the changes that would be
+ * necessary. Pure.
  */
 import type { RemotePathStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import { cidrCovers, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
@@ -15,7 +16,7 @@ import { listRoutes, type ListedRoute } from './routes.ts';
 export interface Candidate {
   readonly route: ListedRoute;
   readonly isUsed: boolean;
-  /** Why it is used, or why not; a sentence without its subject. */
+  /** The reason why it is used or not, as a sentence without its subject. */
   readonly why: string;
   readonly policy: Decision | undefined;
 }
@@ -26,17 +27,17 @@ export interface Why {
   readonly sentence: string;
   readonly local: readonly { readonly subnet: string; readonly vpc: string; readonly cidr: string }[];
   readonly candidates: readonly Candidate[];
-  /** The other clusters, each with what it is offered of this one's subnets and of what its routers lead to. */
+  /** The other clusters, each with the offers of this cluster's subnets and router prefixes. */
   readonly offeredTo: readonly Offering[];
-  /** Which clusters the Subnets there admit, which no route says. */
+  /** The clusters that the Subnets there admit, which no route shows. */
   readonly access: readonly string[];
-  /** Of the clusters of the candidates. */
+  /** The paths to the candidates' clusters. */
   readonly paths: readonly (RemotePathStatus & { readonly cluster: string })[];
-  /** What would have to change. */
+  /** Changes that would be necessary. */
   readonly next: readonly string[];
 }
 
-/** An address as the prefix of it alone, or a prefix; undefined where the text is neither. */
+/** An address as a prefix of full length, or a prefix; undefined if the text is neither. */
 export function parseTarget(text: string): Cidr | undefined {
   const ip = parseIp(text);
   if (ip === undefined) return parseCidr(text);
@@ -54,10 +55,10 @@ export function explainRoute(near: Snapshot, target: Cidr, far: Snapshot | undef
   const home = local
     .filter(({ cidr }) => cidrCovers(cidr, target))
     .toSorted((a, b) => b.cidr.prefix - a.cidr.prefix)[0];
-  // A connected network wins over a route of the same length.
+  // A connected network has precedence over a route of the same length.
   const isLocal = home !== undefined && home.cidr.prefix >= longest;
   const edges = edgesAt(near, target);
-  // Of prefixes that clusters have from routers, this cluster's own come first.
+  // Among prefixes learned from routers, this cluster's own have precedence.
   const edge = isLocal ? undefined : edges.find((one) => one.cidr.prefix >= longest && isTaken(one, routes));
   const winners = isLocal || edge !== undefined ? [] : active.filter(({ cidr }) => cidr?.prefix === longest);
   const before = isLocal
@@ -107,7 +108,7 @@ export function explainRoute(near: Snapshot, target: Cidr, far: Snapshot | undef
   };
 }
 
-/** A route there is; whether the subnet lets in what takes it is another question. */
+/** The result if a route exists; whether the subnet admits the packets is a separate question. */
 function reached(
   near: Snapshot,
   far: Snapshot | undefined,
@@ -131,7 +132,7 @@ interface LocalNet {
   readonly cidr: Cidr;
 }
 
-/** Networks of the VPCs that take part: others have their own routers. */
+/** Networks of participating VPCs: other VPCs have their own routers. */
 function localNets(near: Snapshot): readonly LocalNet[] {
   const joined = joinedVpcs(near);
   return near.subnets.flatMap(({ name, vpc, cidrs }) =>
@@ -219,7 +220,7 @@ function nextSteps(routes: readonly ListedRoute[]): readonly string[] {
   return [...new Set(steps)];
 }
 
-/** What it takes for a prefix to be offered; the very obstacle where the other cluster can be read. */
+/** The requirements for a prefix to be offered; the actual obstacle if the other cluster can be read. */
 function offers(near: Snapshot, far: Snapshot | undefined, target: Cidr): readonly string[] {
   const held = far?.subnets.filter(({ cidrs, wished }) =>
     [...cidrs, ...wished.split(',').flatMap((text) => parseCidr(text.trim()) ?? [])].some((cidr) =>

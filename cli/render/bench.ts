@@ -1,4 +1,4 @@
-/** Measurements as text, each with what it is compared to. Pure. */
+/** Renders measurements as text, each with its reference value. Pure. */
 import type { Distribution, PathFigures } from '../plan/bench.ts';
 import type { MarkerTimes } from '../apply/marker.ts';
 import type { Paint } from './paint.ts';

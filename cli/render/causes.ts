@@ -1,4 +1,4 @@
-/** Causes with what to do, as every command shows them. Pure. */
+/** Renders causes with their fixes, for all commands. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Paint, Tone } from './paint.ts';
 import { renderSection } from './table.ts';
@@ -15,7 +15,7 @@ export function renderCauses(title: string, causes: readonly Shown[], tone: Tone
   return renderSection(title, lines, paint);
 }
 
-/** What could not be read, so that nobody takes silence for health. */
+/** Renders what could not be read, so that missing data is not taken for a healthy state. */
 export function renderUnreadable(problems: readonly Problem[], paint: Paint): readonly string[] {
   return renderSection(
     'Not seen',

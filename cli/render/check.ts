@@ -1,4 +1,4 @@
-/** What `isthmus check` found, as text: problems first, then warnings, then every check. Pure. */
+/** Renders the results of `isthmus check` as text: problems first, then warnings, then every check. Pure. */
 import type { CheckState } from '../plan/check/outcome.ts';
 import type { Report } from '../plan/check/check.ts';
 import { renderCauses, renderUnreadable } from './causes.ts';

@@ -1,4 +1,4 @@
-/** The diagnosis as text: causes first, then the steps they came from. Pure. */
+/** Renders the diagnosis as text: causes first, then the steps that found them. Pure. */
 import type { Diagnosis } from '../plan/diagnose/diagnose.ts';
 import type { StepState } from '../plan/diagnose/step.ts';
 import { renderCauses, renderUnreadable } from './causes.ts';

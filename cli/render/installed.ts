@@ -1,4 +1,4 @@
-/** An installation as text: what is missing first. Pure. */
+/** Renders an installation as text: missing objects first. Pure. */
 import type { Installed } from '../plan/installation/installed.ts';
 import type { Paint } from './paint.ts';
 import { renderSection, renderTable, toned } from './table.ts';

@@ -1,4 +1,4 @@
-/** Colours for terminals. A tone says what a word means; whoever writes without colours loses nothing but them. */
+/** Colours for terminals. A tone is the meaning of a word; output without colours loses no information. */
 
 export type Tone = 'plain' | 'good' | 'bad' | 'doubtful' | 'faint' | 'strong';
 

@@ -1,4 +1,4 @@
-/** Goldens of what people see. `--test-update-snapshots` rewrites them. */
+/** Golden files of the output. `--test-update-snapshots` rewrites them. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';

@@ -1,4 +1,4 @@
-/** Routes and the answers about them as text. Pure. */
+/** Renders routes and the answers about them as text. Pure. */
 import type { RouteList, ListedRoute } from '../plan/routes.ts';
 import type { Decision } from '../plan/policy.ts';
 import type { Why } from '../plan/why.ts';

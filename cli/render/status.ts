@@ -1,4 +1,4 @@
-/** The status as text: problems first, then gateways, networks, other clusters and the paths to them. Pure. */
+/** Renders the status as text: problems first, then gateways, networks, other clusters and the paths to them. Pure. */
 import type { RemotePathStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { Status } from '../plan/status.ts';

@@ -1,4 +1,4 @@
-/** Aligned columns, as kubectl prints them. In: cells with their tone. Out: lines without trailing spaces. Pure. */
+/** Aligns columns as kubectl does. In: cells with their tone. Out: lines without trailing spaces. Pure. */
 import type { Paint, Tone } from './paint.ts';
 
 export interface Toned {
@@ -14,7 +14,7 @@ export function toned(text: string, tone: Tone): Toned {
   return { text, tone };
 }
 
-/** Columns in which no row has anything are left out; an empty table is no line at all. */
+/** Columns that are empty in all rows are omitted; an empty table has no lines. */
 export function renderTable(
   heads: readonly string[],
   rows: readonly (readonly Cell[])[],
@@ -37,7 +37,7 @@ export function renderTable(
   );
 }
 
-/** What a list of lines is about, above it, and both two columns apart. */
+/** Renders a title and below it the lines, indented by two columns. */
 export function renderSection(title: string, lines: readonly string[], paint: Paint): readonly string[] {
   return lines.length === 0 ? [] : ['', paint(title, 'strong'), ...lines.map((line) => `  ${line}`)];
 }

@@ -1,4 +1,4 @@
-/** Checks as text: those that are not well first. Pure. */
+/** Renders checks as text: failed checks first. Pure. */
 import type { Check } from '../plan/verify.ts';
 import type { Paint } from './paint.ts';
 import { renderTable, toned } from './table.ts';

@@ -1,6 +1,6 @@
 /**
- * Reads BGP of one cluster with the parsers that speakers have. In: a client. Out: a BgpReading. Called by the commands of
- * `isthmus bgp`. What would change an answer and cannot be read is an error, never left out.
+ * Reads BGP of one cluster with the speakers' parsers. In: a client. Out: a BgpReading. Called by the commands of `isthmus bgp`. Data that affects a
+ * result and cannot be read is an error, and is never omitted.
  * @throws KubeUnreachable, KubeApiError, or the timeout's TimeoutError
  */
 import { bgpRoutes } from '../../lib/slices/bgp-routes.ts';
@@ -41,7 +41,7 @@ import { type Cluster, type ClusterFlags, withCluster } from './cluster.ts';
 
 type List = <T>(resource: Resource, parse: (raw: RawObject) => T) => Promise<ReadonlyMap<string, T>>;
 
-/** Everything that decides what is announced. */
+/** Reads all objects that affect announcements. */
 export function readBgp(flags: ClusterFlags, terminal: Terminal): Promise<BgpReading> {
   return withCluster(flags, terminal, async (cluster) => {
     const list = lister(cluster, flags, terminal);
@@ -50,7 +50,7 @@ export function readBgp(flags: ClusterFlags, terminal: Terminal): Promise<BgpRea
   });
 }
 
-/** Sessions only: no object that is announced. */
+/** Reads only sessions, without announced objects. */
 export function readSessions(flags: ClusterFlags, terminal: Terminal): Promise<BgpReading> {
   return withCluster(flags, terminal, (cluster) => readSessionsBy(lister(cluster, flags, terminal), cluster));
 }
@@ -71,7 +71,7 @@ async function readSessionsBy(list: List, { label }: Cluster): Promise<BgpReadin
   return { label, state, nodeStates, learned };
 }
 
-/** The values of the chart are the same for all nodes, and who has them says so. */
+/** Adds the objects from the chart's values, which are the same for all nodes and are part of the BgpNodeStates. */
 function withObjectsOfValues(
   instances: BgpState['instances'],
   peers: BgpState['peers'],
@@ -111,7 +111,7 @@ async function readSources(list: List): Promise<Omit<BgpReading['state'], 'node'
     eips: new Map([...ovn.values(), ...iptables.values()].map((eip) => [`${eip.kind}/${eip.name}`, eip])),
     remotes,
     policies,
-    // Those of a node are told by its speaker.
+    // The speaker of a node reports its neighbours.
     neighbors: new Map(),
   };
 }
@@ -124,7 +124,7 @@ function lister({ client }: Cluster, flags: ClusterFlags, terminal: Terminal): L
   };
 }
 
-/** What each node learned. */
+/** The learned routes of each node. */
 const learnedView: SlicedView<BgpRoute, readonly BgpRoute[], readonly BgpRoute[]> = {
   kind: bgpRoutes,
   merge: (routes) => routes,
@@ -142,7 +142,7 @@ async function listJoined<Entry, Merged, T>(
   return joinSliced(view, [...owners.values()], [...slices.values()]);
 }
 
-/** A kind that this cluster does not have. */
+/** Returns no objects for a kind that this cluster does not have. */
 function orNone(error: unknown): ReadonlyMap<string, never> {
   if (error instanceof KubeApiError && error.status === 404) return new Map<string, never>();
   throw error;

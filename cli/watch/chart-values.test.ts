@@ -53,7 +53,7 @@ describe('values of the chart', () => {
     assert.deepEqual(parseSet('a.b\\.c=x'), { a: { 'b.c': 'x' } });
     assert.deepEqual(parseSet('a=null'), { a: null });
     assert.deepEqual(parseSet('a=007'), { a: '007' });
-    // As the flag has split them at commas.
+    // In the form in which the flag splits them at commas.
     const values = await readChartValues(
       [],
       ['networking.podCIDR=10.16.0.0/16\\', 'fd00:10:16::/112', 'hub.port=7000'],

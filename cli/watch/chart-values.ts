@@ -1,4 +1,4 @@
-/** Values as helm is given them: files in order, then single ones. @throws UsageError where helm would not take them either */
+/** Reads the values as helm does: files in order, then single values. @throws UsageError if helm would refuse them too */
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { parseYaml } from '../../lib/kube/yaml.ts';
@@ -14,7 +14,7 @@ export async function readChartValues(files: readonly string[], single: readonly
   return parseChartValues(merged);
 }
 
-/** What the chart would have of what it is given. Pure. @throws UsageError */
+/** The chart's values for the given ones. Pure. @throws UsageError */
 export function parseChartValues(given: Tree): ChartValues {
   const parsed = chartValues.safeParse(withoutNulls(merge(chartDefaults, given)));
   if (parsed.success) return parsed.data;
@@ -32,7 +32,7 @@ async function readValuesFile(file: string): Promise<Tree> {
   throw new UsageError(`-f ${file}: is no values file: it has to be a mapping`, 2);
 }
 
-/** As helm merges: mappings by key, labels too, everything else as a whole. Pure. */
+/** Merges as helm does: mappings by key, including labels; everything else is replaced as a whole. Pure. */
 export function merge(before: Tree, after: Tree): Tree {
   const merged: Record<string, unknown> = { ...before };
   for (const [key, value] of Object.entries(after)) {
@@ -42,13 +42,13 @@ export function merge(before: Tree, after: Tree): Tree {
   return merged;
 }
 
-/** Null takes away what the chart or a former file has. */
+/** Null removes a value of the chart or of an earlier file. */
 function withoutNulls(tree: Tree): Tree {
   const kept = Object.entries(tree).filter(([, value]) => value !== null);
   return Object.fromEntries(kept.map(([key, value]) => [key, isTree(value) ? withoutNulls(value) : value]));
 }
 
-/** `\,` is a comma within a value, as for helm; the flag has taken it for the end of one. */
+/** `\,` is a comma within a value, as in helm; the flag has split the value there. */
 function joined(parts: readonly string[]): readonly string[] {
   const whole: string[] = [];
   let isOpen = false;
@@ -61,7 +61,7 @@ function joined(parts: readonly string[]): readonly string[] {
   return whole;
 }
 
-/** `networking.mtu=1400`; `\.` is a dot within a key. Pure. @throws UsageError for the forms of helm that are not read here */
+/** Parses `networking.mtu=1400`; `\.` is a dot within a key. Pure. @throws UsageError for helm forms that are not supported here */
 export function parseSet(text: string): Tree {
   const at = text.indexOf('=');
   const key = text.slice(0, Math.max(at, 0));

@@ -1,4 +1,4 @@
-/** Opens the clusters that a command is about, from its flags, and closes them again. Who calls: the commands. */
+/** Opens the clusters of a command from its flags, and closes them. Called by the commands. */
 import { openKube } from '../../lib/kube/client.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { choice, text, type FlagValues } from '../../lib/run/flags.ts';
@@ -41,7 +41,7 @@ export interface Cluster {
   readonly label: string;
 }
 
-/** Runs `use` with a client for the cluster of the flags. @throws what `use` throws, KubeConfigError */
+/** Runs `use` with a client for the cluster of the flags. @throws the errors of `use`, KubeConfigError */
 export async function withCluster<T>(
   flags: ClusterFlags,
   terminal: Terminal,
@@ -56,7 +56,7 @@ export async function withCluster<T>(
   }
 }
 
-/** A snapshot of the cluster. @throws KubeUnreachable, KubeApiError, KubeConfigError, or the timeout's TimeoutError */
+/** Reads a snapshot of the cluster. @throws KubeUnreachable, KubeApiError, KubeConfigError, or the timeout's TimeoutError */
 export async function readCluster(cluster: Cluster, flags: ClusterFlags, terminal: Terminal): Promise<Snapshot> {
   const late = AbortSignal.timeout(durationMs(flags.timeout));
   return await readSnapshot({
@@ -72,7 +72,7 @@ export function readNear(flags: ClusterFlags, terminal: Terminal): Promise<Snaps
   return withCluster(flags, terminal, (cluster) => readCluster(cluster, flags, terminal));
 }
 
-/** The other cluster, where a flag names one. */
+/** Reads the other cluster, if a flag names one. */
 export async function readFar(flags: ClusterFlags & PeerFlags, terminal: Terminal): Promise<Snapshot | undefined> {
   const { peerKubeconfig, peerContext } = flags;
   if (peerKubeconfig === undefined && peerContext === undefined) return undefined;
@@ -80,7 +80,7 @@ export async function readFar(flags: ClusterFlags & PeerFlags, terminal: Termina
   return await readNear(theirs, terminal);
 }
 
-/** The same snapshot with what a connection to its hub met. */
+/** Adds to the snapshot the result of a connection to its hub. */
 export async function withProbe(snapshot: Snapshot, timeoutMs: number): Promise<Snapshot> {
   const hub = specOf(snapshot)?.hub;
   return hub === undefined ? snapshot : { ...snapshot, probe: await probeHub(hub, timeoutMs) };

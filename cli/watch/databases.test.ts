@@ -1,4 +1,4 @@
-/** Real ovsdb-servers and a real northd: who follows, who does not, and whose rows are there. */
+/** Tests with real ovsdb-servers and a real northd: which programs follow, and whose rows exist. */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import type { OvnFacts } from '../model/ovn-facts.ts';
 import { readDatabases } from './databases.ts';
 
 const signal = new AbortController().signal;
-/** Enough for a busy machine to open a database, and what a test waits for who does not answer. */
+/** Long enough for a busy machine to open a database; also the time that a test waits for a program that does not answer. */
 const patienceMs = 1500;
 
 async function write(server: TestServer, database: string, operations: readonly Operation[]): Promise<void> {
@@ -31,7 +31,7 @@ function startNorthd(nb: TestServer, sb: TestServer): ChildProcess {
   });
 }
 
-/** `e1` has no ovn-controller, so that it takes nothing up; `w1` is another cluster's. */
+/** `e1` has no ovn-controller and thus processes nothing; `w1` belongs to another cluster. */
 const chassis: readonly Operation[] = ['e1', 'w1'].flatMap((name, at): Operation[] => [
   {
     op: 'insert',
@@ -66,7 +66,7 @@ describe('the databases of a cluster', () => {
     sb = await startOvsdbServer({ schema: schemaFile('ovn-sb') });
   });
   after(async () => {
-    // A test that failed before there was one must not keep the servers, which would keep the whole run.
+    // A test that failed before northd started must still stop the servers, which would otherwise block the whole run.
     northd?.kill('SIGKILL');
     if (northd?.exitCode === null && northd.signalCode === null) await once(northd, 'exit');
     await Promise.all([nb.stop(), sb.stop()]);

@@ -1,7 +1,7 @@
 /**
- * Reads the cluster's northbound and southbound databases, for who has their sockets. To learn whether northd and the
- * ovn-controllers follow, it asks them as `ovn-nbctl --wait=hv sync` does: it raises NB_Global.nb_cfg and looks who
- * takes the number up. Nothing else is written. Called by diagnose and verify.
+ * Reads the cluster's northbound and southbound databases, if their sockets were given. To learn whether northd and the
+ * ovn-controllers follow, it works as `ovn-nbctl --wait=hv sync`: it increments NB_Global.nb_cfg and observes which
+ * programs report the number. Nothing else is written. Called by diagnose and verify.
  */
 import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -11,10 +11,10 @@ import { southbound } from '../../lib/ovn/typed-cache.ts';
 import type { ChassisFacts, OvnFacts, OwnedRow } from '../model/ovn-facts.ts';
 
 export interface DatabaseOptions {
-  /** `unix:PATH` and so on; empty where the user gave none. */
+  /** Remotes such as `unix:PATH`; empty if the user gave none. */
   readonly nb: readonly string[];
   readonly sb: readonly string[];
-  /** How long each answer is waited for. */
+  /** Timeout for each reply. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
@@ -42,7 +42,7 @@ const southboundMonitor = {
   Port_Binding: ['logical_port', 'chassis'],
 };
 
-/** Undefined where no socket was given. */
+/** Undefined if no socket was given. */
 export async function readDatabases(options: DatabaseOptions): Promise<OvnFacts | undefined> {
   if (options.nb.length + options.sb.length === 0) return undefined;
   const [nb, sb] = await Promise.all([
@@ -93,7 +93,7 @@ async function open(
 
 interface Asked {
   readonly isNorthdCurrent: boolean;
-  /** The number that all have to take up; undefined where northd passed none on. */
+  /** The number that all programs must report; undefined if northd did not pass one on. */
   readonly wanted: number | undefined;
 }
 
@@ -110,7 +110,7 @@ async function askToFollow(nb: OvsdbClient, sb: OvsdbClient | undefined, options
   return { isNorthdCurrent, wanted };
 }
 
-/** Whether it came true in time. */
+/** Whether the condition became true in time. */
 function until(client: OvsdbClient, isTrue: () => boolean, { timeoutMs, signal }: DatabaseOptions): Promise<boolean> {
   if (isTrue()) return Promise.resolve(true);
   return new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** Objects of any cluster as `isthmus check` needs them. What is absent or of another form than usual is read as not said. */
+/** Parses objects of any cluster for `isthmus check`. An absent or unusual field counts as not set. */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { Controller, Definition, HostPort, Machine, PortHolder, StorageClass } from '../model/cluster-facts.ts';
@@ -66,7 +66,7 @@ interface PodSpec {
   readonly initContainers?: readonly ContainerPorts[];
 }
 
-/** Nothing for a pod that has ended, that is on no node, or that declares no port of its node. */
+/** Empty for a pod that has ended, is not scheduled, or declares no host port. */
 export function parsePortHolder(raw: RawObject): readonly PortHolder[] {
   const { nodeName = '', hostNetwork = false, containers = [], initContainers = [] } = (raw['spec'] ?? {}) as PodSpec;
   const { phase } = (raw['status'] ?? {}) as { readonly phase?: string };
@@ -97,7 +97,7 @@ export function parseController(kind: string, raw: RawObject): Controller {
   };
 }
 
-/** Whose it is, helm notes in annotations; what came by `kubectl apply` of our own files has them too. */
+/** helm records the owner in annotations; our own files for `kubectl apply` have them too. */
 export function parseDefinition(raw: RawObject): Definition {
   const { annotations = {}, name } = raw.metadata;
   const release = annotations['meta.helm.sh/release-name'];

@@ -1,7 +1,7 @@
 /**
- * Reads a cluster in which nothing of Isthmus need be. In: a client. Out: ClusterFacts. What the user may not read or what is not served becomes
- * part of the value; an API server that does not answer is an error.
- * @throws KubeUnreachable, KubeConfigError, KubeApiError where the user is not known at all
+ * Reads a cluster that need not have Isthmus. In: a client. Out: ClusterFacts. Objects that the user may not read and kinds that are not served
+ * become part of the value; an API server that does not answer is an error.
+ * @throws KubeUnreachable, KubeConfigError, KubeApiError if the user is not authenticated
  */
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import {
@@ -23,7 +23,7 @@ import * as parse from './fact-objects.ts';
 
 export interface FactOptions {
   readonly client: Pick<KubeClient, 'list' | 'request'>;
-  /** That Isthmus is to be installed in. */
+  /** Namespace in which Isthmus is to be installed. */
   readonly namespace: string;
   readonly label: string;
   readonly signal: AbortSignal;
@@ -36,7 +36,7 @@ interface Selection {
 
 export async function readFacts(options: FactOptions): Promise<ClusterFacts> {
   const { client, signal, label, namespace } = options;
-  // First and alone: it needs no right, so that what fails here is the way to the cluster.
+  // First and alone: it requires no permission, so a failure here means that the cluster cannot be reached.
   const version = parse.parseVersion(await client.request('GET', '/version', undefined, { signal }));
   const reader = new FactReader(options);
   const [machines, holders, daemons, deployed, stateful, definitions, classes] = await Promise.all([
@@ -90,7 +90,7 @@ class FactReader {
     this.#options = options;
   }
 
-  /** By name. Undefined where it is forbidden; a kind that is not served has no objects. */
+  /** Objects in the order of their names. Undefined if reading is forbidden; a kind that is not served has no objects. */
   async list(resource: Resource, selection: Selection = {}): Promise<readonly RawObject[] | undefined> {
     const { client, signal } = this.#options;
     const keyOf = ({ metadata }: RawObject): string => `${metadata.namespace ?? ''}/${metadata.name}`;

@@ -12,7 +12,7 @@ const refusals: Readonly<Record<string, Exclude<HubProbe['outcome'], 'answered'>
   ENETUNREACH: 'unreachable',
 };
 
-/** `host:port` or `[v6]:port` → what answers there within `timeoutMs`. Undefined where the text is no such address. */
+/** Probes `host:port` or `[v6]:port` within `timeoutMs`. Undefined if the text is not such an address. */
 export function probeHub(hub: string, timeoutMs: number): Promise<HubProbe | undefined> {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(hub);
   const port = Number(match?.[3]);
@@ -25,7 +25,7 @@ function handshake(host: string, port: number, timeoutMs: number): Promise<HubPr
   return new Promise((resolve) => {
     const beganMs = performance.now();
     let isOpen = false;
-    // Any authority is looked at here; whether it is the right one is judged from its fingerprint.
+    // All authorities are accepted here; the fingerprint shows whether it is the right one.
     const socket = connect({ host, port, servername: '', rejectUnauthorized: false, ALPNProtocols: ['h2'] });
     const settle = (probe: HubProbe): void => {
       clearTimeout(timer);

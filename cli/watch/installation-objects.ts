@@ -1,4 +1,4 @@
-/** Workloads, pods, nodes and subnets as `isthmus status` needs them. */
+/** Parses workloads, pods, nodes and subnets for `isthmus status`. */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { NodeReport, Rollout, RolloutPod } from '../model/installation.ts';
@@ -35,7 +35,7 @@ export function parseDaemonSet(raw: RawObject): Rollout {
   return rollout('DaemonSet', raw, (_, status) => ({
     desired: status.desiredNumberScheduled ?? 0,
     updated: status.updatedNumberScheduled ?? 0,
-    // Nodes that have a pod; one of a former template is counted by `updated` as lacking.
+    // Nodes that have a pod; a pod of a former template counts as lacking in `updated`.
     total: status.updatedNumberScheduled ?? 0,
     ready: status.numberAvailable ?? 0,
   }));
@@ -153,7 +153,7 @@ function reasonOf(pod: string, status: PodStatus): Reason {
   return reasons.find(({ isPassing }) => !isPassing) ?? reasons[0] ?? { why: `is ${phase}`, isPassing: true };
 }
 
-/** Before a container has run, kubelet makes it, or waits for those that initialize. */
+/** Reasons before a container has run: kubelet creates it, or waits for init containers. */
 const passing = new Set(['ContainerCreating', 'PodInitializing']);
 
 function containerReason(pod: string, { name, ready, state, lastState }: ContainerStatus): Reason | undefined {
@@ -172,7 +172,7 @@ function containerReason(pod: string, { name, ready, state, lastState }: Contain
   return ready === true ? undefined : { why: `container ${name} runs and is not ready yet`, isPassing: true };
 }
 
-/** Every try to pull an image alternates between two reasons, and its error has the port of that try: one cause for all of them. */
+/** Attempts to pull an image alternate between two reasons, and the error contains the port of the attempt: all of them become one cause. */
 function causeOf({ reason = 'waits', message = '' }: { readonly reason?: string; readonly message?: string }) {
   if (reason !== 'ErrImagePull' && reason !== 'ImagePullBackOff') return { reason, message };
   const cause = message.replace(/^Back-off pulling image "[^"]*": ErrImagePull: /, '');

@@ -1,6 +1,6 @@
 /**
- * Reads and follows what `helm install` left. In: a client. Out: an Installation, now or after each change. The kind Subnet may not be
- * served yet: then there is none. @throws KubeUnreachable, KubeApiError where something may not be read: nothing could be said then
+ * Reads and follows the objects of `helm install`. In: a client. Out: an Installation, now or after each change. If the kind Subnet is not served
+ * yet, there are no subnets. @throws KubeUnreachable, KubeApiError if an object may not be read, because then the state is not known
  */
 import { orAbsent } from '../../lib/kube/errors.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
@@ -17,7 +17,7 @@ export interface InstallationOptions {
 }
 
 const ofIsthmus = 'app.kubernetes.io/part-of=isthmus';
-/** CustomResourceDefinitions may come while somebody waits for them. */
+/** CustomResourceDefinitions may be created while a command waits for them. */
 const absentMs = 1000;
 
 export async function readInstallation({
@@ -52,7 +52,7 @@ export async function readInstallation({
 export interface Follower {
   readonly synced: Promise<unknown>;
   current(): Installation;
-  /** Resolves after a change that came since the last call, or that comes; rejects with the signal's reason. */
+  /** Resolves after a change since the last call or after the next change; rejects with the signal's reason. */
   changed(signal: AbortSignal): Promise<void>;
   stop(): Promise<void>;
 }

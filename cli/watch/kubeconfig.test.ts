@@ -55,7 +55,7 @@ describe('which kubeconfig is used', () => {
       ['east', 'west'],
     );
     assert.equal(root.clusters[1]?.cluster['certificate-authority'], join(dir, 'pki/ca.crt'));
-    // Of two entries with one name the first counts.
+    // Of two entries with one name, the first counts.
     assert.equal(root.contexts.find(({ name }) => name === 'other')?.context.cluster, 'east');
   });
 

@@ -1,6 +1,6 @@
 /**
- * Which kubeconfig a command uses, found as kubectl finds it: the flag, the files of KUBECONFIG, `~/.kube/config`, or
- * the service account of the pod. Several files, or another context than the current one, become one document.
+ * Finds the kubeconfig of a command as kubectl does: the flag, the files of KUBECONFIG, `~/.kube/config`, or the
+ * service account of the pod. Several files, or a context other than the current one, are merged into one document.
  */
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -11,17 +11,17 @@ type Environment = Readonly<Record<string, string | undefined>>;
 type Fields = Readonly<Record<string, unknown>>;
 
 export interface Kubeconfig {
-  /** A file or a document; undefined: the service account of the pod. */
+  /** A file or a document; undefined for the service account of the pod. */
   readonly config: string | KubeconfigDocument | undefined;
-  /** The context's name, for a cluster that has no better one. */
+  /** The context's name, used as label if there is no better name. */
   readonly label: string;
 }
 
-/** Paths that another file's mapping may hold, relative to that file. */
+/** Paths in a mapping of a file, relative to that file. */
 const paths = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'] as const;
 const sections = { clusters: 'cluster', users: 'user', contexts: 'context' } as const;
 
-/** @throws KubeConfigError where a file cannot be used or has no such context */
+/** @throws KubeConfigError if a file cannot be used or does not have the context */
 export async function findKubeconfig(
   flags: { readonly kubeconfig: string | undefined; readonly context: string | undefined },
   env: Environment,
@@ -44,7 +44,7 @@ export async function findKubeconfig(
 
 function candidates(flag: string | undefined, env: Environment): readonly string[] {
   if (flag !== undefined) return [flag];
-  // As kubectl: files that are not there are passed over.
+  // As in kubectl, missing files are ignored.
   const listed = (env['KUBECONFIG'] ?? '').split(':').filter((file) => file !== '' && existsSync(file));
   if (listed.length > 0) return listed;
   const home = join(env['HOME'] ?? '/', '.kube/config');

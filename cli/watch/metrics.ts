@@ -1,4 +1,4 @@
-/** Reads the figures of an agent in Prometheus' text form. In: a URL. Out: samples, parsed as the format says. */
+/** Reads an agent's metrics in the Prometheus text format. In: a URL. Out: parsed samples. */
 import { CommandFailed } from '../command/failure.ts';
 
 export interface Sample {
@@ -7,7 +7,7 @@ export interface Sample {
   readonly value: number;
 }
 
-/** @throws CommandFailed (exit code 3) where nothing there answers with metrics in time */
+/** @throws CommandFailed (exit code 3) if no metrics are served there within the timeout */
 export async function fetchMetrics(url: string, timeoutMs: number, signal: AbortSignal): Promise<readonly Sample[]> {
   const fail = (why: string): never => {
     throw new CommandFailed(
@@ -22,7 +22,7 @@ export async function fetchMetrics(url: string, timeoutMs: number, signal: Abort
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof CommandFailed) throw error;
-    // fetch reports every failure of the network as a TypeError, and the end of the time as a DOMException.
+    // fetch reports every network failure as a TypeError, and the timeout as a DOMException.
     if (error instanceof TypeError) return fail(error.cause instanceof Error ? error.cause.message : error.message);
     if (error instanceof DOMException) return fail(`no answer within ${timeoutMs} ms`);
     throw error;
@@ -32,7 +32,7 @@ export async function fetchMetrics(url: string, timeoutMs: number, signal: Abort
 const line = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (NaN|[-+]?Inf|[-+]?[0-9.][-+0-9.eE]*)(?: \d+)?$/;
 const label = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g;
 
-/** Comments and lines that are no samples are passed over. Pure. */
+/** Comments and invalid lines are ignored. Pure. */
 export function parseMetrics(text: string): readonly Sample[] {
   return text.split('\n').flatMap((row) => {
     const match = line.exec(row);

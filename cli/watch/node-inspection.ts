@@ -1,4 +1,4 @@
-/** Looks at the machine it runs on, which may be a pod on the node's network. Reads only. Who calls: `isthmus nodes inspect`. */
+/** Inspects the machine it runs on, possibly in a pod with host network. Reads only. Called by `isthmus nodes inspect`. */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { networkInterfaces, release } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { switchModules, type NodeInspection } from '../model/node-inspection.ts'
 import { parseSockets } from './sockets.ts';
 
 export interface Places {
-  /** Folder of the kernels' modules, `/lib/modules` of the node. */
+  /** Folder of kernel modules, `/lib/modules` of the node. */
   readonly modules: string;
   /** Folder of CNI configurations of the node. */
   readonly cni: string;
@@ -19,7 +19,7 @@ export const usualPlaces: Omit<Places, 'cni' | 'modules'> = { proc: '/proc', sys
 
 export async function inspectNode(places: Places): Promise<NodeInspection> {
   const unreadable: string[] = [];
-  /** What is not there is nothing; what may not be read is said. */
+  /** A missing file counts as empty; a file without read permission is reported. */
   const read = async <T>(what: string, request: Promise<T>, otherwise: T): Promise<T> => {
     try {
       return await request;
@@ -73,7 +73,7 @@ async function interfacesOf(
   return found;
 }
 
-/** Modules in a list of paths: `kernel/net/openvswitch/vport-geneve.ko.xz: …`. */
+/** Names of modules in a list of paths: `kernel/net/openvswitch/vport-geneve.ko.xz: …`. */
 function namesIn(list: string): ReadonlySet<string> {
   const names = list.split('\n').map((line) => /([^/:]+)\.ko(?:\.\w+)?(?::|$)/.exec(line)?.[1] ?? '');
   return new Set(names.map((name) => name.replaceAll('-', '_')));

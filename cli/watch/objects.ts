@@ -1,4 +1,4 @@
-/** Kubernetes objects as the commands need them. What is wrong with a spec is part of the value. */
+/** Parses Kubernetes objects for the commands. A problem of a spec is part of the value. */
 import { z } from 'zod';
 import { networksInForce, routingInForce } from '../../lib/api/in-force.ts';
 import { isForOtherClusters, type U2oFeatures } from '../../lib/api/subnet-routing.ts';
@@ -32,7 +32,7 @@ function specOr<T>(schema: z.ZodType<T>, raw: RawObject): T | Problem {
   return parsed.success ? parsed.data : { code: 'SpecInvalid', message: z.prettifyError(parsed.error) };
 }
 
-/** A status is ours, and its schema was checked by the API server. */
+/** Our own programs write the status, and the API server has validated its schema. */
 function statusOf(raw: RawObject): object {
   return raw['status'] ?? {};
 }
@@ -56,7 +56,7 @@ export function parseGateway(raw: RawObject): Gateway {
 }
 
 export function parseTransitSwitch(raw: RawObject): TransitSwitch {
-  // The agent's own object has no spec of a user's; all of it has defaults.
+  // An object that the agent created has no user's spec; all fields have defaults.
   const spec = transitSwitchSpec.parse(raw['spec'] ?? {});
   return { name: raw.metadata.name, spec, status: statusOf(raw) };
 }
@@ -116,7 +116,7 @@ export function parseNode(raw: RawObject): Node {
   };
 }
 
-/** Without those that are routes of the node only. */
+/** Without prefixes that are routes of the node only. */
 export const learnedView: SlicedView<BgpRoute, readonly BgpRoute[], readonly LearnedPrefix[]> = {
   kind: bgpRoutes,
   merge: (routes) => routes,
@@ -145,7 +145,7 @@ interface PodStatus {
   readonly containerStatuses?: readonly { readonly state?: { readonly waiting?: { readonly reason?: string } } }[];
 }
 
-/** @throws Error for a pod that is none of ours: the list asks for ours only */
+/** @throws Error for a pod that does not belong to Isthmus: the list selects only pods of Isthmus */
 export function parseWorkload(raw: RawObject): Workload {
   const component = raw.metadata.labels?.['app.kubernetes.io/name'];
   if (component !== 'isthmus-interconnect' && component !== 'isthmus-hub' && component !== 'isthmus-daemon')

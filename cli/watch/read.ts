@@ -1,7 +1,7 @@
 /**
- * Reads one cluster. In: a client. Out: a Snapshot. Called by every command that judges. What the user may not read or
- * what is not there becomes part of the value; an API server that does not answer is an error.
- * @throws KubeUnreachable, KubeConfigError, KubeApiError where the user is not known at all or Isthmus is not installed
+ * Reads one cluster. In: a client. Out: a Snapshot. Called by every command that judges a cluster. Objects that the
+ * user may not read or that do not exist become part of the value; an API server that does not answer is an error.
+ * @throws KubeUnreachable, KubeConfigError, KubeApiError if the user is not authenticated or Isthmus is not installed
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TokenClaims } from '../../lib/pki/join-token.ts';
@@ -27,18 +27,18 @@ import { isProblem, type Lease, type Snapshot, type Unreadable } from '../model/
 import * as parse from './objects.ts';
 import { authoritySecret, identitySecret, readAuthority, readIdentity, readJoinToken } from './secrets.ts';
 
-/** The Interconnect that counts. */
+/** Name of the Interconnect that is in effect. */
 export const canonicalName = 'default';
 export const leaseName = 'isthmus-interconnect';
 
-/** A leader renews every two seconds, and an attempt takes four at most. */
+/** A leader renews its Lease every two seconds, and an attempt takes at most four. */
 const freshMs = 8000;
 const lookAgain = { times: 6, pauseMs: 600 };
 
 export interface ReadOptions {
   readonly client: Pick<KubeClient, 'get' | 'list'>;
   readonly namespace: string;
-  /** What the cluster is called while it has no name among the members. */
+  /** Label of a cluster that has no name among the members. */
   readonly fallbackLabel: string;
   readonly nowMs: number;
   readonly signal: AbortSignal;
@@ -46,7 +46,7 @@ export interface ReadOptions {
 
 export async function readSnapshot(options: ReadOptions): Promise<Snapshot> {
   const reader = new Reader(options);
-  // Asked alone and first: whoever may not read this one, or has no such kind, has nothing to look at.
+  // Read first and alone: without permission for this object, or without its kind, there is nothing to read.
   const interconnect = await reader.interconnect();
   const tokenRef = tokenReference(interconnect);
   const lists = await Promise.all([
@@ -126,7 +126,7 @@ class Reader {
     return (raw ?? []).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)).map(parseOne);
   }
 
-  /** Without its slices an owner has what its status shows. */
+  /** For an owner without readable slices, the entries of its status are used. */
   async joined<Entry, Merged, T>(view: SlicedView<Entry, Merged, T>): Promise<readonly T[]> {
     const [owners, slices] = await Promise.all([
       this.list(view.kind.owners, (raw) => raw),
@@ -149,7 +149,7 @@ class Reader {
     return raw === undefined ? undefined : parseOne(raw);
   }
 
-  /** One that looks odd is watched for a while: the clock of this machine may be the one that is wrong. */
+  /** A Lease with a suspicious time is observed for a while, because this machine's clock may be wrong. */
   async lease(): Promise<Lease | undefined> {
     const read = () => this.get(leases, leaseName, parse.parseLease);
     const first = await read();
@@ -167,7 +167,7 @@ class Reader {
     return ageMs <= freshMs && ageMs >= -freshMs;
   }
 
-  /** Absent is an answer; forbidden is a gap that is told. */
+  /** A missing object is a valid result; a forbidden one is reported as unreadable. */
   async #orUnreadable<T>({ plural }: Resource, what: string, request: Promise<T>): Promise<T | undefined> {
     try {
       return await request;

@@ -1,4 +1,6 @@
-/** What Secrets say of the membership. Keys never leave this file: only dates, names and fingerprints do. */
+/**
+ * Reads the facts about the membership from Secrets. Keys never leave this file: only dates, names and fingerprints do.
+ */
 import { createHash, X509Certificate } from 'node:crypto';
 import { readToken, type TokenClaims } from '../../lib/pki/join-token.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -9,7 +11,7 @@ import type { Identity } from '../model/snapshot.ts';
 export const identitySecret = 'isthmus-interconnect-identity';
 export const authoritySecret = 'isthmus-hub-authority';
 
-/** One value of a Secret as text; undefined where it has no such key. */
+/** One value of a Secret as text; undefined if the key does not exist. */
 export function secretValue(raw: RawObject, key: string): string | undefined {
   return decodeSecret(raw['data'])[key];
 }

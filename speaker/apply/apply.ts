@@ -2,7 +2,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import { type GobgpClient, GobgpInvalidArgument, GobgpRejected, GobgpUnsupported } from 'gobgp-js';
 import type { Steps } from './steps.ts';
 
-/** The problem for a call that gobgpd refuses or does not know: `Rejected`, `InvalidArgument`, `Unsupported`. @throws every other error */
+/** The problem for a call that gobgpd refuses or does not support: `Rejected`, `InvalidArgument`, `Unsupported`. @throws all other errors */
 export function refusalOf(error: unknown): Problem {
   for (const kind of [GobgpRejected, GobgpInvalidArgument, GobgpUnsupported])
     if (error instanceof kind) return { code: error.code.replace('Gobgp', ''), message: error.message };
@@ -42,7 +42,7 @@ export async function applySteps(
   for (const address of steps.resendTo) await client.resetPeer(address, { soft: true, direction: 'out' });
   for (const peer of steps.updatePeers) await onePeer(peer.address, client.updatePeer(peer));
   for (const peer of steps.addPeers) {
-    // The flag makes gobgpd hold back routes until the peer has sent its own, so it must not be set for peers that never were up.
+    // The flag makes gobgpd hold back routes until the peer has sent its own, so it must not be set for peers that were never established.
     await onePeer(peer.address, client.addPeer(peer, { isRestarting: isFresh && wasEstablished(peer.address) }));
   }
   return refused;

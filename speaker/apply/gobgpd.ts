@@ -15,7 +15,7 @@ import type { TargetOptions } from './options.ts';
 
 /** Time between two audits, which read everything from gobgpd again. */
 export const auditMs = 60_000;
-/** Time between two readings of a gobgpd that holds back routes. */
+/** Time between two readings of a gobgpd process that holds back routes. */
 const lookAgainMs = 100;
 const rejectedBackoff = { baseMs: 1000, maxMs: 30_000 } as const;
 
@@ -33,7 +33,7 @@ export class Gobgpd {
 
   readonly #revival = new Revival();
   readonly #release = new Release();
-  /** Looks at the sessions again after this time. */
+  /** Reads the sessions again after this time. */
   readonly #wakeAfter: (delayMs: number) => void;
 
   constructor(
@@ -58,15 +58,15 @@ export class Gobgpd {
     return this.#release.isGoingOn;
   }
 
-  /** Whether more has changed since the last `observe` than paths. */
+  /** Whether anything other than paths has changed since the last `observe`. */
   get hasNews(): boolean {
     return this.#hasNews;
   }
 
   /**
-   * @param changed prefixes whose route is another than at the last call
-   * @param isAudit reads everything anew, which finds what others changed
-   * @returns whether gobgpd took it
+   * @param changed prefixes whose route differs from that at the last call
+   * @param isAudit reads everything again, which detects changes by other programs
+   * @returns whether gobgpd accepted the plan
    */
   async apply(plan: SpeakerPlan, changed: ReadonlySet<string>, isAudit: boolean): Promise<boolean> {
     const problem = this.#problem;
@@ -81,7 +81,7 @@ export class Gobgpd {
         this.#options.onAudit(steps ? prefixesOf(steps).filter((each) => !changed.has(each)).length : 0);
       if (steps) {
         this.#refused = await applySteps(this.#client, steps, (address) => this.#history.get(address)?.isUp === true);
-        // A later peer at this address has nothing to do with the one before.
+        // A later peer at this address is unrelated to the former one.
         for (const address of steps.deletePeers) this.#history.delete(address);
         this.#programmed = programmedBySteps(steps, before, new Set(this.#refused.keys()));
         this.#hasNews ||= steps.addPeers.length + steps.updatePeers.length + steps.deletePeers.length > 0;
@@ -122,7 +122,7 @@ export class Gobgpd {
     };
   }
 
-  /** Brings back sessions that gobgpd would leave down; after `observe`, whose result says why they are. */
+  /** Restores sessions that gobgpd would leave down; called after `observe`, whose result has the reasons. */
   async revive(plan: SpeakerPlan, { sessions }: Observed): Promise<void> {
     try {
       for (const address of this.#release.look(sessions))

@@ -13,10 +13,10 @@ export interface TargetOptions {
   /** Called for every call to gobgpd. */
   readonly onCall?: (method: string) => void;
   readonly onObserved: (observed: Observed) => void;
-  /** Called when the routes that routers announce change; always with the same map. */
+  /** Called when the routes that routers announce change; always with the same map object. */
   readonly onReceived: (received: Received) => void;
   /** Measures how long changes wait for gobgpd. */
   readonly lag: UpdateLag;
-  /** Called after an audit, with the number of prefixes that had been changed by others. */
+  /** Called after an audit, with the number of prefixes that other programs had changed. */
   readonly onAudit: (differing: number) => void;
 }

@@ -1,7 +1,7 @@
-/** Makes the kernel check whether neighbours are still there: without traffic, one that left would stay in the neighbour table. */
+/** Makes the kernel check whether neighbours are still present: without traffic, a neighbour that left would stay in the neighbour table. */
 import { createSocket } from 'node:dgram';
 
-/** Port of the service discard. */
+/** Port of the discard service. */
 const discard = 9;
 const everyMs = 3000;
 
@@ -13,7 +13,7 @@ export class Probes {
     this.#timer = setInterval(() => this.#send(), everyMs);
   }
 
-  /** @param addresses link-local addresses with their links; empty: there is nothing to check */
+  /** @param addresses link-local addresses with their links; an empty list stops the probes */
   set(addresses: readonly string[]): void {
     this.#addresses = addresses;
   }

@@ -1,7 +1,7 @@
 import { type GobgpClient, pathFingerprint, unicastFamilies } from 'gobgp-js';
 import { fresh, type Programmed, type Steps } from './steps.ts';
 
-/** Reads everything a gobgpd has. @throws GobgpUnreachable | GobgpRejected */
+/** Reads the whole state of a gobgpd process. @throws GobgpUnreachable | GobgpRejected */
 export async function readProgrammed(client: GobgpClient): Promise<Programmed> {
   const global = await client.getBgp();
   if (!global) return fresh();
@@ -19,7 +19,7 @@ export async function readProgrammed(client: GobgpClient): Promise<Programmed> {
   };
 }
 
-/** The state of gobgpd after the steps, without the peers it refused; the map of paths is updated in place. */
+/** The state of gobgpd after the steps, without the refused peers; the map of paths is updated in place. */
 export function programmedBySteps(steps: Steps, before: Programmed, refused: ReadonlySet<string>): Programmed {
   const peers = new Map(before.peers);
   for (const address of steps.deletePeers) peers.delete(address);

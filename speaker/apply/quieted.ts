@@ -1,4 +1,4 @@
-/** Runs once there was no call for `delayMs`, and not later than `mostMs` after the first, however many follow. */
+/** Calls `run` once there was no call for `delayMs`, and at most `mostMs` after the first call. */
 export function quieted(delayMs: number, mostMs: number, run: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   let latestMs = 0;

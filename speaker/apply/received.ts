@@ -1,5 +1,5 @@
-// The routes that routers announce, as long as one gobgpd process runs. In: changes from gobgpd. Out: `onChange` with all routes, once they are complete.
-// When other peers are to be watched, the known routes stay until the new watch is complete.
+// The routes that routers announce, for the lifetime of one gobgpd process. In: changes from gobgpd. Out: `onChange` with all routes, once they are
+// complete. When the set of watched peers changes, the known routes stay until the new watch is complete.
 import type { GobgpClient, GobgpError, RouteChange, RouteWatch } from 'gobgp-js';
 import type { Received, ReceivedRoute } from '../model/received.ts';
 
@@ -10,7 +10,7 @@ export class ReceivedRoutes {
   readonly #onChange: (received: Received) => void;
   readonly #onEnd: (error: GobgpError) => void;
   #addresses: string | undefined;
-  /** The watch in use, and the next one until it is ready. */
+  /** The active watch, and the next watch until it is ready. */
   readonly #watches = new Set<RouteWatch>();
   #inUse: Routes | undefined;
 
@@ -20,9 +20,9 @@ export class ReceivedRoutes {
     this.#onEnd = onEnd;
   }
 
-  /** Watches these peers from now on, and no others. */
+  /** Sets the peers to watch. */
   follow(addresses: readonly string[]): void {
-    // gobgpd 3 does not report them; the status of the instance says that it is outdated.
+    // gobgpd 3 does not report received routes; the status of the instance says that the version is outdated.
     const wanted = this.#client.generation === 'v3' ? [] : addresses.toSorted();
     if (wanted.join(' ') === this.#addresses) return;
     this.#addresses = wanted.join(' ');

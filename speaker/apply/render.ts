@@ -6,16 +6,17 @@ import type { AddressFamily, BgpPath, PeerConfig, PolicyActions, PolicyStatement
 import type { SpeakerPlan, WantedPeer } from '../plan/plan.ts';
 
 /**
- * How long gobgpd holds routes back for restarting peers that stay away, or that come back without graceful restart; all others wait for
- * them. What is announced depends on nothing that peers say, so the least that gobgpd takes is enough.
+ * How long gobgpd holds routes back for restarting peers that stay away or return without graceful restart; all other peers wait for them.
+ * Announcements do not depend on received routes, so the minimum that gobgpd accepts is sufficient.
  */
 const deferralSeconds = 1;
 
 const addressFamilyOf = { ipv4: 'ipv4-unicast', ipv6: 'ipv6-unicast' } as const satisfies Record<Family, AddressFamily>;
 
 /**
- * The neighbour as gobgpd takes it.
- * Undefined while its password is not known: a session must not begin without, and one that is there stays as it is.
+ * The neighbour as gobgpd's configuration.
+ * Undefined while its password is not known: a session must not start without its password, and an existing session
+ * stays unchanged.
  */
 export function renderPeer(peer: WantedPeer, routerId: string): PeerConfig | undefined {
   const { password, gracefulRestart: restart, bfd } = peer;
@@ -29,7 +30,7 @@ export function renderPeer(peer: WantedPeer, routerId: string): PeerConfig | und
     port: peer.port,
     isPassive: peer.isPassive,
     ebgpMultihopTtl: peer.ebgpMultihopTtl,
-    // A packet begins with a TTL of 255 and loses one with every router between.
+    // A packet starts with a TTL of 255, and each router on the way subtracts one.
     ...(peer.ttlSecurityHops !== undefined && { ttlMin: 256 - peer.ttlSecurityHops }),
     holdTimeSeconds: peer.holdTimeSeconds,
     keepaliveSeconds: peer.keepaliveSeconds,
@@ -57,7 +58,7 @@ export function renderPeer(peer: WantedPeer, routerId: string): PeerConfig | und
 type AttributesByFamily = Readonly<Record<Family, BgpPath['attributes']>>;
 const attributes = new WeakMap<RouteClass, AttributesByFamily>();
 
-/** One path per prefix; those of a class and family have their attributes as one object, which is encoded once. */
+/** One path per prefix; paths of the same class and family share one attributes object, which is encoded once. */
 export function renderPath(prefix: string, routeClass: RouteClass): BgpPath {
   const known = attributes.get(routeClass) ?? renderAttributes(routeClass);
   attributes.set(routeClass, known);
@@ -71,8 +72,8 @@ function renderAttributes({ tag }: RouteClass): AttributesByFamily {
 }
 
 /**
- * Nothing comes into the table but what this speaker puts in; out goes to each peer what the plan names for it, and nothing else. Where
- * a peer is a client of reflection, what peers of our own AS announce comes in too, and goes to them by the rules of RFC 4456.
+ * Only this speaker's own paths enter the table; each peer receives exactly what the plan names for it. If a peer is a route reflector client, the
+ * routes of peers of our own AS enter the table too, and are sent to it by the rules of RFC 4456.
  */
 export function renderPolicies(plan: SpeakerPlan): RoutingPolicies {
   const asn = plan.instance?.asn ?? 0;
@@ -100,7 +101,7 @@ const reflectedOut: PolicyStatement = {
   action: 'accept',
 };
 
-/** Policies with the statements in the order in which gobgpd gives them back whatever made them. */
+/** Policies with the statements in the order in which gobgpd returns them, independent of how they were created. */
 export function policiesOf(
   statements: readonly PolicyStatement[],
   neighborSets: RoutingPolicies['neighborSets'],
@@ -122,7 +123,7 @@ export function policiesOf(
   };
 }
 
-/** Statements of one peer about one class: none where it is not told of it. */
+/** Statements of one peer about one class; none if the class is not announced to it. */
 function renderExport(peer: WantedPeer, routeClass: RouteClass, ownAsn: number): PolicyStatement[] {
   const told = exportOf(peer, routeClass);
   if (!told) return [];
@@ -166,7 +167,7 @@ function classSet(id: string): string {
   return `class-${id}`;
 }
 
-/** The class that a statement is about. */
+/** The class that a statement applies to. */
 export function classOfStatement({ largeCommunitySet = '' }: PolicyStatement): string {
   return largeCommunitySet.slice('class-'.length);
 }

@@ -1,7 +1,7 @@
 /**
- * The rounds of the room. In: requests, after each change of what is watched. Out: the plan of this node, handed to the target and to
- * `onPlan`, with the lifelines of the node. Rule: nothing is planned before every link that BgpPeers name was read: the peers on a link
- * that was not read yet would seem to be gone.
+ * The rounds of the room. In: a request after each change of a watched object. Out: the plan of this node, passed to the target and to `onPlan`,
+ * together with the node's lifelines. Rule: nothing is planned before every link that a BgpPeer names has been read, because the peers on an unread
+ * link would appear to be gone.
  */
 import { isDrained } from '../../lib/bgp/drain.ts';
 import { chooseInstance } from '../../lib/bgp/instance.ts';
@@ -16,9 +16,9 @@ import type { Cluster } from '../state/cluster.ts';
 import type { GobgpTarget } from './target.ts';
 import type { UpdateLag } from './update-lag.ts';
 
-/** A burst of changes is one round. */
+/** A burst of changes is planned in one round. */
 const gatherMs = 5;
-/** Under constant changes, several are planned and sent together. */
+/** Under constant changes, several changes are planned and sent together. */
 const spacingMs = 40;
 
 export interface RoundsOptions {
@@ -26,10 +26,10 @@ export interface RoundsOptions {
   readonly drain: Drain;
   readonly target: Pick<GobgpTarget, 'set'>;
   readonly lag: UpdateLag;
-  /** Whether all these links were read; if not, a round is requested once they were. */
+  /** Whether all these links were read; if not, a round is requested once they are. */
   readonly followLinks: (names: ReadonlySet<string>) => boolean;
   readonly facts: () => NodeFacts;
-  /** @param isOfFewRoutes some routes changed, and nothing that all of them depend on */
+  /** @param isOfFewRoutes only some routes changed, and nothing that all routes depend on */
   readonly onPlan: (plan: SpeakerPlan, lifelines: Lifelines, isOfFewRoutes: boolean) => void;
   readonly monotonicMs: () => number;
 }
@@ -44,12 +44,12 @@ export class Rounds {
     this.#options = options;
   }
 
-  /** The cluster is known. */
+  /** Starts the rounds, once the cluster is known. */
   start(): void {
     this.#engine.start();
   }
 
-  /** Something changed. */
+  /** Requests a round after a change. */
   request(): void {
     this.#engine.request();
   }
@@ -70,7 +70,7 @@ export class Rounds {
     this.#engine.wakeAfter(drain.leftMs(nowMs));
     const plan = this.#planner.plan(objects, changes, choice, phase);
     const lifelines = planLifelines(objects, plan, facts());
-    // Changes from before the first plan are no measure of the speaker's speed.
+    // Changes from before the first plan do not measure the speaker's latency.
     if (!this.#isFirst && changes.sinceMs !== undefined && plan.changed.size > 0) lag.wants(changes.sinceMs);
     target.set(plan);
     onPlan(plan, lifelines, !this.#isFirst && changes.objects.length > 0 && !changes.isEverything);

@@ -5,8 +5,8 @@ import { historyAfter } from '../settle/session-history.ts';
 
 /**
  * All sessions by address.
- * @param history by address, brought up to date
- * @param nowMs by the monotonic clock
+ * @param history session history by address; it is updated
+ * @param nowMs monotonic time
  * @throws GobgpUnreachable | GobgpRejected
  */
 export async function readSessions(
@@ -23,7 +23,7 @@ export async function readSessions(
   return new Map(sessions);
 }
 
-/** The session as statuses and decisions see it. */
+/** The session in the form that statuses and decisions use. */
 function observedSession(
   session: PeerSession,
   { flaps, lastError, isLost, lossReason, connectedAtMs, heardMs }: SessionHistory,

@@ -16,7 +16,7 @@ const tor2 = peerOf('tor2', '10.0.0.253', { advertisements: { matchLabels: { sco
 const base = { peers: [tor1, tor2], advertisements: [all, publicOnly], subnets: [web, db] };
 
 const plan = planSpeaker(stateOf(base));
-/** What gobgpd has after the plan, with a map of paths of its own. */
+/** The state of gobgpd after the plan, with a separate map of paths. */
 function programmedBy(next: SpeakerPlan, before: Programmed, refused: readonly string[] = []): Programmed {
   const own = { ...before, paths: new Map(before.paths) };
   const steps = diffSteps(next, own);
@@ -24,7 +24,7 @@ function programmedBy(next: SpeakerPlan, before: Programmed, refused: readonly s
 }
 const applied = programmedBy(plan, fresh());
 
-/** What is not empty, with paths and peers by name. */
+/** The steps that are not empty, with paths and peers by name. */
 function shown(steps: Steps | undefined): object {
   const {
     startBgp,

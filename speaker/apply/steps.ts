@@ -12,11 +12,11 @@ import {
 import type { SpeakerPlan } from '../plan/plan.ts';
 import { classOfStatement, policiesOf, renderPath, renderPeer, renderPolicies } from './render.ts';
 
-/** What a gobgpd has; a `fresh` one has nothing, not even a running instance. */
+/** The state of a gobgpd process; a `fresh` process has no state and no running instance. */
 export interface Programmed {
   readonly global: BgpGlobal | undefined;
   readonly policies: RoutingPolicies | undefined;
-  /** By address. */
+  /** Peers by address. */
   readonly peers: ReadonlyMap<string, PeerConfig>;
   /** Prefix → fingerprint of its attributes. */
   readonly paths: Map<string, string>;
@@ -34,19 +34,19 @@ export interface Steps {
   /** New statements beside the old ones: gobgpd withdraws a path from a peer only if the former policies allowed the path. */
   readonly setPolicies: RoutingPolicies | undefined;
   readonly addPaths: readonly BgpPath[];
-  /** Peers that get a class with other attributes, or no longer, while its paths stay. */
+  /** Peers for which a class changes its attributes or ends, while its paths stay. */
   readonly resendTo: readonly string[];
-  /** Paths that stay, but no longer for all peers that had them. */
+  /** Paths that stay, but not for all peers that had them. */
   readonly takenBack: readonly BgpPath[];
-  /** Without the statements of classes that have no paths any more. */
+  /** Policies without the statements of classes that have no paths any more. */
   readonly prunePolicies: RoutingPolicies | undefined;
   readonly updatePeers: readonly PeerConfig[];
-  /** Last, so that a new session's End-of-RIB comes after all routes and not before. */
+  /** Added last, so that a new session's End-of-RIB follows all routes. */
   readonly addPeers: readonly PeerConfig[];
 }
 
 /**
- * The steps that bring a gobgpd from `programmed` to the plan. Pure; equal states give empty steps.
+ * The steps that bring gobgpd from `programmed` to the plan. Pure; equal states give empty steps.
  * @param changed the prefixes to compare; undefined: all, including those that only gobgpd has
  */
 export function diffSteps(plan: SpeakerPlan, programmed: Programmed, changed?: ReadonlySet<string>): Steps | undefined {
@@ -109,7 +109,7 @@ function policySteps(plan: SpeakerPlan, programmed: Programmed): PolicySteps {
   };
 }
 
-/** A statement about a class that has no paths any more. */
+/** Whether the statement's class has no paths any more. */
 function isOfNone({ table }: SpeakerPlan, statement: PolicyStatement): boolean {
   return statement.largeCommunitySet !== undefined && !table.classes.has(classOfStatement(statement));
 }
@@ -152,7 +152,7 @@ function byName(policies: RoutingPolicies | undefined): ReadonlyMap<string, Poli
   return new Map(statementsOf(policies).map((statement) => [statement.name, statement]));
 }
 
-/** Whether the running instance is the wanted one; it cannot change without a new process. */
+/** Whether the running instance is the wanted one; only a new process can change it. */
 export function isSameGlobal(wanted: BgpGlobal, running: BgpGlobal): boolean {
   return wanted.asn === running.asn && wanted.routerId === running.routerId && wanted.listenPort === running.listenPort;
 }

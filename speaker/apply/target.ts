@@ -1,7 +1,7 @@
 /**
- * The one place that changes gobgpd. In: plans, by `set`. Out: calls to gobgpd, and what it reports after each round, by `onObserved`.
- * A fresh gobgpd is started with its peers last; a living one gets only differences, so that a restart of the speaker sends no UPDATE.
- * gobgpd may end at any time: everything is read anew after each connect. Rule: gobgpd is never stopped or restarted from here.
+ * The only code that changes gobgpd. In: plans, through `set`. Out: calls to gobgpd, and its reported state after each round, through `onObserved`. A
+ * fresh gobgpd gets its peers last; a running gobgpd gets only differences, so that a restart of the speaker sends no UPDATE. gobgpd may end at any
+ * time: everything is read again after each connect. Rule: this code never stops or restarts gobgpd.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
@@ -16,25 +16,25 @@ import { ReceivedRoutes } from './received.ts';
 import { auditMs, Gobgpd } from './gobgpd.ts';
 
 const readyMs = 5000;
-/** gobgpd does not report changes of counts; routers begin to send their routes a second after the session is up. */
+/** gobgpd does not report changes of counts; routers start to send their routes a second after the session is established. */
 const countsMs = 2500;
 /** The longest wait while routes change without a pause. */
 const latestCountsMs = 5000;
-/** A quiet gobgpd is pinged after this time. */
+/** gobgpd is pinged after it was silent for this time. */
 const aliveMs = 2000;
-/** No back-off: the socket has no other client, and the neighbours are waiting. */
+/** No back-off: the socket has no other client, and neighbours are waiting. */
 const connectMs = 50;
 
-/** Why a round runs; a round without a reason runs after gobgpd was quiet for a while. */
+/** The reason for a round; a round without a reason runs after gobgpd was silent for a while. */
 type Reason = 'plan' | 'session' | 'lost';
 
 export class GobgpTarget {
   readonly #options: TargetOptions;
-  /** Engine of the connected gobgpd. */
+  /** Round engine of the connected gobgpd process. */
   #engine: RoundEngine<Reason> | undefined;
   readonly #history = new Map<string, SessionHistory>();
   #plan: SpeakerPlan | undefined;
-  /** Prefixes that differ from what was last applied. */
+  /** Prefixes that differ from those applied last. */
   #changed = new Set<string>();
   #isReachable = true;
 
@@ -56,7 +56,7 @@ export class GobgpTarget {
     for (const [address, session] of history) this.#history.set(address, session);
   }
 
-  /** Works until the signal aborts; gobgpd stays as it is then. */
+  /** Runs until the signal aborts; gobgpd then stays unchanged. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const client = await this.#connect(signal);
@@ -90,7 +90,7 @@ export class GobgpTarget {
     return undefined;
   }
 
-  /** One gobgpd process, from connect to its end. @throws GobgpUnreachable */
+  /** Serves one gobgpd process, from connect to its end. @throws GobgpUnreachable */
   async #serve(client: GobgpClient, signal: AbortSignal): Promise<void> {
     let lost: GobgpUnreachable | undefined;
     const engine = new RoundEngine<Reason>({
@@ -115,7 +115,7 @@ export class GobgpTarget {
       engine.request('session');
       countAgain();
     });
-    // If gobgpd has just frozen, the watch never gets ready; the deadlines of later calls detect that.
+    // If gobgpd has just frozen, the watch never becomes ready; the deadlines of later calls detect that.
     await Promise.race([watch.ready, sleep(readyMs, undefined, { signal }).catch(() => {})]);
     if (!this.#isReachable) this.#options.log.info({ api: client.generation }, 'gobgpd answers');
     this.#isReachable = true;
@@ -164,12 +164,12 @@ export class GobgpTarget {
   }
 }
 
-/** Addresses of the peers whose routes are wanted. */
+/** Addresses of the peers whose routes are imported. */
 function importers({ peers }: SpeakerPlan): readonly string[] {
   return [...peers.values()].filter((peer) => peer.import !== undefined).map(({ address }) => address);
 }
 
-/** The part of a plan besides routes that concerns gobgpd; most changes of objects concern their statuses only. */
+/** The part of a plan other than routes that affects gobgpd; most changes of objects affect only their statuses. */
 function sessionsOf(plan: SpeakerPlan | undefined): object | undefined {
   return plan && { instance: plan.instance, peers: plan.peers };
 }

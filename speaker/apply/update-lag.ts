@@ -1,8 +1,8 @@
-/** Measures how long changes wait for gobgpd's answer; changes that are sent together count as the oldest of them. */
+/** Measures how long changes wait for gobgpd's reply; changes that are sent together count as the oldest of them. */
 export class UpdateLag {
   readonly #monotonicMs: () => number;
   readonly #onAnswered: (lagMs: number) => void;
-  /** When the oldest change was seen: of those that wait, and of those that were sent. */
+  /** The time of the oldest change: of the waiting changes, and of the sent changes. */
   #waitingSinceMs = Infinity;
   #sentSinceMs = Infinity;
 
@@ -11,24 +11,24 @@ export class UpdateLag {
     this.#onAnswered = onAnswered;
   }
 
-  /** How long the oldest change has waited so far; 0 if none waits. */
+  /** How long the oldest change has waited so far; 0 if no change waits. */
   get pendingMs(): number {
     const sinceMs = Math.min(this.#waitingSinceMs, this.#sentSinceMs);
     return sinceMs === Infinity ? 0 : this.#monotonicMs() - sinceMs;
   }
 
-  /** Routes have to change because of a change seen at this time. */
+  /** A change seen at this time requires other routes. */
   wants(sinceMs: number): void {
     this.#waitingSinceMs = Math.min(this.#waitingSinceMs, sinceMs);
   }
 
-  /** All waiting changes were sent; changes that were sent before without an answer are sent again with them. */
+  /** All waiting changes were sent, together with earlier changes that got no reply. */
   sent(): void {
     this.#sentSinceMs = Math.min(this.#sentSinceMs, this.#waitingSinceMs);
     this.#waitingSinceMs = Infinity;
   }
 
-  /** gobgpd has accepted what was sent. */
+  /** gobgpd has accepted the sent changes. */
   answered(): void {
     const sinceMs = this.#sentSinceMs;
     this.#sentSinceMs = Infinity;

@@ -6,13 +6,13 @@ export interface ObservedSession {
   /** Why there is no session, CamelCase. */
   readonly reason?: string;
   readonly message?: string;
-  /** Prefixes the peer told us. */
+  /** Number of prefixes that the peer announces. */
   readonly received: { readonly ipv4: number; readonly ipv6: number };
-  /** How often the session was lost, as far as this speaker saw. */
+  /** How often the session was lost, as far as this speaker has seen. */
   readonly flaps: number;
-  /** It was up once, and is not now. */
+  /** The session was established once, and is not now. */
   readonly isLost: boolean;
-  /** Why it was lost last. */
+  /** The reason for the last loss. */
   readonly lastError?: string;
   /** RFC 3339. */
   readonly establishedAt?: string;
@@ -21,15 +21,15 @@ export interface ObservedSession {
   readonly bfd?: string;
   /** gobgpd was restarted and still holds back changes from the neighbour; withdrawals made now never reach it. */
   readonly isDeferring: boolean;
-  /** When TCP last had a connection with the neighbour, by the clock of `RefusedSignatures`: at that time the signatures were right. */
+  /** When TCP last had a connection with the neighbour, by the clock of `RefusedSignatures`: at that time the signatures were correct. */
   readonly connectedAtMs?: number;
-  /** The last period in which the neighbour was heard; `to` is undefined while it lasts. Segments refused in it come from others. */
+  /** The last period in which the neighbour was heard; `to` is undefined while it lasts. Segments refused in that period come from other senders. */
   readonly heardMs?: { readonly from: number; readonly to: number | undefined };
-  /** The limit of prefixes was exceeded, and the session stays down. */
+  /** The prefix limit was exceeded, and the session stays down. */
   readonly isOverLimit: boolean;
 }
 
-/** A NOTIFICATION that ended a session or kept it from coming up. */
+/** A NOTIFICATION that ended a session or prevented it. */
 export interface Notification {
   /** CamelCase: `BadPeerAs`, `HoldTimerExpired`. */
   readonly reason: string;
@@ -38,33 +38,33 @@ export interface Notification {
   readonly isSent: boolean;
 }
 
-/** Why sessions are down, from other sources than gobgpd's API. */
+/** Reasons why sessions are down, from sources other than gobgpd's API. */
 export interface Clues {
   readonly signatures: RefusedSignatures;
-  /** The last one of each neighbour, by address; of sessions that are up again too. */
+  /** The last notification of each neighbour, by address; also of sessions that are established again. */
   readonly notifications: ReadonlyMap<string, Notification>;
 }
 
-/** When the node lately refused TCP segments for their signature, of whichever session, in order; by the monotonic clock. */
+/** Monotonic times, in order, at which the node recently refused TCP segments for their signature, for all sessions together. */
 export interface RefusedSignatures {
-  /** Signed with another password than ours, or not signed. */
+  /** Segments signed with a different password, or not signed. */
   readonly wrongMs: readonly number[];
-  /** Signed, where we have no password. */
+  /** Signed segments for connections without a password. */
   readonly unexpectedMs: readonly number[];
   readonly nowMs: number;
 }
 
-/** What is known of gobgpd on this node after a round, or after a failed try to reach it. */
+/** The state of gobgpd on this node after a round, or after a failed attempt to reach it. */
 export interface Observed {
   readonly daemon: {
     readonly isReachable: boolean;
     /** `3.x` or `4.x`; undefined while unreachable. */
     readonly version?: string;
-    /** Why the instance is not as wanted. */
+    /** The problem because of which the instance is not as wanted. */
     readonly problem?: Problem;
   };
-  /** By address. */
+  /** Sessions by address. */
   readonly sessions: ReadonlyMap<string, ObservedSession>;
-  /** Peers gobgpd refused, by address. */
+  /** Peers that gobgpd refused, by address. */
   readonly refused: ReadonlyMap<string, Problem>;
 }

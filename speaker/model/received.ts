@@ -1,10 +1,10 @@
-/** A prefix as a router announced it. */
+/** A prefix that a router announced. */
 export interface ReceivedRoute {
   readonly nextHop: string;
   readonly asPath: readonly number[];
-  /** Standard and large. */
+  /** Standard and large communities. */
   readonly communities: readonly string[];
 }
 
-/** What routers announce, by address of the peer and prefix; only peers that are asked for it. */
+/** Announced routes by address of the peer and prefix, only for peers with an import. */
 export type Received = ReadonlyMap<string, ReadonlyMap<string, ReceivedRoute>>;

@@ -5,7 +5,7 @@ import type { RouteTable } from '../../lib/bgp/route-table.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { PlannedCondition, PlannedStatus } from './planned.ts';
 
-/** What an advertisement announces from all nodes together, the same from every speaker. */
+/** The summary of what an advertisement announces from all nodes; the same from every speaker. */
 export function advertisementSummary(
   state: BgpState,
   holders: ReadonlyMap<string, string>,
@@ -24,7 +24,7 @@ export function advertisementSummary(
   };
 }
 
-/** Whom it goes to: undefined where a peer is there for it on one of the nodes, whether its session is up or not. */
+/** Whether peers receive the advertisement: undefined if one of its nodes has a peer for it, whether the session is established or not. */
 function peersProblem(
   state: BgpState,
   holders: ReadonlyMap<string, string>,

@@ -5,7 +5,7 @@ import { isInstanceSelecting } from '../../lib/bgp/instance.ts';
 import type { SpeakerPlan } from './plan.ts';
 import { type PlannedCondition, withOwn } from './planned.ts';
 
-/** What this node says about an instance that selects it. */
+/** This node's entry in an instance that selects it. */
 export function instanceEntry(
   state: BgpState,
   plan: SpeakerPlan,
@@ -75,7 +75,7 @@ function readyCondition(entries: readonly NodeInstance[], selected: number): Pla
   return { type: 'Ready', status: 'False', reason: failing?.reason ?? 'SpeakerMissing', message };
 }
 
-/** gobgpd 3 ends on one malformed message of a neighbour, so it works but is not well. */
+/** gobgpd 3 crashes on a single malformed message of a neighbour, so it works but is degraded. */
 function outdatedCondition(entries: readonly NodeInstance[]): PlannedCondition {
   const outdated = entries.filter((entry) => entry.daemonVersion === '3.x').map((entry) => entry.node);
   if (outdated.length === 0)

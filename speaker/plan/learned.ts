@@ -1,5 +1,5 @@
-// Which prefixes of routers are routes here: those that a RoutePolicy allows, of sessions that are up, and none that could lead traffic
-// of the cluster's own in circles. The daemon and the controller make routes of them, by way of the BgpRouteSlices.
+// Decides which prefixes of routers become routes: those that a RoutePolicy allows, of established sessions, and none that could cause a routing loop
+// for the cluster's own traffic. The daemon and the controller create the routes from the BgpRouteSlices.
 import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import { isInterconnectCommunity } from '../../lib/bgp/interconnect-community.ts';
@@ -15,18 +15,18 @@ import type { SpeakerPlan, WantedPeer } from './plan.ts';
 import { hitsOfStatus } from './policy-hits.ts';
 
 /**
- * `Denied`: no rule allows it. `DefaultRoute`: none names it by its prefix. `PrefixInvalid`: it is none, or of addresses nobody routes.
- * `Loop`: our own AS, or a cluster that has it over the interconnect, announced it. `OwnPrefix`: the node or the cluster lives on it.
- * `OverLimit`: there are too many.
+ * `Denied`: no rule allows it. `DefaultRoute`: no rule names the default route by its prefix. `PrefixInvalid`: not a valid prefix, or its addresses
+ * are not routable. `Loop`: announced by our own AS, or by a cluster that has it through the interconnect. `OwnPrefix`: the node or the cluster uses
+ * it. `OverLimit`: there are too many prefixes.
  */
 type NotUsed = 'Denied' | 'DefaultRoute' | 'PrefixInvalid' | 'Loop' | 'OverLimit';
 
-/** What becomes of the prefixes of one peer. */
+/** The result for the prefixes of one peer. */
 export interface PeerLearned {
   readonly routes: readonly BgpRoute[];
-  /** How many are not used, by reason. */
+  /** Number of unused prefixes, by reason. */
   readonly refused: ReadonlyMap<string, number>;
-  /** The first of those that are refused as the cluster's own, each with what has it. */
+  /** The first prefixes that are refused because the cluster uses them, each with its holder. */
   readonly own: readonly OwnRefusal[];
 }
 
@@ -36,13 +36,13 @@ export interface OwnRefusal {
 }
 
 export interface Learned {
-  /** By address of the peer, for those that import. */
+  /** Results by address of the peer, for peers with an import. */
   readonly peers: ReadonlyMap<string, PeerLearned>;
-  /** Of policies for what comes in. */
+  /** Hits of import policies. */
   readonly hits: Hits;
 }
 
-/** Of one peer. */
+/** Maximum number of own prefixes listed for one peer. */
 const mostNamed = 8;
 
 export function planLearned(plan: SpeakerPlan, lifelines: Lifelines, observed: Observed, received: Received): Learned {
@@ -58,12 +58,12 @@ export function planLearned(plan: SpeakerPlan, lifelines: Lifelines, observed: O
   return { peers: learned, hits: tally(decisions) };
 }
 
-/** Of all peers. */
+/** The routes of all peers. */
 export function learnedRoutesOf({ peers }: Learned): readonly BgpRoute[] {
   return [...peers.values()].flatMap(({ routes }) => routes);
 }
 
-/** What was learned before, of peers that still import and are up: a speaker that starts takes nothing away. */
+/** The former routes of peers that still import and are established, so that a start of the speaker removes no routes. */
 export function learnedBefore(
   plan: SpeakerPlan,
   observed: Observed,
@@ -113,7 +113,7 @@ function choose(
   };
 }
 
-/** The route that a prefix becomes, or why it does not. @param verdict of the peer's policies */
+/** The route for a prefix, or the reason why there is none. @param verdict verdict of the peer's policies */
 export function judge(
   plan: Pick<SpeakerPlan, 'instance' | 'routePolicies' | 'table'>,
   lifelines: Lifelines,
@@ -126,7 +126,7 @@ export function judge(
   if (cidr === undefined) return 'PrefixInvalid';
   if (!verdict.isAllowed) return 'Denied';
   const isEverything = cidr.prefix === 0;
-  // Asked of few: a router may send thousands of prefixes.
+  // Evaluated lazily, because a router may send thousands of prefixes.
   const isMeant = (): boolean => isNamed(plan.routePolicies, verdict.decidedBy, cidr);
   if (isEverything && !isMeant()) return 'DefaultRoute';
   if (!isEverything && specialUse(cidr) !== undefined) return 'PrefixInvalid';
@@ -154,7 +154,7 @@ function withLink(nextHop: string, { interface: device }: Pick<WantedPeer, 'inte
   return ip && isLinkLocal(ip) ? `${nextHop}%${device}` : nextHop;
 }
 
-/** By a rule that has this very prefix, and not a range that happens to hold it: so a wide rule takes no more than was thought of. */
+/** Whether a rule names this exact prefix, rather than a range that contains it, so that a wide rule does not allow more than was intended. */
 function isNamed(policies: BgpPolicies, decidedBy: Decision | undefined, cidr: Cidr): boolean {
   if (decidedBy?.rule === undefined) return false;
   const { applied } = policies.set.judged.get(decidedBy.policy) ?? {};

@@ -1,4 +1,5 @@
-// What routers may not take from this node and its cluster, out of all that the speaker knows. The rule is in lib/bgp/lifelines.
+// The addresses and networks of this node and its cluster that no learned route may cover, from the speaker's state. The rule is in
+// lib/bgp/lifelines.
 import { defaultVpc } from '../../lib/api/names.ts';
 import { Lifelines } from '../../lib/bgp/lifelines.ts';
 import { apiService } from '../../lib/bgp/parse/service.ts';
@@ -6,7 +7,7 @@ import type { NodeFacts, SpeakerState } from '../model/objects.ts';
 import type { SpeakerPlan } from './plan.ts';
 
 export function planLifelines(state: SpeakerState, { peers }: Pick<SpeakerPlan, 'peers'>, facts: NodeFacts): Lifelines {
-  // Nobody asks where no prefix comes in.
+  // Lifelines are needed only if a peer imports prefixes.
   if (![...peers.values()].some((peer) => peer.import !== undefined)) return new Lifelines({});
   const { subnets, remotes, transitSwitches, nodes } = state;
   const remote = [...remotes.values()];
@@ -30,7 +31,7 @@ export function planLifelines(state: SpeakerState, { peers }: Pick<SpeakerPlan, 
   });
 }
 
-/** Cluster IPs are within the Service CIDRs, where these are known. */
+/** Cluster IPs are within the Service CIDRs, if these are known. */
 function servicesOf({ services, serviceCidrs }: SpeakerState): readonly string[] {
   const cidrs = [...serviceCidrs.values()].flat();
   const addresses = [...services.values()].flatMap(({ clusterIps, externalIps, loadBalancerIps }) => [

@@ -17,10 +17,10 @@ function usedOf(learned: PeerLearned | undefined): Partial<NonNullable<BgpNodeSt
   };
 }
 
-/** Of the routes in use so many are shown. */
+/** Maximum number of used routes in the status. */
 const sampleLength = 100;
 
-/** BGP on this node in one object; undefined where the node has no instance. @param entryOf this node's entry in a BgpPeer */
+/** The BGP state of this node in one object; undefined if the node has no instance. @param entryOf this node's entry in a BgpPeer */
 export function nodeStateOf(
   state: BgpState,
   plan: SpeakerPlan,

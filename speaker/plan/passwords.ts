@@ -2,17 +2,17 @@ import type { BgpPeerSpec } from '../../lib/api/kinds/bgp-peer.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { SpeakerState } from '../model/objects.ts';
 
-/** What a session is signed with, or why that is not known. */
+/** The password of a session, or the problem because of which it is not known. */
 export type Password = { readonly text: string } | { readonly problem: Problem };
 
 const codes = ['SecretNotReadable', 'SecretNotFound', 'SecretKeyNotFound', 'PasswordInvalid'] as const;
 
-/** Whether the code is that of a password that is not known. */
+/** Whether the code means that a password is not known. */
 export function isPasswordProblem(code: string | undefined): boolean {
   return codes.some((each) => each === code);
 }
 
-/** The longest key of a TCP MD5 signature that Linux takes. */
+/** The longest TCP MD5 signature key that Linux accepts. */
 const longestBytes = 80;
 
 /** Undefined for a peer without a password. */

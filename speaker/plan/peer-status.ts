@@ -11,7 +11,7 @@ import { type PlannedCondition, withOwn } from './planned.ts';
 
 type Session = Omit<NodeSession, 'node' | 'since'>;
 
-/** This node's session with a peer, without its time; undefined where the node does not have it. */
+/** This node's session with a peer, without times; undefined if the node has no session with it. */
 export function peerEntry(
   state: BgpState,
   plan: SpeakerPlan,
@@ -26,12 +26,12 @@ export function peerEntry(
   const wanted = address === undefined ? undefined : plan.peers.get(address);
   const next = problem || wanted === undefined ? stateOf('Refused', problem) : explained(plan, observed, wanted, clues);
   const before = peer.status.nodes.find((entry) => entry.node === state.node);
-  // A peer newer than the plan: the session of that address may be another's.
+  // The peer is newer than the plan: the session at that address may belong to another peer.
   if (!problem && wanted?.name !== peer.name) return before;
   return { node: state.node, ...next, ...(before && isSettling(before, next) && { state: before.state }) };
 }
 
-/** The n of m, and conditions, from the entries of all nodes. @param holders the instance of each node */
+/** The count `n/m` of established sessions and the conditions, from the entries of all nodes. @param holders the instance of each node */
 export function peerSummary(
   state: BgpState,
   peer: BgpPeer,
@@ -69,7 +69,7 @@ function believed(state: BgpState, entry: NodeSession): NodeSession {
   return silence ? { node: entry.node, ...stateOf('Unknown', silence) } : entry;
 }
 
-/** How many prefixes of each family the peer is told. */
+/** Number of prefixes of each family that are announced to the peer. */
 export function countTold({ table }: SpeakerPlan, peer: WantedPeer): { readonly ipv4: number; readonly ipv6: number } {
   const told = [...table.classes.values()].filter(({ routeClass }) => exportOf(peer, routeClass) !== undefined);
   const count = (family: 'ipv4' | 'ipv6') =>
@@ -114,7 +114,7 @@ function overLimit({ maximumPrefixes, askedLimit }: WantedPeer): Problem {
   return { code, message };
 }
 
-/** The session with the best reason that is known for its state. */
+/** The session with the most specific known reason for its state. */
 function explained(plan: SpeakerPlan, observed: Observed, peer: WantedPeer, clues: Clues): Session {
   const seen = sessionOf(plan, observed, peer);
   const told = withNotification(plan, peer, seen, clues);
@@ -138,10 +138,10 @@ function explained(plan: SpeakerPlan, observed: Observed, peer: WantedPeer, clue
   return stateOf(session.state, problem);
 }
 
-/** What gobgpd's API says of an OPEN that was refused; the log may know why. */
+/** Reasons in gobgpd's API for a refused OPEN; the log may have a more specific reason. */
 const refusedOpen: readonly (string | undefined)[] = ['OpenRefused', 'OpenRefusedByNeighbor'];
 
-/** They end a session and refuse no OPEN: one that is refused after them is so for another reason. */
+/** Reasons that end a session but do not refuse an OPEN: an OPEN refused after them has another reason. */
 const passing: readonly string[] = [
   'HoldTimerExpired',
   'BfdDown',
@@ -169,12 +169,12 @@ function withNotification(plan: SpeakerPlan, peer: WantedPeer, session: Session,
 
 const noneRefused: RefusedSignatures = { wrongMs: [], unexpectedMs: [], nowMs: 0 };
 
-/** The neighbour's messages come through, so signatures that were refused are those of others. */
+/** The neighbour's messages arrive, so refused signatures belong to other senders. */
 function isHeard({ reason }: Pick<Session, 'reason'>): boolean {
   return refusedOpen.includes(reason) || reason === 'PrefixLimit';
 }
 
-/** What the password has to do with it: gobgpd knows of no signature that the kernel refused. */
+/** Adds a password problem as the reason: gobgpd does not know about signatures that the kernel refused. */
 function withPassword(
   plan: SpeakerPlan,
   observed: Observed,
@@ -208,20 +208,20 @@ function withPassword(
 
 const overTcp: readonly string[] = ['OpenSent', 'OpenConfirm', 'Established'];
 
-/** Whether segments that were refused then may be this neighbour's: TCP had no connection with it since. */
+/** Whether segments refused at that time may be from this neighbour: there was no TCP connection with it since. */
 function isSuspect({ sessions }: Observed, { address }: WantedPeer, atMs: number | undefined): boolean {
   const session = sessions.get(address);
   if (atMs === undefined || session === undefined || overTcp.includes(session.state)) return false;
   return !isHeard(session) && (session.connectedAtMs === undefined || session.connectedAtMs < atMs);
 }
 
-/** Whether the session went on at that time, so that segments refused then are of others. */
+/** Whether the session was alive at that time, so that segments refused then are from other senders. */
 function isHeardAt({ sessions }: Observed, { address }: WantedPeer, timeMs: number, nowMs: number): boolean {
   const { heardMs, holdTimeSeconds = 0 } = sessions.get(address) ?? {};
   return heardMs !== undefined && heardMs.from <= timeMs && timeMs <= (heardMs.to ?? nowMs - holdTimeSeconds * 1000);
 }
 
-/** The kernel counts refused segments of all connections together. A loss whose reason is known keeps that. */
+/** The kernel counts the refused segments of all connections together. A known reason of a loss is kept. */
 function unclearSignature(session: Session, { address, port }: WantedPeer, others: readonly WantedPeer[]): Session {
   const names = others.map(({ name }) => name).toSorted();
   const whose = names.length === 0 ? 'a host that is no BgpPeer' : names.join(', ');
@@ -230,17 +230,17 @@ function unclearSignature(session: Session, { address, port }: WantedPeer, other
   return { ...session, reason: session.reason ?? 'NotConnected', message: `${known}; ${unclear}` };
 }
 
-/** What our own address has to do with it. */
+/** Adds a problem of the source address as the reason. */
 function withSource({ sourceProblem }: WantedPeer, session: Session): Session {
   if (!sourceProblem || session.state === 'Unreachable' || session.state === 'Established') return session;
   return stateOf('Refused', sourceProblem);
 }
 
-/** What the link has to do with it. */
+/** Adds a problem of the link as the reason. */
 function withLink({ neighborProblem: problem }: WantedPeer, session: Session): Session {
   if (!problem || session.state === 'Unreachable' || session.state === 'Refused') return session;
   if (session.state !== 'Established') return stateOf(session.state, problem);
-  // A session that is up knows better than the kernel's table who is there.
+  // An established session is better evidence of the neighbour than the kernel's neighbour table.
   if (problem.code !== 'SeveralNeighbors') return session;
   const message = `${problem.message}; until the one of the session is gone, it goes on`;
   return { ...session, reason: problem.code, message };
@@ -257,7 +257,7 @@ function stateOf(state: string, problem: Problem | undefined): Session {
 
 const connecting: readonly string[] = ['Idle', 'Connect', 'Active', 'OpenSent', 'OpenConfirm'];
 
-/** A peer that does not answer goes round through these states every few seconds; writing each turn would tell nobody anything. */
+/** A peer that does not respond cycles through these states every few seconds; publishing each change would add no information. */
 function isSettling(before: NodeSession, next: Session): boolean {
   return connecting.includes(before.state) && connecting.includes(next.state);
 }
@@ -270,7 +270,7 @@ function acceptedCondition(problem: Problem | undefined, entries: readonly NodeS
   return { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'the peer is used on all nodes it selects' };
 }
 
-/** Only of a peer with a password. */
+/** Only for a peer with a password. */
 function secretCondition({ spec }: BgpPeer, entries: readonly NodeSession[]): readonly PlannedCondition[] {
   if ('problem' in spec || spec.value.passwordSecretRef === undefined) return [];
   const type = 'SecretResolved';

@@ -10,7 +10,7 @@ const codes = (problems: ReadonlyMap<string, { readonly code: string }>) =>
 
 const announced = ({ table }: SpeakerPlan): string[] => [...table.routes.keys()].toSorted();
 
-/** Prefixes that the peer at the address is told. */
+/** Prefixes that are announced to the peer at the address. */
 const toldTo = ({ table, peers }: SpeakerPlan, address: string): string[] => {
   const peer = peers.get(address);
   return [...table.routes]

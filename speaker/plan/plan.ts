@@ -1,6 +1,6 @@
-// What gobgpd on this node should have: objects come in, one `SpeakerPlan` goes out, with a problem for each object that cannot be used.
-// main.ts calls it after every change; apply/ brings gobgpd there and plan/status.ts says it to the objects. Routes are kept from plan to
-// plan and worked on where something changed; everything anew gives the same. A bad object never changes what the others get.
+// Plans the configuration of gobgpd on this node. In: objects. Out: one `SpeakerPlan`, with a problem for each object that cannot be used. main.ts
+// calls it after every change; apply/ brings gobgpd to the plan, and plan/status.ts plans the objects' statuses. Routes are kept from plan to plan
+// and recomputed only where something changed; recomputing all of them gives the same result. An invalid object never affects other objects.
 import { announcingIn, type DrainPhase } from '../../lib/bgp/drain.ts';
 import { chooseInstance, type InstanceChoice, type WantedInstance } from '../../lib/bgp/instance.ts';
 import { BgpPolicies } from '../../lib/bgp/policies.ts';
@@ -11,27 +11,27 @@ import type { Changes } from '../model/changes.ts';
 import type { SpeakerState } from '../model/objects.ts';
 import { type Password, passwordOf } from './passwords.ts';
 
-/** A neighbour this node has a session with. */
+/** A neighbour with which this node has a session. */
 export interface WantedPeer extends AcceptedPeer {
   readonly password: Password | undefined;
 }
 
 export interface SpeakerPlan {
-  /** Undefined where no instance selects this node: gobgpd then has no peer and no path. */
+  /** Undefined if no instance selects this node: gobgpd then has no peers and no paths. */
   readonly instance: WantedInstance | undefined;
   readonly drain: DrainPhase;
-  /** By address. */
+  /** Peers by address. */
   readonly peers: ReadonlyMap<string, WantedPeer>;
-  /** Links with peers that have no address, found or not. */
+  /** Links with peers that have no address in their spec, whether a neighbour was found or not. */
   readonly interfaces: readonly string[];
-  /** The routes of this node; it goes on changing with later plans. */
+  /** The routes of this node; later plans change this table. */
   readonly table: RouteTable;
-  /** Prefixes whose route changed since the plan before. */
+  /** Prefixes whose route changed since the previous plan. */
   readonly changed: ReadonlySet<string>;
   /** RoutePolicies of BGP sessions. */
   readonly routePolicies: BgpPolicies;
   readonly problems: {
-    /** By object name, as far as this node is concerned. */
+    /** Problems by object name, as far as they concern this node. */
     readonly instances: ReadonlyMap<string, Problem>;
     readonly peers: ReadonlyMap<string, Problem>;
   };
@@ -67,7 +67,7 @@ export class SpeakerPlanner {
   }
 }
 
-/** The plan of a state that is seen for the first time. */
+/** The plan for a state that is planned for the first time. */
 export function planSpeaker(state: SpeakerState, drain: DrainPhase = 'None'): SpeakerPlan {
   return new SpeakerPlanner().plan(state, { isEverything: true, objects: [] }, chooseInstance(state), drain);
 }

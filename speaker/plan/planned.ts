@@ -4,15 +4,15 @@ import type { Condition } from '../../lib/api/kinds/shared.ts';
 export type PlannedCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
 export interface PlannedStatus<Entry, Summary> {
-  /** This node's entry; undefined: it has none. */
+  /** This node's entry; undefined if it has none. */
   readonly entry: Entry | undefined;
-  /** Nodes whose entries nobody keeps any more: gone, or no longer selected. */
+  /** Nodes whose entries have no owner any more: deleted, or no longer selected. */
   readonly leftOver: readonly string[];
   readonly summary: Summary;
   readonly conditions: readonly PlannedCondition[];
 }
 
-/** Entries of all nodes with this node's own put in its place. */
+/** The entries of all nodes, with this node's own entry replaced. */
 export function withOwn<Entry extends { readonly node: string }>(
   entries: readonly Entry[],
   node: string,

@@ -1,10 +1,10 @@
-/** How many prefixes each rule of a RoutePolicy decided on this node, over all its sessions. Pure. */
+/** Counts how many prefixes each rule of a RoutePolicy decided on this node, over all its sessions. Pure. */
 import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import { toldTo } from '../../lib/bgp/exports.ts';
 import { type Hits, tallyMany } from '../../lib/route-policy/policy.ts';
 import type { SpeakerPlan } from './plan.ts';
 
-/** Of policies for what goes out. */
+/** Hits of export policies. */
 export function exportHits({ table, peers }: Pick<SpeakerPlan, 'table' | 'peers'>): Hits {
   const asked = [...table.classes.values()].flatMap(({ routeClass, ...prefixes }) =>
     [...peers.values()]

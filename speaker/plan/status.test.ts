@@ -245,7 +245,7 @@ test('refused signatures are not blamed on a neighbour that TCP has a connection
   };
   const up = { state: 'Established' } as const;
   assert.deepEqual(of({ [address]: { state: 'Active' }, [other]: up }), ['AuthenticationFailed', undefined]);
-  // Frozen: its kernel takes connections, and nobody answers.
+  // A frozen neighbour: its kernel accepts connections, but the program does not respond.
   const frozen = { state: 'OpenSent', reason: 'HoldTimerExpired', connectedAtMs: 900 } as const;
   assert.deepEqual(of({ [address]: frozen, [other]: up }), ['HoldTimerExpired', undefined]);
   assert.deepEqual(of({ [address]: { ...frozen, state: 'Idle', connectedAtMs: 1100 }, [other]: up }), [
@@ -285,7 +285,7 @@ test('a host that is no BgpPeer and signs its segments is not blamed on a neighb
     stranger.message ?? '',
     /of this session or of a host that is no BgpPeer: the kernel does not tell whose/,
   );
-  // In the hold time before the loss the neighbour may have signed already.
+  // In the hold time before the loss, the neighbour may already have signed its segments.
   assert.equal(entryOf([25_000, 35_000], heard)?.reason, 'AuthenticationFailed');
   assert.equal(entryOf([10_000, 35_000])?.reason, 'AuthenticationFailed');
 });
@@ -345,7 +345,7 @@ test('a source address that the node has not is said, and does not end a session
   assert.equal(at(['10.0.0.1', '10.0.0.77'], 'Active'), 'Active True Accepted');
   assert.equal(at(['10.0.0.1'], 'Established'), 'Established True Accepted');
   assert.equal(at(undefined, 'Active'), 'Active True Accepted');
-  // Any address of the node's is the node, whether Kubernetes knows of it or not.
+  // Any address of the node identifies the node, whether Kubernetes knows the address or not.
   const state = stateOf({ nodes: nodes.slice(0, 1), peers, ownAddresses: ['10.0.0.1', '10.0.0.77', '10.0.0.99'] });
   assert.equal(conditions(statusOf(state, seen({})).peers.get('self'))['Accepted'], 'False OwnAddress');
 });

@@ -1,6 +1,6 @@
-// What Kubernetes is told: the plan and what gobgpd reported come in, wanted statuses by object name go out; status/ writes those that
-// differ. Every speaker owns the entry of its own node, and all speakers derive the same summary from all entries, so any of them may
-// write it. Pure: same state, same statuses.
+// Plans the statuses in Kubernetes. In: the plan and gobgpd's state. Out: wanted statuses by object name; status/ writes those that differ. Every
+// speaker owns the entry of its own node, and all speakers derive the same summary from all entries, so any of them may write it. Pure: the same
+// state gives the same statuses.
 import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import { instancesByNode } from '../../lib/bgp/instance.ts';
 import type { AdvertisementSummary, NodeInstance, NodeSession } from '../../lib/bgp/objects.ts';
@@ -21,17 +21,15 @@ export interface StatusPlan {
   readonly instances: ReadonlyMap<string, PlannedStatus<NodeInstance, object>>;
   readonly peers: ReadonlyMap<string, PlannedStatus<NodeSession, { readonly established: string }>>;
   readonly advertisements: ReadonlyMap<string, PlannedStatus<never, AdvertisementSummary>>;
-  /** RoutePolicies that are about BGP alone; others have their status from the interconnect. */
+  /** RoutePolicies for BGP only; the interconnect writes the status of the others. */
   readonly policies: ReadonlyMap<string, PlannedStatus<never, { readonly inForce?: string }>>;
-  /** This node in one object; undefined: it has no BGP. */
+  /** The BGP state of this node; undefined if it has no BGP. */
   readonly nodeState: BgpNodeStateStatus | undefined;
-  /** What is wrong with annotations, by object as the table names it; told by one speaker of all. */
+  /** Problems of annotations, by object in the route table's naming; reported by only one speaker. */
   readonly annotations: ReadonlyMap<string, readonly Refusal[]>;
 }
 
-/**
- * Every status, without the times; those are stamped where a status is written.
- */
+/** All statuses without times, which are set when a status is written. */
 export function planStatus(
   state: SpeakerState,
   plan: SpeakerPlan,
@@ -83,7 +81,7 @@ function policyStatuses({ routePolicies }: SpeakerPlan): StatusPlan['policies'] 
 
 const faults = ['AnnotationInvalid', 'AddressInvalid', 'NotOwned', 'VpcNotRouted', 'JoinSubnet'];
 
-/** Not what comes and goes with the life of an object, but what its owner has to put right. */
+/** Only problems that the object's owner has to fix, not those that depend on the object's life cycle. */
 function faultsOf({ table }: SpeakerPlan): ReadonlyMap<string, readonly Refusal[]> {
   const found = [...table.refusals(annotationAdvertisement)]
     .map(([object, refusals]) => [object, refusals.filter(({ code }) => faults.includes(code))] as const)

@@ -1,16 +1,16 @@
 import type { DrainPhase } from '../../lib/bgp/drain.ts';
 
-/** Leads a node that is drained from one phase to the next, as time passes. */
+/** Moves a drained node from phase to phase as time passes. */
 export class Drain {
   #phase: DrainPhase = 'None';
   #untilMs = Infinity;
 
-  /** An earlier process of this node had withdrawn everything. */
+  /** Resumes the drain of an earlier process of this node that had withdrawn everything. */
   resume(): void {
     this.#phase = 'Drained';
   }
 
-  /** The phase now. @param isWanted whether the node is to be drained @param nowMs by the monotonic clock */
+  /** The present phase. @param isWanted whether the node is to be drained @param nowMs monotonic time */
   phase(isWanted: boolean, settleSeconds: number, nowMs: number): DrainPhase {
     if (!isWanted) {
       this.#untilMs = Infinity;
@@ -25,7 +25,7 @@ export class Drain {
     return this.#phase;
   }
 
-  /** In how long the phase changes by itself. */
+  /** Time until the phase changes by itself. */
   leftMs(nowMs: number): number {
     return this.#untilMs - nowMs;
   }

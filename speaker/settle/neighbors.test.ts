@@ -11,7 +11,7 @@ const link = (...neighbors: SeenLink['neighbors']): SeenLink => ({
   neighbors,
 });
 
-/** What is known of eth1 after each look: address and reason. */
+/** The neighbour of eth1 after each reading: address and reason. */
 function after(neighbors: Neighbors, ...looks: readonly (SeenLink | undefined)[]): (string | undefined)[] {
   for (const seen of looks) neighbors.see(new Map(seen ? [['eth1', seen]] : []));
   const { address, problem } = neighbors.all.get('eth1') ?? {};

@@ -1,5 +1,5 @@
-// Who is at the other end of links that BgpPeers name. What was found once stays until somebody else is there instead or the link is
-// gone: a link without carrier has no neighbours, and its session may outlive that.
+// Finds the neighbours on links that BgpPeers name. A neighbour that was found stays until another neighbour replaces it or the link is removed: a
+// link without carrier has no neighbours, but its session may outlive that.
 import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import { splitLinkLocal } from '../../lib/bgp/neighbor.ts';
 import type { BgpState, LinkNeighbor } from '../../lib/bgp/objects.ts';
@@ -15,7 +15,7 @@ interface Ends {
 export class Neighbors {
   readonly #node: string;
   readonly #all = new Map<string, LinkNeighbor>();
-  /** What was found last, by link. */
+  /** The last known ends, by link. */
   readonly #found = new Map<string, Ends>();
   #doubtful: readonly string[] = [];
 
@@ -23,17 +23,17 @@ export class Neighbors {
     this.#node = node;
   }
 
-  /** By link; the same map all the time. */
+  /** Neighbours by link; always the same map. */
   get all(): ReadonlyMap<string, LinkNeighbor> {
     return this.#all;
   }
 
-  /** Neighbours of links that have several, with the link: some may be gone without the kernel having noticed. */
+  /** Neighbours of links with several neighbours, each with its link: some may be gone without the kernel having noticed. */
   get doubtful(): readonly string[] {
     return this.#doubtful;
   }
 
-  /** What an earlier process had found. */
+  /** Restores the neighbours that an earlier process had found. */
   remember(status: BgpNodeStateStatus | undefined): void {
     for (const { address, localAddress } of status?.peers ?? []) {
       const local = splitLinkLocal(address);
@@ -41,7 +41,7 @@ export class Neighbors {
     }
   }
 
-  /** @param links those that are there, by name */
+  /** @param links present links by name */
   see(links: ReadonlyMap<string, SeenLink>): void {
     for (const map of [this.#all, this.#found]) for (const name of map.keys()) if (!links.has(name)) map.delete(name);
     for (const [name, link] of links) {
@@ -74,7 +74,7 @@ function judge(
   return { theirs, own, problem: ownAddresses.length === 0 ? speechlessProblem(where) : problem };
 }
 
-/** The neighbour of a link that works. */
+/** The neighbour on a running link. */
 function chosen(
   neighbors: SeenLink['neighbors'],
   found: string | undefined,
@@ -119,7 +119,7 @@ function severalProblem(where: string, addresses: readonly string[]): Problem {
   };
 }
 
-/** Links that any BgpPeer names. */
+/** Links that a BgpPeer names. */
 export function namedLinks({ peers }: Pick<BgpState, 'peers'>): ReadonlySet<string> {
   const links = [...peers.values()].flatMap(({ spec }) => ('value' in spec ? (spec.value.interface ?? []) : []));
   return new Set(links);

@@ -9,7 +9,7 @@ const overLimit: ObservedSession = { state: 'Idle', reason: 'PrefixLimit', ...co
 const down: ObservedSession = { state: 'Active', ...counts, isOverLimit: false };
 const up: ObservedSession = { ...down, state: 'Established', isLost: false };
 
-/** Looks at a session over its limit, in turn; gives how many times it was enabled after each look. */
+/** Reads a session over its limit several times; returns how many times it was enabled after each reading. */
 function enabledAfter(looks: readonly (readonly [limit: number | undefined, atMs: number])[]): number[] {
   let enabled = 0;
   const revival = new Revival();

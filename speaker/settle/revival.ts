@@ -1,38 +1,39 @@
-// Brings back sessions that gobgpd would leave down too long. After the end of a session gobgpd waits five seconds before it connects or accepts, which no
-// setting changes; a peer that is deleted and added again waits two at most. A session that exceeded its limit of prefixes stays down for good.
+// Restores sessions that gobgpd would leave down too long. After the end of a session gobgpd waits five seconds before it connects or accepts, which
+// cannot be configured; a peer that is deleted and added again waits at most two. A session that exceeded its prefix limit stays down until it is
+// enabled.
 import { TokenBucket } from '../../lib/run/token-bucket.ts';
 import type { ObservedSession } from '../model/observed.ts';
 
-/** gobgpd may learn the reason of a loss a little later than the loss, and forgets it with the peer. */
+/** gobgpd may learn the reason of a loss shortly after the loss, and forgets it together with the peer. */
 const reasonMs = 50;
-/** A neighbour that ends sessions again and again is left to gobgpd's own timing once this is used up. */
+/** Rate limit: once it is used up, a neighbour that ends sessions repeatedly is left to gobgpd's own timing. */
 const allowed = { burst: 20, refillMs: 10_000 } as const;
 
-/** How many prefixes a peer may send, and after how long it gets another chance. */
+/** The maximum number of prefixes of a peer, and the time until the session is enabled again. */
 export interface PrefixLimit {
   readonly limit?: number | undefined;
   readonly restartSeconds?: number | undefined;
 }
 
 export type Remedy =
-  /** Delete the peer and add it again. */
+  /** Delete and add the peer. */
   | 'remake'
   /** Enable the peer that gobgpd disabled. */
   | 'enable'
-  /** Look at the session again after this time. */
+  /** Check the session again after this time. */
   | { readonly againMs: number };
 
 export class Revival {
   readonly #isUp = new Set<string>();
   readonly #allowances = new Map<string, TokenBucket>();
-  /** When each session that is to be brought back was lost. */
+  /** Time of the loss of each session that is to be restored. */
   readonly #lostAtMs = new Map<string, number>();
   readonly #overLimit = new Map<string, { readonly limit: number | undefined; readonly sinceMs: number }>();
 
   /**
-   * What brings the session back; undefined: nothing has to.
+   * The action that restores the session; undefined: none is necessary.
    * @param isPeer whether gobgpd has the peer as this node wants it
-   * @param nowMs by the monotonic clock
+   * @param nowMs monotonic time
    */
   judge(
     address: string,
@@ -57,7 +58,7 @@ export class Revival {
     const lostAt = this.#lostAtMs.get(address);
     if (lostAt === undefined) return undefined;
     const leftMs = lostAt + reasonMs - nowMs;
-    // Timers may be early, and other sessions wake too.
+    // Timers may fire early, and other sessions also cause rounds.
     if (leftMs > 0) return { againMs: Math.ceil(leftMs) };
     this.#lostAtMs.delete(address);
     return this.#isAllowed(address, nowMs) && !isOverLimit ? 'remake' : undefined;
@@ -69,7 +70,7 @@ export class Revival {
     return allowance.take(nowMs);
   }
 
-  /** Enables the peer at once if its limit was changed or removed since it was exceeded. */
+  /** Enables the peer immediately if its limit was changed or removed since it was exceeded. */
   #forgive(address: string, { limit, restartSeconds = 0 }: PrefixLimit, nowMs: number): Remedy {
     const exceeded = this.#overLimit.get(address) ?? { limit, sinceMs: nowMs };
     this.#overLimit.set(address, exceeded);

@@ -1,11 +1,11 @@
-// The history of a session, continued with each reading of gobgpd: gobgpd keeps no counts, and forgets a session together with its peer.
+// The history of a session, updated with each reading of gobgpd, because gobgpd keeps no counts and forgets a session together with its peer.
 import type { PeerSession } from 'gobgp-js';
 import type { SessionHistory } from '../model/session-history.ts';
 
 /** States in which gobgpd has a TCP connection with the neighbour. */
 const connected: readonly PeerSession['state'][] = ['OpenSent', 'OpenConfirm', 'Established'];
 
-/** The history after another reading. @param nowMs by the monotonic clock */
+/** The history after another reading. @param nowMs monotonic time */
 export function historyAfter(before: SessionHistory | undefined, session: PeerSession, nowMs: number): SessionHistory {
   const isUp = session.state === 'Established';
   const isConnected = connected.includes(session.state);
@@ -17,14 +17,14 @@ export function historyAfter(before: SessionHistory | undefined, session: PeerSe
     lastError,
     isLost: !isUp && (isLost || before?.isLost === true),
     isConnected,
-    // It was connected until now: an event between two readings gets the time of the second.
+    // It was connected until now: an event between two readings gets the time of the second reading.
     connectedAtMs: isConnected || before?.isConnected === true ? nowMs : before?.connectedAtMs,
     heardMs: heardAfter(before, session, nowMs),
     lossReason: isUp ? undefined : (reasonOf(session) ?? before?.lossReason),
   };
 }
 
-/** The session of a silent neighbour lasts for the hold time. */
+/** A session with a silent neighbour lasts for the hold time. */
 function heardAfter(
   before: SessionHistory | undefined,
   { state, holdTimeSeconds = 0 }: PeerSession,
@@ -37,7 +37,7 @@ function heardAfter(
   return isGoingOn ? { ...known, to: nowMs - known.hold } : known;
 }
 
-/** A peer that was made again has no reason; the former one is kept. */
+/** A recreated peer has no reason; the former reason is kept. */
 function reasonOf({ reason, detail }: PeerSession): SessionHistory['lossReason'] {
   return reason === undefined ? undefined : { reason, ...(detail !== undefined && { message: detail }) };
 }

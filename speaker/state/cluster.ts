@@ -1,8 +1,8 @@
 /**
- * The objects that the speaker reads, by kind and key, and which of their changes concern routes.
+ * The objects that the speaker reads, by kind and key, and which of their changes affect routes.
  *
- * In: `change`, for each object that came, changed or went. Out: `objects`, always the same maps, and `takeChanges`, what
- * happened since the call before. No I/O, and nothing is decided here.
+ * In: `change`, for each object that was added, changed or deleted. Out: `objects`, always the same maps, and
+ * `takeChanges`, the changes since the last call. No I/O and no decisions here.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
@@ -12,21 +12,21 @@ import type { Changes } from '../model/changes.ts';
 import type { ObjectKind, OwnState, SpeakerState, WatchedObjects } from '../model/objects.ts';
 
 export interface ClusterOptions {
-  /** This one. */
+  /** Name of this node. */
   readonly node: string;
-  /** Objects that flags ask for: they are there from the start. */
+  /** Objects from flags, which exist from the start. */
   readonly instances: SpeakerState['instances'];
   readonly peers: SpeakerState['peers'];
-  /** By link; it changes by itself. */
+  /** Neighbours by link; the map is live. */
   readonly neighbors: SpeakerState['neighbors'];
-  /** It changes by itself. */
+  /** The set is live. */
   readonly ownAddresses: ReadonlySet<string>;
   readonly monotonicMs: () => number;
 }
 
 type Maps = { readonly [Kind in ObjectKind]: Map<string, WatchedObjects[Kind]> };
 
-/** The part of an object of these kinds that routes depend on: where it changes, all routes may change. */
+/** For each kind, the part of an object that all routes depend on: if it changes, all routes may change. */
 const sharedParts: { readonly [Kind in ObjectKind]?: (value: WatchedObjects[Kind]) => unknown } = {
   nodes: (value) => value,
   subnets: (value) => value,
@@ -35,7 +35,7 @@ const sharedParts: { readonly [Kind in ObjectKind]?: (value: WatchedObjects[Kind
   policies: ({ spec, inForce }) => ({ spec, inForce }),
 };
 
-/** Kinds whose objects have routes of their own. */
+/** Kinds whose objects have their own routes. */
 const sources: { readonly [Kind in ObjectKind]?: ObjectRef['source'] } = {
   pods: 'Pod',
   services: 'Service',
@@ -44,10 +44,10 @@ const sources: { readonly [Kind in ObjectKind]?: ObjectRef['source'] } = {
 };
 
 export class Cluster {
-  /** Its maps change with the objects. */
+  /** The maps in it change with the objects. */
   readonly objects: SpeakerState;
   readonly #maps: Maps;
-  /** By service, then by name of the slice. */
+  /** Slices by service, then by name of the slice. */
   readonly #slices = new Map<string, Map<string, EndpointSlice>>();
   readonly #node: string;
   readonly #monotonicMs: () => number;
@@ -81,19 +81,19 @@ export class Cluster {
     this.objects = { ...this.#maps, node, slices: this.#slices, neighbors, ownAddresses };
   }
 
-  /** This node's BgpNodeState; undefined: there is none. */
+  /** This node's BgpNodeState; undefined if it does not exist. */
   get nodeState(): OwnState | undefined {
     return this.#maps.nodeStates.get(this.#node);
   }
 
-  /** What this node learned, as it was written last. */
+  /** The learned routes of this node, as last written. */
   get learned(): readonly BgpRoute[] {
     const state = this.nodeState;
     if (state === undefined) return [];
     return entriesOf({ name: this.#node, uid: state.uid }, this.#maps.routeSlices.values()) ?? state.sample;
   }
 
-  /** @param after undefined: the object is gone */
+  /** @param after undefined if the object was deleted */
   change<Kind extends ObjectKind>(kind: Kind, key: string, after: WatchedObjects[Kind] | undefined): void {
     const values: Map<string, WatchedObjects[Kind]> = this.#maps[kind];
     const before = values.get(key);
@@ -104,7 +104,7 @@ export class Cluster {
     if (this.#isEverything || this.#changed.length > 0) this.#sinceMs ??= this.#monotonicMs();
   }
 
-  /** What changed since the call before. */
+  /** The changes since the last call. */
   takeChanges(): Changes {
     const changes = { isEverything: this.#isEverything, objects: this.#changed, sinceMs: this.#sinceMs };
     this.#isEverything = false;
@@ -127,7 +127,7 @@ export class Cluster {
       this.#isEverything ||= !isDeepStrictEqual(before && part(before), after && part(after));
   }
 
-  /** Advertisements choose pods and services by the labels of their namespaces. */
+  /** Advertisements select pods and services also by the labels of their namespaces. */
   #noteNamespace(name: string): void {
     for (const kind of ['pods', 'services'] as const)
       for (const key of this.#maps[kind].keys())

@@ -18,7 +18,7 @@ interface Entry {
   readonly message?: string;
 }
 
-/** Records transitions as events, but no lasting states. */
+/** Records transitions, but not lasting states, as events. */
 export class SpeakerEvents {
   readonly #recorder: Pick<EventRecorder, 'record'>;
   readonly #node: string;
@@ -30,7 +30,7 @@ export class SpeakerEvents {
     this.#node = node;
   }
 
-  /** This node's entry in an object changed. */
+  /** Called when this node's entry in an object changed. */
   onEntry(resource: Resource, object: Subject, before: Entry | undefined, after: Entry | undefined): void {
     if (resource === bgpPeers) this.#onSession(object, before, after);
     else if (after?.message !== undefined && after.reason !== before?.reason) {
@@ -38,7 +38,7 @@ export class SpeakerEvents {
     }
   }
 
-  /** The summary of an object changed; problems of the object itself are in no node's entry. */
+  /** Called when the summary of an object changed; problems of the object itself are not part of any node's entry. */
   onConditions(resource: Resource, object: Subject, conditions: readonly PlannedCondition[]): void {
     const refused = conditions.find(({ type, status }) => type === 'Accepted' && status === 'False');
     const before = object.status.conditions?.find(({ type }) => type === 'Accepted');
@@ -48,7 +48,7 @@ export class SpeakerEvents {
       this.#record(resource, object, 'Warning', refused.reason ?? 'Refused', refused.message ?? '');
   }
 
-  /** Records problems of annotations, each once for an object. */
+  /** Records problems of annotations, once for each object. */
   onAnnotations(state: BgpState, faults: ReadonlyMap<string, readonly Refusal[]>): void {
     for (const key of this.#faults.keys()) if (!faults.has(key)) this.#faults.delete(key);
     for (const [key, refusals] of faults) {

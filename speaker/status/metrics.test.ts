@@ -9,7 +9,7 @@ import { planSpeaker } from '../plan/plan.ts';
 import { stateOf } from '../plan/testing.ts';
 import type { Observed, ObservedSession } from '../model/observed.ts';
 
-/** Series of the room's own and of Kube-OVN's names, as a scrape gives them. */
+/** The speaker's own series and those with Kube-OVN's names, as in a scrape. */
 async function scrape(registry: Registry): Promise<readonly string[]> {
   const lines = (await registry.metrics()).split('\n');
   return lines.filter((line) => line !== '' && !line.startsWith('#'));

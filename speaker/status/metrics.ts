@@ -1,4 +1,4 @@
-/** The speaker's metrics: gauges are read at a scrape (metrics/), events are counted here. */
+/** The speaker's metrics: gauges are computed at a scrape (metrics/), events are counted here. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import { aliasSeries } from './metrics/aliases.ts';
@@ -19,7 +19,7 @@ export class SpeakerMetrics {
   readonly #calls: Counter<'method'>;
   #view: SpeakerView | undefined;
 
-  /** @param pendingMs how long the oldest change has waited that gobgpd has not answered */
+  /** @param pendingMs age of the oldest change that gobgpd has not confirmed */
   constructor(registry: Registry, pendingMs: () => number) {
     const registers = [registry];
     const counter = (name: string, help: string): Counter =>
@@ -76,7 +76,7 @@ export class SpeakerMetrics {
     this.#differences.inc(differing);
   }
 
-  /** A writer that also counts the outcomes of its writes. */
+  /** Wraps a writer to count the outcomes of its writes. */
   counting(writer: Pick<ObjectWriter, 'enqueue'>): Pick<ObjectWriter, 'enqueue'> {
     return {
       enqueue: async (key, write) => {

@@ -1,4 +1,5 @@
-// Writes the BgpNodeState of this node: it is created when the node gets an instance, kept current, and deleted when the node has none. Times are set here.
+// Writes the BgpNodeState of this node: creates it when the node gets an instance, keeps it current, and deletes it when the node has none. Times are
+// set here.
 import { isDeepStrictEqual } from 'node:util';
 import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import { apiVersionOf, bgpNodeStates } from '../../lib/kube/resources.ts';
@@ -15,7 +16,7 @@ export interface NodeStateWriterOptions {
 
 export class NodeStateWriter {
   readonly #options: NodeStateWriterOptions;
-  /** What was written, and what the watch showed then: until that changes, the same is not written again. */
+  /** The last written status and the object that the watch showed then: until the object changes, the same status is not written again. */
   #sent:
     | { readonly shown: BgpNodeStateStatus | undefined; readonly status: BgpNodeStateStatus | undefined }
     | undefined;
@@ -25,7 +26,7 @@ export class NodeStateWriter {
     this.#options = options;
   }
 
-  /** @param shown the object as it was seen last; undefined: there is none @param nodeUid of the Node, with which the object goes */
+  /** @param shown the object last seen by the watch; undefined if it does not exist @param nodeUid uid of the Node, which owns the object */
   write(
     shown: BgpNodeStateStatus | undefined,
     nodeUid: string | undefined,

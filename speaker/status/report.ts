@@ -1,6 +1,6 @@
 /**
- * What the speaker reports: statuses, its BgpNodeState, events and metrics. In: plans, what gobgpd says and what routers announce. Out:
- * one planned status of everything, written where it differs. Counts in statuses follow routes at a slower pace than states of sessions.
+ * The speaker's reports: statuses, its BgpNodeState, events and metrics. In: plans, gobgpd's state and the routes that routers announce. Out: one
+ * plan of all statuses, written where they differ. Counts in statuses are updated less often than session states.
  */
 import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import { Lifelines } from '../../lib/bgp/lifelines.ts';
@@ -18,11 +18,11 @@ import type { SpeakerMetrics } from './metrics.ts';
 import type { NodeStateWriter } from './node-state-writer.ts';
 import type { StatusWriter } from './status-writer.ts';
 
-/** A burst of changes is one report. */
+/** A burst of changes is reported once. */
 const gatherMs = 5;
-/** The least time between two updates of counts. */
+/** Minimum time between two updates of counts. */
 const countsMs = 1000;
-/** The least time between two plans of learned routes while a router sends its table. */
+/** Minimum time between two plans of learned routes while a router sends its table. */
 const receivedMs = 100;
 
 export interface ReportOptions {
@@ -51,7 +51,7 @@ export class Report {
     for (const engine of this.#engines()) engine.start();
   }
 
-  /** Whether gobgpd was read, or tried. */
+  /** Whether gobgpd was read, or an attempt was made. */
   get isReady(): boolean {
     return this.#observed !== undefined;
   }
@@ -73,7 +73,7 @@ export class Report {
     this.#learned.request();
   }
 
-  /** The reason of a session's end may be known now. */
+  /** Called when the reason for the end of a session may have become known. */
   cluesChanged(): void {
     this.#states.request();
   }
@@ -91,14 +91,14 @@ export class Report {
     if (!plan || !observed) return;
     const { node, cluster, clues, metrics, status, nodeState, slices, events } = this.#options;
     const { objects, nodeState: shown } = cluster;
-    // Until gobgpd has reported all routes of routers, the routes of the former report stay.
+    // Until gobgpd has reported all received routes, the routes of the former report stay.
     const learned = this.#received
       ? planLearned(plan, this.#lifelines, observed, this.#received)
       : learnedBefore(plan, observed, shown?.status ?? {}, cluster.learned);
     const planned = planStatus(objects, plan, observed, clues(), learned);
     metrics.set({ state: objects, plan, observed, nodeState: planned.nodeState });
     status.write(objects, planned);
-    // Slices belong to an object that exists, and are asked for first: without any, readers take the sample for everything.
+    // Slices are owned by an existing object and are requested first: without any slice, readers take the sample as the full list.
     if (planned.nodeState === undefined) slices.remove(node);
     else if (shown !== undefined) slices.write({ name: node, uid: shown.uid }, learnedRoutesOf(learned));
     nodeState.write(shown?.status, objects.nodes.get(node)?.uid, planned.nodeState);

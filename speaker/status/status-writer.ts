@@ -1,6 +1,6 @@
-// Writes statuses. In: planned statuses. Out: server-side applies of those that differ. Every speaker applies the entry of its own node under a field
-// manager of its own, and the summary under one that all speakers share, so two speakers never undo each other's writes. Times are set here, and only
-// when a state changes: a start against objects that already agree writes nothing.
+// Writes statuses. In: planned statuses. Out: server-side applies of those that differ. Every speaker applies the entry of its own node with its own
+// field manager, and the summary with a field manager that all speakers share, so speakers never undo each other's writes. Times are set here, and
+// only when a state changes: after a restart, nothing is written to objects that already match.
 import { isDeepStrictEqual } from 'node:util';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { setCondition } from '../../lib/api/conditions.ts';
@@ -40,16 +40,16 @@ const summaryManager = 'isthmus-speaker';
 
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
-  /** The text last sent by key, and the object it was sent for: until the object changes, the same need not be sent again. */
+  /** The text last sent by key, and the object that it was sent for: until the object changes, the same text is not sent again. */
   readonly #sent = new Map<string, { readonly object: StatusObject; readonly text: string }>();
-  /** Entries of this node as last written, which the watch may not show yet. */
+  /** Last written entries of this node, which the watch may not show yet. */
   readonly #told = new Map<string, Entry>();
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;
   }
 
-  /** Sends what differs between the objects and the plan of their statuses. */
+  /** Sends the differences between the objects and their planned statuses. */
   write(state: SpeakerState, planned: StatusPlan): void {
     for (const [name, status] of planned.instances)
       this.#writeObject(bgpInstances, state.instances.get(name), status, {});
@@ -117,14 +117,14 @@ export class StatusWriter {
     const isSame = conditions === before && isDeepStrictEqual(summary, planned.summary);
     if (isSame) return;
     const ours = conditions.filter(({ type }) => planned.conditions.some((condition) => condition.type === type));
-    // Changed times alone are no reason to write again.
+    // A change of times alone is not written.
     const text = JSON.stringify([planned.conditions, planned.summary, object.generation]);
     if (this.#apply(resource, object, 'summary', summaryManager, { ...planned.summary, conditions: ours }, text)) {
       this.#options.events.onConditions(resource, object, planned.conditions);
     }
   }
 
-  /** An entry of a node that is gone has no owner any more; the test keeps the patch off an entry that moved meanwhile. */
+  /** Removes the entry of a deleted node, which has no owner any more; the JSON patch test fails if the entry has moved meanwhile. */
   #removeEntry(resource: Resource, object: StatusObject, node: string): void {
     const at = object.status.nodes?.findIndex((entry) => entry.node === node) ?? -1;
     if (at < 0) return;
@@ -163,7 +163,7 @@ export class StatusWriter {
     if (last?.object === object && last.text === text) return false;
     this.#sent.set(key, { object, text });
     void this.#options.writer.enqueue(key, write).then((outcome) => {
-      // Refused: the object changed or went meanwhile, and its next change plans anew.
+      // Refused because the object changed or was deleted meanwhile; its next change triggers another plan.
       if (outcome instanceof Error) this.#sent.delete(key);
     });
     return true;

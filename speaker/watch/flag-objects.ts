@@ -1,8 +1,9 @@
-// Kube-OVN's flags of the speaker, which the chart has as values: one instance, a peer for each address, all alike.
+// Objects from Kube-OVN's speaker flags, which the chart provides as values: one instance, and an identical peer for
+// each address.
 import { type ObjectsOfValues, objectsOfValues, type PeerSpec } from '../../lib/bgp/values.ts';
 import { choice, type FlagValues, integer, list, text, toggle, UsageError } from '../../lib/run/flags.ts';
 
-/** With the names that Kube-OVN has for them. */
+/** Kube-OVN's flag names. */
 export const sessionFlags = {
   'neighbor-address': list('IPv4 addresses of routers that every speaker peers with, beside BgpPeers', []),
   'neighbor-ipv6-address': list('the same for IPv6', []),
@@ -23,7 +24,7 @@ export const sessionFlags = {
   'allowed-source-ipv6-addresses': list('the same for IPv6', []),
 };
 
-/** Undefined where no neighbour is given. @throws UsageError for values that make no instance or peer */
+/** Undefined if no neighbour is given. @throws UsageError for values that are not valid for an instance or peer */
 export function flagObjects(flags: FlagValues<typeof sessionFlags>): ObjectsOfValues | undefined {
   const { neighborAddress, neighborIpv6Address, clusterAs, neighborAs } = flags;
   const addresses = [...neighborAddress, ...neighborIpv6Address];

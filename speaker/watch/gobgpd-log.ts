@@ -1,6 +1,6 @@
 /**
- * Reads NOTIFICATION messages from gobgpd's log, the only place where gobgpd reports them. The log is a file that gobgpd appends to; it is read as it
- * grows, and truncated when it is long, because gobgpd does not rotate it.
+ * Reads NOTIFICATION messages from gobgpd's log, the only place where gobgpd reports them. gobgpd appends to the log file; it is read as it grows,
+ * and truncated when it is too long, because gobgpd does not rotate it.
  */
 import { closeSync, fstatSync, openSync, readSync, truncateSync, watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -8,7 +8,7 @@ import { notificationName, notificationOfLogLine, notificationText } from 'gobgp
 import type { Notification, ObservedSession } from '../model/observed.ts';
 
 export interface GobgpdLogOptions {
-  /** Undefined: there is none to read. */
+  /** Undefined if there is no log to read. */
   readonly file: string | undefined;
   readonly onChange: () => void;
 }
@@ -37,7 +37,7 @@ export class GobgpdLog {
     return this.#last;
   }
 
-  /** Of sessions that are up what is said from now on is about their end; neighbours without a session here are none any more. */
+  /** Removes the notifications of established sessions, so that later ones are about their end, and those of neighbours without a session. */
   forget(sessions: ReadonlyMap<string, Pick<ObservedSession, 'state'>>): void {
     for (const address of this.#last.keys())
       if ((sessions.get(address)?.state ?? 'Established') === 'Established') this.#last.delete(address);
@@ -85,7 +85,7 @@ export class GobgpdLog {
     const found = notificationOfLogLine(line);
     if (!found) return false;
     const { notification, address } = found;
-    // Of two connections one goes; the other is the session, or is refused for another reason.
+    // One of two connections is closed; the other becomes the session, or is refused for another reason.
     if (notificationName(notification) === 'CeaseConnectionCollision') return false;
     this.#last.set(address, {
       reason: notificationName(notification),

@@ -1,4 +1,4 @@
-/** Watches the links that BgpPeers name, and the kernel's neighbours there. Kernel messages only trigger a reading; the values come from the reading. */
+/** Watches the links that BgpPeers name, and the kernel's neighbours on them. Kernel messages only trigger a reading, which provides the values. */
 import { type Link, linkNamed, readLink } from '../../lib/netlink/link.ts';
 import { isLinkLocal, parseIp } from '../../lib/net/ip.ts';
 import { NLM, RTM } from '../../lib/netlink/message.ts';
@@ -21,7 +21,7 @@ import {
 
 /** RTNLGRP_LINK, RTNLGRP_NEIGH, RTNLGRP_IPV6_IFADDR */
 const groups = [1, 3, 9];
-/** One change comes as several messages. */
+/** One change causes several messages. */
 const gatherMs = 10;
 
 export class LinkWatch {
@@ -35,12 +35,12 @@ export class LinkWatch {
   /** Names whose links were passed to `onChange`. */
   #told: ReadonlySet<string> = new Set();
 
-  /** @param onChange gets all present links after each change of them or of their neighbours */
+  /** @param onChange is called with all present links after each change of them or of their neighbours */
   constructor(onChange: (links: ReadonlyMap<string, SeenLink>) => void) {
     this.#onChange = onChange;
   }
 
-  /** Watches the links of these names. @returns whether `onChange` got all of them already; otherwise it soon will */
+  /** Sets the links to watch. @returns whether `onChange` was already called with all of them; otherwise it soon will be */
   follow(names: ReadonlySet<string>): boolean {
     const isKnown = names.isSubsetOf(this.#told);
     if (isKnown && names.size === this.#names.size) return true;
@@ -54,7 +54,7 @@ export class LinkWatch {
     this.#names = new Set();
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    // A reading under way closes them when it ends.
+    // A reading in progress closes the sockets when it ends.
     if (this.#isReading) return;
     this.#sockets?.requests.close();
     this.#sockets?.news.close();
@@ -67,7 +67,7 @@ export class LinkWatch {
     news.on('message', (messages) => {
       if (messages.some((message) => this.#concerns(message))) this.#schedule(gatherMs);
     });
-    // ENOBUFS: more changes than the buffer holds.
+    // ENOBUFS: more messages than the buffer holds.
     for (const event of ['invalid', 'error'] as const) news.on(event, () => this.#schedule(gatherMs));
     for (const group of groups) news.addMembership(group);
     return { requests, news };
@@ -113,7 +113,7 @@ export class LinkWatch {
 function seen({ index, isRunning }: Link, own: readonly OwnAddress[], entries: readonly NeighborEntry[]): SeenLink {
   const isHere = (each: OwnAddress | NeighborEntry): boolean => each.index === index && isOfLink(each.address);
   const ours = own.filter(isHere);
-  // Another program of the node that sends advertisements may have made the node its own neighbour.
+  // Another program of the node that sends advertisements may have made the node a neighbour of itself.
   const isOther = ({ address }: NeighborEntry): boolean => !ours.some((each) => each.address === address);
   const others = entries.filter((entry) => isHere(entry) && entry.isThere && isOther(entry));
   return {
@@ -132,7 +132,7 @@ async function dump(socket: NetlinkSocket, type: number, header: Buffer): Promis
   return (await exchange(socket, type, NLM.DUMP, [header], `rtnetlink request ${type}`)).map(({ data }) => data);
 }
 
-/** None where there is none of that name. */
+/** Empty if there is no link of that name. */
 async function readLinkOf(socket: NetlinkSocket, name: string): Promise<readonly Link[]> {
   try {
     const links = await exchange(socket, RTM.GETLINK, 0, linkNamed(name), `link ${name}`);

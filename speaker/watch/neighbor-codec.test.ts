@@ -4,7 +4,7 @@ import { readAnyAddress, readNeighbor, readOwnAddress } from './neighbor-codec.t
 
 const bytes = (hex: string) => Buffer.from(hex.replaceAll(' ', ''), 'hex');
 
-// As a kernel of x86 wrote them.
+// Recorded from an x86 kernel.
 const router =
   '0a000000 02000000 0200 80 01 14000100fe80000000000000ac92c4fffeaff94f 0a000200ae92c4aff94f0000 0800040001000000';
 const stale =
@@ -32,7 +32,7 @@ test('neighbours are read with what the kernel knows of them', () => {
   );
 });
 
-// 172.31.1.77/24 of a veth, and a tunnel with 10.0.0.1 here and 10.0.0.2 there.
+// 172.31.1.77/24 of a veth, and a tunnel from 10.0.0.1 (local) to 10.0.0.2.
 const address4 = '02180080 02000000 08000100ac1f014d 08000200ac1f014d';
 const tunnel4 = '02200080 05000000 080001000a000002 080002000a000001';
 

@@ -6,9 +6,9 @@ export interface NeighborEntry {
   /** Of the link. */
   readonly index: number;
   readonly address: string;
-  /** It said so itself, in an advertisement. */
+  /** The neighbour announced itself as a router. */
   readonly isRouter: boolean;
-  /** It has a link-layer address, and did not fail to answer. */
+  /** The neighbour has a link-layer address and did not fail to respond. */
   readonly isThere: boolean;
 }
 
@@ -24,25 +24,25 @@ const NTF_ROUTER = 0x80;
 const NUD_THERE = 0x02 | 0x04 | 0x08 | 0x10 | 0x80;
 const headerLength = 12;
 
-/** struct ndmsg that asks for all of IPv6. */
+/** struct ndmsg of a request for all IPv6 neighbours. */
 export function neighborsHeader(): Buffer {
   return Buffer.concat([Buffer.from([AF_INET6]), Buffer.alloc(headerLength - 1)]);
 }
 
-/** struct ifaddrmsg that asks for all of IPv6. */
+/** struct ifaddrmsg of a request for all IPv6 addresses. */
 export function addressesHeader(): Buffer {
   return wire.addressHeader(AF_INET6, 0, 0, 0);
 }
 
-/** struct ifaddrmsg that asks for all of both families. */
+/** struct ifaddrmsg of a request for all addresses of both families. */
 export function allAddressesHeader(): Buffer {
   return wire.addressHeader(0, 0, 0, 0);
 }
 
-/** One of the node's own addresses, of either family, that can be used. */
+/** One usable address of the node, of either family; otherwise empty. */
 export function readAnyAddress(data: Buffer): readonly string[] {
   if (data[0] !== AF_INET) return readOwnAddress(data).flatMap(({ address, isReady }) => (isReady ? [address] : []));
-  // On point-to-point links the other attribute is the address of the far end.
+  // On point-to-point links IFA_ADDRESS is the address of the far end.
   const bytes = wire.readAttributes(data.subarray(8)).get(IFA_LOCAL);
   return bytes?.length === 4 ? [bytes.join('.')] : [];
 }
@@ -51,18 +51,18 @@ export interface OwnAddress {
   /** Of the link. */
   readonly index: number;
   readonly address: string;
-  /** Duplicate address detection has passed; before that, nothing can be sent from the address. */
+  /** Duplicate address detection has passed; before that, the address cannot be used as a source. */
   readonly isReady: boolean;
 }
 
-/** One of the node's own addresses; none of another family. */
+/** One IPv6 address of the node; empty for other families. */
 export function readOwnAddress(data: Buffer): readonly OwnAddress[] {
   const bytes = wire.readAttributes(data.subarray(8)).get(IFA_ADDRESS);
   if (data[0] !== AF_INET6 || bytes?.length !== 16) return [];
   return [{ index: wire.readU32(data, 4), address: readIp(bytes), isReady: ((data[2] ?? 0) & IFA_F_UNREADY) === 0 }];
 }
 
-/** None of another family. */
+/** Empty for other families. */
 export function readNeighbor(data: Buffer): readonly NeighborEntry[] {
   const address = wire.readAttributes(data.subarray(headerLength)).get(NDA_DST);
   if (data[0] !== AF_INET6 || address?.length !== 16) return [];

@@ -1,4 +1,4 @@
-/** Watches the node's own networks and next hops: they are read again after a kernel message about an address or a route. */
+/** Watches the node's own networks and next hops, which are read again after a kernel message about an address or a route. */
 import * as wire from '../../lib/netlink/message.ts';
 import { RTM } from '../../lib/netlink/message.ts';
 import { bgpProtocol, readMultipath } from '../../lib/netlink/multipath.ts';
@@ -7,7 +7,7 @@ import { type NetlinkMessage, type NetlinkSocket, openSocket, patientDump } from
 
 /** RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV6_ROUTE */
 const groups = [5, 7, 9, 11];
-/** One change comes as several messages. */
+/** One change causes several messages. */
 const gatherMs = 50;
 
 export class NodeNetworkWatch {
@@ -28,7 +28,7 @@ export class NodeNetworkWatch {
     this.#news.on('message', (messages) => {
       if (messages.some(concerns)) this.#schedule();
     });
-    // ENOBUFS: more changes than the buffer holds.
+    // ENOBUFS: more messages than the buffer holds.
     for (const event of ['invalid', 'error'] as const) this.#news.on(event, () => this.#schedule());
     for (const group of groups) this.#news.addMembership(group);
     this.known = this.#read();
@@ -42,7 +42,7 @@ export class NodeNetworkWatch {
     clearTimeout(this.#timer);
     this.#isClosed = true;
     this.#news.close();
-    // A reading under way closes it when it ends.
+    // A reading in progress closes it when it ends.
     if (!this.#isReading) this.#requests.close();
   }
 
@@ -70,7 +70,7 @@ export class NodeNetworkWatch {
   }
 }
 
-/** BGP routes change by the thousand and do not concern the node's own network. */
+/** BGP routes change in large numbers and do not affect the node's own network. */
 function concerns({ type, data }: NetlinkMessage): boolean {
   if (type !== RTM.NEWROUTE && type !== RTM.DELROUTE) return true;
   return readMultipath(data).some(({ protocol }) => protocol !== bgpProtocol);

@@ -1,4 +1,4 @@
-/** Watches the node's own addresses. Kernel messages only trigger a reading; the values come from the reading. */
+/** Watches the node's own addresses. Kernel messages only trigger a reading, which provides the values. */
 import { isLinkLocal, parseIp } from '../../lib/net/ip.ts';
 import { RTM } from '../../lib/netlink/message.ts';
 import { type NetlinkSocket, openSocket, patientDump } from '../../lib/netlink/socket.ts';
@@ -6,13 +6,13 @@ import { allAddressesHeader, readAnyAddress } from './neighbor-codec.ts';
 
 /** RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR */
 const groups = [5, 9];
-/** One change comes as several messages. */
+/** One change causes several messages. */
 const gatherMs = 10;
 
 export class OwnAddresses {
-  /** Without link-local ones; the same set all the time. */
+  /** All addresses except link-local ones; always the same set. */
   readonly all: ReadonlySet<string>;
-  /** Resolves when they were read once. */
+  /** Resolves after the first reading. */
   readonly ready: Promise<void>;
   readonly #all = new Set<string>();
   readonly #onChange: () => void;
@@ -23,14 +23,14 @@ export class OwnAddresses {
   #isStale = false;
   #isClosed = false;
 
-  /** @param onChange is called after each change, not for what is there at first */
+  /** @param onChange is called after each change, not after the first reading */
   constructor(onChange: () => void) {
     this.all = this.#all;
     this.#onChange = onChange;
     this.#news.on('message', (messages) => {
       if (messages.some(({ type }) => type === RTM.NEWADDR || type === RTM.DELADDR)) this.#schedule();
     });
-    // ENOBUFS: more changes than the buffer holds.
+    // ENOBUFS: more messages than the buffer holds.
     for (const event of ['invalid', 'error'] as const) this.#news.on(event, () => this.#schedule());
     for (const group of groups) this.#news.addMembership(group);
     this.ready = this.#read().then(() => {});
@@ -40,7 +40,7 @@ export class OwnAddresses {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     this.#news.close();
-    // A reading under way closes it when it ends.
+    // A reading in progress closes it when it ends.
     if (!this.#isReading) this.#requests.close();
   }
 

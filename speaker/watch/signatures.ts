@@ -1,12 +1,12 @@
 /**
- * TCP MD5 signatures that the kernel of this node refused. BGP does not learn of a segment with a wrong signature: the session just does
- * not come up. The kernel counts such segments for all connections together and sends no event, so the counters are polled.
+ * Counts TCP MD5 signatures that the kernel of this node refused. BGP does not see a segment with a wrong signature: the session just does not come
+ * up. The kernel counts such segments for all connections together and sends no event, so the counters are polled.
  */
 import { readFileSync } from 'node:fs';
 import type { RefusedSignatures } from '../model/observed.ts';
 
 const lookMs = 250;
-/** Routers try again after two minutes at the latest. */
+/** Routers retry after two minutes at the latest. */
 const recentMs = 180_000;
 
 export interface SignatureOptions {
@@ -29,7 +29,7 @@ export class SignatureWatch {
     this.#timer = setInterval(() => this.#look(), lookMs);
   }
 
-  /** What was refused in the last minutes. */
+  /** The refused segments of the last minutes. */
   get recent(): RefusedSignatures {
     return { wrongMs: this.#wrongMs, unexpectedMs: this.#unexpectedMs, nowMs: this.#options.monotonicMs() };
   }
@@ -50,7 +50,7 @@ export class SignatureWatch {
   }
 }
 
-/** The times of the last minutes; the same array where nothing changed. */
+/** The times of the last minutes; the same array if nothing changed. */
 function withTime(before: readonly number[], isNew: boolean, nowMs: number): readonly number[] {
   const [first = nowMs] = before;
   if (!isNew && first > nowMs - recentMs) return before;
@@ -58,13 +58,13 @@ function withTime(before: readonly number[], isNew: boolean, nowMs: number): rea
 }
 
 interface SignatureCounts {
-  /** Segments with a wrong signature, or with none where one was due. */
+  /** Segments with a wrong signature, or without a required signature. */
   readonly wrong: number;
-  /** Segments with a signature where none was due. */
+  /** Segments with an unexpected signature. */
   readonly unexpected: number;
 }
 
-/** The file has two lines a group: names, then values. @throws as readFileSync does */
+/** The file has two lines per group: names, then values. @throws the errors of readFileSync */
 function readCounts(file: string): SignatureCounts {
   const [names = [], values = []] = readFileSync(file, 'utf8')
     .split('\n')

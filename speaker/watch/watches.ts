@@ -1,4 +1,6 @@
-/** The kinds that a speaker watches. In: raw objects. Out: `onChange` with the value of each that came, changed or went. */
+/**
+ * Watches the kinds that a speaker reads. In: raw objects. Out: `onChange` with the parsed value of each object that was added, changed or deleted.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bgpRoutes } from '../../lib/slices/bgp-routes.ts';
 import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
@@ -42,13 +44,13 @@ import { parseSecret } from './secret.ts';
 
 export interface WatchOptions {
   readonly client: KubeClient;
-  /** This one. */
+  /** Name of this node. */
   readonly node: string;
-  /** Where the Secrets with passwords are, and their names. */
+  /** Namespace and names of the Secrets with passwords. */
   readonly passwords: { readonly namespace: string; readonly names: readonly string[] };
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** A slice of this node came, changed or went. */
+  /** Called when a slice of this node was added, changed or deleted. */
   readonly onSlice: (before: Slice<BgpRoute> | undefined, after: Slice<BgpRoute> | undefined) => void;
   readonly onChange: <Kind extends ObjectKind>(
     kind: Kind,
@@ -58,12 +60,12 @@ export interface WatchOptions {
 }
 
 export interface Watches {
-  /** Resolves when all kinds were read once. */
+  /** Resolves when all kinds were listed once. */
   readonly synced: Promise<unknown>;
   stop(): Promise<void>;
 }
 
-/** A Secret that may not be read must not keep the node from speaking BGP. */
+/** A Secret that this speaker may not read must not prevent the node from speaking BGP. */
 const secretsMs = 3000;
 
 interface Selection {
@@ -106,7 +108,7 @@ export function openWatches({ client, node, passwords, log, signal, onSlice, onC
   watch('services', services, parseService);
   watch('slices', endpointSlices, parseEndpointSlice);
   watch('policies', routePolicies, parseRoutePolicy);
-  // Clusters without these kinds are served as well.
+  // Clusters without these kinds are supported.
   follow(reflectSliced(remoteView, { client, signal, log, optional: true }), (key, after) =>
     onChange('remotes', key, after),
   );

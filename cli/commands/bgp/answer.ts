@@ -1,4 +1,4 @@
-/** What the commands about BGP share: the filters by node and peer, and how an answer is printed. */
+/** Shared by the commands about BGP: the filters by node and peer, and the output of a result. */
 import { text } from '../../../lib/run/flags.ts';
 import type { Terminal } from '../../command/command.ts';
 import { CommandFailed } from '../../command/failure.ts';
@@ -10,7 +10,7 @@ export const filterFlags = {
   peer: text('only sessions with this BgpPeer', undefined),
 };
 
-/** @throws CommandFailed where there is no such node or peer: no answer about it is better than an empty one */
+/** @throws CommandFailed if the node or peer does not exist, because an empty result would be misleading */
 export function checkNames({ state, nodeStates }: BgpReading, { node, peer }: SessionFilter): void {
   if (node !== undefined && !state.nodes.has(node) && !nodeStates.has(node))
     throw new CommandFailed({ code: 'NoSuchNode', message: `there is no node ${node}; kubectl get nodes lists them` });
@@ -20,7 +20,7 @@ export function checkNames({ state, nodeStates }: BgpReading, { node, peer }: Se
   throw new CommandFailed({ code: 'NoSuchPeer', message });
 }
 
-/** The answer as it was asked for. */
+/** Prints the result in the requested format. */
 export function print(
   answer: unknown,
   render: (paint: Paint) => string,

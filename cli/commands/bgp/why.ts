@@ -9,7 +9,7 @@ import { readBgp } from '../../watch/bgp.ts';
 import { clusterFlags, outputFlags } from '../../watch/cluster.ts';
 import { checkNames, filterFlags, print } from './answer.ts';
 
-/** Ends like a prefix, and is none. */
+/** Text that looks like an address or prefix but does not parse as one. */
 const almostPrefix = /^[0-9.]+(\/\d+)?$|^[0-9a-f]*:[0-9a-f:.]*(\/\d+)?$/i;
 
 export const why = command(

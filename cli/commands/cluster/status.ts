@@ -25,7 +25,7 @@ export const status = command(
   ({ flags, terminal }) =>
     withCluster(flags, terminal, async (cluster): Promise<ExitCode> => {
       if (flags.wait !== undefined) await untilInstalled(cluster, flags, durationMs(flags.wait), terminal);
-      // Read anew also behind a wait: the answer is then no mirror's.
+      // Read again after a wait, so that the result does not come from a watch cache.
       const installed = installedOf(await readNow(cluster, flags, terminal));
       const paint = paintFor(terminal.isColoured);
       const text =
@@ -40,7 +40,7 @@ function readNow(cluster: Cluster, flags: ClusterFlags, terminal: Terminal): Pro
   return readInstallation({ ...cluster, signal: AbortSignal.any([terminal.signal, late]) });
 }
 
-/** Returns when nothing is missing, or when the time is over. @throws what reading does: who may not read would wait for nothing */
+/** Returns when nothing is missing, or at the timeout. @throws the errors of reading: without permission to read, waiting would not help */
 async function untilInstalled(
   cluster: Cluster,
   flags: ClusterFlags,

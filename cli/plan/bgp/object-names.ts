@@ -1,13 +1,13 @@
-/** Objects as people name them, `pod/default/web`, and as the route table does, `Pod default/web`. Pure. */
+/** Converts between users' object names, `pod/default/web`, and the route table's names, `Pod default/web`. Pure. */
 import type { BgpState, ObjectRef } from '../../../lib/bgp/objects.ts';
 import { objectsOf } from '../../../lib/bgp/offers/view.ts';
 
 const kinds: readonly {
   readonly source: ObjectRef['source'];
-  /** In front of the keys of this kind within its source. */
+  /** Prefix of the keys of this kind within its source. */
   readonly keyPrefix: string;
   readonly isNamespaced: boolean;
-  /** The first is the one that is shown. */
+  /** The first word is used in output. */
   readonly words: readonly string[];
 }[] = [
   { source: 'Subnet', keyPrefix: '', isNamespaced: false, words: ['subnet', 'subnets'] },
@@ -38,15 +38,15 @@ export function objectName({ source, key }: ObjectRef): string {
   return `${kind?.words[0] ?? source}/${key.slice(kind?.keyPrefix.length)}`;
 }
 
-/** The name of an object that the route table calls so. */
+/** The user's name of an object that the route table names so. */
 export function nameOfTable(object: string): string {
   const space = object.indexOf(' ');
   return objectName({ source: object.slice(0, space) as ObjectRef['source'], key: object.slice(space + 1) });
 }
 
 /**
- * Objects that there are by a name: `pod/default/web`, `pod/web` of the namespace default, `default/web` for a pod or a
- * service, `web` for anything.
+ * Finds existing objects by name: `pod/default/web`, `pod/web` in the namespace default, `default/web` for a pod or a
+ * service, `web` for any kind.
  */
 export function findObjects(state: BgpState, text: string): readonly ObjectRef[] {
   const parts = text.split('/');

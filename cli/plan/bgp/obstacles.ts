@@ -1,4 +1,7 @@
-/** What keeps a node from telling a peer of what was asked for, in the order of the way there. Pure. Who calls: why. */
+/**
+ * The obstacles to the announcement of a prefix from a node to a peer, in the order of the processing. Pure. Called by
+ * why.
+ */
 import { unmetParts } from '../../../lib/api/label-selector.ts';
 import { annotationAdvertisement, type Offer } from '../../../lib/bgp/offers/offer.ts';
 import { announcers, type View } from '../../../lib/bgp/offers/view.ts';
@@ -10,13 +13,13 @@ import type { Question } from './question.ts';
 import { sessionOf, type Speaker } from './speakers.ts';
 import { familyProblem, sentRouteOf } from './sent-route.ts';
 
-/** One node and one peer of it. */
+/** A node and one of its peers. */
 export interface Place {
   readonly speaker: Speaker;
-  /** Of the speaker's node, as is the table. */
+  /** View of the speaker's node; the table is of the same node. */
   readonly view: View;
   readonly table: RouteTable;
-  /** By name; empty: the node has none. */
+  /** Name of the peer; empty if the node has none. */
   readonly peer: string;
 }
 
@@ -29,7 +32,7 @@ export function obstaclesOf(question: Question, place: Place): readonly Problem[
   ]);
 }
 
-/** No object has it, or none may offer it. */
+/** No object has the prefix, or no object may offer it. */
 function offerProblems({ prefix, subjects, holders, answers }: Question): readonly Problem[] {
   if (holders.some((each) => answers.has(each))) return [];
   if (subjects.length === 0)
@@ -51,7 +54,7 @@ function nodeProblems({ node, problem, drain }: Speaker): readonly Problem[] {
   return [{ code: 'Drained', message: `node ${node} is drained and announces nothing; undrain it` }];
 }
 
-/** It is offered, but not from this node. */
+/** The prefix is offered, but not from this node. */
 function placeProblems({ answers, holders }: Question, { view, table }: Place): readonly Problem[] {
   const offers = holders
     .filter((each) => answers.has(each))
@@ -66,7 +69,7 @@ function placeProblem(view: View, offers: readonly Offer[]): readonly Problem[] 
   const { node } = view.state;
   const spec = view.byName.get(advertisement)?.spec;
   if (!announcers(view, advertisement).has(node)) {
-    // A node without an instance has that for an obstacle already.
+    // For a node without an instance, that obstacle is reported already.
     if (advertisement === annotationAdvertisement || !view.speakers.has(node)) return [];
     const parts = unmetParts(spec?.nodeSelector ?? {}, view.state.nodes.get(node)?.labels ?? {}).join(', ');
     const message = `advertisement ${advertisement} selects nodes by ${parts}; ${node} is not selected`;
@@ -97,7 +100,7 @@ function peerProblems(
   return [...untold, ...(foreign ? [foreign] : []), ...sessionProblems(speaker, name)];
 }
 
-/** The session is not up, or nobody knows. */
+/** The session is not established, or its state is not known. */
 export function sessionProblems(speaker: Speaker, name: string): readonly Problem[] {
   const peer = speaker.peers.get(name);
   const session = peer && sessionOf(speaker, peer);
@@ -107,7 +110,7 @@ export function sessionProblems(speaker: Speaker, name: string): readonly Proble
   return [{ code: session.reason ?? 'SessionDown', message }];
 }
 
-/** Why the node has no session with the peer. */
+/** The reasons why the node has no session with the peer. */
 function absence({ node, state, instance, refused }: Speaker, name: string): readonly Problem[] {
   const peer = state.peers.get(name);
   if (!peer) return instance ? [{ code: 'NoPeer', message: `no BgpPeer selects node ${node}` }] : [];

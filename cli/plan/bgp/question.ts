@@ -1,6 +1,6 @@
 /**
- * What `why` is asked about: prefixes, which objects they are of, what those objects offer, and what keeps them from it,
- * wherever it would be announced. Pure. Who calls: why.
+ * The subject of a `why` query: the prefixes, their objects, what those objects offer, and the obstacles that apply to
+ * all nodes and peers. Pure. Called by why.
  */
 import { isAbout, type Miss, missesOf } from '../../../lib/bgp/misses.ts';
 import type { Contribution, Refusal } from '../../../lib/bgp/offers/offer.ts';
@@ -14,17 +14,17 @@ import { findObjects, objectName } from './object-names.ts';
 
 export interface Target {
   readonly name: string;
-  /** An address is reached by whatever prefix holds it; a prefix and an object are announced as themselves. */
+  /** An address is reached through any prefix that contains it; a prefix or an object must be announced itself. */
   readonly kind: 'Address' | 'Prefix' | 'Object';
-  /** Undefined for objects. */
+  /** The prefix; undefined for objects. */
   readonly prefix: string | undefined;
   readonly objects: readonly ObjectRef[];
 }
 
-/** One object, as far as one question goes. */
+/** One object, with the facts that matter to the query. */
 export interface Subject {
   readonly ref: ObjectRef;
-  /** Undefined: it has no prefix at all. */
+  /** Undefined if the object has no prefix. */
   readonly own: OwnPrefix | undefined;
   readonly contributions: readonly Contribution[];
   readonly refusals: readonly Refusal[];
@@ -32,16 +32,16 @@ export interface Subject {
 }
 
 export interface Question {
-  /** Undefined: about an object that has no prefix. */
+  /** Undefined if the query is about an object without a prefix. */
   readonly prefix: string | undefined;
   readonly subjects: readonly Subject[];
-  /** Prefixes somebody offers that hold the one in question, the narrowest first. */
+  /** Offered prefixes that contain the one in question, the narrowest first. */
   readonly holders: readonly string[];
-  /** Those of them by which the question is answered with yes. */
+  /** The holders whose announcement counts as a positive answer. */
   readonly answers: ReadonlySet<string>;
 }
 
-/** Undefined where the text is no address, no prefix, and the name of no object. */
+/** Undefined if the text is neither an address, nor a prefix, nor the name of an object. */
 export function findTarget(state: BgpState, text: string): Target | undefined {
   const ip = parseIp(text);
   if (ip) {
@@ -105,7 +105,7 @@ function subjectOf(view: View, ref: ObjectRef, own: OwnPrefix | undefined): Subj
   };
 }
 
-/** There are at most as many as an address has bits. */
+/** There are at most as many holders as an address has bits. */
 function holdersOf(table: RouteTable, prefix: string): readonly string[] {
   const cidr = parseCidr(prefix);
   if (cidr === undefined) return [];

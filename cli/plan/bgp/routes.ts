@@ -1,4 +1,7 @@
-/** What nodes announce, to whom and how, sessions that are told the same in one row; and what they learned. Pure. */
+/**
+ * The prefixes that nodes announce, their peers and attributes, with one row for sessions with the same announcements;
+ * and the learned prefixes. Pure.
+ */
 import type { BgpRoute } from '../../../lib/api/kinds/bgp-route-slice.ts';
 import type { RouteClass } from '../../../lib/bgp/classes.ts';
 import { viewOf, type View } from '../../../lib/bgp/offers/view.ts';
@@ -19,15 +22,15 @@ export interface AnnouncedRoute {
   readonly objects: readonly string[];
   readonly objectCount: number;
   readonly advertisements: readonly string[];
-  /** Each node has told each of them; none where no peer selects it. */
+  /** Each of the nodes announces to each of these peers; empty if no peer selects the prefix. */
   readonly peers: readonly string[];
-  /** Whether the sessions are up; before that the peers were told nothing. */
+  /** Whether the sessions are established; before that, nothing was announced. */
   readonly isUp: boolean;
   readonly attributes: SentAttributes | undefined;
 }
 
 export interface RouteFilter extends SessionFilter {
-  /** Only prefixes that hold this one or are in it. */
+  /** Limits the result to prefixes that contain this one or are in it. */
   readonly prefix: Cidr | undefined;
 }
 
@@ -86,7 +89,7 @@ export function listAnnounced(reading: BgpReading, { node, peer, prefix }: Route
   return byPrefix(rows, (row) => row.prefix);
 }
 
-/** Says what the peers of a node are told of a prefix; the answer is worked out once for each class and family. */
+/** Returns a function that gives the announcements of a prefix to a node's peers; the result is computed once for each class and family. */
 function teller(
   speaker: Speaker,
   only: string | undefined,
@@ -120,7 +123,7 @@ export interface LearnedRow extends BgpRoute {
   readonly nodes: readonly string[];
 }
 
-/** Prefixes of routers that are routes here, as the speakers report them. */
+/** Prefixes of routers that are used as routes, as the speakers report them. */
 export function listLearned({ learned }: BgpReading, { node, peer, prefix }: RouteFilter): readonly LearnedRow[] {
   const rows = new Map<string, BgpRoute & { nodes: string[] }>();
   for (const [name, routes] of learned) {
@@ -137,16 +140,16 @@ export function listLearned({ learned }: BgpReading, { node, peer, prefix }: Rou
   return byPrefix([...rows.values()], (row) => row.prefix);
 }
 
-/** A prefix of a router that is no route, because the node or the cluster lives on it. */
+/** A prefix of a router that is not used as a route because the node or the cluster uses it. */
 export interface RefusedRow {
   readonly prefix: string;
-  /** What lives on it. */
+  /** The user of the prefix. */
   readonly holder: string;
   readonly peer: string;
   readonly nodes: readonly string[];
 }
 
-/** Of each session the first few, as the speakers report them. */
+/** The first few refused prefixes of each session, as the speakers report them. */
 export function listRefused({ nodeStates }: BgpReading, { node, peer, prefix }: RouteFilter): readonly RefusedRow[] {
   const rows = new Map<string, Omit<RefusedRow, 'nodes'> & { nodes: string[] }>();
   for (const [name, { peers = [] }] of nodeStates) {

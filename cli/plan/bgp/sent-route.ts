@@ -1,6 +1,6 @@
 /**
- * Whether a node tells a peer of a prefix, and how; the one place of the command line that asks. Pure. Who calls: routes
- * and why, for every session.
+ * Whether and how a node announces a prefix to a peer; the only code of the command line that decides this. Pure.
+ * Called by routes and why, for every session.
  */
 import { unmetParts } from '../../../lib/api/label-selector.ts';
 import type { ClassAdvertisement, RouteClass } from '../../../lib/bgp/classes.ts';
@@ -27,7 +27,7 @@ export function sentRouteOf(peer: AcceptedPeer, prefix: string, routeClass: Rout
   };
 }
 
-/** Undefined where sessions with the peer carry the prefix's family. */
+/** Undefined if sessions with the peer carry the prefix's family. */
 export function familyProblem({ name, families }: AcceptedPeer, prefix: string): Problem | undefined {
   const family = familyOfAddress(prefix);
   if (families.includes(family)) return undefined;

@@ -1,4 +1,4 @@
-/** Sessions as rows: those that speakers report, those that should be there and are not, and peers that nobody has. Pure. */
+/** Sessions as rows: reported sessions, missing sessions, and peers that no node has. Pure. */
 import { instancesByNode } from '../../../lib/bgp/instance.ts';
 import type { BgpPeer } from '../../../lib/bgp/objects.ts';
 import { type AcceptedPeer, isPeerSelecting, objectProblem } from '../../../lib/bgp/peers.ts';
@@ -13,11 +13,11 @@ export interface SessionRow {
   readonly peer: string;
   readonly address: string;
   readonly asn: number | undefined;
-  /** As BGP has it, or `Refused`, `NoNode`, `Unknown`. */
+  /** The BGP state, or `Refused`, `NoNode`, `Unknown`. */
   readonly state: string;
   readonly since: string | undefined;
   readonly flaps: number | undefined;
-  /** Prefixes. */
+  /** Number of prefixes. */
   readonly sent: number | undefined;
   readonly received: number | undefined;
   readonly used: number | undefined;
@@ -27,9 +27,9 @@ export interface SessionRow {
 
 export interface SessionList {
   readonly sessions: readonly SessionRow[];
-  /** What is wrong with whole nodes. */
+  /** Problems of whole nodes. */
   readonly problems: readonly (Problem & { readonly node: string })[];
-  /** All sessions are Established. */
+  /** Whether all sessions are Established. */
   readonly isWell: boolean;
 }
 
@@ -87,7 +87,7 @@ function statement(speaker: Speaker, peer: AcceptedPeer): Pick<SessionRow, 'stat
   return { state, reason, message };
 }
 
-/** A peer that cannot be used anywhere, or that no node has. */
+/** A row for a peer that cannot be used, or that no node has. */
 function orphan({ state }: BgpReading, peer: BgpPeer): SessionRow {
   const { asn, instance = '' } = 'value' in peer.spec ? peer.spec.value : {};
   const row = emptyRow('', peer.name, placeOf(peer), asn);
@@ -113,7 +113,7 @@ function rowOf(node: string, { name, address, asn }: AcceptedPeer): SessionRow {
   return emptyRow(node, name, address, asn);
 }
 
-/** What the object says of where its neighbour is. */
+/** The neighbour's address or link, from the object. */
 function placeOf(peer: BgpPeer | undefined): string {
   const { address, interface: device } = peer && 'value' in peer.spec ? peer.spec.value : {};
   return address ?? (device === undefined ? '' : `on ${device}`);
@@ -124,7 +124,7 @@ function emptyRow(node: string, peer: string, address: string, asn: number | und
   return { node, peer, address, asn, state: '', ...unknown, reason: undefined, message: undefined };
 }
 
-/** Undefined where nobody counted. */
+/** Undefined if no count is known. */
 function sum(counts: readonly (number | undefined)[]): number | undefined {
   const given = counts.filter((count) => count !== undefined);
   return given.length === 0 ? undefined : given.reduce((total, count) => total + count, 0);

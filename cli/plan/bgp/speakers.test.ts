@@ -8,7 +8,7 @@ import { sessionOf, speakerOf } from './speakers.ts';
 
 const address = 'fe80::1%eth1';
 
-/** n1 has the router of its link, n2 says that there is none on its own, n3 has not said anything. */
+/** n1 has found the router on its link, n2 reports that its link has none, n3 has not reported. */
 function reading(): BgpReading {
   const refused: NodeSession = { node: 'n2', state: 'Refused', reason: 'NoNeighbor', message: 'no neighbour on eth1' };
   const peer = peerOf('tor', undefined, { interface: 'eth1' });

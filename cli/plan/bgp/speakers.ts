@@ -1,4 +1,7 @@
-/** Nodes that speak BGP: what each should have by the objects, and what its speaker says it has. Pure. Who calls: all of plan/bgp. */
+/**
+ * Nodes that speak BGP: the peers that each should have according to the objects, and the state that its speaker reports. Pure. Called by all of
+ * plan/bgp.
+ */
 import type { BgpNodeStateStatus } from '../../../lib/api/kinds/bgp-node-state.ts';
 import { announcingIn, type DrainPhase, isDrained } from '../../../lib/bgp/drain.ts';
 import { chooseInstance, instancesByNode, type WantedInstance } from '../../../lib/bgp/instance.ts';
@@ -14,15 +17,15 @@ export interface Speaker {
   readonly node: string;
   readonly state: BgpState;
   readonly instance: WantedInstance | undefined;
-  /** Why it has no instance. */
+  /** The reason why the node has no instance. */
   readonly problem: Problem | undefined;
   readonly drain: DrainPhase;
   readonly announcing: Announcing | undefined;
-  /** By name. */
+  /** Peers by name. */
   readonly peers: ReadonlyMap<string, AcceptedPeer>;
-  /** Peers that this node would have, and why it has not, by name. */
+  /** Peers that select this node but cannot be used, with the reason, by name. */
   readonly refused: ReadonlyMap<string, Problem>;
-  /** Undefined: no speaker has written there. */
+  /** Undefined if no speaker has reported. */
   readonly reported: BgpNodeStateStatus | undefined;
 }
 
@@ -42,7 +45,7 @@ export function speakerOf(reading: BgpReading, node: string): Speaker {
   const reported = reading.nodeStates.get(node);
   const state = { ...reading.state, node, neighbors: neighborsOf(reading.state, node, reported) };
   const { instance, problems } = chooseInstance(state);
-  // The speaker leads a drain from phase to phase; before it has said where it is, the wish is all there is.
+  // The speaker moves a drain from phase to phase; before it has reported the phase, only the request is known.
   const drain = reported?.drain ?? (isDrained(state, instance) ? 'Drained' : 'None');
   const { peers, problems: refused } = planPeers(state, instance);
   const isOwnProblem = ([name]: readonly [string, Problem]) => {
@@ -62,7 +65,7 @@ export function speakerOf(reading: BgpReading, node: string): Speaker {
   };
 }
 
-/** Only the speaker sees the node's links; who is there it tells by its sessions, and that nobody is, in the BgpPeer. */
+/** Only the speaker sees the node's links: it reports a neighbour through its session, and a missing neighbour in the BgpPeer. */
 function neighborsOf(
   { peers }: BgpReading['state'],
   node: string,
@@ -99,7 +102,7 @@ function whyNoInstance(state: BgpState, problems: ReadonlyMap<string, Problem>):
   };
 }
 
-/** What the speaker says of its session with a peer. */
+/** The speaker's report about its session with a peer. */
 export function sessionOf({ node, state, reported }: Speaker, { name, address }: AcceptedPeer): Session {
   const silence = silenceOf(state, node);
   if (silence) return unknown(silence.code, silence.message);

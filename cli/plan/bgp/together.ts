@@ -1,20 +1,20 @@
-/** Sessions of which the same is to be said, said once: all of the nodes with all of the peers. Pure. */
+/** Groups sessions that have the same result into one entry: all of the nodes with all of the peers. Pure. */
 
 export interface Together<T> {
   readonly nodes: readonly string[];
-  /** Of each of the nodes. */
+  /** Peers of each of the nodes. */
   readonly peers: readonly string[];
   readonly value: T;
 }
 
 interface Said<T> {
   readonly node: string;
-  /** Undefined: of no peer. */
+  /** Undefined if the result is not about a peer. */
   readonly peer: string | undefined;
   readonly value: T;
 }
 
-/** @param keyOf the same text for values that are the same */
+/** @param keyOf returns the same text for equal values */
 export function together<T>(said: Iterable<Said<T>>, keyOf: (value: T) => string): readonly Together<T>[] {
   const byNode = new Map<string, { node: string; peers: string[]; key: string; value: T }>();
   for (const { node, peer, value } of said) {

@@ -26,7 +26,7 @@ function why(reading: BgpReading, text: string, filter: { node?: string; peer?: 
   return explain(reading, target, { node: filter.node, peer: filter.peer });
 }
 
-/** What keeps it from one session. */
+/** The obstacles for one session. */
 function codes(changed: TestObjects, text: string, session = n1tor1): string[] {
   const { answers } = why(readingOf(changed), text, session);
   assert.ok(answers.every(({ state }) => state !== 'Announced'));
@@ -196,7 +196,7 @@ test('a policy that denies the rest is named by its defaultAction; one that is n
     { code: 'Denied', message: 'defaultAction of RoutePolicy services-only denies it to tor1' },
   ]);
   assert.deepEqual(obstaclesAt('192.0.2.1', 'tor2'), []);
-  // No advertisement brings it there, whatever the policy would say.
+  // No advertisement announces it there, whatever the policy would decide.
   assert.deepEqual(
     obstaclesAt('10.16.0.7/32', 'tor2').map(({ code }) => code),
     ['AdvertisementNotSelected'],

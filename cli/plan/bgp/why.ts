@@ -1,6 +1,6 @@
 /**
- * Why routers are told of a prefix, an address or an object, or are not, for each node and each of its peers. In: one reading
- * and the question. Out: an answer for every session, by the functions that speakers announce by. Pure.
+ * Explains, for each node and each of its peers, why a prefix, an address or an object is announced or not. In: one reading and the query. Out: an
+ * answer for every session, computed by the same functions that speakers use. Pure.
  */
 import { viewOf, type View } from '../../../lib/bgp/offers/view.ts';
 import { isOfferedHere, RouteTable } from '../../../lib/bgp/route-table.ts';
@@ -15,37 +15,37 @@ import { listRefused, type RefusedRow } from './routes.ts';
 import { type Speaker, speakerNodes, speakerOf } from './speakers.ts';
 import { type SentRoute, sentRouteOf } from './sent-route.ts';
 
-/** What the peer of one session has. */
+/** The answer for the peer of one session. */
 export interface Answer {
-  /** As asked; undefined for an object without one. */
+  /** The requested prefix; undefined for an object without a prefix. */
   readonly prefix: string | undefined;
   readonly node: string;
-  /** Empty where the node has none. */
+  /** Name of the peer; empty if the node has none. */
   readonly peer: string;
-  /** `Covered`: the peer has a wider prefix, which nobody asked for. */
+  /** `Covered`: the peer has a wider prefix that was not asked for. */
   readonly state: 'Announced' | 'Covered' | 'NotAnnounced';
-  /** The prefix that the peer has. */
+  /** The prefix that is announced to the peer. */
   readonly as: string | undefined;
-  /** That bring it, on this node. */
+  /** Objects on this node that cause the announcement. */
   readonly objects: readonly string[];
   readonly advertisements: readonly string[];
   readonly attributes: SentAttributes | undefined;
-  /** What keeps it from being announced; all of it, in the order of the way from the object to the peer. */
+  /** All obstacles to the announcement, in the order of the processing from the object to the peer. */
   readonly obstacles: readonly Problem[];
 }
 
-/** What an object offers, and does not. */
+/** What an object offers and what it does not. */
 export interface AboutObject {
   readonly object: string;
   readonly prefix: string | undefined;
   readonly offers: readonly {
     readonly prefix: string;
     readonly advertisement: string;
-    /** Undefined: all that the advertisement selects. */
+    /** Undefined means all nodes that the advertisement selects. */
     readonly nodes: readonly string[] | undefined;
   }[];
   readonly refusals: readonly (Problem & { readonly advertisement: string })[];
-  /** Advertisements that do not announce it, and by what they pass it over. */
+  /** Advertisements that do not announce it, and the reason. */
   readonly misses: readonly (Problem & { readonly advertisement: string })[];
 }
 
@@ -54,7 +54,7 @@ export interface Why {
   readonly isAnnounced: boolean;
   readonly answers: readonly Answer[];
   readonly objects: readonly AboutObject[];
-  /** Prefixes of routers around it or in it that are no routes here, because the node or the cluster lives on them. */
+  /** Prefixes of routers that contain it or are in it, and are not used as routes because the node or the cluster uses them. */
   readonly refused: readonly RefusedRow[];
 }
 
@@ -85,13 +85,13 @@ function refusedOf(reading: BgpReading, { prefix }: Target, filter: SessionFilte
   return cidr === undefined ? [] : listRefused(reading, { ...filter, prefix: cidr });
 }
 
-/** Nodes and their peers that are asked for; a node or a peer that is named is there also where it has no session. */
+/** The requested nodes and their peers; a node or a peer that was named is included even without a session. */
 function placesOf(
   reading: BgpReading,
   { node, peer }: SessionFilter,
 ): readonly { readonly speaker: Speaker; readonly peers: readonly string[] }[] {
   const speaking = speakerNodes(reading.state);
-  // Somebody has to say why nobody speaks.
+  // At least one answer must explain why no node speaks BGP.
   const nodes = node === undefined ? (speaking.length === 0 ? [''] : speaking) : [node];
   const all = nodes.map((name) => {
     const speaker = speakerOf(reading, name);
@@ -130,7 +130,7 @@ interface ToldPrefix {
   readonly telling: Extract<SentRoute, { readonly isSent: true }>;
 }
 
-/** Prefixes of the question that the peer is told from this node, the narrowest first. */
+/** Prefixes of the query that this node announces to the peer, the narrowest first. */
 function toldOf({ holders }: Question, { speaker, table, peer: name }: Place): readonly ToldPrefix[] {
   const peer = speaker.peers.get(name);
   return holders.flatMap((prefix) => {

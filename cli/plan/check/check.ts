@@ -1,6 +1,6 @@
 /**
- * Whether Isthmus can be installed in a cluster as the values say. In: what was read of the cluster, and the values. Out: what each check found.
- * Pure. Who calls: `isthmus check`.
+ * Whether Isthmus can be installed in a cluster with these values. In: the facts of the cluster, and the values. Out: the result of each check. Pure.
+ * Called by `isthmus check`.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Cause } from '../diagnose/step.ts';
@@ -61,9 +61,9 @@ export interface CheckReport {
 
 export interface Report {
   readonly cluster: string;
-  /** Nothing stands in the way, and nothing that would tell is unseen. */
+  /** No problem was found, and all decisive facts could be read. */
   readonly isWell: boolean;
-  /** Whether the nodes themselves were looked at. */
+  /** Whether the nodes themselves were inspected. */
   readonly hasLooked: boolean;
   readonly problems: readonly Cause[];
   readonly warnings: readonly Cause[];

@@ -6,7 +6,7 @@ import type { Draft } from '../../testing-snapshots.ts';
 
 type Spoil = (facts: Draft<ClusterFacts>) => void;
 
-/** Second node, which is not the one with OVN's databases. */
+/** The second node, which does not have OVN's databases. */
 const second = (change: Partial<Draft<Machine>>): Spoil => {
   return ({ machines }) => void Object.assign(machines?.[1] ?? {}, change);
 };

@@ -1,4 +1,4 @@
-/** What Nodes say of their machines: operating system, kernel, container runtime. Pure. */
+/** Checks the machines by their Nodes: operating system, kernel, container runtime. Pure. */
 import { plural } from '../../model/units.ts';
 import type { Machine } from '../../model/cluster-facts.ts';
 import { cause, type Cause } from '../diagnose/step.ts';
@@ -7,8 +7,8 @@ import { asLabels, ownMachines } from './selected.ts';
 
 const architectures = new Set(['amd64', 'arm64']);
 /**
- * From 5.10 on the kernel keeps the comments of nftables tables and chains, by which the daemon knows its own rules again; NAT in tables of
- * the family inet is there from 5.2 on. What the switch needs of the module openvswitch (Geneve 3.18, NAT 4.6) is older.
+ * From 5.10 the kernel keeps the comments of nftables tables and chains, by which the daemon recognizes its own rules; NAT in tables of the family
+ * inet exists from 5.2. The features of the module openvswitch that the switch needs (Geneve 3.18, NAT 4.6) are older.
  */
 const kernelFloor = [5, 10] as const;
 const containerdFloor = [1, 6] as const;
@@ -26,7 +26,7 @@ function isBelow([major, minor]: Version, [leastMajor, leastMinor]: Version): bo
 
 const leaveOut = 'leave these nodes out (daemon.nodeSelector)';
 
-/** Nodes by a text, as one cause each: `nameOf` gives the text, undefined for those that are well. */
+/** Groups nodes by a text, with one cause each: `nameOf` returns the text, or undefined for nodes without a problem. */
 function grouped(
   machines: readonly Machine[],
   textOf: (machine: Machine) => string | undefined,
@@ -40,7 +40,7 @@ function grouped(
   return [...found].map(([text, names]) => causeOf(text, few(names)));
 }
 
-/** Which nodes the daemon runs on at all, and whether they are of a kind that the images are built for. */
+/** Checks which nodes the daemon runs on, and whether the images support their operating system and architecture. */
 export function judgeSystems(question: Question): Outcome {
   const machines = ownMachines(question);
   const all = question.facts.machines;
@@ -93,7 +93,7 @@ export function judgeKernels(question: Question): Outcome {
     const version = versionOf(kernel);
     return version !== undefined && isBelow(version, kernelFloor);
   };
-  // Red Hat carries later features back into kernels that keep their number.
+  // Red Hat backports later features into kernels that keep their version number.
   const isCarried = ({ kernel }: Machine): boolean => /\.el\d/.test(kernel);
   const problems = grouped(
     machines,

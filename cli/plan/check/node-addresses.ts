@@ -1,4 +1,4 @@
-/** Whether nodes have addresses by which tunnels can reach them, each its own. Pure. */
+/** Checks that each node has its own address by which tunnels can reach it. Pure. */
 import { formatIp, parseIp, type Family } from '../../../lib/net/ip.ts';
 import type { Machine } from '../../model/cluster-facts.ts';
 import { networksOf } from '../../model/chart-values.ts';
@@ -41,7 +41,7 @@ function sharedAddresses(machines: readonly Machine[]): readonly Cause[] {
   );
 }
 
-/** Tunnels go between the first addresses, which have to be of one family. */
+/** Tunnels connect the first addresses, which must be of one family. */
 function mixedTunnels(machines: readonly Machine[]): readonly Cause[] {
   const byFamily = new Map<Family, string[]>();
   for (const { name, addresses } of machines) {

@@ -14,7 +14,7 @@ function goodLook(address: string): NodeInspection {
   };
 }
 
-/** What is found where the first node's look is spoiled; it has the labels of OVN's databases. */
+/** The results if the first node's inspection is modified; that node has the labels of OVN's databases. */
 function found(spoil: (look: NodeInspection) => void, values = {}): readonly string[] {
   const { problems, warnings } = checked((facts) => {
     facts.looks = (facts.machines ?? []).map(({ name, addresses: [address = ''] }) => {

@@ -1,4 +1,4 @@
-/** What only the nodes themselves can tell. Nothing of it is judged where they were not looked at. Pure. */
+/** Checks that need an inspection of the nodes; without an inspection they are omitted. Pure. */
 import { parseIp } from '../../../lib/net/ip.ts';
 import { tunnelOverhead } from '../../../lib/net/tunnel-overhead.ts';
 import { plural } from '../../model/units.ts';
@@ -8,9 +8,9 @@ import { cause, type Cause } from '../diagnose/step.ts';
 import { few, outcome, type Outcome, type Question } from './outcome.ts';
 import { portsOf, type OwnPort } from './ports.ts';
 
-/** IPv6 needs as much, and Kubernetes works with no less. */
+/** IPv6 requires this MTU, and Kubernetes does not work with less. */
 const leastMtu = 1280;
-/** Of the configuration that the daemon writes. */
+/** Name of the CNI configuration that the daemon writes. */
 const ownConfiguration = '01-isthmus.conflist';
 
 interface Seen {
@@ -18,7 +18,7 @@ interface Seen {
   readonly look: NodeInspection;
 }
 
-/** Undefined where nobody looked. */
+/** Undefined if no node was inspected. */
 function seenOn({ looks, machines = [] }: ClusterFacts): readonly Seen[] | undefined {
   return looks?.flatMap(({ node, look }) => {
     const machine = machines.find(({ name }) => name === node);
@@ -97,7 +97,7 @@ function isSame(a: string, b: string): boolean {
 export function judgeListening({ facts, values }: Question): Outcome | undefined {
   const seen = seenOn(facts);
   if (seen === undefined) return undefined;
-  // They listen there themselves.
+  // After an installation, the programs of Isthmus listen on these ports themselves.
   if (facts.controllers?.some(({ isOurs }) => isOurs) === true) return undefined;
   const problems = seen.flatMap(({ machine, look }) =>
     portsOf(values)
@@ -114,7 +114,7 @@ export function judgeListening({ facts, values }: Question): Outcome | undefined
   return outcome('no program of a node has a port of ours', { problems });
 }
 
-/** Metrics are on one address only, as long as no value opens them. */
+/** Metrics are served on one address only, unless a value changes that. */
 function isInTheWay(own: OwnPort, one: NodeInspection['listening'][number]): boolean {
   if (own.protocol !== one.protocol || own.port !== one.port) return false;
   return own.address === undefined || isAny(own.address) || isAny(one.address) || isSame(own.address, one.address);

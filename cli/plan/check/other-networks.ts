@@ -1,13 +1,13 @@
-/** What is in the cluster already that gives pods their network, or says that it does. Pure. */
+/** Checks for other software in the cluster that provides pod networking or claims to. Pure. */
 import type { Controller, Definition } from '../../model/cluster-facts.ts';
 import { cause, type Cause } from '../diagnose/step.ts';
 import { few, notSeen, outcome, type Outcome, type Question } from './outcome.ts';
 
 interface KnownNetwork {
   readonly name: string;
-  /** DaemonSets that only this one has. */
+  /** DaemonSets that identify this network. */
   readonly daemonSets: readonly string[];
-  /** API groups of its kinds; empty for what has none. */
+  /** API groups of its kinds; empty if it has none. */
   readonly groups: readonly string[];
 }
 
@@ -62,7 +62,7 @@ function leftCause({ name }: KnownNetwork, left: readonly Definition[], confDir:
   );
 }
 
-/** Ours, of a former installation or of this one: then it is no new cluster. */
+/** Finds a former or present installation of Isthmus: then this is not a new cluster. */
 export function judgeInstallation({ facts: { controllers, definitions, namespace } }: Question): Outcome {
   if (controllers === undefined) return notSeen('DaemonSets and Deployments');
   const ours = controllers.filter(({ isOurs }) => isOurs);
@@ -91,7 +91,7 @@ export function judgeInstallation({ facts: { controllers, definitions, namespace
   return outcome('', { warnings: [cause('FormerInstallation', message, fix)] });
 }
 
-/** Kinds that the chart brings and that belong to somebody else: helm refuses to take them, or takes them away with what made them. */
+/** Kinds of the chart that have another owner: helm refuses to adopt them, or they are deleted together with their owner. */
 export function judgeDefinitions({ facts: { definitions, namespace } }: Question): Outcome {
   if (definitions === undefined) return notSeen('CustomResourceDefinitions');
   const shared = definitions.filter(({ group, isOurs }) => group === 'kubeovn.io' && !isOurs);
@@ -105,7 +105,7 @@ export function judgeDefinitions({ facts: { definitions, namespace } }: Question
   return outcome('', { problems: [cause('KindsOfAnother', message, fix)] });
 }
 
-/** Services are kube-proxy's until they are ours. */
+/** kube-proxy handles Services until Isthmus does. */
 export function judgeServiceProxy({ facts: { controllers } }: Question): Outcome {
   if (controllers === undefined) return notSeen('DaemonSets');
   const proxy = controllers.find(

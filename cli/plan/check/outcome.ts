@@ -1,10 +1,10 @@
-/** What a check says: how it stands, on what evidence, and what to do. Pure. */
+/** The outcome of a check: its state, the evidence, and what to do. Pure. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { ChartValues } from '../../model/chart-values.ts';
 import type { ClusterFacts } from '../../model/cluster-facts.ts';
 import type { Cause } from '../diagnose/step.ts';
 
-/** problem: the installation does not work as wished; warning: it does, with this in mind; unknown: what would tell could not be read. */
+/** problem: the installation does not work as requested; warning: it works, with a limitation; unknown: decisive facts could not be read. */
 export type CheckState = 'ok' | 'warning' | 'problem' | 'unknown';
 
 export interface Outcome {
@@ -21,7 +21,7 @@ export interface Question {
 
 export interface Check {
   readonly name: string;
-  /** Undefined: with these values there is nothing to look at. */
+  /** Undefined if there is nothing to check with these values. */
   readonly judge: (question: Question) => Outcome | undefined;
 }
 
@@ -30,7 +30,7 @@ interface Found {
   readonly warnings?: readonly Cause[];
 }
 
-/** `evidence` where nothing was found. */
+/** `evidence` is used if nothing was found. */
 export function outcome(evidence: string, { problems = [], warnings = [] }: Found = {}): Outcome {
   const all = [...problems, ...warnings];
   const state = problems.length > 0 ? 'problem' : warnings.length > 0 ? 'warning' : 'ok';
@@ -41,7 +41,7 @@ export function notSeen(what: string): Outcome {
   return { state: 'unknown', evidence: `${what} could not be read`, problems: [], warnings: [] };
 }
 
-/** Names of many objects, the first few by name. */
+/** Lists names of objects: the first few, then the number of the others. */
 export function few(names: readonly string[], most = 5): string {
   if (names.length <= most) return names.join(', ');
   return `${names.slice(0, most).join(', ')} and ${names.length - most} more`;

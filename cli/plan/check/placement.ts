@@ -1,4 +1,4 @@
-/** Whether there are nodes, storage and rights for what the chart brings. Pure. */
+/** Checks that nodes, storage and permissions exist for the workloads of the chart. Pure. */
 import { plural } from '../../model/units.ts';
 import { isMember } from '../../model/chart-values.ts';
 import type { Machine } from '../../model/cluster-facts.ts';
@@ -10,7 +10,7 @@ type Labels = Readonly<Record<string, string>>;
 
 interface Wish {
   readonly selector: Labels;
-  /** The chart's value. */
+  /** Name of the chart's value. */
   readonly value: string;
 }
 
@@ -41,7 +41,7 @@ export function judgeController({ facts, values }: Question): Outcome {
   return outcome('', { problems: [cause('ControllerNotPlaced', message, fix)] });
 }
 
-/** Replicas that hold ports of their node keep to nodes of their own. */
+/** Replicas with host ports need a separate node each. */
 function tooFew(chosen: readonly Machine[], replicas: number, value: string, workload: string): readonly Cause[] {
   if (chosen.length >= replicas) return [];
   const message = `${value} is ${replicas} and there ${chosen.length === 1 ? 'is 1 node' : `are ${chosen.length} nodes`} for ${workload}, which runs once on a node: ${replicas - chosen.length} of its pods stay Pending`;
@@ -54,7 +54,7 @@ function tooFew(chosen: readonly Machine[], replicas: number, value: string, wor
   ];
 }
 
-/** Roles that a node takes by a label, which may be given at any time. */
+/** Checks roles that a label assigns to nodes; the label may be set at any time. */
 function judgeRole(machines: readonly Machine[] | undefined, { selector, value }: Wish, what: string): Outcome {
   if (machines === undefined) return notSeen('Nodes');
   const chosen = chosenBy(machines, selector);
@@ -76,7 +76,7 @@ export function judgeGateways({ facts, values }: Question): Outcome | undefined 
   return judgeRole(facts.machines, wish, 'nothing carries traffic to other clusters');
 }
 
-/** Its agents run on any node. */
+/** The interconnect's agents run on any node. */
 export function judgeAgents({ facts: { machines }, values }: Question): Outcome | undefined {
   if (!isMember(values)) return undefined;
   if (machines === undefined) return notSeen('Nodes');

@@ -1,15 +1,15 @@
-/** Ports of the node that programs of Isthmus listen on, and pods that say they have them. Pure. */
+/** Checks the host ports on which programs of Isthmus listen against those that pods declare. Pure. */
 import { isMember, type ChartValues } from '../../model/chart-values.ts';
 import type { HostPort } from '../../model/cluster-facts.ts';
 import { cause } from '../diagnose/step.ts';
 import { notSeen, outcome, type Outcome, type Question } from './outcome.ts';
 
 export interface OwnPort extends HostPort {
-  /** Who listens there. */
+  /** The program that listens on the port. */
   readonly what: string;
-  /** The one address it is bound to; undefined: all. */
+  /** The address that the port is bound to; undefined: all addresses. */
   readonly address: string | undefined;
-  /** Labels of the nodes on which it does. */
+  /** Labels of the nodes on which the program runs. */
   readonly nodeSelector: Readonly<Record<string, string>>;
 }
 
@@ -65,7 +65,7 @@ export function portsOf(values: ChartValues): readonly OwnPort[] {
   ];
 }
 
-/** Ports that pods declare. What pods do not declare, and what other programs of a node hold, only the node can tell. */
+/** Checks ports that pods declare. Undeclared ports and those of other programs can only be found on the node. */
 export function judgePorts({ facts, values }: Question): Outcome {
   const { portHolders, machines } = facts;
   if (portHolders === undefined || machines === undefined) return notSeen('Pods or Nodes');

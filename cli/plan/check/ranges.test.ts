@@ -59,7 +59,7 @@ describe('addresses that are in use', () => {
     assert.deepEqual(found(old), ['warning ServiceRangeUnknown']);
     assert.deepEqual(found(old, { podCIDR: '10.96.0.0/24' }), [
       'problem ServiceRangeOverlaps',
-      // Room for 253 of 330 pods.
+      // 253 addresses for 330 pods.
       'warning ServiceRangeUnknown',
       'warning PodNetworkSmall',
     ]);

@@ -1,4 +1,4 @@
-/** The networks of the installation: apart from each other and from what the cluster uses already, and large enough. Pure. */
+/** Checks the networks of the installation: they must be large enough and must not overlap each other or networks that the cluster uses. Pure. */
 import {
   cidrContains,
   cidrSize,
@@ -16,7 +16,7 @@ import { few, notSeen, outcome, type Outcome, type Question } from './outcome.ts
 import { ownMachines } from './selected.ts';
 
 interface Named {
-  /** The chart's value. */
+  /** Name of the chart's value. */
   readonly value: string;
   readonly text: string;
   readonly cidr: Cidr;
@@ -27,7 +27,7 @@ function named(values: ChartValues): readonly Named[] {
   const all = [
     ['networking.podCIDR', networking.podCIDR],
     ['networking.joinCIDR', networking.joinCIDR],
-    // A member is given the hub's own: the default is the best that is known of it here.
+    // A member uses the hub's transit network: the default is the best guess here.
     ...(hub.enabled || isMember(values) ? [['hub.transitCIDR', hub.transitCIDR]] : []),
   ] as const;
   return all.flatMap(([value = '', texts = '']) =>
@@ -38,7 +38,7 @@ function named(values: ChartValues): readonly Named[] {
   );
 }
 
-/** The networks by themselves: what helm would install as it is written. */
+/** Checks the networks by themselves, as helm would install them. */
 export function judgeNetworks({ values }: Question): Outcome {
   const own = named(values);
   const problems = own.flatMap(({ value, text, cidr }) => {
@@ -77,7 +77,7 @@ export function judgeNetworks({ values }: Question): Outcome {
   return outcome(evidence, { problems: [...problems, ...overlaps, ...joinFamilies(values)], warnings: loose });
 }
 
-/** By the join subnet nodes reach pods, and pods the world. */
+/** Through the join subnet, nodes reach pods, and pods reach external networks. */
 function joinFamilies({ networking }: ChartValues): readonly Cause[] {
   const joined = new Set(networksOf(networking.joinCIDR).map(({ family }) => family));
   return networksOf(networking.podCIDR).flatMap(({ family }) => {
@@ -120,7 +120,7 @@ export function judgeServiceRange({ facts, values }: Question): Outcome {
   return outcome('', { problems: addresses, warnings: [cause('ServiceRangeUnknown', message, fix)] });
 }
 
-/** Addresses of machines: whoever has one in a network of ours is not reached by pods any more. */
+/** Checks addresses of machines: pods cannot reach a machine whose address is in a network of Isthmus. */
 export function judgeMachineAddresses({ facts, values }: Question): Outcome {
   const { machines, serverAddresses } = facts;
   if (machines === undefined || serverAddresses === undefined) return notSeen('Nodes or addresses of the API server');
@@ -146,7 +146,7 @@ export function judgeMachineAddresses({ facts, values }: Question): Outcome {
   });
 }
 
-/** Enough addresses for as many pods as kubelets take, and one per node to join. */
+/** Checks that there are enough addresses for the maximum number of pods of the kubelets, and one join address per node. */
 export function judgeSizes(question: Question): Outcome {
   const machines = ownMachines(question);
   if (machines === undefined) return notSeen('Nodes');
@@ -171,7 +171,7 @@ export function judgeSizes(question: Question): Outcome {
   return outcome(`room for ${pods} pods on ${machines.length} nodes${said}`, { problems: tight, warnings: small });
 }
 
-/** Without network, broadcast and the gateway. */
+/** Number of addresses without network address, broadcast address and gateway. */
 function usable(cidr: Cidr): bigint {
   const left = cidrSize(cidr) - 3n;
   return left < 0n ? 0n : left;

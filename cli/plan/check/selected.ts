@@ -9,12 +9,12 @@ export function chosenBy(machines: readonly Machine[], selector: Labels): readon
   return machines.filter(({ labels }) => wanted.every(([key, value]) => labels[key] === value));
 }
 
-/** Those that get their network from Isthmus; undefined where Nodes could not be read. */
+/** Nodes that get their network from Isthmus; undefined if Nodes could not be read. */
 export function ownMachines({ facts, values }: Question): readonly Machine[] | undefined {
   return facts.machines && chosenBy(facts.machines, values.daemon.nodeSelector);
 }
 
-/** As `kubectl label` takes it: `a=b c=d`. */
+/** The format of `kubectl label`: `a=b c=d`. */
 export function asLabels(selector: Labels): string {
   return Object.entries(selector)
     .map(([key, value]) => `${key}=${value}`)

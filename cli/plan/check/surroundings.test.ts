@@ -1,4 +1,4 @@
-/** Other networks, former installations, placement, ports, and what could not be read. */
+/** Tests of the checks for other networks, former installations, placement, ports, and unreadable facts. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ClusterFacts } from '../../model/cluster-facts.ts';

@@ -1,15 +1,15 @@
-/** Versions of Kubernetes: of the API server, of the kubelets, and how far they are apart. Pure. */
+/** Checks the Kubernetes versions of the API server and the kubelets, and the skew between them. Pure. */
 import { cause, type Cause } from '../diagnose/step.ts';
 import { few, notSeen, outcome, type Outcome, type Question } from './outcome.ts';
 import { ownMachines } from './selected.ts';
 
-/** Tokens name their node, kubelet has the preStop action sleep, and ValidatingAdmissionPolicy is v1. */
+/** From this minor version on, tokens name their node, kubelet has the preStop action sleep, and ValidatingAdmissionPolicy is v1. */
 const floor = 30;
 const newestTested = 34;
-/** What Kubernetes itself allows between the API server and a kubelet. */
+/** The version skew that Kubernetes supports between the API server and a kubelet. */
 const mostBehind = 3;
 
-/** Minor number of `v1.34.4`, `v1.30.1-eks-1234`; undefined where it is no version 1. */
+/** Minor version of `v1.34.4`, `v1.30.1-eks-1234`; undefined if the text is not a version 1. */
 export function minorOf(version: string): number | undefined {
   const minor = /^v?1\.(\d+)/.exec(version)?.[1];
   return minor === undefined ? undefined : Number(minor);

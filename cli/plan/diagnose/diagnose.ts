@@ -1,6 +1,6 @@
 /**
- * The diagnosis: every step on this side, then on the other where it can be read. In: snapshots. Out: what each step
- * found, the causes, what probably follows from them, what is worth knowing. Pure. Who calls: `diagnose`, `status`, `verify`.
+ * The diagnosis: every step for this cluster, then for the other if it can be read. In: snapshots. Out: the result of each step, the causes, their
+ * probable consequences, and notes. Pure. Called by `diagnose`, `status`, `verify`.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Snapshot } from '../../model/snapshot.ts';
@@ -11,7 +11,7 @@ export interface StepReport extends Outcome {
   readonly id: StepId;
   readonly name: string;
   readonly cluster: string;
-  /** Step that explains this one's failure. */
+  /** The step that explains the failure of this step. */
   readonly because: StepId | undefined;
 }
 
@@ -52,7 +52,7 @@ export function diagnose({ near, far, peer }: Side): Diagnosis {
 }
 
 function reportsOf(side: Side): readonly StepReport[] {
-  // Nothing else can be said of a cluster that is no member.
+  // The other steps do not apply to a cluster that is not a member.
   const meant = side.near.interconnect === undefined ? steps.slice(0, 1) : steps;
   return meant.flatMap(({ id, name, check }) => {
     const outcome = check(side);
@@ -64,7 +64,7 @@ function labelOf({ label }: Snapshot): string {
   return label;
 }
 
-/** The first step, in the order of the table, that failed and that this one needs, itself or through another. */
+/** The first failed step, in the order of the table, that this step needs directly or indirectly. */
 function explanation(report: StepReport, broken: ReadonlySet<StepId>): StepId | undefined {
   if (report.state !== 'failed') return undefined;
   const needed = neededBy(report.id, new Set());
@@ -80,7 +80,7 @@ function neededBy(id: StepId, found: Set<StepId>): ReadonlySet<StepId> {
   return found;
 }
 
-/** What an earlier step of the same cluster has found is not told again, though a later one sees it in other words. */
+/** A cause that an earlier step of the same cluster has found is not reported again, even if a later step words it differently. */
 function collect(reports: readonly StepReport[]): readonly FoundCause[] {
   const found = new Map<string, FoundCause>();
   const told = new Map<string, StepId>();

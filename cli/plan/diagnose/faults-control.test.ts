@@ -1,4 +1,4 @@
-/** Faults of membership, hub and databases, and the cause that the diagnosis must name. */
+/** Faults of membership, hub and databases, and the cause that the diagnosis must report. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { nowMs, spoil } from '../../testing-snapshots.ts';

@@ -1,4 +1,4 @@
-/** Faults of gateways and the tunnels between them, and the cause that the diagnosis must name. */
+/** Faults of gateways and the tunnels between them, and the cause that the diagnosis must report. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { spoil, type Pair } from '../../testing-snapshots.ts';
@@ -16,7 +16,7 @@ import {
   ovnOf,
 } from '../../testing-faults.ts';
 
-/** What the agent says of the first gateway. */
+/** The agent's status of the first gateway. */
 function gatewayIs(east: Pair['east'], status: 'False' | 'Unknown', reason: string, message: string): void {
   const [gateway] = east.gateways;
   assert.ok(gateway);

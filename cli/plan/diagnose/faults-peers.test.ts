@@ -1,4 +1,4 @@
-/** Faults of paths and other clusters, and the cause that the diagnosis must name. */
+/** Faults of paths and other clusters, and the cause that the diagnosis must report. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { spoil } from '../../testing-snapshots.ts';

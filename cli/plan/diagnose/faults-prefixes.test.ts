@@ -1,4 +1,4 @@
-/** Faults of names, prefixes and policies, and the cause that the diagnosis must name. */
+/** Faults of names, prefixes and policies, and the cause that the diagnosis must report. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { policyOf, spoil, subnetOf } from '../../testing-snapshots.ts';

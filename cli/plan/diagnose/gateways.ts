@@ -1,4 +1,4 @@
-/** Steps within one cluster: are there gateway nodes, are they chassis, do their daemons report, may they carry anything. */
+/** Steps within one cluster: whether gateway nodes exist, are chassis, have daemons that report, and may carry traffic. */
 import { matchesSelector } from '../../../lib/api/label-selector.ts';
 import { isTunnelDown } from '../../../lib/api/kinds/interconnect-gateway.ts';
 import type { Condition } from '../../../lib/api/kinds/shared.ts';
@@ -39,7 +39,7 @@ export function checkGatewayNodes({ near }: Side): Outcome {
   return ok(nodes.map(({ name }) => name).join(', '));
 }
 
-/** What Kubernetes and the daemon say of the nodes themselves. */
+/** Checks the nodes by the statuses of Kubernetes and the daemon. */
 export function checkGatewayHealth({ near }: Side): Outcome | undefined {
   const nodes = selectedNodes(near);
   if (nodes.length === 0) return undefined;
@@ -49,16 +49,16 @@ export function checkGatewayHealth({ near }: Side): Outcome | undefined {
   return failedIf(causes, `${plural(nodes.length, 'gateway node')} well`);
 }
 
-/** Each by one name: what its node, its agent and its databases report of the same program is listed once. */
+/** Causes of a node, one for each program: if its node, its agent and its databases report the same program, it is listed once. */
 function healthCauses(near: Snapshot, node: Node): readonly Cause[] {
   const said = nodeCauses(near, node);
   const ailment = ailmentCause(near, node);
   const found = ailment === undefined || said.some(({ code }) => code === ailment.code) ? said : [...said, ailment];
-  // An ovn-controller follows nothing where its node is gone, or the ovs-vswitchd that it writes to.
+  // An ovn-controller cannot follow if its node is gone or its ovs-vswitchd is down.
   return found.length > 0 ? found : chassisCauses(near, node);
 }
 
-/** What the agent says of programs of the node, and of all of it. */
+/** The agent's report about programs of the node and about the whole node. */
 function ailmentCause(near: Snapshot, { name }: Node): Cause | undefined {
   const ready = readyOf(near, name);
   const fix = ready?.status === 'False' ? ailmentFixes[ready.reason ?? ''] : undefined;
@@ -69,11 +69,11 @@ function readyOf(near: Snapshot, node: string): Condition | undefined {
   return conditionOf(near.gateways.find((gateway) => gateway.node === node)?.status.conditions, 'Ready');
 }
 
-/** Reason that the agent gives for daemons that do not look at their tunnels any more. */
+/** The agent's reason for daemons that have stopped checking their tunnels. */
 export const daemonSilent = 'DaemonSilent';
 const notMeasuring: readonly string[] = [daemonSilent, 'GatewayDown', 'OvsdbServerDown'];
 
-/** Whether what the daemon of a gateway said of tunnels still counts. */
+/** Whether the daemon's tunnel states of a gateway are still valid. */
 export function isMeasuring({ status }: Gateway): boolean {
   return !notMeasuring.includes(conditionOf(status.conditions, 'Ready')?.reason ?? '');
 }
@@ -101,7 +101,7 @@ function nodeCauses(near: Snapshot, node: Node): readonly Cause[] {
   return found;
 }
 
-/** Which program the daemon of a node misses, by the reason it gives. */
+/** The program that a node's daemon misses, by its reason. */
 const programCodes: Readonly<Record<string, string>> = {
   SwitchDown: 'VswitchdDown',
   OvnControllerDown: 'OvnControllerDown',
@@ -114,10 +114,10 @@ function programFix({ message = '' }: Condition): string {
   return 'the message names what is missing; the log of the daemon on that node has the rest';
 }
 
-/** ovn-controllers that do not follow, for who gave the databases' sockets. */
+/** ovn-controllers that do not follow the database, if its sockets were given. */
 function chassisCauses(near: Snapshot, node: Node): readonly Cause[] {
   const chassis = near.ovn?.chassis.find(({ name }) => name === chassisOf(near, node));
-  // What has another's name does not follow under it: that is told of the name.
+  // A chassis with a duplicate name cannot follow; the duplicate name is reported instead.
   if (chassis?.isCurrent !== false || chassis.isRemote || clashOf(near, node) !== undefined) return [];
   if (isUnheard(near, chassis.name)) {
     const message = `nothing is heard of gateway ${node.name} (chassis ${chassis.name}), and its ovn-controller does not follow: ovs-vswitchd on it is dead or frozen, or the node or its link is down`;
@@ -133,7 +133,7 @@ function chassisCauses(near: Snapshot, node: Node): readonly Cause[] {
   ];
 }
 
-/** By the other gateways of the cluster. */
+/** Whether no other gateway of the cluster hears it. */
 function isUnheard(near: Snapshot, chassis: string): boolean {
   const words = near.gateways
     .filter((gateway) => gateway.status.chassis !== chassis && isMeasuring(gateway))
@@ -150,7 +150,7 @@ const duplicates = new Set(['DuplicateChassis', 'DuplicateEncap']);
 export const lostGatewayFix =
   'look at ovs-vswitchd on that node first (with a userspace datapath the address of the node goes with it), then at ovn-controller and the node itself';
 
-/** Reasons that a gateway is not ready for, which the step of their health tells → what to do. */
+/** Reasons why a gateway is not ready that the step of gateway health reports → what to do. */
 const ailmentFixes: Readonly<Record<string, string>> = {
   VswitchdDown: 'start or thaw ovs-vswitchd on that node; its log says why it ended',
   GatewayDown: lostGatewayFix,
@@ -158,7 +158,7 @@ const ailmentFixes: Readonly<Record<string, string>> = {
   OvnControllerDown: 'start or thaw ovn-controller on that node; its log says why it ended',
 };
 
-/** Reasons of GatewaysReady that tell of ports, drains, missing nodes, of gateways among themselves, and of their health. */
+/** Reasons of GatewaysReady that other steps report: ports, drains, missing nodes, gateways among themselves, and their health. */
 const ofOtherSteps = new Set([
   'NotClaimed',
   'NoGateway',
@@ -174,7 +174,7 @@ export function checkChassis({ near }: Side): Outcome | undefined {
   if (nodes.length === 0) return undefined;
   const causes = nodes.flatMap((node) => unknownChassis(near, node));
   const said = falseCondition(near, 'GatewaysReady');
-  // The agent's own word, where nothing finer was found and no other step is about it.
+  // The agent's own reason, if no more specific cause was found and no other step covers it.
   if (causes.length === 0 && said !== undefined && !ofOtherSteps.has(said.reason ?? '')) {
     const code = said.reason ?? 'GatewaysNotReady';
     const fix = duplicates.has(code)
@@ -185,7 +185,7 @@ export function checkChassis({ near }: Side): Outcome | undefined {
   return failedIf(causes, nodes.map((node) => `${node.name}=${chassisOf(near, node)}`).join(', '));
 }
 
-/** What the agent says of a name or tunnel address that is another's too. */
+/** The agent's condition about a duplicate name or tunnel address. */
 function clashOf(near: Snapshot, node: Node): Condition | undefined {
   const gateway = near.gateways.find((one) => one.node === node.name);
   const ready = conditionOf(gateway?.status.conditions, 'Ready');
@@ -202,7 +202,7 @@ function unknownChassis(near: Snapshot, node: Node): readonly Cause[] {
   const ready = conditionOf(gateway?.status.conditions, 'Ready');
   const name = chassisOf(near, node);
   const inOvn = near.ovn?.chassis.find((chassis) => chassis.name === name);
-  // A node without a daemon, or without Open vSwitch, is made no gateway: the steps of the daemon and of Open vSwitch report the cause.
+  // A node without a daemon or Open vSwitch does not become a gateway: the steps of the daemon and of Open vSwitch report the cause.
   if (isTold(near, node)) return [];
   if (isUnheardOf(gateway)) {
     const message = `the daemon of gateway node ${node.name} has never said anything, and it is what makes the node a gateway`;
@@ -238,7 +238,7 @@ function isTold(near: Snapshot, { name }: Node): boolean {
   return reason === daemonSilent || ailmentFixes[reason] !== undefined;
 }
 
-/** There are gateways to have tunnels to, and not a word of them. */
+/** The gateway has peers, but its daemon has never reported tunnels. */
 function isUnheardOf(gateway: Gateway | undefined): boolean {
   const { peers = [], tunnels, checkedAt, conditions } = gateway?.status ?? {};
   const isNone = conditionOf(conditions, 'Ready')?.reason === 'NotInterconnect';
@@ -272,20 +272,22 @@ export function checkDrain({ near }: Side): Outcome | undefined {
   );
 }
 
-/** The InterconnectGateways of selected nodes; all where nodes may not be read. */
+/** The InterconnectGateways of selected nodes; all of them if nodes cannot be read. */
 export function usableGateways(near: Snapshot): readonly Gateway[] {
   if (isHidden(near, 'nodes')) return near.gateways;
   const selected = new Set(selectedNodes(near).map(({ name }) => name));
   return near.gateways.filter(({ node }) => selected.has(node));
 }
 
-/** A daemon looks every three seconds. The agent says so where one does not; this is for where the agent says nothing. */
+/**
+ * A daemon checks its tunnels every three seconds, and the agent reports if it does not; this limit is for the case that the agent does not report.
+ */
 const silenceMs = 30_000;
-/** A daemon of a release without `checkedAt` writes its probes twice a minute, and less often where it has many peers. */
+/** A daemon of a release without `checkedAt` writes its probes twice a minute, and less often with many peers. */
 const probesMs = 60_000;
 const fewPeers = 50;
 
-/** For how long the daemon has looked at nothing, where that is too long and the clocks can be trusted. */
+/** How long the daemon has checked nothing, if that is too long and the clocks can be trusted. */
 function silentMs(
   { lease, nowMs }: Snapshot,
   { measuredMs, status }: Pick<Gateway, 'measuredMs' | 'status'>,
@@ -335,7 +337,7 @@ export function checkReports({ near }: Side): Outcome | undefined {
   return judged(failures, [], `${plural(gateways.length, 'daemon')} reporting`);
 }
 
-/** What the agent finds when it asks its OVN whether it follows: code → what to do. */
+/** The agent's findings on whether OVN follows: code → what to do. */
 export const stuckFixes: Readonly<Record<string, string>> = {
   NorthboundSilent: 'start or thaw the ovsdb-server of the northbound database; its log says why it ended',
   SouthboundSilent: 'start or thaw the ovsdb-server of the southbound database; its log says why it ended',
@@ -350,13 +352,13 @@ function saidStuck(near: Snapshot, codes: readonly string[]): Outcome | undefine
   return codes.includes(reason) ? failedIf([cause(reason, message, stuckFixes[reason] ?? '')], '') : undefined;
 }
 
-/** The cluster's own databases: from the sockets where given, else from what the agent says. */
+/** Checks the cluster's own databases: through the sockets if given, otherwise by the agent's report. */
 export function checkDatabases({ near }: Side): Outcome | undefined {
   if (near.ovn === undefined) return saidStuck(near, ['NorthboundSilent', 'SouthboundSilent', 'NorthdStuck']);
   const causes = near.ovn.silent.map(({ code, message }) =>
     cause(code, message, 'start or thaw that ovsdb-server; its log says why it ended'),
   );
-  // Without a database northd has nothing to follow.
+  // Without a database northd cannot follow.
   if (near.ovn.isNorthdCurrent === false && causes.length === 0) {
     const message = `ovn-northd of ${near.label} does not take up what the northbound database says`;
     causes.push(

@@ -1,6 +1,6 @@
 /**
- * Why an agent has no session with its hub, told apart by what the connection from here met and by the words of the
- * agent's last error. Pure.
+ * Finds the cause why an agent has no session with its hub, from the connection of this machine and the agent's last
+ * error. Pure.
  */
 import type { Condition } from '../../../lib/api/kinds/shared.ts';
 import { isProblem, type Snapshot } from '../../model/snapshot.ts';
@@ -69,8 +69,9 @@ const patterns: readonly Pattern[] = [
 ];
 
 /**
- * Undefined where the hub answered and said no: that is no matter of the way to it. The agent's own words count more than
- * what was met from here, which may be another network; the connection from here only tells apart what they leave open.
+ * Undefined if the hub answered with a refusal: then the connection is not the problem. The agent's error has
+ * precedence over the connection from this machine, which may be in another network; that connection only distinguishes
+ * causes that the error leaves open.
  */
 export function hubCause(
   near: Snapshot,
@@ -94,7 +95,7 @@ function wordsCause(match: Pattern | undefined, hub: string, said: string, reaso
   return cause(match.code, `the hub at ${hub} ${match.says} (the agent says: ${said})`, match.fix);
 }
 
-/** The hub's pods, where one of the two clusters runs it. */
+/** The hub's pods, if one of the two clusters runs the hub. */
 function deadHub(near: Snapshot, far: Snapshot | undefined): string | undefined {
   for (const side of [near, far]) {
     const pod = side?.workloads.find(({ component, isReady }) => component === 'isthmus-hub' && !isReady);
@@ -104,7 +105,7 @@ function deadHub(near: Snapshot, far: Snapshot | undefined): string | undefined 
   return undefined;
 }
 
-/** Which authority was expected and which was met, by the beginnings of their fingerprints. */
+/** The expected and the presented authority, by the beginnings of their fingerprints. */
 function strangerOf({ identity, probe, label }: Snapshot): string | undefined {
   if (identity === undefined || isProblem(identity)) return undefined;
   const expected = `expected by ${label}: authority ${identity.authority.slice(0, 12)}…`;
@@ -113,7 +114,7 @@ function strangerOf({ identity, probe, label }: Snapshot): string | undefined {
   return other === undefined ? expected : `${expected}, met from here: ${other.slice(0, 12)}…`;
 }
 
-/** Before the first join nobody is known, and so nobody is a stranger. */
+/** Before the first join no authority is known, so none is unexpected. */
 function isTrusted(authorities: readonly string[], identity: Snapshot['identity']): boolean {
   return identity === undefined || isProblem(identity) || authorities.includes(identity.authority);
 }
@@ -148,7 +149,7 @@ function probeCause({ probe, identity }: Snapshot, hub: string, said: string): C
         `see that it runs and that no firewall drops its port; ${lookAtHub}`,
       );
     case 'answered': {
-      // Another host than the agent's hub may have that address where this command runs.
+      // From this machine, the address may belong to another host than the agent's hub.
       if (!isTrusted(probe.authorities, identity)) return undefined;
       const message = `the hub at ${hub} answers here, but not the agent, which says: ${said}`;
       return cause(

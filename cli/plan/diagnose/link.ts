@@ -1,4 +1,4 @@
-/** Steps from the object to the hub: is there a membership, does an agent serve it, does the hub take it. */
+/** Steps from the object to the hub: whether a membership exists, an agent serves it, and the hub accepts it. */
 import type { Condition } from '../../../lib/api/kinds/shared.ts';
 import { conditionOf, falseCondition, isHidden, isProblem, specOf, type Snapshot } from '../../model/snapshot.ts';
 import { hubCause } from './hub-causes.ts';
@@ -35,7 +35,7 @@ export function checkMembership({ near }: Side): Outcome {
   return failedIf([cause('Leaving', message, fix)], '');
 }
 
-/** The agent's clock and this machine's, by the lease, and the hub's by its certificate. */
+/** Compares the agent's clock and this machine's clock by the lease, and the hub's clock by its certificate. */
 export function checkClock({ near }: Side): Outcome {
   const { lease, identity, probe, nowMs } = near;
   const causes: Cause[] = [];
@@ -45,7 +45,7 @@ export function checkClock({ near }: Side): Outcome {
     causes.push(
       cause('ClockSkew', `the agent of ${near.label} is ${seconds(aheadMs)} ahead of this machine's clock`, fix),
     );
-  // One that moves is no dead agent's, however old it looks.
+  // A lease that is renewed belongs to a live agent, however old it looks.
   if (lease?.movement === 'moving' && -aheadMs > skewMs)
     causes.push(
       cause('ClockSkew', `the agent of ${near.label} is ${seconds(-aheadMs)} behind this machine's clock`, fix),
@@ -120,13 +120,13 @@ export function checkCertificate({ near, far }: Side): Outcome | undefined {
   return failedIf(causes, `valid for ${Math.floor(leftMs / day)} days more`);
 }
 
-/** The hub's authority, where its Secret can be read and the hub names this cluster among its members. */
+/** The hub's authority, if its Secret can be read and the hub lists this cluster as a member. */
 function strangerOf(near: Snapshot, far: Snapshot | undefined, trusted: string): string | undefined {
   const reachable = conditionOf(near.interconnect?.status.conditions, 'HubReachable');
   const home = [near, far].find((side) => side?.authority !== undefined);
-  // An open session has settled who trusts whom.
+  // An open session proves that both sides trust each other.
   if (reachable?.status === 'True' || home?.authority === undefined || home.authority === trusted) return undefined;
-  // A cluster may hold the Secret of a hub that nobody uses; only the hub's own members say whose it is.
+  // A cluster may contain the Secret of an unused hub; only the hub's list of members proves that it is this hub.
   const isItsHub = home.members.some(({ name }) => name === near.label);
   return isItsHub ? `that of the hub in ${home.label} is ${short(home.authority)}…` : undefined;
 }
@@ -160,7 +160,7 @@ function saidCause(condition: Condition, near?: Snapshot): Cause {
   return cause(code, condition.message ?? `${condition.type} is False`, fix);
 }
 
-/** What can be seen of the token itself, where the hub's answer does not name it already. */
+/** Problems of the token itself, unless the hub's answer names them already. */
 function tokenCauses(near: Snapshot, said: Condition): readonly Cause[] {
   const { token, nowMs, label } = near;
   const wanted = specOf(near);

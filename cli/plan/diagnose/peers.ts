@@ -1,15 +1,15 @@
-/** Steps of the other clusters: known or not, alive or not, and the paths to them. */
+/** Steps of the other clusters: whether they are known and alive, and the paths to them. */
 import type { RemotePathStatus } from '../../../lib/api/kinds/remote-cluster.ts';
 import { plural, since } from '../../model/units.ts';
 import { conditionOf, isHidden, specOf, type RemoteCluster, type Snapshot } from '../../model/snapshot.ts';
 import { cause, judged, unknown, type Cause, type Outcome, type Side } from './step.ts';
 
-/** The peer, or all of them. */
+/** The requested peer, or all other clusters. */
 export function meantRemotes({ near, peer }: Side): readonly RemoteCluster[] {
   return peer === undefined ? near.remotes : near.remotes.filter(({ name }) => name === peer);
 }
 
-/** Whether it runs plain ovn-ic: nobody but its databases' rows speaks for it. */
+/** Whether it runs plain ovn-ic: then only the rows of its databases describe it. */
 export function isForeign({ status }: RemoteCluster): boolean {
   return status.foreign === true;
 }

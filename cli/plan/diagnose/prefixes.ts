@@ -1,4 +1,7 @@
-/** Steps of the prefixes: what policies decide, what a cluster offers, and what it takes of the others. */
+/**
+ * Steps of the prefixes: the decisions of policies, the prefixes that a cluster offers, and those that it accepts from
+ * the others.
+ */
 import { cidrCovers, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import { plural } from '../../model/units.ts';
 import {
@@ -42,7 +45,7 @@ export function joinedVpcs(near: Snapshot): ReadonlySet<string> {
   return new Set([...(spec === undefined ? [] : [spec.vpc]), ...named]);
 }
 
-/** Why other clusters are not told of a subnet; undefined where they are. */
+/** The reason why a subnet is not offered to other clusters; undefined if it is. */
 export function whyNotOffered(near: Snapshot, subnet: Subnet): Cause | undefined {
   const { name, vpc } = subnet;
   const of = `subnet ${name} of ${near.label}`;
@@ -80,7 +83,7 @@ export function whyNotOffered(near: Snapshot, subnet: Subnet): Cause | undefined
   return undefined;
 }
 
-/** RoutePolicies because of which `cluster` is not told of a subnet on any transit switch; undefined where it is. */
+/** RoutePolicies that keep a subnet from `cluster` on all transit switches; undefined if it is offered. */
 export function deniedTo(cluster: string, near: Snapshot, { vpc }: Subnet, cidr: Cidr): string | undefined {
   const networks = near.transitSwitches.filter(({ spec, status }) => (status.vpc ?? spec.vpc) === vpc);
   const decisions = networks.map(({ name: transitSwitch }) =>
@@ -90,7 +93,7 @@ export function deniedTo(cluster: string, near: Snapshot, { vpc }: Subnet, cidr:
   return [...new Set(decisions.flatMap((decision) => decision?.policy ?? []))].join(', ');
 }
 
-/** Why a subnet is not offered that its user would have offered. */
+/** Reasons that keep a subnet from being offered although its user wants it. */
 const amiss = new Set(['SubnetNotReady', 'PrefixOverlap']);
 
 export function checkOffer({ near, far }: Side): Outcome | undefined {
@@ -121,15 +124,15 @@ export function checkOffer({ near, far }: Side): Outcome | undefined {
   return judged(failures, warnings, `${plural(offered.length, 'prefix')} offered`);
 }
 
-/** What we offer and the other side has not even heard of. */
+/** Prefixes that this cluster offers and the other cluster has not received. */
 function unlearned(near: Snapshot, far: Snapshot | undefined, offered: readonly Cidr[]): readonly Cause[] {
   const us = far?.remotes.find(({ name }) => name === near.label);
   if (far === undefined || us === undefined) return [];
   const { unlisted = [] } = us.status;
-  // What is not listed for want of room may be known all the same.
+  // Prefixes that are not listed for lack of space may still be known.
   if (unlisted.length > 0) return [];
   const heard = routesOf(us).flatMap(({ prefix }) => parseCidr(prefix) ?? []);
-  // Also as a part of an aggregate.
+  // A prefix also counts as part of an aggregate.
   const missing = offered.filter((cidr) => !heard.some((one) => cidrCovers(one, cidr))).map(formatCidr);
   if (missing.length === 0) return [];
   const message = `${far.label} has not heard of ${missing.join(', ')} of ${near.label}`;
@@ -152,7 +155,7 @@ const routeFixes: Readonly<Record<string, string>> = {
   PrefixInvalid: 'the other cluster has to offer another prefix',
   FamilyUnsupported: 'give the transit network addresses of that IP family too',
 };
-/** As it is meant to be: a policy of the user's, or the guard that keeps a prefix from coming home. */
+/** Intended reasons: a user's policy, or the guard that prevents a prefix from returning to its origin. */
 const intended = new Set(['Denied', 'Loop', 'NotPreferred']);
 
 export function checkRoutes(side: Side): Outcome | undefined {
@@ -163,7 +166,7 @@ export function checkRoutes(side: Side): Outcome | undefined {
   const failures: Cause[] = [];
   const warnings: Cause[] = [];
   for (const remote of remotes) {
-    // What is meant is no fault, unless nothing of the cluster is left.
+    // An intended refusal is no fault, unless no route of the cluster is left.
     const isUsed = (remote.status.routesActive ?? 0) > 0;
     for (const found of unusedRoutes(side.near, remote))
       (isUsed && intended.has(found.code) ? warnings : failures).push(found);
@@ -172,7 +175,7 @@ export function checkRoutes(side: Side): Outcome | undefined {
   return judged(failures, warnings, `${plural(active, 'prefix')} in use`);
 }
 
-/** One cause for each reason, with the prefixes that have it. */
+/** One cause for each reason, with its prefixes. */
 function unusedRoutes(near: Snapshot, remote: RemoteCluster): readonly Cause[] {
   const { name, status } = remote;
   const { routesRejected = 0 } = status;
@@ -190,7 +193,7 @@ function unusedRoutes(near: Snapshot, remote: RemoteCluster): readonly Cause[] {
     return [cause('NothingOffered', `${name} offers no prefix`, fix)];
   }
   if (causes.length > 0 || routesRejected === 0) return causes;
-  // A list that was cut leaves only the count.
+  // Of a truncated list, only the count is known.
   const message = `${near.label} does not use ${plural(routesRejected, 'prefix')} of ${name}`;
   return [cause('Rejected', message, `kubectl get remotecluster ${name} -o yaml`)];
 }

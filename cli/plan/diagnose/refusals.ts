@@ -1,6 +1,6 @@
-/** What to do about each refusal of the hub or of the agent's own checks, by its code. Pure. */
+/** The fix for each refusal by the hub or by the agent's own checks, by its code. Pure. */
 
-/** Undefined: the code is none of these. */
+/** Undefined if the code is none of these. */
 export function fixOfRefusal(code: string, cluster: string): string | undefined {
   const token = `isthmus ic token --cluster ${cluster} --hub HOST:PORT`;
   const join = 'join with it: isthmus ic join TOKEN';
@@ -30,7 +30,7 @@ export function fixOfRefusal(code: string, cluster: string): string | undefined 
   return Object.hasOwn(fixes, code) ? fixes[code] : undefined;
 }
 
-/** What to do where two want what only one can have, by the code of what was refused. */
+/** The fix if two clusters claim something that only one can have, by the code of the refusal. */
 export function conflictFix(reason: string): string {
   const fixes: Readonly<Record<string, string>> = {
     DuplicateChassis:

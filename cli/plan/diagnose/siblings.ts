@@ -1,11 +1,11 @@
-/** The step among the gateways of one cluster: do those that live hear each other. */
+/** The step for the gateways of one cluster: whether the live gateways hear each other. */
 import { isTunnelDown, type GatewayTunnel } from '../../../lib/api/kinds/interconnect-gateway.ts';
 import { plural } from '../../model/units.ts';
 import { falseCondition, type Gateway } from '../../model/snapshot.ts';
 import { usableGateways } from './gateways.ts';
 import { cause, failedIf, type Cause, type Outcome, type Side } from './step.ts';
 
-/** Reason of GatewaysReady, and the code of the cause. */
+/** Reason of GatewaysReady, and code of the cause. */
 export const cutOff = 'GatewaysCutOff';
 
 export function checkSiblings({ near }: Side): Outcome | undefined {
@@ -27,7 +27,7 @@ function cutBetween(a: Gateway, b: Gateway): readonly Cause[] {
   return [cause(cutOff, message, `let udp 6081 pass both ways between ${from} and ${to}`)];
 }
 
-/** One that says `init` hears the other say that it hears nothing. */
+/** A gateway in state `init` hears the other report that it hears nothing. */
 function directionOf(
   there: GatewayTunnel | undefined,
   back: GatewayTunnel | undefined,

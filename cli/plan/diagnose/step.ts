@@ -1,16 +1,16 @@
 /**
- * What a step of the diagnosis is: a pure look at the snapshots, which says how it stands, on what evidence, and what
- * to do. A step that another one explains names it in `needs`; the table in steps.ts has their order.
+ * The definition of a step of the diagnosis: a pure function of the snapshots that returns the state, the evidence, and
+ * what to do. A step names in `needs` the steps that can explain its failure; the table in steps.ts has their order.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Snapshot } from '../../model/snapshot.ts';
 
 export interface Cause extends Problem {
-  /** What to do, with the command where there is one. */
+  /** What to do, with the command if there is one. */
   readonly fix: string;
 }
 
-/** warning: works, but not as it should, or not for long; unknown: the evidence is missing. */
+/** warning: works, but with a limitation or not for long; unknown: the evidence is missing. */
 export type StepState = 'ok' | 'warning' | 'failed' | 'unknown';
 
 export interface Outcome {
@@ -19,12 +19,12 @@ export interface Outcome {
   readonly causes: readonly Cause[];
 }
 
-/** One direction of looking: from the cluster asked to a peer. */
+/** One direction of the diagnosis: from the examined cluster to a peer. */
 export interface Side {
   readonly near: Snapshot;
-  /** The other cluster, where it can be read. */
+  /** The other cluster, if it can be read. */
   readonly far: Snapshot | undefined;
-  /** Its name among the members; undefined where all peers are meant. */
+  /** Its name among the members; undefined means all peers. */
   readonly peer: string | undefined;
 }
 
@@ -60,9 +60,9 @@ export type StepId =
 export interface Step {
   readonly id: StepId;
   readonly name: string;
-  /** Steps whose failure, on either side, is reason enough for this one's. */
+  /** Steps whose failure, on either side, explains the failure of this one. */
   readonly needs: readonly StepId[];
-  /** Undefined: there is nothing to look at. */
+  /** Undefined if there is nothing to check. */
   readonly check: (side: Side) => Outcome | undefined;
 }
 
@@ -78,7 +78,7 @@ export function cause(code: string, message: string, fix: string): Cause {
   return { code, message, fix };
 }
 
-/** Failed with these causes, or well with that evidence where there is none. */
+/** Failed if there are causes, otherwise ok with the evidence. */
 export function failedIf(causes: readonly Cause[], evidence: string): Outcome {
   return causes.length === 0 ? ok(evidence) : { state: 'failed', evidence: codesOf(causes), causes };
 }
@@ -87,7 +87,7 @@ export function warnIf(causes: readonly Cause[], evidence: string): Outcome {
   return causes.length === 0 ? ok(evidence) : { state: 'warning', evidence: codesOf(causes), causes };
 }
 
-/** Failed where there is a failure, else a warning where there is one. */
+/** Failed if there are failures, otherwise a warning if there are warnings. */
 export function judged(failures: readonly Cause[], warnings: readonly Cause[], evidence: string): Outcome {
   if (failures.length === 0) return warnIf(warnings, evidence);
   return { state: 'failed', evidence: codesOf(failures), causes: [...failures, ...warnings] };

@@ -1,4 +1,4 @@
-/** All steps in the order of the way, from what explains most to what is seen last. */
+/** All steps in the order of dependence: first those that explain most others, last those that only show symptoms. */
 import {
   checkChassis,
   checkDatabases,

@@ -1,11 +1,11 @@
-/** The step that looks ahead: would another gateway take over from the next one that dies. The other steps report the present. */
+/** The predictive step: whether another gateway would take over if one fails. The other steps report the present. */
 import { falseCondition } from '../../model/snapshot.ts';
 import { selectedNodes } from './gateways.ts';
 import { cause, failedIf, type Cause, type Outcome, type Side } from './step.ts';
 
 const secondGateway = 'label a second node: kubectl label node NODE ovn.kubernetes.io/ic-gw=true';
 
-/** Code of a path that nobody would take over → what to do. */
+/** Code of a path that no other gateway would take over → what to do. */
 const fixes: Readonly<Record<string, string>> = {
   NoStandby: secondGateway,
   NoWitness: 'let udp 6081 pass to gateways of other clusters, or label a third node: the message says which gateway',

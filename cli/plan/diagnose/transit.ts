@@ -1,4 +1,4 @@
-/** Steps of the networks between clusters, and of what keeps two members from being told apart. */
+/** Steps of the networks between clusters, and of conflicts between the identities of two members. */
 import { cidrsOverlap, formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { plural } from '../../model/units.ts';
 import {
@@ -61,7 +61,7 @@ function networkCauses(near: Snapshot, { name, spec, status }: TransitSwitch): r
       ),
     );
   const ready = conditionOf(status.conditions, 'Ready');
-  // Whether a port is held is the next step's matter.
+  // The next step reports whether a port is held.
   const isOfPorts = ready?.reason === 'NotClaimed' || ready?.reason === 'Unclaimed';
   if (causes.length === 0 && ready?.status === 'False' && !isOfPorts)
     causes.push(
@@ -118,7 +118,7 @@ export function checkPorts({ near }: Side): Outcome | undefined {
   return failedIf(causes, `${plural(paths.length, 'port')} held`);
 }
 
-/** Ports that the datapath has moved by itself, which it does for a gateway that nobody hears. */
+/** Checks ports that the datapath has moved by itself, which it does if a gateway is not heard. */
 export function checkFailover({ near }: Side): Outcome | undefined {
   const paths = near.transitSwitches.flatMap(({ name, status }) =>
     (status.paths ?? []).map((path) => ({ name, ...path })),
@@ -127,7 +127,7 @@ export function checkFailover({ near }: Side): Outcome | undefined {
   const moved = paths.filter(({ state }) => state === 'FailedOver');
   const causes = [...Map.groupBy(moved, ({ gateways = [] }) => gateways[0] ?? '')].flatMap(([chassis, lost]) => {
     const gateway = near.gateways.find(({ status }) => status.chassis === chassis);
-    // Its daemon says more, in the step of the tunnels.
+    // The step of the tunnels reports its daemon's more specific diagnostic.
     if (gateway?.status.tunnels?.some(({ diagnostic = '' }) => /vswitchd/.test(diagnostic)) === true) return [];
     const ports = lost.map(({ name, path, holder = '' }) => `${name}/${path} to ${holder}`).join(', ');
     const message = `gateway ${gateway?.node ?? chassis} of ${near.label} has lost ${ports}: ovs-vswitchd on it is dead or frozen, or the node or its link is down`;
@@ -136,7 +136,7 @@ export function checkFailover({ near }: Side): Outcome | undefined {
   return failedIf(causes, 'every port is where it should be');
 }
 
-/** What the hub or the agent refused. */
+/** Checks for refusals by the hub or the agent. */
 export function checkConflicts({ near, far }: Side): Outcome {
   const said = falseCondition(near, 'NoConflicts');
   const seen = far === undefined ? [] : duplicates(near, far);
@@ -151,7 +151,7 @@ export function checkConflicts({ near, far }: Side): Outcome {
   return ok('every name, address and prefix has one owner');
 }
 
-/** What both sides use, seen in their own objects: also before the hub has said so. */
+/** Values that both sides use, found in their own objects even before the hub has reported them. */
 function duplicates(near: Snapshot, far: Snapshot): readonly Cause[] {
   const found: Cause[] = [];
   const nearName = specOf(near)?.clusterName;
@@ -181,7 +181,7 @@ function duplicates(near: Snapshot, far: Snapshot): readonly Cause[] {
   return found;
 }
 
-/** Does what was decided reach the hub and the databases. */
+/** Checks whether decisions have reached the hub and the databases. */
 export function checkConverged({ near }: Side): Outcome {
   const condition = conditionOf(near.interconnect?.status.conditions, 'RoutesConverged');
   if (condition === undefined) return unknown('the agent has not said');
@@ -191,7 +191,7 @@ export function checkConverged({ near }: Side): Outcome {
   return failedIf([behindHub(near, code) ?? cause(code, message, convergedFix(code, message))], '');
 }
 
-/** With this cluster's own databases seen to follow, only those of the hub are left. */
+/** If this cluster's own databases follow, only the hub's databases can be the cause. */
 function behindHub({ ovn, label }: Snapshot, code: string): Cause | undefined {
   if (code !== 'InProgress' || ovn?.isNorthdCurrent !== true) return undefined;
   const message = `what ${label} tells the hub is not taken up, while its own databases follow: the IC databases are frozen, read-only or without a leader`;

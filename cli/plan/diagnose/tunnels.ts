@@ -1,7 +1,8 @@
 /**
- * Steps of the way between two gateways. A tunnel's BFD state says who hears whom: this end `down` after its detection
- * time means that nothing arrives here; `init`, or a neighbour that signals its session down, means that the other end
- * hears nothing of us. Probes are ICMP outside the tunnel: they tell a blocked udp port from a dead way.
+ * Steps of the connection between two gateways. A tunnel's BFD state shows which end hears the other: state `down` at
+ * this end after its detection time means that nothing arrives here; `init`, or a neighbour that signals its session
+ * down, means that the other end hears nothing from this one. Probes are ICMP outside the tunnel: they distinguish a
+ * blocked UDP port from a broken connection.
  */
 import type { GatewayProbe, GatewayTunnel } from '../../../lib/api/kinds/interconnect-gateway.ts';
 import { plural } from '../../model/units.ts';
@@ -9,12 +10,12 @@ import { type Gateway, type Snapshot } from '../../model/snapshot.ts';
 import { isMeasuring, usableGateways } from './gateways.ts';
 import { cause, judged, unknown, type Cause, type Outcome, type Side } from './step.ts';
 
-/** One gateway of ours and one of theirs. */
+/** A gateway of this cluster and a gateway of the other. */
 export interface Pair {
   readonly ours: Gateway;
   readonly cluster: string;
   readonly tunnel: GatewayTunnel;
-  /** The same tunnel as the other end sees it. */
+  /** The same tunnel from the other end. */
   readonly reverse: GatewayTunnel | undefined;
   readonly probe: GatewayProbe | undefined;
 }
@@ -32,7 +33,7 @@ type Fault =
   | 'no-bfd'
   | 'off';
 
-/** Every tunnel to a gateway of the peer, or of all peers. */
+/** All tunnels to gateways of the peer, or of all peers. */
 export function pairsOf({ near, far, peer }: Side): readonly Pair[] {
   return usableGateways(near)
     .filter(isMeasuring)
@@ -50,7 +51,7 @@ export function pairsOf({ near, far, peer }: Side): readonly Pair[] {
     );
 }
 
-/** Tunnels between this cluster's own nodes are no matter of the interconnect. */
+/** Tunnels between this cluster's own nodes do not belong to the interconnect. */
 function clusterOf(near: Snapshot, ours: Gateway, chassis: string): string | undefined {
   const peer = ours.status.peers?.find((one) => one.chassis === chassis);
   if (peer !== undefined) return peer.cluster;
@@ -69,7 +70,7 @@ function faultOf({ tunnel, reverse, probe }: Pair): Fault | undefined {
   if (switchDown.test(diagnostic)) return 'switch-down';
   if (reverse !== undefined && reverse.state !== 'up' && switchDown.test(reverse.diagnostic ?? ''))
     return 'their-switch-down';
-  // A session in `init` gets the other end's packets, which say that none of ours arrive.
+  // A session in `init` receives the other end's packets, which report that none of ours arrive.
   const isHeard = tunnel.state === 'init' || signaled.test(diagnostic);
   if (isHeard) return 'out';
   if (reverse !== undefined && reverse.state !== 'up') {
@@ -80,7 +81,7 @@ function faultOf({ tunnel, reverse, probe }: Pair): Fault | undefined {
   return isLost(probe) ? 'dead-way' : 'mute';
 }
 
-/** Where one gateway there answers none of ours, and another one does, the way between the clusters is not to blame. */
+/** If one remote gateway answers none of ours and another does, the connection between the clusters is not the cause. */
 function faultsOf(pairs: readonly Pair[]): ReadonlyMap<Pair, Fault> {
   const faults = new Map<Pair, Fault>();
   for (const pair of pairs) {
@@ -163,7 +164,7 @@ function causeOf(fault: Fault, pairs: readonly Pair[], side: Side): Cause {
         pairs.map(({ ours }) => ours.node),
       );
     case 'their-switch-down':
-      // In the words of the other side's own step, so that it is told once.
+      // Uses the wording of the other side's step, so that the cause is reported once.
       return switchCause(
         side.far?.label ?? '',
         pairs.map((pair) => nodeThere(side, pair)),

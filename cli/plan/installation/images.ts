@@ -1,4 +1,7 @@
-/** Nodes that have another image by a name than the others. Pure. A tag is only a name: a node that pulled it once, or was given it by hand, goes on with what it has. */
+/**
+ * Finds nodes on which an image name refers to a different image than on the others. Pure. A tag is only a name: a node that has pulled an image, or
+ * got it by hand, continues to use it.
+ */
 import type { Installation, Missing, RolloutPod } from '../../model/installation.ts';
 
 const architectureLabel = 'kubernetes.io/arch';
@@ -8,7 +11,7 @@ interface Holders {
   readonly nodes: readonly string[];
 }
 
-/** The image that most nodes have is taken for the right one. Images differ between architectures by themselves. */
+/** The image of most nodes counts as the correct one. Images of different architectures always differ. */
 export function otherImages({ pods, nodes }: Installation): readonly Missing[] {
   const architectures = new Map(nodes.map(({ name, labels }) => [name, labels[architectureLabel] ?? '']));
   const running = pods.flatMap((pod) =>
@@ -36,7 +39,7 @@ function differences(name: string, running: readonly Running[]): readonly Missin
   }));
 }
 
-/** `docker.io/library/isthmus@sha256:…` and `sha256:…` alike. */
+/** Shortens both `docker.io/library/isthmus@sha256:…` and `sha256:…`. */
 function short(id: string): string {
   return id.replace(/^.*sha256:(.{12}).*$/, 'sha256:$1');
 }

@@ -1,4 +1,4 @@
-/** An installation in one value, as `isthmus status` shows it. Pure. */
+/** The state of an installation in one value, as `isthmus status` shows it. Pure. */
 import type { Installation, Missing, Rollout } from '../../model/installation.ts';
 import { missingOf, nodesOf, unfinished } from './missing.ts';
 

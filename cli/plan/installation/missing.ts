@@ -1,4 +1,4 @@
-/** What an installation still lacks, a line per object with the cause. Pure. Who calls: `isthmus status`. */
+/** What an installation still lacks, one line per object with the cause. Pure. Called by `isthmus status`. */
 import type { Condition } from '../../../lib/api/kinds/shared.ts';
 import { defaultSubnet, joinSubnet, networkReadyReason } from '../../../lib/api/names.ts';
 import { plural } from '../../model/units.ts';
@@ -7,7 +7,7 @@ import { conditionOf } from '../../model/snapshot.ts';
 import { otherImages } from './images.ts';
 
 const daemon = 'isthmus-daemon';
-/** Without these nothing is installed, whatever else is. */
+/** Objects that every installation requires. */
 const always = [
   { kind: 'DaemonSet', name: daemon },
   { kind: 'Deployment', name: 'isthmus-controller' },
@@ -32,14 +32,14 @@ export function missingOf(installation: Installation): readonly Missing[] {
   ];
 }
 
-/** Those that the daemon is to run on. */
+/** The nodes that the daemon should run on. */
 export function nodesOf({ rollouts, nodes }: Installation): readonly NodeReport[] {
   const selector = rollouts.find(({ kind, name }) => kind === 'DaemonSet' && name === daemon)?.nodeSelector;
   if (selector === undefined) return [];
   return nodes.filter(({ labels }) => Object.entries(selector).every(([key, value]) => labels[key] === value));
 }
 
-/** A DaemonSet without nodes is complete, and gives nobody a network. */
+/** A DaemonSet without nodes is complete, but no node gets a network. */
 function noNodes(installation: Installation): readonly Missing[] {
   const { rollouts } = installation;
   const found = rollouts.find(({ kind, name }) => kind === 'DaemonSet' && name === daemon);

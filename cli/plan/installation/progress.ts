@@ -1,7 +1,7 @@
-/** What to say while an installation comes up: only what became another since it was said. Pure. */
+/** Progress messages during an installation: only changes since the last message. Pure. */
 import type { Missing } from '../../model/installation.ts';
 
-/** By object, what was said last. */
+/** The last message by object. */
 export type Said = ReadonlyMap<string, string>;
 
 export function tellProgress(
@@ -12,7 +12,7 @@ export function tellProgress(
   const changed = [...now]
     .filter(([object, why]) => said.get(object) !== why)
     .map(([object, why]) => `${object}: ${why}`);
-  // A pod that is not missing any more may as well be gone; its workload says which.
+  // A pod that is no longer missing may also have been deleted; its workload shows which.
   const done = [...said.keys()]
     .filter((object) => !now.has(object) && !object.startsWith('Pod ') && !missing.some((one) => one.object === object))
     .map((object) => `${object}: ready`);

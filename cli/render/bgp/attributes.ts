@@ -3,7 +3,7 @@ import type { SentAttributes } from '../../../lib/bgp/sent.ts';
 
 const names = new Map<string, string>(Object.entries(wellKnownCommunities).map(([name, value]) => [value, name]));
 
-/** What is said besides the prefix; empty where that is nothing. */
+/** The attributes of a prefix as text; empty if there are none. */
 export function attributesText(attributes: SentAttributes | undefined): string {
   if (attributes === undefined) return '';
   const { communities, largeCommunities, localPreference, med, prepend, nextHop } = attributes;

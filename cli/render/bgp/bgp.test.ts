@@ -1,4 +1,4 @@
-/** Goldens of what people see of BGP. `--test-update-snapshots` rewrites them. */
+/** Golden files of the output about BGP. `--test-update-snapshots` rewrites them. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';

@@ -1,4 +1,4 @@
-/** What nodes announce and what they learned as text. Pure. */
+/** Renders announced and learned prefixes as text. Pure. */
 import type { AnnouncedRoute, LearnedRow, RefusedRow } from '../../plan/bgp/routes.ts';
 import type { Paint } from '../paint.ts';
 import { type Cell, renderSection, renderTable, toned } from '../table.ts';
@@ -44,7 +44,7 @@ export function renderLearned(routes: readonly LearnedRow[], refused: readonly R
   return `${[...lines, ...renderSection('Refused (OwnPrefix)', renderRefused(refused, paint), paint)].join('\n')}\n`;
 }
 
-/** Prefixes of routers that the node or the cluster lives on. */
+/** Renders prefixes of routers that the node or the cluster uses. */
 export function renderRefused(refused: readonly RefusedRow[], paint: Paint): readonly string[] {
   if (refused.length === 0) return [];
   const rows = refused.map(({ prefix, nodes, peer, holder }): readonly Cell[] => [

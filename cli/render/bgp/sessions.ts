@@ -1,4 +1,4 @@
-/** Sessions as text: one row each, and a sentence below for each that is not up. Pure. */
+/** Renders sessions as text: one row each, and below it a message for each session that is not established. Pure. */
 import type { SessionList, SessionRow } from '../../plan/bgp/sessions.ts';
 import type { Paint } from '../paint.ts';
 import { type Cell, renderSection, renderTable, toned } from '../table.ts';

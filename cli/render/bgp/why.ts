@@ -1,4 +1,6 @@
-/** Why something is announced or not as text: the answers, what is in the way, then the objects behind them. Pure. */
+/**
+ * Renders as text why something is announced or not: the answers, the obstacles, then the objects behind them. Pure.
+ */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { together } from '../../plan/bgp/together.ts';
 import type { AboutObject, Answer, Why } from '../../plan/bgp/why.ts';
@@ -9,7 +11,7 @@ import { attributesText } from './attributes.ts';
 import { few } from './few.ts';
 import { renderRefused } from './routes.ts';
 
-/** The rest is for `-o json`. */
+/** Maximum number of lines; `-o json` prints all. */
 const mostLines = 20;
 
 const words = {
@@ -117,7 +119,7 @@ function objectTable(objects: readonly AboutObject[], paint: Paint): readonly st
   return renderTable(['OBJECT', 'PREFIX', 'OFFERED BY', 'AS', 'ONLY FROM'], rows, paint);
 }
 
-/** Each once, and not what was said above. */
+/** Distinct problems, without those printed above. */
 function distinct(problems: readonly Problem[], said: ReadonlyMap<string, Problem>): readonly Problem[] {
   return [...new Map(problems.map((each) => [each.message, each])).values()].filter(
     ({ message }) => !said.has(message),

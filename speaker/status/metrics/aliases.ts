@@ -1,4 +1,4 @@
-/** Kube-OVN's names, for dashboards and alerts that were made for its speaker; `peer` is the neighbour's address there. */
+/** Metrics with Kube-OVN's names, for dashboards and alerts made for its speaker; there, `peer` is the neighbour's address. */
 import type { Put, Scraped } from './scraped.ts';
 import { isUp, sessionsOf, stateNumber } from './sessions.ts';
 import type { SpeakerView } from './view.ts';

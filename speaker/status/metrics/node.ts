@@ -1,4 +1,7 @@
-/** What is announced from this node and learned on it, and whether it should speak at all; sums that others keep, no walk over routes. */
+/**
+ * Metrics of the prefixes that this node announces and learns, and whether it should speak BGP at all. They read sums that other modules keep, and do
+ * not iterate over routes.
+ */
 import { instancesByNode } from '../../../lib/bgp/instance.ts';
 import type { Scraped } from './scraped.ts';
 

@@ -3,17 +3,17 @@ import type { SpeakerView } from './view.ts';
 
 export type Put = (labels: Readonly<Record<string, string>>, value: number) => void;
 
-/** A series, and how it is filled at a scrape; labels without a value have no series. */
+/** A series and the function that computes it at a scrape; labels without a value have no series. */
 export interface Scraped {
   readonly name: string;
   readonly help: string;
   readonly labelNames?: readonly string[];
-  /** Whether it is a counter that is kept elsewhere. */
+  /** Whether it is a counter that another module keeps. */
   readonly isCounter?: boolean;
   readonly fill: (view: SpeakerView, put: Put) => void;
 }
 
-/** Registers series that are read from the view at a scrape: a change of routes costs nothing here. */
+/** Registers series that are computed from the view at a scrape, so that a change of routes costs nothing here. */
 export function registerScraped(
   registry: Registry,
   all: readonly Scraped[],
@@ -38,7 +38,7 @@ export function registerScraped(
     } else {
       const gauge: Gauge = new Gauge({
         ...options,
-        // A series without labels would be 0 otherwise.
+        // Otherwise a series without labels would be 0.
         collect: () =>
           read(
             () => (labelNames.length === 0 ? gauge.remove() : gauge.reset()),

@@ -1,4 +1,4 @@
-/** One series for each peer that this node has, and for those it cannot have; peers are few. */
+/** One series for each peer of this node, including refused peers; peers are few. */
 import { isFor } from '../../../lib/bgp/exports.ts';
 import type { WantedPeer } from '../../plan/plan.ts';
 import type { Put, Scraped } from './scraped.ts';
@@ -10,15 +10,15 @@ const prefix = 'isthmus_speaker_session';
 const names = ['peer', 'address'] as const;
 const withFamily = [...names, 'family'] as const;
 
-/** In the order of their numbers, which are those of gobgpd; 0 is a session that nobody knows anything of. */
+/** In the order of gobgpd's numbers; 0 is a session without a known state. */
 const states = ['Unknown', 'Idle', 'Connect', 'Active', 'OpenSent', 'OpenConfirm', 'Established'];
 
-/** The peers a session is wanted with; one that is refused has a series of its own. */
+/** Peers with a wanted session; a refused peer has a separate series. */
 export function sessionsOf({ nodeState }: SpeakerView): readonly NodePeer[] {
   return (nodeState?.peers ?? []).filter(({ state }) => state !== 'Refused');
 }
 
-/** As gobgpd told it last, without the rest that statuses need between two looks. */
+/** The state last reported by gobgpd, without the smoothing that statuses need between two readings. */
 export function stateNumber({ observed }: SpeakerView, { address }: NodePeer): number {
   return Math.max(0, states.indexOf(observed.sessions.get(address)?.state ?? ''));
 }

@@ -3,11 +3,11 @@ import type { SpeakerPlan } from '../../plan/plan.ts';
 import type { SpeakerState } from '../../model/objects.ts';
 import type { Observed } from '../../model/observed.ts';
 
-/** The values that the speaker's metrics show. */
+/** The values for the speaker's metrics. */
 export interface SpeakerView {
   readonly state: SpeakerState;
   readonly plan: SpeakerPlan;
   readonly observed: Observed;
-  /** The planned status of the BgpNodeState; undefined: this node has no BGP. */
+  /** The planned status of the BgpNodeState; undefined if this node has no BGP. */
   readonly nodeState: BgpNodeStateStatus | undefined;
 }
