@@ -1,6 +1,6 @@
 /**
  * The controller: one per cluster, Kubernetes in, the OVN northbound database and statuses out. Wiring only, in the
- * order the data flows. Standbys wait for the lease and have nothing open but it; who loses the lease ends.
+ * order the data flows. A standby waits for the lease and opens nothing else. A controller that loses the lease exits.
  */
 import { hostname } from 'node:os';
 import type { Registry } from 'prom-client';

@@ -1,7 +1,7 @@
 /**
  * The dry run: everything the controller does at a start, except that nothing is written and no lease is taken. In: the
- * same clusters and databases. Out: what would be adopted, changed and written. For operators, before a database that
- * another product wrote is taken over.
+ * same clusters and databases. Out: the rows that would be adopted and changed, and the objects that would be written. For
+ * operators, before Isthmus takes over the database of another product.
  */
 import { openDryRun } from '../lib/desired/dry-run.ts';
 import { vpcs } from '../lib/kube/resources.ts';
@@ -33,7 +33,7 @@ export interface PreviewOptions {
   readonly log: Logger;
 }
 
-/** What a start would do, as text. */
+/** The changes that a start would make, as text. */
 export async function preview(options: PreviewOptions): Promise<string> {
   const { client, signal, log } = options;
   const northbound = await openNorthbound(options.northbound, { isWhole: true });

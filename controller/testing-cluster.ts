@@ -1,4 +1,4 @@
-/** A cluster that says which keys became dirty, wired as `main.ts` does it; used by tests only. */
+/** A cluster that reports its dirty keys, wired as in `main.ts`; used by tests only. */
 import { DirtyKeys } from './plan/dirty-keys.ts';
 import type { Capabilities } from './model/view.ts';
 import { Cluster } from './settle/cluster.ts';

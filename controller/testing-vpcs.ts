@@ -1,4 +1,4 @@
-/** Builds clusters for the tests of VPCs and asks what is planned and told; used by tests only. */
+/** Builds clusters for the tests of VPCs and reads their plans and conditions; used by tests only. */
 import assert from 'node:assert/strict';
 import { TestCluster } from './testing-cluster.ts';
 import { parseSubnet, parseVpc } from './watch/networks.ts';
@@ -10,7 +10,7 @@ type Metadata = Readonly<Record<string, unknown>>;
 /** What every object has. */
 export const meta = (name: string, more: Metadata = {}): never =>
   ({ name, uid: `uid-${name}`, resourceVersion: '1', generation: 1, ...more }) as never;
-/** Made on a day of January 2026: the earlier has the say. */
+/** Metadata of an object created on a day of January 2026. The older object prevails. */
 export const created = (day: number): Metadata => ({ creationTimestamp: `2026-01-0${day}T00:00:00Z` });
 
 /** A cluster with what every one has, before its first round. */
@@ -23,12 +23,12 @@ export function basic(): TestCluster {
   return cluster;
 }
 
-/** Writes a Vpc; without spec it goes. */
+/** Writes a Vpc; without spec, deletes it. */
 export function vpc(cluster: TestCluster, name: string, spec: object | undefined, more: Metadata = {}): void {
   cluster.change('vpcs', name, spec && parseVpc({ metadata: meta(name, more), spec }));
 }
 
-/** Writes a Subnet; without spec it goes. */
+/** Writes a Subnet; without spec, deletes it. */
 export function subnet(cluster: TestCluster, name: string, spec: object | undefined, more: Metadata = {}): void {
   cluster.change('subnets', name, spec && parseSubnet({ metadata: meta(name, more), spec }));
 }
@@ -37,7 +37,7 @@ export function subnet(cluster: TestCluster, name: string, spec: object | undefi
 export const columns = (cluster: TestCluster, key: string): readonly object[] =>
   planKey(cluster, key).rows.map((row) => row.columns);
 
-/** `Validated` and `Ready` of a Vpc: what each says where it is false. */
+/** Reason and message of the conditions `Validated` and `Ready` of a Vpc, if they are false. */
 export function told(cluster: TestCluster, name: string): Readonly<Record<string, string>> {
   const object = cluster.vpcs.get(name);
   assert.ok(object);

@@ -67,7 +67,7 @@ interface ServeOptions {
   readonly registry: Registry;
   readonly signal: AbortSignal;
   readonly log: Logger;
-  /** Called once the daemon can say whether the node is ready. */
+  /** Called once the daemon can report whether the node is ready. */
   readonly onServing: (isReady: () => boolean) => void;
   /** Called when the node must be given back; aborts `signal`. */
   readonly leave: () => void;

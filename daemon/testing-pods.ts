@@ -1,4 +1,4 @@
-/** What the controller says in the status of pods, for tests. */
+/** Conditions of pods as the controller writes them, for tests. */
 import { addressCondition, vouchFor } from '../lib/api/pod-addresses.ts';
 import type { RawObject } from '../lib/kube/types.ts';
 

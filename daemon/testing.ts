@@ -190,7 +190,7 @@ export class TestNode {
       .join('\n');
   }
 
-  /** Whether the daemon that was started last has said so. */
+  /** Whether the log of the last started daemon contains the text. */
   hasDaemonSaid(text: string): boolean {
     return readFileSync(this.#path('daemon.log')).subarray(this.#startedAt).includes(text);
   }

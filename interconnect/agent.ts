@@ -1,9 +1,9 @@
 /**
- * The agent of one cluster, wired in the data's way: watch → state → settle → plan and apply → status.
+ * The agent of one cluster, wired in the order the data flows: watch → state → settle → plan and apply → status.
  *
- * In: a Kubernetes client and synced clients of both databases. Out: what makes this cluster a member, for as long as the
- * Interconnect `default` exists. Called by main.ts under the lease. Any change leads to the same round; what did not change
- * is neither planned nor written again.
+ * In: a Kubernetes client and synced clients of both databases. Out: the membership of this cluster, as long as the
+ * Interconnect `default` exists. Called by main.ts under the lease. Any change leads to the same round. Unchanged values
+ * are neither planned nor written again.
  */
 import { once } from 'node:events';
 import type { OvsdbClient } from 'ovsdb-client';
@@ -85,7 +85,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     remotes,
     tunnels: clusters.tunnels,
     isFollowed: () => isOvnFollowing(probe.stalled),
-    // As the databases show where something was written, and as the daemon says at any time.
+    // The databases show it only after a write; the daemon reports it at any time.
     isStuck: (node) => probe.stalled.controllers.has(node) || sources.nodes.get(node)?.hasNetwork === false,
   });
 

@@ -1,7 +1,7 @@
 /**
- * Addresses in our switches that ports have which this room did not make: of Kube-OVN, of another program, made by hand, or of a
- * router. In: rows of the northbound database. Out: what each such port uses, when it comes and whenever it changes. Nobody asks
- * their makers, so whatever a port may answer for counts as used by it.
+ * Addresses of foreign ports in the switches of Isthmus: ports of Kube-OVN, of other programs, created by hand, or of a router.
+ * In: rows of the northbound database. Out: the addresses of each such port, when it appears and whenever it changes. Every
+ * address that a port may answer for counts as used by it.
  */
 import type { Change, OvsdbClient, Row } from 'ovsdb-client';
 import { hasMember } from '../../lib/desired/compare.ts';
@@ -54,7 +54,7 @@ export class ForeignPorts {
     this.#isOurs = isOurs;
   }
 
-  /** Tells of all there are, and from then on of what changes. */
+  /** Reports all existing foreign ports, then every change. */
   follow(listener: ForeignListener): void {
     this.#listener = listener;
     for (const row of this.#rows('Logical_Switch_Port')) this.#look(row);
@@ -85,7 +85,7 @@ export class ForeignPorts {
 
   #look(row: Row): void {
     const isRouter = row['type'] === 'router';
-    // Of our own ports, only the MAC address of the router is given by nobody else.
+    // Of our own ports, only those of routers are reported: the allocator does not know their MAC addresses.
     const holder = this.#isOurs(row) && !isRouter ? undefined : this.#holderOf(row._uuid);
     this.#tell(nameOf(row), holder && { uuid: row._uuid, holder, foreign: this.#usedBy(row, holder, isRouter) });
   }

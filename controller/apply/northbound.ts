@@ -1,6 +1,6 @@
 /**
- * The northbound database as this room sees it: opened with the tables and columns it writes, and asked what is
- * there before Kubernetes is told that it is.
+ * The northbound database as this room sees it: opened with the tables and columns that it writes, and read before
+ * Kubernetes is informed that rows exist.
  */
 import { openOvsdb } from 'ovsdb-client';
 import type { ColumnSchema, OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
@@ -17,7 +17,7 @@ import type { ForeignListener } from './foreign-ports.ts';
 export const room = 'controller';
 
 const common = ['name', 'external_ids'];
-/** A column that plans write and this leaves out would be taken for empty: nothing would ever empty it. */
+/** Every column that plans write must be listed: a missing one would count as empty and never be cleared. */
 export const monitor: Readonly<Record<string, readonly string[]>> = {
   Logical_Router: [...common, 'options', 'ports', 'policies', 'static_routes'],
   Logical_Router_Port: [...common, 'mac', 'networks', 'peer', 'options', 'ipv6_ra_configs'],
@@ -43,7 +43,7 @@ export const monitor: Readonly<Record<string, readonly string[]>> = {
   Load_Balancer: [...common, 'protocol', 'selection_fields', 'options'],
 };
 
-/** Tables in which no plan writes: a dry run lists what a former Kube-OVN has in them. */
+/** Tables that no plan writes to. A dry run lists the rows that a former Kube-OVN has in them. */
 const others = [
   'BFD',
   'Copp',
@@ -60,28 +60,28 @@ const others = [
   'Static_MAC_Binding',
 ];
 
-/** Everything, wholly. */
+/** All tables with all columns. */
 const whole = Object.fromEntries([...Object.keys(monitor), ...others].map((table) => [table, undefined]));
 
 export interface Northbound {
   readonly client: OvsdbClient;
-  /** What this version of OVN can do, as its schema tells. */
+  /** Features of this version of OVN, according to its schema. */
   readonly capabilities: Omit<Capabilities, 'loadBalancers' | 'apiServer'>;
-  /** Whether a port is there with exactly these addresses. */
+  /** Whether a port exists, with exactly these addresses if they are given. */
   hasPort(name: string, addresses?: string): boolean;
-  /** Whether a switch of this room is there. */
+  /** Whether a switch of this room exists. */
   hasSwitch(name: string): boolean;
   /** The uuid of the row of DHCP options with this key. */
   dhcpOptions(key: string): string | undefined;
-  /** Whether a router of this room is there. */
+  /** Whether a router of this room exists. */
   hasRouter(name: string): boolean;
-  /** Told of each switch port that the database has no more. */
+  /** Calls the listener with the name of each switch port that was deleted from the database. */
   onPortGone(listener: (name: string) => void): void;
-  /** What ports use that this room did not make, and routers: all there is at once, then every change. */
+  /** Reports the addresses that foreign ports and routers use: all existing ones at once, then every change. */
   followForeignPorts(listener: ForeignListener): void;
-  /** Addresses of the ports of this room, and of those that are nobody's and may be adopted, by port name. */
+  /** Addresses of the ports of this room, and of ports without an owner that may be adopted, by port name. */
   portRecords(): ReadonlyMap<string, PortRecord>;
-  /** Nodes with rows of this room that only one node can have, by the name of the port group, or by the address. */
+  /** Nodes that own rows of which only one node can be the owner, by the name of the port group or by the address. */
   nodeHolders(): ReadonlyMap<string, string>;
 }
 
@@ -89,7 +89,7 @@ function isOurs(row: Row | undefined): boolean {
   return row !== undefined && ownerOf(row)?.room === room;
 }
 
-/** The node whose plan a row of this room is. */
+/** The node whose plan owns a row of this room. */
 function nodeOf(row: Row): string | undefined {
   const owner = ownerOf(row);
   return owner?.room === room && owner.name.startsWith('node/') ? owner.name.slice('node/'.length) : undefined;

@@ -3,7 +3,7 @@ import { rankOf, statusKeyOf } from '../plan/plan.ts';
 
 const none: ReadonlyMap<string, Problem> = new Map();
 
-/** Database errors of keys, by the key whose status tells them. */
+/** Database errors of keys, by the key whose status reports them. */
 export class Refusals {
   readonly #byStatus = new Map<string, Map<string, Problem>>();
 

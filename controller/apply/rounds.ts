@@ -17,7 +17,7 @@ export interface RoundsOptions {
   readonly cluster: Cluster;
   readonly dirty: DirtyKeys;
   readonly target: OvsdbTarget;
-  /** The key's rows are as planned, or were refused. */
+  /** Called when the key's rows are as planned, or were refused. */
   readonly publish: (key: string) => void;
   /** Called after each round: how many keys it had, how long it took, and how long its first event had waited. */
   readonly onRound?: (round: { readonly keys: number; readonly ms: number; readonly lagMs: number }) => void;
@@ -41,7 +41,7 @@ export class Rounds {
     options.target.onResult((owner, problem) => this.#finished(owner, problem));
   }
 
-  /** Database errors of the key and of all keys whose status it is. */
+  /** Database errors of the key and of all keys whose outcome its status includes. */
   refusals(key: string): ReadonlyMap<string, Problem> {
     return this.#refusals.of(key);
   }
@@ -51,12 +51,12 @@ export class Rounds {
     this.#engine.start();
   }
 
-  /** Something changed; changes of one turn of the event loop share a round. @returns the round's revision */
+  /** Requests a round. Requests in one turn of the event loop share it. @returns the round's revision */
   request(): number {
     return this.#engine.request();
   }
 
-  /** Resolves when the round of this revision is in the database, or refused by it. */
+  /** Resolves when the database has applied or refused the round of this revision. */
   untilApplied(revision?: number): Promise<void> {
     return this.#engine.untilApplied(revision);
   }
@@ -70,7 +70,7 @@ export class Rounds {
     const requestedMs = startMs - waitedMs;
     this.#options.cluster.settle();
     const keys = this.#options.dirty.take();
-    // A port's owner is published after its IP object: it may wait for the object to be gone.
+    // The owner of a port is published after its IP object, because it may wait for the object's deletion.
     for (const key of keys) if (key.startsWith('ip/')) this.#plan(key, requestedMs);
     for (const key of keys) if (!key.startsWith('ip/')) this.#plan(key, requestedMs);
     if (revision === 1) this.#options.target.seal();
@@ -78,7 +78,7 @@ export class Rounds {
     if (keys.size > 0) this.#options.onRound?.({ keys: keys.size, ms, lagMs: waitedMs });
   }
 
-  /** A transaction was sent at this time of `performance.now()`, with everything planned until then. */
+  /** Call after a transaction was sent, with its time of `performance.now()`. It contains everything planned until then. */
   sent(sentMs: number): void {
     for (const [key, { requestedMs, plannedMs }] of this.#unsent) {
       if (plannedMs > sentMs) continue;
@@ -102,9 +102,9 @@ export class Rounds {
   }
 
   #finished(owner: string, problem: Problem | undefined): void {
-    // Rows that wait for a row of another plan wait only for a moment: no problem to report.
+    // Rows wait only briefly for a row of another plan, which is not a problem to report.
     this.#refusals.set(owner, problem?.code === 'WaitingForRow' ? undefined : problem);
-    // A key that is still here had nothing to send.
+    // A key that is still in the map had nothing to send.
     this.#unsent.delete(owner);
     this.#options.publish(owner);
   }

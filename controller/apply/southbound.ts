@@ -1,7 +1,7 @@
 /**
- * The southbound database as this room uses it. In: the Nodes, and the chassis there are. Out: a tag on the chassis of
- * nodes, the removal of those whose nodes are gone, and which chassis there are for whoever depends on them. Nothing waits
- * for it: it is opened beside everything else, and whoever has no right to write to it is told once.
+ * The southbound database as this room uses it. In: the Nodes, and the existing chassis. Out: a tag on the chassis of
+ * nodes, the removal of chassis whose nodes are gone, and the names of all chassis. The room runs without it: it is opened
+ * in parallel, and a missing permission to write is reported once.
  */
 import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { openOvsdb, OvsdbError, TransactionRejected } from 'ovsdb-client';
@@ -15,18 +15,18 @@ import type { ChassisPlan, ChassisRow } from '../plan/node/chassis.ts';
 import type { View } from '../model/view.ts';
 
 export interface SouthboundOptions {
-  /** Without a southbound database chassis of nodes that are gone stay. */
+  /** Without a southbound database, chassis of deleted nodes stay. */
   readonly databases: Pick<Databases, 'at' | 'remotes'>;
   readonly signal?: AbortSignal;
   readonly view: Pick<View, 'nodes'>;
   readonly log: Logger;
-  /** Names of all chassis, whenever they are others than before. */
+  /** Called with the names of all chassis, whenever they change. */
   readonly onChassis: (names: ReadonlySet<string>) => void;
-  /** A write was not allowed. */
+  /** Called when a write was not permitted. */
   readonly onRefused: () => void;
 }
 
-/** Without the chassis a gateway may be sent through a node that has none, until they are known. */
+/** How long a start waits for the chassis. Until they are known, a gateway may use a node without a chassis. */
 const patienceMs = 2000;
 
 const monitor = { Chassis: ['name', 'hostname', 'external_ids', 'other_config'], Chassis_Private: ['name'] };
@@ -35,7 +35,7 @@ export class Southbound {
   readonly #options: SouthboundOptions;
   #client: OvsdbClient | undefined;
   #names = '';
-  /** Writes that were not allowed: they are not tried again until something else is to be written. */
+  /** Writes that were not permitted. They are not repeated until the planned writes differ. */
   #refused = '';
   readonly #known = Promise.withResolvers<void>();
   #isStarted = false;
@@ -46,7 +46,7 @@ export class Southbound {
     this.#options = options;
   }
 
-  /** Connects, however long that takes, and tells of the chassis there are. */
+  /** Connects, however long that takes, and reports the chassis. */
   async open(): Promise<void> {
     const { databases, signal, log } = this.#options;
     const access = databases.at('sb');
@@ -65,12 +65,12 @@ export class Southbound {
     this.#known.resolve();
   }
 
-  /** Resolves once the chassis are known; a database that does not answer is not waited for. */
+  /** Resolves once the chassis are known, or after 2 seconds if the database does not answer. */
   async settled(): Promise<void> {
     await Promise.race([this.#known.promise, setTimeoutAsync(patienceMs, undefined, { ref: false })]);
   }
 
-  /** From now on rows are written: all nodes are known. */
+  /** Starts to write rows. Call once all nodes are known. */
   start(): void {
     this.#isStarted = true;
     this.request();
@@ -80,7 +80,7 @@ export class Southbound {
     await this.#client?.close();
   }
 
-  /** Nodes or chassis changed. */
+  /** Call after nodes or chassis changed. */
   request(): void {
     if (this.#client === undefined) return;
     this.#tell(this.#client);
@@ -97,7 +97,7 @@ export class Southbound {
 
   async #write(client: OvsdbClient): Promise<void> {
     this.#isRunning = true;
-    // What comes in the same turn is written together.
+    // Changes of one turn of the event loop are written together.
     await Promise.resolve();
     while (this.#isDue && client.state === 'synced') {
       this.#isDue = false;
@@ -116,7 +116,7 @@ export class Southbound {
       await client.transact(operations);
       this.#refused = '';
     } catch (error) {
-      // Without an answer the next sync brings it up again.
+      // If the connection was lost, the next sync requests the write again.
       if (!(error instanceof OvsdbError)) throw error;
       if (!(error instanceof TransactionRejected)) return;
       this.#refused = JSON.stringify(operations);

@@ -1,7 +1,7 @@
 /**
- * Addresses of one family of one subnet. In: claims and releases by owner. Out: addresses, never one to two
- * owners. Called by `SubnetPool` only. Pure: the same calls give the same answers, and nothing enumerates a
- * network, so a /64 costs as much as a /30.
+ * Addresses of one family of one subnet. In: claims and releases by owner. Out: addresses, each with at most one
+ * owner. Called by `SubnetPool` only. Pure: the same calls give the same answers. No code enumerates a network,
+ * so a /64 costs as much as a /30.
  */
 import { IntervalSet } from '../../lib/net/interval-set.ts';
 import { cidrContains, lastOf } from '../../lib/net/cidr.ts';
@@ -9,24 +9,24 @@ import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Range } from '../../lib/net/range.ts';
 import { FreeSet } from './free-set.ts';
 
-/** What one family of a subnet consists of. */
+/** The network of one family of a subnet. */
 export interface FamilyNet {
   readonly cidr: Cidr;
   readonly gateway: bigint;
-  /** Not given by itself, but to whoever asks for the very address; the gateway to nobody. */
+  /** Allocated only to ports that request the very address. The gateway is never allocated. */
   readonly excluded: readonly Range[];
-  /** Given to nobody, as the gateway. */
+  /** Never allocated, like the gateway. */
   readonly withheld?: readonly bigint[];
-  /** Of nodes that are in the same LAN; given to nobody. */
+  /** Addresses of nodes in the same LAN; never allocated. */
   readonly foreign?: readonly bigint[];
 }
 
-/** Parts of a subnet that are given only to who names them: ranges by the IPPool's name. */
+/** Parts of a subnet that are allocated only to ports that name the IPPool: ranges by the IPPool's name. */
 export type PoolRanges = ReadonlyMap<string, readonly Range[]>;
 
 export type Refusal = 'AddressConflict' | 'AddressOutOfRange';
 
-/** The part of the subnet that no IPPool has. */
+/** The part of the subnet outside all IPPools. */
 const rest = '';
 
 function excludedOf(net: FamilyNet): IntervalSet {
@@ -36,7 +36,7 @@ function excludedOf(net: FamilyNet): IntervalSet {
   return set;
 }
 
-/** Everything between the network and the broadcast address that is not excluded. */
+/** All addresses between the network and the broadcast address that are not excluded. */
 function grantableOf(net: FamilyNet): IntervalSet {
   const set = IntervalSet.of(net.cidr.network + 1n, lastOf(net.cidr) - 1n);
   for (const { first, last } of excludedOf(net).intervals()) set.remove(first, last);
@@ -81,7 +81,7 @@ export class FamilyPool {
     return this.#used;
   }
 
-  /** Addresses that may still be given, those of IPPools among them. */
+  /** Free addresses, including those of IPPools. */
   get available(): IntervalSet {
     const set = new IntervalSet();
     for (const free of this.#free.values()) for (const { first, last } of free.all().intervals()) set.add(first, last);
@@ -94,7 +94,7 @@ export class FamilyPool {
     return count;
   }
 
-  /** How many addresses an IPPool, or the subnet without its IPPools, may still give. */
+  /** Number of free addresses of an IPPool, or of the subnet without its IPPools. */
   availableIn(pool: string = rest): bigint {
     return this.#free.get(pool)?.count ?? 0n;
   }
@@ -114,7 +114,7 @@ export class FamilyPool {
     return this.#owners.get(value);
   }
 
-  /** Takes over a changed definition; what is in use stays in use. */
+  /** Sets the definition. Addresses in use stay in use. */
   redefine(net: FamilyNet, pools: PoolRanges): void {
     let grantable = without(grantableOf(net), this.#used);
     const released = new IntervalSet();
@@ -134,14 +134,14 @@ export class FamilyPool {
     this.#free.set(rest, new FreeSet(without(grantable, released), common(grantable, released)));
   }
 
-  /** The lowest address never used; once those are gone, the lowest that was released. Undefined when full. */
+  /** Allocates the lowest address never used; if there is none, the lowest released one. Undefined when full. */
   take(owner: string, pool: string = rest): bigint | undefined {
     const value = this.#free.get(pool)?.next();
     if (value !== undefined) this.#grant(owner, value);
     return value;
   }
 
-  /** What would stand in the way of giving exactly this address. An owner may claim again what it has. */
+  /** Why exactly this address cannot be allocated. An owner may claim its own address again. */
   refusal(owner: string, value: bigint): Refusal | undefined {
     if (!this.#isHost(value)) return 'AddressOutOfRange';
     const holder = this.#owners.get(value);
@@ -150,7 +150,7 @@ export class FamilyPool {
     return isWithheld || (holder !== undefined && holder !== owner) ? 'AddressConflict' : undefined;
   }
 
-  /** Gives exactly this address, or says why not. */
+  /** Allocates exactly this address. @returns the refusal if it cannot be allocated */
   claim(owner: string, value: bigint): Refusal | undefined {
     const refusal = this.refusal(owner, value);
     if (refusal === undefined && !this.#owners.has(value)) this.#grant(owner, value);
@@ -162,7 +162,7 @@ export class FamilyPool {
     return cidrContains(cidr, { family: cidr.family, value }) && value !== cidr.network && value !== lastOf(cidr);
   }
 
-  /** The part of the subnet an address belongs to. */
+  /** The part of the subnet that contains the address. */
   #partOf(value: bigint): string {
     for (const [name, part] of this.#parts) if (part.has(value)) return name;
     return rest;
@@ -174,7 +174,7 @@ export class FamilyPool {
     this.#owners.set(value, owner);
   }
 
-  /** Gives an address back; one that is excluded is not handed out again. */
+  /** Releases an address. An excluded address does not become free. */
   release(value: bigint): void {
     if (!this.#owners.delete(value)) return;
     this.#used.remove(value);

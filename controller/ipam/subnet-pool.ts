@@ -1,4 +1,4 @@
-/** Addresses of one subnet, of both families at once. Called by `settle/address`; pure as the pools of its families are. */
+/** Allocates the addresses of one subnet, of both families at once. Called by `settle/address`. Pure, like the pools of its families. */
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { deriveMac } from '../../lib/net/mac.ts';
 import type { Family, Ip } from '../../lib/net/ip.ts';
@@ -6,13 +6,13 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import { FamilyPool } from './family-pool.ts';
 import type { FamilyNet, PoolRanges, Refusal } from './family-pool.ts';
 
-/** What a subnet consists of; at least one family. */
+/** The network of a subnet; at least one family. */
 export interface SubnetNet {
   readonly v4?: FamilyNet;
   readonly v6?: FamilyNet;
 }
 
-/** What a port has been given. Canonical texts. */
+/** The addresses of a port, as canonical texts. */
 export interface Allocation {
   readonly subnet: string;
   readonly v4?: string;
@@ -23,25 +23,25 @@ export interface Allocation {
 export interface AddressRequest {
   /** The port's name; an owner has one allocation in a subnet. */
   readonly owner: string;
-  /** Addresses that must be given, at most one of a family. */
+  /** Addresses that the port must get, at most one of each family. */
   readonly addresses?: readonly Ip[];
-  /** Sets of addresses, of which the first that is free is given. */
+  /** Sets of addresses; the first free set is allocated. */
   readonly candidates?: readonly (readonly Ip[])[];
-  /** The IPPool to take from; the rest of the subnet where absent. */
+  /** The IPPool to allocate from. If absent, the part of the subnet outside all IPPools. */
   readonly pool?: string;
-  /** Whose addresses are used along, instead of addresses of one's own. */
+  /** The owner whose addresses the port shares instead of getting its own. */
   readonly lender?: string;
   readonly mac?: string;
-  /** Whether the MAC address is that of the subnet's router, whose port has it already. */
+  /** Whether the MAC address is that of the subnet's router, whose port already has it. */
   readonly isRouter?: boolean;
-  /** Families to give; all of the subnet where absent. */
+  /** Families to allocate. If absent, all families of the subnet. */
   readonly families?: readonly Family[];
 }
 
 export type Granted = { readonly allocation: Allocation } | { readonly problem: Problem };
 
 const families: readonly Family[] = [4, 6];
-/** First octet of derived addresses of ports; routers' ports have another. */
+/** First octet of the MAC addresses derived for ports. Ports of routers have another. */
 const portMacSpace = 0x0a;
 
 export class SubnetPool {
@@ -50,9 +50,9 @@ export class SubnetPool {
   #macs = new Map<string, string>();
   #allocations = new Map<string, Allocation>();
   #ranges: PoolRanges = new Map();
-  /** MAC addresses of ports that are given none here. */
+  /** MAC addresses of ports that get no allocation here, with the port's name. */
   readonly #foreignMacs = new Map<string, string>();
-  /** Who uses whose addresses. */
+  /** The lender of each owner that shares addresses. */
   #lenders = new Map<string, string>();
 
   constructor(name: string, net: SubnetNet) {
@@ -60,7 +60,7 @@ export class SubnetPool {
     this.redefine(net);
   }
 
-  /** Takes over a changed definition. A family that goes keeps its pool while addresses of it are in use. */
+  /** Sets the definition. A removed family keeps its pool while its addresses are in use. */
   redefine(net: SubnetNet, ranges: PoolRanges = this.#ranges): void {
     this.#ranges = ranges;
     for (const family of families) {
@@ -77,22 +77,22 @@ export class SubnetPool {
     return this.#pools.get(family);
   }
 
-  /** Ports with an allocation here, in the order they got it. */
+  /** Allocations by port, in the order of allocation. */
   allocations(): ReadonlyMap<string, Allocation> {
     return this.#allocations;
   }
 
-  /** Whose addresses the owner uses along. */
+  /** The lender whose addresses the owner shares. */
   lenderOf(owner: string): string | undefined {
     return this.#lenders.get(owner);
   }
 
-  /** Whether somebody uses the owner's addresses along. */
+  /** Whether another port shares the owner's addresses. */
   isLent(owner: string): boolean {
     return [...this.#lenders.values()].includes(owner);
   }
 
-  /** Gives the owner of an allocation an address of each family that it lacks; why not, where there is none. */
+  /** Adds an address of each family that the owner's allocation lacks. @returns the problem if a family has no free address */
   complete(owner: string): Problem | undefined {
     const held = this.#allocations.get(owner);
     if (held === undefined || this.#lenders.has(owner)) return undefined;
@@ -106,7 +106,7 @@ export class SubnetPool {
     return undefined;
   }
 
-  /** Gives what is asked for, wholly or not at all. Who has an allocation keeps it. */
+  /** Allocates all requested addresses or none. An existing allocation is kept. */
   allocate(request: AddressRequest): Granted {
     const held = this.#allocations.get(request.owner);
     if (held !== undefined) return { allocation: held };
@@ -131,7 +131,7 @@ export class SubnetPool {
     return { allocation: this.#record(request, taken) };
   }
 
-  /** An IPPool of one family gives addresses of that family. */
+  /** An IPPool with one family allocates addresses of that family only. */
   #isWanted(family: Family, request: AddressRequest): boolean {
     const pool = this.#pools.get(family);
     if (pool === undefined) return false;
@@ -161,7 +161,7 @@ export class SubnetPool {
     };
   }
 
-  /** One at a time: two ports with the same addresses would be a conflict on the wire. */
+  /** One borrower at a time: two ports with the same addresses would conflict on the wire. */
   #borrow(request: AddressRequest, lender: string): Granted {
     const lent = this.#allocations.get(lender);
     if (lent === undefined) {
@@ -178,19 +178,19 @@ export class SubnetPool {
     return { allocation: lent };
   }
 
-  /** What can be said without taking anything. */
+  /** Checks the request without allocating anything. */
   #refusalOf(request: AddressRequest, wanted: readonly Family[]): Problem | undefined {
     if (wanted.length === 0) {
       return { code: 'InvalidIPFamily', message: `subnet ${this.name} has no addresses of the IP family asked for` };
     }
     const stray = request.addresses?.find((ip) => !wanted.includes(ip.family));
     if (stray !== undefined) return this.#refused('AddressOutOfRange', stray.family, stray, undefined);
-    // Of all that is wrong the address first, whoever came meanwhile: a restart must give the same reason.
+    // The requested address is checked first, so that a restart reports the same reason whichever ports were created meanwhile.
     for (const ip of request.addresses ?? []) {
       const code = this.#pools.get(ip.family)?.refusal(request.owner, ip.value);
       if (code !== undefined) return this.#refused(code, ip.family, ip, undefined);
     }
-    // Before anything is taken, so that a port that keeps asking does not use up addresses of the other family.
+    // Checked before anything is allocated, so that a port that retries does not use up addresses of the other family.
     const full = wanted.find((family) => {
       const isAsked = request.addresses?.some((ip) => ip.family === family) ?? false;
       return !isAsked && this.#pools.get(family)?.availableIn(request.pool) === 0n;
@@ -242,7 +242,7 @@ export class SubnetPool {
     return allocation;
   }
 
-  /** From the address, so that neighbours of a port's successor at it have nothing to relearn. */
+  /** Derived from the address, so that neighbours have nothing to relearn when another port gets the address. */
   #deriveMac(taken: readonly Ip[]): string {
     const seed = `${this.name}/${taken.map(formatIp).join(',')}`;
     for (let attempt = 0; ; attempt += 1) {
@@ -255,7 +255,7 @@ export class SubnetPool {
     return this.#macs.get(mac) ?? this.#foreignMacs.get(mac);
   }
 
-  /** Withholds the MAC addresses of a port that is given none here, in place of those before. Who has one keeps it. */
+  /** Withholds these MAC addresses for a port without an allocation here, and no others. A port that already has one of them keeps it. */
   withholdMacs(port: string, macs: readonly string[]): void {
     for (const [mac, holder] of this.#foreignMacs) if (holder === port) this.#foreignMacs.delete(mac);
     for (const mac of macs) this.#foreignMacs.set(mac, port);

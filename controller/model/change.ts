@@ -11,22 +11,22 @@ interface Changed<K, T> {
 
 export type ObjectChange = { [K in keyof Kinds]: Changed<K, Kinds[K]> }[keyof Kinds];
 
-/** What can change under a plan: an object, or what the state has settled because of objects. */
+/** A change that plans depend on: of an object, or of a value settled from objects. */
 export type Change =
   | ObjectChange
-  /** What is in force of a Subnet. */
+  /** The verdict on a Subnet. */
   | Changed<'verdicts', Verdict>
-  /** What is in force of a Vlan. */
+  /** The verdict on a Vlan. */
   | Changed<'vlanVerdicts', VlanVerdict>
-  /** What is in force of an IPPool. */
+  /** The verdict on an IPPool. */
   | Changed<'poolVerdicts', PoolVerdict>
-  /** Which nodes a Subnet's centralized gateway leads through, or what keeps it from doing so. */
+  /** The nodes that a Subnet's centralized gateway uses, or its problems. */
   | { readonly kind: 'gateways'; readonly name: string }
-  /** Where a prefix leads that nodes learned by BGP, or why it does not; by the prefix. */
+  /** The route for a prefix that nodes learned by BGP, or its problem; by the prefix. */
   | { readonly kind: 'learned'; readonly name: string }
   /** The ports of an object, by its key (`pod/default/web`, `node/n1`): addresses it got, lost or waits for. */
   | { readonly kind: 'ports'; readonly name: string }
   /** A port that lost its addresses, by its name. */
   | { readonly kind: 'freed'; readonly name: string }
-  /** How many addresses of a Subnet are in use. */
+  /** The addresses of a Subnet in use. */
   | { readonly kind: 'usage'; readonly name: string };

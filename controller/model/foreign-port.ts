@@ -1,6 +1,6 @@
 import type { Ip } from '../../lib/net/ip.ts';
 
-/** What a port of the northbound database uses that this room did not make, or the router in one of its switches. */
+/** The addresses in use by a foreign port, or by the router in a switch. */
 export interface ForeignPort {
   /** The switch, which has the name of its subnet. */
   readonly subnet: string;

@@ -1,19 +1,19 @@
-/** Which interfaces a pod asks for: the default one, and one for each attachment to a network of ours. */
+/** The interfaces that a pod requests: the default one, and one for each attachment to a network of Isthmus. */
 import { annotation, interfaceAnnotation, podPortName } from '../../lib/api/names.ts';
 import type { Attachment, Pod } from './objects.ts';
 
 export interface Interface {
   /** `ovn`, or `<attachment>.<namespace>.ovn`. */
   readonly provider: string;
-  /** Name in the pod, where one attachment is asked for more than once. */
+  /** Name in the pod, if an attachment is requested more than once. */
   readonly name?: string;
   readonly isDefault: boolean;
-  /** Addresses and MAC the attachment's selection asks for. */
+  /** Addresses and MAC address that the attachment's selection requests. */
   readonly ips?: readonly string[];
   readonly mac?: string;
 }
 
-/** The interface of whatever has but one. */
+/** The interface of objects that have only one. */
 export const defaultInterface: Interface = { provider: 'ovn', isDefault: true };
 
 interface Selection {
@@ -53,7 +53,7 @@ function shortSelection(text: string, namespace: string): Selection {
   };
 }
 
-/** What a list of networks selects; undefined where it cannot be read. */
+/** Parses a list of networks; undefined if it is invalid. */
 function selectionsOf(text: string, namespace: string): readonly Selection[] | undefined {
   if (!text.trimStart().startsWith('[')) {
     return text
@@ -82,8 +82,8 @@ function attached(
 }
 
 /**
- * Interfaces of a pod, the default one first; networks that other plug-ins serve are theirs. Undefined where the
- * annotation that selects networks cannot be read.
+ * Interfaces of a pod, the default one first. Networks of other plug-ins are left to them. Undefined if the
+ * annotation that selects networks is invalid.
  */
 export function interfacesOf(pod: Pod, attachments: ReadonlyMap<string, Attachment>): readonly Interface[] | undefined {
   const { [annotation.networks]: networks = '', [annotation.defaultNetwork]: defaultNetwork = '' } = pod.annotations;
@@ -105,39 +105,39 @@ export function interfacesOf(pod: Pod, attachments: ReadonlyMap<string, Attachme
   return [provider === defaultInterface.provider ? defaultInterface : { provider, isDefault: true }, ...others];
 }
 
-/** Whether this network is to have ports for the pod now. */
+/** Whether the pod needs ports in this network now. */
 export function wantsNetwork(pod: Pod): boolean {
   return !pod.isHostNetwork && !pod.isFinished && pod.node !== undefined;
 }
 
-/** The KubeVirt virtual machine a pod runs; its ports have the machine's name and outlive the pod. */
+/** The KubeVirt virtual machine that a pod runs. Its ports are named after the machine and outlive the pod. */
 export function machineOf(pod: Pod): string | undefined {
   return pod.owner?.kind === 'VirtualMachineInstance' ? pod.owner.name : undefined;
 }
 
-/** `web.default`, `web.default.net1.default.ovn`, and the interface's name behind where it is needed. */
+/** `web.default`, `web.default.net1.default.ovn`, followed by the interface's name if it has one. */
 export function portName(pod: Pod, { provider, name }: Interface): string {
   const base = podPortName(pod.namespace, machineOf(pod) ?? pod.name);
   const network = provider === 'ovn' ? base : `${base}.${provider}`;
   return name === undefined ? network : `${network}.${name}`;
 }
 
-/** What the annotations of an interface begin with: `ovn`, `net1.default.ovn`, or the latter with the interface's name behind. */
+/** Prefix of an interface's annotations: `ovn`, `net1.default.ovn`, or the latter followed by the interface's name. */
 export function annotationPrefix({ provider, name }: Interface): string {
   return name === undefined ? provider : `${provider}.${name}`;
 }
 
-/** What the annotations of the default interface begin with, which are named after it. */
+/** Prefix of annotations that are named after the default interface. */
 const prefix = interfaceAnnotation(defaultInterface.provider, '');
 
-/** The annotation that tells something of one interface: for `ip_address`, `ovn.kubernetes.io/ip_address` of the default one. */
+/** The annotation of one interface: for `ip_address`, `ovn.kubernetes.io/ip_address` of the default one. */
 export function annotationOf(network: Interface, key: string): string {
   const isOwnName =
     network.provider === defaultInterface.provider && network.name === undefined && key.startsWith(prefix);
   return isOwnName ? key : interfaceAnnotation(annotationPrefix(network), key);
 }
 
-/** What a pod says of one interface; empty where it says nothing. `key` is the annotation's name for the default one. */
+/** The value of a pod's annotation for one interface; empty if absent. `key` is the annotation's name for the default interface. */
 export function askedOf(pod: Pod, network: Interface, key: string): string {
   return pod.annotations[annotationOf(network, key)] ?? '';
 }

@@ -1,10 +1,10 @@
-/** What it means for a subnet to be in a VLAN of the physical network. */
+/** The place of a subnet in a VLAN of the physical network. */
 import type { Underlay } from '../../lib/api/in-force.ts';
 import { isRouted, isThroughRouter } from '../../lib/api/subnet-routing.ts';
 import type { SubnetRouting } from '../../lib/api/subnet-routing.ts';
 import type { SubnetNet } from '../ipam/subnet-pool.ts';
 
-/** What is in force of a Subnet. */
+/** The network in force of a Subnet. */
 export interface NetInForce extends SubnetNet {
   /** Absent of an overlay subnet. */
   readonly underlay?: Underlay;

@@ -4,7 +4,7 @@ import type { Ip } from '../../lib/net/ip.ts';
 import type { Node } from './objects.ts';
 import { nodePortGroup } from './ovn-names.ts';
 
-/** What no two nodes should have in common: the name of its port group, and its addresses in canonical text. */
+/** Traits that no two nodes should share: the name of the node's port group, and its addresses as canonical texts. */
 export function nodeTraits(node: Node): readonly string[] {
   return [nodePortGroup(node.name), ...nodeAddresses(node)];
 }
@@ -14,7 +14,7 @@ export function allAddresses({ addresses }: Node): readonly Ip[] {
   return [...ips.values()];
 }
 
-/** Its InternalIPs as far as they are heeded, once each, in canonical text; what is no address is left out. */
+/** The InternalIPs of a node that are used, once each, as canonical texts. Invalid addresses are left out. */
 export function nodeAddresses(node: Node): readonly string[] {
   return allAddresses(node).slice(0, mostNodeAddresses).map(formatIp);
 }

@@ -1,7 +1,7 @@
 /**
- * What the controller knows of Kubernetes: one immutable value for each object, made by `watch/` and read by
- * everything behind it. Only what plans and statuses need; what a user got wrong is still in here as written,
- * to be judged by `plan/`.
+ * Kubernetes objects as the controller sees them: one immutable value for each object, created by `watch/` and
+ * read by all later stages. Only fields that plans and statuses need. Invalid values of a user are kept as
+ * written, to be judged by `plan/`.
  */
 import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
@@ -19,7 +19,7 @@ export interface ObjectFacts {
   readonly isDeleting: boolean;
 }
 
-/** What objects of our API have besides: a generation, finalizers and a status to write. */
+/** Further fields of the objects of our API: a generation, finalizers and a status to write. */
 export interface ApiObjectFacts extends ObjectFacts {
   readonly generation: number;
   readonly finalizers: readonly string[];
@@ -46,9 +46,9 @@ export interface Pod extends ObjectFacts {
   readonly labels: Readonly<Record<string, string>>;
   /** The annotations this room reads or writes. */
   readonly annotations: Readonly<Record<string, string>>;
-  /** What the controller wrote about its addresses into the status, where the author of the pod cannot write. */
+  /** The controller's condition about its addresses. It is in the status, where the author of the pod cannot write. */
   readonly addressCondition: PodCondition | undefined;
-  /** Annotations that ask for what is not supported. */
+  /** Annotations that request unsupported features. */
   readonly unsupported: readonly string[];
 }
 
@@ -57,7 +57,7 @@ export interface Node extends ObjectFacts {
   readonly addresses: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** The kubelet reports Ready, and nobody that its network is unavailable. */
+  /** The kubelet reports Ready, and no condition reports that the node's network is unavailable. */
   readonly isReady: boolean;
 }
 
@@ -134,7 +134,7 @@ export interface Subnet extends ApiObjectFacts {
 /** A physical network that interfaces of nodes lead to. */
 export interface ProviderNetwork extends ApiObjectFacts {
   readonly spec: ProviderNodeSpec;
-  /** Nodes are to say what they would do, and do nothing. */
+  /** Nodes only report what they would do. */
   readonly isDryRun: boolean;
 }
 
@@ -193,11 +193,11 @@ export interface TransitSwitch {
   readonly paths: readonly string[];
 }
 
-/** A prefix that another cluster has and this one takes. */
+/** A prefix of another cluster that this one accepts. */
 export interface RemoteRoute {
   readonly cidr: Cidr;
   readonly transitSwitch: string;
-  /** That cluster has it from its routers: it is nobody's own. */
+  /** That cluster learned it from its routers; it is not a prefix of its own. */
   readonly isLearned: boolean;
   /** Packets go there now. */
   readonly isActive: boolean;
@@ -207,24 +207,24 @@ export interface RemoteRoute {
 export interface RemoteCluster extends ObjectFacts {
   /** Those that are not rejected, each once, whether a path to it is up or not. */
   readonly routes: readonly RemoteRoute[];
-  /** Networks that hold further prefixes of it, which the object has no room for. */
+  /** Networks that contain further prefixes of the cluster, which do not fit into the object. */
   readonly unlisted: readonly UnlistedNetwork[];
   /** Tunnel addresses. */
   readonly gateways: readonly string[];
 }
 
-/** Where Kubernetes takes the addresses of Services from. */
+/** The networks from which Kubernetes allocates the addresses of Services. */
 export interface ServiceCidr extends ObjectFacts {
   readonly cidrs: readonly string[];
 }
 
-/** What the speaker of the node of this name learned from routers for the default VPC. */
+/** Prefixes for the default VPC that the speaker on the node of this name learned from routers. */
 export interface BgpNodeState extends ObjectFacts {
   /** Prefix in canonical text → preference. */
   readonly learned: ReadonlyMap<string, number>;
 }
 
-/** An IP object: who has which address, for people and other tools to see. */
+/** An IP object: shows users and other tools which object holds an address. */
 export interface IpObject extends ObjectFacts {
   readonly finalizers: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
@@ -291,7 +291,7 @@ export interface SecurityGroup extends ApiObjectFacts {
   };
 }
 
-/** Whose pods keep their addresses while it exists. */
+/** Its pods keep their addresses while it exists. */
 export interface StatefulSet extends ObjectFacts {
   readonly namespace: string;
   readonly replicas: number;
@@ -339,7 +339,7 @@ export function podKey(pod: { readonly namespace: string; readonly name: string 
   return `${pod.namespace}/${pod.name}`;
 }
 
-/** The VPC a Subnet is in. */
+/** The VPC of a Subnet. */
 export function vpcNameOf(spec: { readonly vpc: string }): string {
   return spec.vpc === '' ? defaultVpc : spec.vpc;
 }

@@ -26,7 +26,7 @@ export function nodePortGroup(node: string): string {
   return `node.${node.replaceAll('-', '.')}`;
 }
 
-/** What the names of all its port groups and address sets begin with. */
+/** Prefix of the names of all its port groups and address sets. */
 export const securityGroupPrefix = 'ovn.sg.';
 
 /** `ovn.sg.<name>`; match expressions know no `-`. */

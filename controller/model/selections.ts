@@ -1,10 +1,10 @@
-/** What pods name in the annotations of all their interfaces, and which pods a Vip selects. */
+/** Names in the annotations of all interfaces of a pod, and the pods that a Vip selects. */
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import { annotation } from '../../lib/api/names.ts';
 import { listOf } from './interfaces.ts';
 import type { Pod, Vip } from './objects.ts';
 
-/** What an annotation's name ends with, whichever interface it is about. */
+/** The end of an annotation's name, which is the same for all interfaces. */
 function endOf(name: string): string {
   return name.slice(name.indexOf('/'));
 }

@@ -1,10 +1,10 @@
-/** What `settle/` decides and `plan/` reads: which objects are in force, and what depends on which of them came first. */
+/** Results of `settle/` that `plan/` reads: which objects are in force, and everything that depends on which of them came first. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Range } from '../../lib/net/range.ts';
 import type { NetInForce } from './net-in-force.ts';
 
-/** The spec as it should read, with every default in place. */
+/** The corrected spec, with all defaults. */
 export interface SpecDefaults {
   readonly default: boolean;
   readonly vpc: string;
@@ -14,7 +14,7 @@ export interface SpecDefaults {
   readonly gateway: string;
   readonly excludeIps: readonly string[];
   readonly gatewayType: string;
-  /** Absent where switches have load balancers only if their Subnet says so. */
+  /** Absent where switches have load balancers only if their Subnet enables them. */
   readonly enableLb?: boolean;
 }
 
@@ -27,9 +27,9 @@ export interface Verdict {
   readonly of: string;
   /** The spec with defaults, where it was accepted. */
   readonly spec: SpecDefaults | undefined;
-  /** Whether new addresses are given. */
+  /** Whether new addresses are allocated. */
   readonly isOpen: boolean;
-  /** Why the spec as it is was not accepted. */
+  /** Why the current spec was refused. */
   readonly problem: Problem | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface Link {
 }
 
 export interface PoolVerdict {
-  /** What the pool sets aside; empty where it was refused. */
+  /** The addresses that the pool reserves; empty if it was refused. */
   readonly ranges: readonly Range[];
   readonly problem: Problem | undefined;
 }
@@ -48,37 +48,37 @@ export interface PoolVerdict {
 export interface VlanVerdict {
   readonly provider: string;
   readonly id: number;
-  /** Another one has the same id in the same network. */
+  /** Another Vlan has the same id in the same ProviderNetwork. */
   readonly isConflict: boolean;
-  /** Why it takes no further subnets, as a clause about it; those that are in it stay. */
+  /** Why it accepts no further subnets, as a clause about it. Its existing subnets stay. */
   readonly closing: Problem | undefined;
   readonly problem: Problem | undefined;
 }
 
 export interface Binding {
-  /** The VPC that somebody asks for the namespace for; undefined where nobody does. */
+  /** The VPC for which a Vpc or Subnet requests the namespace; undefined if none does. */
   readonly vpc: string | undefined;
-  /** In the order they are used. Empty for namespaces of a VPC without subnets: their pods must not turn up in another VPC. */
+  /** In the order of use. Empty for namespaces of a VPC without subnets: their pods must not be created in another VPC. */
   readonly subnets: readonly string[];
-  /** Subnets of other VPCs that ask for the namespace and do not get it. */
+  /** Subnets of other VPCs that request the namespace in vain. */
   readonly others: readonly string[];
 }
 
-/** A node that traffic is sent to, by its addresses in the join subnet. */
+/** A gateway node, with its join addresses. */
 export interface GatewayHop {
   readonly node: string;
   readonly v4?: string;
   readonly v6?: string;
 }
 
-/** The nodes that a centralized gateway leads through now. */
+/** The nodes that a centralized gateway uses now. */
 export interface GatewayChoice {
   /** In the order of the candidates; more than one only with enableEcmp. */
   readonly hops: readonly GatewayHop[];
   readonly problems: readonly Problem[];
 }
 
-/** A node that learned a prefix, by its address in the join subnet. */
+/** A node that learned a prefix, with its join address. */
 export interface LearnedHop {
   readonly node: string;
   readonly address: string;
@@ -87,13 +87,13 @@ export interface LearnedHop {
 export interface LearnedRoute {
   /** By name of the node; several share the load. */
   readonly hops: readonly LearnedHop[];
-  /** Tables of the router that have the route; the user's own route stays alone in its table. */
+  /** Route tables that have the route. A route of the user for the prefix excludes it from that table. */
   readonly tables: readonly string[];
-  /** Why it is left out. */
+  /** Why the route is left out. */
   readonly problem?: Problem;
 }
 
-/** What a security group that has rows is called in OVN. */
+/** The OVN names of a security group that has rows. */
 export interface ServedGroup {
   readonly portGroup: string;
   readonly memberSets: { readonly v4: string; readonly v6: string };

@@ -1,6 +1,6 @@
 /**
- * What plans see: the state of one moment. Plans are functions of it and of a key; they give rows of the
- * northbound database and reports of what Kubernetes should hold, and know nothing of what is there already.
+ * The state of one moment, as plans see it. Plans are functions of the view and a key. They return rows of the
+ * northbound database and reports of what Kubernetes should hold, without regard to the rows that exist already.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Index } from '../../lib/store/index.ts';
@@ -24,25 +24,25 @@ export interface HeldPort {
   readonly port: string;
   readonly interface: Interface;
   readonly allocation: Allocation;
-  /** Keys of all objects that have the port; more than one while a virtual machine moves. The first one plans its rows. */
+  /** Keys of all objects that have the port; more than one while a virtual machine migrates. The first one plans its rows. */
   readonly sharers: readonly string[];
 }
 
 export type Stores = { readonly [K in keyof Kinds]: ReadonlyMap<string, Kinds[K]> };
 
-/** What this cluster's OVN and its administrator allow, settled at the start. */
+/** Features that this cluster's OVN and its administrator allow, determined at the start. */
 export interface Capabilities {
   /** ACLs have tiers; from OVN 23.06 on. */
   readonly aclTier: boolean;
-  /** Load balancers tell IPv6 clients apart by `ipv6_src`; from OVN 24.03 on. */
+  /** Load balancers distinguish IPv6 clients by `ipv6_src`; from OVN 24.03 on. */
   readonly ipv6Selection: boolean;
-  /** Whether switches have load balancers unless their Subnet says otherwise, and whether there are any. */
+  /** Whether load balancers exist, and switches have them by default. */
   readonly loadBalancers: boolean;
   /** Addresses of the Service `kubernetes`, which pods of the default VPC use. */
   readonly apiServer?: readonly string[];
 }
 
-/** Objects by what they have in common, by name (`namespace/name` of pods). */
+/** Names of objects (`namespace/name` of pods) by a common property. */
 export interface Indexes {
   readonly podsByNode: Index;
   /** By the port groups of the security groups that a pod names for any interface. */
@@ -75,27 +75,27 @@ export interface View extends Stores {
   readonly poolVerdicts: ReadonlyMap<string, PoolVerdict>;
   /** Security groups that have rows, by name. */
   readonly servedGroups: ReadonlyMap<string, ServedGroup>;
-  /** Which nodes are in use, of each Subnet with a centralized gateway. */
+  /** The gateway nodes in use, by Subnet with a centralized gateway. */
   readonly gateways: ReadonlyMap<string, GatewayChoice>;
-  /** Where prefixes lead that nodes learned by BGP, of the default VPC. */
+  /** Routes of the default VPC for prefixes that nodes learned by BGP, by prefix. */
   readonly learned: ReadonlyMap<string, LearnedRoute>;
-  /** Chassis in the southbound database, by name; undefined where it is not known. */
+  /** Names of the chassis in the southbound database; undefined if they are not known. */
   readonly chassis: ReadonlySet<string> | undefined;
   /** The VPC and the subnets of a namespace. */
   binding(namespace: string): Binding;
-  /** Namespaces that a Subnet asks for and that are in another VPC. */
+  /** Namespaces that a Subnet requests and that belong to another VPC. */
   unservedNamespaces(subnet: string): readonly string[];
   /** IPPools of a namespace, in the order they are used. */
   boundPools(namespace: string): readonly string[];
   /** Ports of a pod, node, … that have addresses, by its key (`pod/default/web`); the default interface first. */
   ports(key: string): readonly HeldPort[];
-  /** Whether anybody holds addresses under a port's name. */
+  /** Whether addresses are allocated under a port's name. */
   isAllocated(port: string): boolean;
   pool(subnet: string): SubnetPool | undefined;
   /** Keys of the objects with ports in the subnet. */
   keysIn(subnet: string): Iterable<string>;
-  /** Of several nodes with one port group name or InternalIP, the node that has it. */
+  /** The holder among several nodes with the same port group name or InternalIP. */
   holderOf(trait: string): string | undefined;
-  /** Why an object has no address, or not all it wants; by its key. */
+  /** Why an object has no address, or not all that it requests; by its key. */
   addressProblem(key: string): Problem | undefined;
 }

@@ -1,10 +1,10 @@
 /**
- * How rows of a former Kube-OVN are recognised, where their tables have no name: by what such a row is about. Applied to
- * what every feature plans, so that no feature needs to think of it.
+ * Recognises rows of a former Kube-OVN in tables without a name column, by the columns that identify such a row. Applied to
+ * the plans of all features, so that features need not consider it.
  */
 import type { Desired, DesiredRow } from '../../lib/desired/row.ts';
 
-/** Of two rows that agree in these, one is the other. */
+/** Two rows with equal values in these columns are the same row. */
 const identifyingColumns: Readonly<Record<string, readonly string[]>> = {
   Logical_Router_Policy: ['priority', 'match'],
   Logical_Router_Static_Route: ['ip_prefix', 'nexthop', 'policy', 'route_table'],
@@ -20,7 +20,7 @@ function withAdoption(row: DesiredRow): DesiredRow {
   return { ...row, adopts: all.every(given) ? all : all.filter(given) };
 }
 
-/** The same rows, each with what it is recognised by. */
+/** The same rows, each with the columns by which it is recognised. */
 export function recognisable(desired: Desired): Desired {
   return desired.rows.some(({ table }) => identifyingColumns[table] !== undefined)
     ? { ...desired, rows: desired.rows.map(withAdoption) }

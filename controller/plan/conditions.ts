@@ -8,9 +8,9 @@ import { familyWithoutAddresses } from '../settle/subnet/subnet-net.ts';
 import { idleUnderlayFields } from '../settle/underlay/read-underlay.ts';
 import type { View } from '../model/view.ts';
 
-/** At most so many pods are named in a message. */
+/** A message names at most this many pods. */
 const namedPods = 5;
-/** And so many problems. */
+/** A message names at most this many problems. */
 const namedProblems = 8;
 
 function deletionMessage(view: View, name: string): string {
@@ -19,10 +19,10 @@ function deletionMessage(view: View, name: string): string {
   return `waits for the release of the addresses of ${ports.slice(0, namedPods).join(', ')}${rest}`;
 }
 
-/** What keeps a Subnet from being as its spec asks, although there is nothing wrong with the spec. */
+/** Problems that keep a Subnet from being ready although its spec is valid. */
 const passing = new Set(['GatewayNotReady', 'GatewayNodeNotFound', 'VipInUse', 'NoAvailableAddress', 'SubnetNotReady']);
 
-/** Several at once as one: a sentence of each, and the first one's code; a lost claim leads, because a restart knows it by the reason. */
+/** Joins problems into one: all messages, and the code of the first. A lost claim takes precedence: a restart recognizes it by the reason. */
 function together(problems: readonly Problem[]): Problem | undefined {
   const [first] = problems;
   if (first === undefined) return undefined;
@@ -32,12 +32,12 @@ function together(problems: readonly Problem[]): Problem | undefined {
   return { code, message: [...named, ...rest].join('; ') };
 }
 
-/** What is to be said of a Subnet that is as its spec asks. */
+/** Reason and message of the Ready condition of a Subnet without problems. */
 function readyNotice(view: View, name: string): Problem {
   const isPrivate = view.subnets.get(name)?.spec.isPrivate === true;
   const verdict = view.verdicts.get(name);
   const pool = view.pool(name);
-  // Most have addresses left, and need no look at all that is excluded.
+  // Most Subnets have free addresses: their exclusions need not be examined.
   const isShort = ([4, 6] as const).some((family) => pool?.pool(family)?.availableCount === 0n);
   const empty = verdict?.net === undefined || !isShort ? undefined : familyWithoutAddresses(verdict.net);
   if (empty !== undefined) {
@@ -52,7 +52,7 @@ function readyNotice(view: View, name: string): Problem {
   };
 }
 
-/** Conditions of a Subnet. `refused` is what the database said to its rows. */
+/** Conditions of a Subnet. `refused` is the database error for its rows. */
 export function planSubnetConditions(
   view: View,
   name: string,
@@ -79,14 +79,14 @@ export function planSubnetConditions(
     of('Validated', flaw === undefined, flaw ?? { code: 'ValidateLogicalSwitchSuccess', message: '' }),
     of('Ready', obstacle === undefined, obstacle ?? notice),
   ];
-  // Only a Subnet that had an error says that it is resolved.
+  // Only a Subnet that had an error reports that it is resolved.
   const hadError = subnet.conditions.some(({ type }) => type === 'Error');
   if (failure !== undefined) conditions.push(of('Error', true, failure));
   else if (hadError) conditions.push(of('Error', false, { code: 'Resolved', message: '' }));
   return conditions;
 }
 
-/** Validated and Ready of an object: what is wrong with its spec, and what the database said to its rows. */
+/** The conditions Validated and Ready of an object, from the problem of its spec and the database error for its rows. */
 export function obstacleConditions(
   observedGeneration: number | undefined,
   problem: Problem | undefined,

@@ -1,6 +1,6 @@
 /**
- * Which plans, or statuses, may have changed. In: changes of objects and of what is settled, in the order in which they
- * happen. Out: keys (`pod/default/web`, `gateway/ovn-default/n1`, …), once a round. Called by `main.ts` and `apply/`.
+ * Collects the keys whose plans or statuses may have changed. In: changes of objects and of settled values, in the order in
+ * which they happen. Out: keys (`pod/default/web`, `gateway/ovn-default/n1`, …), once a round. Called by `main.ts` and `apply/`.
  */
 import type { Change } from '../model/change.ts';
 import type { View } from '../model/view.ts';

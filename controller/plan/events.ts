@@ -2,7 +2,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { WantedCondition, WantedEvent } from './report.ts';
 
-/** `CidrOverlap: …`, with the reason that tells which step failed. */
+/** `CidrOverlap: …`, with the reason that names the failed step. */
 export function failure(reason: string, { code, message }: Problem): WantedEvent {
   return { type: 'Warning', reason, message: `${code}: ${message}` };
 }

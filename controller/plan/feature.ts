@@ -1,8 +1,8 @@
 /**
- * A feature: what Isthmus makes of some objects, cut into keys. In: the state, and what is settled of it. Out: for each key
+ * A feature: the rows and reports of some kind of object, by key. In: the observed and settled state. Out: for each key
  * the rows it wants and what Kubernetes should hold. Called by `dirty-keys.ts` (which keys does a change concern?), by `apply/`
  * (what are the rows of this key?) and by `status/` (what should Kubernetes hold about it?). Rule: `reads` yields a key for
- * every change of what its plan or its report reads.
+ * every change of a value that its plan or its report reads.
  */
 import type { Desired } from '../../lib/desired/row.ts';
 import type { Change } from '../model/change.ts';
@@ -12,9 +12,9 @@ import type { ObjectReport, Outcome } from './report.ts';
 export interface Feature {
   /** First part of its keys. */
   readonly name: string;
-  /** What its keys go on with, for everything there is: the full round. */
+  /** All its keys, without the first part: for the full round. */
   all(view: View): Iterable<string>;
-  /** What the keys go on with whose plans, or whose status, read what changed. */
+  /** Keys, without the first part, whose plan or report reads the changed value. */
   reads(change: Change, view: View): Iterable<string>;
   /** Rows and contributions of one key; absent where a feature has no rows. */
   plan?(view: View, id: string): Desired;

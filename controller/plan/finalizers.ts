@@ -5,7 +5,7 @@ export function foreignFinalizers(finalizers: readonly string[]): readonly strin
   return finalizers.filter((one) => one !== controllerFinalizer && !formerFinalizers.includes(one));
 }
 
-/** The finalizers without those of a former Kube-OVN controller, which nobody else would remove. */
+/** The finalizers without those of a former Kube-OVN controller, which no other program would remove. */
 export function withoutFormer(finalizers: readonly string[]): readonly string[] {
   return finalizers.filter((one) => !formerFinalizers.includes(one));
 }

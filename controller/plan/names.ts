@@ -1,11 +1,11 @@
 import { externalId, vendor } from '../../lib/api/names.ts';
 
-/** On every row of ours, for tools that look for it. */
+/** The ids on every row of Isthmus, for tools that look for them. */
 export const vendorIds: Readonly<Record<string, string>> = { [externalId.vendor]: vendor };
 
 /**
- * Priorities of the router's policies; higher wins. Those of the interconnect are at 29500. What was learned by BGP is just
- * above the gateways, so that a user's policy that overrules these overrules it too.
+ * Priorities of the router's policies; higher wins. Those of the interconnect are at 29500. Prefixes learned by BGP are just
+ * above the gateways, so that a user's policy that overrides gateways also overrides them.
  */
 export const policyPriority = {
   subnetLocal: 31000,

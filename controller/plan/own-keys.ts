@@ -1,8 +1,8 @@
 /**
- * Which entries of map columns are this room's: those that its plans write, and take out where they want them no more. Whatever
- * else stands in these columns of its rows is of another program and stays. Columns that are not here are wholly ours: DHCP options
- * and router advertisements are answers to pods, of which every entry counts. What is taken over from Kube-OVN is written as a
- * whole once. The golden test fails when a plan writes an entry that is missing here.
+ * The entries of map columns that belong to this room: its plans write them, and remove them when they are no longer wanted. All
+ * other entries of these columns belong to other programs and stay. Columns that are not listed belong to this room as a whole: DHCP
+ * options and router advertisements are answers to pods, of which every entry counts. A row adopted from Kube-OVN is written as a
+ * whole once. The golden test fails if a plan writes an entry that is missing here.
  */
 import type { OwnEntries } from '../../lib/desired/row.ts';
 import { externalId } from '../../lib/api/names.ts';

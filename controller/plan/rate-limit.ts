@@ -1,4 +1,4 @@
-/** Rate limits: what annotations ask for, or what is wrong with it → QoS rows of the port's switch. Pure. */
+/** Rate limits: reads annotations into QoS rows of the port's switch, or problems. Pure. */
 import { annotation } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { DesiredRow } from '../../lib/desired/row.ts';
@@ -11,7 +11,7 @@ export interface Rate {
   readonly burst: number;
 }
 
-/** An annotation as somebody wrote it; an empty text where it is absent. */
+/** An annotation as written; an empty text if it is absent. */
 export interface Asked {
   readonly name: string;
   readonly text: string;
@@ -20,7 +20,7 @@ export interface Asked {
 const kbitPerMbit = 1000;
 /** The column holds 32 bits. */
 const maxKbit = 4_294_967_295;
-/** Of the rate, where no burst is asked for: what the tools of Kube-OVN's users count on. */
+/** The default burst as a share of the rate, as tools of Kube-OVN's users expect. */
 const defaultBurst = 0.8;
 const qosPriority = 100;
 
@@ -37,7 +37,7 @@ function kbitOf(text: string): number | undefined {
   return kbit <= maxKbit ? kbit : undefined;
 }
 
-/** The limits that are asked for; what cannot be read is left out and told. */
+/** The requested limits. An invalid limit is left out and reported as a problem. */
 export function readRates(asked: (key: string) => Asked): {
   readonly rates: readonly Rate[];
   readonly problems: readonly Problem[];

@@ -25,7 +25,7 @@ export interface WantedEvent {
   readonly message: string;
   /** The object of the event, where it is not the report's. */
   readonly about?: ObjectRef;
-  /** The object itself already says so, for example since before a restart. */
+  /** The object itself already shows it, for example since before a restart. */
   readonly isKnown?: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface StatusReport {
   /** Fields of the status; null removes one. Other fields stay as they are. */
   readonly fields?: Readonly<Record<string, unknown>>;
   readonly conditions: readonly WantedCondition[];
-  /** Recorded once the status is written: what it begins to say. */
+  /** Recorded once the status is written. */
   readonly events?: readonly WantedEvent[];
   /** Limits the rate of writes that change counts and no condition (`counts`), or of all writes (`all`). */
   readonly rateLimit?: 'counts' | 'all';
@@ -59,7 +59,7 @@ export interface ObjectReport {
   readonly spec?: Readonly<Record<string, unknown>>;
   /** Fields of the spec that only a new object is given. */
   readonly initialSpec?: Readonly<Record<string, unknown>>;
-  /** Recorded once the spec is written: what of it was not as its author wrote it. */
+  /** Recorded once the spec is written: changes to fields that its author set. */
   readonly corrections?: readonly WantedEvent[];
   readonly status?: StatusReport;
   /** Recorded when they were not in the last report of the key. */

@@ -1,7 +1,7 @@
 /**
- * What is settled of one cluster. In: changed objects from `watch/`, and what the databases say. Out: verdicts, addresses and
- * choices, and a stream of changes for whoever plans by them. Rule: everything that depends on which object came first is
- * settled here, in `settle`, before any plan is made.
+ * The settled state of one cluster. In: changed objects from `watch/`, and rows of the databases. Out: verdicts, addresses and
+ * choices, and a stream of changes for the planner. Rule: everything that depends on which object came first is settled here,
+ * in `settle`, before any plan is computed.
  */
 import { defaultSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -33,12 +33,12 @@ import { interconnectOverlap } from './subnet/remote-overlap.ts';
 import { judgeVlans } from './underlay/judge-vlans.ts';
 import { linksInForce } from './vpc/links.ts';
 
-/** Verdicts may change what is free for others; more rounds than this would mean that they never agree. */
+/** Verdicts may free networks for other objects. More rounds than this would mean that verdicts never converge. */
 const judgementRounds = 4;
-/** An address that comes free may be another's, who frees one in turn; more rounds would be a circle. */
+/** A port that gets a freed address may free another one in turn. More rounds than this would be a cycle. */
 const settleRounds = 8;
 
-/** Kinds whose objects have a say in verdicts. */
+/** Kinds whose objects affect verdicts. */
 const judgedBy: ReadonlySet<keyof Kinds> = new Set([
   'nodes',
   'subnets',
@@ -62,7 +62,7 @@ export class Cluster extends ObjectStores implements View {
   readonly #ports: Ports;
   readonly #inForce = new Map<string, NetInForce>();
   #links: ReadonlyMap<string, readonly Link[]> = new Map();
-  /** By name, the uid of a deleted Subnet whose network stays in force while it is in use. */
+  /** The uid of a deleted Subnet whose network stays in force while it is in use, by name. */
   readonly #predecessors = new Map<string, string>();
   readonly #bindings: NamespaceBindings;
   readonly #traitHolders = new TraitHolders(this);
@@ -140,7 +140,7 @@ export class Cluster extends ObjectStores implements View {
     return this.#ports.problem(key);
   }
 
-  /** Stores one object's new value, undefined for one that is gone. */
+  /** Stores the new value of an object; undefined if it was deleted. */
   change<K extends keyof Kinds>(kind: K, name: string, after: Kinds[K] | undefined): void {
     const change = this.store(kind, name, after);
     if (change === undefined) return;
@@ -148,14 +148,14 @@ export class Cluster extends ObjectStores implements View {
     this.#changed(change);
   }
 
-  /** Calls the listener with each change of an object, and of what is settled, when it happens. */
+  /** Calls the listener with each change of an object or of a settled value, when it happens. */
   onChange(listener: (change: Change) => void): void {
     this.#listeners.push(listener);
   }
 
   /**
-   * Restores who has what, once everything is known: `rows` are ports the database has, by name, and `holders` the nodes
-   * that had what only one can have.
+   * Restores holders and their addresses, once all objects are known. `rows` are the ports in the database, by name;
+   * `holders` are the nodes that had traits which only one node can have.
    */
   restore(rows: ReadonlyMap<string, PortRecord>, holders: ReadonlyMap<string, string> = new Map()): void {
     this.#traitHolders.restore(holders);
@@ -171,19 +171,19 @@ export class Cluster extends ObjectStores implements View {
     }
     this.#bindings.restore();
     this.#links = linksInForce(this, true);
-    // Once before verdicts are given, which depend on what is in use, and once in subnets they brought.
+    // Once before the verdicts, which depend on addresses in use, and once for the subnets that they added.
     this.#ports.restore(rows);
     this.#judge();
     this.#ports.restore(rows);
     for (const key of allKeys(this)) this.#ports.mark(key);
   }
 
-  /** What a port of the database uses that this room did not make, or a router. */
+  /** Sets the addresses that a port uses which this room did not create, or a router. */
   setForeignPort(port: string, foreign: ForeignPort | undefined): void {
     this.#ports.setForeign(port, foreign);
   }
 
-  /** Gives verdicts and addresses, and chooses gateways and routes, as far as any of that is due. */
+  /** Computes the verdicts, addresses, gateways and routes that are due. */
   settle(): void {
     for (
       let round = 0;
@@ -199,7 +199,7 @@ export class Cluster extends ObjectStores implements View {
     this.#bindings.settle();
   }
 
-  /** Subnets may have waited for a link that is gone. */
+  /** Subnets may have waited for the removal of a link. */
   #updateLinks(): void {
     const textsOf = (links: ReadonlyMap<string, readonly Link[]>): readonly string[] =>
       [...links].flatMap(([vpc, own]) => own.map(({ remote, cidr }) => `${vpc}/${remote}/${formatCidr(cidr)}`));
@@ -215,11 +215,11 @@ export class Cluster extends ObjectStores implements View {
     for (const listener of this.#listeners) listener(change);
   }
 
-  /** What of verdicts, bindings and addresses an object may change. */
+  /** Marks the verdicts, bindings and addresses that the change may affect. */
   #settleLater(change: ObjectChange): void {
     for (const key of keysConcerned(change, this)) {
       this.#ports.mark(key);
-      // The status of the port's owner says what its IP object is.
+      // The status of the port's owner depends on its IP object.
       if (change.kind === 'ips') this.#changed({ kind: 'ports', name: key });
     }
     if (change.kind === 'nodes') this.#nodeChanged(change.before, change.after);
@@ -237,7 +237,7 @@ export class Cluster extends ObjectStores implements View {
         this.#predecessors.set(change.name, was?.uid ?? '');
     }
     if (change.kind === 'vlans' && specFingerprint(change.before) === specFingerprint(change.after)) return;
-    // Whether it is there, and to stay, is all that Vlans ask of it.
+    // Vlans read only whether a ProviderNetwork exists and whether it is being deleted.
     if (change.kind === 'providerNetworks' && change.before?.isDeleting === change.after?.isDeleting) return;
     const isJudged = judgedBy.has(change.kind);
     if (isJudged || (change.kind === 'remoteClusters' && this.#waitsForRemote())) this.#isJudgementDue = true;
@@ -247,7 +247,7 @@ export class Cluster extends ObjectStores implements View {
     if (isJudged || change.kind === 'namespaces') this.#ports.markWaiting();
   }
 
-  /** What is in force is not judged by what other clusters do. */
+  /** Changes in other clusters affect only Subnets that an overlap with one keeps out; a network in force stays. */
   #waitsForRemote(): boolean {
     return this.verdicts.values().some(({ problem }) => problem?.code === interconnectOverlap);
   }
@@ -265,9 +265,9 @@ export class Cluster extends ObjectStores implements View {
 
   #usageChanged(subnet: string): void {
     this.#changed({ kind: 'usage', name: subnet });
-    // An edit may wait for just this address.
+    // An edit may wait for the release of this address.
     if (this.verdicts.get(subnet)?.problem?.code === 'AddressesInUse') this.#isJudgementDue = true;
-    // The last address of a subnet that is being deleted takes its rows along.
+    // With the last address of a subnet that is being deleted, its rows are removed.
     const verdict = this.verdicts.get(subnet);
     if (this.subnets.get(subnet)?.isDeleting === true) {
       this.#changed({ kind: 'verdicts', name: subnet, before: verdict, after: verdict });
@@ -316,7 +316,7 @@ export class Cluster extends ObjectStores implements View {
     this.#judgePools();
   }
 
-  /** True where a network came into force or went, which others may have waited for. */
+  /** @returns whether a network came into force, changed or was removed: other Subnets may have waited for it */
   #setVerdicts(verdicts: ReadonlyMap<string, Verdict>): boolean {
     let isChanged = false;
     const before = this.verdicts;

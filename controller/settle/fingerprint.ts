@@ -1,21 +1,21 @@
-/** Values as texts: equal ones for what makes no difference to anybody. */
+/** Values as texts. Values without a relevant difference have equal texts. */
 import { formatIp } from '../../lib/net/ip.ts';
 import type { Kinds } from '../model/objects.ts';
 import type { Verdict } from '../model/settled.ts';
 import { notedGateways, noteOn } from './subnet/accepted-note.ts';
 
-/** Without what only this room writes. */
+/** Without the fields that only this room writes. */
 export function subnetFingerprint(subnet: Kinds['subnets'] | undefined): string {
   if (subnet === undefined) return '';
   const { uid, spec, unsupported, isDeleting } = subnet;
-  // A gateway that was replaced is nobody's address.
+  // A replaced gateway is not an address of any port.
   const former = notedGateways(noteOn(subnet))
     .map(formatIp)
     .filter((ip) => !spec.gateway.split(',').includes(ip));
   return text([uid, spec, unsupported, isDeleting, former]);
 }
 
-/** Of objects of which only the spec, and that they are being deleted, is of interest. */
+/** For objects of which only the spec and the deletion matter. */
 export function specFingerprint(
   object: { readonly uid: string; readonly spec: unknown; readonly isDeleting: boolean } | undefined,
 ): string {

@@ -1,4 +1,4 @@
-/** The objects every cluster has, made where they are absent: the default Vpc and the Subnets `join` and `ovn-default`. */
+/** Creates the objects that every cluster needs, if they are absent: the default Vpc and the Subnets `join` and `ovn-default`. */
 import { defaultSubnet, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { apiVersionOf, subnets, vpcs } from '../../lib/kube/resources.ts';
@@ -42,7 +42,7 @@ export function basicsOf({
 export class Bootstrap {
   readonly #options: BootstrapOptions;
   readonly #basics: ReadonlyMap<string, Basic>;
-  /** Made, and not yet seen by the watches. */
+  /** Created, and not yet observed by the watches. */
   readonly #unseen = new Set<string>();
   readonly #done = Promise.withResolvers<void>();
   #isRunning = false;
@@ -52,7 +52,7 @@ export class Bootstrap {
     this.#basics = basicsOf(options);
   }
 
-  /** To be told of everything that is watched. What a cluster cannot be without is made again when somebody deletes it. */
+  /** Call for every watched object. A required object is created again after it was deleted. */
   seen(kind: string, name: string, isThere: boolean): void {
     const key = `${kind}/${name}`;
     const basic = this.#basics.get(key);
@@ -62,7 +62,7 @@ export class Bootstrap {
     if (isThere && this.#unseen.delete(key) && this.#unseen.size === 0) this.#done.resolve();
   }
 
-  /** Makes what is absent and waits until the watches have it, so that the first round does not prune its rows. */
+  /** Creates absent objects and waits until the watches have them, so that the first round does not prune their rows. */
   async run(known: Known, signal: AbortSignal): Promise<void> {
     this.#isRunning = true;
     const kept = new Set([...known.vpcs.keys()].map((name) => `vpcs/${name}`));
@@ -82,7 +82,7 @@ export class Bootstrap {
       const object = { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { name }, spec };
       await this.#options.client.create(resource, object);
     } catch (error) {
-      // Somebody else was faster: as good as ours.
+      // Another program created the object first, which is as good as ours.
       if (error instanceof KubeApiError && error.reason === 'AlreadyExists') return;
       throw error;
     }

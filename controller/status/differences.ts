@@ -1,4 +1,4 @@
-/** What a report has otherwise than the observed object: the parts of a patch. Undefined where nothing differs. Pure. */
+/** Differences between a report and the observed object, as parts of a patch. Undefined if nothing differs. Pure. */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { ObjectReport, StatusReport } from '../plan/report.ts';
 import { mergeConditions } from './conditions.ts';

@@ -10,7 +10,7 @@ import { kinds } from '../watch/kinds.ts';
 
 type Texts = Readonly<Record<string, string>>;
 
-/** What the watch delivered of an object, as far as its kind has it and this room reads it. */
+/** The observed parts of an object that this room reads, as far as its kind has them. */
 export interface Observed {
   readonly uid: string;
   readonly resourceVersion: string;

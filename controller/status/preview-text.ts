@@ -11,7 +11,7 @@ export interface SkippedWrite {
 
 export interface Preview {
   readonly report: DryRunReport;
-  /** Objects that would be made first: `Subnet join`. */
+  /** Objects that would be created first: `Subnet join`. */
   readonly missing: readonly string[];
   readonly skipped: readonly SkippedWrite[];
 }
@@ -40,7 +40,7 @@ function changeLines({ action, table, key, owner, columns, members, parent }: Dr
   const place = parent === undefined ? '' : ` into ${parent.table} ${parent.key}`;
   const lines = [`${action.padEnd(7)}${table} ${key}${place}${owner === undefined ? '' : ` (${owner})`}`];
   for (const [column, { from, to }] of Object.entries(columns)) {
-    // Every adopted row gets our ids; said of each, it hides what else changes.
+    // Every adopted row gets our ids. To list them for each row would hide the other changes.
     if (action === 'adopt' && column === 'external_ids' && isSame(withoutIds(from), withoutIds(to))) continue;
     const before = from === undefined ? '' : `${JSON.stringify(from)} -> `;
     lines.push(`         ${column}: ${before}${JSON.stringify(to)}`);

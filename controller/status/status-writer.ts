@@ -23,7 +23,7 @@ export interface StatusWriterOptions {
   readonly pending: Pick<PendingWrites, 'write' | 'forget'>;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly rows: AppliedRows;
-  /** Database errors of the key and of all keys whose status it is. */
+  /** Database errors of the key and of all keys whose outcome its status includes. */
   readonly refusals: (key: string) => ReadonlyMap<string, Problem>;
   readonly nowMs: () => number;
 }

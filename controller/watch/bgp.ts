@@ -1,4 +1,4 @@
-/** The edge, BGP: what nodes learned from routers. */
+/** The edge, BGP: prefixes that nodes learned from routers. */
 import { bgpRoutes } from '../../lib/slices/bgp-routes.ts';
 import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
@@ -7,7 +7,7 @@ import type { SlicedView } from '../../lib/slices/slice.ts';
 import type { BgpNodeState } from '../model/objects.ts';
 import { factsOf } from './fields.ts';
 
-/** Of prefixes with several next hops the highest preference: which next hop it has is the node's own matter. */
+/** A prefix with several next hops has their highest preference. Only the node itself uses the next hop. */
 function mergeLearned(routes: readonly BgpRoute[]): BgpNodeState['learned'] {
   const learned = new Map<string, number>();
   for (const { prefix: text, vpc, preference } of routes) {

@@ -147,7 +147,7 @@ function underlayOf(
 
 export function parseVpc(raw: RawObject): Vpc {
   const spec = fieldsOf(raw['spec']);
-  // A block that is there but switched off asks for nothing.
+  // A block that is present but disabled requests nothing.
   const isBfdOff = fieldsOf(spec['bfdPort'])['enabled'] !== true;
   return {
     ...apiFactsOf(raw),
@@ -209,7 +209,7 @@ export function parseSecurityGroup(raw: RawObject): SecurityGroup {
 
 export function parseTransitSwitch(raw: RawObject): TransitSwitch {
   const [spec, status] = [fieldsOf(raw['spec']), fieldsOf(raw['status'])];
-  // Its addresses are those of something that was there before: it has no port here, and is in nobody's way.
+  // Its addresses belong to an object that existed before: it has no port here, and conflicts with nothing.
   const isRefused = conditionsOf(status).some(({ type, reason }) => type === 'Ready' && reason === 'TransitOverlap');
   const texts = isRefused ? [] : textOf(status['cidr']).split(',');
   const vpc = textOf(status['vpc']) || textOf(spec['vpc']) || defaultVpc;

@@ -28,7 +28,7 @@ export function parseProviderNetwork(raw: RawObject): ProviderNetwork {
   };
 }
 
-/** What the deprecated fields say counts where the others say nothing. */
+/** The deprecated fields count where the current ones are empty. */
 export function parseVlan(raw: RawObject): Vlan {
   const spec = fieldsOf(raw['spec']);
   return {

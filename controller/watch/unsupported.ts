@@ -1,4 +1,4 @@
-/** What users of Kube-OVN may write and this release refuses, so that nothing is silently left undone. */
+/** Fields and annotations of Kube-OVN that this release does not support. They are refused, so that none is silently ignored. */
 
 export const unsupportedSubnetFields: readonly string[] = ['enableExternalLBAddress', 'nodeNetwork'];
 

@@ -29,7 +29,7 @@ const nodeAnnotations = [
   annotation.ingressBurst,
   annotation.egressBurst,
 ];
-/** What its daemon says of provider networks. */
+/** The daemon's annotations about provider networks. */
 const networkAnnotation = /\.provider-network\.kubernetes\.io\/(?:plan|err_mesg)$/;
 const namespaceAnnotations = [
   annotation.logicalSwitch,

@@ -1,7 +1,7 @@
 /** The Node object of this node. */
 import type { InterfaceNetwork } from './address.ts';
 
-/** Type of the condition that says whether the network of a node works. */
+/** Type of the condition that reports whether the network of a node works. */
 export const networkUnavailable = 'NetworkUnavailable';
 
 export interface Node {
@@ -15,7 +15,7 @@ export interface Node {
   readonly networkNotes: Readonly<Record<string, string>>;
   /** The chassis annotation, as it is. */
   readonly chassis: string | undefined;
-  /** Uid of the DaemonSet whose daemon must give the node back; undefined if nobody asked for it. */
+  /** Uid of the DaemonSet whose daemon must give the node back; undefined if that was not requested. */
   readonly leave: string | undefined;
   readonly unavailable: NodeCondition | undefined;
 }

@@ -12,7 +12,7 @@ export interface ProviderNetwork {
   readonly createdAt: string;
   /** Undefined if the object does not match its schema. */
   readonly spec: ProviderNetworkSpec | undefined;
-  /** Whether nodes only say what they would do. */
+  /** Whether nodes only report what they would do. */
   readonly isDryRun: boolean;
 }
 

@@ -1,7 +1,7 @@
 /** Decides which attachments GC removes. Pure. */
 import type { Sandbox } from '../model/sandbox.ts';
 
-/** What a GC request says of one network. */
+/** The content of a GC request about one network. */
 export interface GcScope {
   /** Name of the network configuration, and the provider that it names. */
   readonly network: string;

@@ -41,7 +41,7 @@ export interface OpenPublisherOptions extends NodeParts {
   readonly events: EventRecorder;
   readonly objectEvents: ObjectEvents;
   readonly advertisementProblems: () => readonly Problem[];
-  /** Called after each publication that says that the node is ready. */
+  /** Called after each publication that reports the node as ready. */
   readonly onReady: () => void;
   readonly signal: AbortSignal;
   readonly log: Logger;

@@ -41,7 +41,7 @@ export interface PublisherOptions {
   /** Pods that have lost their provider network. */
   readonly strandedPods: () => readonly PodProblem[];
   readonly uidOfProviderNetwork: (name: string) => string | undefined;
-  /** Called after each publication that says that the node is ready. */
+  /** Called after each publication that reports the node as ready. */
   readonly onReady: () => void;
   readonly signal: AbortSignal;
   readonly log: Logger;
@@ -62,7 +62,7 @@ export class Publisher {
     this.#networks = new ProviderNetworkStatus({ ...common, uidOf });
   }
 
-  /** Whether the status that was published last says that the node is ready. */
+  /** Whether the last published status reports the node as ready. */
   get isReady(): boolean {
     return this.#node.isReady;
   }

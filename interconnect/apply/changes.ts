@@ -1,6 +1,6 @@
 /**
- * What each change concerns. In: events of the watches, the databases and the hub. Out: stale values in `watch/`,
- * `state/` and `status/`, and a round. A heartbeat of a gateway, which comes every few seconds, causes nothing.
+ * Dispatches changes. In: events of the watches, the databases and the hub. Out: stale values in `watch/`, `state/` and
+ * `status/`, and a round. A heartbeat of a gateway, which arrives every few seconds, causes no round.
  */
 import type { Change, OvsdbClient } from 'ovsdb-client';
 import type { HubUpdate } from '../model/messages.ts';
@@ -91,10 +91,10 @@ export class Changes {
     rounds.request();
   }
 
-  /** Another set of daemons is silent. */
+  /** Call when the set of silent daemons changed. */
   silentDaemonsChanged(): void {
     const { probe, clusters, rounds, onStale } = this.#options;
-    // Whether it is the daemon alone shows when its ovn-controller is asked.
+    // A probe of its ovn-controller shows whether only the daemon is silent.
     probe.doubt();
     onStale(clusters.hub.members.keys());
     rounds.request();
@@ -124,7 +124,7 @@ export class Changes {
   }
 }
 
-/** Nothing is different but the time of the check. */
+/** Whether only the time of the check differs. */
 function isHeartbeat(before: GatewayObject | undefined, after: GatewayObject | undefined): boolean {
   if (before === undefined || after === undefined) return false;
   const rest = ({ status, uid, isDrained, isDeleting }: GatewayObject): string =>

@@ -1,4 +1,4 @@
-/** This cluster's key and certificate, kept in a Secret so that any agent of the cluster can go on with them. */
+/** This cluster's key and certificate, kept in a Secret so that any agent of the cluster can continue with them. */
 import { z } from 'zod';
 import { orAbsent } from '../../lib/kube/errors.ts';
 import { secrets } from '../../lib/kube/resources.ts';

@@ -1,7 +1,7 @@
 /**
- * Makes this cluster a member for as long as the Interconnect says so. In: the object. Out: a finalizer first, then a session
- * with the hub and rows in the databases; when the object is deleted, all of it is taken back in order before the finalizer
- * goes. Called once a round.
+ * Makes this cluster a member as long as the Interconnect requests it. In: the object. Out: a finalizer first, then a session
+ * with the hub and rows in the databases. When the object is deleted, all of these are removed in order before the finalizer.
+ * Called once a round.
  */
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import { interconnectFinalizer } from '../../lib/api/names.ts';
@@ -32,7 +32,7 @@ export interface LifecycleOptions {
   readonly network: Pick<Network, 'withdraw'>;
   readonly probe: Pick<OvnProbe, 'start' | 'stop'>;
   readonly progress: Pick<Progress, 'follow' | 'reset'>;
-  /** Clusters whose state is another now. */
+  /** Clusters whose state has changed. */
   readonly onSettled: (clusters: ReadonlySet<string>) => void;
   /** A round is needed though no object changed. */
   readonly onChange: () => void;
@@ -71,7 +71,7 @@ export class Lifecycle {
     const readToken = () => readSecret(client, namespace, name, key);
     membership.want({ cluster: spec.clusterName, hub: spec.hub, tokenRef: `${name}/${key}`, readToken });
     this.#reportToHub(spec);
-    // Before the hub has answered to the state of this cluster, nothing may be concluded from its view.
+    // The hub's view is not meaningful before the hub has answered to the state of this cluster.
     if (!clusters.hub.isComplete) return;
     onSettled(member.apply());
     // Paths that went down or up may be news to the hub.

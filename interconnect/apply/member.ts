@@ -1,6 +1,6 @@
 /**
- * One round of a member. In: what changed in `watch/` and `state/`. Out: the state that the hub is to know, and databases that
- * have what was settled. Called by the round; decides nothing by itself.
+ * One round of a member. In: changes in `watch/` and `state/`. Out: the state for the hub, and databases that contain the
+ * settled values. Called by the round; makes no decisions of its own.
  */
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import type { LinkState } from '../model/link-state.ts';
@@ -51,12 +51,12 @@ export class Member {
     });
   }
 
-  /** The hub was sent what `observe` returned as `revision`. */
+  /** Call after the state that `observe` returned as `revision` was sent to the hub. */
   announced(revision: number): void {
     this.#options.cluster.announced(revision);
   }
 
-  /** Brings the databases in line; returns the clusters whose state is another now. */
+  /** Writes the settled values to the databases. Returns the clusters whose state has changed. */
   apply(): ReadonlySet<string> {
     const { reader, clusters, cluster, network, now } = this.#options;
     const { hub, tunnels } = clusters;
@@ -86,7 +86,7 @@ export class Member {
     );
   }
 
-  /** Nothing is remembered; what is in the databases stays. */
+  /** Forgets all state. The rows in the databases stay. */
   reset(): void {
     const { reader, clusters, cluster } = this.#options;
     clusters.reset();

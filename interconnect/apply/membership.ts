@@ -3,8 +3,8 @@
  *
  * In: the wanted hub and cluster (`want`), the state for the hub (`send`). Out: the hub's updates and the state of the
  * link. Called by the round. The key is stored before a request for it leaves the cluster, so that a crash at any step
- * can be resumed with the same token. Lost sessions are resumed with growing pauses. Until the hub has given this
- * cluster another name, it keeps the one it has.
+ * can be resumed with the same token. Lost sessions are resumed with growing pauses. The cluster keeps its name until
+ * the hub has given it another one.
  */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -50,7 +50,7 @@ export interface MembershipOptions {
   readonly onChange: () => void;
   /** Pause after a refusal, in milliseconds; five seconds by default. */
   readonly refusedMs?: number;
-  /** A hub with which no connection stands after so long does not answer. */
+  /** A hub without an established connection after this time counts as not answering. */
   readonly connectMs?: number;
 }
 
@@ -182,7 +182,7 @@ export class Membership {
     return identity ?? { key, certificate, ca };
   }
 
-  /** For as long as a session lasts: takes the wanted name as soon as there is a token for it. */
+  /** Takes the wanted name as soon as a token for it exists, as long as a session lasts. */
   async #followName(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const next = AbortSignal.any([signal, this.#naming.signal]);
@@ -274,7 +274,7 @@ export class Membership {
     this.#options.onUpdate(update);
   }
 
-  /** What prevents a renewal stands in the state as long as it does. */
+  /** A problem that prevents a renewal stays in the state as long as it lasts. */
   async #tryToRenew(hub: string): Promise<void> {
     const { store, now, log } = this.#options;
     const problem = await this.#attempt(async () => {

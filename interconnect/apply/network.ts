@@ -34,7 +34,7 @@ export class Network {
     this.#clusters = clusters;
   }
 
-  /** `dirty`: as `RemoteClusters.settle` has it. Returns the clusters whose state is another now. */
+  /** `dirty`: as returned by `RemoteClusters.settle`. Returns the clusters whose state has changed. */
   apply(input: NetworkInput, dirty: ReadonlySet<string> | 'all'): ReadonlySet<string> {
     this.#setOwn(planOwn(input));
     const changes = this.#clusters.settle(input, dirty);

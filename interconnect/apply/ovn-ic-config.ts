@@ -51,8 +51,8 @@ export class OvnIcConfig {
   }
 
   /**
-   * Resolves once everything is known and the first plan is due, or at the end. It must not be waited for: where the
-   * role to read the ConfigMap is missing, it takes until somebody adds it.
+   * Resolves once all inputs are known and the first plan is due, or at the end. Callers must not wait for it: if the
+   * role to read the ConfigMap is missing, it does not resolve until the role is added.
    */
   async start(): Promise<void> {
     const { client, namespace, nodes, routePolicies: policies, log } = this.#options;

@@ -81,7 +81,7 @@ export class OvnProbe {
     this.#isOwed = true;
   }
 
-  /** A gateway became silent: a request is due although nothing was written. */
+  /** Call when a gateway became silent: a request is due although nothing was written. */
   doubt(): void {
     this.#isOwed = true;
   }
@@ -101,7 +101,7 @@ export class OvnProbe {
     void this.#pulses?.northbound.beat();
     void this.#pulses?.southbound.beat();
     if (this.#isDue()) void this.#raise();
-    // After a stall of this process the timer comes before the answers that arrived meanwhile.
+    // After a stall of this process the timer fires before the answers that arrived meanwhile are read.
     this.#check = setImmediate(() => this.#look());
   }
 

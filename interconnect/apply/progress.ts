@@ -1,6 +1,6 @@
 /**
- * Progress of what was settled: which owners could not be written, whether databases and hub have the newest state, and
- * how long that took. Changes usually arrive within milliseconds: such a delay is not reported.
+ * Progress of writing the settled state: which owners could not be written, whether databases and hub have the newest state,
+ * and how long that took. Changes usually arrive within milliseconds: such a delay is not reported.
  */
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -82,7 +82,7 @@ export class Progress {
     if (!this.#begun.has(cause)) this.#begun.set(cause, this.#options.now());
   }
 
-  /** Waits until what was set so far is written. */
+  /** Waits until all values set so far are written. */
   follow(local: LocalView | undefined, isKnownToHub: () => boolean): void {
     const { northbound, southbound } = this.#options.targets;
     this.#round += 1;

@@ -1,9 +1,9 @@
 /**
- * The running hub, wired in the data's way: databases and registry → records → admission → rows → sessions.
+ * The running hub, wired in the order the data flows: databases and registry → records → admission → rows → sessions.
  *
  * In: clients of IC-NB and IC-SB, the registry, the sessions that wait. Out: the only writer of both databases for our
- * members; zones that run plain ovn-ic keep writing their own rows. Called by main.ts and by tests. A restart reads everything
- * back: against databases that agree it writes nothing.
+ * members; zones that run plain ovn-ic keep writing their own rows. Called by main.ts and by tests. A restart reads all rows
+ * back: if the databases agree, it writes nothing.
  */
 import type { OvsdbClient } from 'ovsdb-client';
 import { openOvsdbTarget, type OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';

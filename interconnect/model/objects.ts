@@ -43,7 +43,7 @@ export interface Node {
   readonly addresses: readonly Ip[];
   /** Whether it can forward, as far as Kubernetes knows. */
   readonly isReady: boolean;
-  /** Its daemon has not said that Open vSwitch or ovn-controller is down. */
+  /** Its daemon has not reported that Open vSwitch or ovn-controller is down. */
   readonly hasNetwork: boolean;
 }
 

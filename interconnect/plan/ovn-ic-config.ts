@@ -39,7 +39,7 @@ export interface IcConfigPlan {
   readonly problems: readonly Problem[];
 }
 
-/** With Kube-OVN `auto-route` is about both directions. Asked last, so that policies of the user's can let routes through. */
+/** `auto-route` of Kube-OVN applies to both directions. These policies are evaluated last, so that the user's policies can permit routes. */
 const closedPolicies: readonly (readonly [string, RoutePolicySpec])[] = (
   [
     [ovnIcConfig, 'Export'],
@@ -58,7 +58,7 @@ export function planOvnIcConfig(state: IcConfigState): IcConfigPlan {
   const policies = planPolicies(config, state);
   const { selector, unknown } = gatewaysOf(config, state);
   const joining = planInterconnect(config, selector, interconnect);
-  // Policies that deny are in force before there is anything to deny.
+  // Policies that deny must be in force before the first route.
   const isEarly = interconnect === undefined && policies.writes.some(({ verb }) => verb !== 'delete');
   return {
     writes: [...policies.writes, ...(isEarly ? [] : joining.writes)],

@@ -76,9 +76,9 @@ export function planRemote({
 }
 
 /**
- * ovn-controller takes a group of one chassis for no group and asks where the port is bound, which no release of northd
- * lets others write. So the gateways of this cluster stand behind a single one: where it is dead they get the port and
- * drop its traffic, as they should.
+ * ovn-controller ignores a group of one chassis and reads where the port is bound, which no release of northd lets other
+ * programs write. So the gateways of this cluster are added after a single one: if it is dead, they get the port and drop
+ * its traffic, as they should.
  */
 function externalPort(
   { logicalPort, switch: name, mac, networks, ...port }: Port,

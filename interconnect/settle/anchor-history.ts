@@ -43,7 +43,7 @@ export class AnchorHistory {
       readonly gateways: readonly GatewayFacts[];
       readonly cuts: CutView;
       readonly hub: HubFacts;
-      /** Databases and northd of this cluster take up what is written. */
+      /** Databases and northd of this cluster apply writes. */
       readonly isFollowed: boolean;
       readonly nowMs: number;
       readonly holdDownMs: number;
@@ -100,7 +100,7 @@ export class AnchorHistory {
     this.#dead.clear();
   }
 
-  /** When the next step is due though nothing happens. */
+  /** When the next step is due even without a change. */
   get wakeMs(): number | undefined {
     const current = this.#current();
     const leaving = [...this.#anchored].flatMap(([chassis, ms]) => (current.has(chassis) ? [] : [ms + lingerMs]));

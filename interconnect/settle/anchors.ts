@@ -3,9 +3,9 @@
  * by parameter.
  *
  * OVN moves a port to the first gateway of its order that is alive, and back as soon as an earlier one returns. So the
- * order changes only while nothing depends on it: the path drains (the hub tells the others, which take it out of their
+ * order changes only while nothing depends on it: the path drains (the hub informs the others, which remove it from their
  * routes as this side does), then its order changes, then its new anchor takes the port, then the path is used again.
- * One path of a network moves at a time, and never without the hub, because the others could not be told.
+ * One path of a network moves at a time, and never without the hub, because the others could not be informed.
  */
 import type { AnchorPhase } from '../model/networks.ts';
 import type { Cut } from './cuts.ts';
@@ -31,7 +31,7 @@ export interface AnchorMemory {
   readonly sinceMs: number;
   /** Since when another gateway has had the anchor's port, or since when the anchor was to take it over. */
   readonly awaySinceMs: number | undefined;
-  /** When the hub was first known to have told the others that the path drains. */
+  /** When the hub was first known to have informed the others that the path drains. */
   readonly announcedSinceMs: number | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface AnchorPath {
   readonly present: readonly string[];
   readonly holder: string;
   readonly isRetiring: boolean;
-  /** The hub knows that this path drains, and has told the others. */
+  /** The hub has informed the others that this path drains. */
   readonly isDrainAnnounced: boolean;
 }
 
@@ -52,7 +52,7 @@ export interface AnchorInput {
   readonly gateways: readonly AnchorGateway[];
   readonly cuts: readonly Cut[];
   readonly isHubConnected: boolean;
-  /** Databases and northd of this cluster apply what is written: a gateway without its port can be blamed for it. */
+  /** Databases and northd of this cluster apply writes, so a gateway without its port is the cause itself. */
   readonly isFollowed: boolean;
   readonly nowMs: number;
   /** The hold-down of the other clusters for a path that came back. */
@@ -61,7 +61,7 @@ export interface AnchorInput {
 
 export interface AnchorResult {
   readonly memories: ReadonlyMap<number, AnchorMemory>;
-  /** When to settle again though nothing happened, in milliseconds of the same clock. */
+  /** When to settle again even without a change, in milliseconds of the same clock. */
   readonly wakeMs: number | undefined;
   /** Paths that should move and cannot, with the reason as a sentence. */
   readonly blocked: ReadonlyMap<number, string>;
@@ -69,7 +69,7 @@ export interface AnchorResult {
 
 /** An anchor without its port for so long is replaced. */
 export const deadAfterMs = 10_000;
-/** From the time the others are told until their datapaths are taken to follow. */
+/** Time after the others are informed until their datapaths are assumed to follow. */
 export const drainMs = 1500;
 /** Until BFD between chassis that begin to watch each other is up, with time to spare. */
 const bfdMs = 3000;

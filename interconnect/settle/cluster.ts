@@ -1,8 +1,8 @@
 /**
  * This cluster's part between clusters: which gateway anchors which path, which networks the hub granted, which
- * prefixes are offered. In: what is known of this cluster, of the hub and of the databases. Out: settled values that
- * plans and statuses read. Pure but for its memory: the time comes by parameter. Settled twice a round: the own part
- * before the hub is told of it, the networks after the hub has answered.
+ * prefixes are offered. In: the state of this cluster, of the hub and of the databases. Out: settled values that plans
+ * and statuses read. Pure except for its memory: the time is a parameter. Settled twice a round: this cluster's part
+ * before it is sent to the hub, the networks after the hub has answered.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { PolicySet } from '../../lib/route-policy/compile.ts';
@@ -27,7 +27,7 @@ import { takeoverProblem } from './takeover.ts';
 export interface ClusterOptions {
   readonly remotes: RemoteClusters;
   readonly tunnels: Tunnels;
-  /** Whether databases and northd of this cluster apply what is written. */
+  /** Whether databases and northd of this cluster apply writes. */
   readonly isFollowed: () => boolean;
   /** Whether the ovn-controller of a gateway node applies nothing. */
   readonly isStuck: (node: string) => boolean;
@@ -107,7 +107,7 @@ export class Cluster {
   isDead(chassis: string): boolean {
     return this.#anchors.isDead(chassis) || this.#cuts.view.lost.has(chassis);
   }
-  /** When something is due though nothing happens; Infinity for never. */
+  /** When a step is due even without a change; Infinity for never. */
   get wakeMs(): number {
     return Math.min(this.#options.remotes.wakeMs, this.#anchors.wakeMs ?? Infinity, this.#cuts.wakeMs);
   }
@@ -141,7 +141,7 @@ export class Cluster {
     return isChanged;
   }
 
-  /** Nothing is remembered; what is in the databases stays. */
+  /** Forgets all state. The rows in the databases stay. */
   reset(): void {
     this.#anchors.clear();
     this.#cuts.clear();
@@ -206,7 +206,7 @@ export class Cluster {
       chassis,
       isSelected: selected.has(chassis),
       isDrained: selected.get(chassis)?.isDrained === true,
-      // Where the hub refused all of them nothing is better than what there is.
+      // If the hub refused all of them, none is better than the present ones.
       isUsable: isUsable(local, chassis) && !(isAnyTaken && refused.has(chassis)),
       isGone: !local.chassis.has(chassis),
       upSinceMs: this.#options.tunnels.upSinceMs(chassis),

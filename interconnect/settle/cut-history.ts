@@ -1,6 +1,6 @@
 /**
- * Remembers which gateways of this cluster are cut off from each other, and which of those are lost: BFD does not tell
- * the gateways that could take over. In: reports of daemons and the holders of ports. Out: the result of `cuts.ts`.
+ * Remembers which gateways of this cluster are cut off from each other, and which of those are lost. BFD does not show that
+ * to the gateways that could take over. In: reports of daemons and the holders of ports. Out: the result of `cuts.ts`.
  */
 import type { CutReport } from '../model/tunnels.ts';
 import {
@@ -28,7 +28,7 @@ export interface HeldPortFacts {
 export interface CutView {
   /** Certain ones and suspected ones. */
   readonly cuts: readonly Cut[];
-  /** The gateways that are cut off from another and do not live any more. */
+  /** The gateways that are cut off from another and are no longer alive. */
   readonly lost: ReadonlySet<string>;
 }
 
@@ -54,7 +54,7 @@ export class CutHistory {
     return this.#view;
   }
 
-  /** When the next step is due though nothing happens; Infinity for never. */
+  /** When the next step is due even without a change; Infinity for never. */
   get wakeMs(): number {
     return this.#wakeMs;
   }

@@ -1,6 +1,6 @@
 /**
- * Which gateways of this cluster are cut off from each other though both live. Each then takes the other for dead, and
- * they take the ports from one another for ever. Pure: the time comes by parameter.
+ * Finds gateways of this cluster that are cut off from each other although both are alive. Each then takes the other for
+ * dead, and they take the ports from one another forever. Pure: the time is a parameter.
  *
  * A dead gateway must not look like that. Its daemon, or the database that its ovs-vswitchd left behind, still reports
  * the other one as before; and a gateway that returns hears no other at first. So two gateways are cut off when both
@@ -27,9 +27,9 @@ export interface PairMemory {
   readonly sinceMs: number;
   /** When that was certain; undefined before. */
   readonly cutSinceMs: number | undefined;
-  /** Whether daemons ever said so; else only the ports did. */
+  /** Whether a daemon ever reported the cut; otherwise only the ports showed it. */
   readonly isReported: boolean;
-  /** Since when both say that all is well again. */
+  /** Since when both daemons report that they hear each other again. */
   readonly wellSinceMs: number | undefined;
   /** When ports last went back and forth between them. */
   readonly contestedMs: number | undefined;
@@ -46,7 +46,7 @@ export interface CutInput {
 
 export interface CutResult {
   readonly memories: ReadonlyMap<string, PairMemory>;
-  /** When to ask again though nothing happened, in milliseconds of the same clock; Infinity for never. */
+  /** When to settle again even without a change, in milliseconds of the same clock; Infinity for never. */
   readonly wakeMs: number;
 }
 
@@ -59,7 +59,7 @@ const sureMs = 1000;
 const unsureMs = 5000;
 /** How long both must hear each other before they may hold one port again: a flapping tunnel must not take ports. */
 export const cutRestMs = 5000;
-/** How long a port that went back and forth stays where it is, where no daemon says anything. */
+/** How long a port that went back and forth stays where it is, if no daemon reports anything. */
 export const contestMs = 60_000;
 
 export function settleCuts(input: CutInput): CutResult {
@@ -113,7 +113,7 @@ const contestWindowMs = 3000;
 /** The holders of a port and when each took it; the oldest first. */
 export type HolderHistory = readonly { readonly chassis: string; readonly ms: number }[];
 
-/** The history with the present holder in it, without what is too old to matter. */
+/** The history with the present holder, without entries that are too old to matter. */
 export function nextHistory(history: HolderHistory, holder: string, nowMs: number): HolderHistory {
   const isNews = holder !== '' && history.at(-1)?.chassis !== holder;
   const all = isNews ? [...history, { chassis: holder, ms: nowMs }] : history;
@@ -210,7 +210,7 @@ function isApart(contact: Contact): boolean {
   return contact === 'apart' || contact === 'apart-steady';
 }
 
-/** Infinity while nothing says when. */
+/** Infinity while no time is known. */
 function endOf({ isReported, wellSinceMs, contestedMs }: PairMemory): number {
   if (wellSinceMs !== undefined) return wellSinceMs + cutRestMs;
   return isReported || contestedMs === undefined ? Infinity : contestedMs + contestMs;

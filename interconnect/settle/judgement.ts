@@ -1,7 +1,7 @@
 /**
- * Which prefixes that another cluster offers may be used here. In: that cluster, this one, route policies, and what
- * others have. Out: each route with its preference, or with the problem that keeps it out. Pure. Rule: nothing that a
- * remote cluster says may change how local addresses are forwarded.
+ * Decides which offered prefixes of another cluster may be used here. In: that cluster, this one, route policies, and the
+ * prefixes of others. Out: each route with its preference, or with the problem that keeps it out. Pure. Rule: no update from
+ * a remote cluster may change how local addresses are forwarded.
  */
 import { cidrContains, cidrCovers, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
@@ -97,7 +97,7 @@ export function judgeRoutes(
   return { ...limited(member.name, judged, context.policies), decisions };
 }
 
-/** Marks the routes that exceed a limit, of those that are allowed otherwise. */
+/** Marks the routes that exceed a limit, among those that are otherwise allowed. */
 function limited(cluster: string, judged: readonly JudgedRoute[], policies: PolicySet): Omit<Judgement, 'decisions'> {
   const allowed = judged.flatMap((route) =>
     route.rejected === undefined ? [{ transitSwitch: route.transitSwitch, cidr: route.prefix, route }] : [],

@@ -11,7 +11,7 @@ export interface BuiltNetworks {
   readonly problems: ReadonlyMap<string, Problem>;
 }
 
-/** The networks that the hub granted, of those that this cluster requested. */
+/** The requested networks that the hub granted. */
 export function buildNetworks(
   local: LocalView,
   switches: readonly TransitSwitch[],

@@ -1,5 +1,5 @@
 /**
- * How far northd and the ovn-controllers of gateways are behind. In: the number that was requested (`NB_Global.nb_cfg`,
+ * How far northd and the ovn-controllers of gateways lag behind. In: the number that was requested (`NB_Global.nb_cfg`,
  * as `ovn-nbctl --wait=hv sync` does), and the numbers that each has applied. Out: which of them is behind, and since
  * when. Kept between looks, because a number that was not applied is followed by newer ones.
  */
@@ -13,7 +13,7 @@ export interface Stalled {
   readonly controllers: ReadonlyMap<string, number>;
 }
 
-/** Whether both databases and northd apply what is written. */
+/** Whether both databases and northd apply writes. */
 export function isOvnFollowing({ northbound, southbound, northd }: Stalled): boolean {
   return northbound === undefined && southbound === undefined && northd === undefined;
 }
@@ -97,7 +97,7 @@ export class OvnLag {
     return new Map(overdue);
   }
 
-  /** Earlier numbers mean nothing any more. */
+  /** Discards earlier numbers. */
   reset(): void {
     this.#asked = undefined;
     this.#passed = 0;

@@ -31,7 +31,7 @@ export interface PathFacts {
   readonly tunnelTo: (chassis: string) => string | undefined;
 }
 
-/** The lower, the better; what is `dead` is never used. */
+/** Lower is better; `dead` paths are never used. */
 const rank = { up: 0, resting: 1, backup: 2, dead: 3 } as const;
 
 export interface PathVerdict {

@@ -44,9 +44,9 @@ export interface NetworkInput extends DepartureContext {
 
 /** The changes of one step. */
 export interface RemoteChanges {
-  /** Clusters whose state is another now; those that are gone are among them. */
+  /** Clusters whose state has changed, including removed ones. */
   readonly changed: ReadonlySet<string>;
-  /** Clusters that are gone. */
+  /** Removed clusters. */
   readonly gone: readonly string[];
   /** Handles that no cluster has any more. */
   readonly released: readonly string[];

@@ -1,5 +1,5 @@
 /**
- * What is known of the other clusters and of the tunnels to them. In: the hub's updates and the gateway objects of this
+ * The state of the other clusters and of the tunnels to them. In: the hub's updates and the gateway objects of this
  * cluster. Out: the values, and which clusters changed since they were last settled.
  */
 import type { HubUpdate } from '../model/messages.ts';

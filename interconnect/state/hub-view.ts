@@ -76,7 +76,7 @@ export class HubView {
    * will be known again once they connect, and stay as they were.
    */
   #over({ full, revision }: HubUpdate): readonly string[] {
-    // An update before the full one of a session says nothing of any member.
+    // An update before the full one of a session contains no members.
     if (!full && revision === 0) return [];
     // A member that is expected under a name unknown here may be any of them, renamed.
     if (!full && this.#expected.values().some((name) => !this.#members.has(name))) return [];

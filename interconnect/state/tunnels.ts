@@ -12,7 +12,7 @@ export class Tunnels {
   readonly #clusters = new Map<string, string>();
   readonly #chassis = new Map<string, readonly string[]>();
 
-  /** Stores a gateway object; returns the clusters whose paths may have another state now. */
+  /** Stores a gateway object; returns the clusters whose path states may have changed. */
   set(node: string, before: GatewayObject | undefined, after: GatewayObject | undefined): ReadonlySet<string> {
     const old = before?.status.chassis;
     const chassis = after?.status.chassis;

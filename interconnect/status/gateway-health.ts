@@ -1,6 +1,6 @@
 /**
- * The health of a gateway of this cluster by all that is known of it: the programs that its daemon reports, whether
- * that daemon still checks, whether others hear its tunnels, whether its ovn-controller follows. The first cause that
+ * The health of a gateway of this cluster from all sources: the programs that its daemon reports, whether that daemon
+ * still checks, whether others hear its tunnels, whether its ovn-controller follows. The first cause that
  * explains the rest is named: a dead node silences everything, and ovn-controller stalls where ovs-vswitchd does. Pure.
  */
 import { isTunnelDown, type GatewayProgram } from '../../lib/api/kinds/interconnect-gateway.ts';

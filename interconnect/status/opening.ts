@@ -60,7 +60,7 @@ async function report(
     if (conditions === object.status.conditions) return;
     await client.patch(interconnects, name, 'merge', { status: { conditions } }, { subresource: 'status', signal });
   } catch (error) {
-    // Without an Interconnect there is no status to write; after any other error the next look comes.
+    // Without an Interconnect there is no status to write. After any other error the next check retries.
     if (signal.aborted) return;
     if (!isKubeError(error)) throw error;
     log.debug({ err: error }, 'the status of the Interconnect was not written');

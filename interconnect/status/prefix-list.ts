@@ -1,4 +1,4 @@
-/** What is written of the routes of a cluster: a sample in its RemoteCluster for people, entries of slices for programs, each with a limit. Pure. */
+/** Published routes of a cluster: a sample in its RemoteCluster for users, entries of slices for programs, each with a limit. Pure. */
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import type { RemoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
 import { byPrefix, formatCidr, parseCidr } from '../../lib/net/cidr.ts';

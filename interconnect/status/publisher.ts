@@ -1,6 +1,6 @@
 /**
- * Publishes statuses after each round. In: all that is known and settled. Out: the statuses of those objects that may
- * have changed, of the many that there are. While the databases are written only the Interconnect is published, because
+ * Publishes statuses after each round. In: the observed and settled state. Out: the statuses of only those objects that may
+ * have changed. While the databases are written only the Interconnect is published, because
  * the API server would take the cores that the next rows need.
  */
 import { hubSwitch } from '../../lib/api/names.ts';

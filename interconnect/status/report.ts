@@ -82,7 +82,7 @@ export class Reporter {
         this.#slices.remove(name);
         continue;
       }
-      // Slices belong to an object that exists; of a new one the watch will tell.
+      // Slices belong to an existing object; the watch will report a new one.
       if (object !== undefined)
         this.#slices.write({ name, uid: object.uid }, remoteRoutesOf(member, situation.remotes.get(name)));
       const before = this.#before(remoteClusters, name, object) as RemoteClusterStatus;

@@ -1,8 +1,8 @@
 /**
- * Statuses that were sent and that the watch has not brought back yet. In: what is written, and each version of an object
- * that the watch brings. Out: what an object has, or will have once the write is done. Without it an older version, which
- * arrives after a newer status was sent, would be taken for its loss: that would be written again, with another event and
- * another time of transition.
+ * Statuses that were sent and that the watch has not delivered yet. In: written statuses, and each version of an object that
+ * the watch delivers. Out: the status that an object has, or will have once the write is done. Without it, an older version
+ * that arrives after a newer status was sent would look like the loss of that status, which would be written again, with
+ * another event and another transition time.
  */
 import { isSameJson } from './compare.ts';
 

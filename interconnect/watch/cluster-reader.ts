@@ -1,6 +1,6 @@
 /**
- * This cluster as its objects and databases show it. In: reflectors, caches, and what became stale. Out: values that stay the
- * same objects until something they come from changes, so that what was settled from them holds. Called by the round.
+ * This cluster as its objects and databases show it. In: reflectors, caches, and stale values. Out: values that stay the same
+ * objects until one of their sources changes, so that values settled from them stay valid. Called by the round.
  */
 import type { OvsdbClient } from 'ovsdb-client';
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';

@@ -1,7 +1,7 @@
 /**
- * Which daemons of gateways are silent. In: times of their checks, as the watch brings them. Out: nodes with a silent
- * daemon, and a call when that set changes. A watch that brings nothing proves nothing, because the API server may be
- * away: a daemon counts as silent after the API server has confirmed twice, with a pause, that there is no newer check.
+ * Finds silent daemons of gateways. In: times of their checks, from the watch. Out: nodes with a silent daemon, and a call
+ * when that set changes. A silent watch proves nothing, because the API server may be unreachable: a daemon counts as
+ * silent after the API server has confirmed twice, with a pause, that there is no newer check.
  */
 import { isKubeError } from '../../lib/kube/errors.ts';
 import { interconnectGateways } from '../../lib/kube/resources.ts';
@@ -16,7 +16,7 @@ export interface HeartbeatsOptions {
   readonly now?: () => number;
 }
 
-/** The API server is asked after this long without a newer check; a check is due every three seconds. */
+/** The API server is queried after this long without a newer check; a check is due every three seconds. */
 export const doubtMs = 5000;
 /** A daemon is silent after this many equal answers. */
 const answersUntilSilent = 2;
@@ -25,7 +25,7 @@ const timeoutMs = 3000;
 
 interface Beat {
   readonly checkedAt: string;
-  /** When it came, or when the API server last confirmed that there is none newer. */
+  /** When the check arrived, or when the API server last confirmed that there is no newer one. */
   readonly sinceMs: number;
   readonly answers: number;
 }

@@ -1,4 +1,4 @@
-/** Parsers of Kubernetes objects. Nothing of the raw object is kept; what is wrong with it is part of the value. */
+/** Parsers of Kubernetes objects. The raw object is not kept; its problems are part of the value. */
 import {
   type Interconnect,
   type Life,

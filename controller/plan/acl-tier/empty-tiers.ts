@@ -3,8 +3,8 @@
  * which lets every packet through whose connection a later tier had closed, and opens the connection again by that: of one
  * that is forbidden while it lasts every second packet would pass. An ACL that matches everything and passes it on keeps
  * OVN from coming to that rule. In: ports of switches that have ACLs in later tiers, from the plans that put them there.
- * Out: a port group of these ports, with such ACLs. The rule that must not be broken: who plans an ACL in a tier after the
- * first contributes a port of its switch.
+ * Out: a port group of these ports, with such ACLs. Rule: a plan with an ACL in a tier after the first contributes a port of
+ * its switch.
  */
 import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';

@@ -11,7 +11,7 @@ function planIp(view: View, { port, allocation }: HeldPort, subject: IpSubject):
   const observed = view.ips.get(port);
   const isReserved = observed?.labels[label.ipReserved] ?? 'false';
   const former = observed?.spec.subnet ?? '';
-  // The name of the subnet is a label, too: that of a former subnet goes.
+  // The name of the subnet is also a label: the label of a former subnet is removed.
   const formerLabel = former === '' || former === subnet ? {} : { [former]: null };
   // A label's value has at most 63 characters, a node's name may have more.
   const nodeLabel = subject.nodeName.length > 63 ? {} : { [label.nodeName]: subject.nodeName };

@@ -1,4 +1,4 @@
-/** An IPPool's address set, counts and conditions; what it sets aside is settled by the allocator. */
+/** An IPPool's address set, counts and conditions. The allocator settles which addresses it reserves. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';
@@ -45,7 +45,7 @@ function planIpPool(view: View, name: string): Desired {
       columns: { external_ids: { ...vendorIds, ippool: name } },
       collects: ['addresses'],
     })),
-    // As members, so that a changed pool is a few of them and not the whole set again.
+    // As members, so that a changed pool writes a few of them rather than the whole set.
     contributions: sets.map(([key, ranges]) => ({
       table: 'Address_Set',
       key,

@@ -17,7 +17,7 @@ function familyOf(prefix: string): Family {
   return prefix.includes(':') ? 6 : 4;
 }
 
-/** As a set has it: a mask without bits is a match of everything, which ovn-controller would not take for a member. */
+/** Members of the address set: ovn-controller does not accept a mask without bits, which would match everything. */
 function membersOf(prefix: string): readonly string[] {
   if (prefix === '0.0.0.0/0') return ['0.0.0.0/1', '128.0.0.0/1'];
   return prefix === '::/0' ? ['::/1', '8000::/1'] : [prefix];
@@ -50,7 +50,7 @@ function planRoutes(view: View, prefix: string): Desired {
   return { rows, contributions: [exemption] };
 }
 
-/** Without it the policies of subnets would send what is for a learned prefix to the subnet's own gateway. */
+/** Without it, the policies of subnets would send packets for a learned prefix to the subnet's own gateway. */
 function planExemption(view: View): Desired {
   const used = new Set<Family>();
   for (const [prefix, { hops }] of view.learned) if (hops.length > 0) used.add(familyOf(prefix));

@@ -7,7 +7,7 @@ import { matchFamily, policyPriority, vendorIds } from '../names.ts';
 import { servedNet } from '../../settle/subnet/served-net.ts';
 import type { View } from '../../model/view.ts';
 
-/** Centralized gateway: what all pods of a subnet send out of the cluster leaves through the nodes in use. */
+/** Centralized gateway: traffic that pods of a subnet send out of the cluster leaves through the nodes in use. */
 function planGateway(view: View, subnet: string): Desired {
   const net = servedNet(view, subnet);
   const choice = view.gateways.get(subnet);

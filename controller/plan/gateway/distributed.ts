@@ -20,14 +20,14 @@ interface Place {
 }
 
 /**
- * Distributed gateway: what pods of a subnet on a node send out of the cluster leaves through that node. The group of
- * these pods is there for a centralized gateway too: its members are then complete when the gateway becomes distributed.
+ * Distributed gateway: traffic that pods of a subnet send out of the cluster leaves through the pod's node. The group of
+ * these pods also exists for a centralized gateway, so that its members are complete when the gateway becomes distributed.
  */
 function planGateway(view: View, id: string): Desired {
   const [name = '', node = ''] = id.split('/', 2);
   const net = servedNet(view, name);
   const subnet = view.subnets.get(name);
-  // Of nodes whose groups would have one name only one has them.
+  // Of several nodes whose groups would have the same name, only the holder has them.
   const holder = view.holderOf(nodePortGroup(node));
   if (net === undefined || subnet === undefined || !isThroughNodes(view, subnet) || holder !== node) return nothing;
   const place = { subnet: name, node };

@@ -58,7 +58,7 @@ function hasEgress(view: View, subnet: Subnet): boolean {
 
 const inOrder = byRight(egressRight);
 
-/** Another subnet whose table leads elsewhere and did so before: a table has one default route of each family. */
+/** An earlier subnet with the same table and another gateway: a table has one default route of each family. */
 function tableHolder(view: View, subnet: Subnet): { readonly subnet: Subnet; readonly hop: Ip } | undefined {
   const hops = nextHopsOf(subnet.spec) ?? [];
   for (const other of view.subnets.values()) {
@@ -71,7 +71,7 @@ function tableHolder(view: View, subnet: Subnet): { readonly subnet: Subnet; rea
   return undefined;
 }
 
-/** What keeps a subnet's traffic from the user's own gateway. */
+/** Problems that keep a subnet's traffic from the user's own gateway. */
 export function egressProblems(view: View, subnet: Subnet): readonly Problem[] {
   const { spec, name } = subnet;
   const refuse = (message: string): readonly Problem[] => [{ code: egressInvalid, message }];

@@ -13,7 +13,7 @@ export interface StatedRule {
   readonly action: string;
 }
 
-/** FNV-1a of 64 bits, of which 48 are told. */
+/** FNV-1a of 64 bits, of which 48 are used. */
 function ruleId({ srcIPs, dstIPs, action }: NatRule): string {
   let hash = 0xcbf29ce484222325n;
   for (const char of [srcIPs, dstIPs, action].join('|'))
@@ -51,7 +51,7 @@ export function statedRules({ natOutgoingPolicyRules: rules }: SubnetSpec): read
   });
 }
 
-/** What is wrong with single rules; the others apply. */
+/** Problems of single rules; the other rules apply. */
 export function natRuleProblems({ natOutgoingPolicyRules: rules }: SubnetSpec): readonly Problem[] {
   return rules.flatMap((rule, index) => {
     const obstacle = obstacleOf(rule);

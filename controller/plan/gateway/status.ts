@@ -1,4 +1,4 @@
-/** What a Subnet's status says of its gateway. `gatewayStatusReads` yields a Subnet for every change of what is read here. */
+/** The part of a Subnet's status about its gateway. `gatewayStatusReads` yields a Subnet for every change of a value read here. */
 import { joinSubnet } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
@@ -29,7 +29,7 @@ export function planGatewayStatus(view: View, name: string): GatewayStatus {
   };
 }
 
-/** An event where traffic through a centralized gateway leaves by other nodes than the Subnet's status says. */
+/** An event if a centralized gateway uses other nodes than the Subnet's status shows. */
 export function gatewayEvents(view: View, name: string): readonly WantedEvent[] {
   const before = view.subnets.get(name)?.status['activateGateway'];
   const { activateGateway: after } = planGatewayStatus(view, name);
@@ -42,7 +42,7 @@ export function gatewayEvents(view: View, name: string): readonly WantedEvent[] 
   return [{ type: 'Normal', reason: 'GatewayChanged', message }];
 }
 
-/** What of a Subnet's gateway is not as its spec asks, each with what to do; everything else of the spec is in force. */
+/** Problems of a Subnet's gateway, each with its remedy. All other parts of the spec are in force. */
 export function gatewayProblems(view: View, name: string): readonly Problem[] {
   const subnet = view.subnets.get(name);
   if (subnet === undefined) return [];
@@ -81,7 +81,7 @@ function typeProblems(view: View, subnet: Subnet): readonly Problem[] {
   );
 }
 
-/** A family of which nothing leaves the cluster, since nodes have no addresses of it to be gateways with. */
+/** A family whose traffic cannot leave the cluster, because nodes have no addresses of it to be gateways with. */
 export function familyWithoutExit(view: View, name: string): string | undefined {
   const subnet = view.subnets.get(name);
   const [net, join] = [view.verdicts.get(name)?.net, view.verdicts.get(joinSubnet)?.net];

@@ -2,7 +2,7 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import { vpcNameOf } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 
-/** Namespaces that a Subnet asks for and does not get, because they are in another VPC; with what is said of it. */
+/** Problems of namespaces that a Subnet requests in vain, because they are in another VPC. */
 export function unservedNamespaceProblems(
   view: View,
   subnet: string,

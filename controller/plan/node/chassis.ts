@@ -1,4 +1,4 @@
-/** Which rows of the southbound database are of nodes: these get a tag, and go when their node has gone. Pure. */
+/** Determines which rows of the southbound database belong to nodes. They get a tag, and are removed after their node. Pure. */
 import { annotation, externalId, vendor } from '../../../lib/api/names.ts';
 import type { View } from '../../model/view.ts';
 
@@ -20,9 +20,9 @@ export interface ChassisPlan {
 
 const nodeTag = 'node';
 
-/** Why a chassis that no node claims is nobody's any more. */
+/** Why a chassis that no node claims is removed; undefined if it stays. */
 function removalOf(view: Pick<View, 'nodes'>, { name, hostname, externalIds }: ChassisRow): string | undefined {
-  // Without the tag it may be anybody's: a node that is not registered yet, or a gateway outside of the cluster.
+  // A chassis without the tag may belong to a node that is not registered yet, or to a gateway outside the cluster.
   if (externalIds[externalId.vendor] !== vendor) return undefined;
   const nodeName = externalIds[nodeTag] ?? hostname;
   const node = view.nodes.get(nodeName);
@@ -32,7 +32,7 @@ function removalOf(view: Pick<View, 'nodes'>, { name, hostname, externalIds }: C
   return current === '' || current === name ? undefined : `node ${nodeName} is chassis ${current} now`;
 }
 
-/** What is to be written, of the chassis there are. A chassis is a node's where the node's annotation names it. */
+/** Plans the writes for the existing chassis. A chassis belongs to the node whose annotation names it. */
 export function planChassis(view: Pick<View, 'nodes'>, rows: Iterable<ChassisRow>): ChassisPlan {
   const tags = new Map<string, Readonly<Record<string, string>>>();
   const removals = new Map<string, string>();

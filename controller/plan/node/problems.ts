@@ -8,7 +8,7 @@ import type { View } from '../../model/view.ts';
 import { networkOwner } from '../../settle/node/network-owner.ts';
 import { nodeRateProblems } from './rates.ts';
 
-/** What keeps a node from having all that nodes have. */
+/** Problems that keep a node from being fully served. */
 export function nodeProblems(view: View, name: string): readonly Problem[] {
   const node = view.nodes.get(name);
   if (node === undefined) return [];

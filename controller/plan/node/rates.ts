@@ -9,7 +9,7 @@ function ratesOf({ annotations }: Node): ReturnType<typeof readRates> {
   return readRates((key) => ({ name: key, text: annotations[key] ?? '' }));
 }
 
-/** What is wrong with the limits that a node's annotations ask for. */
+/** Problems of the rate limits in a node's annotations. */
 export function nodeRateProblems(node: Node): readonly Problem[] {
   return ratesOf(node).problems;
 }

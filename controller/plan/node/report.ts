@@ -5,7 +5,7 @@ import type { View } from '../../model/view.ts';
 import { planNodeAnnotations } from './node-annotations.ts';
 import { nodeProblems } from './problems.ts';
 
-/** What a node holds of its address in the join subnet once the database has it: annotations, its IP object and events. */
+/** The report of a node's join address once the database has it: annotations, the IP object and events. */
 export function reportNode(view: View, name: string, outcome: Outcome): readonly ObjectReport[] {
   const key = `node/${name}`;
   const object = { kind: 'nodes', name } as const;

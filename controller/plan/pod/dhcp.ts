@@ -1,4 +1,4 @@
-/** Which DHCP options a port's requests are answered with: those of its subnet, or its pod's own. */
+/** The DHCP options of a port: those of its subnet, or its pod's own. */
 import { annotation } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { ref } from '../../../lib/desired/row.ts';

@@ -1,4 +1,4 @@
-/** Annotations of a pod about its interfaces, and the condition that vouches for them or says why there are none. */
+/** Annotations of a pod about its interfaces, and the condition that vouches for them or reports why there are none. */
 import { annotation } from '../../../lib/api/names.ts';
 import { addressCondition, vouchFor } from '../../../lib/api/pod-addresses.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
@@ -28,10 +28,10 @@ function netTexts(
   return { cidr: given.map(({ cidr }) => formatCidr(cidr)).join(','), gateway: gateways.join(',') };
 }
 
-/** Null takes away what was said before. */
+/** Null removes an annotation. */
 type Annotations = Readonly<Record<string, string | null>>;
 
-/** Which part the router of the VPC has in the interface's network, and which VLAN that is. */
+/** The router of the interface's network, if it has a port there, and the VLAN. */
 function placeAnnotations(net: NetInForce, vpc: string): Annotations {
   const { underlay } = net;
   return {
@@ -65,15 +65,15 @@ function hasAddresses({ addressCondition: observed }: Pod): boolean {
 }
 
 /**
- * What the node's daemon waits for, of all interfaces at once; undefined while one of them has no address, or the pod asks
- * for what cannot be done: it does not start without its limits and routes. A pod that runs keeps what it has.
+ * The annotations that the node's daemon waits for, of all interfaces at once. Undefined while an interface has no address,
+ * or if a new pod requests something impossible: a pod must not start without its limits and routes. A running pod keeps its network.
  */
 export function planPodAnnotations(view: View, key: string): Annotations | undefined {
   const pod = view.pods.get(key);
   const held = view.ports(`pod/${key}`);
   if (pod === undefined || held.length === 0 || view.addressProblem(`pod/${key}`) !== undefined) return undefined;
   if (!hasAddresses(pod) && permanentProblem(view, key) !== undefined) return undefined;
-  // It names the port, so that a pod which runs no machine must not have it.
+  // The annotation determines the port's name, so a pod without a virtual machine must not have it.
   let all: Annotations = { [annotation.virtualMachine]: machineOf(pod) ?? null };
   for (const one of held) {
     const annotations = interfaceAnnotations(view, one);
@@ -83,15 +83,15 @@ export function planPodAnnotations(view: View, key: string): Annotations | undef
   return all;
 }
 
-/** The note for the node's daemon that there is nothing to wait for; null where there is none to have. */
+/** The annotation by which the node's daemon stops waiting, because of a permanent problem. */
 export function planProblemNote(view: View, key: string): Readonly<Record<string, string | null>> {
   const problem = permanentProblem(view, key);
   return { [annotation.problem]: problem === undefined ? null : `${problem.code}: ${problem.message}` };
 }
 
 /**
- * What the pod's status says of its addresses; undefined where that stays as it is. `annotations` are those it is
- * given, `refused` is the database error for its ports.
+ * The condition about the pod's addresses; undefined if it stays as it is. `annotations` are the planned ones,
+ * `refused` is the database error for its ports.
  */
 export function planPodCondition(
   view: View,

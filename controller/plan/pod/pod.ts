@@ -1,7 +1,7 @@
 /**
- * Here a pod's addresses become rows: for each interface a port, pinned to its addresses and its node, its memberships, its
- * rate limits. In: a pod and the ports it holds. Out: rows and contributions, one owner for all, so that a port is never
- * there without its memberships. Called for each pod that changed, or of which something changed that its port is made of.
+ * The rows of a pod: for each interface a port, pinned to its addresses and its node, its memberships and its rate limits.
+ * In: a pod and the ports that it holds. Out: rows and contributions with one owner, so that a port never exists without its
+ * memberships. Called when the pod, or another object that its port depends on, changed.
  */
 import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';

@@ -1,4 +1,4 @@
-/** What is wrong with what a pod asks for, besides its addresses. */
+/** Problems of a pod's requests other than addresses. */
 import { annotation } from '../../../lib/api/names.ts';
 import { permanentRefusals } from '../../../lib/api/pod-addresses.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
@@ -57,7 +57,7 @@ function problemsOf(view: View, pod: Pod, network: Interface): readonly Problem[
   return found.filter((problem) => problem !== undefined);
 }
 
-/** All that is wrong with a pod's annotations, what only the user can mend first. */
+/** All problems of a pod's annotations; those that only the user can resolve come first. */
 export function portProblems(view: View, key: string): readonly Problem[] {
   const pod = view.pods.get(key);
   if (pod === undefined || !wantsNetwork(pod)) return [];
@@ -65,7 +65,7 @@ export function portProblems(view: View, key: string): readonly Problem[] {
   return problems.sort((a, b) => Number(permanentRefusals.has(b.code)) - Number(permanentRefusals.has(a.code)));
 }
 
-/** What only an edit of the pod mends: there is nothing to wait for. */
+/** The problem that only an edit of the pod can resolve: waiting does not help. */
 export function permanentProblem(view: View, key: string): Problem | undefined {
   const address = view.addressProblem(`pod/${key}`);
   return [...(address === undefined ? [] : [address]), ...portProblems(view, key)].find(({ code }) =>

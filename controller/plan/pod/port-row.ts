@@ -1,4 +1,4 @@
-/** A pod's port: where it may be bound, and what it may send. */
+/** A pod's port: the chassis on which it may be bound, and the addresses from which it may send. */
 import { annotation } from '../../../lib/api/names.ts';
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
@@ -14,7 +14,7 @@ import type { GroupsOfPort } from '../security-group/membership.ts';
 import { sharedAddresses } from '../vip/virtual-port.ts';
 import { dhcpColumns } from './dhcp.ts';
 
-/** Addresses a port may use beside its own: those it asks for, and those of Vips it may hold. */
+/** Addresses that a port may use beside its own: those it requests, and those of Vips that it may hold. */
 export function extraAddresses(view: View, pod: Pod, held: HeldPort): readonly Ip[] {
   const asked = listOf(askedOf(pod, held.interface, annotation.portVips)).flatMap((text) => parseIp(text) ?? []);
   const all = [...asked, ...sharedAddresses(view, pod, held)];
@@ -22,7 +22,7 @@ export function extraAddresses(view: View, pod: Pod, held: HeldPort): readonly I
   return [...new Map(all.map((ip) => [formatIp(ip), ip])).values()];
 }
 
-/** The chassis of the nodes of everybody who has the port, the one that had it first in front; none until all are known. */
+/** The chassis of the nodes of all sharers of the port, the first sharer's first; none until all are known. */
 function chassisOf(view: View, { sharers }: HeldPort): readonly string[] {
   const nodes = sharers.map((key) => view.pods.get(key.slice('pod/'.length))?.node ?? '');
   const known = nodes.map((node) => view.nodes.get(node)?.annotations[annotation.chassis] ?? '');
@@ -37,7 +37,7 @@ function bindingOptions(view: View, held: HeldPort): Readonly<Record<string, str
   return chassis.length === 1 ? requested : { ...requested, 'activation-strategy': 'rarp' };
 }
 
-/** What several parts of a port's plan are made of. */
+/** Values that several parts of a port's plan use. */
 export interface PortFacts {
   /** Texts of the addresses it may use beside its own. */
   readonly extra: readonly string[];

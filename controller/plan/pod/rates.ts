@@ -11,7 +11,7 @@ function ratesOf(pod: Pod, network: Interface): ReturnType<typeof readRates> {
   return readRates((key) => ({ name: annotationOf(network, key), text: askedOf(pod, network, key) }));
 }
 
-/** What is wrong with the limits that an interface asks for. */
+/** Problems of the rate limits that an interface requests. */
 export function rateProblems(pod: Pod, network: Interface): readonly Problem[] {
   return ratesOf(pod, network).problems;
 }

@@ -1,4 +1,4 @@
-/** Which pods' ports or reports read what changed. */
+/** The pods whose ports or reports read a changed value. */
 import { annotation } from '../../../lib/api/names.ts';
 import type { Change } from '../../model/change.ts';
 import type { Node, Subnet } from '../../model/objects.ts';
@@ -48,14 +48,14 @@ function* ofPorts(view: View, key: string): Generator<string> {
   yield* podsOfVip(view, name, [view.vips.get(name)]);
 }
 
-/** What of a Subnet's spec its pods' ports have. */
+/** The parts of a Subnet's spec that the ports of its pods depend on. */
 function portText(subnet: Subnet | undefined): string {
   if (subnet === undefined) return '';
   const { vpc, mtu, enableDHCP, dhcpV4Options, dhcpV6Options } = subnet.spec;
   return JSON.stringify([vpc, mtu, enableDHCP, dhcpV4Options, dhcpV6Options]);
 }
 
-/** Undefined where there is no node; otherwise what a port's row has of it. */
+/** The parts of a node that a port's row depends on; undefined if there is no node. */
 function chassisText(node: Node | undefined): string | undefined {
   return node && (node.annotations[annotation.chassis] ?? '');
 }

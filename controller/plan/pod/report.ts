@@ -1,4 +1,4 @@
-/** What a pod holds of its addresses once the database has them: annotations, a condition, IP objects and events. */
+/** The report of a pod's addresses once the database has them: annotations, a condition, IP objects and events. */
 import { annotation } from '../../../lib/api/names.ts';
 import { addressEvents, hasAllPorts, reportIps } from '../address/report.ts';
 import { failure } from '../events.ts';

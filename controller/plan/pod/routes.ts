@@ -29,7 +29,7 @@ function wrongRoute(route: unknown): string | undefined {
     : `has gw '${gw}', which is no address of the family of dst ${dst}`;
 }
 
-/** What is wrong with the routes of an interface; the node's daemon makes them. */
+/** Problems of the routes of an interface, which the node's daemon configures. */
 export function routeProblem(pod: Pod, network: Interface): Problem | undefined {
   const text = askedOf(pod, network, annotation.routes);
   if (text === '') return undefined;

@@ -5,7 +5,7 @@ import { vendorIds } from '../names.ts';
 import { aclRow, tiersOf } from './acl-row.ts';
 import { denyAllGroup, groupPriority } from './names.ts';
 
-/** Drops what no group's rule allows, whatever becomes of the groups. */
+/** Drops traffic that no group's rule allows, whatever happens to the groups. */
 function planDenyAll(view: View): Desired {
   const group: DesiredRow = {
     table: 'Port_Group',

@@ -1,4 +1,4 @@
-/** Which groups a port is in, planned with the port and written in the same transaction. */
+/** The security groups of a port, planned with the port and written in the same transaction. */
 import { annotation, defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { ref } from '../../../lib/desired/row.ts';
@@ -16,7 +16,7 @@ const defaultGroup = 'default-securitygroup';
 
 /** Groups that a pod names for an interface, each once, in order, and those of them that have rows. */
 export interface GroupsOfPort {
-  /** Whether anything is named: a list that names nobody is no leave to talk to everybody. */
+  /** Whether the annotation has any text: a list without names does not permit all traffic. */
   readonly isGuarded: boolean;
   readonly named: readonly string[];
   readonly served: readonly ServedGroup[];
@@ -36,7 +36,7 @@ export function groupsOf(view: View, pod: Pod, network: Interface): GroupsOfPort
 
 const noGroups: GroupsOfPort = { isGuarded: false, named: [], served: [] };
 
-/** A group that is named and not there; the port is closed to what it would allow. */
+/** The problem of a named group that does not exist. The port is closed to the traffic that the group would allow. */
 export function groupProblem(view: View, pod: Pod, network: Interface): Problem | undefined {
   const name = groupsOf(view, pod, network).named.find((group) => !view.servedGroups.has(group));
   if (name === undefined) return undefined;
@@ -50,7 +50,7 @@ export interface AddressTexts {
   readonly v6: readonly string[];
 }
 
-/** Memberships of a guarded port: with its groups goes the one that drops what none of them allows. */
+/** Memberships of a guarded port: its groups, and the group that drops traffic which none of them allows. */
 export function groupMemberships(
   view: View,
   { isGuarded, served }: GroupsOfPort,
@@ -78,7 +78,7 @@ function addressesIn(key: string, values: readonly string[]): Contribution {
   return { table: 'Address_Set', key, column: 'addresses', values, required: true };
 }
 
-/** Adds what a port's external_ids say of its groups. */
+/** Adds the entries about a port's groups to its external_ids. */
 export function addGroupIds(ids: Record<string, string>, { named, served }: GroupsOfPort, vpc: string): void {
   if (named.length > 0) ids['security_groups'] = named.join('/');
   for (const { memberId } of served) ids[memberId] = 'true';

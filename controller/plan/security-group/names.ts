@@ -1,8 +1,8 @@
 /**
- * What security groups are made of. In: SecurityGroups, and pods that name them. Out: a port group with its rules and two
- * address sets for each (`security-group.ts`), one port group that drops what no rule allows (`deny-all.ts`), and the
- * memberships of ports (`membership.ts`), which are planned with the port. The rule that must not be broken: a port that
- * names any group is in the dropping one from its first transaction to its last.
+ * The rows of security groups. In: SecurityGroups, and pods that name them. Out: a port group with its rules and two
+ * address sets for each (`security-group.ts`), one port group that drops traffic which no rule allows (`deny-all.ts`), and the
+ * memberships of ports (`membership.ts`), which are planned with the port. Rule: a port that names any group is in the
+ * dropping group from its first transaction to its last.
  */
 import { securityGroupPrefix } from '../../model/ovn-names.ts';
 
@@ -15,5 +15,5 @@ export const groupPriority = { rule: 18484, base: 2005, sameGroup: 2004, deny: 2
 /** Tier in OVN of the groups of tier 0. */
 export const firstTier = 2;
 
-/** The last tier of OVN: what it passes on meets no rule any more. */
+/** The last tier of OVN: traffic that it passes on meets no further rule. */
 export const lastTier = 3;

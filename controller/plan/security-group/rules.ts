@@ -1,4 +1,4 @@
-/** A rule as written → an ACL, or what is wrong with it. */
+/** Reads a rule into an ACL, or a problem. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
@@ -25,7 +25,7 @@ export interface ReadRule {
 
 const policies: readonly string[] = ['allow', 'drop', 'pass'];
 
-/** Terms of a match; what cannot be read adds no term, and a problem. */
+/** Terms of a match. An invalid part adds a problem and no term. */
 class Terms {
   readonly all: string[];
   problem: Problem | undefined;
@@ -80,7 +80,7 @@ function addProtocol(terms: Terms, rule: SecurityGroupRule, family: Family): voi
   if (ports.some((port) => port !== 0)) terms.refuse('port ranges need protocol tcp or udp');
 }
 
-/** Action in OVN; what would leave a packet without any rule is a drop. */
+/** Action in OVN. An action that would leave a packet without any rule is a drop. */
 function actionOf(terms: Terms, { policy }: SecurityGroupRule, tier: number | undefined): Acl['action'] {
   if (policy === 'allow') return 'allow-related';
   if (!policies.includes(policy)) terms.refuse(`policy '${policy}' is not supported: use allow, drop or pass`);
@@ -93,8 +93,8 @@ function actionOf(terms: Terms, { policy }: SecurityGroupRule, tier: number | un
 }
 
 /**
- * The ACL of a rule. What cannot be read makes it stricter, never looser: an allowing rule is left out, a dropping one
- * drops without regard to the part in question.
+ * The ACL of a rule. An invalid part makes it stricter, never looser: an allowing rule is left out, a dropping rule
+ * drops without regard to the invalid part.
  */
 export function readRule(rule: SecurityGroupRule, context: RuleContext): ReadRule {
   const { direction, group, tier } = context;

@@ -20,7 +20,7 @@ import type { ReadRule } from './rules.ts';
 
 const directions = ['to-lport', 'from-lport'] as const;
 
-/** What no member can live without: neighbours, router advertisements, DHCP, VRRP. */
+/** Traffic that every member needs: neighbours, router advertisements, DHCP, VRRP. */
 function baseAcls(view: View, name: string): readonly Acl[] {
   const group = securityPortGroup(name);
   return tiersOf(view).flatMap((tier) =>
@@ -111,7 +111,7 @@ function planSecurityGroup(view: View, name: string): Desired {
 /** At most so many rules are named in a message. */
 const namedRules = 3;
 
-/** What of a group's spec is not as it was meant. */
+/** Problems of a group's spec. */
 export function securityGroupProblem(view: View, name: string): Problem | undefined {
   const group = view.securityGroups.get(name);
   if (group === undefined) return undefined;
@@ -157,7 +157,7 @@ export function planSecurityGroupStatus(
   };
 }
 
-/** The port group of a security group that came or went, so that those who name it see another one; undefined otherwise. */
+/** The port group of a security group that was created, deleted or recreated; undefined otherwise. */
 export function regrouped(change: ObjectChange): string | undefined {
   if (change.kind !== 'securityGroups') return undefined;
   const { before, after } = change;

@@ -19,7 +19,7 @@ interface Checked {
 const actions = ['allow', 'allow-related', 'allow-stateless', 'drop', 'reject', 'pass'];
 const maxPriority = 32_767;
 
-/** What is wrong with an ACL, behind its place in the list: `.match: …`. */
+/** The problem of an ACL, as the text after its place in the list: `.match: …`. */
 function flawOf({ direction, priority, match, action }: SubnetAcl, { aclTier }: Capabilities): string | undefined {
   if (direction !== 'from-lport' && direction !== 'to-lport')
     return `.direction: '${direction}' is neither from-lport (what pods send) nor to-lport (what reaches them)`;
@@ -59,7 +59,7 @@ function check(spec: SubnetSpec, capabilities: Capabilities): Checked {
 /** A spec is looked at with every count of its status, but checked once. */
 const checked = new WeakMap<SubnetSpec, { readonly of: Capabilities; readonly result: Checked }>();
 
-/** The ACLs of a spec that OVN can serve, and what is wrong with the others. */
+/** The ACLs of a spec that OVN can serve, and the problems of the others. */
 export function readAcls(spec: SubnetSpec, capabilities: Capabilities): Checked {
   const known = checked.get(spec);
   if (known?.of === capabilities) return known.result;

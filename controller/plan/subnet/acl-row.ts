@@ -18,7 +18,7 @@ export function aclRow(view: View, group: string, subnet: string, rule: Rule): D
   const { direction, priority, match, action, columns, ids } = rule;
   return {
     table: 'ACL',
-    // By what makes an ACL one, so that another action or another place in the list is no other row.
+    // By the columns that identify an ACL, so that another action or another place in the list is not another row.
     key: [group, subnet, direction, priority, match].join('/'),
     columns: {
       direction,

@@ -1,4 +1,4 @@
-/** What the controller writes into a spec otherwise than its author did, in sentences: a default for an empty field is none. */
+/** Sentences about the changes that the controller makes to a spec. A default for an empty field is not a correction. */
 import { defaultSubnet } from '../../../lib/api/names.ts';
 import type { View } from '../../model/view.ts';
 

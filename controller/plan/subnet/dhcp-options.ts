@@ -1,7 +1,7 @@
 /**
- * What a text says of OVN's DHCP server. In: the text of a Subnet or a pod, and what goes without saying. Out: the options
- * in the form OVN parses, and a sentence for each that it could not. Rule: northd copies options into a flow that
- * ovn-controller drops as a whole when one of them is wrong, so nothing unchecked gets through.
+ * Options of OVN's DHCP server. In: the text of a Subnet or a pod, and defaults. Out: the options in the form that OVN
+ * parses, and a sentence for each option that it could not. Rule: every option is checked, because northd copies options into
+ * a flow that ovn-controller drops as a whole if one of them is wrong.
  */
 import { parseCidr } from '../../../lib/net/cidr.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
@@ -106,7 +106,7 @@ const dhcpV6: Readonly<Record<string, Render>> = {
   dhcpv6_stateless: (value) => (value === 'true' || value === 'false' ? value : undefined),
 };
 
-/** What `text` says, completed by `defaults`. `field` begins the sentences: `spec.dhcpV4Options`. */
+/** The options in `text`, completed by `defaults`. `field` begins the sentences: `spec.dhcpV4Options`. */
 export function readDhcpOptions(
   family: Family,
   given: string,

@@ -19,10 +19,10 @@ import { servedNet } from '../../settle/subnet/served-net.ts';
 
 /** First octet of addresses of DHCP servers; ports have others. */
 const serverMacSpace = 0x0e;
-/** What a tunnel leaves of 1500 octets in the worst case: the controller does not know the nodes' links. */
+/** The MTU that a tunnel leaves of 1500 octets in the worst case: the controller does not know the nodes' links. */
 const tunnelMtu = 1400;
 
-/** As the CNI gives it to pods: what a Subnet asks for, where its physical network carries so much. */
+/** The MTU as the CNI configures it in pods: the Subnet's, limited by its physical network. */
 function mtuOf(view: View, subnet: string): number {
   const mtu = view.subnets.get(subnet)?.spec.mtu ?? 0;
   const wanted = mtu >= 68 ? mtu : undefined;
@@ -84,7 +84,7 @@ function planDhcp(view: View, subnet: string): Desired {
   return { rows };
 }
 
-/** What `dhcpv4_options` and `dhcpv6_options` of the ports of a subnet's pods are to refer to. */
+/** References for `dhcpv4_options` and `dhcpv6_options` of the ports of a subnet's pods. */
 export function dhcpOptionsOf(view: View, subnet: string): { readonly v4?: Ref; readonly v6?: Ref } {
   const families = isEnabled(view, subnet) ? familiesOf(view, subnet).map(({ cidr }) => cidr.family) : [];
   const of = (family: Family): Ref => ref('DHCP_Options', dhcpKey(subnet, family));

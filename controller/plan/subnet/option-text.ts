@@ -39,7 +39,7 @@ export function membersOf(value: string): readonly string[] {
   return inner.split(/[,;]/).map((member) => member.trim());
 }
 
-/** What is in quotes, or the text as it is; undefined where OVN could not quote it. */
+/** The text without its quotes; undefined if OVN could not quote it. */
 export function unquoted(value: string): string | undefined {
   const inner = /^"(.*)"$/s.exec(value)?.[1] ?? value;
   return /^[\x20-\x7e]+$/.test(inner) && !/["\\]/.test(inner) ? inner : undefined;

@@ -1,7 +1,7 @@
 /**
- * A private subnet: nothing is let in but from itself, the nodes and the CIDRs it names, and nothing of its own goes to
- * others. In: the spec and the network in force. Out: ACLs of the switch. Rules: they are rows of the switch's own key, so
- * that there is never a switch without them; a CIDR that cannot be read opens nothing and closes nothing.
+ * A private subnet: only traffic from the subnet itself, the nodes and the CIDRs it names may enter, and its own traffic may
+ * not leave to others. In: the spec and the network in force. Out: ACLs of the switch. Rules: they are rows of the switch's own
+ * key, so that the switch never exists without them. An invalid CIDR has no effect.
  */
 import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
@@ -20,7 +20,7 @@ const priority = { drop: 1000, allowSubnet: 1001, node: 3000 } as const;
 /** Longest name of an ACL. */
 const maxNameLength = 63;
 
-/** CIDRs that may talk with a private subnet, once each, and what is wrong with the others. */
+/** CIDRs that may exchange traffic with a private subnet, once each, and the problems of the others. */
 export function readAllowSubnets({ allowSubnets }: SubnetSpec): {
   readonly cidrs: readonly Cidr[];
   readonly problems: readonly Problem[];
@@ -43,7 +43,7 @@ function allow(priority: number, match: string): Rule {
   return { direction: 'to-lport', priority, match, action: 'allow-related' };
 }
 
-/** What may pass, for one of the subnet's own CIDRs. */
+/** The permitted traffic, for one of the subnet's own CIDRs. */
 function allowances(own: Cidr, nodes: readonly Cidr[], others: readonly Cidr[]): readonly Rule[] {
   const text = formatCidr(own);
   const ofFamily = (cidrs: readonly Cidr[]): readonly string[] =>
@@ -63,7 +63,7 @@ function allowances(own: Cidr, nodes: readonly Cidr[], others: readonly Cidr[]):
 export function privateRows(view: View, name: string, net: SubnetNet): readonly DesiredRow[] {
   const spec = view.subnets.get(name)?.spec;
   if (spec?.isPrivate !== true) return [];
-  // Nodes have a way into the default VPC only: elsewhere their addresses may be somebody else's.
+  // Nodes reach only the default VPC. In other VPCs, their addresses may belong to other hosts.
   const isNear = view.verdicts.get(name)?.vpc === defaultVpc;
   const nodes = isNear ? cidrsOf(view.verdicts.get(joinSubnet)?.net) : [];
   const { cidrs: others } = readAllowSubnets(spec);

@@ -1,4 +1,4 @@
-/** What of a Subnet's spec is not served although the Subnet is: each item by itself, in the order of the spec's parts. */
+/** Problems of single parts of a Subnet's spec that are not served although the Subnet is, in the order of the spec's parts. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { View } from '../../model/view.ts';
 import { gatewayProblems } from '../gateway/status.ts';

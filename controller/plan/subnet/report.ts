@@ -1,4 +1,4 @@
-/** What a Subnet holds of itself: defaults in the spec, the finalizer, counts, conditions and events. */
+/** The report of a Subnet: defaults in the spec, the finalizer, counts, conditions and events. */
 import { annotation, controllerFinalizer } from '../../../lib/api/names.ts';
 import type { Subnet } from '../../model/objects.ts';
 import { planSubnetConditions } from '../conditions.ts';
@@ -15,7 +15,7 @@ import type { Verdict } from '../../model/settled.ts';
 import { servedNet } from '../../settle/subnet/served-net.ts';
 import { planSubnetStatus } from './subnet-status.ts';
 
-/** Conditions whose change is an event, and its reason. Ready repeats what Validated says, so that the first failure ends the list. */
+/** Conditions whose change is an event, and the event's reason. Ready repeats a failure of Validated, so the first failure ends the list. */
 const failureReasons = [
   ['Validated', 'ValidateLogicalSwitchFailed'],
   ['Ready', 'SubnetNotReady'],
@@ -83,7 +83,7 @@ function statusOf(view: View, subnet: Subnet, outcome: Outcome): StatusReport | 
   };
 }
 
-/** What is in force and the accepted spec of a Subnet that stays; of one that is deleted the finalizers go with its last row. */
+/** The accepted network and spec. When a Subnet is being deleted, its finalizer is removed once its last row is gone. */
 function objectOf(view: View, subnet: Subnet, verdict: Verdict, { rows }: Outcome): Omit<ObjectReport, 'object'> {
   const { name } = subnet;
   const others = foreignFinalizers(subnet.finalizers);

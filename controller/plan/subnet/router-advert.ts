@@ -1,4 +1,4 @@
-/** What the router port of a subnet advertises to IPv6 hosts. */
+/** The router advertisements of a subnet's router port for IPv6 hosts. */
 import { parseCidr } from '../../../lib/net/cidr.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
 import type { SubnetSpec } from '../../model/objects.ts';
@@ -71,7 +71,7 @@ export function readRouterAdvert(spec: SubnetSpec, hasIpv6: boolean): RouterAdve
     else sentences.push(`${name} is no option of OVN's router advertisements: remove it`);
   }
   const mtu: Readonly<Record<string, string>> = spec.mtu >= 1280 ? { mtu: String(spec.mtu) } : {};
-  // An advertisement without a mode is none: what is wrong must not leave less than the defaults.
+  // Without a mode OVN sends no advertisement: an invalid option must not leave less than the defaults.
   const base = values.size === 0 || given['address_mode'] === undefined ? defaults : {};
   return { configs: { ...mtu, ...base, ...given }, problems: sentences.map((text) => `spec.ipv6RAConfigs: ${text}`) };
 }

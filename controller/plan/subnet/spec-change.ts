@@ -1,6 +1,6 @@
 import type { Subnet } from '../../model/objects.ts';
 
-/** Whether a Subnet asks for the same as before: most changes of one are counts of its status. */
+/** Whether the spec of a Subnet is unchanged: most changes of a Subnet are counts in its status. */
 export function isSameSpec({
   before,
   after,

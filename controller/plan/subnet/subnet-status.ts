@@ -41,7 +41,7 @@ export function planSubnetUsage(view: View, name: string): Readonly<Record<strin
   };
 }
 
-/** A Subnet's status besides its conditions and what only the database knows; null stands for a field that is absent. */
+/** A Subnet's status without its conditions and the values that only the database has. Null stands for an absent field. */
 export function planSubnetStatus(view: View, name: string): Readonly<Record<string, unknown>> {
   return {
     ...planSubnetUsage(view, name),

@@ -51,7 +51,7 @@ function routerPort(view: View, name: string, vpc: string, addresses: RouterAddr
   };
 }
 
-/** The router's port answers for addresses of load balancers, which nobody in the switch has. */
+/** The router's port answers for addresses of load balancers, which no port of the switch has. */
 function arpProxy(view: View, name: string): Readonly<Record<string, string>> {
   const addresses = proxiedAddresses(view, name);
   return addresses.length === 0 ? {} : { arp_proxy: addresses.join(' ') };
@@ -75,7 +75,7 @@ function patchRows(view: View, name: string, vpc: string, addresses: RouterAddre
   ];
 }
 
-/** A switch with what closes it, its patch to the router of its VPC, and the policy that keeps traffic to it off the nodes. */
+/** A switch with the ACLs that close it, its patch to the VPC's router, and the policy that keeps traffic to it off the nodes. */
 function planSubnet(view: View, name: string): Desired {
   const net = servedNet(view, name);
   const vpc = view.verdicts.get(name)?.vpc;
@@ -87,7 +87,7 @@ function planSubnet(view: View, name: string): Desired {
   const patch = addresses === undefined ? [] : patchRows(view, name, vpc, addresses);
   const [anyPort] = [...patch, ...(localnet === undefined ? [] : [localnet])];
   const contributions = closing.length === 0 || anyPort === undefined ? [] : throughEmptyTiers(view, anyPort.key);
-  // In other VPCs nothing sends packets to nodes, and the user's policies are to have the first say.
+  // In other VPCs nothing sends packets to nodes, and the user's policies must take precedence.
   const isLocal = vpc === defaultVpc && hasLogicalGateway(net);
   return {
     rows: [
@@ -131,7 +131,7 @@ export const subnetFeature: Feature = {
   report: reportSubnet,
 };
 
-/** Those that may come to ask for namespaces of another VPC, or to get them. */
+/** Subnets that may start to request namespaces of another VPC, or get them. */
 function* withNamespaces(view: View): Generator<string> {
   for (const { name, spec } of view.subnets.values())
     if (spec.namespaces.length > 0 || spec.namespaceSelectors.length > 0) yield name;

@@ -1,7 +1,7 @@
 /**
- * Addresses a Subnet sets aside for pods that hold them in turn (`spec.vips`). Out: for each a virtual port that OVN moves
- * to the pod that announces it, among those whose annotation `port_vips` names it. Rule: an address that is somebody's own
- * gets no virtual port.
+ * Addresses that a Subnet reserves for pods that hold them in turn (`spec.vips`). Out: a virtual port for each, which OVN moves
+ * to the pod that announces the address, among those whose annotation `port_vips` names it. Rule: an address that is allocated
+ * to a port gets no virtual port.
  */
 import { annotation } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';

@@ -1,7 +1,7 @@
 /**
- * The way out of a user's VPC for its joined underlay subnets. OVN drops a packet without a route before it looks at
- * policies, so the router is given a default route where the user gave none. Rule: the route is for the joined subnets
- * alone; what others send nowhere goes nowhere as before.
+ * The exit from a user's VPC for its joined underlay subnets. OVN drops a packet without a route before it evaluates
+ * policies, so the router gets a default route if the user gave it none. Rule: the route serves only the joined subnets;
+ * packets of other subnets without a route are dropped as before.
  */
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
@@ -26,7 +26,7 @@ interface Exit {
   readonly part: FamilyNet;
 }
 
-/** Of joined subnets whose router has its address, by name. */
+/** Joined subnets in which the router has its address, by name. */
 function exitsOf(view: View, vpc: string, family: Family): readonly Exit[] {
   const names = [...physicalSubnets(view)].filter(
     (name) => view.verdicts.get(name)?.vpc === vpc && isJoined(view, name),
@@ -83,7 +83,7 @@ function rowsOf(view: View, vpc: string, family: Family): readonly DesiredRow[] 
     },
     parent: { table: 'Logical_Router', key: vpc, column: 'policies' },
   };
-  // With a default route of the user's in some table, others have a way out.
+  // With a default route of the user in a table, other subnets have an exit.
   const isOthers = [...taken].some((key) => key.endsWith(`/${family}`));
   return [...[...tables.values()].map((exit) => routeRow(vpc, exit)), ...(isOthers ? [] : [drop])];
 }

@@ -19,20 +19,20 @@ export function* physicalSubnets(view: View): Generator<string> {
   for (const [name, verdict] of view.verdicts) if (isPhysical(verdict)) yield name;
 }
 
-/** Whether a change may be one of what the router of a VPC has ways to. */
+/** Whether a change may affect the networks that the router of a VPC reaches. */
 export function isOfNetworks(change: Change): boolean {
   if (change.kind === 'subnets') return !isSameSpec(change);
   return ['verdicts', 'vpcs', 'transitSwitches', 'remoteClusters'].includes(change.kind);
 }
 
-/** Whether a Subnet asks for something else, or is noted with something else: its router may have other addresses. */
+/** Whether the spec or the note of a Subnet changed: its router may have other addresses. */
 export function isRewritten(change: Change): boolean {
   if (change.kind !== 'subnets') return false;
   const [was, is] = [change.before && noteOn(change.before), change.after && noteOn(change.after)];
   return !isSameSpec(change) || was !== is;
 }
 
-/** What the router of a VPC has a way to of its own, in canonical text, in order and once each. */
+/** Networks that the router of a VPC reaches by its own routes, as canonical texts, sorted and each once. */
 export function ownCidrs(view: View, vpc: string, family: Family): readonly string[] {
   const networks = networksOf(view, vpc);
   const routes = readStaticRoutes(view.vpcs.get(vpc)?.spec).routes.filter(

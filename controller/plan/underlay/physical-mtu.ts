@@ -1,12 +1,12 @@
-/** What physical networks carry, as nodes say it of their interfaces. Pure. */
+/** The MTU of physical networks, as nodes report it for their interfaces. Pure. */
 import { markedNetwork, providerNetworkKey } from '../../../lib/api/names.ts';
 import type { Change } from '../../model/change.ts';
 import type { Node } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 
-/** Of Ethernet, in bytes: while no node has said anything. */
+/** MTU of Ethernet, in bytes, used while no node has reported one. */
 const commonMtu = 1500;
-/** What daemons join at least; less is nothing that a daemon wrote. */
+/** The least MTU of an interface that daemons accept. A smaller value was not written by a daemon. */
 const leastMtu = 1280;
 
 function saidBy(node: Node | undefined, network: string): number | undefined {
@@ -24,13 +24,13 @@ function leastOf(nodes: Iterable<Node>, network: string): number {
   return least ?? commonMtu;
 }
 
-/** In bytes, so that a packet passes at every node of its network; undefined of an overlay subnet. */
+/** The MTU in bytes that every node of the subnet's network supports; undefined for an overlay subnet. */
 export function physicalMtu(view: View, subnet: string): number | undefined {
   const network = view.verdicts.get(subnet)?.net?.underlay?.provider;
   return network === undefined ? undefined : leastOf(view.nodes.values(), network);
 }
 
-/** Subnets for which it is another since the change of a node. */
+/** Subnets whose MTU changed with the change of a node. */
 export function* subnetsOfOtherMtu(change: Change, view: View): Generator<string> {
   if (change.kind !== 'nodes') return;
   const { name, before, after } = change;

@@ -2,7 +2,7 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import type { View } from '../../model/view.ts';
 import { hasRouterPort, routingInForce } from '../../model/net-in-force.ts';
 
-/** What of an underlay subnet is not as its spec asks. */
+/** Problems of an underlay subnet's spec. */
 export function underlayProblems(view: View, subnet: string): readonly Problem[] {
   const net = view.verdicts.get(subnet)?.net;
   const spec = view.subnets.get(subnet)?.spec;

@@ -1,5 +1,5 @@
 /**
- * The status of ProviderNetworks: which nodes have the network, as the daemons say in labels and annotations of their
+ * The status of ProviderNetworks: which nodes have the network, as the daemons report in labels and annotations of their
  * Nodes. There are no rows: the ports of switches only name the network.
  */
 import { providerNetworkKey } from '../../../lib/api/names.ts';
@@ -108,7 +108,7 @@ export interface NetworkNodes {
   readonly notReady: readonly string[];
 }
 
-/** Nodes that are to have the network, by what their daemons say. */
+/** Nodes that should have the network, by the report of their daemons. */
 export function nodesOf(view: View, network: ProviderNetwork): NetworkNodes {
   const states = statesOf(view, network);
   const names = (isReady: boolean): readonly string[] =>
@@ -145,7 +145,7 @@ export function planProviderNetworkConditions(view: View, network: ProviderNetwo
   ];
 }
 
-/** What of a node is read here; its annotations in `watch/` are those of ours. */
+/** The parts of a node that are read here; `watch/` keeps only annotations of Isthmus. */
 function textOf(node: Node | undefined): string {
   if (node === undefined) return '';
   const said = Object.entries(node.annotations).filter(([key]) => key.includes('.provider-network.'));

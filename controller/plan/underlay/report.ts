@@ -1,4 +1,4 @@
-/** What the reports of ProviderNetworks and Vlans have in common. */
+/** Common parts of the reports of ProviderNetworks and Vlans. */
 import { controllerFinalizer } from '../../../lib/api/names.ts';
 import type { ApiObjectFacts } from '../../model/objects.ts';
 import { foreignFinalizers } from '../finalizers.ts';
@@ -10,7 +10,7 @@ const transient: ReadonlySet<string | undefined> = new Set(['Pending', 'Deleting
 /** The finalizers of an object that must stay while other objects need it. */
 export function finalizersWhile(isNeeded: boolean, { finalizers, isDeleting }: ApiObjectFacts): readonly string[] {
   const others = foreignFinalizers(finalizers);
-  // The API server lets nobody add one to an object that is being deleted.
+  // The API server refuses new finalizers on an object that is being deleted.
   const isKept = isNeeded && (!isDeleting || finalizers.includes(controllerFinalizer));
   return isKept ? [...others, controllerFinalizer] : others;
 }
@@ -19,7 +19,7 @@ function isOfWhole({ type, node = '' }: WantedCondition): boolean {
   return type === 'Ready' && node === '';
 }
 
-/** An event where Ready turns, or has another reason than the observed object says. */
+/** An event if the status or the reason of Ready differs from the observed object. */
 export function readinessEvents(
   kind: string,
   { name, conditions: observed }: ApiObjectFacts,

@@ -1,4 +1,4 @@
-/** Which addresses the router of a VPC has in a subnet, and by which gateway its pods leave it. */
+/** The addresses of a VPC's router in a subnet, and the gateway of the subnet's pods. */
 import { formatIp } from '../../../lib/net/ip.ts';
 import type { Family, Ip } from '../../../lib/net/ip.ts';
 import { formerGateways } from '../../settle/subnet/former-gateways.ts';
@@ -26,14 +26,14 @@ function gatewaysOf({ v4, v6 }: NetInForce): readonly Ip[] {
 export function routerAddresses(view: View, subnet: string): RouterAddresses | undefined {
   const net = servedNet(view, subnet);
   if (net === undefined) return undefined;
-  // Pods that were set up with it when it had a part in their routing still send there.
+  // Pods that were configured while the router took part in their routing still send packets to it.
   if (!hasRouterPort(net)) return formerGateways(view, subnet).length === 0 ? undefined : { net, ips: [] };
   if (routingInForce(net) !== 'u2o') return { net, ips: gatewaysOf(net) };
   const allocation = u2oAllocation(view, subnet);
   return allocation && { net, ips: ipsOf(allocation), mac: allocation.mac };
 }
 
-/** Whether the router of the VPC is in a subnet whose gateway is another. */
+/** Whether the router of the VPC has a port in a subnet with another gateway. */
 export function isJoined(view: View, subnet: string): boolean {
   const addresses = routerAddresses(view, subnet);
   return addresses !== undefined && !hasLogicalGateway(addresses.net);

@@ -1,8 +1,8 @@
 /**
  * Underlay subnets that are joined with the overlay: the router of the VPC has an address in the VLAN, and pods there have it
- * as their gateway. In: what is in force of Subnets, and Nodes. Out: policies of the router, by which it sends what is not
- * for the VPC's own networks on to the physical gateway. Rules: nodes are reached over the physical network, from which
- * they see the pods; an overlay pod reaches a node by the node's port as before, whatever LAN the node is in.
+ * as their gateway. In: the networks in force of Subnets, and Nodes. Out: policies of the router, which forward packets to
+ * networks outside the VPC to the physical gateway. Rules: nodes are reached over the physical network, from which they see
+ * the pods; an overlay pod reaches a node by the node's port as before, whatever LAN the node is in.
  */
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
@@ -144,7 +144,7 @@ export const u2oFeature: Feature = {
   *reads(change, view) {
     if (change.kind === 'ports' && change.name.startsWith('u2o/')) yield change.name.slice('u2o/'.length);
     if (change.kind === 'verdicts' || isRewritten(change)) yield change.name;
-    // With its last pod a former address of the router goes.
+    // A former address of the router is removed with the last pod that uses it.
     if (change.kind === 'usage' && isPhysical(view.verdicts.get(change.name))) yield change.name;
     const isNode = change.kind === 'nodes' && change.before?.addresses.join() !== change.after?.addresses.join();
     if (isNode || isOfNetworks(change)) yield* physicalSubnets(view);

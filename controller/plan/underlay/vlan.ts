@@ -22,7 +22,7 @@ export function subnetsOfVlan(view: View, vlan: string): readonly string[] {
   return names.toSorted();
 }
 
-/** Those of them that are in it: what it must not be taken from. */
+/** Subnets that are in the Vlan, and keep it from being deleted. */
 export function subnetsIn(view: View, vlan: string): readonly string[] {
   const verdict = view.vlanVerdicts.get(vlan);
   return subnetsOfVlan(view, vlan).filter((name) => {

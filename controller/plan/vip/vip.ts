@@ -9,7 +9,7 @@ function* vipsOfPod(view: View, pod: Pod | undefined): Generator<string> {
   for (const vip of vipsNear(view, pod)) if (mayHoldSomewhere(vip, pod)) yield vip.name;
 }
 
-/** Whether somebody answers for them is the subnet's to say. */
+/** Vips of load balancers in a subnet. The subnet determines whether their addresses are answered. */
 function* balancersIn(view: View, subnet: string): Generator<string> {
   for (const key of view.keysIn(subnet)) {
     const name = key.startsWith('vip/') ? key.slice('vip/'.length) : '';

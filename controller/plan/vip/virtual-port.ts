@@ -82,7 +82,7 @@ function parentsOf(view: View, vip: Vip, subnet: string): readonly string[] {
   return [...parents].sort();
 }
 
-/** A virtual port for each family of a Vip that somebody may hold: OVN knows one address for each. */
+/** A virtual port for each family of a Vip that a port may hold: in OVN a virtual port has one address. */
 export function virtualPorts(view: View, name: string): readonly DesiredRow[] {
   const vip = view.vips.get(name);
   const subnet = subnetOf(view, name);

@@ -1,4 +1,4 @@
-/** The load balancers of each VPC, without what they balance, and the switches that have them. */
+/** The load balancers of each VPC, without their virtual addresses and backends, and the switches that have them. */
 import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import { ref } from '../../../lib/desired/row.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
@@ -44,7 +44,7 @@ function planLoadBalancers(view: View, vpc: string): Desired {
   return { rows: protocols.flatMap((one) => [rowOf(view, vpc, one, false), rowOf(view, vpc, one, true)]) };
 }
 
-/** Names of a VPC's load balancers as its status tells them; empty where there are none. */
+/** Names of a VPC's load balancers, for its status; empty if there are none. */
 export function planLoadBalancerStatus(view: View, vpc: string): Readonly<Record<string, string>> {
   const isThere = view.capabilities.loadBalancers && hasRouter(view, vpc);
   const entries = protocols.flatMap((one) => [

@@ -9,7 +9,7 @@ function holderOf(view: Pick<View, 'vpcs' | 'indexes' | 'binding'>, namespace: s
   return view.binding(namespace).vpc ?? claimsOn(view, namespace)[0]?.name;
 }
 
-/** Namespaces a Vpc claims and has, for its status: without Subnets nothing else says so after a restart. */
+/** Namespaces that a Vpc claims and has, for its status: without Subnets, no other record of them survives a restart. */
 export function namespacesHeld(
   view: Pick<View, 'vpcs' | 'indexes' | 'binding'>,
   { name, spec }: Vpc,

@@ -1,6 +1,6 @@
 /**
- * Links between the routers of two VPCs. In: what both Vpcs say of each other. Out: a router port on each side, once
- * both sides agree, and what is missing or wrong until then. Rule: the verdict is the same from both sides.
+ * Links between the routers of two VPCs. In: the peerings in both specs. Out: a router port on each side once both sides
+ * agree, and a problem until then. Rule: the verdict is the same from both sides.
  */
 import type { Desired } from '../../../lib/desired/row.ts';
 import { deriveMac } from '../../../lib/net/mac.ts';

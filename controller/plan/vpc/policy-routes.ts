@@ -1,4 +1,4 @@
-/** What a Vpc's `policyRoutes` say: rows of its router, and what is wrong with single items. */
+/** A Vpc's `policyRoutes`: rows of its router, and problems of single items. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
@@ -101,10 +101,10 @@ function read(spec: VpcSpec): Policies {
   return { policies: [...policies.values()], problems };
 }
 
-/** Reading matches is what costs in a plan, and a spec never changes. */
+/** Parsed policies by spec: parsing matches dominates the cost of a plan, and a spec is immutable. */
 const known = new WeakMap<VpcSpec, Policies>();
 
-/** Policies of a spec, each once, and what is wrong with the others. */
+/** Policies of a spec, each once, and the problems of the others. */
 export function readPolicyRoutes(spec: VpcSpec | undefined): Policies {
   if (spec === undefined) return { policies: [], problems: [] };
   const policies = known.get(spec) ?? read(spec);

@@ -1,4 +1,4 @@
-/** What a Vpc holds of itself: the finalizer while it has a router, status, conditions and events. */
+/** The report of a Vpc: the finalizer while it has a router, status, conditions and events. */
 import { controllerFinalizer, defaultVpc } from '../../../lib/api/names.ts';
 import type { Vpc } from '../../model/objects.ts';
 import { foreignFinalizers } from '../finalizers.ts';
@@ -13,7 +13,7 @@ function finalizersOf(view: View, { name, finalizers, isDeleting }: Vpc, { rows 
   const isReleased = isDeleting && !hasRouter(view, name) && !rows.hasRouter(name);
   const others = foreignFinalizers(finalizers);
   if (isReleased || name === defaultVpc) return others;
-  // The API server lets nobody add one to an object that is being deleted.
+  // The API server refuses new finalizers on an object that is being deleted.
   return isDeleting ? finalizers : [...others, controllerFinalizer];
 }
 

@@ -25,7 +25,7 @@ function isSameSubnet(before: Subnet | undefined, after: Subnet | undefined): bo
   return JSON.stringify(fingerprint(before)) === JSON.stringify(fingerprint(after));
 }
 
-/** VPCs whose router, routes, policies, peerings or status read what changed. */
+/** VPCs whose router, routes, policies, peerings or status read the changed value. */
 export function routersReading(change: Change, view: View): Iterable<string> {
   if (change.kind === 'vpcs') {
     // Peers, names and namespaces that two of them want: any may be concerned by another's spec.

@@ -1,4 +1,4 @@
-/** What a Vpc's `staticRoutes` say: rows of its router, and what is wrong with single items. */
+/** A Vpc's `staticRoutes`: rows of its router, and problems of single items. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';

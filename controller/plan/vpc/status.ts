@@ -16,7 +16,7 @@ import { unreachableRoutes } from './static-routes.ts';
 /** A message names at most this many problems. */
 const namedProblems = 5;
 
-/** What a Vpc says that cannot be served; everything else it says is. */
+/** Problems of the parts of a Vpc's spec that cannot be served. All other parts are served. */
 export function vpcProblems(view: View, vpc: Vpc): readonly Problem[] {
   const fields = vpc.unsupported.map((field) => `spec.${field}`).join(', ');
   const message = `${fields} cannot be served by this release: remove it`;
@@ -33,7 +33,7 @@ export function vpcProblems(view: View, vpc: Vpc): readonly Problem[] {
   ];
 }
 
-/** What a Vpc waits for that others have to do. */
+/** Problems that resolve when other objects change. */
 function waitingFor(view: View, vpc: Vpc): readonly Problem[] {
   const subnet = defaultSubnetProblem(view, vpc);
   return [
@@ -61,7 +61,7 @@ function deletion(view: View, { name, isDeleting }: Vpc): readonly Problem[] {
   return subnets.length === 0 ? [] : [{ code: 'Deleting', message }];
 }
 
-/** Conditions of a Vpc; `refused` is what the database said to its rows. */
+/** Conditions of a Vpc. `refused` is the database error for its rows. */
 export function planVpcConditions(view: View, vpc: Vpc, refused: Problem | undefined): readonly WantedCondition[] {
   const problems = vpcProblems(view, vpc);
   const others = [...(refused === undefined ? [] : [refused]), ...waitingFor(view, vpc)];

@@ -1,7 +1,7 @@
 /**
- * VPCs: a router each, with the user's routes, policies, links and load balancers in files of their own beside this
- * one. In: Vpcs, and what is in force of their Subnets. Out: rows by key. Rule: rows of others on a router are not
- * touched, and one bad item of a Vpc keeps nothing else from being served.
+ * VPCs: a router each. The user's routes, policies, links and load balancers are in files of their own beside this one.
+ * In: Vpcs, and the networks in force of their Subnets. Out: rows by key. Rule: rows of other owners on a router are not
+ * changed, and all valid items of a Vpc are served.
  */
 import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
@@ -32,14 +32,14 @@ function planVpc(view: View, name: string): Desired {
 
 function optionsOf(view: View, name: string): Readonly<Record<string, string>> {
   const common = {
-    // What a router has learned of neighbours it no longer asks for would stay for ever.
+    // Otherwise a router would keep learned neighbours forever, even those it no longer resolves.
     mac_binding_age_threshold: '300',
     // Neighbours are resolved when needed: with many routers on one switch the alternative is a flow for each pair.
     dynamic_neigh_routers: 'true',
   };
   if (name === defaultVpc) return common;
-  // Pods ask for each other by broadcasts, which reach the router too. It learns from those only where somebody other
-  // than pods may ask; it always learns from what it asks itself.
+  // ARP requests of pods for each other are broadcasts, which the router receives too. It learns from them only where hosts
+  // other than pods may send requests. It always learns from replies to its own requests.
   const hasPeers = (view.vpcs.get(name)?.spec.vpcPeerings.length ?? 0) > 0;
   return { ...common, always_learn_from_arp_request: String(hasPeers) };
 }

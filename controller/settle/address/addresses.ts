@@ -1,7 +1,7 @@
 /**
- * Which port has which address, over all subnets, and why a port has none. In: verdicts on subnets, requests and
- * releases of ports. Out: allocations. Called by `Ports` and `Cluster` only. The rule that must not be broken: a
- * port's addresses are its own until it is released.
+ * The allocations of all ports in all subnets, and why a port has none. In: verdicts on subnets, requests and
+ * releases of ports. Out: allocations. Called by `Ports` and `Cluster` only. Rule: a port keeps its addresses until
+ * it is released.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains } from '../../../lib/net/cidr.ts';
@@ -15,7 +15,7 @@ import type { Usage } from '../subnet/judge.ts';
 
 export interface Claim extends Omit<AddressRequest, 'owner'> {
   readonly port: string;
-  /** Subnets, and IPPools in them, to try, in order. */
+  /** Subnets, and IPPools in them, in the order in which they are tried. */
   readonly places: readonly Place[];
 }
 
@@ -48,7 +48,7 @@ export class Addresses {
     return { first: lowest.first, last: highest.last, has: (value) => pool.used.has(value) };
   }
 
-  /** Makes the pool of a subnet what it is now; undefined closes it once nobody is in it. */
+  /** Sets the definition of a subnet's pool. Undefined removes the pool if it has no allocations. */
   define(subnet: string, net: SubnetNet | undefined, ranges: PoolRanges): void {
     const pool = this.#pools.get(subnet);
     if (net === undefined) {
@@ -60,7 +60,7 @@ export class Addresses {
     this.#pools.set(subnet, opened);
   }
 
-  /** Gives what is on record to whom it is on record for; what stands in the way where somebody else has it or nobody can. */
+  /** Restores a recorded allocation. @returns the problem if another port has the addresses, or no port may have them */
   restore(
     port: string,
     record: { subnet: string; addresses: readonly Ip[]; mac?: string },
@@ -72,7 +72,7 @@ export class Addresses {
       return notInForce(subnet);
     }
     if (this.#subnets.has(port)) return undefined;
-    // Of a lender that is gone the addresses are the port's own: it uses them.
+    // If the lender is gone, the port that uses the addresses becomes their owner.
     const isLent = lender !== undefined && pool.allocations().has(lender);
     const granted = pool.allocate({
       owner: port,
@@ -88,8 +88,8 @@ export class Addresses {
   }
 
   /**
-   * Sets aside what a port of somebody else uses: an address of each family under its name, as a pod of that name would have them, the
-   * others each under a name of its own. Gives those names, and why one of them is not set aside.
+   * Reserves the addresses that a foreign port uses: one of each family under the port's name, as a pod of that name would have them,
+   * and each further address under a name of its own. @returns those names, and the problem if an address could not be reserved
    */
   withhold(
     port: string,
@@ -114,12 +114,12 @@ export class Addresses {
     return { names, ...(problem === undefined ? {} : { problem }) };
   }
 
-  /** A port of somebody else is gone, or uses others now: its addresses are released one by one. */
+  /** Releases the MAC addresses of a foreign port that is gone or has changed. Its addresses are released one by one. */
   forgetMacs(port: string, subnet: string): void {
     this.#pools.get(subnet)?.withholdMacs(port, []);
   }
 
-  /** Tries the claim's places in turn; what stands in the way where none has an address. */
+  /** Tries the places of the claim in order. @returns the problem if none of them has an address */
   claim(claim: Claim, verdicts: ReadonlyMap<string, Verdict>): Problem | undefined {
     let problem: Problem = { code: 'NoSubnet', message: `port ${claim.port} has no subnet to get an address from` };
     const refused = new Map<string, Problem>();
@@ -137,16 +137,16 @@ export class Addresses {
       problem = closed ?? granted?.problem ?? problem;
       refused.set(problem.code, problem);
     }
-    // Of several subnets the one that is full tells more than one that is not ready.
+    // A full subnet explains more than one that is not ready.
     return refused.get('NoAvailableAddress') ?? problem;
   }
 
-  /** Gives a port an address of each family that its subnet has got since; why not, where there is none. */
+  /** Adds an address of each family that the subnet has gained. @returns the problem if a family has no free address */
   complete(port: string): Problem | undefined {
     return this.#pools.get(this.#subnets.get(port) ?? '')?.complete(port);
   }
 
-  /** Gives everything of the port back; the subnet it was in. */
+  /** Releases all addresses of the port. @returns the subnet of the port */
   release(port: string): string | undefined {
     const subnet = this.#subnets.get(port);
     this.#subnets.delete(port);
@@ -167,7 +167,7 @@ function closedProblem(name: string, verdict: Verdict | undefined): Problem | un
   return { code: 'SubnetNotReady', message: `subnet ${name} gives no addresses: ${cause}` };
 }
 
-/** Who asks for an address is served by the subnet it lies in, where one of its subnets does. */
+/** A requested address is allocated from the subnets of the claim that contain it, if there are any. */
 function around(places: readonly Place[], claim: Claim, verdicts: ReadonlyMap<string, Verdict>): readonly Place[] {
   const asked: Ip | undefined = claim.addresses?.[0] ?? claim.candidates?.[0]?.[0];
   if (asked === undefined) return places;

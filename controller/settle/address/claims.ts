@@ -1,4 +1,4 @@
-/** What an object asks of the allocator, where that may be found, and whether it is what the object has already. Pure. */
+/** Requests of objects to the allocator, the places to try, and whether an existing allocation satisfies a request. Pure. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byAge } from '../../../lib/desired/rights.ts';
 import { formatIp } from '../../../lib/net/ip.ts';
@@ -23,15 +23,15 @@ export interface Claimant {
   readonly createdMs: number;
   readonly name: string;
   /**
-   * Who has a right to the ports beyond this object: `statefulset/default/db`, `vm/default/one`. Equal to the uid for
-   * objects that take their ports along.
+   * The holder of the ports, which may outlive this object: `statefulset/default/db`, `vm/default/one`. Equal to the uid for
+   * objects whose ports are released with them.
    */
   readonly holder: string;
   readonly wants: readonly PortWant[];
   readonly namespace?: string;
 }
 
-/** Subnets and IPPools to try for a port, in order, or what is wrong with those that were named. */
+/** Subnets and IPPools to try for a port, in order, or the problem of the named ones. */
 export function placesOf(
   view: View,
   { namespace }: Claimant,
@@ -58,7 +58,7 @@ export function placesOf(
     return { problem: { code: 'NoSubnet', message } };
   }
   const pools = view.boundPools(namespace);
-  // Who asks for an address gets it wherever it lies.
+  // A request for specific addresses is not limited to IPPools.
   const isFree = pools.length === 0 || request.addresses !== undefined || request.candidates !== undefined;
   if (!isFree) return poolPlaces(view, pools);
   const bound = view.binding(namespace).subnets;
@@ -88,7 +88,7 @@ function poolPlaces(
 
 type Held = Pick<Allocation, 'subnet' | 'v4' | 'v6'> & { readonly mac: string | undefined };
 
-/** Whether an heir's wishes are met by what there is to inherit. A record without a MAC address leaves it open. */
+/** Whether an inherited allocation satisfies the request. A record without a MAC address matches any. */
 export function satisfies(request: PortWant['request'], held: Allocation | PortRecord | undefined): boolean {
   if ('problem' in request || held === undefined) return false;
   const allocation = 'addresses' in held ? heldBy(held) : held;
@@ -110,7 +110,7 @@ function heldBy({ subnet, addresses, mac }: PortRecord): Held {
   return { subnet, mac, ...(v4 === undefined ? {} : { v4 }), ...(v6 === undefined ? {} : { v6 }) };
 }
 
-/** Whether what is on record is what there is; a record without a MAC address leaves it open. */
+/** Whether a record equals the allocation. A record without a MAC address matches any. */
 export function agrees(record: PortRecord | undefined, allocation: Allocation | undefined): boolean {
   if (record === undefined || allocation?.subnet !== record.subnet) return false;
   const texts = [allocation.v4, allocation.v6].filter((text) => text !== undefined);

@@ -1,6 +1,6 @@
 /**
- * Which IPPools are in force. In: all IPPools and what is in force of Subnets. Out: a verdict for each. Called when one
- * of them changes. Rules: of two pools that overlap the one in force wins, of new ones the older; one that is refused sets nothing aside.
+ * Decides which IPPools are in force. In: all IPPools and the networks in force of Subnets. Out: a verdict for each pool. Called
+ * when one of them changes. Rules: of two overlapping pools the one in force wins, of new ones the older. A refused pool reserves nothing.
  */
 import { byAge, byRight, unlessRefused } from '../../../lib/desired/rights.ts';
 import { cidrContains, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
@@ -74,7 +74,7 @@ export function judgePools(
   const judged = new Map<string, PoolVerdict>();
   const taken = new Map<string, (readonly [string, Range])[]>();
   const sets = new Map<string, string>();
-  // One that is refused, for whatever cause, sets nothing aside.
+  // A refused pool reserves nothing, whatever the reason.
   for (const pool of [...pools].sort(byRight(unlessRefused()))) {
     const { subnet } = pool.spec;
     const older = taken.get(subnet) ?? [];
@@ -88,7 +88,7 @@ export function judgePools(
   return judged;
 }
 
-/** What the pools of one subnet set aside, by pool. */
+/** The ranges that the pools of one subnet reserve, by pool. */
 export function rangesOf(
   subnet: string,
   pools: Iterable<IpPool>,

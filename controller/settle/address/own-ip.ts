@@ -1,7 +1,7 @@
 import { joinSubnet, label, nodePortName, querierPortName, u2oPortPrefix } from '../../../lib/api/names.ts';
 import type { IpObject } from '../../model/objects.ts';
 
-/** Whether this room made the object, and nobody asked to keep it. */
+/** Whether this room created the object, and no user asked to keep it. */
 export function isOwnIp(ip: IpObject): boolean {
   const { podName, namespace, subnet, podType } = ip.spec;
   if (ip.labels[label.subnet] !== subnet || ip.labels[label.ipReserved] === 'true') return false;

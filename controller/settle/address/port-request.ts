@@ -1,4 +1,4 @@
-/** What a pod's annotations ask of the allocator for one interface, or what is wrong with them. */
+/** Parses a pod's annotations into the request for one interface, or a problem. */
 import { annotation, joinSubnet } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
@@ -12,14 +12,14 @@ export interface PortRequest {
   /** Subnets to try, in order; undefined leaves it to the namespace or the network. */
   readonly subnets?: readonly string[];
   readonly addresses?: readonly Ip[];
-  /** Sets of addresses, of which the first free one is to be given. */
+  /** Sets of addresses; the first free set is allocated. */
   readonly candidates?: readonly (readonly Ip[])[];
   /** IPPools to try, in order. */
   readonly pools?: readonly string[];
   /** The Vip whose address the port uses. */
   readonly vip?: string;
   readonly mac?: string;
-  /** Whether it is the subnet's router that asks. */
+  /** Whether the port is the subnet's router. */
   readonly isRouter?: boolean;
   readonly families?: readonly Family[];
 }
@@ -30,7 +30,7 @@ function wrong(code: string, message: string): { readonly problem: Problem } {
   return { problem: { code, message } };
 }
 
-/** `v4`, `v6` or `v4,v6`; undefined where anything of it is not an address or a family comes twice. */
+/** `v4`, `v6` or `v4,v6`; undefined if a part is not an address or a family occurs twice. */
 export function parseAddresses(text: string): readonly Ip[] | undefined {
   const ips = text.split(',').map((part) => parseIp(part.trim()));
   const families = new Set(ips.map((ip) => ip?.family));
@@ -73,7 +73,7 @@ function readList(key: string, text: string): Read<readonly (readonly Ip[])[]> {
   return wrong('InvalidAddress', `annotation ${key}: '${bad}' is not an address`);
 }
 
-/** Addresses to choose from, the one that is a StatefulSet pod's, or the name of an IPPool. */
+/** Addresses to choose from, the address of a StatefulSet's pod, or the name of an IPPool. */
 function readPool(pod: Pod, key: string, text: string): Read<PortRequest> {
   if (text === '') return { value: {} };
   if (!text.includes(';') && parseIp(text.split(',')[0]?.trim() ?? '') === undefined) {
@@ -94,7 +94,7 @@ function readPool(pod: Pod, key: string, text: string): Read<PortRequest> {
   );
 }
 
-/** `<attachment>.<namespace>.kubernetes.io/ip_address.<interface>`: how one of several interfaces is asked for. */
+/** `<attachment>.<namespace>.kubernetes.io/ip_address.<interface>`: the request for one of several interfaces. */
 function askedFor(pod: Pod, network: Interface, key: string): { readonly key: string; readonly text: string } {
   const own = annotationOf(network, key);
   const single = `${network.provider.replace(/\.ovn$/, '')}.kubernetes.io/${key}.${network.name ?? ''}`;

@@ -1,7 +1,7 @@
 /**
  * Settles which ports have addresses. It first releases everything that is due for release, then grants what is due, by rank of
- * the kind and oldest first. A holder that gets nothing waits here, and is tried again when an address or a subnet appears. The
- * rule that must not be broken: a port has one holder, and keeps its addresses until that holder has no right to them any more.
+ * the kind and oldest first. A holder without an address waits here, and is tried again when an address or a subnet appears.
+ * Rule: a port has one holder, and keeps its addresses until that holder has no right to them any more.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { ForeignPort } from '../../model/foreign-port.ts';
@@ -21,17 +21,17 @@ import { isOwnIp } from './own-ip.ts';
 import { recordOfIp } from './records.ts';
 import type { PortRecord } from './records.ts';
 
-/** Holder of addresses that an IP object sets aside while no pod uses them. */
+/** Holder of addresses that an IP object reserves while no pod uses them. */
 const reserved = 'reserved';
-/** Holder of addresses of ports in the database that others made. */
+/** Holder of the addresses of foreign ports. */
 const foreign = 'foreign';
 
 interface Entry {
   readonly interface: Interface;
   readonly holder: string;
-  /** The object that holds it now, or did last. */
+  /** The object that holds the port, or was its last holder. */
   readonly uid: string;
-  /** Keys of the objects that have it. */
+  /** Keys of the objects that have the port. */
   readonly keys: readonly string[];
 }
 
@@ -89,7 +89,7 @@ export class Ports {
     for (const key of this.#waiting.keys()) this.#due.add(key);
   }
 
-  /** Looks again at the ports of a holder that outlives its pods. */
+  /** Marks the ports of a holder that outlives its pods. */
   markHolder(holder: string): void {
     for (const entry of this.#entries.values()) {
       if (entry.holder === holder) for (const key of entry.keys) this.#due.add(key);
@@ -124,7 +124,7 @@ export class Ports {
     for (const port of this.#foreign.keys()) this.#withhold(port);
   }
 
-  /** Sets aside what another program's port uses, as far as it is free; the problem where it is not. */
+  /** Reserves the free addresses of a foreign port. @returns the problem if one of its addresses is not free */
   #withhold(port: string): Problem | undefined {
     const uses = this.#foreign.get(port);
     const key = keyOf(foreignPortHolder, port);
@@ -154,7 +154,7 @@ export class Ports {
   settle(): void {
     const due = new Set<string>();
     let isFreed = false;
-    // A release may be what another release waits for.
+    // A release may wait for another release.
     while (this.#due.size > 0) {
       const next = this.#due;
       this.#due = new Set();
@@ -166,13 +166,13 @@ export class Ports {
     if (isFreed) for (const key of this.#waiting.keys()) due.add(key);
     const claims = [...due].map((key) => ({ key, claimant: claimantOf(this.#options.view, key) }));
     for (const { key, claimant } of claims.sort(inOrder)) {
-      // What it asks for may have been given to the one before it.
+      // The requested address may have been allocated to the previous claimant.
       const asksByTurn = holderOf(key).kind?.asksByTurn === true;
       this.#claim(key, asksByTurn ? claimantOf(this.#options.view, key) : claimant);
     }
   }
 
-  /** True where an address became free. */
+  /** @returns whether an address became free */
   #release(key: string): boolean {
     const { kind, name } = holderOf(key);
     if (kind === reservationHolder) return this.#releaseReservation(name);
@@ -268,7 +268,7 @@ export class Ports {
     else this.#waiting.set(key, problem);
     if (problem?.message === before?.message) return;
     this.#options.onChange(key);
-    // The pod may wait for what the IP object sets aside for it.
+    // The pod may wait for the addresses that the IP object reserves for it.
     if (holderOf(key).kind === reservationHolder) this.markWaiting();
   }
 
@@ -303,7 +303,7 @@ export class Ports {
     return undefined;
   }
 
-  /** Gives a holder that follows its subnet the families that the subnet has gained. */
+  /** Adds the families that the subnet has gained to a holder that follows its subnet. */
   #complete(key: string, port: string): Problem | undefined {
     const { addresses, view, onChange, onUsage } = this.#options;
     const before = addresses.allocation(port);
@@ -320,7 +320,7 @@ export class Ports {
     return problem;
   }
 
-  /** Why a port does not get what an IP object sets aside for it. */
+  /** Why a port does not get the addresses that an IP object reserves for it. */
   #reservationProblem({ port, request }: PortWant, entry: Entry | undefined): Problem | undefined {
     const unmet = this.#waiting.get(keyOf(reservationHolder, port));
     if (entry === undefined && unmet !== undefined) {
@@ -334,7 +334,7 @@ export class Ports {
     return { code: 'AddressConflict', message };
   }
 
-  /** Sets aside what an IP object says; the problem where that is not possible. */
+  /** Reserves the addresses of an IP object. @returns the problem if that is not possible */
   #reserve(ip: IpObject): Problem | undefined {
     if (isOwnIp(ip) || this.#entries.has(ip.name)) return undefined;
     const record = recordOfIp(ip);

@@ -1,4 +1,4 @@
-/** What is on record about a port from before: on its object, in its IP object, or in the northbound database. */
+/** Records of a port from before a restart: annotations or status of its object, its IP object, or its row in the northbound database. */
 import { annotation, formerFinalizers, joinSubnet } from '../../../lib/api/names.ts';
 import { isVouchedFor } from '../../../lib/api/pod-addresses.ts';
 import { formatIp } from '../../../lib/net/ip.ts';
@@ -14,7 +14,7 @@ export interface PortRecord {
   readonly subnet: string;
   readonly addresses: readonly Ip[];
   readonly mac?: string;
-  /** A port of the database that no plan made, of Kube-OVN or of hand. */
+  /** A port of the database without an owner, created by Kube-OVN or by hand. */
   readonly isNobodys?: boolean;
 }
 
@@ -35,23 +35,23 @@ export function recordOfIp(ip: IpObject | undefined): PortRecord | undefined {
 export interface PodRecords {
   readonly ip: IpObject | undefined;
   readonly row: PortRecord | undefined;
-  /** Whether the pod could have been given what is on record, had it asked now. */
+  /** Whether the recorded allocation satisfies the pod's current request. */
   readonly mayHave: (record: PortRecord) => boolean;
-  /** Whether the port outlives the pod: what a former pod of the name had is this one's. */
+  /** Whether the port outlives the pod: the pod inherits the addresses of a former pod of the same name. */
   readonly isInherited: boolean;
 }
 
-/** Whether two records are of one allocation; one without a MAC address leaves it open. */
+/** Whether two records are of one allocation. A record without a MAC address matches any. */
 function isSame(a: PortRecord, b: PortRecord): boolean {
   const textOf = ({ subnet, addresses }: PortRecord): string => [subnet, ...addresses.map(formatIp).sort()].join();
   return textOf(a) === textOf(b) && (a.mac ?? b.mac) === (b.mac ?? a.mac);
 }
 
 /**
- * What the controller gave to this very pod. Annotations count as far as the pod's status vouches for them: its interface was
- * configured from them. A kubelet can write both, of pods on its node, but neither IP objects nor rows: where there are any and none
- * says the same, they count. IP object and row have no more than the pod's name: of a pod without an address so far they are its own,
- * or of a former pod of the name, which has no right to them any more.
+ * The allocation of this very pod. Annotations count if the pod's status vouches for them: its interface was configured from them.
+ * A kubelet can write both for pods on its node, but neither IP objects nor rows: if any of these exist and none agrees, they take
+ * precedence. IP object and row have only the pod's name. For a pod without an address so far, they may belong to this pod or to a
+ * former pod of the same name, which has no right to them any more.
  */
 export function recordOfPod(
   pod: Pod,
@@ -74,13 +74,13 @@ export function recordOfPod(
   return mayHave(record) ? record : undefined;
 }
 
-/** Annotations of a Node are its kubelet's to write: where a node was before is a wish (`nodeClaimant`), no record. */
+/** A kubelet can write the annotations of its Node: a former address in them is a request (`nodeClaimant`), not a record. */
 export function recordOfNode(ip: IpObject | undefined, row: PortRecord | undefined): PortRecord | undefined {
   const record = recordOfIp(ip) ?? row;
   return record?.subnet === joinSubnet ? record : undefined;
 }
 
-/** Where a node says it was; for one that is registered anew. */
+/** The former address in the annotations of a Node, for a node that is registered anew. */
 export function formerAddressOf(node: Node): PortRecord | undefined {
   const { [annotation.allocated]: allocated, [annotation.ipAddress]: address = '' } = node.annotations;
   return allocated === 'true'

@@ -1,7 +1,7 @@
 /**
- * Prefixes that nodes learn from their routers by BGP, as routes of the default VPC. In: what speakers wrote into the
- * BgpNodeStates of their nodes. Out: the nodes that a prefix leads to, or why it leads nowhere; `plan/bgp` makes rows and statuses of
- * that. Rule: a prefix that this cluster, another cluster or a route of the user's has is never taken over.
+ * Prefixes that nodes learn from their routers by BGP, as routes of the default VPC. In: the BgpNodeStates that speakers write.
+ * Out: the nodes that a prefix leads to, or why it has no route; `plan/bgp` plans rows and statuses from that. Rule: a prefix of this
+ * cluster, of another cluster or of a user's route is never overridden.
  */
 import { defaultVpc } from '../../../lib/api/names.ts';
 import { Lifelines } from '../../../lib/bgp/lifelines.ts';
@@ -20,7 +20,7 @@ import { isReachable, networksOf } from '../vpc/next-hops.ts';
 import { tablesOf, routedSubnetsOf } from '../vpc/routers.ts';
 import { readStaticRoutes } from '../vpc/static-routes.ts';
 
-/** What prefixes are compared with; the same for all of one round. */
+/** The networks and routes that learned prefixes are compared with; the same for all prefixes of a round. */
 export interface Rivals {
   readonly lifelines: Lifelines;
   /** Prefix → tables in which the user routes it. */
@@ -112,7 +112,7 @@ function bestOf(learners: readonly Learner[], isElsewhere: boolean): readonly Le
   return best.map(({ node, address }) => ({ node, address })).sort((a, b) => (a.node < b.node ? -1 : 1));
 }
 
-/** Where a prefix leads; undefined where no node that could take the packets has learned it. */
+/** The route of a prefix; undefined if no node that could forward the packets has learned it. */
 export function chooseLearned(view: View, prefix: string, rivals: Rivals): LearnedRoute | undefined {
   const cidr = parseCidr(prefix);
   if (cidr === undefined) return undefined;

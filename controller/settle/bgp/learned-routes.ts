@@ -12,7 +12,7 @@ export interface LearnedRoutesOptions {
   readonly onChange: (prefix: string) => void;
 }
 
-/** Where each learned prefix leads, settled before any plan: it depends on all nodes that learned it. */
+/** The route of each learned prefix. It is settled before any plan, because it depends on all nodes that learned the prefix. */
 export class LearnedRoutes {
   readonly routes = new Map<string, LearnedRoute>();
   readonly #options: LearnedRoutesOptions;

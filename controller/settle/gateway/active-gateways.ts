@@ -9,7 +9,7 @@ export interface ActiveGatewaysOptions {
 }
 
 /**
- * Which nodes centralized gateways lead through. The last choice has a say in the next; it is kept here, and at a start
+ * The nodes that centralized gateways use. Each choice depends on the previous one, which is kept here, and at a start
  * read from the Subnet's status, where it stands by then.
  */
 export class ActiveGateways {

@@ -14,7 +14,7 @@ interface Candidate {
   readonly obstacle: string | undefined;
 }
 
-/** At most so many nodes are named in a message. */
+/** A message names at most this many nodes. */
 const namedNodes = 5;
 
 /** Node names of `gatewayNode`, in order; each entry is `node` or `node:address`. */
@@ -50,12 +50,12 @@ function candidateOf(view: View, name: string): Candidate {
   return { name, hop, obstacle: obstacleOf(view, node) };
 }
 
-/** Those that are in use, before others that could be as well. */
+/** Nodes in use take precedence over other usable nodes. */
 function chosenOf(candidates: readonly Candidate[], isEcmp: boolean, last: readonly string[]): readonly GatewayHop[] {
   const reachable = candidates.filter(({ hop }) => hop !== undefined);
   const healthy = reachable.filter(({ obstacle }) => obstacle === undefined);
   const wasUsed = ({ name }: Candidate): boolean => last.includes(name);
-  // Of nodes that are all ill the last ones may still forward; without any the packets would certainly be lost.
+  // If no node is healthy, the last ones may still forward. Without any node, packets would certainly be lost.
   const pool = healthy.length > 0 ? healthy : reachable;
   const kept = pool.filter(wasUsed);
   if (isEcmp && healthy.length > 0) return hopsOf(healthy);
@@ -113,7 +113,7 @@ export function chooseGateways(view: View, name: string, last: readonly string[]
   return { hops, problems: problemsOf(subnet.spec, candidates, hops) };
 }
 
-/** What of a node a choice depends on, besides its port; equal texts for equal choices. */
+/** The properties of a node that a choice depends on, besides its port. Equal texts mean equal choices. */
 export function healthText(node: Node | undefined): string {
   return node === undefined
     ? ''

@@ -1,4 +1,4 @@
-/** Which Subnets and IPPools the pods of a namespace get addresses from, in order. */
+/** The Subnets and IPPools from which pods of a namespace get addresses, in order. */
 import { matchesSelector } from '../../../lib/api/label-selector.ts';
 import { defaultSubnet, defaultVpc, joinSubnet, systemNamespace } from '../../../lib/api/names.ts';
 import { byAge } from '../../../lib/desired/rights.ts';
@@ -8,15 +8,15 @@ import type { Binding } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { defaultSubnetOf, namedDefaultSubnet } from '../vpc/default-subnet.ts';
 
-/** What of the state decides; subsets are enough for tests. */
+/** The part of the state that determines bindings; tests may pass subsets. */
 type Known = Pick<View, 'subnets' | 'vpcs' | 'namespaces' | 'verdicts' | 'indexes'>;
 
-/** Those that are being deleted last: they give no addresses, and are why pods wait. */
+/** Subnets that are being deleted come last: they allocate no addresses, and explain why pods wait. */
 function byUse(a: Subnet, b: Subnet): number {
   return Number(a.isDeleting) - Number(b.isDeleting) || byAge(a, b);
 }
 
-/** Whether a Subnet is to have the pods of a namespace. */
+/** Whether a Subnet requests a namespace. */
 export function asks({ name, spec }: Subnet, namespace: string, labels: Namespace['labels']): boolean {
   const { namespaces, namespaceSelectors, provider } = spec;
   if (name === joinSubnet || (provider !== '' && provider !== 'ovn')) return false;
@@ -24,9 +24,9 @@ export function asks({ name, spec }: Subnet, namespace: string, labels: Namespac
 }
 
 /**
- * The VPC that a namespace is in is the one that it was in, `held`, for as long as it is asked for there; then that of a
- * Vpc that names it, then that of the oldest Subnet in force that does. Of this VPC the subnet it names as the default comes first,
- * then those that ask for the namespace, oldest first; where none asks, the default one.
+ * A namespace stays in its VPC, `held`, while that VPC requests it. Otherwise it is in a VPC whose Vpc names it, or else in the VPC
+ * of the oldest Subnet in force that does. The VPC's default subnet comes first, then the Subnets that request the namespace,
+ * oldest first. If none requests it, the subnet is the default one.
  */
 export function bindNamespace(view: Known, namespace: string, held: string | undefined): Binding {
   const labels = view.namespaces.get(namespace)?.labels ?? {};
@@ -52,13 +52,13 @@ export function bindNamespace(view: Known, namespace: string, held: string | und
   return { vpc: name, subnets: common === undefined ? [] : [common], others };
 }
 
-/** IPPools that ask for the namespace, oldest first; one that is being deleted gives none, and is why pods wait. */
+/** IPPools that request the namespace, oldest first. A pool that is being deleted allocates no addresses, and explains why pods wait. */
 export function bindPools(view: Pick<View, 'ipPools' | 'indexes'>, namespace: string): readonly string[] {
   const bound = [...view.indexes.poolsByNamespace.of(namespace)].flatMap((name) => view.ipPools.get(name) ?? []);
   return bound.sort((a, b) => Number(a.isDeleting) - Number(b.isDeleting) || byAge(a, b)).map(({ name }) => name);
 }
 
-/** The VPCs that claim a namespace, oldest first; what all others need, `kube-system`, is not to be had. */
+/** The VPCs that claim a namespace, oldest first. `kube-system` cannot be claimed, because all others need it. */
 export function claimsOn(view: Pick<View, 'vpcs' | 'indexes'>, namespace: string): readonly Vpc[] {
   if (namespace === systemNamespace) return [];
   return [...view.indexes.vpcsByNamespace.of(namespace)].flatMap((name) => view.vpcs.get(name) ?? []).sort(byAge);

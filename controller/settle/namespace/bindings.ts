@@ -1,7 +1,7 @@
 /**
- * The VPC and the subnets of each namespace. In: objects, through the view. Out: bindings, worked out when they are asked for
- * and kept until an object changes that has a say in them. Rule: a namespace stays in the VPC that its pods were in last, for as
- * long as that VPC, or a Subnet in it, asks for it.
+ * The VPC and the subnets of each namespace. In: objects, through the view. Out: bindings, computed on demand and cached until
+ * an object changes that affects them. Rule: a namespace stays in the VPC that its pods were last in, as long as that VPC, or a
+ * Subnet in it, requests the namespace.
  */
 import { annotation } from '../../../lib/api/names.ts';
 import { listedIn } from '../../../lib/desired/rights.ts';
@@ -13,7 +13,7 @@ import { asks, bindNamespace } from './binding.ts';
 export class NamespaceBindings {
   readonly #view: View;
   readonly #bindings = new Map<string, Binding>();
-  /** By namespace, the VPC that its pods were in last. */
+  /** The VPC that a namespace's pods were last in, by namespace. */
   readonly #vpcsHeld = new Map<string, string>();
   #unserved: ReadonlyMap<string, readonly string[]> | undefined;
 
@@ -32,12 +32,12 @@ export class NamespaceBindings {
     return bound;
   }
 
-  /** Namespaces that a Subnet asks for and that are in another VPC. */
+  /** Namespaces that a Subnet requests and that are in another VPC. */
   unservedBy(subnet: string): readonly string[] {
     return this.#findUnserved().get(subnet) ?? [];
   }
 
-  /** Binds every namespace now: which VPC was first is settled round by round, not when a plan asks. */
+  /** Binds every namespace now: which VPC was first is settled in each round, not when a plan reads it. */
   settle(): void {
     this.#findUnserved();
   }
@@ -52,14 +52,14 @@ export class NamespaceBindings {
     return unserved;
   }
 
-  /** An object changed that has a say in one binding, or in all of them. */
+  /** Call when an object changed that affects one binding, or all of them. */
   invalidate(namespace?: string): void {
     if (namespace === undefined) this.#bindings.clear();
     else this.#bindings.delete(namespace);
     this.#unserved = undefined;
   }
 
-  /** A namespace is gone: one that comes later under its name starts anew. */
+  /** Forgets a deleted namespace: a later one of the same name starts anew. */
   forget(namespace: string): void {
     this.#vpcsHeld.delete(namespace);
   }

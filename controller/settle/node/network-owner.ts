@@ -1,6 +1,6 @@
 /**
- * Whose network an address is in that a kubelet gives as its node's. What is in force there stays: the node is not served
- * by such an address.
+ * The owner of the network that contains an address of a node, as its kubelet reports it. The network stays in force, and
+ * the node is not served by such an address.
  */
 import { defaultVpc } from '../../../lib/api/names.ts';
 import { cidrContains, formatCidr } from '../../../lib/net/cidr.ts';
@@ -13,7 +13,7 @@ import { partsOf } from '../../model/net-parts.ts';
 import type { RemoteCluster } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 
-/** Nodes may be in the LAN of an underlay subnet, but have no address there that somebody has. */
+/** Nodes may be in the LAN of an underlay subnet, but must not use an address that is allocated there. */
 function ownerInLan(view: View, subnet: string, net: NetInForce, { family, value }: Ip): string | undefined {
   const part = family === 4 ? net.v4 : net.v6;
   if (part?.gateway === value) return `the gateway of subnet ${subnet}`;
@@ -21,7 +21,7 @@ function ownerInLan(view: View, subnet: string, net: NetInForce, { family, value
   return port === undefined ? undefined : `port ${port} in subnet ${subnet}`;
 }
 
-/** Of two subnets the first by name, whatever the order in which they were judged. */
+/** If there are several subnets, the first by name, whatever the order in which they were judged. */
 function ownerInSubnets(view: View, ip: Ip): string | undefined {
   let first: { readonly name: string; readonly owner: string } | undefined;
   for (const [name, { vpc, net }] of view.verdicts) {
@@ -33,7 +33,7 @@ function ownerInSubnets(view: View, ip: Ip): string | undefined {
   return first?.owner;
 }
 
-/** Prefixes of another cluster that packets go to now, by transit switch; made once for each value of the object. */
+/** Active prefixes of another cluster, by transit switch; computed once for each value of the object. */
 const covers = new WeakMap<RemoteCluster, ReadonlyMap<string, PrefixCover>>();
 
 function coversOf(cluster: RemoteCluster): ReadonlyMap<string, PrefixCover> {
@@ -41,7 +41,7 @@ function coversOf(cluster: RemoteCluster): ReadonlyMap<string, PrefixCover> {
   if (known !== undefined) return known;
   const made = new Map<string, PrefixCover>();
   for (const { cidr, transitSwitch, isLearned, isActive } of cluster.routes) {
-    // What routers lead to may hold the network of the nodes, which keeps its own traffic.
+    // A learned prefix may contain the network of the nodes, whose traffic it does not attract.
     if (isLearned || !isActive) continue;
     const cover = made.get(transitSwitch) ?? new PrefixCover();
     made.set(transitSwitch, cover);
@@ -64,7 +64,7 @@ function ownerInCluster(view: View, cluster: RemoteCluster, ip: Ip): string | un
   return undefined;
 }
 
-/** Nodes with an address that another cluster has, by either of two values of its object. */
+/** Nodes with an address in a prefix of another cluster, by either of two values of its object. */
 export function nodesInClusters(view: View, clusters: readonly (RemoteCluster | undefined)[]): readonly string[] {
   const all = clusters.flatMap((cluster) => (cluster === undefined ? [] : [...coversOf(cluster).values()]));
   const isInside = (address: string): boolean => {
@@ -74,7 +74,7 @@ export function nodesInClusters(view: View, clusters: readonly (RemoteCluster | 
   return [...view.nodes.values()].filter(({ addresses }) => addresses.some(isInside)).map(({ name }) => name);
 }
 
-/** What of the default VPC has an address; undefined where a node may have it. */
+/** The owner of an address in the default VPC; undefined if a node may have the address. */
 export function networkOwner(view: View, address: string): string | undefined {
   const ip = parseIp(address);
   if (ip === undefined) return undefined;
@@ -90,7 +90,7 @@ export function networkOwner(view: View, address: string): string | undefined {
   return undefined;
 }
 
-/** Nodes with an address in an underlay subnet, which a port may have come to have, or have no more. */
+/** Nodes with an address in an underlay subnet, which a port may have gained or lost. */
 export function nodesInLan(view: View, subnet: string): readonly string[] {
   const net = view.verdicts.get(subnet)?.net;
   if (net?.underlay === undefined) return [];

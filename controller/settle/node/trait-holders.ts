@@ -1,7 +1,7 @@
 /**
- * Which node has what only one node can have: the name of its port group, and its addresses. Rule: a node keeps what it has for as long
- * as it says so, then the oldest node gets it. After a restart the rows of the database say which node had what, because nodes write their
- * own addresses and annotations.
+ * The holders of traits that only one node can have: the name of a port group, and addresses. Rule: a node keeps a trait while its Node
+ * claims it, then the oldest claiming node gets it. After a restart the holders are read from rows of the database, because nodes write
+ * their own addresses and annotations.
  */
 import { byAge } from '../../../lib/desired/rights.ts';
 import { nodeTraits } from '../../model/node-traits.ts';
@@ -23,7 +23,7 @@ export class TraitHolders {
     for (const trait of new Set(traits)) this.#settle(trait, undefined);
   }
 
-  /** All nodes are known; `holders` had traits before a restart. */
+  /** Call once all nodes are known. `holders` are the nodes that had traits before a restart. */
   restore(holders: ReadonlyMap<string, string>): void {
     this.#isSettled = true;
     for (const trait of this.#view.indexes.nodesByTrait.keys()) this.#settle(trait, holders.get(trait));

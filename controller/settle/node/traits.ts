@@ -4,12 +4,12 @@ import type { Node } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import { networkOwner } from './network-owner.ts';
 
-/** Whether a node has what only one can have. */
+/** Whether the node is the holder of a trait. */
 export function holds(view: View, node: string, trait: string): boolean {
   return view.holderOf(trait) === node;
 }
 
-/** Its addresses that packets go to it by: what has one already goes on having it. */
+/** Addresses by which packets reach the node. An address that another object already has is left to it. */
 export function servedAddresses(view: View, node: Node): readonly string[] {
   return nodeAddresses(node).filter(
     (address) => holds(view, node.name, address) && networkOwner(view, address) === undefined,
@@ -18,7 +18,7 @@ export function servedAddresses(view: View, node: Node): readonly string[] {
 
 const policyMatch = /^ip[46]\.dst == (\S+)$/;
 
-/** What a row of a node's plan says that the node has, and no other one. */
+/** The traits that a row of a node's plan shows the node to hold. */
 export function heldBy(table: string, columns: Readonly<Record<string, unknown>>): readonly string[] {
   const { name, match, external_ids: ids } = columns;
   if (table === 'Port_Group') return typeof name === 'string' ? [name] : [];

@@ -1,6 +1,6 @@
 /**
- * Which security groups have rows. Two names may make the same names in OVN. Rule: of two such groups the one that has rows keeps
- * them, of new ones the older gets them.
+ * Decides which security groups have rows. Two group names may result in the same OVN names. Rule: of two such groups the one that
+ * has rows keeps them; of new groups the older one gets them.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';
@@ -34,7 +34,7 @@ export class ServedGroups {
     this.#view = view;
   }
 
-  /** A group came, went or changed: it and those of the same port group are judged again. */
+  /** Call after a group was created, deleted or changed: judges it and the groups with the same port group name again. */
   changed(name: string): void {
     const twins = this.#view.indexes.groupsByPortGroup.of(securityPortGroup(name));
     for (const one of new Set([name, ...twins])) this.#judge(one);

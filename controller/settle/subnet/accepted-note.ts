@@ -18,7 +18,7 @@ const ownerMark = 'of=';
 /** A gateway that was replaced while pods used it. */
 export interface FormerGateway {
   readonly ip: Ip;
-  /** Pods made until then, in milliseconds since 1970, may have been set up with it. */
+  /** Pods created until then may have been configured with it. Milliseconds since 1970. */
   readonly untilMs: number;
 }
 
@@ -36,7 +36,7 @@ export function gatewayText(net: SubnetNet): string {
     .join(',');
 }
 
-/** What is noted beside the network itself. */
+/** Parts of the note other than the network itself. */
 export interface Noted {
   /** The uid of the Subnet that the network was accepted for. */
   readonly of?: string;
@@ -63,7 +63,7 @@ export function renderAcceptedNote(
   return parts.join(' ');
 }
 
-/** What nobody is given by itself, beside the gateway: the fewest ranges that say it. */
+/** The excluded addresses without the gateway, as the fewest ranges. */
 function excludedText(net: SubnetNet): string {
   return partsOf(net)
     .flatMap(({ cidr: { family }, gateway, excluded }) => {
@@ -83,12 +83,12 @@ function notedExclusions(note: string | undefined): readonly Range[] {
     .flatMap((text) => parseRange(text) ?? []);
 }
 
-/** The definition that was accepted last, as the controller noted it on the Subnet. */
+/** The definition that was last accepted, from the controller's note on the Subnet. */
 export function noteOn({ annotations }: Pick<Subnet, 'annotations'>): string | undefined {
   return annotations[annotation.accepted];
 }
 
-/** Undefined where there is none that can be read; nobody but the controller writes it. */
+/** Undefined if the note is absent or invalid. Only the controller writes it. */
 export function parseAcceptedNote(note: string | undefined): NetInForce | undefined {
   const [cidrs = '', gateways = ''] = (note ?? '').split(' ');
   const ips = gateways.split(',').map(parseIp);
@@ -106,7 +106,7 @@ export function parseAcceptedNote(note: string | undefined): NetInForce | undefi
   return net;
 }
 
-/** Former gateways as they were noted. */
+/** The former gateways of a note. */
 export function parseFormerGateways(note: string | undefined): readonly FormerGateway[] {
   const former = (note ?? '').split(' ').find((part) => part.includes('@')) ?? '';
   return former.split(',').flatMap((text) => {
@@ -116,13 +116,13 @@ export function parseFormerGateways(note: string | undefined): readonly FormerGa
   });
 }
 
-/** The uid of the Subnet that a note belongs to: one made anew takes it over while pods are in its network. */
+/** The uid of the Subnet that a note belongs to. A recreated Subnet keeps the note while pods are in its network. */
 export function notedOwner(note: string | undefined): string | undefined {
   const part = (note ?? '').split(' ').find((one) => one.startsWith(ownerMark));
   return part?.slice(ownerMark.length);
 }
 
-/** What the router of the VPC had in an underlay subnet, beside the physical gateway. */
+/** Addresses of the VPC's router in an underlay subnet, beside the physical gateway. */
 export function notedRouter(note: string | undefined): readonly Ip[] {
   const part = (note ?? '').split(' ').find((one) => one.startsWith(routerMark)) ?? '';
   return part

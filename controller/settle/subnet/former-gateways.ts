@@ -1,7 +1,7 @@
 /**
- * Gateways that were replaced. A running pod keeps the default route it was given, so its gateway stays on the router,
- * beside the new one, until the last pod that may have been set up with it is gone. The note on the Subnet remembers them,
- * not the pods' annotations, which pods' authors may write.
+ * Gateways that were replaced. A running pod keeps its default route, so its gateway stays on the router, beside the
+ * new one, until the last pod that may have been configured with it is gone. They are stored in the note on the Subnet
+ * rather than in annotations of pods, which the authors of pods can write.
  */
 import { cidrContains } from '../../../lib/net/cidr.ts';
 import { formatIp } from '../../../lib/net/ip.ts';
@@ -27,7 +27,7 @@ function partOf(net: SubnetNet, family: Family): FamilyNet | undefined {
   return family === 4 ? net.v4 : net.v6;
 }
 
-/** Noted gateways in a family's network that are not its gateway: nobody is given them. */
+/** Noted gateways in a family's network other than its current gateway. They are never allocated. */
 export function withheldGateways(subnet: Subnet, { cidr, gateway }: FamilyNet): readonly bigint[] {
   const note = noteOn(subnet);
   const left = new Set(leftByRouter(subnet.spec, note).map(formatIp));
@@ -46,7 +46,7 @@ function gatewaysOf({ v4, v6 }: SubnetNet): readonly Ip[] {
   return parts.map(({ cidr, gateway }): Ip => ({ family: cidr.family, value: gateway }));
 }
 
-/** Of the gateways of a subnet those that are the router's: pods of others have one of the physical network. */
+/** Gateways of a subnet that are addresses of the router. Other subnets have a gateway in the physical network. */
 function ownAddresses(net: NetInForce, router: readonly Ip[]): readonly Ip[] {
   return hasLogicalGateway(net) ? gatewaysOf(net) : router;
 }
@@ -65,7 +65,7 @@ function usersOf(pods: readonly Pod[], { untilMs }: FormerGateway): readonly Pod
   return pods.filter(({ createdMs }) => createdMs <= untilMs);
 }
 
-/** Those a pod may still use. */
+/** Former gateways that a pod may still use. */
 export function formerGateways(view: View, name: string): readonly FormerGateway[] {
   const subnet = view.subnets.get(name);
   const note = subnet && noteOn(subnet);
@@ -90,7 +90,7 @@ export function formerGateways(view: View, name: string): readonly FormerGateway
   });
 }
 
-/** What is in force of a Subnet, for its annotation; undefined where nothing is. */
+/** The network in force of a Subnet, as the text of its annotation; undefined if there is none. */
 export function acceptedNoteOf(view: View, name: string): string | undefined {
   const { net, of = '' } = view.verdicts.get(name) ?? {};
   return net && renderAcceptedNote(net, { former: formerGateways(view, name), router: routerOf(view, name), of });

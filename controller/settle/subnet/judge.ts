@@ -1,8 +1,7 @@
 /**
- * Which Subnets are in force. In: all Subnets, what was in force before and what is in use. Out: a verdict for
- * each. Called when a Subnet, Vpc or node address changes. Rules: what is in force stays so against Subnets, nodes and
- * edits that come later, of newcomers the older wins; an edit that cannot be accepted leaves the former network in force,
- * for new pods, too.
+ * Decides which Subnets are in force. In: all Subnets, the networks in force before and the addresses in use. Out: a verdict
+ * for each Subnet. Called when a Subnet, Vpc or node address changes. Rules: a network in force prevails over Subnets, nodes
+ * and edits that come later. Of new Subnets the older wins. A refused edit leaves the former network in force, also for new pods.
  */
 import { defaultVpc, joinSubnet, label, routerSwitchPort, switchRouterPort } from '../../../lib/api/names.ts';
 import { routingOf } from '../../../lib/api/subnet-routing.ts';
@@ -40,11 +39,11 @@ export interface Evidence {
   /** Addresses by which pods reach the API server. */
   readonly apiServer: readonly string[];
   readonly inForce: ReadonlyMap<string, NetInForce>;
-  /** Names of which what is in force is that of a Subnet that is gone, and its uid. */
+  /** By name, the uid of a deleted Subnet whose network is still in force. */
   readonly predecessors: ReadonlyMap<string, string>;
-  /** Lowest and highest address in use, and whether one that is in use is this address. */
+  /** The addresses in use: the lowest, the highest, and whether a given one is in use. */
   readonly usage: (subnet: string, family: Family) => Usage | undefined;
-  /** Networks between the routers of two VPCs that are in force, by VPC. */
+  /** Networks in force between the routers of two VPCs, by VPC. */
   readonly links: ReadonlyMap<string, readonly Link[]>;
   readonly defaultSubnet: string;
   /** Whether switches have load balancers unless their Subnet says otherwise. */
@@ -57,7 +56,7 @@ export interface Usage {
   has(value: bigint): boolean;
 }
 
-/** Both ends of the patch between a subnet and its VPC: northd knows ports of switches and routers by one set of names. */
+/** Both ends of the patch between a subnet and its VPC. In northd, ports of switches and routers share one namespace. */
 function patchOf(subnet: string, vpc: string): readonly string[] {
   return [routerSwitchPort(vpc, subnet), switchRouterPort(subnet, vpc)];
 }
@@ -72,19 +71,19 @@ function containedProblem(net: SubnetNet, address: string, what: string): Proble
   return { code: 'CIDROverlap', message };
 }
 
-/** CIDRs as they are written once a spec is corrected; undefined where one is none. */
+/** CIDRs as a corrected spec has them; undefined if one of them is invalid. */
 function canonicalCidrs(text: string): string | undefined {
   const cidrs = text.split(',').map((part) => parseCidr(part.trim()));
   const known = cidrs.filter((cidr) => cidr !== undefined).sort((a, b) => a.family - b.family);
   return known.length < cidrs.length ? undefined : known.map(formatCidr).join();
 }
 
-/** A node that comes while `join` is being deleted must not wait for all the others to go. */
+/** A node that joins while `join` is being deleted must not wait until all other nodes are gone. */
 function takesPorts({ name, isDeleting }: Subnet): boolean {
   return !isDeleting || name === joinSubnet;
 }
 
-/** What nobody is given by itself, as the spec has come to be beside its networks: its vips, and its former gateways. */
+/** Adds the addresses that are not allocated automatically by the current spec, although its network is refused: vips and former gateways. */
 function reserveAgain(subnet: Subnet, net: NetInForce): NetInForce {
   const again = (part: FamilyNet): FamilyNet => {
     const { ips } = readVips(subnet.spec, [part]);
@@ -100,7 +99,7 @@ function reserveAgain(subnet: Subnet, net: NetInForce): NetInForce {
 class Judge {
   readonly #evidence: Evidence;
   readonly #places = new Map<string, Places>();
-  /** Subnets by what their port groups are named after; the name `node` is taken by those of nodes. */
+  /** Subnets by the name part of their port groups. The part `node` belongs to the port groups of nodes. */
   readonly #portGroupNames = new Map<string, string>([[portGroupPart('node'), '']]);
   readonly #portNames = new Map<string, string>();
   readonly #nodes: readonly Node[];
@@ -113,17 +112,17 @@ class Judge {
   all(): ReadonlyMap<string, Verdict> {
     const subnets = [...this.#evidence.subnets].sort(byAge);
     for (const { name, spec } of subnets) this.#hold(name, vpcNameOf(spec));
-    // Of a Subnet that is gone while pods are still in it, by whoever's hand, nobody else gets the addresses.
+    // The network of a deleted Subnet is kept from others while pods are still in it, however it was deleted.
     const names = new Set(subnets.map(({ name }) => name));
     for (const name of this.#evidence.inForce.keys())
-      // Nobody knows its VPC any more: most are in the default one.
+      // Its VPC is unknown by now. Most Subnets are in the default one.
       if (!names.has(name) && this.#isInUse(name)) this.#hold(name, defaultVpc);
     const rank = (subnet: Subnet): number => (this.#isIncumbent(subnet) ? 0 : 1);
     subnets.sort((a, b) => rank(a) - rank(b) || byAge(a, b));
     return new Map(subnets.map((subnet) => [subnet.name, this.#judge(subnet)]));
   }
 
-  /** Keeps what is in force of a Subnet from everybody else, until the Subnet is judged. */
+  /** Reserves the network in force of a Subnet until the Subnet is judged. */
   #hold(name: string, vpc: string): void {
     const net = this.#evidence.inForce.get(name);
     if (net === undefined || this.#overlapOf(name, vpc, net) !== undefined) return;
@@ -149,7 +148,7 @@ class Judge {
       .find((place) => place !== undefined);
   }
 
-  /** Where a network must be the only one of its addresses: in its VPC where that routes it, and in its VLAN. */
+  /** The scopes in which a network must not overlap others: its VPC if the VPC routes it, and its VLAN. */
   #placesOf(vpc: string, net: NetInForce): readonly Places[] {
     const { underlay } = net;
     return [
@@ -159,14 +158,14 @@ class Judge {
     ];
   }
 
-  /** Networks in use in a VPC or VLAN; those of different ones may overlap. */
+  /** Networks in use in a VPC or VLAN. Networks of different scopes may overlap. */
   #placesIn(scope: string): Places {
     const places = this.#places.get(scope) ?? new Places();
     this.#places.set(scope, places);
     return places;
   }
 
-  /** Whether the Subnet asks for the network it has. */
+  /** Whether the spec requests the network that is in force. */
   #isIncumbent(subnet: Subnet): boolean {
     const net = this.#evidence.inForce.get(subnet.name);
     if (net === undefined || cidrText(net) !== canonicalCidrs(subnet.spec.cidrBlock)) return false;
@@ -193,7 +192,7 @@ class Judge {
     return { vpc, net, of: subnet.uid, spec: balanced, isOpen: takesPorts(subnet), problem: undefined };
   }
 
-  /** What stays of a Subnet that cannot be as its spec asks. */
+  /** The verdict for a Subnet whose spec is refused: the former network stays in force if it can. */
   #former(subnet: Subnet, problem: Problem | undefined): Verdict {
     const { name } = subnet;
     const vpc = vpcNameOf(subnet.spec);
@@ -210,7 +209,7 @@ class Judge {
     return { vpc, net: kept, of, spec: undefined, isOpen: isSound && takesPorts(subnet), problem };
   }
 
-  /** Whether what a network is in is still there: its VPC, and its VLAN. */
+  /** Whether the VPC and the VLAN of a network still exist. */
   #hasGround(vpc: string, { underlay }: NetInForce): boolean {
     const { vpcs, vlans } = this.#evidence;
     if (vpc !== defaultVpc && !vpcs.has(vpc)) return false;
@@ -219,7 +218,7 @@ class Judge {
     return underlay === undefined || vlans.values().some(isIn);
   }
 
-  /** Nodes may be in the LAN of an underlay subnet: their addresses are not for pods. */
+  /** Withholds the addresses of nodes, which may be in the LAN of an underlay subnet, from pods. */
   #apartFromNodes(net: NetInForce): NetInForce {
     if (net.underlay === undefined) return net;
     const ips = this.#nodes.flatMap(({ addresses }) => addresses.flatMap((text) => parseIp(text) ?? []));
@@ -290,13 +289,13 @@ class Judge {
     return undefined;
   }
 
-  /** Or of one of its paths, each of which is a logical switch. */
+  /** Whether it is the name of a transit switch or of one of its paths, each of which is a logical switch. */
   #isTransitSwitch(name: string): boolean {
     const { transitSwitches } = this.#evidence;
     return transitSwitches.has(name) || transitSwitches.values().some(({ paths }) => paths.includes(name));
   }
 
-  /** With what is there besides subnets. */
+  /** Conflicts with objects other than Subnets, and with addresses in use. */
   #surroundingConflictOf(subnet: Subnet, net: NetInForce): Problem | undefined {
     const { name } = subnet;
     const usage = this.#usageConflictOf(name, net);
@@ -304,7 +303,7 @@ class Judge {
     const remote = hasRouterPort(net)
       ? (this.#linkConflictOf(subnet, net) ?? this.#remoteConflictOf(subnet, net))
       : undefined;
-    // Other VPCs have no way to nodes that an overlap could spoil.
+    // Other VPCs have no route to nodes, so an overlap does no harm there.
     if (vpcNameOf(subnet.spec) !== defaultVpc) return remote ?? usage;
     const node = net.underlay === undefined ? this.#nodeConflictOf(net) : undefined;
     return remote ?? this.#apiConflictOf(net) ?? node ?? usage;
@@ -319,7 +318,7 @@ class Judge {
     return { code: 'CIDROverlap', message };
   }
 
-  /** For newcomers only: a subnet that was there first is the interconnect's to avoid. */
+  /** For new Subnets only: the interconnect must avoid an older one. */
   #remoteConflictOf(subnet: Subnet, net: SubnetNet): Problem | undefined {
     const inForce = this.#evidence.inForce.get(subnet.name);
     return transitOverlapOf(subnet, net, this.#evidence) ?? remoteOverlapOf(subnet, net, inForce, this.#evidence);
@@ -348,7 +347,7 @@ class Judge {
       const what = isInside
         ? `the gateway ${gatewayIp(part)} is in use: name another`
         : `addresses in use are not in spec.cidrBlock ${cidrText(net)}: ${cidrText(this.#evidence.inForce.get(name) ?? net)} stays in force, for new pods, too, until nobody has such an address; delete those pods, or go back`;
-      // Not the pods by name: with each that goes the sentence would be another, and be told again.
+      // Pods are not named: each deleted pod would change the message and cause another event.
       const message = `${what}; kubectl get ips -l ${label.subnet}=${name} lists them`;
       return { code: 'AddressesInUse', message };
     }

@@ -9,7 +9,7 @@ export interface Place {
   readonly cidr: Cidr;
 }
 
-/** Networks given to somebody, in order, so that an overlap is found by a binary search. */
+/** Networks in use, in order, so that an overlap is found by a binary search. */
 export class Places {
   readonly #sorted = new Map<Family, Place[]>();
 
@@ -40,12 +40,12 @@ export class Places {
       );
   }
 
-  /** Somebody else's network that overlaps. */
+  /** An overlapping network of another owner. */
   overlap(owner: string, net: SubnetNet): Place | undefined {
     for (const { cidr } of partsOf(net)) {
       const list = this.#sorted.get(cidr.family) ?? [];
       const at = this.#index(list, cidr.network);
-      // CIDRs nest or are apart: what overlaps begins inside, or is the nearest before that is not our own.
+      // CIDRs nest or are disjoint: an overlapping one begins inside, or is the nearest preceding one of another owner.
       for (let index = at; (list[index]?.cidr.network ?? lastOf(cidr) + 1n) <= lastOf(cidr); index += 1) {
         if (list[index]?.owner !== owner) return list[index];
       }

@@ -1,7 +1,6 @@
 /**
- * Whether a Subnet's network would take addresses of the networks between clusters, or from another cluster that this one
- * reaches. Asked before a network comes into force, never of one that is: what another cluster does later is the
- * interconnect's to refuse.
+ * Checks whether a Subnet's network overlaps the networks between clusters, or prefixes of another cluster that this one
+ * reaches. Checked only before a network comes into force: the interconnect refuses prefixes that another cluster adds later.
  */
 import { defaultSubnet, defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
@@ -12,7 +11,7 @@ import { vpcNameOf } from '../../model/objects.ts';
 import type { RemoteCluster, RemoteRoute, Subnet, TransitSwitch } from '../../model/objects.ts';
 import { cidrText } from './accepted-note.ts';
 
-/** Reason of a refusal that ends by itself once the other cluster takes the prefix back. */
+/** Reason of a refusal that ends once the other cluster withdraws the prefix. */
 export const interconnectOverlap = 'InterconnectOverlap';
 
 export interface Remotes {
@@ -24,19 +23,19 @@ function cidrsOf(net: SubnetNet | undefined): readonly Cidr[] {
   return [net?.v4?.cidr, net?.v6?.cidr].filter((cidr) => cidr !== undefined);
 }
 
-/** Without these two no pod runs here, which is worse than a cluster that is not reached. */
+/** No pod runs without these two, which is worse than an unreachable cluster. */
 const basics: ReadonlySet<string> = new Set([defaultSubnet, joinSubnet]);
 
 /**
- * A Subnet that was never judged may be older than what is known of the others: after a take-over, or a first start. One
- * that was refused is not, though the other cluster has come back under another name.
+ * A Subnet that was never judged may be older than the RemoteCluster: after a migration from Kube-OVN, or at a first start.
+ * A Subnet that was refused counts as newer, even if the other cluster has returned under another name.
  */
 function wasThereFirst({ name, createdMs, conditions }: Subnet, cluster: RemoteCluster): boolean {
   const wasRefused = conditions.some(({ status, reason }) => status === 'False' && reason === interconnectOverlap);
   return basics.has(name) || (createdMs < cluster.createdMs && !wasRefused);
 }
 
-/** With the network between clusters itself. */
+/** The overlap with a network between clusters itself. */
 export function transitOverlapOf(
   subnet: Subnet,
   net: SubnetNet,
@@ -44,7 +43,7 @@ export function transitOverlapOf(
 ): Problem | undefined {
   const vpc = vpcNameOf(subnet.spec);
   for (const transit of transitSwitches.values()) {
-    // The default VPC keeps clear of all: any of them may come to join it.
+    // The default VPC must not overlap any of them: each may join it later.
     if (vpc !== defaultVpc && transit.vpc !== vpc) continue;
     const cidr = transit.cidrs.find((one) => cidrsOf(net).some((part) => cidrsOverlap(part, one)));
     if (cidr === undefined) continue;
@@ -56,7 +55,7 @@ export function transitOverlapOf(
   return undefined;
 }
 
-/** `inForce` is what the Subnet has already. */
+/** `inForce` is the Subnet's network in force. */
 export function remoteOverlapOf(
   subnet: Subnet,
   net: SubnetNet,
@@ -66,10 +65,10 @@ export function remoteOverlapOf(
   const vpc = vpcNameOf(subnet.spec);
   const held = cidrsOf(inForce);
   const taken = cidrsOf(net).filter((cidr) => !held.some((own) => cidrCovers(own, cidr)));
-  // What a cluster has from its routers is no addresses of its own: a subnet here has them by its longer, or equal, mask.
+  // Learned prefixes are not addresses of the other cluster: a subnet here takes precedence by its longer or equal mask.
   const clashes = ({ cidr, transitSwitch, isLearned }: RemoteRoute): boolean =>
     !isLearned && taken.some((one) => cidrsOverlap(one, cidr)) && transitSwitches.get(transitSwitch)?.vpc === vpc;
-  // By name, so that the sentence is the same after a restart.
+  // By name, so that the message is the same after a restart.
   for (const name of [...remoteClusters.keys()].sort()) {
     const cluster = remoteClusters.get(name);
     if (cluster === undefined) continue;
@@ -80,7 +79,7 @@ export function remoteOverlapOf(
       const message = `${asked} overlaps ${formatCidr(route.cidr)} of cluster ${cluster.name}, which is reached over transit switch ${route.transitSwitch}: choose a free CIDR, or let ${cluster.name} withdraw its prefix; this Subnet comes into force once it has`;
       return { code: interconnectOverlap, message };
     }
-    // What is not listed may be anywhere in the networks that hold it.
+    // An unlisted prefix may be anywhere in the networks that contain it.
     const within = cluster.unlisted.find((network) => clashes({ ...network, isLearned: false, isActive: true }));
     if (within === undefined) continue;
     const message = `${asked} may overlap a prefix of cluster ${cluster.name}, which offers more than RemoteCluster ${cluster.name} can list; those it does not list are in ${formatCidr(within.cidr)}: choose a CIDR outside of it, or let ${cluster.name} offer fewer prefixes, by aggregates or larger subnets; this Subnet comes into force once they are listed`;

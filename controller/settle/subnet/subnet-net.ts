@@ -1,4 +1,4 @@
-/** What a Subnet's spec says by itself: its networks, gateways and exclusions, or what is wrong with it. */
+/** Reads a Subnet's spec by itself: its networks, gateways and exclusions, or the problem. */
 import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains, cidrsOverlap, formatCidr, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
@@ -199,7 +199,7 @@ export function gatewayIp(net: FamilyNet): string {
   return formatIp({ family: net.cidr.family, value: net.gateway });
 }
 
-/** A family of which every address is excluded, so that no pod gets one by itself. */
+/** A family all of whose addresses are excluded, so that no pod gets one automatically. */
 export function familyWithoutAddresses({ v4, v6 }: SubnetNet): Family | undefined {
   for (const part of [v4, v6]) {
     if (part === undefined) continue;

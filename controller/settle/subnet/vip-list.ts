@@ -19,7 +19,7 @@ function flawOf(ip: Ip | undefined, parts: readonly FamilyNet[]): string | undef
   return ip.value === part.gateway ? 'is the gateway' : undefined;
 }
 
-/** The addresses of a spec that lie in its networks, and what is wrong with the others. */
+/** The addresses of a spec that are in its networks, and the problems of the others. */
 export function readVips({ vips }: Pick<SubnetSpec, 'vips'>, parts: readonly FamilyNet[]): ReadVips {
   const ips = new Map<string, Ip>();
   const problems: Problem[] = [];

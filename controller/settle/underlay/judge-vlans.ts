@@ -1,6 +1,6 @@
 /**
- * Which Vlans are in force. In: all Vlans and ProviderNetworks. Out: a verdict for each Vlan. Called when one of them comes,
- * goes or changes its spec. Rule: of two with one id in one network the one in force has it, of new ones the older.
+ * Decides which Vlans are in force. In: all Vlans and ProviderNetworks. Out: a verdict for each Vlan. Called when one of them is
+ * created or deleted, or its spec changes. Rule: of two Vlans with one id in one network the one in force prevails, of new ones the older.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';

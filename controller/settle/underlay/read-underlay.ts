@@ -1,4 +1,4 @@
-/** What a Subnet says of the VLAN it is in, or what is wrong with that. */
+/** Reads the VLAN of a Subnet's spec, or the problem. */
 import type { Underlay } from '../../../lib/api/in-force.ts';
 import { isRouted, routingOf } from '../../../lib/api/subnet-routing.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
@@ -57,7 +57,7 @@ function flawOf(text: string, parts: readonly FamilyNet[]): string | undefined {
   return undefined;
 }
 
-/** What is wrong with the address that the router of the VPC is to have. */
+/** The problem of the address that the spec requests for the router of the VPC. */
 export function u2oAddressProblem(spec: SubnetSpec, parts: readonly FamilyNet[]): Problem | undefined {
   const { u2oInterconnectionIP: text } = spec;
   const flaw = text === '' || routingOf(spec) !== 'u2o' ? undefined : flawOf(text, parts);
@@ -65,7 +65,7 @@ export function u2oAddressProblem(spec: SubnetSpec, parts: readonly FamilyNet[])
   return { code: 'U2OInvalid', message: `spec.u2oInterconnectionIP: ${flaw}: name a free one, or none` };
 }
 
-/** What is set and asks for nothing: the Subnet is as the rest of it says. */
+/** A sentence about fields that are set without effect. The rest of the spec is in force. */
 export function idleUnderlayFields(spec: SubnetSpec): string | undefined {
   const routing = routingOf(spec);
   const isPhysical = routing === 'physical' || routing === 'u2o';

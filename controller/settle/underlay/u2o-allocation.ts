@@ -7,7 +7,7 @@ import { parseAddresses } from '../address/port-request.ts';
 import { notedRouter } from '../subnet/accepted-note.ts';
 import type { View } from '../../model/view.ts';
 
-/** What the router has beside the physical gateway; undefined while it has none. */
+/** The router's allocation beside the physical gateway; undefined while it has none. */
 export function u2oAllocation(view: View, subnet: string): Allocation | undefined {
   return view.ports(`u2o/${subnet}`)[0]?.allocation;
 }

@@ -11,7 +11,7 @@ function isFit({ name, spec }: Subnet, vpc: string): boolean {
   return vpcNameOf(spec) === vpc && isPrimary && name !== joinSubnet;
 }
 
-/** What is wrong with the Subnet that a Vpc names as its default; `isWaiting` where it may still be made. */
+/** The problem of the Subnet that a Vpc names as its default; `isWaiting` if the Subnet may still be created. */
 export function defaultSubnetProblem(
   view: Pick<View, 'subnets'>,
   { name, spec }: Vpc,
@@ -40,7 +40,7 @@ export function namedDefaultSubnet(view: Pick<View, 'subnets'>, vpc: Vpc): strin
   return vpc.spec.defaultSubnet === '' || found?.isWaiting === false ? undefined : vpc.spec.defaultSubnet;
 }
 
-/** Where pods of a VPC's namespaces go: the Subnet it names, else its oldest; undefined where it has none. */
+/** The Subnet for pods of a VPC's namespaces: the one that the Vpc names, else its oldest; undefined if it has none. */
 export function defaultSubnetOf(view: Pick<View, 'subnets' | 'indexes'>, vpc: Vpc): string | undefined {
   const named = namedDefaultSubnet(view, vpc);
   if (named !== undefined) return named;

@@ -14,7 +14,7 @@ export interface Peering {
   /** This side's addresses, where the peering is in force. */
   readonly link: readonly End[] | undefined;
   readonly problem: Problem | undefined;
-  /** Whether the problem is the other side's to solve. */
+  /** Whether the other side must resolve the problem. */
   readonly isWaiting: boolean;
 }
 
@@ -22,7 +22,7 @@ export function entryOf(vpc: Vpc | undefined, remote: string): VpcPeering | unde
   return vpc?.spec.vpcPeerings.find(({ remoteVpc }) => remoteVpc === remote);
 }
 
-/** What has the name of the router port from `local` to `remote`, among subnets and older peerings. */
+/** The subnet or older peering that has the name of the router port from `local` to `remote`. */
 function nameHolder(view: View, local: Vpc, remote: string): string | undefined {
   const name = peerPort(local.name, remote);
   for (let at = name.indexOf('-'); at >= 0; at = name.indexOf('-', at + 1)) {
@@ -87,7 +87,7 @@ function judgePeering(view: View, local: Vpc, entry: VpcPeering): PeeringVerdict
   return conflictOf(view, local, remote, [ends, their]) ?? { link: ends };
 }
 
-/** What two sides that know each other are at odds about. */
+/** The conflict between two sides that list each other. */
 function conflictOf(
   view: View,
   local: Vpc,

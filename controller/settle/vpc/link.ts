@@ -32,7 +32,7 @@ function readEnd(text: string): End | string {
   return reserved === undefined ? { ip, cidr } : `${text} overlaps ${formatCidr(reserved)}, which is reserved`;
 }
 
-/** One end, or one of each family separated by a comma; a sentence where that is not what the text is. */
+/** Parses one end, or one of each family separated by a comma. @returns a sentence if the text is invalid */
 export function readEnds(text: string): readonly End[] | string {
   const ends = new Map<Family, End>();
   for (const part of text.split(',')) {

@@ -11,7 +11,7 @@ export function subnetsOf(view: View, vpc: string): readonly string[] {
   return names.map(([name]) => name).sort();
 }
 
-/** Those of them that the router has a port in. */
+/** Subnets of a VPC in which the router has a port. */
 export function routedSubnetsOf(view: View, vpc: string): readonly string[] {
   return subnetsOf(view, vpc).filter((name) => {
     const net = servedNet(view, name);
@@ -19,7 +19,7 @@ export function routedSubnetsOf(view: View, vpc: string): readonly string[] {
   });
 }
 
-/** A router goes with the last of its subnets; the default one stays whatever happens to its object. */
+/** A router is removed with the last of its subnets. The default router stays whatever happens to its Vpc. */
 export function hasRouter(view: View, name: string): boolean {
   const vpc = view.vpcs.get(name);
   return name === defaultVpc || vpc?.isDeleting === false || subnetsOf(view, name).length > 0;

@@ -21,7 +21,7 @@ export interface Route {
   readonly nextHop: Ip;
   /** Empty for the main table. */
   readonly table: string;
-  /** Answers leave by the next hop that the question came from. */
+  /** Replies leave by the next hop from which the request came. */
   readonly isSymmetric: boolean;
 }
 
@@ -58,12 +58,12 @@ function readRoute(route: StaticRoute, place: string): Outcome<Route> {
   return { value: { place, policy, prefix, nextHop, table, isSymmetric: ecmpMode !== '' } };
 }
 
-/** What routes are told apart by; those that agree but in the next hop share the load. */
+/** The identity of a route. Routes that differ only in the next hop share the load. */
 export function routeKey({ policy, prefix, nextHop, table }: Route): string {
   return `${policy}/${formatCidr(prefix)}/${formatIp(nextHop)}/${table}`;
 }
 
-/** Routes of a spec, each once, and what is wrong with the others. */
+/** Routes of a spec, each once, and the problems of the others. */
 export function readStaticRoutes(spec: Pick<VpcSpec, 'staticRoutes'> | undefined): {
   readonly routes: readonly Route[];
   readonly problems: readonly Problem[];

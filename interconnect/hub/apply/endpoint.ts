@@ -1,7 +1,7 @@
 /**
  * The hub's endpoint, open before its databases are. In: the four calls of members. Out: until the hub has read its
- * databases, each session learns which of them do not answer, and every other call is to be tried again; then all calls
- * go to the hub, the waiting sessions first. So a hub that starts over silent databases is not taken for a dead one.
+ * databases, each session learns which of them do not answer, and every other call gets the answer to retry. Then all calls
+ * go to the hub, the waiting sessions first. So a hub that starts without answers from its databases does not appear dead.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { IssuedIdentity, SilentDatabase } from '../../model/messages.ts';

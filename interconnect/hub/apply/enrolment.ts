@@ -70,7 +70,7 @@ export class Enrolment {
     });
   }
 
-  /** Completes what a crash, or an absent API server, interrupted. Undefined: all is complete. */
+  /** Completes steps that a crash or an absent API server interrupted. Undefined: all steps are complete. */
   resume(): Promise<Problem | undefined> {
     return this.#complete('complete what members left behind', async () => {
       const { registry } = this.#options;

@@ -1,9 +1,9 @@
 /**
- * The members of this hub: which are connected, what each is sent, what becomes of those that are gone.
+ * The members of this hub: their connections, their updates, and the removal of absent ones.
  *
  * In: sessions, changes of foreign zones, of limits and of datapaths. Out: rows of each member; to each session, once
- * these are in the databases, what the member got and its view of the others. A member's rows stay when its session
- * ends; they are removed when it has had none for long and other members report that they do not reach it.
+ * these are in the databases, the member's record and its view of the others. A member's rows stay when its session
+ * ends. They are removed when it has had no session for long and other members report that they do not reach it.
  */
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';

@@ -100,7 +100,7 @@ export class MemoryStore implements HubStore {
     for (const listener of this.#listeners) listener(member.handle, member.uid, member);
   }
 
-  /** Like a request: the answer, or its absence, comes later. */
+  /** Like a request, it answers, or fails to answer, later. */
   async #reach(): Promise<void> {
     await Promise.resolve();
     if (this.isAway) throw new StoreUnavailable('the API server cannot be reached: switched off by the test');

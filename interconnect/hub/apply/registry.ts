@@ -1,6 +1,6 @@
 /**
- * Memberships that are kept: each change is stored before it takes effect. In: the store's objects and their changes,
- * and the hub's decisions. Out: memberships at once; to listeners, what a person changed in a HubMember.
+ * The stored memberships: each change is stored before it takes effect. In: the store's objects and their changes, and
+ * the hub's decisions. Out: memberships at once; to listeners, the changes that a user made to a HubMember.
  */
 import type { MemberSpec, Membership, RedeemedToken, StoredMember, MemberPresence, HubStore } from '../model/store.ts';
 import type { KeyAndCertificate } from '../../../lib/pki/certificate.ts';
@@ -172,7 +172,7 @@ export class Registry extends Memberships {
     return true;
   }
 
-  /** An object of that name without a membership counts for nothing from now on. */
+  /** Moves a member to its new name. From now on, an object of that name without a membership is ignored. */
   #move(before: string, cluster: string, entry: Entry): void {
     const other = this.entry(cluster);
     this.move(before, cluster, entry);

@@ -1,6 +1,6 @@
 /**
- * The open sessions and the last update of each. In: events that say what changed. Out: updates, once the databases
- * hold what they say. For each session only changes since its last update are compared, and equal views are not sent.
+ * The open sessions and the last update of each. In: events about changes. Out: updates, once the databases contain their
+ * content. For each session only changes since its last update are compared, and equal views are not sent.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { HubUpdate, Member, Rejection, SilentDatabase, TransitSwitch } from '../../model/messages.ts';
@@ -19,7 +19,7 @@ export interface SessionSource {
   silentDatabases(): readonly SilentDatabase[];
   /** Resolves when the databases hold everything planned so far. */
   untilApplied(): Promise<void>;
-  /** All sessions have been sent what there was to send. */
+  /** All pending updates were sent to all sessions. */
   onSent(): void;
 }
 
@@ -179,7 +179,7 @@ export class Sessions {
     }
   }
 
-  /** Whether the member was told that this path is removed. */
+  /** Whether the member has received an update that this path is removed. */
   knowsOfEnd(name: string, pathSwitch: string): boolean {
     const switches = this.get(name)?.sent?.transitSwitches ?? [];
     return switches.some(({ paths }) => paths.some((path) => path.switch === pathSwitch && path.retiring));
@@ -219,7 +219,7 @@ export class Sessions {
     const networks = this.#source.networksOf(name);
     const isFirst = open.sent === undefined;
     const names = [...networks].join();
-    // The networks that it takes part in decide what it sees of every member.
+    // Its view of every member depends on the networks that it takes part in.
     if (isFirst || names !== open.networks) for (const one of this.#source.names()) open.dirty.add(one);
     open.networks = names;
     if (!open.isOwnDirty && open.dirty.size === 0) return;
@@ -248,7 +248,7 @@ export class Sessions {
     return [...this.#sessions].flatMap(([other, { unreachable }]) => (unreachable.has(name) ? [other] : [])).sort();
   }
 
-  /** An update for a session without one yet: nothing may be concluded from it. */
+  /** An empty update for a session that has had none yet. The member must not conclude anything from it. */
   #nothing(name: string): Omit<HubUpdate, 'full'> {
     const own = this.#own(name, { revision: 0 });
     return { ...own, transitSwitches: [], members: [], removed: [] };

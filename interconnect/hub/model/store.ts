@@ -1,4 +1,4 @@
-/** Where the hub keeps its memberships, and what it keeps of each. */
+/** The store of the hub's memberships, and the stored parts of each. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { KeyAndCertificate } from '../../../lib/pki/certificate.ts';
 import type { AllocatedPort } from './record.ts';

@@ -1,4 +1,4 @@
-/** Members as others see them, kept for as long as nothing of them changes: most receivers see the same. Pure. */
+/** Members as others see them, cached until a member changes: most receivers see the same view. Pure. */
 import type { Member } from '../../model/messages.ts';
 import type { MemberRecord, Presence } from '../model/record.ts';
 import { isSameForAll, memberOf } from './view.ts';

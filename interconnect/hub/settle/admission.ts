@@ -1,7 +1,7 @@
 /**
- * What the hub accepts of a member's state. In: its request, what it has, what others have. Out: its record;
- * rejections, with the holder's name, are added to `refusals`. The first owner keeps: only what no other member holds
- * is given.
+ * Decides which parts of a member's state the hub accepts. In: its request, its record, and the holdings of others. Out: its
+ * record; rejections, with the holder's name, are added to `refusals`. The first owner keeps its holdings: a member gets only
+ * things that no other member holds.
  */
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
@@ -59,7 +59,7 @@ export function admit(request: MemberState, facts: AdmissionFacts, refusals: Ref
   return { name: facts.cluster, handle: facts.handle, gateways, attachments };
 }
 
-/** A request that asks for what the record holds. */
+/** The request for exactly the holdings of the record. */
 export function requestOf({ gateways, attachments }: MemberRecord): MemberState {
   const requests = attachments.map(({ network, vpc, routerId, prefixes, ports }) => ({
     transitSwitch: network,
@@ -137,7 +137,7 @@ function admitPort(
   return { ...about, code: 'TransitExhausted', message, holder: '' };
 }
 
-/** Only gateways that were taken count: the others' chassis are not in the databases. */
+/** Only accepted gateways count: the chassis of the others are not in the databases. */
 function endOf(
   ends: readonly PathEnd[],
   index: number,

@@ -1,6 +1,6 @@
 /**
- * Which networks a member takes part in, and their definitions. In: a member's request for one network and the present
- * network. Out: whether it takes part, a new definition of the network where that changes, and what is wrong. Pure. The
+ * The networks that a member takes part in, and their definitions. In: a member's request for one network and the present
+ * network. Out: whether it takes part, a new definition of the network if that changes, and problems. Pure. The
  * first member to name a network defines it; a member that takes part keeps its part when others change the network.
  */
 import { cidrSize, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';

@@ -1,8 +1,7 @@
 /**
- * What each member requested and was given. In: records read back at start, requests, foreign zones, limits. Out:
- * records, networks, rejections, and events that say what changed. A change is settled for its member, for those that
- * take part in a network that it changed, and for those that were refused something because of it. The first owner
- * keeps.
+ * The requests and records of all members. In: records read back at start, requests, foreign zones, limits. Out: records,
+ * networks, rejections, and events about changes. A change is settled for its member, for the participants of a network
+ * that it changed, and for members whose requests were refused because of it. The first owner keeps its holdings.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
@@ -27,7 +26,7 @@ export interface MembersOptions {
 export interface MembersEvents {
   /** A member has a new record: its rows may differ. */
   readonly onRecord: (record: MemberRecord) => void;
-  /** The member of this handle has no record any more. */
+  /** The record of the member with this handle was removed. */
   readonly onGone: (handle: string) => void;
   /** The view that others have of the member may have changed. */
   readonly onMember: (name: string) => void;
@@ -42,7 +41,7 @@ export interface MembersEvents {
 
 interface Refused {
   readonly rejections: readonly Rejection[];
-  /** The number of all, also of those that are not listed. */
+  /** The total, including rejections that are not listed. */
   readonly count: number;
 }
 
@@ -105,13 +104,13 @@ export class Members {
     this.#events.onOwn(name);
   }
 
-  /** Its session ended: it keeps what it had and gets nothing new. */
+  /** Call when its session ended: it keeps its record and gets nothing new. */
   forgetRequest(name: string): void {
     this.#requests.delete(name);
     this.#rejections.delete(name);
   }
 
-  /** Settles its last request again, or its record where there is none. */
+  /** Settles the member's last request again, or its record if there is no request. */
   settleAgain(name: string): void {
     const request = this.#requests.get(name);
     const record = this.#records.get(name);
@@ -140,7 +139,7 @@ export class Members {
     if (this.#redefine(name, '')) this.#events.onAll();
   }
 
-  /** Its rows go. Its ports stay reserved as long as it is a member. */
+  /** Removes its rows. Its ports stay reserved as long as it is a member. */
   drop(name: string): void {
     const before = this.#records.get(name);
     this.#records.delete(name);

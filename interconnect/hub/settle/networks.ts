@@ -16,7 +16,7 @@ export interface NetworksOptions {
   readonly isKeyTaken: (tunnelKey: number) => boolean;
   /** A network was made, or may have other rows now. */
   readonly onNetwork: (network: Network) => void;
-  /** A switch is no path of any network any more. */
+  /** A switch is no longer a path of any network. */
   readonly onGone: (pathSwitch: string) => void;
 }
 

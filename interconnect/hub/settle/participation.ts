@@ -26,7 +26,7 @@ export interface Parts {
   readonly changed: readonly string[];
 }
 
-/** Takes part as requested; what is refused goes to `refusals`. */
+/** Takes part as requested. Rejections are added to `refusals`. */
 export function takePart(
   cluster: string,
   request: MemberState,

@@ -34,7 +34,7 @@ export interface PrefixFacts {
   readonly limits: Limits;
   /** Normalised CIDRs that it has on this network, but for those of its routers. */
   readonly own: ReadonlySet<string>;
-  /** How many more may be taken. */
+  /** How many more may be accepted. */
   readonly room: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Which members are present. In: sessions that begin and end, and the times of that. Out: how each member is shown, and
- * which are given up: absent for long and reached by no connected member, of which there is one at least.
+ * The presence of members. In: beginnings and ends of sessions, with their times. Out: the presence of each member, and the
+ * members that are given up: absent for long and reached by no connected member, of which there must be at least one.
  */
 import type { Presence } from '../model/record.ts';
 import { moveEntry } from '../state/member-records.ts';
@@ -16,7 +16,7 @@ export class Presences {
     return this.#presence.get(name);
   }
 
-  /** As it is shown to others: until it is known to be absent, it is taken for present. */
+  /** As others see it: it counts as present until it is known to be absent. */
   shown(name: string): Presence {
     return this.#presence.get(name) ?? present;
   }
@@ -29,13 +29,13 @@ export class Presences {
     return true;
   }
 
-  /** Its session ended: for a time of grace it is still shown as present. */
+  /** Call when its session ended: it is still shown as present for a grace period. */
   disconnect(name: string, nowMs: number): void {
     this.#presence.set(name, present);
     this.#absentSince.set(name, nowMs);
   }
 
-  /** Its time of grace is over, or it was given up before. */
+  /** Call when its grace period is over, or if it was given up before. */
   setAbsent(name: string, lastSeenMs: number): void {
     this.#presence.set(name, { connected: false, lastSeenMs });
   }

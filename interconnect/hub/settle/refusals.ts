@@ -1,6 +1,6 @@
 /**
- * Rejections for one member. In: every rejection. Out: a list that stays short however much was refused, and the total.
- * It has an entry for each holder, so that the hub knows what to try again once a holder releases something.
+ * Rejections for one member. In: every rejection. Out: a list that stays short however many there are, and the total.
+ * It has an entry for each holder, so that the hub can settle the member again once a holder releases something.
  */
 import type { Rejection } from '../../model/messages.ts';
 import { moreRefused } from '../../model/refused.ts';
@@ -37,7 +37,7 @@ export class Refusals {
     });
   }
 
-  /** The number of all rejections, also of those that are not listed. */
+  /** The total, including rejections that are not listed. */
   get count(): number {
     return this.#counts.values().reduce((sum, count) => sum + count, 0);
   }

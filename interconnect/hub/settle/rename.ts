@@ -1,6 +1,6 @@
 /**
- * Whether a member may be renamed. In: the member, its gateways, the lists of names of all members. Out: why not, where
- * more than the name would change: the prefixes that others see, or the cluster that is meant. Pure.
+ * Decides whether a member may be renamed. In: the member, its gateways, the lists of names of all members. Out: the problem
+ * if more than the name would change: the prefixes that others see, or the cluster that a list refers to. Pure.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { MemberRecord, Network } from '../model/record.ts';
@@ -10,7 +10,7 @@ export interface RenameFacts {
   readonly name: string;
   /** Chassis of its gateways, as it reports them. */
   readonly chassis: readonly string[];
-  /** Undefined: nothing is known of it. */
+  /** Undefined if it is unknown. */
   readonly record: MemberRecord | undefined;
   /** Records of all members. */
   readonly records: Iterable<MemberRecord>;

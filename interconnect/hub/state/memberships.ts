@@ -14,7 +14,7 @@ export class Memberships {
     return this.#entries.get(cluster)?.membership;
   }
 
-  /** The name it first joined with, which its ports and its object have. */
+  /** The name with which it first joined. Its ports and its object have this name. */
   handle(cluster: string): string {
     return this.#entries.get(cluster)?.handle ?? cluster;
   }

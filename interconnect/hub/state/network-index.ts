@@ -21,7 +21,7 @@ export class NetworkIndex {
     return this.#bySwitch.values().some((path) => path.tunnelKey === tunnelKey);
   }
 
-  /** Returns the switches that are no paths of the network any more. */
+  /** Returns the switches that are no longer paths of the network. */
   set(network: Network): readonly string[] {
     const gone = this.#switchesOf(network.name).filter(
       (name) => !network.switches.some((path) => path.switch === name),

@@ -24,7 +24,7 @@ export class PrefixTree {
     node.holders.push(holder);
   }
 
-  /** Nothing happens where it was not added. */
+  /** Has no effect if it was not added. */
   remove(cidr: Cidr, holder: string): void {
     const way: { readonly node: Node; readonly bit: boolean }[] = [];
     let node: Node | undefined = this.#roots[cidr.family];

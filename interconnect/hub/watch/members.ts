@@ -16,7 +16,7 @@ export interface HubMember extends StoredMember {
 }
 
 const ports = z.array(allocatedPath);
-/** A member whose limits cannot be read may offer nothing. */
+/** A member with invalid limits may offer nothing. */
 const nothingAllowed: MemberSpec = { allowedPrefixes: [], maxPrefixes: 0 };
 
 export function parseHubMember(raw: RawObject): HubMember {

@@ -17,7 +17,7 @@ export interface OfferedPrefix {
   readonly tags: readonly string[];
 }
 
-/** `decidedBy` is undefined where no policy had anything to say. */
+/** `decidedBy` is undefined if no policy applied. */
 export type ImportVerdict =
   | {
       readonly allowed: true;

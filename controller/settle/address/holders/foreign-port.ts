@@ -1,8 +1,8 @@
 import type { HolderKind } from './kind.ts';
 
 /**
- * Ports of the northbound database that this room did not make, with what they use. A pod that were given one of their addresses
- * would be a second one on the wire.
+ * Foreign ports of the northbound database, with the addresses that they use. A pod with one of these addresses would be a
+ * second host with it on the wire.
  */
 export const foreignPortHolder: HolderKind = {
   prefix: 'row',

@@ -9,7 +9,7 @@ import type { PortRequest } from '../port-request.ts';
 import { formerAddressOf, recordOfNode } from '../records.ts';
 import type { HolderKind } from './kind.ts';
 
-/** Where a node was, as long as nobody else is there: one that is registered anew is found at its former address. */
+/** The former address of a node, if it is free: a node that is registered anew keeps its address. */
 function formerPlace(view: View, node: Node): Pick<PortRequest, 'addresses'> {
   const port = nodePortName(node.name);
   const { addresses = [] } = recordOfNode(view.ips.get(port), undefined) ?? formerAddressOf(node) ?? {};

@@ -53,7 +53,7 @@ interface PodRecord extends RecordedPort {
   readonly lender: string | undefined;
 }
 
-/** Those with an IP object first, then those with a row. */
+/** Records of ports with an IP object first, then those with a row. */
 function podRecords(
   candidates: Iterable<Pod>,
   view: View,
@@ -86,14 +86,14 @@ function* keptPorts(view: View): Generator<KeptPort> {
   }
 }
 
-/** From the name: `db-0.default`, `db-0.default.net.default.ovn`, `db-0.default.net.default.ovn.net2`. */
+/** The interface, parsed from the object's name: `db-0.default`, `db-0.default.net.default.ovn`, `db-0.default.net.default.ovn.net2`. */
 export function interfaceOf(ip: IpObject): Interface {
   const [, provider, name] = /^[^.]+\.[^.]+\.(.+\.ovn)(?:\.([^.]+))?$/.exec(ip.name) ?? [];
   if (provider === undefined) return defaultInterface;
   return { provider, isDefault: false, ...(name === undefined ? {} : { name }) };
 }
 
-/** Whose addresses outlive the pod, in the field that Kube-OVN's tools read. */
+/** The kind of holder whose addresses outlive the pod, in the field that Kube-OVN's tools read. */
 function podTypeOf(view: View, id: string): string {
   const pod = view.pods.get(id);
   if (pod === undefined) return view.statefulSets.has(id.replace(/-\d+$/, '')) ? 'StatefulSet' : 'VirtualMachine';
@@ -113,7 +113,7 @@ export const podHolder: HolderKind = {
   concerns(change, view) {
     if (change.kind === 'pods') return [change.name];
     if (change.kind === 'ips') return podOf(change.after ?? change.before);
-    // Pods name attachments, but an attachment does not say which pods those are.
+    // Pods name attachments, but no index leads from an attachment to its pods.
     return change.kind === 'attachments' ? view.pods.keys() : [];
   },
   claimant(view, name) {

@@ -1,5 +1,5 @@
 /**
- * Which kinds of object may hold an address. To add one: its file beside this one, and its line in both lists here.
+ * The kinds of objects that may hold an address. To add a kind: its file beside this one, and its line in both lists here.
  */
 import type { Change } from '../../../model/change.ts';
 import type { View } from '../../../model/view.ts';
@@ -14,7 +14,7 @@ import { reservationHolder } from './reservation.ts';
 import { u2oRouterHolder } from './u2o-router.ts';
 import { vipHolder } from './vip.ts';
 
-/** By rank, in which they claim: what is on the wire already, then nodes, without which no pod can talk. */
+/** In the order in which they claim: addresses already on the wire first, then nodes, which every pod needs to communicate. */
 const kinds: readonly HolderKind[] = [
   foreignPortHolder,
   nodeHolder,
@@ -25,7 +25,7 @@ const kinds: readonly HolderKind[] = [
   podHolder,
 ];
 
-/** In the order in which their records are believed: authors of Vips can write the status that is a Vip's record. */
+/** In the order of precedence of their records. Vips are less trusted: their authors can write the status, which is the record. */
 const byRecord: readonly (readonly [HolderKind, 'recorded' | 'borrowed'])[] = [
   [nodeHolder, 'recorded'],
   [podHolder, 'recorded'],
@@ -47,29 +47,29 @@ export function keyOf({ prefix }: HolderKind, name: string): string {
   return `${prefix}/${name}`;
 }
 
-/** Where the key's kind comes when several claim at once. */
+/** The rank of the key's kind when several claim at once. */
 export function rankOf(key: string): number {
   const { kind } = holderOf(key);
   return kind === undefined ? kinds.length : kinds.indexOf(kind);
 }
 
-/** The object behind a key that has a right to ports now. */
+/** The object of a key, if it has a right to ports now. */
 export function claimantOf(view: View, key: string): Claimant | undefined {
   const { kind, name } = holderOf(key);
   return kind?.claimant?.(view, name);
 }
 
-/** Keys of everything that may hold an address at a start. */
+/** Keys of all objects that may hold an address at a start. */
 export function* allKeys(view: View): Generator<string> {
   for (const kind of kinds) for (const name of kind.all(view)) yield keyOf(kind, name);
 }
 
-/** Keys whose right to an address a change may give, end or alter. */
+/** Keys whose right to an address a change may grant, end or alter. */
 export function* keysConcerned(change: Change, view: View): Generator<string> {
   for (const kind of kinds) for (const name of kind.concerns(change, view)) yield keyOf(kind, name);
 }
 
-/** Ports on record from before this process, in the order in which the records are believed. */
+/** Ports on record from before this process started, in order of precedence. */
 export function* recordedPorts(
   view: View,
   rows: ReadonlyMap<string, PortRecord>,
@@ -79,7 +79,7 @@ export function* recordedPorts(
       if (record !== undefined) yield { key: keyOf(kind, name), port, record };
 }
 
-/** Ports that outlive their pods, of holders none of whose pods is there. */
+/** Ports that outlive their pods, of holders without existing pods. */
 export function* keptPorts(view: View): Generator<KeptPort & { readonly key: string }> {
   for (const kind of kinds) for (const port of kind.kept?.(view) ?? []) yield { ...port, key: keyOf(kind, port.name) };
 }

@@ -1,8 +1,8 @@
 import type { HolderKind } from './kind.ts';
 
 /**
- * Addresses that an IP object sets aside for a port that no pod has. They are not asked of the allocator: they are what the
- * object says.
+ * Addresses that an IP object reserves for a port that no pod has. The allocator does not choose them: the object names
+ * them.
  */
 export const reservationHolder: HolderKind = {
   prefix: 'ip',

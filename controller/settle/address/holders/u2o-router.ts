@@ -13,7 +13,7 @@ import { parseAddresses } from '../port-request.ts';
 import { recordOfIp } from '../records.ts';
 import type { HolderKind } from './kind.ts';
 
-/** The router of an underlay subnet's VPC has an address of its own there, for as long as anybody else has one. */
+/** The router of an underlay subnet's VPC has its own address there, as long as any other port has one. */
 function u2oClaimant(view: View, name: string): Claimant | undefined {
   const subnet = view.subnets.get(name);
   const verdict = view.verdicts.get(name);
@@ -23,7 +23,7 @@ function u2oClaimant(view: View, name: string): Claimant | undefined {
   if (subnet.isDeleting && isLast) return undefined;
   const text = subnet.spec.u2oInterconnectionIP;
   const addresses = text === '' ? undefined : parseAddresses(text);
-  // Pods have it in their neighbour tables: it stays when the addresses change.
+  // The MAC address stays when the addresses change, because it is in the neighbour tables of pods.
   const mac = u2oAllocation(view, name)?.mac ?? deriveMac(routerMacSpace, routerSwitchPort(verdict.vpc, name));
   const request = {
     value: { subnets: [name], mac, isRouter: true, ...(addresses === undefined ? {} : { addresses }) },
@@ -44,7 +44,7 @@ export const u2oRouterHolder: HolderKind = {
   concerns(change, view) {
     if (change.kind === 'subnets' || change.kind === 'verdicts') return [change.name];
     if (change.kind === 'ips') return subnetOf(change.after ?? change.before);
-    // It goes last of a subnet that is being deleted.
+    // The router's port is the last one to be released in a subnet that is being deleted.
     return change.kind === 'usage' && view.subnets.get(change.name)?.isDeleting === true ? [change.name] : [];
   },
   claimant: u2oClaimant,

@@ -34,7 +34,7 @@ function vipClaimant(vip: Vip): Claimant {
   return { uid, createdMs, name, holder: uid, wants: [want] };
 }
 
-/** Authors of a Vip can write its status, too: it counts as far as the spec asks for the same. */
+/** Authors of a Vip can also write its status: it counts only where the spec requests the same. */
 function vipRecord(vip: Vip): RecordedPort {
   const record = vip.isDeleting || !satisfies(vipRequest(vip), recordOfVip(vip)) ? undefined : recordOfVip(vip);
   return { name: vip.name, port: vipPort(vip.name), record };
