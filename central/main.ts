@@ -12,10 +12,12 @@ import { configMaps, nodes } from '../lib/kube/resources.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import { RoundEngine } from '../lib/rounds/engine.ts';
 import { runRoom } from '../lib/run/room.ts';
+import { databaseKeys, remotesIn } from '../lib/ovn/databases.ts';
 import { Authorities } from './apply/authorities.ts';
 import { certify } from './apply/certification.ts';
 import { Credentials } from './apply/credentials.ts';
 import { leaveIfAsked } from './apply/departure.ts';
+import { wakeAfterElections } from './apply/election-wakeup.ts';
 import { hold } from './apply/holder.ts';
 import { Member } from './apply/member.ts';
 import { parseSettings } from './settings.ts';
@@ -25,6 +27,7 @@ import { Copies } from './watch/copies.ts';
 import { untilCredentials } from './watch/credentials.ts';
 import { dataOf, parseCandidate, parseCentralMap } from './watch/objects.ts';
 import { centralName, clientsName } from './model/central-map.ts';
+import { leaderOf } from './model/report.ts';
 
 runRoom('central', async (signal, log) => {
   const settings = parseSettings(process.argv.slice(2), process.env);
@@ -120,7 +123,20 @@ runRoom('central', async (signal, log) => {
             const { authorities, credentials } = certificates ?? {};
             const certifying =
               authorities && credentials && certify({ ...common, authorities, tls: credentials.tls }, leading);
-            await Promise.all([holding, certifying]);
+            const waking = wakeAfterElections(
+              {
+                subscribe,
+                log,
+                nowMs: Date.now,
+                term: () => leaderOf(map()?.reports ?? new Map(), 'sb', map()?.plan?.clusters.sb ?? '')?.term,
+                northbound: () => {
+                  const remotes = remotesIn(clients.get(`${namespace}/${clientsName}`), databaseKeys.nb);
+                  return remotes.length === 0 ? undefined : { remotes, ...(credentials && { tls: credentials.tls }) };
+                },
+              },
+              leading,
+            );
+            await Promise.all([holding, certifying, waking]);
           },
         });
       } catch (error) {

@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
 import { ovnProgram, schemaFile } from '../../lib/ovsdb/src/testing.ts';
 import { CentralBed, copiesOf, insert, type CentralNode } from './central-bed.ts';
@@ -113,6 +114,52 @@ describe('three nodes', () => {
     frozen?.signal('SIGCONT');
     await bed.untilServing(nodes);
     await bed.assertRows(nodes);
+  });
+
+  test('an election of the southbound database wakes the ovn-controllers, and a restart does not', async () => {
+    const numberOf = (): number => {
+      const answers = nodes.flatMap((node) => {
+        const argv = [`--db=unix:${join(node.run, 'sb.sock')}`, '--no-leader-only', 'get', 'SB_Global', '.', 'nb_cfg'];
+        try {
+          return Number(
+            execFileSync(ovnProgram('ovn-sbctl'), argv, { encoding: 'utf8', stdio: 'pipe', timeout: 5000 }),
+          );
+        } catch {
+          return [];
+        }
+      });
+      return Math.max(0, ...answers);
+    };
+    const isLeader = (node: CentralNode): boolean =>
+      node.control('sb', 'cluster/status', 'OVN_Southbound').includes('Role: leader');
+    const recorded = (): string => {
+      const argv = [
+        `--db=unix:${join(nodes[0]?.run ?? '', 'nb.sock')}`,
+        '--no-leader-only',
+        'get',
+        'NB_Global',
+        '.',
+        'external_ids',
+      ];
+      return execFileSync(ovnProgram('ovn-nbctl'), argv, { encoding: 'utf8', timeout: 5000 });
+    };
+    await eventually('the last election is answered', () => recorded().includes('.3"'));
+    const before = numberOf();
+    nodes.find(isLeader)?.killServer('sb');
+    await eventually(
+      'the election is answered three times',
+      () => numberOf() >= before + 3 && recorded().includes('.3"'),
+    );
+    await bed.untilServing(nodes);
+    const after = numberOf();
+    for (const node of nodes) {
+      await node.kill(['central']);
+      node.start(['central']);
+    }
+    for (const node of nodes) await eventually(`${node.name} is ready`, () => node.ready());
+    await bed.untilServing(nodes);
+    await sleep(4000);
+    assert.equal(numberOf(), after);
   });
 
   test('all of them start again without the API server', async () => {
