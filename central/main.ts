@@ -131,7 +131,9 @@ runRoom('central', async (signal, log) => {
                 term: () => leaderOf(map()?.reports ?? new Map(), 'sb', map()?.plan?.clusters.sb ?? '')?.term,
                 northbound: () => {
                   const remotes = remotesIn(clients.get(`${namespace}/${clientsName}`), databaseKeys.nb);
-                  return remotes.length === 0 ? undefined : { remotes, ...(credentials && { tls: credentials.tls }) };
+                  // While TLS is switched on or off, the published servers still listen by the other scheme.
+                  const isUsable = remotes.length > 0 && remotes.every((remote) => remote.startsWith(`${scheme}:`));
+                  return isUsable ? { remotes, ...(credentials && { tls: credentials.tls }) } : undefined;
                 },
               },
               leading,

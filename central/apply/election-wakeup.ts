@@ -6,6 +6,7 @@
  */
 import { openOvsdb, OvsdbError, type OvsdbOptions } from 'ovsdb-client';
 import { mapOf } from '../../lib/ovn/columns.ts';
+import { raiseNbCfg } from '../../lib/ovn/nb-cfg.ts';
 import { RoundEngine } from '../../lib/rounds/engine.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 
@@ -18,7 +19,7 @@ const key = 'isthmus-southbound-election';
 export interface ElectionWakeUpOptions {
   /** Term of the leader of the southbound database; undefined without a leader. */
   readonly term: () => number | undefined;
-  /** Access to the northbound database; undefined before it has servers. */
+  /** Access to the northbound database; undefined while no server listens by this node's scheme. */
   readonly northbound: () => Pick<OvsdbOptions, 'remotes' | 'tls'> | undefined;
   readonly subscribe: (onChange: () => void) => () => void;
   readonly nowMs: () => number;
@@ -70,7 +71,7 @@ async function answer(
   const client = await openOvsdb({
     ...access,
     database: 'OVN_Northbound',
-    monitor: { NB_Global: ['external_ids'] },
+    monitor: { NB_Global: ['nb_cfg', 'external_ids'] },
     leaderOnly: true,
   });
   try {
@@ -79,17 +80,9 @@ async function answer(
     if (row === undefined) return stage;
     const [recordedTerm, recordedStage] = (mapOf(row, 'external_ids')[key] ?? '').split('.').map(Number);
     if (recordedTerm === term && recordedStage !== undefined && recordedStage >= stage) return recordedStage;
-    await client.transact([
-      {
-        op: 'mutate',
-        table: 'NB_Global',
-        where: [],
-        mutations: [
-          ['nb_cfg', '+=', 1],
-          ['external_ids', 'delete', [key]],
-          ['external_ids', 'insert', { [key]: `${term}.${stage}` }],
-        ],
-      },
+    await raiseNbCfg(client, [
+      ['external_ids', 'delete', [key]],
+      ['external_ids', 'insert', { [key]: `${term}.${stage}` }],
     ]);
     return stage;
   } finally {

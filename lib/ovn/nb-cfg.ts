@@ -1,10 +1,14 @@
 /** `NB_Global.nb_cfg`: raising it is how OVN is asked to follow, as `ovn-nbctl --wait=hv sync` does. */
-import type { Cache, OvsdbClient } from 'ovsdb-client';
+import type { Cache, Mutation, OvsdbClient } from 'ovsdb-client';
 import { integerOf } from './columns.ts';
 
 /** Resolves with the number that all have to take up; undefined where northd, which makes the row, never ran. @throws OvsdbError */
-export async function raiseNbCfg(northbound: OvsdbClient): Promise<number | undefined> {
-  await northbound.transact([{ op: 'mutate', table: 'NB_Global', where: [], mutations: [['nb_cfg', '+=', 1]] }]);
+export async function raiseNbCfg(
+  northbound: OvsdbClient,
+  beside: readonly Mutation[] = [],
+): Promise<number | undefined> {
+  const mutations: readonly Mutation[] = [['nb_cfg', '+=', 1], ...beside];
+  await northbound.transact([{ op: 'mutate', table: 'NB_Global', where: [], mutations }]);
   return readNbGlobal(northbound.cache, 'nb_cfg');
 }
 
