@@ -2,8 +2,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 
-const everyMs = 40;
-
 /**
  * Repeats `check` until it throws nothing and returns something other than false, null and undefined, and gives that.
  * The limit only keeps a test from hanging.
@@ -13,6 +11,7 @@ export async function eventually<T>(
   what: string,
   check: () => Promise<T> | T,
   timeoutMs = 120_000,
+  everyMs = 40,
 ): Promise<Exclude<T, false | null | undefined>> {
   const endMs = performance.now() + timeoutMs;
   for (;;) {

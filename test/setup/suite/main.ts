@@ -63,7 +63,7 @@ class Suite {
     return this.#conclude(passedLate);
   }
 
-  /** Nothing more is started, and all that runs is told to end. */
+  /** Starts no more jobs, and ends those that run. */
   stop(): void {
     this.#isStopped = true;
     for (const child of this.#children) child.kill('SIGTERM');

@@ -15,7 +15,10 @@ describe('a job', () => {
   before(() => {
     // With it the runner takes itself for the child of another one.
     delete process.env['NODE_TEST_CONTEXT'];
-    writeFileSync(file('good'), `import { test } from 'node:test'; test('well', () => {}); test.skip('later');`);
+    writeFileSync(
+      file('good'),
+      `import { test } from 'node:test'; test('well', () => {}); test('later', { skip: true });`,
+    );
     writeFileSync(file('bad'), `import { test } from 'node:test'; test('ill', () => { throw new Error('oh'); });`);
     writeFileSync(file('gone'), `process.exit(3);`);
   });

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually as eventuallyNamed } from '../../../lib/testing-eventually.ts';
 
 /**
  * The shortest of a few times, in ms: a busy machine holds up one or the other, a wait of the product's holds up all.
@@ -10,17 +10,12 @@ export async function shortestOf(measure: () => Promise<number>, enoughMs: numbe
   return shortestMs;
 }
 
-/** Waits until `check` neither throws nor returns false, and gives its value; after `timeoutMs` what it said last is thrown. */
+/** Waits until `check` neither throws nor returns false, and gives its value; other than `lib/testing-eventually.ts`, a check may return nothing. */
 export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 60_000, everyMs = 50): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
-  for (;;) {
-    try {
-      const value = await check();
-      if (value !== false) return value;
-      if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${check.toString()}`);
-    } catch (error) {
-      if (performance.now() > deadline) throw error;
-    }
-    await sleep(everyMs);
-  }
+  const passed = async (): Promise<readonly [T] | false> => {
+    const value = await check();
+    return value !== false && [value];
+  };
+  const [value] = await eventuallyNamed(check.toString(), passed, timeoutMs, everyMs);
+  return value;
 }
