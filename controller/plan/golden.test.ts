@@ -15,22 +15,14 @@ import {
   statusLines,
 } from '../../lib/testing-golden.ts';
 import { monitor } from '../apply/northbound.ts';
+import type { Kinds } from '../model/objects.ts';
 import type { Capabilities } from '../model/view.ts';
 import { TestCluster } from '../testing-cluster.ts';
 import { acceptedNoteOf } from '../settle/subnet/former-gateways.ts';
-import { parseIp, parseIpPool, parseVip } from '../watch/addresses.ts';
-import { joinSliced } from '../../lib/slices/slice.ts';
+import { joinSliced, type SlicedView } from '../../lib/slices/slice.ts';
 import { bgpNodeStateView } from '../watch/bgp.ts';
-import { remoteClusterView, parseSecurityGroup, parseSubnet, parseTransitSwitch, parseVpc } from '../watch/networks.ts';
-import { parseProviderNetwork, parseVlan } from '../watch/underlay.ts';
-import {
-  parseAttachment,
-  parseNamespace,
-  parseNode,
-  parsePod,
-  parseStatefulSet,
-  parseVirtualMachine,
-} from '../watch/workloads.ts';
+import { kinds } from '../watch/kinds.ts';
+import { remoteClusterView } from '../watch/networks.ts';
 import { planIps } from './address/ip-object.ts';
 import { planIpPoolConditions, planIpPoolUsage } from './address/ip-pool.ts';
 import { planVipConditions, planVipStatus } from './vip/status.ts';
@@ -61,35 +53,29 @@ function ipsOf(cluster: TestCluster, key: string): unknown {
   }));
 }
 
-function load(cluster: TestCluster, raw: RawObject, all: readonly RawObject[]): void {
-  const { name, namespace = '' } = raw.metadata;
-  if (raw.kind === 'Vpc') cluster.change('vpcs', name, parseVpc(raw));
-  else if (raw.kind === 'Subnet') cluster.change('subnets', name, parseSubnet(raw));
-  else if (raw.kind === 'Node') cluster.change('nodes', name, parseNode(raw));
-  else if (raw.kind === 'Namespace') cluster.change('namespaces', name, parseNamespace(raw));
-  else if (raw.kind === 'Pod') cluster.change('pods', `${namespace}/${name}`, parsePod(raw));
-  else if (raw.kind === 'IP') cluster.change('ips', name, parseIp(raw));
-  else if (raw.kind === 'IPPool') cluster.change('ipPools', name, parseIpPool(raw));
-  else if (raw.kind === 'Vip') cluster.change('vips', name, parseVip(raw));
-  else if (raw.kind === 'SecurityGroup') cluster.change('securityGroups', name, parseSecurityGroup(raw));
-  else if (raw.kind === 'StatefulSet') cluster.change('statefulSets', `${namespace}/${name}`, parseStatefulSet(raw));
-  else if (raw.kind === 'VirtualMachineInstance')
-    cluster.change('virtualMachineInstances', `${namespace}/${name}`, parseVirtualMachine(raw));
-  else if (raw.kind === 'NetworkAttachmentDefinition')
-    cluster.change('attachments', `${namespace}/${name}`, parseAttachment(raw));
-  else if (raw.kind === 'TransitSwitch') cluster.change('transitSwitches', name, parseTransitSwitch(raw));
-  else if (raw.kind === 'RemoteCluster')
-    cluster.change('remoteClusters', name, joinSliced(remoteClusterView, [raw], all).get(name));
-  else if (raw.kind === 'BgpNodeState')
-    cluster.change('bgpNodeStates', name, joinSliced(bgpNodeStateView, [raw], all).get(name));
-  else if (raw.kind === 'Vlan') cluster.change('vlans', name, parseVlan(raw));
-  else if (raw.kind === 'ProviderNetwork') cluster.change('providerNetworks', name, parseProviderNetwork(raw));
-  else if (raw.kind !== 'RemoteRouteSlice' && raw.kind !== 'BgpRouteSlice')
-    throw new Error(`a case has no use for ${raw.kind}`);
+const byKind = new Map(Object.entries(kinds).map(([name, { resource }]) => [resource.kind, name as keyof Kinds]));
+/** Kinds with slices, which are other objects of the case. */
+const withSlices: Readonly<Partial<Record<keyof Kinds, (raw: RawObject, all: readonly RawObject[]) => unknown>>> = {
+  remoteClusters: joined(remoteClusterView),
+  bgpNodeStates: joined(bgpNodeStateView),
+};
+
+function joined<Entry, Merged, T>(view: SlicedView<Entry, Merged, T>) {
+  return (raw: RawObject, all: readonly RawObject[]): T | undefined =>
+    joinSliced(view, [raw], all).get(raw.metadata.name);
 }
 
-/** What Kubernetes is told about one key. */
-function toldOf(cluster: TestCluster, key: string): unknown {
+function load(cluster: TestCluster, raw: RawObject, all: readonly RawObject[]): void {
+  if (raw.kind === 'RemoteRouteSlice' || raw.kind === 'BgpRouteSlice') return;
+  const kind = byKind.get(raw.kind ?? '');
+  if (kind === undefined) throw new Error(`a case has no use for ${raw.kind}`);
+  const { name, namespace } = raw.metadata;
+  const value = (withSlices[kind] ?? kinds[kind].parse)(raw, all);
+  cluster.change(kind, namespace === undefined ? name : `${namespace}/${name}`, value as Kinds[typeof kind]);
+}
+
+/** What Kubernetes should hold about one key. */
+function reportsOf(cluster: TestCluster, key: string): unknown {
   const [feature = '', name = '', rest = ''] = key.split('/', 3);
   if (feature === 'pod') {
     const problem = cluster.addressProblem(key);
@@ -100,8 +86,8 @@ function toldOf(cluster: TestCluster, key: string): unknown {
   }
   if (feature === 'node') {
     const problems = nodeProblems(cluster, name);
-    const told = { annotations: planNodeAnnotations(cluster, name), ips: ipsOf(cluster, key) };
-    return problems.length === 0 ? told : { ...told, problems };
+    const reports = { annotations: planNodeAnnotations(cluster, name), ips: ipsOf(cluster, key) };
+    return problems.length === 0 ? reports : { ...reports, problems };
   }
   const namespace = cluster.namespaces.get(name);
   if (feature === 'namespace' && namespace !== undefined) return planNamespaceAnnotations(cluster, namespace);
@@ -164,7 +150,7 @@ function checkMonitored(desired: Desired): void {
     assert.ok(monitor[table]?.includes(column), `${table}.${column}`);
 }
 
-type Planned = Readonly<Record<'rows' | 'told', Readonly<Record<string, unknown>>>>;
+type Planned = Readonly<Record<'rows' | 'reports', Readonly<Record<string, unknown>>>>;
 
 function planAll(all: readonly RawObject[]): Planned {
   const able = all.find(({ kind }) => kind === 'Capabilities');
@@ -177,10 +163,10 @@ function planAll(all: readonly RawObject[]): Planned {
     .map((key) => [key, planKey(cluster, key)] as const)
     .filter(([, desired]) => desired.rows.length > 0 || (desired.contributions?.length ?? 0) > 0);
   for (const [, desired] of rows) checkMonitored(desired);
-  const told = keys.map((key) => [key, toldOf(cluster, key)] as const).filter(([, value]) => value !== undefined);
+  const reports = keys.map((key) => [key, reportsOf(cluster, key)] as const).filter(([, value]) => value !== undefined);
   return {
     rows: Object.fromEntries(rows.map(([key, desired]) => [key, rowsOf(desired)])),
-    told: Object.fromEntries(told.map(([key, status]) => [key, statusLines(status)])),
+    reports: Object.fromEntries(reports.map(([key, status]) => [key, statusLines(status)])),
   };
 }
 
@@ -197,7 +183,7 @@ describe('plans', () => {
       const whole = planAll(objects);
       for (const kind of kindsOf(whole)) planned.add(kind);
       for (const golden of goldens) {
-        const shown = { rows: shownOf(whole.rows, golden.keys), told: shownOf(whole.told, golden.keys) };
+        const shown = { rows: shownOf(whole.rows, golden.keys), reports: shownOf(whole.reports, golden.keys) };
         for (const kind of kindsOf(shown)) seen.add(kind);
         const text = renderGolden(shown);
         context.assert.fileSnapshot(text, join(folder, `${golden.name}.out.yaml`), { serializers: [String] });
@@ -205,7 +191,7 @@ describe('plans', () => {
           text.split('\n').length - 1 <= mostGoldenLines,
           `${golden.name} has more than ${mostGoldenLines} lines`,
         );
-        const names = Object.keys({ ...whole.rows, ...whole.told });
+        const names = Object.keys({ ...whole.rows, ...whole.reports });
         for (const key of golden.keys)
           assert.ok(
             names.some((one) => patternOf(key).test(one)),
