@@ -12,7 +12,7 @@ import type { Rtnetlink } from './rtnetlink.ts';
 import { forwarding6, getSysctl, hasIpv6, loosenReversePath, setSysctl } from './sysctl.ts';
 import { type Attempt, type HostProblem, type HostTarget, linkMissing } from './target.ts';
 
-/** rtm_protocol of our routes and rules; it tells them from those of the administrator and of routing daemons. */
+/** rtm_protocol of our routes and rules; distinguishes them from those of the administrator and of routing daemons. */
 export const routeProtocol = 155;
 /** RTPROT_RA */
 const routerAdvertised = 9;

@@ -41,7 +41,7 @@ class Model {
     return plans;
   }
 
-  /** Who wants an entry, and what; the oldest first. */
+  /** Owners of an entry with the values that they want, the oldest first. */
   bids(
     key: string,
     entry: string,

@@ -161,7 +161,7 @@ describe('SliceWriter', () => {
     const { server, slices, write } = open();
     await write('abc');
     server.lose('n1.0');
-    // The watch has not told of it yet: this write fails, and the next one succeeds.
+    // The watch has not delivered it yet: this write fails, and the next one succeeds.
     assert.deepEqual(await write('abc', 1), []);
     server.deliver(slices);
     assert.deepEqual(await write('abc', 1), ['patch n1.1 ac', 'create n1.0 b']);

@@ -28,7 +28,7 @@ export interface HubTimes {
   readonly startGraceMs: number;
   /** The rows of a member go when it has had no session for so long and is not reached by those that have one. */
   readonly staleAfterMs: number;
-  /** From the moment that all members were told until the path is removed. */
+  /** Time from the update of all members to the removal of the path. */
   readonly retireMs: number;
 }
 
@@ -266,7 +266,7 @@ export class HubMembers {
     }
   }
 
-  /** Starts the time of retiring paths, once every member that has a port on them was told. */
+  /** Starts the time of retiring paths, once every member with a port on them has received the update. */
   #retire(): void {
     const { networks, times, log } = this.#options;
     for (const network of networks.values()) {

@@ -27,7 +27,7 @@ export interface NetworkPath {
   readonly switch: string;
   readonly cidrs: readonly string[];
   readonly tunnelKey: number;
-  /** The network is to have fewer paths: this one is removed once all members were told. */
+  /** The network is to have fewer paths: this one is removed once all members have received the update. */
   readonly retiring: boolean;
 }
 

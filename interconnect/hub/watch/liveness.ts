@@ -1,5 +1,5 @@
 /**
- * Which of the hub's databases do not answer. In: their clients. Out: a call whenever that changes. Members are told of
+ * Which of the hub's databases do not answer. In: their clients. Out: a call whenever that changes. Members are informed of
  * it separately, because all other messages to them wait for these databases.
  */
 import type { OvsdbClient } from 'ovsdb-client';
