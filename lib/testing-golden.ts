@@ -110,19 +110,6 @@ export function rowsOf({ rows, contributions = [], createdMs }: Desired): readon
   return [...rows.map(rowOf), ...contributions.map(contributionOf), ...age];
 }
 
-/** The Kubernetes output of one owner: single values of one address family on a line, lists and maps unchanged. */
-export function statusLines(status: unknown): unknown {
-  if (typeof status !== 'object' || status === null || Array.isArray(status)) return status;
-  const lines: Record<string, unknown> = {};
-  const single: Record<string, Record<string, unknown>> = {};
-  for (const [name, value] of Object.entries(status)) {
-    const family = /^v[46]/u.exec(name)?.[0] ?? 'values';
-    if (typeof value === 'object' && value !== null) lines[name] = value;
-    else if (value !== undefined) (single[family] ??= {})[name] = value;
-  }
-  return { ...single, ...lines };
-}
-
 function rowOf({ table, key, columns, parent, adopts, ...more }: DesiredRow): unknown {
   const adoption = adopts === undefined ? '' : `adopts by ${adopts.join(', ')}`;
   const place = parent === undefined ? '' : `in ${parent.column} of ${parent.table} ${parent.key}`;

@@ -12,46 +12,20 @@ import {
   renderGolden,
   rowsOf,
   shownOf,
-  statusLines,
 } from '../../lib/testing-golden.ts';
 import { monitor } from '../apply/northbound.ts';
 import type { Kinds } from '../model/objects.ts';
 import type { Capabilities } from '../model/view.ts';
 import { TestCluster } from '../testing-cluster.ts';
-import { acceptedNoteOf } from '../settle/subnet/former-gateways.ts';
+import { allApplied } from '../testing-reports.ts';
 import { joinSliced, type SlicedView } from '../../lib/slices/slice.ts';
 import { bgpNodeStateView } from '../watch/bgp.ts';
 import { kinds } from '../watch/kinds.ts';
 import { remoteClusterView } from '../watch/networks.ts';
-import { planIps } from './address/ip-object.ts';
-import { planIpPoolConditions, planIpPoolUsage } from './address/ip-pool.ts';
-import { planVipConditions, planVipStatus } from './vip/status.ts';
-import { learnedProblems } from './bgp/problems.ts';
-import { planSubnetConditions } from './conditions.ts';
-import { planNamespaceAnnotations } from './namespace/namespace.ts';
-import { planNodeAnnotations } from './node/node-annotations.ts';
-import { nodeProblems } from './node/problems.ts';
 import { ownEntries } from './own-keys.ts';
-import { planKey } from './plan.ts';
-import { planPodAnnotations } from './pod/pod-annotations.ts';
-import { portProblems } from './pod/port-problems.ts';
-import { planSecurityGroupConditions, planSecurityGroupStatus } from './security-group/security-group.ts';
-import { specCorrections } from './subnet/corrections.ts';
-import { planSubnetStatus } from './subnet/subnet-status.ts';
-import { planProviderNetworkConditions, planProviderNetworkStatus } from './underlay/provider-network.ts';
-import { planVlanConditions, planVlanStatus } from './underlay/vlan.ts';
-import { planVpcConditions, planVpcStatus } from './vpc/status.ts';
+import { planKey, reportKey } from './plan.ts';
 
 const folder = join(import.meta.dirname, 'testdata');
-
-/** IP objects as they would be created. */
-function ipsOf(cluster: TestCluster, key: string): unknown {
-  return planIps(cluster, key).map(({ object, labels, spec, initialSpec }) => ({
-    name: object.name,
-    labels,
-    spec: { ...spec, ...initialSpec },
-  }));
-}
 
 const byKind = new Map(Object.entries(kinds).map(([name, { resource }]) => [resource.kind, name as keyof Kinds]));
 /** Kinds with slices, which are other objects of the case. */
@@ -74,61 +48,18 @@ function load(cluster: TestCluster, raw: RawObject, all: readonly RawObject[]): 
   cluster.change(kind, namespace === undefined ? name : `${namespace}/${name}`, value as Kinds[typeof kind]);
 }
 
-/** What Kubernetes should hold about one key. */
-function reportsOf(cluster: TestCluster, key: string): unknown {
-  const [feature = '', name = '', rest = ''] = key.split('/', 3);
-  if (feature === 'pod') {
-    const problem = cluster.addressProblem(key);
-    const annotations = planPodAnnotations(cluster, `${name}/${rest}`);
-    const own = portProblems(cluster, `${name}/${rest}`);
-    const problems = own.length === 0 ? {} : { problems: own };
-    return problem === undefined ? { annotations, ...problems, ips: ipsOf(cluster, key) } : { problem, ...problems };
-  }
-  if (feature === 'node') {
-    const problems = nodeProblems(cluster, name);
-    const reports = { annotations: planNodeAnnotations(cluster, name), ips: ipsOf(cluster, key) };
-    return problems.length === 0 ? reports : { ...reports, problems };
-  }
-  const namespace = cluster.namespaces.get(name);
-  if (feature === 'namespace' && namespace !== undefined) return planNamespaceAnnotations(cluster, namespace);
-  const vpc = cluster.vpcs.get(name);
-  if (feature === 'vpc' && vpc !== undefined)
-    return { ...planVpcStatus(cluster, vpc), conditions: planVpcConditions(cluster, vpc, undefined) };
-  if (feature === 'ip-pool')
-    return { ...planIpPoolUsage(cluster, name), conditions: planIpPoolConditions(cluster, name, undefined) };
-  if (feature === 'security-group')
-    return {
-      ...planSecurityGroupStatus(cluster, name, undefined),
-      conditions: planSecurityGroupConditions(cluster, name, undefined),
-    };
-  if (feature === 'vip')
-    return { ...planVipStatus(cluster, name), conditions: planVipConditions(cluster, name, undefined) };
-  if (feature === 'bgp-node') {
-    const problems = learnedProblems(cluster, name);
-    return problems.length === 0 ? undefined : { problems };
-  }
-  const vlan = cluster.vlans.get(name);
-  if (feature === 'vlan' && vlan !== undefined)
-    return { ...planVlanStatus(cluster, name), conditions: planVlanConditions(cluster, vlan) };
-  const network = cluster.providerNetworks.get(name);
-  if (feature === 'provider-network' && network !== undefined)
-    return {
-      ...planProviderNetworkStatus(cluster, network),
-      conditions: planProviderNetworkConditions(cluster, network),
-    };
-  if (feature === 'u2o' && cluster.ports(key).length > 0) return { ips: ipsOf(cluster, key) };
-  if (feature === 'mcast' && cluster.ports(key).length > 0) return { ips: ipsOf(cluster, key) };
-  if (feature !== 'subnet') return undefined;
-  const corrections = specCorrections(cluster, name);
-  const { spec, isOpen } = cluster.verdicts.get(name) ?? {};
-  return {
-    spec,
-    isOpen,
-    accepted: acceptedNoteOf(cluster, name),
-    ...(corrections.length === 0 ? {} : { corrections }),
-    conditions: planSubnetConditions(cluster, name, undefined),
-    ...planSubnetStatus(cluster, name),
-  };
+/** What Kubernetes should hold about one key: a line for each part of a report, condition and event. */
+function reportsOf(cluster: TestCluster, key: string): readonly unknown[] {
+  return reportKey(cluster, key, allApplied).flatMap(({ object, corrections = [], status, events = [], ...parts }) => {
+    const { fields, conditions = [], events: later = [], ...how } = status ?? {};
+    const lines = [
+      ...Object.entries(parts),
+      ...(fields === undefined ? [] : [['status', { ...fields, ...how }] as const]),
+      ...conditions.map((condition) => ['condition', condition] as const),
+      ...[...corrections, ...events, ...later].map((event) => ['event', event] as const),
+    ];
+    return lines.map(([part, value]) => ({ [`${part} of ${object.kind} ${object.name}`]: value }));
+  });
 }
 
 /** What is written must be seen, too. */
@@ -163,10 +94,10 @@ function planAll(all: readonly RawObject[]): Planned {
     .map((key) => [key, planKey(cluster, key)] as const)
     .filter(([, desired]) => desired.rows.length > 0 || (desired.contributions?.length ?? 0) > 0);
   for (const [, desired] of rows) checkMonitored(desired);
-  const reports = keys.map((key) => [key, reportsOf(cluster, key)] as const).filter(([, value]) => value !== undefined);
+  const reports = keys.map((key) => [key, reportsOf(cluster, key)] as const).filter(([, lines]) => lines.length > 0);
   return {
     rows: Object.fromEntries(rows.map(([key, desired]) => [key, rowsOf(desired)])),
-    reports: Object.fromEntries(reports.map(([key, status]) => [key, statusLines(status)])),
+    reports: Object.fromEntries(reports),
   };
 }
 
