@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { after, before, test } from 'node:test';
+import { after, before, test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startCluster, type TestCluster } from '../../daemon/testing-cluster.ts';
 import { exec, TestNode } from '../../daemon/testing.ts';
@@ -257,10 +257,13 @@ test('the integration bridge is made anew, with ovn0 and the ports of pods', asy
   await eventually('traffic', reachesPod);
 });
 
-test('nothing is written where nothing changed: by a restart, by an event, by a foreign change', async () => {
+test('nothing is written where nothing changed: by a restart, by an event, by a foreign change', async (t) => {
   // The kernel itself tells of each address that has been looked for on the link.
   await eventually('addresses to be settled', () => exec('ip', '-6', '-o', 'addr', 'show', 'tentative') === '');
-  const monitors = [startMonitor('ip', 'monitor', 'link', 'address', 'route', 'rule'), startMonitor('nft', 'monitor')];
+  const monitors = [
+    startMonitor(t, 'ip', 'monitor', 'link', 'address', 'route', 'rule'),
+    startMonitor(t, 'nft', 'monitor'),
+  ];
   exec('ip', 'route', 'add', '198.51.100.0/24', 'via', '172.30.9.1');
   await eventually('the monitor to see a change', () =>
     monitors[0]?.lines().some((line) => line.includes('198.51.100')),
@@ -293,18 +296,20 @@ async function untilAsWanted(): Promise<void> {
   });
 }
 
-function startMonitor(
-  program: string,
-  ...args: readonly string[]
-): { lines(): readonly string[]; stop(): Promise<void> } {
+interface Monitor {
+  lines(): readonly string[];
+  stop(): Promise<void>;
+}
+
+function startMonitor(t: TestContext, program: string, ...args: readonly string[]): Monitor {
   const child: ChildProcess = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const closed = once(child, 'close');
   let text = '';
   child.stdout?.on('data', (chunk: Buffer) => (text += chunk.toString()));
-  return {
-    lines: () => text.split('\n'),
-    stop: async () => {
-      child.kill();
-      await once(child, 'close');
-    },
+  const stop = async (): Promise<void> => {
+    child.kill();
+    await closed;
   };
+  t.after(stop);
+  return { lines: () => text.split('\n'), stop };
 }

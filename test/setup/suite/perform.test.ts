@@ -21,6 +21,10 @@ describe('a job', () => {
     );
     writeFileSync(file('bad'), `import { test } from 'node:test'; test('ill', () => { throw new Error('oh'); });`);
     writeFileSync(file('gone'), `process.exit(3);`);
+    writeFileSync(
+      file('endless'),
+      `import { test } from 'node:test'; test('well', () => {}); setInterval(() => {}, 1000);`,
+    );
   });
   after(() => {
     if (outer !== undefined) process.env['NODE_TEST_CONTEXT'] = outer;
@@ -44,6 +48,12 @@ describe('a job', () => {
       results?.files.map(({ path, hasFailed }) => [path, hasFailed]),
       [[file('gone'), true]],
     );
+  });
+
+  it('whose file never ends is ended at the limit, and has failed', { timeout: 30_000 }, async () => {
+    const { isPassed, output } = await perform(job('system', 'endless'), join(dir, 'endless'), 2000).ended;
+    assert.equal(isPassed, false);
+    assert.match(output, /job did not end within 2\.0 s and was ended/);
   });
 
   it('that runs a program has passed if that exits with 0', async () => {

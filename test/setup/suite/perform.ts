@@ -5,8 +5,13 @@ import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Job } from './jobs.ts';
 import type { Results } from './results.ts';
+import { seconds } from './table.ts';
 
 const reporter = join(import.meta.dirname, 'results.ts');
+/** Many times what the slowest job takes. A test file that never ends would hold up the run for ever. */
+const mostMs = 15 * 60_000;
+/** Between the request to end and SIGKILL. */
+const graceMs = 10_000;
 
 export interface Outcome {
   readonly isPassed: boolean;
@@ -21,20 +26,34 @@ export interface Performance {
   readonly ended: Promise<Outcome>;
 }
 
-/** @param place the path of files for its output and its results, which get suffixes */
-export function perform(job: Job, place: string): Performance {
+/**
+ * @param place the path of files for its output and its results, which get suffixes
+ * @param limitMs a job that runs for longer is ended, and has failed
+ */
+export function perform(job: Job, place: string, limitMs = mostMs): Performance {
   const [log, report] = [`${place}.log`, `${place}.json`];
   const [program = '', ...argv] = job.argv ?? testCommand(job, report);
   const startedMs = performance.now();
   const output = openSync(log, 'w');
   const child = spawn(program, argv, { stdio: ['ignore', output, output] });
   closeSync(output);
-  const ended = once(child, 'close').then(([code]: unknown[]) => ({
-    isPassed: code === 0,
-    ms: performance.now() - startedMs,
-    output: readFileSync(log, 'utf8'),
-    results: existsSync(report) ? resultsIn(readFileSync(report, 'utf8')) : undefined,
-  }));
+  let note = '';
+  let kill: NodeJS.Timeout | undefined;
+  const limit = setTimeout(() => {
+    note = `${job.name} did not end within ${seconds(limitMs).trim()} and was ended\n`;
+    child.kill('SIGTERM');
+    kill = setTimeout(() => child.kill('SIGKILL'), graceMs);
+  }, limitMs);
+  const ended = once(child, 'close').then(([code]: unknown[]) => {
+    clearTimeout(limit);
+    clearTimeout(kill);
+    return {
+      isPassed: code === 0 && note === '',
+      ms: performance.now() - startedMs,
+      output: readFileSync(log, 'utf8') + note,
+      results: existsSync(report) ? resultsIn(readFileSync(report, 'utf8')) : undefined,
+    };
+  });
   return { child, ended };
 }
 
