@@ -1,7 +1,7 @@
 /** What the API server has been asked to write, from its own metrics. */
 import type { KubeClient } from '../../lib/kube/types.ts';
 
-/** Requests the API server has answered so far, by verb and resource (`PATCH pods`); reads are not counted. */
+/** Requests the API server has answered so far, by verb and resource (`PATCH pods/status`); reads are not counted. */
 export async function apiWrites(kube: KubeClient): Promise<ReadonlyMap<string, number>> {
   const text = String(await kube.request('GET', '/metrics'));
   const counts = new Map<string, number>();
@@ -26,5 +26,5 @@ export function writesBetween(
 /** The writes of a burst that are the controller's, for one pod: `1.00 PATCH, 1.00 IP objects`. */
 export function perPod(writes: ReadonlyMap<string, number>, pods: number): string {
   const of = (key: string): string => ((writes.get(key) ?? 0) / pods).toFixed(2);
-  return `API writes per pod: ${of('PATCH pods')} PATCH, ${of('POST ips')} IP objects`;
+  return `API writes per pod: ${of('PATCH pods/status')} PATCH, ${of('POST ips')} IP objects`;
 }

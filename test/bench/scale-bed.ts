@@ -116,7 +116,7 @@ export class ScaleBed {
   async untilTold(count: number, before: ReadonlyMap<string, number>): Promise<void> {
     const isTold = async (): Promise<true | string> => {
       const writes = await apiWrites(this.bed.kube);
-      const told = ['PATCH pods', 'POST ips'].map((key) => (writes.get(key) ?? 0) - (before.get(key) ?? 0));
+      const told = ['PATCH pods/status', 'POST ips'].map((key) => (writes.get(key) ?? 0) - (before.get(key) ?? 0));
       return told.every((one) => one >= count) || told.join(' PATCH, ');
     };
     await waitFor(`${String(count)} pods to be told`, isTold, 600_000, 500);
