@@ -11,7 +11,13 @@ import { type LabHandle, openLab } from '../lab/lib/lab.ts';
 import { upFromEnvironment } from '../lab/main.ts';
 import { machine, rewritePart } from './page.ts';
 import { type Measured, ratioOf, type Row } from './row.ts';
-import { measureAlone } from './scale.bench.ts';
+import * as groups from './groups.bench.ts';
+import * as scale from './scale.bench.ts';
+
+const alone: Readonly<Record<string, () => Promise<Measured>>> = {
+  'groups.bench.ts': groups.measureAlone,
+  'scale.bench.ts': scale.measureAlone,
+};
 
 function renderTable(rows: readonly Row[]): string {
   const lines = rows.map((row) => {
@@ -23,16 +29,20 @@ function renderTable(rows: readonly Row[]): string {
 
 /** Those that need the machine more than a lab. */
 async function benchAlone(): Promise<Measured> {
-  console.log('         scale.bench.ts');
-  return measureAlone();
+  const all: Measured[] = [];
+  for (const [file, measureAlone] of Object.entries(alone)) {
+    console.log(`         ${file}`);
+    all.push(await measureAlone());
+  }
+  return { rows: all.flatMap(({ rows }) => rows), notes: all.flatMap(({ notes }) => notes) };
 }
 
 async function bench(name: string): Promise<void> {
-  const alone = await benchAlone();
+  const measuredAlone = await benchAlone();
   await upFromEnvironment({ ...process.env, LAB: name, TOPOLOGY: '', LAB_WITHOUT: '' });
   const lab = openLab(name);
   const rows: Row[] = [];
-  const inLab = globSync('*.bench.ts', { cwd: import.meta.dirname }).filter((file) => file !== 'scale.bench.ts');
+  const inLab = globSync('*.bench.ts', { cwd: import.meta.dirname }).filter((file) => !(file in alone));
   for (const file of inLab.toSorted()) {
     console.log(`         ${file}`);
     const { measure } = (await import(pathToFileURL(join(import.meta.dirname, file)).href)) as {
@@ -40,8 +50,8 @@ async function bench(name: string): Promise<void> {
     };
     rows.push(...(await measure(lab)));
   }
-  const notes = alone.notes.map((note) => `\n\n${note}`).join('');
-  const text = `${await machine()}\n\n${renderTable([...rows, ...alone.rows])}${notes}`;
+  const notes = measuredAlone.notes.map((note) => `\n\n${note}`).join('');
+  const text = `${await machine()}\n\n${renderTable([...rows, ...measuredAlone.rows])}${notes}`;
   console.log(`\n${text}`);
   rewritePart('figures', text);
 }

@@ -3,7 +3,7 @@ import type { LabHandle } from '../lab/lib/lab.ts';
 
 export interface Row {
   readonly what: string;
-  readonly unit: 'ms' | 's' | 'MB' | 'pods/s';
+  readonly unit: 'µs' | 'ms' | 's' | 'MB' | 'pods/s';
   readonly ours: number;
   readonly floor: number;
   readonly floorIs: string;
