@@ -1,4 +1,4 @@
-/** What ovs-vswitchd says of BFD in its logs, and tests that a busy machine disturbed: there BFD takes gateways for dead that live. */
+/** BFD state changes in the logs of ovs-vswitchd, and retries of tests during which BFD declared live gateways dead on a busy machine. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 const expiry =
   /^(\S+?)[| ].*\|(\S+): BFD state change: (?:up->down .*->|.*State: up,.* -> .*State: down, bfd.LocalDiag: )"Control Detection/;
 
-/** Tunnels whose BFD session expired since then, as `a1 ovn-b1-0`. In: where each node has its logs, of Open vSwitch 3.1 or newer. */
+/** Tunnels whose BFD session expired since then, like `a1 ovn-b1-0`. @param nodes names and logs of nodes, of Open vSwitch 3.1 or newer */
 export function expiredSessions(
   nodes: readonly { readonly name: string; readonly logs: readonly string[] }[],
   sinceMs: number,
@@ -22,13 +22,13 @@ export function expiredSessions(
 }
 
 export interface Disturbance {
-  /** Of sessions that expired since then. */
+  /** The sessions that expired since then. */
   readonly expired: (sinceMs: number) => readonly string[];
-  /** Ends what a failed try left, and waits until all is well. */
+  /** Cleans up after a failed attempt, and waits until the network is healthy. */
   readonly restore: () => Promise<unknown>;
 }
 
-/** Tries again, twice at most, what failed while BFD sessions expired. @throws what the last try did */
+/** Retries `act` at most twice if it failed while BFD sessions expired. @throws the error of the last attempt */
 export async function undisturbed(
   context: Pick<TestContext, 'diagnostic'>,
   { expired, restore }: Disturbance,

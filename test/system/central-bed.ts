@@ -1,6 +1,6 @@
 /**
- * A bed for central: nodes of a control plane on loopback addresses, each with the program, its two servers and northd as images/ovn/run-ovn
- * runs them, in process namespaces as containers have them. The API server is one for all beds.
+ * A test bed for central: control plane nodes on loopback addresses. Each runs central, its two database servers and northd
+ * with images/ovn/run-ovn, in PID namespaces like containers. All beds share one API server.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
@@ -34,12 +34,12 @@ function hostOf(address: string): string {
   return address.includes(':') ? `[${address}]` : address;
 }
 
-/** One node: a folder, an address, and four programs. */
+/** A node: a folder, an address, and four programs. */
 export class CentralNode {
   readonly name: string;
   readonly address: string;
   readonly dir: string;
-  /** Taken up with the next start. */
+  /** In effect from the next start. */
   scheme: 'tcp' | 'ssl' = 'tcp';
   readonly #flags: readonly string[];
   readonly #programs = new Map<Part, ChildProcess>();
@@ -61,7 +61,7 @@ export class CentralNode {
     return join(this.dir, 'run');
   }
 
-  /** What its servers authenticate with to each other. */
+  /** The credentials with which the node's servers authenticate to other servers. */
   get tls(): TlsFiles {
     const file = (name: string): string => join(this.run, 'tls', name);
     return { ca: file('ca.crt'), cert: file('tls.crt'), key: file('tls.key') };
@@ -75,7 +75,7 @@ export class CentralNode {
     for (const part of which) if (!this.#programs.has(part)) this.#programs.set(part, this.#spawn(part));
   }
 
-  /** What a power failure does. */
+  /** Kills programs of the node; by default all of them, like a power failure. */
   async kill(which: readonly Part[] = parts): Promise<void> {
     for (const part of which) {
       const child = this.#programs.get(part);
@@ -88,7 +88,7 @@ export class CentralNode {
     }
   }
 
-  /** Freezes and thaws everything on it. */
+  /** Freezes or thaws all programs of the node. */
   signal(name: 'SIGSTOP' | 'SIGCONT'): void {
     for (const child of this.#programs.values()) signalGroup(child, name);
   }
@@ -147,7 +147,7 @@ export class CentralNode {
       northd: ['sh', script, 'northd', this.run, ...tls, ...quiet],
     };
     const log = openSync(join(this.dir, `${part}.log`), 'a');
-    // Whatever ends it takes its children with it, as the end of a container does.
+    // The children end together with the program, like in a container.
     const own = part === 'central' ? [] : ['unshare', '--pid', '--fork', '--kill-child=KILL'];
     const env = { ...ovnEnvironment(), ISTHMUS_BACKUP_INTERVAL: '2', ISTHMUS_BACKUP_KEEP: '3' };
     const argv = ['--pdeathsig', 'KILL', ...own, ...commands[part]];
@@ -169,13 +169,13 @@ export class CentralBed {
   readonly dir = mkdtempSync(join(tmpdir(), 'isthmus-central-'));
   readonly kube: KubeClient;
   readonly nodes = new Map<string, CentralNode>();
-  /** How many rows there are: `row0` and so on. */
+  /** The number of rows written so far: `row0` and so on. */
   written = 0;
   readonly #name: string;
   readonly #kubeconfig: string;
   readonly #base = `127.${randomInt(1, 255)}.${randomInt(1, 255)}`;
   readonly #clients: OvsdbClient[] = [];
-  /** All that ever ran, also those whose Node was deleted. */
+  /** All nodes ever started, including those whose Node was deleted. */
   readonly #started: CentralNode[] = [];
 
   constructor(api: TestApiServer, name: string) {
@@ -194,7 +194,7 @@ export class CentralBed {
     rmSync(this.dir, { recursive: true, force: true });
   }
 
-  /** A node with its folder; nothing runs on it yet. @param number also the end of its address */
+  /** Creates a node with its folder, without running programs. @param number also the last part of its address */
   async node(number: number, address = `${this.#base}.${number}`): Promise<CentralNode> {
     const node = this.at(`${this.#name}${number}`, address);
     const { name } = node;
@@ -204,7 +204,7 @@ export class CentralBed {
     return node;
   }
 
-  /** The node of that name with its folder, at this address. */
+  /** The node of that name with its folder, with this address. */
   at(name: string, address: string): CentralNode {
     const flags = {
       node: name,
@@ -224,18 +224,18 @@ export class CentralBed {
     return node;
   }
 
-  /** Its Node object is deleted; what runs on it is not touched. */
+  /** Deletes the Node object; the node's programs go on. */
   async gone(node: CentralNode): Promise<void> {
     await this.kube.delete(nodes, { name: node.name });
     this.nodes.delete(node.name);
   }
 
-  /** Somebody deletes central's own ConfigMap. */
+  /** Deletes central's ConfigMap. */
   async forget(): Promise<void> {
     await this.kube.delete(configMaps, { namespace, name: central });
   }
 
-  /** As the node controller writes of a node whose kubelet is silent. */
+  /** Writes the node controller's condition for a node whose kubelet has stopped reporting. */
   async notReady({ name }: CentralNode, sinceMs: number): Promise<void> {
     const lastTransitionTime = new Date(Date.now() - sinceMs).toISOString();
     const conditions = [{ type: 'Ready', status: 'Unknown', lastTransitionTime }];
@@ -259,7 +259,7 @@ export class CentralBed {
     await this.kube.patch(configMaps, { namespace, name: central }, 'merge', { metadata: { annotations } });
   }
 
-  /** Waits until these nodes, and no others, serve both databases, and clients have their remotes. */
+  /** Waits until exactly these nodes serve both databases and the clients' remotes name them. */
   async untilServing(which: readonly CentralNode[], timeoutMs = 60_000): Promise<void> {
     const wanted = which.map((node) => node.remote(6641)).sort();
     const what = `${which.map(({ name }) => name).join(' ')} serve`;
@@ -279,7 +279,7 @@ export class CentralBed {
             const servers = [...listed].map(([server]) => server).sort();
             if (!status.includes('Status: cluster member') || servers.length !== which.length)
               throw new Error(`${node.name} ${name}: ${status}`);
-            // One with an older copy lists other servers than theirs.
+            // A server with an older copy lists other servers.
             lists.set(name, (lists.get(name) ?? new Set()).add(servers.join()));
             if (lists.get(name)?.size !== 1) throw new Error(`${node.name} ${name}: not of one cluster: ${status}`);
           }
@@ -293,7 +293,7 @@ export class CentralBed {
     });
   }
 
-  /** The node whose northbound server leads. */
+  /** The node whose northbound server is the leader. */
   leader(which: readonly CentralNode[]): Promise<CentralNode> {
     return eventually('a leader', () => {
       const isLeader = (node: CentralNode): boolean => {
@@ -321,7 +321,7 @@ export class CentralBed {
     return client;
   }
 
-  /** Every row written so far is there once. */
+  /** Asserts that each row written so far exists exactly once. */
   async assertRows(which: readonly CentralNode[]): Promise<void> {
     const client = await this.client(which);
     const counts = copiesOf(client);
@@ -334,7 +334,7 @@ export class CentralBed {
     await client.close();
   }
 
-  /** Writes rows while something happens. @returns the longest time one write took */
+  /** Writes rows while `happens` runs. @returns the longest duration of a write, in milliseconds */
   async writeDuring(which: readonly CentralNode[], count: number, happens: () => Promise<unknown>): Promise<number> {
     const client = await this.client(which);
     let longestMs = 0;
@@ -367,7 +367,7 @@ export class CentralBed {
   }
 }
 
-/** How often each name is there. */
+/** The number of rows with each name. */
 export function copiesOf(client: OvsdbClient): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { name } of client.cache.table(table).rows.values())
@@ -375,7 +375,7 @@ export function copiesOf(client: OvsdbClient): ReadonlyMap<string, number> {
   return counts;
 }
 
-/** Writes one row and does not give up before it is there; looks before it writes again. */
+/** Retries until the row exists; looks for it before each attempt. */
 export async function insert(client: OvsdbClient, name: string): Promise<void> {
   for (;;) {
     await client.synced();

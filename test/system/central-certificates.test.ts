@@ -1,6 +1,6 @@
 /**
- * Certificates of OVN's databases on real servers and a real API server, with the chart's accounts and policies: nodes write the rows of their own
- * chassis and nothing else, whatever a stolen one asks for.
+ * Certificates of OVN's databases on real servers and a real API server, with the chart's accounts and policies: nodes can write only the rows of
+ * their own chassis, even with stolen credentials of a node.
  */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
@@ -137,7 +137,7 @@ function start(program: string, ...args: readonly string[]): void {
   children.push(spawn(program, args, { stdio: 'ignore', env: ovnEnvironment() }));
 }
 
-/** Whether northd has written the role by which nodes are let in. */
+/** Whether northd has written the RBAC role that permits nodes to write. */
 async function hasRole(): Promise<true | string> {
   const client = await openOvsdb({
     remotes: [sb.remote],
@@ -193,7 +193,7 @@ function chassisRows(name: string): readonly Operation[] {
   ];
 }
 
-test('a node gets a certificate for its own chassis, and writes its own rows alone', async (t) => {
+test('a node gets a certificate for its own chassis, and can write only its own rows', async (t) => {
   const node = await openNode('n1', 'chassis-1');
   await untilCertified(node);
   assert.deepEqual(node.access.southbound.remotes, [`ssl:127.0.0.1:${chassisPort}`]);
@@ -207,7 +207,7 @@ test('a node gets a certificate for its own chassis, and writes its own rows alo
   await assert.rejects(client.transact([other]), prohibited);
 });
 
-test('certificates of chassis open no port but theirs; those of clients open the database', async (t) => {
+test('chassis certificates are accepted only on the chassis port, and client certificates on the database port', async (t) => {
   const node = await openNode('n1', 'chassis-1');
   await untilCertified(node);
   for (const port of [membersPort, raftPort])
@@ -227,7 +227,7 @@ test('certificates of chassis open no port but theirs; those of clients open the
   await client.transact([{ op: 'insert', table: 'Address_Set', row: { name: 'from the controller' } }]);
 });
 
-test('a node is refused the chassis of another, and told why', async () => {
+test('a node that requests the chassis of another is refused with the reason', async () => {
   await untilCertified(await openNode('n1', 'chassis-1'));
   const thief = await openNode('n2', 'chassis-1');
   await waitFor('the refusal', () => Promise.resolve(thief.access.problem?.code === 'CertificateRefused' || 'not yet'));
@@ -238,7 +238,7 @@ test('a node is refused the chassis of another, and told why', async () => {
   assert.deepEqual(thief.access.southbound.remotes, []);
 });
 
-test('a daemon may ask this signer only, and nobody but a daemon gets anything of it', async () => {
+test('a daemon may use only the chassis signer, which signs only requests of daemons', async () => {
   const daemon = await bed.inPod('isthmus-daemon', 'n1');
   const ask = async (signerName: string) => ({
     apiVersion: 'certificates.k8s.io/v1',
@@ -265,7 +265,7 @@ test('a daemon may ask this signer only, and nobody but a daemon gets anything o
   });
 });
 
-test('a certificate that ran out while the node was off is followed by another one', async () => {
+test('a certificate that expired while the node was off is renewed', async () => {
   const day = 24 * 60 * 60 * 1000;
   const [signer] = authorities.of('chassis');
   assert.ok(signer !== undefined);
@@ -281,7 +281,7 @@ test('a certificate that ran out while the node was off is followed by another o
   assert.notEqual(await files.read('tls.key'), key);
 });
 
-test('what somebody damaged is issued anew, or told of', async () => {
+test('damaged certificates are issued again, and damaged authorities are reported', async () => {
   const spoilt = Buffer.from('-----BEGIN CERTIFICATE-----\nbm8=\n-----END CERTIFICATE-----\n').toString('base64');
   const client = { namespace, name: 'isthmus-ovn-client' };
   const publish = () => publishCredentials({ client: central, namespace, authorities, log, nowMs: Date.now });
@@ -309,7 +309,7 @@ test('what somebody damaged is issued anew, or told of', async () => {
   await waitFor('the repair', () => Promise.resolve(authorities.of('members').length === 1 || 'not yet'));
 });
 
-test('authorities that were lost are made anew, and everybody gets new certificates', async () => {
+test('lost authorities are created again, and all nodes and clients get new certificates', async () => {
   const node = await openNode('n1', 'chassis-1');
   await untilCertified(node);
   await bed.admin.patch(secrets, { namespace, name: 'isthmus-ovn-authorities' }, 'merge', { data: null });
@@ -329,7 +329,7 @@ test('authorities that were lost are made anew, and everybody gets new certifica
   });
 });
 
-test('an authority of the administrator is trusted at once, and one that cannot be used changes nothing', async () => {
+test('an authority of the administrator is trusted at once, and an invalid authority changes nothing', async () => {
   const own = 'own-authority';
   await bed.admin.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: own } });
   const name = { namespace: own, name: 'members-ca' };

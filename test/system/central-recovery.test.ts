@@ -1,4 +1,4 @@
-/** The databases on three nodes that lose their majority, their plan, a disk's room or their scheme, and what a backup brings back. */
+/** The databases on three nodes after the loss of their majority, their plan or disk space, a change of their scheme, and a restore. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
 import { CentralBed, copiesOf, insert, type CentralNode } from './central-bed.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 
-describe('three nodes', () => {
+describe('databases on three nodes', () => {
   let api: TestApiServer;
   let bed: CentralBed;
   let nodes: CentralNode[];
@@ -26,7 +26,7 @@ describe('three nodes', () => {
     await api.stop();
   });
 
-  test('goes on with the last of three', async () => {
+  test('recover with the last of three members', async () => {
     const [last, ...lost] = nodes as [CentralNode, CentralNode, CentralNode];
     await Promise.all(lost.map((node) => node.kill()));
     await bed.annotate({ 'isthmus.network/recover': 'nobody' });
@@ -44,7 +44,7 @@ describe('three nodes', () => {
     await bed.assertRows(nodes);
   });
 
-  test('a ConfigMap that was lost is made again from the cluster that serves', async () => {
+  test('are the source of a lost ConfigMap', async () => {
     const plan = await bed.plan();
     await bed.forget();
     await eventually('the plan is back', async () => {
@@ -56,7 +56,7 @@ describe('three nodes', () => {
     await bed.assertRows(nodes);
   });
 
-  test('a Node that is not ready for too long is replaced, and lives on as a stand-by', async () => {
+  test('replace a Node that is not ready for too long, which becomes a standby', async () => {
     const [first, late, third] = nodes as [CentralNode, CentralNode, CentralNode];
     const spare = await bed.node(5);
     spare.start();
@@ -74,7 +74,7 @@ describe('three nodes', () => {
     await bed.assertRows(nodes);
   });
 
-  test('of two nodes one serves', async () => {
+  test('have one member while there are two nodes', async () => {
     const gone = nodes.find((node) => node !== nodes[0]) as CentralNode;
     await bed.gone(gone);
     const left = nodes.filter((node) => node !== gone);
@@ -94,7 +94,7 @@ describe('three nodes', () => {
     await bed.assertRows(nodes);
   });
 
-  test('the disk of the leader is full: another one leads, and the member is back once there is room', async (t) => {
+  test('elect another leader when the leader’s disk is full, and get the member back when it has space', async (t) => {
     const node = await bed.leader(nodes);
     await node.kill();
     execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', node.data]);
@@ -125,7 +125,7 @@ describe('three nodes', () => {
     await bed.assertRows(nodes);
   });
 
-  test('TLS is switched on, and off again, while a node has an older copy', async () => {
+  test('switch TLS on and off while a node has an older copy', async () => {
     const last = nodes.at(-1) as CentralNode;
     const older = join(bed.dir, 'older');
     await last.kill();
@@ -134,7 +134,7 @@ describe('three nodes', () => {
     await bed.untilServing(nodes);
     await bed.writeDuring(nodes, 20, () => Promise.resolve());
     for (const scheme of ['ssl', 'tcp'] as const) {
-      // One after the other, as a DaemonSet replaces its pods.
+      // One node after the other, like a DaemonSet replaces its pods.
       for (const node of nodes) {
         await node.kill();
         if (node === last && scheme === 'ssl') {
@@ -150,7 +150,7 @@ describe('three nodes', () => {
     }
   });
 
-  test('a backup is restored', async () => {
+  test('are restored from a backup', async () => {
     const node = nodes[1] as CentralNode;
     const known = (await bed.report(node))?.backups ?? [];
     const time = await eventually('a new backup', async () =>

@@ -1,4 +1,4 @@
-/** The databases on several nodes: founded, grown, and carried through the loss of servers, nodes and disks. */
+/** The databases on several nodes: their creation, growth, and the loss of servers, nodes and disks. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => api.stop());
 
-test('one node by itself founds the databases at once, by IPv6 too', async (t) => {
+test('a single node creates the databases at once, also with an IPv6 address, and keeps them with another address', async (t) => {
   const bed = new CentralBed(api, 'alone');
   t.after(() => bed.close());
   const node = await bed.node(1, '::1');
@@ -35,7 +35,7 @@ test('one node by itself founds the databases at once, by IPv6 too', async (t) =
   await eventually('it is ready', () => node.ready());
   assert.equal((await bed.data())['status'], '1 of 1 members serve');
 
-  // It gets another address: nobody else has the rows.
+  // The node gets another address; no other node has the rows.
   const writer = await bed.client([node]);
   await insert(writer, 'before');
   await writer.close();
@@ -48,7 +48,7 @@ test('one node by itself founds the databases at once, by IPv6 too', async (t) =
   await reader.close();
 });
 
-describe('three nodes', () => {
+describe('databases on three nodes', () => {
   let bed: CentralBed;
   let nodes: CentralNode[];
   before(() => {
@@ -56,7 +56,7 @@ describe('three nodes', () => {
   });
   after(() => bed.close());
 
-  test('a database of a release before becomes the first member with its rows', async () => {
+  test('adopt a standalone database of an earlier release with its rows', async () => {
     const node = await bed.node(1);
     nodes = [node];
     const file = join(node.data, 'nb.db');
@@ -82,7 +82,7 @@ describe('three nodes', () => {
     await bed.assertRows(nodes);
   });
 
-  test('grows from one to three while somebody writes', async (t) => {
+  test('grow from one to three members during writes', async (t) => {
     const gapMs = await bed.writeDuring(nodes, 400, async () => {
       nodes = [...nodes, await bed.node(2), await bed.node(3)];
       for (const node of nodes) node.start();
@@ -93,7 +93,7 @@ describe('three nodes', () => {
     for (const node of nodes) await eventually(`${node.name} is ready`, () => node.ready());
   });
 
-  test('a leader that is killed, or whose node freezes, loses no row', async (t) => {
+  test('lose no row when the leader is killed or its node freezes', async (t) => {
     let electedMs = 0;
     const loseLeader = async (how: (leader: CentralNode) => void): Promise<CentralNode> => {
       const leader = await bed.leader(nodes);
@@ -116,7 +116,7 @@ describe('three nodes', () => {
     await bed.assertRows(nodes);
   });
 
-  test('an election of the southbound database wakes the ovn-controllers, and a restart does not', async () => {
+  test('wake the ovn-controllers after a southbound election, but not after a restart of central', async () => {
     const numberOf = (): number => {
       const answers = nodes.flatMap((node) => {
         const argv = [`--db=unix:${join(node.run, 'sb.sock')}`, '--no-leader-only', 'get', 'SB_Global', '.', 'nb_cfg'];
@@ -162,7 +162,7 @@ describe('three nodes', () => {
     assert.equal(numberOf(), after);
   });
 
-  test('all of them start again without the API server', async () => {
+  test('restart without the API server', async () => {
     await Promise.all(nodes.map((node) => node.kill()));
     await api.kill();
     for (const node of nodes) node.start();
@@ -174,7 +174,7 @@ describe('three nodes', () => {
     await bed.untilServing(nodes);
   });
 
-  test('a member that lost its disk comes in anew by itself', async () => {
+  test('accept a member again that has lost its disk', async () => {
     const plan = await bed.plan();
     const node = nodes[2] as CentralNode;
     await node.kill();
@@ -190,7 +190,7 @@ describe('three nodes', () => {
     assert.deepEqual(await bed.plan(), plan);
   });
 
-  test('a member that gets another address comes in anew with it', async () => {
+  test('accept a member again that has another address', async () => {
     const [first, moving, third] = nodes as [CentralNode, CentralNode, CentralNode];
     await moving.kill();
     const moved = bed.at(moving.name, '127.0.0.78');
@@ -200,7 +200,7 @@ describe('three nodes', () => {
     await bed.assertRows(nodes);
   });
 
-  test('a Node that is gone is replaced by one that stands by', async () => {
+  test('replace a deleted Node with a standby node', async () => {
     const [first, gone, third] = nodes as [CentralNode, CentralNode, CentralNode];
     const spare = await bed.node(4);
     spare.start();

@@ -1,4 +1,4 @@
-/** `helm install` on a real API server: what the first installation, an upgrade and an uninstallation do to CRDs and objects. */
+/** `helm install` on a real API server: the effects of the first installation, an upgrade and an uninstallation on CRDs and objects. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openKube } from '../../lib/kube/client.ts';
@@ -29,7 +29,7 @@ after(async () => {
 });
 
 function run(command: string, values: Values = []): string {
-  // The Jobs that give the nodes back need kubelets to run them, which this API server does not have.
+  // The Jobs that make daemons leave their nodes need kubelets, which this API server does not have.
   const source = command === 'uninstall' ? ['--no-hooks'] : [chart];
   const env = { ...process.env, KUBECONFIG: server.kubeconfig, HELM_CACHE_HOME: server.dir };
   return helm([command, ...release, ...source], values, env);
@@ -49,7 +49,7 @@ async function specOfInterconnect(): Promise<Record<string, unknown>> {
   return (await kube.get(interconnects, { name: 'default' }))['spec'] as Record<string, unknown>;
 }
 
-test('the first installation may hold an Interconnect; an upgrade changes it', async () => {
+test('the first installation may create an Interconnect, and an upgrade changes it', async () => {
   run('install', member);
   assert.equal((await specOfInterconnect())['hub'], '192.0.2.10:6650');
   run('upgrade', [...member, 'interconnect.hub=192.0.2.11:6650']);
@@ -66,7 +66,7 @@ test('an upgrade that changes nothing writes nothing', async () => {
   assert.deepEqual([await version(), await crdVersion()], before_);
 });
 
-test('an uninstallation keeps CRDs and membership; a later installation brings kept CRDs up to date', async () => {
+test('an uninstallation keeps CRDs and membership, and a later installation updates the kept CRDs', async () => {
   const columns = await subnetColumns();
   run('uninstall');
   assert.equal((await specOfInterconnect())['clusterName'], 'east');

@@ -1,6 +1,6 @@
 /**
- * For cli.test.ts: an API server with the chart's CRDs, a hub that only shakes hands, and the program, run within this
- * process or in one of its own. What agents and daemons would write is written here.
+ * The bed of cli.test.ts: an API server with the chart's CRDs, a hub that only does TLS handshakes, and the program, run in this
+ * process or in its own. The bed writes the objects of agents and daemons.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -47,12 +47,12 @@ export const allGood: readonly Said[] = [
   'CertificateValid',
 ].map((type) => ({ type, status: 'True', reason: type, message: 'fine' }));
 
-/** Where a server of this test listens. */
+/** The address of a server of this test. */
 export function addressOf(server: Server): string {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A server that presents a certificate of this authority, as a hub does, and says no more. */
+/** A server that only presents a certificate of this authority, like a hub. */
 export async function startHandshake(authority: TokenAuthority, sockets: Set<Socket>): Promise<Server> {
   const endpoint = await issueHub(authority, Date.now());
   const cert = `${endpoint.certificate}\n${authority.certificate}`;
@@ -63,7 +63,7 @@ export async function startHandshake(authority: TokenAuthority, sockets: Set<Soc
   return server;
 }
 
-/** Within this process: the same words, the same program, none of the start. */
+/** Runs the program in this process, without the start of another. */
 export async function runCli(
   argv: readonly string[],
   env: Record<string, string> = { HOME: '/nonexistent' },
@@ -84,7 +84,7 @@ export async function runCli(
 export class CliBed {
   readonly kube: KubeClient;
   readonly authority: TokenAuthority;
-  /** Of all servers of the test: ended with it. */
+  /** The sockets of all servers of the test, which `stop` closes. */
   readonly sockets: Set<Socket>;
   readonly hub: string;
   readonly #server: TestApiServer;
@@ -119,7 +119,7 @@ export class CliBed {
     return { PATH: process.env['PATH'], HOME: '/nonexistent', KUBECONFIG: this.#server.kubeconfig };
   }
 
-  /** A kubeconfig of the admin who acts as another user. */
+  /** A kubeconfig of the admin that impersonates another user. */
   kubeconfigAs(user: string): string {
     const config = JSON.parse(readFileSync(this.#server.kubeconfig, 'utf8')) as { users: { user: object }[] };
     for (const one of config.users) Object.assign(one.user, { as: user });
@@ -164,7 +164,7 @@ export class CliBed {
     await this.kube.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, stringData });
   }
 
-  /** Makes or renews the agent's lease. */
+  /** Creates or renews the agent's lease. */
   async renewLease(): Promise<void> {
     const metadata = { name: 'isthmus-interconnect', namespace };
     const renewTime = new Date().toISOString().replace('Z', '000Z');
@@ -177,7 +177,7 @@ export class CliBed {
     });
   }
 
-  /** What the agent would say of the membership. */
+  /** Writes the agent's conditions of the Interconnect. */
   async tell(...conditions: readonly Said[]): Promise<void> {
     const body = { status: { conditions } };
     await this.kube.patch(interconnects, { name: 'default' }, 'merge', body, { subresource: 'status' });

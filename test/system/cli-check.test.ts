@@ -1,4 +1,7 @@
-/** `isthmus check` before an installation and `isthmus status` after it, against a real API server. What kubelets and controllers would write is written here. */
+/**
+ * `isthmus check` before an installation and `isthmus status` after it, with a real API server. The test writes the objects of kubelets
+ * and controllers.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -44,7 +47,7 @@ describe('isthmus check and status', () => {
     await server.stop();
   });
 
-  /** `onNote` hears progress as it comes. */
+  /** @param onNote called with each progress message */
   async function cli(argv: readonly string[], onNote: (text: string) => void = () => undefined): Promise<Outcome> {
     const said = { out: '', err: '' };
     const code = await run(argv, {
@@ -74,7 +77,7 @@ describe('isthmus check and status', () => {
     await kube.patch(resource, { name, ...place }, 'merge', { status }, { subresource: 'status' });
   }
 
-  /** At once: there is no kubelet that would end it. */
+  /** Deletes a pod without grace period, because no kubelet terminates it. */
   async function removePod(name: string): Promise<void> {
     await kube.request('DELETE', objectPath(pods, { namespace, name }), { gracePeriodSeconds: 0 });
   }
@@ -119,7 +122,7 @@ describe('isthmus check and status', () => {
     return report;
   }
 
-  it('check: a good cluster, 0', async () => {
+  it('check exits with 0 for a suitable cluster', async () => {
     nodeInfo.kubeletVersion = ((await kube.request('GET', '/version')) as { gitVersion: string }).gitVersion;
     await addNode('n1', '192.0.2.11', { 'node-role.kubernetes.io/control-plane': '' });
     await addNode('n2', '192.0.2.12');
@@ -132,7 +135,7 @@ describe('isthmus check and status', () => {
     assert.deepEqual((await check('-f', chart)).problems, []);
   });
 
-  it('check: values are those that helm would be given', async () => {
+  it('check takes the same values as helm', async () => {
     const file = join(server.dir, 'values.yaml');
     writeFileSync(file, 'networking: { podCIDR: 10.96.0.0/14 }\n');
     const found = await check('-f', file);
@@ -150,7 +153,7 @@ describe('isthmus check and status', () => {
     assert.equal((await cli(['check', 'odd'])).code, 2);
   });
 
-  it('check: another network, an old kubelet, no node for OVN’s databases, a port that is held', async () => {
+  it('check reports another network, an old kubelet, a missing node for OVN’s databases, and a port in use', async () => {
     await put(daemonSets, 'calico-node', workload('calico-node'));
     await tell(nodes, 'n2', { nodeInfo: { ...nodeInfo, kubeletVersion: 'v1.28.3' } });
     await kube.patch(nodes, { name: 'n1' }, 'merge', {
@@ -178,7 +181,7 @@ describe('isthmus check and status', () => {
     });
   });
 
-  it('check: what the user may not read is said, and is no health', async () => {
+  it('check reports what the user may not read, and does not count it as healthy', async () => {
     const config = JSON.parse(readFileSync(server.kubeconfig, 'utf8')) as { users: { user: object }[] };
     for (const one of config.users) Object.assign(one.user, { as: 'nobody' });
     const file = join(server.dir, 'nobody.json');
@@ -193,11 +196,11 @@ describe('isthmus check and status', () => {
     assert.match(status.err, /the cluster does not let you/);
   });
 
-  it('check --on-nodes: a pod on each node, and none behind it', async () => {
+  it('check --on-nodes runs a pod on each node and deletes it', async () => {
     const namespaced = { namespace, labelSelector: 'app.kubernetes.io/name=isthmus-check' };
     const command = ['--on-nodes', '--wait', '1s', '--image', 'registry.example.com/isthmus:1'];
     const checking = check(...command);
-    // There is no kubelet: they do not run.
+    // The pods do not run, because there is no kubelet.
     for (let seen: readonly RawObject[] = []; seen.length < 2;) seen = await kube.list(pods, namespaced);
     const found = await checking;
     assert.deepEqual(codes(found), ['NodeNotLookedAt', 'NodeNotLookedAt']);
@@ -208,7 +211,7 @@ describe('isthmus check and status', () => {
     assert.deepEqual(await kube.list(pods, namespaced), []);
   });
 
-  it('check --on-nodes: none is left after Ctrl-C', async () => {
+  it('check --on-nodes deletes its pods on Ctrl-C', async () => {
     const namespaced = { namespace, labelSelector: 'app.kubernetes.io/name=isthmus-check' };
     const env = { PATH: process.env['PATH'], HOME: '/nonexistent', KUBECONFIG: server.kubeconfig };
     const child = spawn(process.execPath, [program, 'check', '--on-nodes'], { env, stdio: 'ignore' });
@@ -222,13 +225,13 @@ describe('isthmus check and status', () => {
     assert.deepEqual(await kube.list(pods, namespaced), []);
   });
 
-  it('status: nothing is installed, 1', async () => {
+  it('status exits with 1 if Isthmus is not installed', async () => {
     const { code, out } = await cli(['status']);
     assert.equal(code, 1);
     assert.match(out, /Isthmus: no workload of it is in kube-system: helm install/);
   });
 
-  it('status --wait: ends at its time with what is missing and why', async () => {
+  it('status --wait ends after its time limit and reports what is missing and why', async () => {
     const nodeSelector = { 'kubernetes.io/os': 'linux' };
     await put(daemonSets, 'isthmus-daemon', workload('isthmus-daemon', {}, { nodeSelector }), ours('isthmus-daemon'));
     const controller = workload('isthmus-controller', { replicas: 1 });
@@ -271,7 +274,7 @@ describe('isthmus check and status', () => {
     assert.equal((await cli(['status', '--wait=soon'])).code, 2);
   });
 
-  it('status --wait: ends when all is there, and says what became ready', async () => {
+  it('status --wait ends when everything is ready, and reports what became ready', async () => {
     const heard = Promise.withResolvers<void>();
     const waiting = cli(['status', '--wait=2m'], (text) => {
       if (text.startsWith('Subnet join')) heard.resolve();
@@ -299,7 +302,7 @@ describe('isthmus check and status', () => {
       condition('Ready', 'True', 'KubeletReady'),
     ];
     for (const name of ['n1', 'n2']) await tell(nodes, name, { conditions });
-    // The kind itself comes while somebody waits.
+    // The CRD is created while the command waits.
     await kube.create(customResourceDefinitions, parseYaml(readFileSync(subnetKind, 'utf8')) as object);
     for (const [name, cidrBlock] of [
       ['ovn-default', '10.16.0.0/16'],
@@ -311,7 +314,7 @@ describe('isthmus check and status', () => {
           await make();
           break;
         } catch (error) {
-          // A kind is served a moment after it was made.
+          // A kind is served a moment after the creation of its CRD.
           if (attempt === 600 || (error as { status?: number }).status !== 404) throw error;
           await kube.list(customResourceDefinitions);
         }
@@ -326,7 +329,7 @@ describe('isthmus check and status', () => {
     assert.deepEqual((JSON.parse(json.out) as { missing: unknown[] }).missing, []);
   });
 
-  it('check: where Isthmus is installed, the way is an upgrade', async () => {
+  it('check refers to the upgrade guide if Isthmus is installed', async () => {
     const { warnings, problems } = await check();
     assert.deepEqual(problems, []);
     assert.ok(warnings.some(({ code }) => code === 'Installed'));

@@ -1,4 +1,4 @@
-/** `isthmus` as a user runs it, against a real API server with the chart's CRDs. */
+/** The commands of `isthmus` with a real API server that has the chart's CRDs. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -30,7 +30,7 @@ describe('isthmus', () => {
   });
   after(() => bed.stop());
 
-  it('says what it can do; wrong usage is 2', async () => {
+  it('prints its usage, and exits with 2 on wrong usage', async () => {
     const help = await bed.spawn(['--help']);
     assert.equal((await bed.spawn(['odd'])).code, 2);
     assert.equal(help.code, 0);
@@ -45,7 +45,7 @@ describe('isthmus', () => {
       assert.equal((await bed.run(argv)).code, 2, argv.join(' '));
   });
 
-  it('runs from its bundle, far from the checkout', () => {
+  it('runs from its bundle outside the checkout', () => {
     const out = join(bed.dir, 'opt');
     execFileSync(process.execPath, [join(import.meta.dirname, '../../images/bundle.ts'), out], { stdio: 'pipe' });
     const bundled = join(out, 'isthmus.mjs');
@@ -58,7 +58,7 @@ describe('isthmus', () => {
     assert.match(stdout, /NotAMember/);
   });
 
-  it('an API server that is not there, a kubeconfig that is wrong: 3', async () => {
+  it('exits with 3 if the API server is down or the kubeconfig is wrong', async () => {
     const config = {
       apiVersion: 'v1',
       kind: 'Config',
@@ -79,7 +79,7 @@ describe('isthmus', () => {
     assert.match(absent.err, /no context "nowhere"/);
   });
 
-  it('an API server that does not answer: 3, in the time given', async () => {
+  it('exits with 3 within --timeout if the API server does not answer', async () => {
     const silent = createServer((socket) => bed.sockets.add(socket)).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const address = `https://${addressOf(silent)}`;
@@ -102,13 +102,13 @@ describe('isthmus', () => {
     assert.ok(performance.now() - began < 8000);
   });
 
-  it('a cluster that has not joined: 1, and how to join', async () => {
+  it('exits with 1 and explains how to join if the cluster is not a member', async () => {
     const { code, out } = await bed.run(['status']);
     assert.equal(code, 1);
     assert.match(out, /NotAMember: test has no Interconnect "default"/);
   });
 
-  it('token: needs the hub’s Secret; then makes tokens that its authority signed', async () => {
+  it('token needs the hub’s Secret, and creates tokens signed by the hub’s authority', async () => {
     const wish = ['token', '--cluster', 'east', '--hub', bed.hub, '--allow', '10.16.0.0/16', '--ttl', '10m'];
     const none = await bed.run(wish);
     assert.deepEqual([none.code, none.out], [1, '']);
@@ -137,7 +137,7 @@ describe('isthmus', () => {
     assert.match(inside.err, /--allow 10\.0\.0\.1\/8: 10\.0\.0\.1 is an address within 10\.0\.0\.0\/8; write that/);
   });
 
-  it('join: puts Secret and Interconnect there and waits; a cluster that is not ready in time is told why', async () => {
+  it('join creates Secret and Interconnect, and explains why a cluster is not ready in time', async () => {
     const token = createToken(bed.authority, {
       cluster: 'east',
       hub: bed.hub,
@@ -166,7 +166,7 @@ describe('isthmus', () => {
     );
 
     const joining = bed.run(['join', token]);
-    // Not yet what a member looks like that needs no token, whichever of the two comes first.
+    // Without HubReachable the cluster is not yet a member that needs no token, whichever comes first.
     await bed.tell(...allGood.filter(({ type }) => type !== 'HubReachable'));
     const joined = await joining;
     assert.equal(joined.code, 0, joined.err);
@@ -199,7 +199,7 @@ describe('isthmus', () => {
     }
   });
 
-  it('status and diagnose of a cluster that is well: 0', async () => {
+  it('status and diagnose exit with 0 for a healthy cluster', async () => {
     await bed.renewLease();
     const key = await createKey();
     const request = await verifyRequest(await createRequest(key, 'east'));
@@ -310,7 +310,7 @@ describe('isthmus', () => {
     );
   });
 
-  it('a user with few rights sees what they may, and is told what not; one with none: 3', async () => {
+  it('status and diagnose list what a user with few rights may not read, and exit with 3 without any rights', async () => {
     const rules = [{ apiGroups: ['isthmus.network'], resources: ['interconnects'], verbs: ['list'] }];
     const rbac = '/apis/rbac.authorization.k8s.io/v1';
     await bed.kube.request('POST', `${rbac}/clusterroles`, { metadata: { name: 'looker' }, rules });
@@ -334,7 +334,7 @@ describe('isthmus', () => {
     assert.match(none.err, /the cluster does not let you: .*interconnects/);
   });
 
-  it('routes: all, and why', async () => {
+  it('routes lists all routes, and explains one with --why', async () => {
     assert.match((await bed.run(['routes'])).out, /^PREFIX .*\n10\.17\.0\.0\/16 +west +100\.100\.0\.2 +ts +Active/);
     assert.match((await bed.run(['routes', '--cluster', 'wset'])).err, /UnknownCluster: .*it knows west/);
     const reached = await bed.run(['routes', '--why', '10.17.3.4']);
@@ -348,7 +348,7 @@ describe('isthmus', () => {
     assert.equal((await bed.run(['routes', '--why', 'web'])).code, 2);
   });
 
-  it('diagnose: a hub of another authority, one that is frozen, one that is gone', async () => {
+  it('diagnose tells hubs of another authority, frozen hubs and dead hubs apart', async () => {
     const causes = async (hub: string, message: string): Promise<readonly string[]> => {
       await bed.kube.patch(interconnects, { name: 'default' }, 'merge', { spec: { hub } });
       await bed.tell(...allGood.filter(({ type }) => type !== 'HubReachable'), {
@@ -378,7 +378,7 @@ describe('isthmus', () => {
     await bed.tell(...allGood);
   });
 
-  it('drain waits until nothing leads through the gateway; the last one is refused; undrain gives it back', async () => {
+  it('drain waits until no path uses the gateway, and refuses the last gateway; undrain reverts it', async () => {
     const stuck = await bed.run(['drain', 'e1', '--wait', '1s']);
     assert.equal(stuck.code, 1);
     assert.match(stuck.err, /StillDraining: e1 is marked, but ts\/0 still leads through it after 1s/);
@@ -410,7 +410,7 @@ describe('isthmus', () => {
     assert.equal(await bed.isDrained('e1'), false);
   });
 
-  it('bench: what probes and the hub’s handshake say', async () => {
+  it('bench reports the probes and the hub’s handshake times', async () => {
     const { code, out } = await bed.run(['bench', '--handshakes', '3']);
     assert.equal(code, 0, out);
     assert.match(out, /median [0-9.]+ms, least [0-9.]+ms, of 3/);
@@ -418,7 +418,7 @@ describe('isthmus', () => {
     assert.equal((await bed.run(['bench', '--marker', '10.99.0.0/24'])).code, 2);
   });
 
-  it('verify: all conditions and paths; --disruptive wants a network that is well', async () => {
+  it('verify checks all conditions and paths, and --disruptive requires a healthy network', async () => {
     const { code, out } = await bed.run(['verify']);
     assert.equal(code, 0, out);
     assert.match(out, /all \d+ checks are well/);
@@ -435,7 +435,7 @@ describe('isthmus', () => {
     assert.equal(await bed.isDrained('e1'), false);
   });
 
-  it('leave waits for the agent; --force lets the object go and says what stays', async () => {
+  it('leave waits for the agent, and --force removes the finalizer and lists what stays', async () => {
     await bed.kube.patch(interconnects, { name: 'default' }, 'merge', {
       metadata: { finalizers: [interconnectFinalizer, 'example.com/other'] },
     });
@@ -447,7 +447,7 @@ describe('isthmus', () => {
     const forced = await bed.run(['leave', '--force']);
     assert.equal(forced.code, 0, forced.err);
     assert.match(forced.out, /kubectl delete hubmember east/);
-    // A finalizer of somebody else's is none of ours to remove.
+    // Foreign finalizers stay.
     const left = await bed.kube.get(interconnects, { name: 'default' });
     assert.deepEqual(left.metadata.finalizers, ['example.com/other']);
     await bed.kube.patch(interconnects, { name: 'default' }, 'merge', { metadata: { finalizers: null } });

@@ -1,6 +1,6 @@
 /**
- * A node with a daemon, and CNI's own tools around it: cnitool, the plugins that may be chained, configuration lists. Who
- * calls: test/system/cni*.test.ts only.
+ * A node with a daemon and the tools of CNI: cnitool, chainable plugins, configuration lists. Used by test/system/cni*.test.ts
+ * only.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { toolsFolder } from '../../lib/kube/testing.ts';
 
 export interface ToolAnswer {
   readonly status: number;
-  /** What add printed. */
+  /** The result that `add` printed. */
   readonly result: Result;
   readonly stderr: string;
 }
@@ -28,14 +28,14 @@ export interface Result {
   readonly [field: string]: unknown;
 }
 
-/** Verbs of cnitool. */
+/** The commands of cnitool. */
 export type Verb = 'add' | 'check' | 'del' | 'status' | 'gc';
 
 export class CniBed {
   readonly bin: string;
   readonly conf: string;
   readonly #node: TestNode;
-  /** What /var/lib is to cnitool, which keeps results there. */
+  /** Mounted as /var/lib for cnitool, which stores results there. */
   readonly #lib: string;
 
   constructor(node: TestNode) {
@@ -48,13 +48,13 @@ export class CniBed {
     for (const name of ['portmap', 'bandwidth', 'tuning']) symlinkSync(join(toolsFolder(), name), join(this.bin, name));
   }
 
-  /** Writes a configuration list; gives its name. */
+  /** Writes a configuration list; returns its name. */
   network(name: string, list: object): string {
     writeFileSync(join(this.conf, `${name}.conflist`), JSON.stringify({ name, ...list }));
     return name;
   }
 
-  /** Runs cnitool as its user does. */
+  /** Runs cnitool. */
   tool(verb: Verb, network: string, pod: TestPod, capabilities: object = {}): ToolAnswer {
     const env = {
       PATH: process.env['PATH'],
@@ -74,13 +74,13 @@ export class CniBed {
     return { status: status ?? -1, result, stderr: stderr + (verb === 'add' && status === 0 ? '' : stdout) };
   }
 
-  /** Forgets what libcni keeps, as when its folder was lost. */
+  /** Deletes the results that libcni cached, like the loss of its folder. */
   forget(): void {
     rmSync(join(this.#lib, 'cni'), { recursive: true });
   }
 }
 
-/** All that sandboxes leave on a node: veth ends, ports, interfaces, queues. */
+/** All traces of sandboxes on a node: veth ends, ports, interfaces, queues. */
 export function traces(node: TestNode): { readonly links: readonly string[]; readonly rows: readonly string[] } {
   const links = exec('ip', '-o', 'link', 'show', 'type', 'veth')
     .split('\n')
@@ -99,7 +99,7 @@ export function inPod({ netns }: TestPod, ...command: readonly string[]): string
   return exec('ip', 'netns', 'exec', netns, ...command);
 }
 
-/** Again, after it was killed. */
+/** Restarts the Open vSwitch database after it was killed. */
 export function startDatabase(node: TestNode): void {
   const file = (suffix: string): string => join(node.dir, `db.${suffix}`);
   node.start('db', 'ovsdb-server', file('conf'), `--remote=punix:${file('sock')}`, `--unixctl=${file('ctl')}`);

@@ -1,6 +1,6 @@
 /**
- * The daemon is killed at each step of an ADD: DEL, GC or the next start take away what is half made, and a pod beside it
- * goes on.
+ * The daemon is killed at each step of an ADD. DEL, GC or the next start remove the incomplete interface, and another pod of
+ * the node keeps its interface.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -13,7 +13,7 @@ const node = new TestNode();
 let cluster: TestCluster;
 let living: TestPod;
 let prevResult: object;
-/** What the living pod has on the node. */
+/** The traces of the living pod. */
 let own: ReturnType<typeof traces>;
 let ownRow: string;
 
@@ -39,7 +39,7 @@ function rowOfLiving(): string {
 }
 
 let address = 20;
-/** With a queue, which is a row of its own. */
+/** A pod with a queue, which has its own row. */
 async function newPod(name: string): Promise<TestPod> {
   const pod = await cluster.makePod(name);
   await cluster.annotatePod(pod, { 'ovn.kubernetes.io/latency': '10' });
@@ -47,7 +47,7 @@ async function newPod(name: string): Promise<TestPod> {
   return pod;
 }
 
-/** A program that fails has not answered. */
+/** False if the probe throws, for programs that fail. */
 function answers(probe: () => boolean): boolean {
   try {
     return probe();
@@ -61,14 +61,14 @@ const isMade = (pod: TestPod): Promise<unknown> =>
 const isConfigured = (pod: TestPod): Promise<unknown> =>
   eventually('routes', () => inPod(pod, 'ip', 'route').includes('default'));
 
-/** Each leaves the daemon dead, and everything else alive. */
+/** Each kills the daemon at one step; all other programs run. */
 const crashes: Readonly<Record<string, (pod: TestPod) => Promise<CniAnswer>>> = {
   'between the link and its row': async (pod) => {
     node.signal('db', 'SIGSTOP');
     const adding = node.cni('ADD', pod.env);
     await isMade(pod);
     await node.kill('daemon');
-    // What the daemon had sent goes with the database's process.
+    // The daemon's pending requests are lost with the database process.
     await node.kill('db');
     startDatabase(node);
     await eventually('the database', () => answers(() => rowOfLiving() === ownRow));
@@ -105,10 +105,10 @@ const crashes: Readonly<Record<string, (pod: TestPod) => Promise<CniAnswer>>> = 
 };
 
 const gc = { cniVersion: '1.1.0', 'cni.dev/valid-attachments': [] as object[] };
-/** Each makes the node as it was, the daemon included. */
+/** Each starts the daemon again and restores the node. */
 const cures: Readonly<Record<string, (pod: TestPod) => Promise<void>>> = {
   DEL: async (pod) => {
-    // The runtime does not wait until the daemon is back.
+    // The runtime does not wait for the daemon.
     const removing = node.cni('DEL', pod.env);
     await node.startDaemon(cluster.kubeconfig);
     assert.deepEqual(await removing, { status: 0, json: {} });
@@ -133,13 +133,13 @@ async function onlyTheLiving(): Promise<void> {
   );
   assert.equal(rowOfLiving(), ownRow, 'the row of the living pod is the same one');
   await eventually('CHECK', async () => (await node.cni('CHECK', living.env, { prevResult })).status === 0);
-  // The userspace datapath stands still until Open vSwitch has its database again.
+  // The userspace datapath stops until Open vSwitch has its database again.
   await eventually('traffic', () => answers(() => inPod(living, 'ping', '-c1', '-W1', '172.30.9.11') !== ''));
 }
 
 let number = 0;
 for (const [when, crash] of Object.entries(crashes))
-  describe(`killed ${when}`, () => {
+  describe(`a daemon killed ${when}`, () => {
     for (const [what, cure] of Object.entries(cures))
       test(`${what} cleans up`, async () => {
         const pod = await newPod(`crash-${number++}`);
@@ -150,7 +150,7 @@ for (const [when, crash] of Object.entries(crashes))
       });
   });
 
-test('a link without a record goes at the start, also while its pod lives', async () => {
+test('a start removes a link without a row, even if its pod exists', async () => {
   const pod = await newPod('stray');
   await crashes['between the link and its row']?.(pod);
   await node.startDaemon(cluster.kubeconfig);

@@ -1,4 +1,4 @@
-/** Requests that meet: sandboxes of one pod, a DEL while an ADD goes on, an ADD that nobody waits for any more. */
+/** Concurrent requests: two sandboxes of one pod, a DEL during an ADD, an ADD whose runtime has given up. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -34,7 +34,7 @@ async function codeOf(answer: Promise<CniAnswer>): Promise<unknown> {
   return json['code'];
 }
 
-/** Another sandbox of the pod, as a runtime makes it. */
+/** Creates another sandbox of the pod, like a runtime. */
 function anotherOf({ name, uid }: TestPod): TestPod {
   return cluster.sandboxOf(name, uid, createHash('sha256').update(`${name} again`).digest('hex'));
 }
@@ -42,7 +42,7 @@ function anotherOf({ name, uid }: TestPod): TestPod {
 const gateway = '172.30.9.11';
 const reaches = (pod: TestPod): string => inPod(pod, 'ping', '-c1', '-W2', gateway);
 
-/** Requests that are being served. */
+/** The number of requests that are being served. */
 function connections(): number {
   const sockets = readFileSync('/proc/net/unix', 'utf8').split('\n');
   const connected = '03';
@@ -52,10 +52,10 @@ function connections(): number {
   }).length;
 }
 
-/** The daemon has read what came before: it takes requests in their order. */
+/** Resolves when the daemon has read all earlier requests, which it does in order. */
 const taken = (): Promise<unknown> => ok(node.cni('VERSION', {}));
 
-test('an ADD that cannot be done costs the pod nothing of the sandbox that it has', async () => {
+test('a failed ADD does not affect the existing sandbox of the pod', async () => {
   const pod = await cluster.makePod('kept');
   await cluster.allocate(pod, '10.16.0.20');
   const prevResult = await ok(node.cni('ADD', pod.env));
@@ -79,7 +79,7 @@ test('an ADD that cannot be done costs the pod nothing of the sandbox that it ha
   await ok(node.cni('DEL', pod.env));
 });
 
-test('a sandbox that takes the place of a living one is the only one', async () => {
+test('a new sandbox of a pod replaces the existing one', async () => {
   const pod = await cluster.makePod('replaced');
   await cluster.allocate(pod, '10.16.0.21');
   const prevResult = await ok(node.cni('ADD', pod.env));
@@ -94,7 +94,7 @@ test('a sandbox that takes the place of a living one is the only one', async () 
   assert.deepEqual(traces(node), { links: [], rows: [] });
 });
 
-test('a DEL ends the ADD of its interface, whatever that waits for', async () => {
+test('a DEL cancels a waiting ADD of the same interface', async () => {
   const pod = await cluster.makePod('unwanted');
   for (const wait of ['an address', 'its port']) {
     const adding = node.cni('ADD', pod.env);
@@ -112,7 +112,7 @@ test('a DEL ends the ADD of its interface, whatever that waits for', async () =>
   }
 });
 
-test('an ADD that was given up while it waited for its turn leaves the newer sandbox alone', async () => {
+test('a queued ADD whose runtime has given up does not affect the other sandbox', async () => {
   const pod = await cluster.makePod('turns');
   const adding = node.cni('ADD', pod.env);
   await cluster.annotate(pod, '10.16.0.23');
@@ -126,7 +126,7 @@ test('an ADD that was given up while it waited for its turn leaves the newer san
   await late;
   await cluster.allocate(pod, '10.16.0.23');
   const prevResult = await ok(adding);
-  // It waits for the other request of its container.
+  // DEL waits for the other request of its container.
   await ok(node.cni('DEL', second.env));
   await ok(node.cni('CHECK', pod.env, { prevResult }));
   reaches(pod);
@@ -134,7 +134,7 @@ test('an ADD that was given up while it waited for its turn leaves the newer san
   assert.deepEqual(traces(node), { links: [], rows: [] });
 });
 
-test('containers whose ids begin alike are told apart', async () => {
+test('containers whose ids have a common prefix have separate interfaces', async () => {
   const id = (at: number): string => String(at).padStart(64, '0');
   const all = await Promise.all(
     [0, 1, 2].map(async (at) => {
@@ -150,7 +150,7 @@ test('containers whose ids begin alike are told apart', async () => {
     reaches(pod);
     await ok(node.cni('CHECK', pod.env, { prevResult: results[at] }));
   }
-  // The second leaves the first and the third alone, and its name is free again.
+  // Deleting the second does not affect the others, and releases its interface name.
   const [, second] = all;
   assert.ok(second);
   await ok(node.cni('DEL', second.env));

@@ -1,4 +1,4 @@
-/** CNI with the specification's own tool and plugins, on a real node: every verb in every version, chains with traffic. */
+/** CNI with the tool and plugins of the specification, on a real node: every command in every version, and chains with traffic. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { eventually } from '../../lib/testing-eventually.ts';
 const node = new TestNode();
 let bed: CniBed;
 let cluster: TestCluster;
-/** Attached all the time; whatever is done to others, it must go on. */
+/** A pod that stays attached, and must not be affected by requests for other pods. */
 let living: TestPod;
 let livingResult: Result;
 
@@ -56,7 +56,7 @@ async function newPod(name: string): Promise<{ pod: TestPod; ip: string }> {
   return { pod, ip };
 }
 
-/** The living pod has what it had, and nothing of others is left. */
+/** Asserts that only the living pod has traces, and that its network works. */
 async function onlyTheLiving(): Promise<void> {
   const name = livingResult.interfaces?.[0]?.name ?? '';
   await eventually('no traces of others', () => traces(node).links.length === 1 && traces(node).rows.length === 2);
@@ -66,7 +66,7 @@ async function onlyTheLiving(): Promise<void> {
 }
 
 for (const cniVersion of supportedVersions)
-  test(`cnitool in ${cniVersion}: status, add, check, del, gc`, async () => {
+  test(`cnitool runs status, add, check, del and gc in version ${cniVersion}`, async () => {
     const network = bed.network(`v${cniVersion.replaceAll('.', '')}`, { cniVersion, plugins: [{ type: 'isthmus' }] });
     const { pod, ip } = await newPod(network);
     done(bed.tool('status', network, pod));
@@ -81,7 +81,7 @@ for (const cniVersion of supportedVersions)
     inPod(pod, 'ping', '-c1', '-W20', '10.16.0.10');
 
     const checked = bed.tool('check', network, pod);
-    // libcni itself refuses CHECK in versions that had none.
+    // libcni itself refuses CHECK in versions without this command.
     if (cniVersion === '0.3.1') assert.match(checked.stderr, /does not support/);
     else done(checked);
     assert.match(bed.tool('add', network, pod).stderr, /has interface eth0 already/);
@@ -92,7 +92,7 @@ for (const cniVersion of supportedVersions)
     done(bed.tool('gc', network, pod));
     await onlyTheLiving();
 
-    // As after a machine was lost in the midst of it: libcni knows nothing, and the sandbox has no namespace.
+    // Like after a crash of the machine: libcni has no cached results, and the sandbox has no network namespace.
     done(bed.tool('add', network, pod));
     bed.forget();
     node.deleteNamespace(pod.netns);
@@ -124,7 +124,7 @@ describe('a chain', () => {
   }
 
   for (const cniVersion of ['0.4.0', '1.0.0', '1.1.0'])
-    test(`isthmus, portmap, bandwidth and tuning in ${cniVersion}: each does its part, with traffic, and takes it back`, async () => {
+    test(`applies and reverts isthmus, portmap, bandwidth and tuning in version ${cniVersion}`, async () => {
       const network = bed.network(`chain${cniVersion.replaceAll('.', '')}`, { cniVersion, plugins });
       const { pod } = await newPod(network);
       const result = done(bed.tool('add', network, pod, capabilities));
@@ -137,7 +137,7 @@ describe('a chain', () => {
       );
       await eventually('an answer through the port of the host', async () => (await fromOutside()) === 'through\n');
       const host = result.interfaces?.[0]?.name ?? '';
-      // Open vSwitch looks at all its ports when one comes or goes.
+      // Open vSwitch reconfigures all its ports when a port is added or deleted.
       const { pod: passing } = await newPod(`${network}-passing`);
       await ok(node.cni('ADD', passing.env));
       await ok(node.cni('DEL', passing.env));
@@ -150,7 +150,7 @@ describe('a chain', () => {
       await onlyTheLiving();
     });
 
-  test('the MAC address that tuning gives is right to CHECK; DEL works after it', async () => {
+  test('passes CHECK and DEL with a MAC address of tuning', async () => {
     const mac = '02:00:00:00:07:07';
     const network = bed.network('mac', {
       cniVersion: '1.1.0',
@@ -165,7 +165,7 @@ describe('a chain', () => {
     await onlyTheLiving();
   });
 
-  test('egress of bandwidth', { skip: hasIfb() ? false : 'this kernel has no ifb devices (module ifb)' }, async () => {
+  test('limits egress rates', { skip: hasIfb() ? false : 'this kernel has no ifb devices (module ifb)' }, async () => {
     const network = bed.network('egress', { cniVersion: '1.1.0', plugins });
     const { pod } = await newPod('egress');
     const bandwidth = { egressRate: 8_000_000, egressBurst: 800_000 };
@@ -211,7 +211,7 @@ describe('CHECK', () => {
     ['the link', 'link set eth0 down', 'link set eth0 up', /is down/],
   ];
   for (const [what, doIt, undoIt, fault] of faults)
-    test(`tells of ${what}`, async () => {
+    test(`reports a change of ${what}`, async () => {
       const mac = prevResult.interfaces?.[1]?.mac ?? '';
       const ip = prevResult.ips?.[0]?.address.replace('/16', '') ?? '';
       const ipIn = (command: string): string =>
@@ -226,7 +226,7 @@ describe('CHECK', () => {
       await ok(check());
     });
 
-  test('tells of a port that ovn-controller has not installed', async () => {
+  test('reports a port that ovn-controller has not installed', async () => {
     const name = prevResult.interfaces?.[0]?.name ?? '';
     node.signal('ovn-controller', 'SIGSTOP');
     node.vsctl('remove', 'interface', name, 'external_ids', 'ovn-installed');
@@ -240,7 +240,7 @@ describe('CHECK', () => {
     await eventually('right again', async () => (await check()).status === 0);
   });
 
-  test('refuses what it cannot compare, and another namespace', async () => {
+  test('refuses an invalid prevResult and another namespace', async () => {
     assert.equal(await codeOf(check({}, { prevResult: undefined })), 7);
     assert.equal(await codeOf(check({}, { prevResult: { interfaces: 'x' } })), 7);
     assert.equal(await codeOf(check({}, { prevResult: {} })), 104);
@@ -253,7 +253,7 @@ describe('CHECK', () => {
 });
 
 describe('DEL', () => {
-  test('whatever is gone, unknown or broken, twice', async () => {
+  test('succeeds repeatedly for missing and unknown sandboxes and with an invalid configuration', async () => {
     const { pod } = await newPod('deleted');
     await ok(node.cni('ADD', pod.env));
     node.deleteNamespace(pod.netns);
@@ -263,7 +263,7 @@ describe('DEL', () => {
     await onlyTheLiving();
   });
 
-  test("the node's own namespace is an error after the work is done, unless the caller allows it", async () => {
+  test("does its work and then fails for the node's own namespace, unless the caller allows it", async () => {
     const { pod } = await newPod('own');
     await ok(node.cni('ADD', pod.env));
     const env = { ...pod.env, CNI_NETNS: `/proc/${process.pid}/ns/net` };
@@ -281,7 +281,7 @@ describe('GC', () => {
     'cni.dev/valid-attachments': pods.map(({ env }) => ({ containerID: env['CNI_CONTAINERID'], ifname: 'eth0' })),
   });
 
-  test('takes what is not in the list, with stray interfaces, and nothing of other networks', async () => {
+  test('deletes attachments that are not listed and stray interfaces, but none of other networks', async () => {
     const [stale, other] = [(await newPod('stale')).pod, (await newPod('other')).pod];
     await ok(node.cni('ADD', stale.env));
     await ok(node.cni('ADD', other.env, { name: 'another' }));
@@ -299,7 +299,7 @@ describe('GC', () => {
     await ok(collect(keep(living)));
   });
 
-  test('leaves an ADD under way alone', async () => {
+  test('does not affect an ADD in progress', async () => {
     const pod = await cluster.makePod('underway');
     const adding = node.cni('ADD', pod.env);
     await cluster.annotate(pod, '10.16.0.19');
@@ -311,7 +311,7 @@ describe('GC', () => {
     await onlyTheLiving();
   });
 
-  test('without a list it takes only what is dead', async () => {
+  test('deletes only dead attachments without a list', async () => {
     const [dead, alive] = [(await newPod('dead')).pod, (await newPod('alive')).pod];
     await ok(node.cni('ADD', dead.env));
     await ok(node.cni('ADD', alive.env));
@@ -323,7 +323,7 @@ describe('GC', () => {
     await onlyTheLiving();
   });
 
-  test('tells of all that it could not take, and takes it the next time', async () => {
+  test('reports all attachments that it could not delete, and deletes them the next time', async () => {
     const pods = [(await newPod('first')).pod, (await newPod('second')).pod];
     for (const pod of pods) await ok(node.cni('ADD', pod.env));
     node.signal('db', 'SIGSTOP');
@@ -336,7 +336,7 @@ describe('GC', () => {
     await onlyTheLiving();
   });
 
-  test('a list that is none is refused', async () => {
+  test('refuses an invalid list', async () => {
     assert.equal(await codeOf(collect({ 'cni.dev/valid-attachments': 'all' })), 7);
     assert.equal(await codeOf(collect({ cniVersion: '1.0.0', ...keep() })), 1);
     await onlyTheLiving();
@@ -351,7 +351,7 @@ describe('STATUS', () => {
   const becomes = (code: number): Promise<unknown> =>
     eventually(`STATUS ${code}`, async () => (await status()) === code);
 
-  test('follows what ADD needs', async () => {
+  test('reports whether the preconditions of ADD are met', async () => {
     await becomes(0);
     node.signal('vswitchd', 'SIGSTOP');
     await becomes(51);
@@ -376,7 +376,7 @@ describe('STATUS', () => {
     await onlyTheLiving();
   });
 
-  test('without a daemon it is 50 at once; other verbs wait for it to come back', async () => {
+  test('is 50 at once without a daemon, while other commands wait for the daemon', async () => {
     const { pod } = await newPod('patient');
     await node.kill('daemon');
     assert.equal(await status(), 50);
@@ -388,7 +388,7 @@ describe('STATUS', () => {
   });
 });
 
-test('a static pod, which its runtime calls by another uid than the API server', async () => {
+test('a static pod is attached although its runtime uses another uid than the API server', async () => {
   const uid = '0b7d6e54c1b84f6d8a52b0f7a1f5c0de';
   const pod = await cluster.makePod('static-n1', { 'kubernetes.io/config.mirror': uid });
   await cluster.allocate(pod, '10.16.0.18');
@@ -400,7 +400,7 @@ test('a static pod, which its runtime calls by another uid than the API server',
   await onlyTheLiving();
 });
 
-test('many at once: each pod gets its own, and nothing is left', async () => {
+test('concurrent ADDs give each pod its own address, and concurrent DELs leave nothing', async () => {
   const pods = await Promise.all(Array.from({ length: 12 }, (_, at) => newPod(`many-${at}`)));
   const results = (await Promise.all(pods.map(({ pod }) => ok(node.cni('ADD', pod.env))))) as readonly Result[];
   assert.deepEqual(
@@ -411,24 +411,24 @@ test('many at once: each pod gets its own, and nothing is left', async () => {
   await onlyTheLiving();
 });
 
-describe('wrong input', () => {
+describe('ADD refuses', () => {
   before(() => void exec('mkfifo', join(node.dir, 'pipe')));
   const bad: readonly [what: string, code: number, environment: Record<string, string>, config?: object][] = [
     ['no container', 4, { CNI_CONTAINERID: '' }],
-    ['a container id that is none', 3, { CNI_CONTAINERID: '../x' }],
+    ['an invalid container id', 3, { CNI_CONTAINERID: '../x' }],
     ['no path', 4, { CNI_PATH: '' }],
     ['an interface name of 16 characters', 4, { CNI_IFNAME: 'a234567890123456' }],
     ['an interface name with a space', 4, { CNI_IFNAME: 'a b' }],
     ['no pod', 4, { CNI_ARGS: 'IgnoreUnknown=1' }],
     ['an unknown argument', 4, { CNI_ARGS: 'K8S_POD_NAMESPACE=default;K8S_POD_NAME=living;X=1' }],
     ['the namespace of the node', 8, { CNI_NETNS: `/proc/${process.pid}/ns/net`, CNI_CONTAINERID: 'wrong' }],
-    ['a file that is no namespace', 4, { CNI_NETNS: '/etc/hostname', CNI_CONTAINERID: 'wrong' }],
+    ['a file that is not a namespace', 4, { CNI_NETNS: '/etc/hostname', CNI_CONTAINERID: 'wrong' }],
     ['a socket', 4, { CNI_NETNS: join(node.dir, 'daemon.sock'), CNI_CONTAINERID: 'wrong' }],
     ['a pipe', 4, { CNI_NETNS: join(node.dir, 'pipe'), CNI_CONTAINERID: 'wrong' }],
-    ['a path without end', 4, { CNI_NETNS: `/${'x'.repeat(5000)}`, CNI_CONTAINERID: 'wrong' }],
-    ['a version of the future', 1, {}, { cniVersion: '9.9.9' }],
+    ['a path that is too long', 4, { CNI_NETNS: `/${'x'.repeat(5000)}`, CNI_CONTAINERID: 'wrong' }],
+    ['an unknown version', 1, {}, { cniVersion: '9.9.9' }],
     ['ipam', 2, {}, { ipam: { type: 'host-local' } }],
-    ['a name that is none', 7, {}, { name: '../x' }],
+    ['an invalid network name', 7, {}, { name: '../x' }],
     ['fields of wrong types', 6, {}, { name: 3 }],
   ];
   for (const [what, code, environment, config] of bad)
@@ -436,14 +436,14 @@ describe('wrong input', () => {
       assert.equal(await codeOf(node.cni('ADD', { ...living.env, ...environment }, config)), code),
     );
 
-  test('errors come in the version of the request', async () => {
+  test('with an error in the version of the request', async () => {
     for (const cniVersion of [...supportedVersions, '9.9.9'])
       assert.equal((await node.cni('ADD', { CNI_NETNS: '' }, { cniVersion })).json['cniVersion'], cniVersion);
     await onlyTheLiving();
   });
 });
 
-test('the configuration comes with a node that is ready, and comes back', async () => {
+test('the CNI configuration is written when the node is ready, and restored after deletion', async () => {
   const [source, folder] = [join(node.dir, '01-isthmus.conflist'), join(node.dir, 'fresh')];
   exec(
     'cp',

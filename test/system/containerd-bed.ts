@@ -1,4 +1,4 @@
-/** A node of the lab whose pods a containerd runs, with its faults, and all that its pods leave while they are there. */
+/** A node of the lab whose pods run in containerd, with fault injection, and the traces of its pods. */
 import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { cniBin, cniConf } from '../lab/cni-folder.ts';
@@ -10,7 +10,7 @@ import type { LabHandle } from '../lab/lib/lab.ts';
 import { run, waitFor } from '../lab/run.ts';
 import { applyObjects } from './workload.ts';
 
-/** What pods leave on the node and in the cluster, by kind; all empty when there are none. */
+/** Traces of pods on the node and in the cluster, by kind; all empty when there are none. */
 export type Traces = Readonly<Record<string, readonly string[]>>;
 
 export class ContainerdBed {
@@ -30,7 +30,7 @@ export class ContainerdBed {
     this.cri = new CriClient({ socket: containerdSocket(node) });
   }
 
-  /** Where the node's processes are found. */
+  /** The lab's place of the node's processes. */
   get place(): string {
     return `${this.cluster}/${this.node.name}`;
   }
@@ -39,7 +39,7 @@ export class ContainerdBed {
     return this.lab.ns(this.cluster, `${this.namespace}/${pod}`);
   }
 
-  /** Creates a pod on the node, with one container whose fields may be given. */
+  /** Creates a pod on the node with one container; `container` overrides its fields. */
   async create(pod: string, container: object = {}): Promise<void> {
     const spec = {
       nodeName: this.node.name,
@@ -73,7 +73,7 @@ export class ContainerdBed {
     });
   }
 
-  /** The pod's one container. @throws Error if there is none, or more */
+  /** The pod's only container. @throws Error if there is none or more than one */
   async container(pod: string): Promise<Container> {
     const sandboxes = await this.sandboxes(pod);
     const containers = await Promise.all(sandboxes.map(({ id }) => this.cri.listContainers(id)));
@@ -93,7 +93,7 @@ export class ContainerdBed {
     process.kill(this.lab.pid(this.place, component), signal);
   }
 
-  /** Does something while an ADD of a new pod hangs: its port is in Open vSwitch, and ovn-controller is frozen. */
+  /** Runs `act` while the ADD of a new pod hangs: its port is in Open vSwitch, and ovn-controller is frozen. */
   async whileAdding(pod: string, act: () => Promise<unknown>): Promise<void> {
     this.signal('ovn-controller', 'SIGSTOP');
     try {
@@ -106,7 +106,7 @@ export class ContainerdBed {
     }
   }
 
-  /** Messages of the events of a pod that have the reason. */
+  /** The messages of a pod's events with this reason. */
   async events(pod: string, reason: string): Promise<string[]> {
     const fields = `involvedObject.name=${pod},reason=${reason}`;
     const list = JSON.parse(await this.kubectl('get', 'events', '--field-selector', fields, '-o', 'json')) as {
@@ -115,7 +115,7 @@ export class ContainerdBed {
     return list.items.map(({ message }) => message);
   }
 
-  /** Has another program in place of the node's CNI plugin while something is done. */
+  /** Replaces the node's CNI plugin with another program while `act` runs. */
   async withPlugin(program: string, act: () => Promise<unknown>): Promise<void> {
     const link = join(cniBin(this.node), 'isthmus');
     const own = await run(['readlink', link]);
@@ -131,18 +131,18 @@ export class ContainerdBed {
     }
   }
 
-  /** Files with a network configuration. */
+  /** The files with CNI network configurations. */
   networkConfigurations(): string[] {
     const folder = cniConf(this.node);
     return readdirSync(folder).map((name) => join(folder, name));
   }
 
-  /** Takes what others have on the node now as theirs. */
+  /** Excludes the traces that the node has now from later results. */
   async begin(): Promise<void> {
     this.#others = new Set(Object.values(await this.traces()).flat());
   }
 
-  /** What the namespace's pods on the node have left anywhere. */
+  /** The traces of the namespace's pods on the node. */
   async traces(): Promise<Traces> {
     const entries = Object.entries(await this.#allTraces());
     return Object.fromEntries(entries.map(([kind, found]) => [kind, found.filter((name) => !this.#others.has(name))]));
@@ -178,7 +178,7 @@ export class ContainerdBed {
     };
   }
 
-  /** Waits until nothing is left of the namespace's pods on the node. */
+  /** Waits until the namespace's pods have no traces on the node. */
   async untilClean(): Promise<void> {
     await waitFor('nothing to be left of the pods', async () => {
       const left = Object.entries(await this.traces()).filter(([, found]) => found.length > 0);

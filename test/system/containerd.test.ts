@@ -1,4 +1,4 @@
-/** A real runtime: containerd runs pods through the installed configuration and plugin, and neither loses nor leaks one whatever dies in the midst. */
+/** A real runtime: containerd runs pods with the installed configuration and plugin, and loses or leaks none when a process dies meanwhile. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,12 +15,12 @@ import { addWorkload, longestGapMs, removeWorkload, waitForPods } from './worklo
 describe('containerd', () => {
   const lab = openLab();
   const bed = new ContainerdBed(lab, 'shipped');
-  /** A pod of another node, in a namespace of its own. */
+  /** The namespace of a pod on another node. */
   const elsewhere = 'ashore';
   const peer = lab.ns(bed.cluster, `${elsewhere}/peer`);
   const hostPort = 30_088;
 
-  /** The pod has its one sandbox, and answers a pod of another node. */
+  /** Asserts that the pod has exactly one sandbox and answers a pod of another node. */
   const works = async (pod: string): Promise<void> => {
     await bed.untilReady(pod);
     const address = await bed.address(pod);
@@ -60,13 +60,13 @@ describe('containerd', () => {
     await Promise.all([bed.namespace, elsewhere].map((namespace) => removeWorkload(lab, bed.cluster, namespace)));
   });
 
-  // What a failed test left would be held against the next ones too.
+  // Leftovers of a failed test would fail the next ones too.
   afterEach(async () => {
     await bed.delete('--all');
     await bed.untilClean();
   });
 
-  it('is ready, with the one image that was made here', async () => {
+  it('is ready and has only the lab’s own image', async () => {
     const { containerVersion, images } = {
       containerVersion: await bed.condition('RuntimeReady'),
       images: await bed.cri.images(),
@@ -76,7 +76,7 @@ describe('containerd', () => {
     assert.equal((await bed.condition('NetworkReady')).status, true);
   });
 
-  it('runs a pod that others reach, and leaves nothing of it', async () => {
+  it('runs a pod that others reach, and leaves no traces of it', async () => {
     await bed.create('whole');
     await works('whole');
     const { id } = await bed.container('whole');
@@ -97,7 +97,7 @@ describe('containerd', () => {
     await goes('whole');
   });
 
-  it('runs many pods that come at once, and ends them at once', async () => {
+  it('starts and stops many pods at the same time', async () => {
     const pods = Array.from({ length: 10 }, (_, at) => `many-${String(at)}`);
     await Promise.all(pods.map((pod) => bed.create(pod)));
     await Promise.all(pods.map((pod) => bed.untilReady(pod)));
@@ -109,7 +109,7 @@ describe('containerd', () => {
     await bed.untilClean();
   });
 
-  it('runs the command of a container that asks for the image by its name', async () => {
+  it('runs the command of a container that names the image', async () => {
     await bed.create('worker', {
       image: imageName,
       command: ['sh', '-c'],
@@ -122,7 +122,7 @@ describe('containerd', () => {
     await goes('worker');
   });
 
-  it('opens a port of the node by the plugin behind ours, and closes it', async () => {
+  it('opens and closes a host port with the chained portmap plugin', async () => {
     const asking = (seconds: number) => [
       'curl',
       '-s',
@@ -143,7 +143,7 @@ describe('containerd', () => {
     assert.notEqual((await tryRun(asking(3), { netns })).code, 0);
   });
 
-  it('cancels an ADD whose client died, undoes it, and makes the pod with the next', async () => {
+  it('cancels and reverts an ADD whose client died, and starts the pod with the next ADD', async () => {
     await bed.whileAdding('cancelled', () => lab.kill('.', 'labd'));
     await waitFor('the ADD to be undone', async () => {
       const { rows, links, 'network namespaces of containerd': namespaces } = await bed.traces();
@@ -155,14 +155,14 @@ describe('containerd', () => {
     await goes('cancelled');
   });
 
-  it('was killed during ADD: its successor makes the pod', async () => {
+  it('starts the pod after a restart if it was killed during ADD', async () => {
     await bed.whileAdding('torn', () => lab.kill(bed.place, 'containerd'));
     await lab.heal();
     await works('torn');
     await goes('torn');
   });
 
-  it('was killed during ADD, and the pod deleted before its successor came: nothing is left', async () => {
+  it('leaves no traces if it was killed during ADD and the pod deleted before its restart', async () => {
     await bed.whileAdding('lost', async () => {
       await lab.kill(bed.place, 'containerd');
       await bed.kubectl('delete', 'pod', 'lost', '--wait=false');
@@ -172,7 +172,7 @@ describe('containerd', () => {
     await bed.untilClean();
   });
 
-  it('tries again when the daemon was killed during ADD', async () => {
+  it('retries when the daemon is killed during ADD', async () => {
     const pid = lab.pid(bed.place, 'daemon');
     await bed.whileAdding('twice', async () => {
       await lab.kill(bed.place, 'daemon');
@@ -182,7 +182,7 @@ describe('containerd', () => {
     await goes('twice');
   });
 
-  it('makes a sandbox anew whose process was killed', async () => {
+  it('recreates a sandbox whose process was killed', async () => {
     await bed.create('phoenix');
     await works('phoenix');
     const address = await bed.address('phoenix');
@@ -195,7 +195,7 @@ describe('containerd', () => {
     await goes('phoenix');
   });
 
-  it('was killed: traffic of its pods goes on, and its successor can end them', async () => {
+  it('does not interrupt the traffic of its pods when it is killed, and can stop them after its restart', async () => {
     await bed.create('steady');
     await works('steady');
     const [before] = await bed.sandboxes('steady');
@@ -209,11 +209,11 @@ describe('containerd', () => {
     await goes('steady');
   });
 
-  it('ends a pod that was deleted while the daemon was dead', async () => {
+  it('stops a pod that was deleted while the daemon was dead', async () => {
     await bed.create('orphan');
     await works('orphan');
     const [sandbox] = await bed.sandboxes('orphan');
-    // It would start the daemon again after a second.
+    // labd would restart the daemon after a second.
     const labd = lab.pid('.', 'labd');
     process.kill(labd, 'SIGSTOP');
     try {
@@ -230,7 +230,7 @@ describe('containerd', () => {
     await bed.untilClean();
   });
 
-  it('makes a pod anew whose shim was killed, and leaves no process of the old', async () => {
+  it('recreates a pod whose shim was killed, and leaves no process of the former sandbox', async () => {
     await bed.create('bereft');
     await works('bereft');
     const [old] = await bed.sandboxes('bereft');
@@ -247,7 +247,7 @@ describe('containerd', () => {
     );
   });
 
-  it('ends the sandbox of a pod that is gone, though nobody remembers making it', async () => {
+  it('stops the sandbox of a deleted pod after its record was lost', async () => {
     await bed.create('forgotten');
     await works('forgotten');
     await lab.kill('.', 'labd');
@@ -257,7 +257,7 @@ describe('containerd', () => {
     await bed.untilClean();
   });
 
-  it('says why a pod does not start while the daemon is frozen, and starts it later', async () => {
+  it('reports in an event why a pod does not start while the daemon is frozen, and starts it later', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'impatient-'));
     const program = join(dir, 'isthmus-cni');
     const source = join(checkout, 'daemon/shim/shim.c');
@@ -280,7 +280,7 @@ describe('containerd', () => {
     await goes('patient');
   });
 
-  it('has a network once there is a configuration, without a restart', async () => {
+  it('becomes NetworkReady with a configuration, without a restart', async () => {
     const pid = lab.pid(bed.place, 'containerd');
     bed.signal('daemon', 'SIGSTOP');
     try {

@@ -1,4 +1,4 @@
-/** Who gets which address, on a real API server and a real northbound database: pools, replicas, reservations, Vips. */
+/** Address allocation on a real API server and a real northbound database: pools, replicas, reservations, Vips. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
@@ -47,7 +47,7 @@ async function createReplica(set: string, uid: string, ordinal: number, annotati
 }
 
 describe('IPPools', () => {
-  test('set addresses aside, count them, and serve the pods that name them', async () => {
+  test('reserve addresses for the pods that name them, and count them', async () => {
     await bed.create(ipPools, 'web-tier', {
       subnet: 'ovn-default',
       ips: ['10.16.9.1..10.16.9.2', '10.16.9.8/30'],
@@ -77,8 +77,8 @@ describe('IPPools', () => {
     await bed.deletePod('pooled');
   });
 
-  test('of two that overlap the second is refused, until the first lets go', async () => {
-    // Made in the same second they are in the order of their names.
+  test('that overlap an older pool are refused until that is deleted', async () => {
+    // Pools created in the same second are ordered by name.
     await bed.create(ipPools, 'younger', { subnet: 'ovn-default', ips: ['10.16.9.100..10.16.9.101'] });
     const ready = async (): Promise<{ status: string; reason: string; message: string } | undefined> => {
       const { conditions = [] } = (await bed.status(ipPools, 'younger')) as { conditions?: { type: string }[] };
@@ -100,7 +100,7 @@ describe('IPPools', () => {
     await bed.kube.delete(ipPools, { name: 'younger' });
   });
 
-  test('a namespace bound to one gets addresses of it, and waits when it is used up', async () => {
+  test('serve the namespaces bound to them, whose pods wait while the pool is exhausted', async () => {
     await bed.createNamespace('bound');
     await bed.create(ipPools, 'small', { subnet: 'ovn-default', ips: ['10.16.30.7'], namespaces: ['bound'] });
     await bed.createPod('one', { namespace: 'bound' });
@@ -115,7 +115,7 @@ describe('IPPools', () => {
 });
 
 describe('replicas', () => {
-  test('a list of addresses is used one per pod', async () => {
+  test('get one address each of a list', async () => {
     const annotations = { [ovn('ip_pool')]: '10.16.40.1,10.16.40.2' };
     for (const name of ['r1', 'r2', 'r3']) await bed.createPod(name, { annotations });
     assert.deepEqual([await bed.address('r1'), await bed.address('r2')].sort(), ['10.16.40.1', '10.16.40.2']);
@@ -125,7 +125,7 @@ describe('replicas', () => {
     for (const name of ['r2', 'r3']) await bed.deletePod(name);
   });
 
-  test('a StatefulSet pod keeps address and MAC while its replica is wanted, also over a restart', async () => {
+  test('of a StatefulSet keep address and MAC while they are wanted, also over a restart', async () => {
     const uid = await createSet('db', 2);
     const address = await createReplica('db', uid, 1);
     const mac = (await bed.annotations(pods, 'db-1', 'default'))[ovn('mac_address')];
@@ -145,7 +145,7 @@ describe('replicas', () => {
     await bed.deletePod('greedy');
   });
 
-  test('ordinals choose from a list; a set that goes lets go', async () => {
+  test('get addresses of a list by ordinal, and release them when the StatefulSet is deleted', async () => {
     const annotations = { [ovn('ip_pool')]: '10.16.41.1,10.16.41.2' };
     const uid = await createSet('ordered', 3, annotations);
     assert.equal(await createReplica('ordered', uid, 1, annotations), '10.16.41.2');
@@ -161,7 +161,7 @@ describe('replicas', () => {
 });
 
 describe('reservations and Vips', () => {
-  test('an IP object sets an address aside for the pod of its name', async () => {
+  test('an IP object reserves an address for the pod with its name', async () => {
     await bed.kube.create(ips, {
       apiVersion: 'kubeovn.io/v1',
       kind: 'IP',
@@ -190,7 +190,7 @@ describe('reservations and Vips', () => {
     await bed.kube.create(ips, { apiVersion: 'kubeovn.io/v1', kind: 'IP', metadata, spec: whole });
   }
 
-  test('an IP object that cannot set its address aside says why, and its pod waits until it can', async () => {
+  test('an IP object that cannot reserve its address has an event, and its pod waits until it can', async () => {
     await bed.createPod('owner', { annotations: { [ovn('ip_address')]: '10.16.51.1' } });
     await bed.address('owner');
     await reserve('heir', { v4IpAddress: '10.16.51.1' });
@@ -214,7 +214,7 @@ describe('reservations and Vips', () => {
     for (const name of ['heir', 'astray']) await bed.kube.delete(ips, { name: `${name}.default` });
   });
 
-  test('an edited reservation moves; a pod that asks for something else waits', async () => {
+  test('an edited IP object moves its reservation, and a pod that requests another address waits', async () => {
     await reserve('moved', { v4IpAddress: '10.16.52.1' });
     await bed.createPod('first', { annotations: { [ovn('ip_address')]: '10.16.52.1' } });
     await bed.event('AcquireAddressFailed', 'first', /AddressConflict: .*moved\.default/);
@@ -230,7 +230,7 @@ describe('reservations and Vips', () => {
     await bed.kube.delete(ips, { name: 'moved.default' });
   });
 
-  test('the IP object of a pod that runs comes back when somebody deletes it', async () => {
+  test('a deleted IP object of a running pod is created again', async () => {
     await bed.createPod('lasting');
     const address = await bed.address('lasting');
     const { uid } = (await eventually('its IP object', () => bed.kube.get(ips, { name: 'lasting.default' }))).metadata;
@@ -244,7 +244,7 @@ describe('reservations and Vips', () => {
     await gone('lasting.default');
   });
 
-  test('a Vip has an address of its own; a pod may use it, one at a time', async () => {
+  test('the address of a Vip is used by one pod at a time', async () => {
     await bed.createPod('front', { annotations: { [ovn('vip')]: 'shared' } });
     await bed.event('AcquireAddressFailed', 'front', /VipNotFound/);
     await bed.create(vips, 'shared', { subnet: 'ovn-default', v4ip: '10.16.60.1' });
@@ -268,7 +268,7 @@ describe('reservations and Vips', () => {
 });
 
 describe('several interfaces', () => {
-  test('each attachment has a port, addresses and annotations of its own', async () => {
+  test('each attachment has its own port, addresses and annotations', async () => {
     await bed.createSubnet('fast', { cidrBlock: '10.90.0.0/24', provider: 'fast.default.ovn' });
     await bed.untilCondition('fast', 'Ready', 'True');
     const key = 'k8s.v1.cni.cncf.io/networks';
@@ -316,7 +316,7 @@ async function installAttachments(): Promise<void> {
   );
 }
 
-test('all agree, and a restart writes nothing', async () => {
+test('pods, IP objects and rows agree, and a restart writes nothing', async () => {
   await bed.createPod('last');
   await bed.address('last');
   await bed.quiet();

@@ -1,4 +1,4 @@
-/** A cluster that Kube-OVN ran is taken over: first shown, then done, with nothing lost and nothing doubled. */
+/** The adoption of a Kube-OVN cluster: first a dry run, then the adoption, without lost or duplicated rows. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ips, pods, subnets } from '../../lib/kube/resources.ts';
@@ -9,7 +9,7 @@ import { eventually } from '../../lib/testing-eventually.ts';
 let bed: ControllerBed;
 let uuids: ReadonlyMap<string, string>;
 
-/** What a row is about, for tables with and without names. */
+/** A label of a row, for tables with and without names. */
 function labelOf(table: string, row: Readonly<Record<string, unknown>>): string {
   return `${table} ${nameOf(row as never) || `${String(row['priority'])} ${String(row['match'] ?? row['ip_prefix'])}`}`;
 }
@@ -37,8 +37,8 @@ before(async () => {
 });
 after(() => bed.close());
 
-describe('taking over from Kube-OVN', () => {
-  test('a dry run says what would be done, and does nothing', async () => {
+describe('adoption of a Kube-OVN cluster', () => {
+  test('is reported by a dry run, which changes nothing', async () => {
     const [versions, changes] = [await bed.versions(), bed.changes];
     const text = await bed.dryRun();
     assert.match(text, /^Nothing was written/);
@@ -58,13 +58,13 @@ describe('taking over from Kube-OVN', () => {
     assert.equal(bed.changes, changes);
   });
 
-  test('rows stay the same rows, with the addresses they have', async () => {
+  test('keeps the rows with their UUIDs and addresses', async () => {
     await bed.start();
     await bed.untilCondition('ovn-default', 'Ready', 'True');
     await bed.quiet();
     const now = uuidsNow();
     for (const [label, uuid] of uuids) assert.equal(now.get(label), uuid, label);
-    // Only an OVN whose ACLs have tiers has the group by which those without a verdict are passed.
+    // Only an OVN whose ACLs have tiers needs this group, which passes packets without a verdict.
     const fresh = [...now.keys()].filter((label) => !uuids.has(label) && label !== 'Port_Group isthmus.empty.tiers');
     assert.deepEqual(fresh, [], 'nothing was made twice');
     for (const [name, mac] of Object.entries(formerRouterMacs)) {
@@ -78,7 +78,7 @@ describe('taking over from Kube-OVN', () => {
     assert.deepEqual(bed.members('ovn.default.n1'), ['web-1.default']);
   });
 
-  test('what nobody here wants stays; what a pod left behind goes', async () => {
+  test('keeps foreign rows and deletes the IP objects of deleted pods', async () => {
     assert.ok(bed.policy('ip4.dst == 10.99.0.0/16'));
     assert.ok(bed.row('Logical_Switch', 'of-another'));
     await eventually('the IP object of a pod that is gone', async () => {
@@ -88,7 +88,7 @@ describe('taking over from Kube-OVN', () => {
     assert.deepEqual(finalizers, ['isthmus.network/controller']);
   });
 
-  test('new pods get addresses that nobody has, and old ones go without a trace', async () => {
+  test('allocates free addresses to new pods, and deletes adopted pods without a trace', async () => {
     await bed.createPod('fresh');
     const address = await bed.address('fresh');
     assert.ok(!formerPods.some(({ ip }) => ip === address), address);
@@ -100,7 +100,7 @@ describe('taking over from Kube-OVN', () => {
     });
   });
 
-  test('the address of a port that was left is free once somebody deletes it', async () => {
+  test('releases the address of a leftover port when the port is deleted', async () => {
     const asked = { annotations: { 'ovn.kubernetes.io/ip_address': leftPort.ip } };
     await bed.createPod('wants-it', asked);
     await bed.event('AcquireAddressFailed', 'wants-it', /AddressConflict: .*left\.default/);
@@ -113,7 +113,7 @@ describe('taking over from Kube-OVN', () => {
     await bed.assertConsistent();
   });
 
-  test('a restart writes nothing, and a dry run has nothing to say', async () => {
+  test('leaves nothing to write for a restart or a dry run', async () => {
     await bed.quiet();
     const [versions, changes] = [await bed.versions(), bed.changes];
     await bed.kill();

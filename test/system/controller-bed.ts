@@ -1,6 +1,6 @@
 /**
- * A bed for the controller: a real API server with the chart's CRDs and the controller's own roles, a real northbound
- * database, and the controller as a process of its own that can be killed.
+ * A test bed for the controller: a real API server with the chart's CRDs and the controller's RBAC roles, a real northbound
+ * database, and the controller as a separate process that tests can kill.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -40,7 +40,7 @@ import { eventually } from '../../lib/testing-eventually.ts';
 
 const root = join(import.meta.dirname, '../..');
 const system = 'kube-system';
-/** So long the controller lets statuses wait after many changes, and a bit. */
+/** The controller's longest delay of status writes after many changes, with some margin. */
 const longestWaitMs = 1100;
 const tables = [
   'Load_Balancer',
@@ -75,7 +75,7 @@ export class ControllerBed {
   readonly kube: KubeClient;
   readonly server: TestServer;
   readonly nb: OvsdbClient;
-  /** Rows changed by anybody since the start. */
+  /** Rows changed by any client since the start. */
   changes = 0;
   #controller: ChildProcess | undefined;
   #starts = 0;
@@ -98,7 +98,7 @@ export class ControllerBed {
     try {
       await bed.#install();
     } catch (error) {
-      // Whoever asked for the bed has none to close.
+      // The caller never receives this bed and cannot close it.
       await bed.close();
       throw error;
     }
@@ -164,7 +164,7 @@ export class ControllerBed {
     return this.kube.request('POST', path, body);
   }
 
-  /** Starts the controller, with `more` arguments; resolves once its first round is done. */
+  /** Starts the controller with `more` arguments; resolves when its first round is done. */
   async start(more: readonly string[] = []): Promise<void> {
     this.#starts += 1;
     const log = join(this.api.dir, `controller-${this.#starts}.log`);
@@ -193,7 +193,7 @@ export class ControllerBed {
     });
   }
 
-  /** What a start would do, as the controller prints it. */
+  /** The output of `--dry-run`: the changes that a start would make. */
   async dryRun(): Promise<string> {
     const args = ['controller/main.ts', '--dry-run', '--kubeconfig', this.#kubeconfig, '--nb', this.server.remote];
     const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -209,17 +209,17 @@ export class ControllerBed {
     return output;
   }
 
-  /** Ends the controller at once, as a crash would. */
+  /** Kills the controller, like a crash. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');
-    // A dead leader's lease would have to run out first.
+    // Otherwise the next controller would wait until the lease expires.
     await this.kube.delete(
       { group: 'coordination.k8s.io', version: 'v1', plural: 'leases', kind: 'Lease', namespaced: true },
       { namespace: system, name: 'isthmus-controller' },
     );
   }
 
-  /** Ends the controller in order. */
+  /** Stops the controller gracefully. */
   async stop(): Promise<void> {
     await this.#end('SIGTERM');
   }
@@ -248,7 +248,7 @@ export class ControllerBed {
     return this.rows('Logical_Router_Policy').find((row) => row['match'] === match);
   }
 
-  /** Names of the ports in a port group. */
+  /** The names of the ports in a port group. */
   members(group: string): readonly string[] {
     const uuids = (this.row('Port_Group', group)?.['ports'] ?? []) as readonly string[];
     return uuids.map((uuid) => nameOf(this.nb.cache.table('Logical_Switch_Port').rows.get(uuid))).sort();
@@ -287,25 +287,25 @@ export class ControllerBed {
     await this.kube.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
   }
 
-  /** Any object of a kind of ours, without a status. */
+  /** Creates an object of any kind, without a status. */
   async create(resource: Resource, name: string, spec: object, namespace?: string): Promise<void> {
     const metadata = namespace === undefined ? { name } : { name, namespace };
     await this.kube.create(resource, { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata, spec });
   }
 
-  /** The status of an object, and all rows that were there before it. */
+  /** The status of an object; the mirror then has all rows that were written before it. */
   async status(resource: Resource, name: string): Promise<Readonly<Record<string, unknown>>> {
     const object = await this.kube.get(resource, { name });
     await this.#catchUp();
     return (object['status'] ?? {}) as Readonly<Record<string, unknown>>;
   }
 
-  /** Afterwards the mirror has what the database had before: whoever was told by Kubernetes may look for the rows of it. */
+  /** A round trip: the mirror then has all earlier rows, so that a test may look for the rows behind a status or annotation. */
   async #catchUp(): Promise<void> {
     await this.nb.transact([{ op: 'comment', comment: 'a round trip' }]);
   }
 
-  /** As the kubelet does when the containers have ended. */
+  /** Deletes a pod like the kubelet does after the containers have ended. */
   async deletePod(name: string, namespace = 'default'): Promise<void> {
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 };
     await this.kube.request('DELETE', objectPath(pods, { namespace, name }), body);
@@ -316,7 +316,7 @@ export class ControllerBed {
     return object.metadata.annotations ?? {};
   }
 
-  /** The pod's address once it is told. */
+  /** The pod's address, once its annotations report it. */
   address(name: string, namespace = 'default'): Promise<string> {
     return eventually(`an address of ${namespace}/${name}`, async () => {
       const annotations = await this.annotations(pods, name, namespace);
@@ -326,7 +326,7 @@ export class ControllerBed {
     });
   }
 
-  /** The message of an event of this reason about an object. */
+  /** The message of an event with this reason about an object. */
   event(reason: string, name: string, pattern: RegExp): Promise<string> {
     return eventually(`an event ${reason} about ${name} like ${pattern}`, async () => {
       const found = (await this.kube.list(events)).find((event) => {
@@ -338,7 +338,7 @@ export class ControllerBed {
     });
   }
 
-  /** Reasons of the events about one object. */
+  /** The reasons of the events about an object. */
   async eventsAbout(uid: string): Promise<readonly string[]> {
     const all = await this.kube.list(events);
     return all
@@ -365,7 +365,7 @@ export class ControllerBed {
     });
   }
 
-  /** Versions of every object the controller may write, with all that it says, so that a difference explains itself. */
+  /** The version of each object that the controller may write, with its content, so that failures show the difference. */
   async versions(): Promise<Readonly<Record<string, string>>> {
     const versions: Record<string, string> = {};
     const kinds = [pods, nodes, namespaces, subnets, vlans, providerNetworks, vpcs, ips, ipPools, vips, securityGroups];
@@ -380,7 +380,7 @@ export class ControllerBed {
     return versions;
   }
 
-  /** Waits until nothing has been written anywhere for a while. */
+  /** Waits until neither objects nor rows have changed for a while. */
   async quiet(): Promise<void> {
     let before: Readonly<Record<string, string>> = {};
     await eventually(
@@ -400,7 +400,7 @@ export class ControllerBed {
     );
   }
 
-  /** No address is used twice, and what pods, IP objects and rows say is the same. */
+  /** Asserts that no address is used twice, and that pods, IP objects and rows agree. */
   async assertConsistent(): Promise<void> {
     const ports = this.rows('Logical_Switch_Port').filter((row) => row['type'] === '');
     const addresses = ports.map((row) => String((row['addresses'] as string[])[0]));

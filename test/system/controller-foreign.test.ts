@@ -1,4 +1,4 @@
-/** The northbound database has other writers: what their ports use is nobody's to have, and what they keep in our rows stays. */
+/** Other writers of the northbound database: addresses of their ports are not allocated, and their entries in Isthmus's rows stay. */
 import assert from 'node:assert/strict';
 import type { Operation } from 'ovsdb-client';
 import { after, before, describe, test } from 'node:test';
@@ -22,7 +22,7 @@ after(() => bed.close());
 
 type Columns = (Operation & { readonly op: 'insert' })['row'];
 
-/** A port as another program, or somebody with ovn-nbctl, makes it. */
+/** Creates a port like another program or an administrator with ovn-nbctl. */
 async function addPort(name: string, columns: Columns, switchName = 'ovn-default'): Promise<void> {
   const row = { name, ...columns };
   const mutations = [['ports', 'insert', { named: 'port' }]] as const;
@@ -38,7 +38,7 @@ async function removePort(name: string): Promise<void> {
 }
 
 let count = 0;
-/** Creates a pod that asks for this; the code of the refusal, or its address. */
+/** Creates a pod with these annotations; returns its address, or the reason of the refusal. */
 async function ask(asked: Readonly<Record<string, string>>): Promise<string> {
   count += 1;
   const name = `asks-${count}`;
@@ -53,7 +53,7 @@ async function ask(asked: Readonly<Record<string, string>>): Promise<string> {
   return told.status === 'True' ? address : told.reason;
 }
 
-describe('ports that others made in our switches', () => {
+describe('foreign ports', () => {
   const taken: readonly Readonly<Record<string, string>>[] = [
     { ip_address: '10.16.0.100' },
     { ip_address: '10.16.0.101' },
@@ -106,9 +106,9 @@ describe('ports that others made in our switches', () => {
     assert.equal(await ask({ ip_address: '10.16.0.120' }), '10.16.0.120');
   };
 
-  test('have their addresses and MAC addresses to themselves', areTaken);
+  test('keep their addresses and MAC addresses from pods', areTaken);
 
-  test('also after a restart', async () => {
+  test('keep their addresses and MAC addresses after a restart', async () => {
     await bed.quiet();
     const before = bed.changes;
     await bed.kill();
@@ -118,7 +118,7 @@ describe('ports that others made in our switches', () => {
     await areTaken();
   });
 
-  test('a pod that waits for an address gets it once such a port is gone', async () => {
+  test('release their addresses to waiting pods when they are deleted', async () => {
     await bed.createPod('waits', { annotations: { [ovn('ip_address')]: '10.16.0.102' } });
     await bed.event('AcquireAddressFailed', 'waits', /10\.16\.0\.102 .* used by by-hand/);
     await removePort('by-hand');
@@ -129,7 +129,7 @@ describe('ports that others made in our switches', () => {
     assert.equal(await ask({ ip_address: '10.16.0.100', mac_address: '0a:00:00:00:01:00' }), '10.16.0.100');
   });
 
-  test('a port that comes with the address of a pod takes it from nobody, and has it once the pod is gone', async () => {
+  test('get an address that a pod holds only after the pod is deleted', async () => {
     await addPort('late', { addresses: ['0a:00:00:00:01:02 10.16.0.102 10.16.0.109'] });
     await eventually('the other address', async () => (await ask({ ip_address: '10.16.0.109' })) === 'AddressConflict');
     assert.match(String(bed.row('Logical_Switch_Port', 'waits.default')?.['addresses']), / 10\.16\.0\.102$/);
@@ -139,7 +139,7 @@ describe('ports that others made in our switches', () => {
   });
 });
 
-describe('entries of others in rows of ours', () => {
+describe('foreign entries in rows of Isthmus', () => {
   const entry = { 'of-another': 'x' };
   const read = (table: string, name: string, column: string): Readonly<Record<string, string>> =>
     (bed.row(table, name)?.[column] ?? {}) as Readonly<Record<string, string>>;
@@ -153,7 +153,7 @@ describe('entries of others in rows of ours', () => {
     ['Logical_Router_Port', 'ovn-cluster-ovn-default', 'external_ids'],
   ] as const;
 
-  test('stay through edits and a restart; what we wrote goes when it is not wanted', async () => {
+  test('stay through edits and a restart, unlike unwanted entries of Isthmus', async () => {
     await bed.createPod('kept', { annotations: { [ovn('port_vips')]: '10.16.0.200' } });
     await bed.address('kept');
     for (const [table, name, column] of places)

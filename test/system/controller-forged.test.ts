@@ -1,4 +1,4 @@
-/** Authors of pods who write what only the controller may: what it refuses while it runs, it refuses after a restart. */
+/** Pods with forged annotations that only the controller may write: it refuses them while it runs and after a restart. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { addressConditionOf } from '../../lib/api/pod-addresses.ts';
@@ -20,7 +20,7 @@ before(async () => {
 });
 after(() => bed.close());
 
-/** All that the controller writes of an interface, as somebody else would. */
+/** Forged annotations with all keys that the controller writes for an interface. */
 function forged(ip: string, more: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   const all = {
     allocated: 'true',
@@ -56,7 +56,7 @@ async function restart(): Promise<void> {
   await bed.quiet();
 }
 
-describe('annotations that the author of a pod wrote', () => {
+describe('forged address annotations of a new pod', () => {
   const refused: readonly (readonly [name: string, annotations: Readonly<Record<string, string>>, code: string])[] = [
     ['of-a-vip', forged('10.16.0.40'), 'AddressConflict'],
     ['of-a-pod', forged('10.16.0.50'), 'AddressConflict'],
@@ -104,7 +104,7 @@ describe('annotations that the author of a pod wrote', () => {
     for (const [name, annotations] of refused) await bed.createPod(name, { annotations });
   });
 
-  test('are a wish, which is refused with its reason', async () => {
+  test('are a request, which is refused with a reason', async () => {
     for (const [name, , code] of refused) {
       if (code === '') continue;
       const reason = await eventually(`why ${name} has no address`, async () => (await told(name))?.reason);
@@ -115,7 +115,7 @@ describe('annotations that the author of a pod wrote', () => {
     assert.notEqual(await addressOf('of-nothing'), '');
   });
 
-  test('and they are the same after a restart', async () => {
+  test('are refused with the same reasons after a restart', async () => {
     const said = await Promise.all(refused.map(async ([name]) => [name, await told(name)]));
     await restart();
     assert.deepEqual(await Promise.all(refused.map(async ([name]) => [name, await told(name)])), said);
@@ -124,7 +124,7 @@ describe('annotations that the author of a pod wrote', () => {
       assert.equal(bed.row('Logical_Switch_Port', `${name}.default`) === undefined, code !== '');
   });
 
-  test('written while nobody looks, they give no more', async () => {
+  test('are refused too if they were written while no controller ran', async () => {
     await bed.kill();
     await bed.createPod('thief', { annotations: forged('10.16.0.40') });
     await bed.createPod('thief-of-pod', { annotations: forged('10.16.0.50') });
@@ -135,7 +135,7 @@ describe('annotations that the author of a pod wrote', () => {
     for (const name of ['thief', 'thief-of-pod']) await bed.deletePod(name);
   });
 
-  test('edits of a pod that has its address are taken back, also after a restart', async () => {
+  test('are reverted on a pod that has its address, also after a restart', async () => {
     const own = await addressOf('owner');
     const edit = (): Promise<unknown> =>
       bed.kube.patch(pods, { namespace: 'default', name: 'owner' }, 'merge', {
@@ -156,7 +156,7 @@ describe('annotations that the author of a pod wrote', () => {
     assert.deepEqual(bed.row('Logical_Switch_Port', 'owner.default')?.['addresses'], ['0a:00:00:00:00:50 10.16.0.50']);
   });
 
-  test('a status cannot be written with a new pod', async () => {
+  test('are refused too if the pod is created with a forged status', async () => {
     const condition = {
       type: 'isthmus.network/AddressAllocated',
       status: 'True',
@@ -175,8 +175,8 @@ describe('annotations that the author of a pod wrote', () => {
   });
 });
 
-describe('a pod of a former name', () => {
-  test('that was made anew while nobody looked has what it asks for, not what the former one had', async () => {
+describe('a recreated object', () => {
+  test('gets the address that a pod requests instead of the former pod’s, if no controller ran meanwhile', async () => {
     await bed.createPod('again');
     const former = await addressOf('again');
     await bed.quiet();
@@ -189,7 +189,7 @@ describe('a pod of a former name', () => {
     await restart();
   });
 
-  test('a replica keeps its address, unless it asks for another', async () => {
+  test('keeps its address as a replica, unless it requests another', async () => {
     const labels = { app: 'db' };
     const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'none' }] } };
     const spec = { replicas: 2, serviceName: 'db', selector: { matchLabels: labels }, template };
@@ -211,7 +211,7 @@ describe('a pod of a former name', () => {
     assert.equal(await addressOf('db-1'), '10.16.0.95');
   });
 
-  test('a Vip whose author wrote its status takes no address of a pod', async () => {
+  test('gets no address of a pod as a Vip with a forged status', async () => {
     await bed.quiet();
     await bed.kill();
     await bed.kube.create(vips, {

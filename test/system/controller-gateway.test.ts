@@ -74,7 +74,7 @@ async function ready(name: string, isReady: boolean): Promise<void> {
 const joinAddress = async (node: string): Promise<string> =>
   eventually(`address of ${node}`, async () => (await bed.annotations(nodes, node))['ovn.kubernetes.io/ip_address']);
 
-/** Waits until a subnet's traffic leaves through exactly these nodes, by its policy and by its status. */
+/** Waits until a subnet's traffic leaves through exactly these nodes according to its policy and status. */
 async function through(subnet: string, cidr: string, names: readonly string[]): Promise<void> {
   const hops = await Promise.all(names.map(joinAddress));
   await eventually(`${subnet} through ${names.join()}`, async () => {
@@ -86,8 +86,8 @@ async function through(subnet: string, cidr: string, names: readonly string[]): 
   });
 }
 
-describe('one gateway node', () => {
-  test('the first that is ready, told by policy and status', async () => {
+describe('a subnet with one gateway node', () => {
+  test('uses the first ready node in policy and status', async () => {
     await bed.createSubnet('one', { cidrBlock: '10.60.0.0/24', gatewayType: 'centralized', gatewayNode: 'n2,n1' });
     await through('one', '10.60.0.0/24', ['n2']);
     const policy = bed.policy('ip4.src == 10.60.0.0/24');
@@ -98,7 +98,7 @@ describe('one gateway node', () => {
     await bed.untilCondition('one', 'Ready', 'True');
   });
 
-  test('another one when it is not; what comes back takes nothing from it, also not over a restart', async () => {
+  test('uses another node when that is not ready, and keeps it when the first is back, also over a restart', async () => {
     await ready('n2', false);
     await through('one', '10.60.0.0/24', ['n1']);
     await bed.event('GatewayChanged', 'one', /n1, no longer n2/);
@@ -111,7 +111,7 @@ describe('one gateway node', () => {
     await through('one', '10.60.0.0/24', ['n1']);
   });
 
-  test('when none is ready the last one stays, and it is told', async () => {
+  test('keeps the last node and reports it when no node is ready', async () => {
     await ready('n1', false);
     await through('one', '10.60.0.0/24', ['n2']);
     await ready('n2', false);
@@ -124,7 +124,7 @@ describe('one gateway node', () => {
     await ready('n2', true);
   });
 
-  test('a node whose chassis has gone is not healthy', async () => {
+  test('does not use a node without a chassis', async () => {
     await removeChassis('c-n1');
     await through('one', '10.60.0.0/24', ['n2']);
     await addChassis('c-n1', 'n1');
@@ -132,7 +132,7 @@ describe('one gateway node', () => {
     await through('one', '10.60.0.0/24', ['n2']);
   });
 
-  test('names of no node are told, the others serve', async () => {
+  test('reports unknown node names and uses the others', async () => {
     await bed.kube.patch(subnets, { name: 'one' }, 'merge', { spec: { gatewayNode: 'n77,n1' } });
     await through('one', '10.60.0.0/24', ['n1']);
     assert.match(await bed.untilCondition('one', 'Ready', 'False', 'GatewayNodeNotFound'), /n77/);
@@ -142,8 +142,8 @@ describe('one gateway node', () => {
   });
 });
 
-describe('several gateway nodes', () => {
-  test('all that are ready, by their labels', async () => {
+describe('a subnet with several gateway nodes', () => {
+  test('uses all ready nodes that its selector matches', async () => {
     await bed.createSubnet('many', {
       cidrBlock: '10.61.0.0/24,fd00:61::/64',
       gatewayType: 'centralized',
@@ -161,7 +161,7 @@ describe('several gateway nodes', () => {
     await through('many', '10.61.0.0/24', ['n1', 'n2']);
   });
 
-  test('both not ready: the one that was left stays', async () => {
+  test('keeps the last ready node when no node is ready', async () => {
     await ready('n1', false);
     await through('many', '10.61.0.0/24', ['n2']);
     await ready('n2', false);
@@ -173,8 +173,8 @@ describe('several gateway nodes', () => {
   });
 });
 
-describe('from one kind to the other', () => {
-  test('at no moment are pods without a way out', async () => {
+describe('a changed gateway type', () => {
+  test('leaves pods no moment without a gateway', async () => {
     await bed.createNamespace('moving');
     await bed.createSubnet('moving', { cidrBlock: '10.62.0.0/24', namespaces: ['moving'] });
     await bed.createPod('p', { namespace: 'moving' });
@@ -202,7 +202,7 @@ describe('from one kind to the other', () => {
     );
   });
 
-  test('not in other VPCs: told', async () => {
+  test('is reported as ignored in other VPCs', async () => {
     await bed.create(vpcs, 'blue', {});
     await bed.createSubnet('blue-1', {
       cidrBlock: '10.63.0.0/24',
@@ -217,8 +217,8 @@ describe('from one kind to the other', () => {
   });
 });
 
-describe('what the nodes do with it', () => {
-  test('rules are repeated in the status, each with its id', async () => {
+describe('a subnet’s egress on the nodes', () => {
+  test('has NAT rules with their ids in the status', async () => {
     const rule = { match: { srcIPs: '10.64.0.0/25', dstIPs: '192.0.2.0/24' }, action: 'forward' };
     const spec = { cidrBlock: '10.64.0.0/24', natOutgoing: true, natOutgoingPolicyRules: [rule] };
     await bed.createSubnet('rules', spec);
@@ -230,7 +230,7 @@ describe('what the nodes do with it', () => {
     assert.deepEqual(stated, { ruleID: stated?.ruleID, ...rule });
   });
 
-  test('a table leads one way: the younger subnet is told, and served when the older lets go', async () => {
+  test('has one gateway per routing table; a younger subnet with another gateway waits for the older', async () => {
     const egress = { policyRoutingPriority: 1001, policyRoutingTableID: 1001 };
     await bed.createSubnet('out', { cidrBlock: '10.65.0.0/24', externalEgressGateway: '192.0.2.1', ...egress });
     await bed.untilCondition('out', 'Ready', 'True');
@@ -250,7 +250,7 @@ describe('what the nodes do with it', () => {
 });
 
 describe('nodes', () => {
-  test('their chassis are tagged', async () => {
+  test('have tagged chassis', async () => {
     await eventually('tags', () => {
       for (const node of ['n1', 'n2', 'n3'])
         assert.deepEqual(chassis(`c-${node}`)?.['external_ids'], { vendor: 'kube-ovn', node });
@@ -258,14 +258,14 @@ describe('nodes', () => {
     });
   });
 
-  test('an address that changes takes its policy along', async () => {
+  test('have a policy that follows a changed address', async () => {
     const status = { addresses: [{ type: 'InternalIP', address: '172.30.1.93' }] };
     await bed.kube.request('PATCH', objectPath(nodes, { name: 'n3' }, 'status'), { status }, merge);
     await eventually('the new policy', () => bed.policy('ip4.dst == 172.30.1.93'));
     await eventually('no old policy', () => bed.policy('ip4.dst == 172.30.1.13') === undefined);
   });
 
-  test('two with one address, or one port group: the older has it, the younger is told', async () => {
+  test('with the same address or port group name conflict: the older is served, the younger has events', async () => {
     await bed.createNode('n-4', '172.30.1.14');
     await joinAddress('n-4');
     await bed.createNode('n.4', '172.30.1.14');
@@ -282,7 +282,7 @@ describe('nodes', () => {
     await bed.kube.delete(nodes, { name: 'n.4' });
   });
 
-  test('one that claims addresses of pods, of the API server and of another node takes them from nobody', async () => {
+  test('that claim addresses of pods, the API server or another node are refused these addresses', async () => {
     const { spec } = await bed.kube.get(services, { namespace: 'default', name: 'kubernetes' });
     const { clusterIP } = spec as { clusterIP: string };
     const others = ['10.16.0.2', '10.16.77.7', '100.64.0.1', clusterIP];
@@ -316,7 +316,7 @@ describe('nodes', () => {
     for (const pod of ['after-claim', 'after-restart']) await bed.deletePod(pod);
   });
 
-  test('a subnet and a node whose group has the name of another pair: told', async () => {
+  test('whose port group has the name of another subnet and node are reported', async () => {
     await bed.createNode('default-n1', '172.30.1.15');
     await joinAddress('default-n1');
     await bed.createSubnet('ovn', { cidrBlock: '10.67.0.0/24' });
@@ -327,7 +327,7 @@ describe('nodes', () => {
     await bed.kube.delete(nodes, { name: 'default-n1' });
   });
 
-  test('one that is gone leaves nothing, in either database; back again it has its address', async () => {
+  test('leave nothing in either database when they are deleted, and get the same address when they are back', async () => {
     await addChassis('stranger', 'n3');
     await addChassis('far', 'n3', { other_config: { 'is-remote': 'true' }, external_ids: { vendor: 'kube-ovn' } });
     await addChassis('old', 'n9', { external_ids: { vendor: 'kube-ovn' } });
@@ -358,7 +358,7 @@ describe('nodes', () => {
     await eventually('its pod is a member again', () => bed.members('ovn.default.n3').includes('left.default'));
   });
 
-  test('a chassis that its node replaced goes', async () => {
+  test('keep no chassis that they have replaced', async () => {
     await addChassis('c-n2-new', 'n2');
     await edit('n2', { annotations: { [chassisAnnotation]: 'c-n2-new' } });
     await eventually('the old one is gone', () => chassis('c-n2') === undefined);
@@ -369,7 +369,7 @@ describe('nodes', () => {
 });
 
 describe('restarts', () => {
-  test('nothing is written, to neither database', async () => {
+  test('write nothing to either database', async () => {
     await bed.quiet();
     let changes = 0;
     southbound.subscribe((all) => {
@@ -384,7 +384,7 @@ describe('restarts', () => {
     await bed.assertConsistent();
   });
 
-  test('a node without a chassis stays out', async () => {
+  test('do not select a node without a chassis', async () => {
     await removeChassis('c-n1');
     await through('many', '10.61.0.0/24', ['n2']);
     await bed.quiet();
@@ -396,7 +396,7 @@ describe('restarts', () => {
     await through('many', '10.61.0.0/24', ['n2']);
   });
 
-  test('a southbound database that does not answer holds nothing up', async () => {
+  test('do not wait for a southbound database that does not answer', async () => {
     await server.kill('SIGSTOP');
     await bed.kill();
     await started();

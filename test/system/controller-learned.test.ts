@@ -1,6 +1,6 @@
 /**
  * Prefixes that speakers learned: the controller on a real API server, a real northbound database and ovn-northd, with
- * ovn-trace for what becomes of a pod's packet. The slices that speakers and the interconnect write are written here.
+ * ovn-trace for the paths of packets. The test writes the slices of speakers and of the interconnect.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
@@ -65,7 +65,7 @@ function macOf(port: string): string {
   return first.split(' ')[0] ?? '';
 }
 
-/** As the speaker does: the whole list at each change. */
+/** Writes a node's learned prefixes like its speaker: the whole list at each change. */
 async function learn(node: string, learned: Readonly<Record<string, number>>): Promise<void> {
   const entries = Object.entries(learned).map(([prefix, preference]) => ({
     prefix,
@@ -78,7 +78,7 @@ async function learn(node: string, learned: Readonly<Record<string, number>>): P
   await putRoutes(bed.kube, bgpRoutes, node, entries);
 }
 
-/** Next hops of a prefix in the router's main table. */
+/** The next hops of a prefix in the router's main table. */
 function hops(prefix: string): readonly string[] {
   const rows = bed.rows('Logical_Router_Static_Route');
   const own = rows.filter((row) => row['ip_prefix'] === prefix && row['route_table'] === '');
@@ -95,7 +95,7 @@ const leadsTo = (prefix: string, ...names: readonly string[]): Promise<unknown> 
     return true;
   });
 
-/** How long until the northbound database is so. */
+/** The time until the northbound database fulfils `isSo`. */
 function timeOf(isSo: () => boolean): Promise<string> {
   const start = performance.now();
   return new Promise((resolve) => {
@@ -111,7 +111,7 @@ function ovn(program: string, ...args: readonly string[]): string {
   return execFileSync(program, args, { encoding: 'utf8', env: ovnEnvironment() });
 }
 
-/** The port by which a packet of the pod leaves OVN. */
+/** The port through which a packet of the pod leaves OVN. */
 function exitOf(destination: string): string {
   ovn('ovn-nbctl', `--db=${bed.server.remote}`, '--wait=sb', 'sync');
   const router = bed.row('Logical_Router_Port', 'ovn-cluster-ovn-default')?.['mac'];
@@ -121,7 +121,7 @@ function exitOf(destination: string): string {
 }
 
 describe('a learned prefix', () => {
-  test('leads to the node that learned it, past the own gateway of the pod, and back when it goes', async (t) => {
+  test('leads to the node that learned it instead of the pod’s own gateway, until it is withdrawn', async (t) => {
     assert.equal(exitOf('192.0.2.9'), 'node-n1');
     await learn('n2', {});
     const came = timeOf(() => hops('192.0.2.0/24').length > 0);
@@ -142,7 +142,7 @@ describe('a learned prefix', () => {
     assert.equal(exitOf('192.0.2.9'), 'node-n1');
   });
 
-  test('of several nodes: those with the highest preference, of these the healthy ones', async () => {
+  test('of several nodes leads to the healthy nodes with the highest preference', async () => {
     await learn('n1', { '192.0.2.0/24': 100 });
     await learn('n2', { '192.0.2.0/24': 100 });
     await learn('n3', { '192.0.2.0/24': 90 });
@@ -162,7 +162,7 @@ describe('a learned prefix', () => {
     await leadsTo('192.0.2.0/24', 'n1', 'n2');
   });
 
-  test('the longest prefix wins; a default route leads everything out, and nothing of the cluster', async () => {
+  test('is matched longest first, and a default route does not apply to addresses of the cluster', async () => {
     await learn('n2', { '0.0.0.0/0': 100, '10.0.0.0/8': 100 });
     await learn('n3', { '198.51.100.0/24': 100 });
     await leadsTo('0.0.0.0/0', 'n2');
@@ -178,7 +178,7 @@ describe('a learned prefix', () => {
     assert.equal(exitOf('203.0.113.9'), 'node-n1');
   });
 
-  test('routes and policies of the user come first', async () => {
+  test('has a lower priority than routes and policies of the user', async () => {
     await bed.createPod('firewall', { node: 'n1' });
     const [firewall = ''] = (await bed.address('firewall')).split(',');
     const staticRoutes = [{ cidr: '198.51.100.0/24', nextHopIP: firewall }];
@@ -187,7 +187,7 @@ describe('a learned prefix', () => {
     await leadsTo('198.51.100.0/24', 'n2');
     await bed.kube.patch(vpcs, { name: 'ovn-cluster' }, 'merge', { spec: { staticRoutes, policyRoutes } });
     await eventually('the route of the user', () => hops('198.51.100.0/24').join() === firewall);
-    // There it is dropped, since the port may only have packets for its own address.
+    // The port drops the packet, because it accepts only packets for its own address.
     assert.match(exitOf('198.51.100.9'), new RegExp(`eth.dst = ${macOf('firewall.default')};`));
     await eventually('the policy of the user', () => bed.policy('ip4.dst == 198.51.101.0/24'));
     assert.match(exitOf('198.51.101.9'), /^nowhere/);
@@ -197,7 +197,7 @@ describe('a learned prefix', () => {
     await learn('n2', {});
   });
 
-  test('what belongs to subnets or other clusters is left out, told, and comes when it is free', async () => {
+  test('of a subnet or another cluster is refused with an event until the prefix is free', async () => {
     const ts = { apiVersion: 'isthmus.network/v1alpha1', kind: 'TransitSwitch', metadata: { name: 'ts' } };
     const resource = { group: 'isthmus.network', version: 'v1alpha1', plural: 'transitswitches', namespaced: false };
     await bed.kube.create({ ...resource, kind: 'TransitSwitch' }, { ...ts, spec: {} });
@@ -234,12 +234,12 @@ describe('a learned prefix', () => {
     await eventually('none of them', () => hops('10.18.4.0/24').length + hops('10.70.0.0/25').length === 0);
   });
 
-  test('a new Subnet is compared with all of 5,000 prefixes over four paths, to the last', async () => {
+  test('of another cluster is compared with a new Subnet, for all of 5,000 prefixes over four paths', async () => {
     const prefixes = manyPrefixes(5000);
     const last = prefixes.at(-1) ?? '';
     await bed.create(remoteClusters, 'west', {});
     await putRoutes(bed.kube, remoteRoutes, 'west', overFourPaths(prefixes));
-    // What was learned is compared with the same prefixes, and shows that the controller knows them.
+    // The refusal of a learned prefix shows that the controller knows the prefixes.
     await learn('n2', { '192.0.2.0/24': 100, [last]: 100 });
     await bed.event('LearnedRouteRefused', 'n2', new RegExp(`^${last} .*cluster west`));
     await bed.createSubnet('late', { cidrBlock: last });
@@ -255,7 +255,7 @@ describe('a learned prefix', () => {
     await leadsTo('203.0.113.0/24', 'n2');
   });
 
-  test('subnets with a route table of their own have it too', async () => {
+  test('is in the route tables of subnets too', async () => {
     await bed.createSubnet('red', { cidrBlock: '10.71.0.0/24', routeTable: 'red' });
     await eventually('the route in the table', () =>
       bed
@@ -268,7 +268,7 @@ describe('a learned prefix', () => {
     );
   });
 
-  test('a restart writes nothing; what went meanwhile is gone', async () => {
+  test('is not rewritten by a restart, which removes routes that ended meanwhile', async () => {
     await learn('n1', { '192.0.2.0/24': 100, '2001:db8::/32': 100 });
     await leadsTo('192.0.2.0/24', 'n1', 'n2');
     await bed.quiet();

@@ -1,7 +1,7 @@
 /**
  * Random sequences of creates, updates, deletes and crashes against a model, on a real API server and a real northbound
- * database. In quiet moments: no address is used twice, who has one keeps it, whoever has none has a reason, nothing is
- * orphaned, and a dry run from scratch finds nothing to write.
+ * database. When the controller is idle, no address is used twice, holders keep their addresses, each pod without an address
+ * has a reason, nothing is orphaned, and a dry run from scratch finds nothing to write.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -27,7 +27,7 @@ const steps = Number(process.env['ISTHMUS_MODEL_STEPS'] ?? 160);
 const ovn = (key: string): string => `ovn.kubernetes.io/${key}`;
 const merge = { contentType: 'application/merge-patch+json' };
 
-/** The same sequence for the same seed. */
+/** A pseudorandom generator: the same seed gives the same sequence. */
 function generator(start: number): (below: number) => number {
   let state = start >>> 0;
   return (below) => {
@@ -41,7 +41,7 @@ interface KnownPod {
   readonly isFinished: boolean;
 }
 
-/** What annotations say of it their author may have written. */
+/** Reads the condition, because the pod's author may forge annotations. */
 function isTold(pod: RawObject): boolean {
   return addressConditionOf(pod['status'])?.status === 'True';
 }
@@ -52,7 +52,7 @@ class Model {
   readonly #pods = new Map<string, KnownPod>();
   readonly #sets = new Map<string, { uid: string; replicas: number }>();
   readonly #nodes = new Set<string>(['n1', 'n2']);
-  /** Addresses of replicas as first seen; theirs for as long as they are wanted. */
+  /** The first address of each replica, which it keeps while the StatefulSet wants the replica. */
   readonly kept = new Map<string, string>();
   #count = 0;
   readonly log: string[] = [];
@@ -65,7 +65,7 @@ class Model {
     return list[this.#random(Math.max(1, list.length))];
   }
 
-  /** One random action. */
+  /** Does one random action. */
   async step(): Promise<void> {
     const actions: readonly (readonly [number, () => Promise<string | undefined>])[] = [
       [40, () => this.#createPod()],
@@ -113,7 +113,7 @@ class Model {
     return `create ${namespace}/${name} ${JSON.stringify(annotations)}`;
   }
 
-  /** What the controller writes of an interface, by an author who would have the address of anybody. */
+  /** Annotations like the controller's, forged by an author who wants an address of another pod. */
   #forgery(): Readonly<Record<string, string>> {
     const addresses = [
       `10.16.0.${this.#random(32)}`,
@@ -145,7 +145,7 @@ class Model {
     return `forge ${name} ${JSON.stringify(annotations)}`;
   }
 
-  /** Of a pod that may run. */
+  /** Forges the annotations of an existing pod, which may be running. */
   async #tamper(): Promise<string | undefined> {
     const key = this.#one([...this.#pods.keys()]);
     if (key === undefined) return undefined;
@@ -258,7 +258,7 @@ class Model {
     return this.#toggle(securityGroups, 'web', { ingressRules, allowSameGroupTraffic: true });
   }
 
-  /** A VPC whose only subnet has the addresses of another. */
+  /** A VPC whose only subnet has the same addresses as a subnet of another VPC. */
   async #toggleVpc(): Promise<string | undefined> {
     const own = (await this.#bed.kube.list(subnets)).find(({ metadata }) => metadata.name === 'own');
     const vpc = (await this.#bed.kube.list(vpcs)).find(({ metadata }) => metadata.name === 'apart');
@@ -268,7 +268,7 @@ class Model {
     return this.#toggle(subnets, 'own', { cidrBlock: '10.60.0.0/29', vpc: 'apart' });
   }
 
-  /** Other wishes of a subnet that pods are in. */
+  /** Edits the spec of a subnet that has pods. */
   async #edit(): Promise<string> {
     const specs = [
       { private: true, allowSubnets: ['10.61.0.0/30'] },
@@ -291,13 +291,13 @@ class Model {
     return `exclude ${excludeIps[1]}`;
   }
 
-  /** Whether a replica's address is to be kept now. */
+  /** Whether the StatefulSet still wants this replica, which must then keep its address. */
   #isKept(name: string): boolean {
     const ordinal = /^db-(\d+)$/.exec(name)?.[1];
     return ordinal !== undefined && Number(ordinal) < (this.#sets.get('db')?.replicas ?? 0);
   }
 
-  /** Everything that must hold when nothing is under way. */
+  /** The invariants of an idle controller. */
   async check(): Promise<void> {
     const live = await this.#bed.kube.list(pods);
     const used = new Map<string, string>();
@@ -325,7 +325,7 @@ class Model {
     if (!isTold(pod)) {
       assert.equal(row, undefined, `${port} has a port and does not know`);
       assert.equal(addressConditionOf(pod['status'])?.status, 'False', `${port} has no address and does not know why`);
-      // What only the user can mend is noted on the pod itself.
+      // A problem that only the user can fix is an annotation of the pod.
       if (annotations['isthmus.network/problem'] !== undefined) return;
       await eventually(`a reason for ${port}`, async () =>
         (await this.#bed.eventsAbout(uid)).some((reason) => reason === 'AcquireAddressFailed'),
@@ -344,7 +344,7 @@ class Model {
     }
   }
 
-  /** Addresses of replicas that are wanted and not there are nobody else's. */
+  /** The address of a wanted replica is allocated to no other pod, even while the replica does not exist. */
   #checkKept(live: readonly RawObject[]): void {
     for (const pod of live) {
       const { name, namespace, annotations = {} } = pod.metadata;
@@ -361,13 +361,13 @@ class Model {
     for (const row of this.#bed.rows('Logical_Switch_Port')) {
       if (row['type'] === '') assert.ok(wanted.has(nameOf(row)), `${nameOf(row)} is an orphan`);
     }
-    // A replica's address stays although nobody looked while the replica was there.
+    // A replica may have come and gone between two checks; its IP object stays.
     for (let ordinal = 0; ordinal < (this.#sets.get('db')?.replicas ?? 0); ordinal += 1)
       wanted.add(`db-${ordinal}.default`);
     for (const { metadata } of await this.#bed.kube.list(ips)) {
       assert.ok(wanted.has(metadata.name), `IP ${metadata.name} is an orphan`);
     }
-    // Where ACLs have tiers, those of a subnet's router pass the ones without a verdict by a group too.
+    // Where ACLs have tiers, a port group of the subnets' router ports passes packets without a verdict.
     for (const row of this.#bed.rows('Logical_Switch_Port')) if (row['type'] === 'router') wanted.add(nameOf(row));
     for (const group of this.#bed.rows('Port_Group')) {
       for (const member of this.#bed.members(nameOf(group)))
@@ -393,7 +393,7 @@ before(async () => {
 });
 after(() => bed.close());
 
-test(`after random actions and crashes all is as it should be (ISTHMUS_MODEL_SEED=${seed})`, async () => {
+test(`the controller converges after random actions and crashes (ISTHMUS_MODEL_SEED=${seed})`, async () => {
   const model = new Model(bed);
   try {
     for (let step = 1; step <= steps; step += 1) {

@@ -1,4 +1,4 @@
-/** What a pod's port gets besides addresses, on a real API server and a real northbound database. */
+/** The columns of a pod's port besides its addresses, on a real API server and a real northbound database. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Row } from 'ovsdb-client';
@@ -52,7 +52,7 @@ function optionsOf(row: Row | undefined): Readonly<Record<string, string>> {
 }
 
 describe('a port', () => {
-  test('may only be bound on the chassis of its node, once that is known', async () => {
+  test('is bound to the chassis of its node once the chassis is known', async () => {
     await pod('here');
     await pod('there', {}, { node: 'n2' });
     assert.deepEqual(port('here')?.['options'], { 'requested-chassis': 'id-1' });
@@ -61,7 +61,7 @@ describe('a port', () => {
     await eventually('the chassis', () => optionsOf(port('there'))['requested-chassis'] === 'id-2');
   });
 
-  test('sends from its own addresses, and others only where it says so', async () => {
+  test('has port security for its own addresses, and for others only with an annotation', async () => {
     await pod('own');
     assert.deepEqual(port('own')?.['port_security'], port('own')?.['addresses']);
     await annotate('Pod', 'own', { port_vips: '10.16.200.9' });
@@ -70,7 +70,7 @@ describe('a port', () => {
     await eventually('no check', () => textsOf(port('own'), 'port_security').length === 0);
   });
 
-  test('has rate limits that follow its annotations and go with it', async () => {
+  test('has rate limits that follow its annotations and are deleted with it', async () => {
     const limits = (): readonly unknown[] =>
       bed.rows('QoS').map((row) => [row['direction'], row['match'], row['bandwidth']]);
     await pod('slow', { ingress_rate: '10', egress_rate: '4', egress_burst: '1' });
@@ -85,7 +85,7 @@ describe('a port', () => {
     await eventually('no limit', () => limits().length === 0);
   });
 
-  test('is answered by DHCP with what the pod asks for', async () => {
+  test('has the DHCP options of the pod’s annotation', async () => {
     await pod('dhcp', { 'dhcp-v4-options': 'lease_time=60,dns_server=10.96.0.10' });
     const [uuid] = [port('dhcp')?.['dhcpv4_options']].flat();
     const options = bed.nb.cache.table('DHCP_Options').rows.get(String(uuid))?.['options'] as Record<string, string>;
@@ -95,7 +95,7 @@ describe('a port', () => {
     await eventually('no options', () => bed.rows('DHCP_Options').length === 0);
   });
 
-  test('is shared as a Vip says, and OVN knows who may have it', async () => {
+  test('is a virtual parent of the Vips that select it or that it names', async () => {
     const virtual = (): Row | undefined => bed.row('Logical_Switch_Port', 'shared');
     const parents = (): unknown => (virtual()?.['options'] as Record<string, string> | undefined)?.['virtual-parents'];
     await bed.create(vips, 'shared', {
@@ -119,7 +119,7 @@ describe('a port', () => {
     );
   });
 
-  test('answers for addresses of load balancers at the router', async () => {
+  test('of the router answers ARP for load balancer Vips', async () => {
     await bed.create(vips, 'balancer', { subnet: 'ovn-default', type: 'switch_lb_vip', v4ip: '10.16.100.2' });
     const options = (): unknown => bed.row('Logical_Switch_Port', 'ovn-default-ovn-cluster')?.['options'];
     await eventually('the router answers', () => JSON.stringify(options()).includes('"arp_proxy":"10.16.100.2"'));
@@ -128,8 +128,8 @@ describe('a port', () => {
   });
 });
 
-describe('annotations that only the user can mend', () => {
-  test('are told to the node at once, and the pod starts when they are mended', async () => {
+describe('problems that only the user can fix', () => {
+  test('are an annotation of the pod at once, and the pod starts when they are fixed', async () => {
     await bed.createPod('fast', { annotations: { [ovn('egress_rate')]: 'fast', [ovn('routes')]: '{}' } });
     const problem = async (): Promise<string | undefined> =>
       (await bed.annotations(pods, 'fast', 'default'))['isthmus.network/problem'];
@@ -148,7 +148,7 @@ describe('annotations that only the user can mend', () => {
     assert.equal((await bed.annotations(pods, 'fast', 'default'))[ovn('allocated')], 'true');
   });
 
-  test('an address out of the subnet is one, a subnet that is full is not', async () => {
+  test('include an address outside the subnet, but not an address in use', async () => {
     await bed.createPod('outside', { annotations: { [ovn('ip_address')]: '192.0.2.1' } });
     await eventually('the note', async () =>
       (await bed.annotations(pods, 'outside', 'default'))['isthmus.network/problem']?.startsWith('AddressOutOfRange: '),

@@ -1,4 +1,4 @@
-/** Security groups on a real API server and a real northbound database, looked at after every transaction. */
+/** Security groups on a real API server and a real northbound database, checked after every transaction. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Row } from 'ovsdb-client';
@@ -7,7 +7,7 @@ import { ControllerBed, nameOf } from './controller-bed.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 
 let bed: ControllerBed;
-/** Moments at which a guarded port was seen outside its groups, or a group without its rules. */
+/** Observed gaps: a guarded port outside its groups, or a group without its rules. */
 const gaps: string[] = [];
 
 before(async () => {
@@ -29,7 +29,7 @@ function textsOf(row: Row | undefined, column: string): readonly string[] {
   return [...((row?.[column] ?? []) as string[])].sort();
 }
 
-/** What is wrong with groups and ports at this moment, if anything. */
+/** The present gaps of groups and ports. */
 function gapsNow(): readonly string[] {
   const found: string[] = [];
   for (const port of bed.rows('Logical_Switch_Port')) {
@@ -76,7 +76,7 @@ function rulesOf(group: string): readonly AclText[] {
   );
 }
 
-/** A group's own rules, without what every group has. */
+/** A group's own rules, without those of every group. */
 function ownRules(name: string): readonly AclText[] {
   return rulesOf(`ovn.sg.${name}`).filter(({ text }) => !text.includes(' 2005 '));
 }
@@ -119,7 +119,7 @@ async function untilCondition(name: string, type: string, status: string, patter
 }
 
 describe('security groups', () => {
-  test('make a port group, two address sets and rules of the priorities that Kube-OVN has', async () => {
+  test('a security group has a port group, two address sets and rules with Kube-OVN’s priorities', async () => {
     await bed.create(securityGroups, 'web-tier', {
       allowSameGroupTraffic: true,
       ingressRules: [
@@ -145,7 +145,7 @@ describe('security groups', () => {
         `to-lport 2100 drop outport == ${group} && ip4 && ip4.src == 172.16.0.0/12`,
       ],
     );
-    // In every tier that groups use: whatever is passed on and let in by nobody is dropped.
+    // In every tier of security groups: packets that no group allows are dropped.
     const drops = [
       `from-lport 2003 drop inport == @${denyAll} && ip`,
       `to-lport 2003 drop outport == @${denyAll} && ip`,
@@ -163,7 +163,7 @@ describe('security groups', () => {
     assert.match(String(status['egressMd5']), /^[0-9a-f]{32}$/);
   });
 
-  test('a port comes with its memberships, goes with them, and changes them while it runs', async () => {
+  test('a port is a member of its groups from its creation, and annotations change its memberships', async () => {
     const address = await pod('web', 'web-tier');
     assert.deepEqual(bed.members('ovn.sg.web.tier'), ['web.default']);
     assert.deepEqual(bed.members(denyAll), ['web.default']);
@@ -183,7 +183,7 @@ describe('security groups', () => {
     assert.deepEqual(gaps, []);
   });
 
-  test('an edit of one rule replaces one row, in one transaction', async () => {
+  test('an edit of one rule replaces one row in one transaction', async () => {
     const beforeEdit = rulesOf('ovn.sg.web.tier');
     const seen: number[] = [];
     const unsubscribe = bed.nb.subscribe(() => seen.push(rulesOf('ovn.sg.web.tier').length));
@@ -200,7 +200,7 @@ describe('security groups', () => {
     assert.deepEqual([...new Set(seen)], [beforeEdit.length]);
   });
 
-  test('a group that is named before it exists: closed, told, and open once it does', async () => {
+  test('a port whose group does not exist is closed and has an event, until the group is created', async () => {
     await pod('early', 'late');
     assert.deepEqual(bed.members(denyAll), ['early.default', 'web.default']);
     await bed.event('ValidatePodNetworkFailed', 'early', /SecurityGroupNotFound: .*late/);
@@ -213,7 +213,7 @@ describe('security groups', () => {
     await bed.deletePod('early');
   });
 
-  test('of two names that OVN cannot tell apart the older has it, and gives it on', async () => {
+  test('the older of two groups with the same OVN name is in force, and its deletion puts the other in force', async () => {
     await bed.create(securityGroups, 'web.tier', { ingressRules: [allow(1, '0.0.0.0/0')] });
     await untilCondition('web.tier', 'Ready', 'False', /web-tier: choose another name/);
     await pod('twin', 'web.tier');
@@ -224,7 +224,7 @@ describe('security groups', () => {
     await eventually('the heir has its member', () => bed.members('ovn.sg.web.tier').join() === 'twin.default');
   });
 
-  test('rules that cannot be as written are named, the others apply, and nothing opens', async () => {
+  test('invalid rules are reported and allow nothing, and the other rules apply', async () => {
     await bed.create(securityGroups, 'odd', {
       ingressRules: [
         allow(1, '10.9.0.0/16'),
@@ -249,7 +249,7 @@ describe('security groups', () => {
     );
   });
 
-  test('a pod that finished leaves its groups', async () => {
+  test('a finished pod leaves its groups', async () => {
     await pod('job', 'db');
     assert.ok(bed.members('ovn.sg.db').includes('job.default'));
     const path = '/api/v1/namespaces/default/pods/job/status';
@@ -272,7 +272,7 @@ describe('a restart', () => {
     assert.deepEqual([await bed.versions(), bed.changes], beforeRestart);
   });
 
-  test('no port was ever outside its groups, no group without its rules', () => {
+  test('leaves no port outside its groups and no group without its rules', () => {
     assert.deepEqual(gaps, []);
   });
 });

@@ -48,7 +48,7 @@ describe('isolation', () => {
   const closed = ['to-lport 1000 drop ip', ...inside('to-lport', 1001, 'allow-related')];
   const nodes = 'to-lport 3000 allow-related ip4.src == 100.64.0.0/16';
 
-  test('a private subnet has its rules with the switch: never one without the other', async () => {
+  test('a private subnet has its ACLs from the creation of its switch', async () => {
     const seen: string[] = [];
     const stop = bed.nb.subscribe(() => {
       if (bed.row('Logical_Switch', 'closed') !== undefined) seen.push(acls('closed').join('\n'));
@@ -78,8 +78,8 @@ describe('isolation', () => {
     stop();
   });
 
-  test('one allowed CIDR that is none leaves the others, and the door closed', async () => {
-    // The CRD refuses it; a database of before may have it.
+  test('an invalid CIDR in allowSubnets is refused, and the subnet stays closed', async () => {
+    // The CRD refuses the CIDR; an object that is older than this rule may have it.
     await assert.rejects(edit('closed', { allowSubnets: ['10.16.0.0'] }), /allowSubnets/);
     await edit('closed', { allowSubnets: [] });
     await until('the rules of nobody', () => assert.deepEqual(acls('closed'), [...closed, nodes].sort()));
@@ -88,7 +88,7 @@ describe('isolation', () => {
     await until('no rules', () => assert.deepEqual(acls('closed'), []));
   });
 
-  test('acls: one wrong one is told by its place, the others apply', async () => {
+  test('an invalid entry of acls is reported by its index, and the others apply', async () => {
     const own = { direction: 'to-lport', priority: 2000, match: 'ip4.src == 10.9.0.0/16 && tcp.dst == 80' };
     const wrong = { direction: 'to-lport', priority: 2001, match: 'ip4.scr == 10.9.0.1', action: 'drop' };
     await edit('closed', { allowEWTraffic: true, acls: [{ ...own, action: 'drop' }, wrong] });
@@ -114,7 +114,7 @@ describe('isolation', () => {
 });
 
 describe('services of a switch', () => {
-  test('DHCP: options with what goes without saying, and their uuids in the status', async () => {
+  test('DHCP options include the defaults, and their UUIDs are in the status', async () => {
     await bed.createNamespace('served');
     await bed.createSubnet('served', {
       cidrBlock: '10.62.0.0/24,fd00:62::/64',
@@ -156,7 +156,7 @@ describe('services of a switch', () => {
     assert.deepEqual(bed.row('Logical_Router_Port', 'ovn-cluster-served')?.['ipv6_ra_configs'], {});
   });
 
-  test('multicast: the querier has an address, an IP object, and gives them back', async () => {
+  test('the multicast querier has an address and an IP object, and releases them', async () => {
     await edit('served', { enableMulticastSnoop: true });
     const ip = await eventually('IP object', () => bed.kube.get(ips, { name: 'mcast-querier.served' }));
     const { v4IpAddress: address, macAddress: mac } = ip['spec'] as Record<string, string>;
@@ -182,7 +182,7 @@ describe('services of a switch', () => {
     });
   });
 
-  test('vips are set aside, and go to the pods that name them', async () => {
+  test('vips are reserved for the pods that name them', async () => {
     await edit('served', { vips: ['10.62.0.3', '10.62.0.100', '10.9.9.9'] });
     assert.match(
       await bed.untilCondition('served', 'Validated', 'False', 'VipsInvalid'),
@@ -214,7 +214,7 @@ describe('services of a switch', () => {
 });
 
 describe('a subnet that changes', () => {
-  test('a gateway that is replaced answers until the last pod that was given it is gone', async () => {
+  test('keeps answering at a former gateway until the last pod that uses it is deleted', async () => {
     await bed.createNamespace('moved');
     await bed.createSubnet('moved', { cidrBlock: '10.63.0.0/24', namespaces: ['moved'] });
     await bed.createPod('old', { namespace: 'moved' });
@@ -240,7 +240,7 @@ describe('a subnet that changes', () => {
     await until('no word of it', async () => assert.equal((await bed.condition('moved', 'Ready'))?.message, ''));
   });
 
-  test('a family more: for pods to come; a family less: not while it is used', async () => {
+  test('adds an address family for new pods, and removes a family only when it is unused', async () => {
     await bed.createPod('four', { namespace: 'moved' });
     const address = await bed.address('four', 'moved');
     await edit('moved', { cidrBlock: '10.63.0.0/24,fd00:63::/64', gateway: '10.63.0.3' });
@@ -258,7 +258,7 @@ describe('a subnet that changes', () => {
     await until('no IPv6', () => assert.equal(bed.policy('ip6.dst == fd00:63::/64'), undefined));
   });
 
-  test('IPv6 alone; counts beyond what numbers hold do not make it restless', async () => {
+  test('may have only IPv6, with a stable status for counts above the safe integers', async () => {
     await bed.createNamespace('six');
     await bed.createSubnet('six', { cidrBlock: 'fd00:64::/48', namespaces: ['six'], private: true, enableDHCP: true });
     await bed.untilCondition('six', 'Ready', 'True');
@@ -277,7 +277,7 @@ describe('a subnet that changes', () => {
     await bed.quiet();
   });
 
-  test('what is corrected is told', async () => {
+  test('has an event for each corrected field', async () => {
     await bed.createSubnet('wrong', { cidrBlock: '10.65.0.7/24', default: true, protocol: 'IPv6' });
     await bed.event('SpecCorrected', 'wrong', /^spec\.default is set to false/);
     await bed.event('SpecCorrected', 'wrong', /^spec\.protocol IPv6 is set to IPv4/);
@@ -292,7 +292,7 @@ describe('a subnet that changes', () => {
 });
 
 describe('a namespace', () => {
-  test('whose subnet is being deleted: its pods wait, with the reason in an event', async () => {
+  test('whose subnet is being deleted has waiting pods with the reason in an event', async () => {
     await bed.createNamespace('closing');
     await bed.createSubnet('closing', { cidrBlock: '10.66.0.0/24', namespaces: ['closing'] });
     await bed.createPod('there', { namespace: 'closing' });
@@ -307,7 +307,7 @@ describe('a namespace', () => {
     await bed.kube.delete(subnets, { name: 'opened' });
   });
 
-  test('that subnets of two VPCs ask for stays where it was, over a restart; the other subnet and the namespace get an event', async () => {
+  test('that subnets of two VPCs name stays in its VPC over a restart, and the conflict is reported', async () => {
     await bed.kube.create(vpcs, { apiVersion: 'kubeovn.io/v1', kind: 'Vpc', metadata: { name: 'blue' }, spec: {} });
     await bed.createNamespace('asked');
     await bed.createSubnet('first', { cidrBlock: '10.68.0.0/24', vpc: 'blue', namespaces: ['asked'] });
@@ -329,8 +329,8 @@ describe('a namespace', () => {
   });
 });
 
-describe('a life', () => {
-  test('over restarts nothing is written', async () => {
+describe('a subnet with all services', () => {
+  test('is not rewritten by restarts', async () => {
     await edit('served', { private: true, enableDHCP: true, enableMulticastSnoop: true, vips: ['10.62.0.200'] });
     await edit('served', { acls: [{ direction: 'from-lport', priority: 5, match: 'ip6', action: 'drop' }] });
     await bed.untilCondition('served', 'Ready', 'True');
@@ -344,7 +344,7 @@ describe('a life', () => {
     }
   });
 
-  test('finalizers of a Kube-OVN are replaced, and everything goes with the subnet', async () => {
+  test('gets Isthmus’s finalizer instead of Kube-OVN’s, and is deleted with all its rows', async () => {
     const former = 'kubeovn.io/kube-ovn-controller';
     await bed.kube.patch(subnets, { name: 'served' }, 'merge', {
       metadata: { finalizers: [former, 'example.org/keep'] },

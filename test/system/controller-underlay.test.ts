@@ -1,6 +1,6 @@
 /**
- * Underlay in the controller, on a real API server, a real northbound database and ovn-northd: ovn-trace says what becomes
- * of packets. The daemons' part, labels and annotations of Nodes, is written here.
+ * Underlay in the controller, on a real API server, a real northbound database and ovn-northd, with ovn-trace for the paths of
+ * packets. The test writes the daemons' labels and annotations of Nodes.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
@@ -27,7 +27,7 @@ before(async () => {
     env: ovnEnvironment(),
   });
   await bed.createNode('n1', '172.30.1.11');
-  // In the LAN of an underlay subnet.
+  // This node is in the LAN of an underlay subnet.
   await bed.createNode('n2', '192.168.10.12');
   for (const name of ['plain', 'joined', 'logical', 'blue']) await bed.createNamespace(name);
   await bed.start();
@@ -50,7 +50,7 @@ interface Told {
   readonly message: string;
 }
 
-/** The `Ready` of an object, or of one of its nodes, as `status reason`, once it is like `pattern`. */
+/** Waits until the condition `Ready` of an object, or of one of its nodes, matches `pattern`, as `status reason message`. */
 function ready(resource: Resource, name: string, pattern: RegExp, node = ''): Promise<string> {
   return eventually(`${resource.kind} ${name} ${node} like ${pattern}`, async () => {
     const conditions = ((await bed.status(resource, name))['conditions'] ?? []) as readonly Told[];
@@ -73,7 +73,7 @@ async function isGone(resource: Resource, name: string): Promise<boolean> {
 
 const marks = (key: string): string => `net1.provider-network.kubernetes.io/${key}`;
 
-/** As the daemon of a node does. */
+/** Writes labels and annotations of a Node like its daemon. */
 async function say(node: string, labels: object, annotations: object = {}): Promise<void> {
   await bed.kube.patch(nodes, { name: node }, 'merge', { metadata: { labels, annotations } });
 }
@@ -85,13 +85,13 @@ function ovn(program: string, ...args: readonly string[]): string {
 interface Sender {
   readonly namespace: string;
   readonly subnet: string;
-  /** The router's port that it sends to; absent where it sends to a router of the physical network. */
+  /** The router port that the pod sends to; absent if it sends to a router of the physical network. */
   readonly router?: string;
-  /** The pod, if it is not `web`. */
+  /** `web` by default. */
   readonly pod?: string;
 }
 
-/** What becomes of a pod's packet, as ovn-trace tells it. */
+/** The output of ovn-trace for a pod's packet. */
 function traced(
   { namespace, subnet, router, pod = 'web' }: Sender,
   destination: string,
@@ -106,13 +106,13 @@ function traced(
   return ovn('ovn-trace', `--db=${southbound.remote}`, ...options, subnet, packet);
 }
 
-/** The port by which a packet leaves OVN. */
+/** The port through which a packet leaves OVN. */
 function exitOf(sender: Sender, destination: string): string {
   const text = traced(sender, destination, '--minimal');
   return /output\("([^"]*)"\)/.exec(text)?.[1] ?? `nowhere: ${text}`;
 }
 
-/** The next hop of a packet, which the router has to ask for its MAC address; the policies have the last word. */
+/** The next hop of a packet, whose MAC address the router must resolve. Policies come after routes: the last match is the next hop. */
 function nextHopOf(sender: Sender, destination: string): string {
   const text = traced(sender, destination, '--detailed');
   const hops = [...text.matchAll(/\breg0 = ([\d.]+);/g)].map(([, hop]) => hop);
@@ -123,7 +123,7 @@ const overlay: Sender = { namespace: 'default', subnet: 'ovn-default', router: '
 const joined: Sender = { namespace: 'joined', subnet: 'joined', router: 'ovn-cluster-joined' };
 
 describe('a ProviderNetwork and its Vlans', () => {
-  test('say which nodes are ready, as their daemons do', async () => {
+  test('report the nodes that are ready according to their daemons', async () => {
     await bed.create(providerNetworks, 'net1', { defaultInterface: 'eth1' });
     await bed.create(vlans, 'lan', { id: 0, provider: 'net1' });
     await ready(providerNetworks, 'net1', /^False Pending 2 of 2 nodes without it: n1: its daemon has not said/);
@@ -145,7 +145,7 @@ describe('a ProviderNetwork and its Vlans', () => {
     );
   });
 
-  test('a dry run is told node by node', async () => {
+  test('report the plan of a dry run for each node', async () => {
     await bed.kube.patch(providerNetworks, { name: 'net1' }, 'merge', {
       metadata: { annotations: { 'isthmus.network/dry-run': 'true' } },
       spec: { excludeNodes: null },
@@ -158,7 +158,7 @@ describe('a ProviderNetwork and its Vlans', () => {
     await ready(providerNetworks, 'net1', /^True Joined 2 nodes have it$/);
   });
 
-  test('of two Vlans with one id the younger is not in force, until the older goes', async () => {
+  test('put only the older of two Vlans with the same id in force, until it is deleted', async () => {
     await bed.create(vlans, 'again', { id: 0, provider: 'net1' });
     await bed.createSubnet('again', { cidrBlock: '192.168.77.0/24', vlan: 'again' });
     await ready(
@@ -179,7 +179,7 @@ describe('a ProviderNetwork and its Vlans', () => {
 });
 
 describe('a subnet in a VLAN', () => {
-  test('is one with it; its pods go to the physical gateway by themselves', async () => {
+  test('is connected to the VLAN, and its pods use the physical gateway', async () => {
     await bed.create(vlans, 'v10', { id: 10, provider: 'net1' });
     await bed.createSubnet('plain', {
       cidrBlock: '192.168.10.0/24',
@@ -219,7 +219,7 @@ describe('a subnet in a VLAN', () => {
     await bed.deletePod('greedy', 'plain');
   });
 
-  test('an edit of the Vlan is followed by the port', async () => {
+  test('changes its port with an edit of the Vlan', async () => {
     await edit(vlans, 'v10', { id: 11 });
     await eventually('the new tag', () => bed.row('Logical_Switch_Port', 'localnet.plain')?.['tag'] === 11);
     await eventually('the new annotation', async () => {
@@ -231,7 +231,7 @@ describe('a subnet in a VLAN', () => {
     await eventually('the tag', () => bed.row('Logical_Switch_Port', 'localnet.plain')?.['tag'] === 10);
   });
 
-  test('with a logical gateway is routed as one of the overlay', async () => {
+  test('with a logical gateway is routed like an overlay subnet', async () => {
     const spec = { cidrBlock: '192.168.12.0/24', vlan: 'v10', logicalGateway: true, namespaces: ['logical'] };
     await bed.createSubnet('logical', spec);
     await bed.untilCondition('logical', 'Ready', 'True');
@@ -250,7 +250,7 @@ describe('a subnet in a VLAN', () => {
     assert.equal(bed.row('Logical_Switch_Port', 'localnet.logical'), undefined);
   });
 
-  test('joined with the overlay reaches it by the router, and all else by the physical gateway', async () => {
+  test('joined with the overlay reaches it through the router, and other networks through the physical gateway', async () => {
     await bed.createSubnet('joined', {
       cidrBlock: '192.168.13.0/24',
       gateway: '192.168.13.1',
@@ -279,7 +279,7 @@ describe('a subnet in a VLAN', () => {
     assert.deepEqual(set.map(String).sort(), ['172.30.1.11', '192.168.10.12']);
   });
 
-  test('joined with nothing but the overlay sends all else to the physical gateway first', async () => {
+  test('joined with overlay-only routing sends packets for other networks to the physical gateway', async () => {
     await edit(subnets, 'joined', { u2oFeatures: { overlayOnlyRouting: true } });
     await eventually('policy', () => bed.policy('ip4.src == 192.168.13.0/24')?.['priority'] === 30_050);
     assert.equal(exitOf(joined, await bed.address('web')), 'web.default');
@@ -294,7 +294,7 @@ describe('a subnet in a VLAN', () => {
     await eventually('no set', () => bed.row('Address_Set', 'ovn.cluster.u2o_overlay_cidrs.ip4') === undefined);
   });
 
-  test('joined no more keeps its router for the pods that have it as gateway, and no longer', async () => {
+  test('no longer joined keeps its router port until no pod uses it as gateway', async () => {
     await edit(subnets, 'joined', { u2oInterconnection: false });
     await eventually('no address of the router', async () => {
       return (await bed.status(subnets, 'joined'))['u2oInterconnectionIP'] === undefined;
@@ -312,11 +312,11 @@ describe('a subnet in a VLAN', () => {
     await bed.address('web', 'joined');
   });
 
-  test("in a Vpc of the user's reaches the Vpc's own networks by its router", async () => {
+  test("in a Vpc of the user reaches the Vpc's networks through its router", async () => {
     await bed.create(vpcs, 'blue', {});
     await bed.createSubnet('blue-pods', { cidrBlock: '10.80.0.0/24', vpc: 'blue', namespaces: ['blue'] });
     await bed.create(vlans, 'v20', { id: 20, provider: 'net1' });
-    // The same addresses as in another VLAN and another Vpc.
+    // The same addresses are in use in another VLAN and another Vpc.
     const spec = { cidrBlock: '192.168.13.0/24', vpc: 'blue', vlan: 'v20', u2oInterconnection: true };
     await bed.createSubnet('blue-lan', spec);
     await bed.untilCondition('blue-lan', 'Ready', 'True');
@@ -343,9 +343,9 @@ describe('a subnet in a VLAN', () => {
 const wrong = [
   ['an unknown Vlan', { vlan: 'absent' }, 'VlanNotFound', /spec\.vlan names Vlan absent/],
   ['no addresses', { vlan: 'v10', protocol: 'Mac', cidrBlock: null }, 'NotSupported', /without IP addresses/],
-  ['the CIDR of another in the VLAN', { vlan: 'v10', cidrBlock: '192.168.10.128/25' }, 'CIDROverlap', /subnet plain/],
+  ['a CIDR in use in the VLAN', { vlan: 'v10', cidrBlock: '192.168.10.128/25' }, 'CIDROverlap', /subnet plain/],
   [
-    'a router address elsewhere',
+    'a router address outside the CIDR',
     { vlan: 'v10', u2oInterconnection: true, u2oInterconnectionIP: '192.168.98.2' },
     'U2OInvalid',
     /192\.168\.98\.2 is not a host address of spec\.cidrBlock/,
@@ -365,9 +365,9 @@ const wrong = [
   ['nodes as gateways', { vlan: 'v10', gatewayType: 'centralized' }, 'GatewayTypeIgnored', /physical network/],
 ] as const;
 
-describe('bad input', () => {
+describe('invalid input', () => {
   for (const [what, spec, reason, pattern] of wrong) {
-    test(`${what} is refused by name, and others are as before`, async () => {
+    test(`a subnet with ${what} is refused with a reason, and does not affect others`, async () => {
       await bed.createSubnet('wrong', { cidrBlock: '192.168.99.0/24', ...spec });
       assert.match(await bed.untilCondition('wrong', 'Ready', 'False', reason), pattern);
       await bed.event('ValidateLogicalSwitchFailed', 'wrong', pattern);
@@ -377,7 +377,7 @@ describe('bad input', () => {
     });
   }
 
-  test('a Vlan of a network that does not exist comes into force with that', async () => {
+  test('a Vlan of a missing ProviderNetwork comes into force when that is created', async () => {
     await bed.create(vlans, 'early', { id: 5, provider: 'net5' });
     await ready(vlans, 'early', /^False ProviderNetworkNotFound .*net5, which does not exist: create it/);
     await bed.create(providerNetworks, 'net5', { defaultInterface: 'eth5' });
@@ -389,8 +389,8 @@ describe('bad input', () => {
   });
 });
 
-describe('what is in use', () => {
-  test('a restart writes nothing', async () => {
+describe('a configuration in use', () => {
+  test('is not rewritten by a restart', async () => {
     await bed.quiet();
     const [before, changes] = [await bed.versions(), bed.changes];
     await bed.kill();
@@ -400,7 +400,7 @@ describe('what is in use', () => {
     assert.equal(bed.changes, changes);
   });
 
-  test('stays although somebody deletes what it is made of, from the top', async () => {
+  test('stays while its Vlan and ProviderNetwork wait for deletion', async () => {
     await bed.kube.delete(providerNetworks, { name: 'net1' });
     await bed.kube.delete(vlans, { name: 'v10' });
     await ready(providerNetworks, 'net1', /^False Deleting waits for the deletion of vlans v10$/);

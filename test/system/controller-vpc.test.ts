@@ -27,7 +27,7 @@ async function statusOf(name: string): Promise<Status> {
   return (object['status'] ?? {}) as Status;
 }
 
-/** The message of a condition once it is so. */
+/** Waits for a condition; returns its message. */
 function until(name: string, type: 'Validated' | 'Ready', status: 'True' | 'False', pattern = /^/): Promise<string> {
   return eventually(`${type}=${status} of Vpc ${name} like ${pattern}`, async () => {
     const condition = (await statusOf(name)).conditions?.find((one) => one.type === type);
@@ -36,7 +36,7 @@ function until(name: string, type: 'Validated' | 'Ready', status: 'True' | 'Fals
   });
 }
 
-/** Rows that a router holds in a column. */
+/** The rows that a column of a router refers to. */
 function held(router: string, column: 'static_routes' | 'policies' | 'ports', table: string): readonly Row[] {
   const uuids = (bed.row('Logical_Router', router)?.[column] ?? []) as readonly string[];
   return uuids.flatMap((uuid) => bed.nb.cache.table(table).rows.get(uuid) ?? []);
@@ -52,7 +52,7 @@ const policies = (router: string): readonly string[] =>
     .sort();
 
 describe('a Vpc', () => {
-  test('has a router, load balancers and a status; Subnets of two of them may overlap', async () => {
+  test('has a router, load balancers, a status, and Subnets that may overlap those of other Vpcs', async () => {
     for (const name of ['blue', 'red']) {
       await create(name, {});
       await bed.createSubnet(`${name}-net`, { cidrBlock: '10.90.0.0/24', vpc: name });
@@ -88,7 +88,7 @@ describe('a Vpc', () => {
     });
   });
 
-  test('serves what it can of a spec with mistakes, and tells the rest', async () => {
+  test('serves the valid parts of a spec and reports the invalid ones', async () => {
     await edit('blue', {
       enableExternal: true,
       staticRoutes: [
@@ -131,7 +131,7 @@ describe('a Vpc', () => {
     });
   });
 
-  test('its routes by another order, or written otherwise: nothing is written', async () => {
+  test('writes nothing when its routes are reordered or written in another form', async () => {
     const list = ['10.90.0.252', '10.90.0.253', '10.90.0.254'].map((nextHopIP) => ({ cidr: '0.0.0.0/0', nextHopIP }));
     await edit('blue', { staticRoutes: list });
     await eventually('the routes', () => routes('blue').length === 3);
@@ -143,7 +143,7 @@ describe('a Vpc', () => {
   });
 });
 
-test('the API server refuses what can be seen without others', async () => {
+test('the API server refuses a spec that is invalid by itself', async () => {
   const cases: readonly (readonly [object, RegExp])[] = [
     [{ staticRoutes: [{ cidr: '10.0.0.0/8', nextHopIP: 'fd00::1' }] }, /must be of one family/],
     [{ policyRoutes: [{ priority: 1, match: 'ip4', action: 'reroute' }] }, /needs nextHopIP/],
@@ -160,7 +160,7 @@ test('the API server refuses what can be seen without others', async () => {
 describe('routes and policies of the default Vpc', () => {
   const routesBefore = ['dst-ip 0.0.0.0/0 100.64.0.1'];
 
-  test('an edit while the controller is down leaves nothing behind, also in ovn-cluster', async () => {
+  test('replace those of a former spec after an edit while the controller was down', async () => {
     const own = policies('ovn-cluster');
     assert.deepEqual(routes('ovn-cluster'), routesBefore);
     await edit('ovn-cluster', {
@@ -199,14 +199,14 @@ describe('routes and policies of the default Vpc', () => {
     );
   });
 
-  test('a default route of the user takes the place of ours', async () => {
+  test('include the user’s default route instead of Isthmus’s', async () => {
     await edit('ovn-cluster', { staticRoutes: [{ cidr: '0.0.0.0/0', nextHopIP: '10.16.0.9' }] });
     await eventually('the exchange', () => routes('ovn-cluster').join() === 'dst-ip 0.0.0.0/0 10.16.0.9');
     await edit('ovn-cluster', { staticRoutes: [] });
     await eventually('ours', () => routes('ovn-cluster').join() === routesBefore.join());
   });
 
-  test('its object is made again', async () => {
+  test('stay when the Vpc object is deleted, which is created again', async () => {
     const { metadata } = await bed.kube.get(vpcs, { name: 'ovn-cluster' });
     await bed.kube.delete(vpcs, { name: 'ovn-cluster' });
     await eventually('another one', async () => {
@@ -218,7 +218,7 @@ describe('routes and policies of the default Vpc', () => {
 });
 
 describe('peering', () => {
-  test('has ports at both ends once both agree, and heals', async () => {
+  test('has ports at both ends while both Vpcs list it', async () => {
     await edit('blue', { staticRoutes: [], vpcPeerings: [{ remoteVpc: 'red', localConnectIP: '169.254.0.1/30' }] });
     await until('blue', 'Ready', 'False', /Vpc red does not list blue: add it/);
     assert.equal(bed.row('Logical_Router_Port', 'blue-red'), undefined);
@@ -249,7 +249,7 @@ describe('peering', () => {
 });
 
 describe('namespaces and default subnets', () => {
-  test('of a Vpc: its pods wait for its subnet, and live nowhere else', async () => {
+  test('of a Vpc let pods wait for the subnet of the Vpc', async () => {
     await bed.createNamespace('shop');
     await create('green', { namespaces: ['shop'], defaultSubnet: 'meadow' });
     await until('green', 'Ready', 'False', /spec\.defaultSubnet: subnet meadow does not exist/);
@@ -269,8 +269,8 @@ describe('namespaces and default subnets', () => {
   });
 });
 
-describe('deletion', () => {
-  test('waits for subnets, which wait for pods; then nothing is left', async () => {
+describe('deletion of a Vpc', () => {
+  test('waits for its subnets and their pods, and leaves nothing', async () => {
     await bed.kube.delete(vpcs, { name: 'green' });
     await until('green', 'Ready', 'False', /waits for the deletion of subnets meadow/);
     await bed.createSubnet('hedge', { cidrBlock: '10.96.0.0/24', vpc: 'green' });

@@ -27,7 +27,7 @@ after(() => bed.close());
 const ovn = (key: string): string => `ovn.kubernetes.io/${key}`;
 
 describe('an empty cluster', () => {
-  test('gets its Vpc, Subnets and their rows', async () => {
+  test('has a default Vpc, default Subnets and their rows', async () => {
     await bed.untilCondition('ovn-default', 'Ready', 'True');
     await bed.untilCondition('join', 'Ready', 'True');
     assert.deepEqual(bed.rows('Logical_Switch').map(nameOf).sort(), ['join', 'ovn-default']);
@@ -45,7 +45,7 @@ describe('an empty cluster', () => {
     }
   });
 
-  test('its objects have their defaults and statuses', async () => {
+  test('has objects with defaults and statuses', async () => {
     const subnet = await bed.kube.get(subnets, { name: 'ovn-default' });
     const { cidrBlock, gateway, excludeIps, protocol, default: isDefault } = subnet['spec'] as Record<string, unknown>;
     assert.deepEqual(
@@ -71,7 +71,7 @@ describe('an empty cluster', () => {
     });
   });
 
-  test('its nodes have ports, policies and IP objects', async () => {
+  test('has ports, policies and IP objects for its nodes', async () => {
     const address = await eventually(
       'address of n1',
       async () => (await bed.annotations(nodes, 'n1'))[ovn('ip_address')],
@@ -114,7 +114,7 @@ describe('pods', () => {
     });
   });
 
-  test('next time an address that was never used; those without network are left alone', async () => {
+  test('get an unused address before a released one, and no port without a pod network', async () => {
     await bed.createPod('a');
     assert.equal(await bed.address('a'), '10.16.0.3');
     await bed.createPod('host', { hostNetwork: true });
@@ -126,7 +126,7 @@ describe('pods', () => {
     assert.equal(bed.row('Logical_Switch_Port', 'unscheduled.default'), undefined);
   });
 
-  test('a finished pod gives its address back', async () => {
+  test('release their address when they finish', async () => {
     await bed.createPod('job');
     await bed.address('job');
     const path = '/api/v1/namespaces/default/pods/job/status';
@@ -139,7 +139,7 @@ describe('pods', () => {
     await eventually('release', () => bed.row('Logical_Switch_Port', 'job.default') === undefined);
   });
 
-  test('asking for an address', async () => {
+  test('get a requested address, or an event if it is in use or invalid', async () => {
     const ask = (name: string, key: string, value: string): Promise<void> =>
       bed.createPod(name, { annotations: { [ovn(key)]: value } });
     await ask('fixed', 'ip_address', '10.16.5.5');
@@ -161,7 +161,7 @@ describe('pods', () => {
 });
 
 describe('subnets', () => {
-  test('one for a namespace, normalised; deletion waits for its pods', async () => {
+  test('of a namespace are normalised, and their deletion waits for their pods', async () => {
     await bed.createNamespace('blue');
     await bed.createSubnet('blue', { cidrBlock: '10.50.0.7/24', namespaces: ['blue'] });
     await bed.untilCondition('blue', 'Ready', 'True');
@@ -191,7 +191,7 @@ describe('subnets', () => {
     assert.equal(bed.policy('ip4.dst == 10.50.0.0/24'), undefined);
   });
 
-  test('one address only: the second pod waits and starts by itself', async () => {
+  test('with one address let a second pod wait until the address is released', async () => {
     await bed.createNamespace('tiny');
     await bed.createSubnet('tiny', { cidrBlock: '10.51.0.0/30', namespaces: ['tiny'] });
     await bed.createPod('first', { namespace: 'tiny' });
@@ -202,14 +202,14 @@ describe('subnets', () => {
     assert.equal(await bed.address('next', 'tiny'), '10.51.0.2');
   });
 
-  test('when the first is full, the next is used', async () => {
+  test('of one namespace are used one after the other when they are full', async () => {
     await bed.createSubnet('tiny-more', { cidrBlock: '10.51.1.0/24', namespaces: ['tiny'] });
     await bed.createPod('third', { namespace: 'tiny' });
     assert.equal(await bed.address('third', 'tiny'), '10.51.1.2');
     assert.equal((await bed.annotations(namespaces, 'tiny'))[ovn('cidr')], '10.51.0.0/30;10.51.1.0/24');
   });
 
-  test('dual stack', async () => {
+  test('with two CIDRs are dual-stack', async () => {
     await bed.createNamespace('dual');
     await bed.createSubnet('dual', { cidrBlock: '10.52.0.0/24,fd00:52::/64', namespaces: ['dual'] });
     await bed.createPod('d', { namespace: 'dual' });
@@ -219,7 +219,7 @@ describe('subnets', () => {
     assert.ok(bed.policy('ip6.dst == fd00:52::/64'));
   });
 
-  test('what cannot be is refused by condition and event, heals by itself, and harms no other', async () => {
+  test('that are invalid have a condition and an event until they are fixed, and do not affect others', async () => {
     await bed.createNamespace('red');
     await bed.createSubnet('red', { cidrBlock: '10.16.200.0/24', namespaces: ['red'] });
     assert.match(
@@ -249,7 +249,7 @@ describe('subnets', () => {
     for (const name of ['nodes', 'lost', 'underlay']) await bed.kube.delete(subnets, { name });
   });
 
-  test('of two that overlap the older stays; the other follows when it goes', async () => {
+  test('that overlap an older subnet are refused until that is deleted', async () => {
     await bed.createSubnet('older', { cidrBlock: '10.56.0.0/24' });
     await bed.untilCondition('older', 'Ready', 'True');
     await bed.createSubnet('younger', { cidrBlock: '10.56.0.0/25' });
@@ -260,7 +260,7 @@ describe('subnets', () => {
     await bed.kube.delete(subnets, { name: 'younger' });
   });
 
-  test('what another cluster offers is not taken from it, until it withdraws that', async () => {
+  test('that overlap a prefix of another cluster are refused until the prefix is withdrawn', async () => {
     const offer = (routes: readonly object[]) =>
       bed.kube.patch(remoteClusters, { name: 'far' }, 'merge', { status: { routes } }, { subresource: 'status' });
     const apiVersion = apiVersionOf(remoteClusters);
@@ -289,7 +289,7 @@ describe('subnets', () => {
     await bed.kube.delete(transitSwitches, { name: 'ts' });
   });
 
-  test('an edit that cannot be leaves pods with the network they have, also over a restart', async () => {
+  test('with an invalid edit keep their former network in force, also over a restart', async () => {
     await bed.kube.patch(subnets, { name: 'red' }, 'merge', {
       spec: { cidrBlock: '10.16.7.0/24', gateway: '', excludeIps: [] },
     });
@@ -312,8 +312,8 @@ describe('subnets', () => {
   });
 });
 
-describe('restarts', () => {
-  test('in order or not, twice: nothing is written', async () => {
+describe('the controller', () => {
+  test('writes nothing when it restarts after a stop or a crash', async () => {
     await bed.quiet();
     for (const end of ['stop', 'kill'] as const) {
       const before = [await bed.versions(), bed.changes] as const;
@@ -325,7 +325,7 @@ describe('restarts', () => {
     await bed.assertConsistent();
   });
 
-  test('what happened meanwhile is caught up with', async () => {
+  test('reconciles changes that were made while it did not run', async () => {
     await bed.createPod('left');
     await bed.createPod('stays');
     const address = await bed.address('left');
@@ -343,7 +343,7 @@ describe('restarts', () => {
     assert.ok(address);
   });
 
-  test('Kubernetes is told of an address only once the database has it', async () => {
+  test('publishes an address only after the database has it', async () => {
     await bed.server.kill('SIGSTOP');
     await bed.createPod('early');
     await bed.createPod('early-too');
@@ -356,7 +356,7 @@ describe('restarts', () => {
     await bed.assertConsistent();
   });
 
-  test('killed at random points, no address is given twice', async () => {
+  test('allocates no address twice when it is killed at random points', async () => {
     let made = 0;
     const burst = (): number =>
       bed.rows('Logical_Switch_Port').filter((row) => nameOf(row).startsWith('burst-')).length;
@@ -378,7 +378,7 @@ describe('restarts', () => {
 });
 
 describe('nodes', () => {
-  test('a node that goes takes its rows along', async () => {
+  test('leave no rows when they are deleted', async () => {
     await bed.createNode('n3', '172.30.1.13');
     await eventually('n3', async () => (await bed.annotations(nodes, 'n3'))[ovn('allocated')]);
     await bed.kube.delete(nodes, { name: 'n3' });

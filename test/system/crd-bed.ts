@@ -1,4 +1,4 @@
-/** An API server with the CRDs of the chart, and how their tests ask it. Who calls: the tests of the CRDs. */
+/** An API server with the chart's CRDs, and requests for the tests of the CRDs. */
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,12 +13,12 @@ const crdFolder = join(import.meta.dirname, '../../charts/isthmus/crds');
 
 export interface CrdBed {
   readonly kube: KubeClient;
-  /** `accepted`, or the sentence of the refusal. A dry run: nothing stays. */
+  /** Creates an object as a dry run; returns `accepted` or the message of the refusal. */
   readonly tryCreate: (resource: Resource, name: string, spec: unknown) => Promise<string>;
   close(): Promise<void>;
 }
 
-/** Starts the API server; ready once the kinds that the test names are served. */
+/** Starts the API server; resolves when it serves these kinds. */
 export async function openCrdBed(served: readonly Resource[]): Promise<CrdBed> {
   const server = await startApiServer();
   const kube = openKube({ kubeconfig: server.kubeconfig, userAgent: 'isthmus-test' });

@@ -1,4 +1,4 @@
-/** IP, IPPool, Vip and SecurityGroup on a real API server, as in crds.test.ts. */
+/** The CRDs of IP, IPPool, Vip and SecurityGroup on a real API server, like in crds.test.ts. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ipPools, ips, securityGroups, vips } from '../../lib/kube/resources.ts';
@@ -15,7 +15,7 @@ before(async () => {
 });
 after(() => bed.close());
 
-test('an IP as the controllers and users write it is accepted; what is no address is not', async () => {
+test('an IP of controllers or users is accepted, and an invalid address is refused', async () => {
   const spec = {
     podName: 'web',
     namespace: 'default',
@@ -70,7 +70,7 @@ describe('IPPool', () => {
   for (const [what, spec, message] of refused)
     test(`refuses ${what}`, async () => assert.match(await tryCreate(ipPools, 'pool', spec), message));
 
-  test('its subnet is fixed, its addresses are not', async () => {
+  test('has a fixed subnet and editable addresses', async () => {
     await kube.create(ipPools, object(ipPools, 'fixed', base));
     const patch = (spec: object) => kube.patch(ipPools, { name: 'fixed' }, 'merge', { spec });
     await patch({ ips: ['10.16.0.11'], namespaces: ['ns1'] });
@@ -82,7 +82,7 @@ describe('IPPool', () => {
 });
 
 describe('Vip', () => {
-  test('accepts what Kube-OVN users write', async () => {
+  test('accepts the specs of Kube-OVN users', async () => {
     assert.equal(await tryCreate(vips, 'vip', { subnet: 'ovn-default' }), 'accepted');
     const whole = {
       namespace: 'default',
@@ -115,7 +115,7 @@ describe('Vip', () => {
   for (const [what, spec, message] of refused)
     test(`refuses ${what}`, async () => assert.match(await tryCreate(vips, 'vip', spec), message));
 
-  test('what was assigned is fixed, but may be left out', async () => {
+  test('has fixed addresses once they are assigned, which may be omitted', async () => {
     await kube.create(vips, object(vips, 'fixed', { subnet: 'a' }));
     const patch = (body: object) => kube.patch(vips, { name: 'fixed' }, 'merge', body);
     await patch({ spec: { v4ip: '10.16.0.8' } });
@@ -138,7 +138,7 @@ describe('SecurityGroup', () => {
   const any = { ipVersion: 'ipv4', priority: 1, remoteType: 'address', remoteAddress: '0.0.0.0/0', policy: 'allow' };
   const web = { ...any, protocol: 'tcp', portRangeMin: 80, portRangeMax: 443 };
 
-  test('accepts what Kube-OVN users write', async () => {
+  test('accepts the specs of Kube-OVN users', async () => {
     const spec = {
       allowSameGroupTraffic: true,
       tier: 1,

@@ -1,4 +1,4 @@
-/** The CRDs on a real API server: what users' manifests hold is accepted, what the rules refuse is refused with a sentence. */
+/** The CRDs on a real API server: users' manifests are accepted, and invalid objects are refused with a message. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
@@ -30,7 +30,7 @@ describe('Subnet', () => {
     'the smallest ranges': { cidrBlock: '10.66.0.0/30,fd00:66::/126' },
     'both families': { cidrBlock: '10.66.0.0/16,fd00:10:66::/112', gateway: '10.66.0.1,fd00:10:66::1', mtu: 1400 },
     'an IPv6 CIDR without shortening': { cidrBlock: 'fd00:0:0:0:0:0:0:0/64' },
-    'a manifest with everything a Kube-OVN user writes': {
+    'a manifest with all fields of Kube-OVN users': {
       protocol: 'IPv4',
       default: false,
       vpc: 'ovn-cluster',
@@ -74,7 +74,7 @@ describe('Subnet', () => {
         { action: 'forward' },
       ],
     },
-    'an underlay subnet by vlan only': { vlan: 'vlan1', provider: 'p' },
+    'an underlay subnet with only a vlan': { vlan: 'vlan1', provider: 'p' },
     'empty strings of a serialised Go struct': { cidrBlock: '10.66.0.0/16', gateway: '', gatewayType: '', vlan: '' },
   };
   for (const [what, spec] of Object.entries(accepted))
@@ -128,7 +128,7 @@ describe('Subnet', () => {
       /externalEgressGateway needs policyRoutingPriority and policyRoutingTableID above 0/,
     ],
     [
-      'an egress gateway by a table of the node',
+      'an egress gateway with a routing table of the node',
       { ...egress, externalEgressGateway: '192.0.2.1', policyRoutingTableID: 254 },
       /policyRoutingTableID must not be 253, 254 or 255/,
     ],
@@ -177,7 +177,7 @@ describe('Subnet', () => {
     await kube.delete(subnets, { name: 'fixed' });
   });
 
-  test('provider is fixed once set, unless it was one that nothing serves', async () => {
+  test('provider is fixed once set, unless its value is not served', async () => {
     const patch = (provider: string | null) =>
       kube.patch(subnets, { name: 'fixed' }, 'merge', { spec: { provider, gateway: '10.70.0.1' } });
     await kube.create(subnets, object(subnets, 'fixed', { cidrBlock: '10.70.0.0/16' }));
@@ -213,7 +213,7 @@ describe('Subnet', () => {
   });
 });
 
-test('a Vpc as Kube-OVN users write it is accepted; a reroute without next hop is not', async () => {
+test('a Vpc of Kube-OVN users is accepted, and a reroute without a next hop is refused', async () => {
   const spec = {
     namespaces: ['ns1'],
     enableExternal: true,
@@ -231,7 +231,7 @@ test('a Vpc as Kube-OVN users write it is accepted; a reroute without next hop i
   assert.match(await tryCreate(vpcs, 'a', bad), /must be a CIDR or an IP address/);
 });
 
-test('the ends of a link between Vpcs', async () => {
+test('localConnectIP of a peering must have a prefix length', async () => {
   const link = (localConnectIP: string): Promise<string> =>
     tryCreate(vpcs, 'a', { vpcPeerings: [{ remoteVpc: 'b', localConnectIP }] });
   for (const right of ['', '169.254.0.1/30', '169.254.0.1/30,fd00::1/126', 'fd00::1/126, 169.254.0.1/30'])
@@ -261,7 +261,7 @@ describe('Interconnect', () => {
     assert.match(await tryCreate(interconnects, 'default', undefined), /spec: Required value/);
   });
 
-  test('defaults its gateway nodes; a member may be renamed', async () => {
+  test('has a default gatewayNodeSelector, and may be renamed', async () => {
     const created = await kube.create(interconnects, object(interconnects, 'default', spec));
     const { gatewayNodeSelector } = created['spec'] as Record<string, unknown>;
     assert.deepEqual(gatewayNodeSelector, { matchLabels: { 'ovn.kubernetes.io/ic-gw': 'true' } });
@@ -294,7 +294,7 @@ test('a BgpPeer with import takes 10,000 prefixes at most', async () => {
   );
 });
 
-describe('what no router takes is refused where it is written', () => {
+describe('values that no router accepts are refused by the API', () => {
   const no4 = ['127.0.0.1', '224.0.0.1', '0.0.0.0', '0.1.2.3', '240.0.0.1', '255.255.255.255'];
   const no6 = ['::', '0::0', '::1', '0:0:0:0:0:0:0:1', 'ff02::1', 'fe80::1', 'febf::1', '::ffff:7f00:1', '::a00:1'];
   const peer = { instance: 'rack', address: '10.0.0.254', asn: 65001 };
@@ -355,7 +355,7 @@ describe('what no router takes is refused where it is written', () => {
       assert.equal(await tryCreate(bgpPeers, 'tor', { ...peer, asn }), 'accepted');
   });
 
-  test('addresses of neighbours and of our own', async () => {
+  test('addresses of neighbours and own addresses', async () => {
     for (const address of [...no4, ...no6]) {
       assert.match(await tryCreate(bgpPeers, 'tor', { ...peer, address }), /address must be an address that a router/);
       const neighbor = address.includes(':') ? 'fd00::fe' : '10.0.0.254';

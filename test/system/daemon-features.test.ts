@@ -1,6 +1,6 @@
 /**
- * What users ask of a node by Subnets and pod annotations, with packets: further interfaces, outgoing NAT by rule and
- * address, gateways outside, queues and mirrors. The controller's part is played here.
+ * The node's features that Subnets and pod annotations request, with packets: further interfaces, outgoing NAT by rule and
+ * address, external gateways, queues and mirrors. The test stands in for the controller.
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -19,7 +19,7 @@ let neighbour: TestPod;
 const provider = 'red.default.ovn';
 /** The host beyond the uplink, which has no route to pods. */
 const outside = '172.30.9.1';
-/** Behind a router of another uplink. */
+/** An address behind a router of another uplink. */
 const far = '192.0.2.1';
 
 before(async () => {
@@ -43,7 +43,7 @@ async function addPod(name: string, ip: string): Promise<TestPod> {
   return made;
 }
 
-/** What it answered. */
+/** The answer of a successful CNI call. */
 async function succeed(answer: ReturnType<TestNode['cni']>): Promise<object> {
   const { status, json } = await answer;
   assert.equal(status, 0, `${JSON.stringify(json)}\n${node.log('daemon')}`);
@@ -54,7 +54,7 @@ function inPod({ netns }: TestPod, ...command: readonly string[]): string {
   return exec('ip', 'netns', 'exec', netns, ...command);
 }
 
-/** @param seconds how long its one packet may be on the way */
+/** @param seconds the time limit of its one packet */
 function reaches(from: TestPod, address: string, seconds = 1): boolean {
   try {
     inPod(from, 'ping', '-c1', `-W${seconds}`, address);
@@ -64,7 +64,7 @@ function reaches(from: TestPod, address: string, seconds = 1): boolean {
   }
 }
 
-/** Sources of the echo requests that arrive outside while the pod sends some. */
+/** The capture of echo requests, with their source addresses, that arrive outside while the pod pings. */
 async function sourcesOutside(from: TestPod): Promise<string> {
   const seen = capture(node.outside, 'eth0', 'icmp[icmptype] == icmp-echo');
   await seen.started;
@@ -72,7 +72,7 @@ async function sourcesOutside(from: TestPod): Promise<string> {
   return seen.stop();
 }
 
-/** tcpdump in a namespace, '' being the node's. */
+/** Runs tcpdump in a network namespace; '' is the node's. */
 function capture(
   netns: string,
   device: string,
@@ -96,7 +96,7 @@ function capture(
   return { started, text: () => text, stop: () => (child.kill('SIGINT'), ended) };
 }
 
-test('a pod with two interfaces: each has its own network, DEL of one leaves the other, a restart keeps both', async () => {
+test('each interface of a pod has its own network, and survives a daemon restart and the DEL of the other', async () => {
   const mate = await cluster.makePod('mate');
   await cluster.allocate(mate, '10.16.0.23');
   const [duo, config] = [pod, { provider }];
@@ -105,7 +105,7 @@ test('a pod with two interfaces: each has its own network, DEL of one leaves the
   await cluster.annotatePod(duo, { [`${provider}.kubernetes.io/routes`]: '[{"dst":"10.9.0.0/16","gw":"10.30.0.24"}]' });
   await cluster.attach(duo, provider, '10.30.0.25');
   const kept = { ...config, prevResult: await succeed(early) };
-  // Its annotations are those of an attachment only, and it has no default network.
+  // This pod has only the attachment: its default network is never added.
   await succeed(node.cni('ADD', { ...mate.env, CNI_IFNAME: 'net1' }, config));
   assert.match(inPod(duo, 'ip', '-o', 'addr', 'show', 'net1'), /inet 10\.30\.0\.25\/16/);
   const routes = inPod(duo, 'ip', 'route');
@@ -143,12 +143,12 @@ test('the default route moves to an attachment that asks for it', async () => {
   assert.equal(inPod(moved, 'ip', 'route').match(/^default/gm)?.length, 1);
 });
 
-test('annotations that are wrong are told at once', async () => {
+test('wrong annotations fail an ADD at once', async () => {
   const wrong = await cluster.makePod('wrong');
   await cluster.refuse(wrong, 'InvalidAddress', '10.99.0.1 is in no subnet');
   const start = performance.now();
   const { json } = await node.cni('ADD', wrong.env);
-  // For an address that has not come yet it waits 25 seconds.
+  // ADD waits 25 seconds for an address that is not allocated yet.
   assert.ok(performance.now() - start < 15_000);
   assert.deepEqual(
     [json['code'], json['msg']],
@@ -162,7 +162,7 @@ test('annotations that are wrong are told at once', async () => {
   await eventually('the mended pod', async () => (await node.cni('ADD', wrong.env)).status === 0);
 });
 
-test('outgoing NAT: by rule, then by address of the gateway node', async () => {
+test('outgoing NAT follows the rules of the subnet, or uses the address of the gateway node', async () => {
   const rules = [
     { match: { srcIPs: '10.16.0.21', dstIPs: '172.30.9.0/24' }, action: 'forward' },
     { match: { srcIPs: '10.16.0.0/27' }, action: 'nat' },
@@ -189,7 +189,7 @@ test('outgoing NAT: by rule, then by address of the gateway node', async () => {
   await cluster.setSubnet('ovn-default', { gatewayType: 'distributed', gatewayNode: null });
 });
 
-test('a gateway outside the cluster: rule and table come, heal, and go', async () => {
+test('the rule and table of an external egress gateway are added, restored, and removed', async () => {
   const router = node.addNamespace('router');
   const link = (): void => {
     exec('ip', 'link', 'add', 'up1', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', router);

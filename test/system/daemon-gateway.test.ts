@@ -1,4 +1,4 @@
-/** The daemon on a gateway between clusters: its role, the state of its tunnels, and what probes find out of the way below. */
+/** The daemon on a gateway between clusters: its role, the state of its tunnels, and probes of the underlay paths. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -11,7 +11,7 @@ import { eventually } from '../../lib/testing-eventually.ts';
 
 const node = new TestNode();
 let cluster: TestCluster;
-/** A chassis of another cluster, which has an address and nothing more; and one that is only told of. */
+/** A chassis of another cluster, which has only an address, and a chassis that only the agent reports. */
 const peers = [
   { chassis: 'west-1', cluster: 'west', address: '172.30.9.1' },
   { chassis: 'west-2', cluster: 'west', address: '172.30.9.2' },
@@ -38,7 +38,7 @@ async function read(): Promise<InterconnectGatewayStatus & { readonly version: s
   return { ...(status as InterconnectGatewayStatus | undefined), version: metadata.resourceVersion };
 }
 
-/** Without what the daemon says every three seconds, that it looks, and every half minute, what it measured. */
+/** The status without the fields that the daemon writes periodically: its heartbeat, every three seconds, and its probes, every half minute. */
 async function lasting(): Promise<object> {
   const { version: _version, checkedAt: _checkedAt, probes: _probes, ...status } = await read();
   return status;
@@ -53,7 +53,7 @@ async function setLabel(value: string | null): Promise<void> {
   await cluster.admin.patch(nodes, { name: 'n1' }, 'merge', { metadata: { labels } });
 }
 
-/** Waits until the object says so of the first peer. */
+/** Waits until the status reports this state of the first peer's tunnel. */
 function untilTunnel(state: string, diagnostic: RegExp | undefined): Promise<unknown> {
   return eventually(`a tunnel that is ${state}`, async () => {
     const tunnel = (await read()).tunnels?.find(({ chassis }) => chassis === 'west-1');
@@ -61,7 +61,7 @@ function untilTunnel(state: string, diagnostic: RegExp | undefined): Promise<unk
   });
 }
 
-test('the role comes with the Interconnect that selects the node, and goes with it or with the label', async () => {
+test('a node has the gateway role while an Interconnect selects it', async () => {
   assert.equal(role(), '');
   await setLabel('true');
   const metadata = { name: 'default' };
@@ -78,7 +78,7 @@ test('the role comes with the Interconnect that selects the node, and goes with 
   await setLabel(null);
 });
 
-test('the object keeps the role; it is told of the tunnels and the ways to its peers, and nothing else of it changes', async () => {
+test('an InterconnectGateway keeps the role, and its status reports tunnels and probes of its peers', async () => {
   const object = { apiVersion: 'isthmus.network/v1alpha1', kind: 'InterconnectGateway', metadata: { name: 'n1' } };
   await cluster.admin.create(interconnectGateways, { ...object, spec: {} });
   await eventually('the role', () => role() === '"true"');
@@ -101,14 +101,14 @@ test('the object keeps the role; it is told of the tunnels and the ways to its p
   assert.deepEqual(untouched, agents);
 });
 
-test('a way that became too small for the wanted size is measured to the byte', async () => {
+test('a path that is too small for the wanted MTU is measured to the byte', async () => {
   exec('ip', 'link', 'set', 'up0', 'mtu', '1437');
   await eventually('the size', async () => (await read()).probes?.[0]?.mtu === 1437);
   exec('ip', 'link', 'set', 'up0', 'mtu', '1500');
   await eventually('the wanted size', async () => (await read()).probes?.[0]?.mtu === 1500);
 });
 
-test('BFD that nobody answers: down, since the first time it was seen so, across a restart that changes nothing', async () => {
+test('a tunnel whose BFD is not answered is down, and a daemon restart does not change its status', async () => {
   node.nbctl(
     'ha-chassis-group-add peers',
     'ha-chassis-group-add-chassis peers chassis-1 2',
@@ -127,14 +127,14 @@ test('BFD that nobody answers: down, since the first time it was seen so, across
   assert.deepEqual(await lasting(), before);
 });
 
-test('an ovs-vswitchd that died speaks for no tunnel; its successor does', async () => {
+test('tunnels are down while ovs-vswitchd is dead, and have their own diagnostics after its restart', async () => {
   await node.kill('vswitchd');
   await untilTunnel('down', /^ovs-vswitchd of this node does not answer/);
   node.startVswitchd();
   await untilTunnel('down', /^(?!ovs-vswitchd)/);
 });
 
-test('without object, selector and label nothing of the role is left, also of one that ended while the daemon was away', async () => {
+test('a role that ended while the daemon was down is removed when it starts', async () => {
   await node.kill('daemon', 'SIGTERM');
   await cluster.admin.delete(interconnectGateways, { name: 'n1' });
   assert.equal(role(), '"true"');

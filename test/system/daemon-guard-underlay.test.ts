@@ -1,6 +1,6 @@
 /**
- * The same for pods in a VLAN of a physical network: what a hostile pod sends neither arrives at another pod nor leaves the node by the
- * interface, and what the physical network's own router and DHCP server send arrives.
+ * The guard flows for pods in a VLAN of a physical network: frames of a hostile pod neither reach another pod nor leave the node through
+ * the interface, and frames of the physical network's own router and DHCP server arrive.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -51,7 +51,7 @@ before(async () => {
     const { labels } = (await cluster.admin.get(nodes, { name: 'n1' })).metadata;
     return labels?.[providerNetworkKey('phys', 'ready')] === 'true';
   });
-  // As the controller does.
+  // Written by the controller in production.
   const note = `10.16.0.0/16 10.16.0.1 phys/${vlan}/u2o router=${ovnRouter} ${formerGateway}@4102444800000`;
   const metadata = { annotations: { [annotation.accepted]: note } };
   await cluster.admin.patch(subnets, { name: 'ovn-default' }, 'merge', { metadata });
@@ -61,7 +61,7 @@ before(async () => {
     `lsp-set-addresses ${localnet} unknown`,
     `lsp-set-options ${localnet} network_name=phys`,
     `set logical_switch_port ${localnet} tag=${vlan}`,
-    // OVN passes what its ports have to stop.
+    // OVN then passes tagged frames, which the guard flows of the ports must drop.
     'set logical_switch ovn-default other_config:vlan-passthru=true',
   );
   bed = new FrameBed(node.dir);
@@ -91,7 +91,7 @@ async function addPod(name: string, address: string): Promise<TestPod> {
   return made;
 }
 
-/** Those of them that everybody in the link gets, and so the physical network. */
+/** The broadcast and multicast frames, which reach the physical network too. */
 function toMany(all: Frames): Frames {
   const isToMany = (frame: Buffer): boolean => (frame[0]! & 1) === 1;
   return Object.fromEntries(Object.entries(all).filter(([, frame]) => [frame].flat().every(isToMany)));
@@ -106,13 +106,13 @@ function hostile(): Frames {
   };
 }
 
-test('nothing of it arrives at another pod, and nothing leaves by the interface', async () => {
+test('frames of a hostile pod neither reach another pod nor leave through the interface', async () => {
   const all = { ...inTags(), ...hostile() };
   assert.deepEqual(await bed.arriving(attacker!, mac, atVictim!, all), []);
   assert.deepEqual(await bed.arriving(attacker!, mac, atLan!, all), []);
 });
 
-test('all that pods need arrives, also in the physical network', async () => {
+test('frames that pods need arrive, also in the physical network', async () => {
   const all = ofPods();
   assert.deepEqual(await bed.arriving(attacker!, mac, atVictim!, all), Object.keys(all));
   const many = toMany(all);
@@ -120,15 +120,15 @@ test('all that pods need arrives, also in the physical network', async () => {
   assert.deepEqual(await bed.arriving(attacker!, mac, atLan!, many), Object.keys(many));
 });
 
-test('what the router and the DHCP server of the physical network send arrives at pods', async () => {
+test('frames of the router and the DHCP server of the physical network reach pods', async () => {
   const all = ofTheirRouter();
   assert.deepEqual(await bed.arriving(onLan(), theirMac, atVictim!, all), Object.keys(all));
   const many = toMany(all);
   assert.deepEqual(await bed.arriving(onLan(), theirMac, atAttacker!, many), Object.keys(many));
 });
 
-test('without the flows all of it arrives at the pod, and in the physical network what is to many', async () => {
-  // Not those with tags, which OVN takes off where it puts that of the VLAN on: daemon-guard.test.ts has them.
+test('without the guard flows hostile frames reach the pod, and multicast frames reach the physical network', async () => {
+  // Tagged frames are in daemon-guard.test.ts: here OVN replaces their tags with the VLAN's.
   node.signal('daemon', 'SIGSTOP');
   exec(
     'ovs-ofctl',
@@ -142,7 +142,7 @@ test('without the flows all of it arrives at the pod, and in the physical networ
   assert.deepEqual(await bed.arriving(attacker!, mac, atVictim!, all), Object.keys(all));
   const many = toMany(all);
   assert.ok('RA to all' in many && 'DHCPv4 to all' in many && 'LLDP to all' in many);
-  // The provider network's own bridge stops these.
+  // The provider network's own bridge drops these.
   const stopped = ['01:80:c2:00:00:00', '01:80:c2:00:00:02', '01:80:c2:00:00:0e', 'CDP'];
   const passing = Object.keys(many).filter((name) => !stopped.includes(name));
   assert.deepEqual(await bed.arriving(attacker!, mac, atLan!, many), passing);

@@ -1,6 +1,6 @@
 /**
- * What a pod may not send, as raw frames on a real bridge: its port passes none of it, whatever OVN would do, and all that pods need.
- * The switch has a stateful ACL, with which OVN passes router advertisements before it looks at any ACL.
+ * Frames that a pod may not send, as raw frames on a real bridge: the guard flows of its port drop them independent of OVN, and pass all
+ * frames that pods need. The switch has a stateful ACL, with which OVN passes router advertisements before any ACL.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -41,7 +41,7 @@ const acls = [
   ['acl-add', 'ovn-default', 'to-lport', '1000', 'ip', 'allow-related'],
   ['acl-add', 'ovn-default', 'from-lport', '32767', 'ip', 'allow-related'],
 ];
-/** The start of their cookies, with zeros behind it. */
+/** The upper half of the guard flows' cookies, followed by zeros. */
 const ofGuards = '0x6973746800000000';
 
 before(async () => {
@@ -68,21 +68,21 @@ async function addPod(name: string, address: string): Promise<TestPod> {
   return made;
 }
 
-/** Which of these arrive at the victim. */
+/** The names of the frames that reach the victim. */
 function arriving(all: Frames): Promise<readonly string[]> {
   return bed.arriving(attacker!, mac, watcher, all);
 }
 
-test('of all that only routers, DHCP servers and bridges send, nothing arrives', async () => {
+test('frames that only routers, DHCP servers and bridges send do not arrive', async () => {
   assert.deepEqual(await arriving({ ...inTags(), ...ofBridges(), ...ofRouters() }), []);
 });
 
-test('all that pods need arrives', async () => {
+test('frames that pods need arrive', async () => {
   const all = ofPods();
   assert.deepEqual(await arriving(all), Object.keys(all));
 });
 
-test('a long datagram between pods arrives, in pieces', async () => {
+test('a fragmented datagram between pods arrives', async () => {
   const path = join(node.dir, 'datagram');
   const text = 'datagram'.repeat(500);
   node.start(
@@ -105,7 +105,7 @@ test('a long datagram between pods arrives, in pieces', async () => {
   assert.ok(watcher.frames.length > 0 && watcher.frames.every((frame) => frame.length < 2 * 1500));
 });
 
-test('OVN still answers: router advertisements and DHCP', async () => {
+test('OVN’s own router advertisements and DHCP answers arrive', async () => {
   const options = 'router=10.16.0.1 lease_time=3600 server_id=169.254.0.254 server_mac=0e:00:00:00:00:01';
   node.nbctl(
     ['--id=@o', 'create', 'dhcp_options', 'cidr=10.16.0.0/16', ...options.split(' ').map((one) => `options:${one}`)],
@@ -121,7 +121,7 @@ test('OVN still answers: router advertisements and DHCP', async () => {
     ),
     frames.udp4({ mac: victimMac, ...everybody, ip: '0.0.0.0' }, 68, 67, frames.dhcp(1, 1, victimMac)),
   ];
-  // ovn-controller answers once it has the flows of it.
+  // ovn-controller answers once it has installed the flows.
   await eventually('an advertisement', () => {
     bed.send(victim!, rs);
     return watcher.frames.some(
@@ -134,7 +134,7 @@ test('OVN still answers: router advertisements and DHCP', async () => {
   });
 });
 
-test('a pod takes no advertisement and no redirect, unless its subnet has them', async () => {
+test('a pod accepts router advertisements only if its subnet has them, and never redirects', async () => {
   const settings = ({ netns }: TestPod): string => {
     const names = [
       'ipv6.conf.eth0.accept_ra',
@@ -157,7 +157,7 @@ test('a pod takes no advertisement and no redirect, unless its subnet has them',
   await cluster.setSubnet('ovn-default', { enableIPv6RA: false });
 });
 
-test('of the same frames all arrive without the flows, where OVN has no ACL and passes tags', async () => {
+test('the hostile frames arrive without the guard flows if OVN has no ACL and passes tags', async () => {
   node.nbctl('acl-del ovn-default', 'set logical_switch ovn-default other_config:vlan-passthru=true');
   const all = { ...inTags(), ...ofBridges(), ...ofRouters() };
   node.signal('daemon', 'SIGSTOP');
@@ -170,7 +170,7 @@ test('of the same frames all arrive without the flows, where OVN has no ACL and 
   node.nbctl('remove logical_switch ovn-default other_config vlan-passthru', ...acls);
 });
 
-test('it stays so: over a restart of ovn-controller, of ovs-vswitchd and of the daemon, and when somebody deletes flows', async () => {
+test('the guard flows survive restarts of ovn-controller, ovs-vswitchd and the daemon, and are restored after deletion', async () => {
   const hostile = {
     RA: frames.routerAdvertisement(toAll),
     offer: frames.udp4(toVictim4, 67, 68, frames.dhcp(2, 2, victimMac)),
@@ -184,7 +184,7 @@ test('it stays so: over a restart of ovn-controller, of ovs-vswitchd and of the 
   await node.kill('ovn-controller');
   node.startController();
   await isBack();
-  // As ovn-controller does where it read the setting before the daemon changed it. The command fails where it is changed back at once.
+  // Like ovn-controller if it read the setting before the daemon changed it. The command fails if the daemon restores it at once.
   spawnSync('ovs-ofctl', ['-O', 'OpenFlow15', 'set-frags', `unix:${bridge()}`, 'normal']);
   await eventually('the setting for pieces', () => ofctl('get-frags').trim() === 'nx-match');
   await bed.untilPassing(attacker!, mac, watcher);
@@ -201,7 +201,7 @@ test('it stays so: over a restart of ovn-controller, of ovs-vswitchd and of the 
   assert.deepEqual(await arriving(hostile), []);
 });
 
-test('a Subnet says whose pods may be routers; what the pod says of itself counts nothing', async () => {
+test('only the Subnet’s annotation permits pods to act as routers, not annotations of the pod', async () => {
   const hostile = ofRouters();
   const names = [
     'RA to all',
@@ -213,7 +213,7 @@ test('a Subnet says whose pods may be routers; what the pod says of itself count
     'MLD query',
     'ARP of the router',
   ];
-  // A redirect of nothing is invalid to OVN's connection tracking.
+  // OVN's connection tracking treats a redirect without a matching connection as invalid.
   const some = Object.fromEntries(names.map((name) => [name, hostile[name]!]));
   const allow = (value: string | null) =>
     cluster.admin.patch(subnets, { name: 'ovn-default' }, 'merge', {
@@ -237,7 +237,7 @@ test('a Subnet says whose pods may be routers; what the pod says of itself count
   await eventually('an event', async () => (await cluster.eventsOn('Subnet', 'ovn-default'))['InvalidAnnotation']);
 });
 
-test('an interface with a logical port that no sandbox has is guarded as well', async () => {
+test('an interface with a logical port but without a sandbox is guarded too', async () => {
   const space = node.addNamespace('foreign');
   exec('ip', 'link', 'add', 'tap9', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', space);
   exec('ip', 'link', 'set', 'tap9', 'up');
@@ -246,7 +246,7 @@ test('an interface with a logical port that no sandbox has is guarded as well', 
   node.vsctl('add-port', 'br-int', 'tap9', '--', 'set', 'interface', 'tap9', 'external_ids:iface-id=foreign');
   const mark = frames.marker('02:00:00:00:00:99', 'foreign');
   const ra = frames.routerAdvertisement({ ...toAll, mac: '02:00:00:00:00:99' });
-  // The guard is there before ovn-controller lets anything pass.
+  // The guard flows are installed before ovn-controller passes any frame.
   await eventually('a frame of it', () => {
     bed.send({ netns: space }, ra, mark);
     return watcher.has(mark);
@@ -254,7 +254,7 @@ test('an interface with a logical port that no sandbox has is guarded as well', 
   assert.equal(watcher.has(ra), false);
 });
 
-/** Asks again until the answer is the expected one. */
+/** Repeats `ask` until the answer is as expected. */
 async function until<T>(ask: () => Promise<T>, expected: T): Promise<void> {
   let last: T | undefined;
   const isSo = async (): Promise<boolean> => isDeepStrictEqual((last = await ask()), expected);

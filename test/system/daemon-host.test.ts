@@ -1,4 +1,4 @@
-/** The kernel's network of a dual-stack node, kept by the daemon's own loop without Open vSwitch: what others do to it does not last. */
+/** The kernel network of a dual-stack node, kept by the daemon's own loop without Open vSwitch, which reverts changes by others. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { KernelHost } from '../../daemon/host/network.ts';
@@ -46,7 +46,7 @@ let kernelEvents: KernelEvents;
 let host: HostLoop<HostNetwork>;
 let wanted = '';
 
-/** Without what the kernel makes of itself: link-local and multicast. */
+/** The node's network without the kernel's own link-local and multicast entries. */
 function state(): string {
   const routes = exec('ip', 'route', 'show', 'table', 'all') + exec('ip', '-6', 'route', 'show', 'table', 'all');
   return [
@@ -91,7 +91,7 @@ after(async () => {
   await node.stop();
 });
 
-test('a route that somebody else had before stays, and is told with what to do', async () => {
+test('an existing route of another program stays, and is reported with a remedy', async () => {
   const told = await eventually('the problem', () => host.problems?.find(({ code }) => code === 'RouteRefused'));
   assert.equal(
     told.message,
@@ -102,7 +102,7 @@ test('a route that somebody else had before stays, and is told with what to do',
   wanted = state();
 });
 
-test('a node that was told of its router goes on listening to it when it begins to forward', () => {
+test('a node with a route from a router advertisement still accepts advertisements when it begins to forward', () => {
   assert.equal(getSysctl('net/ipv6/conf/all/forwarding'), '1');
   assert.equal(getSysctl('net/ipv6/conf/up0/accept_ra'), '2');
   assert.equal(getSysctl('net/ipv6/conf/far0/accept_ra'), '1');
@@ -113,36 +113,36 @@ const [v6, via] = [
   ['dev', 'up0'],
 ];
 const deeds: Readonly<Record<string, readonly (readonly string[])[]>> = {
-  'a route that another one replaced': [['ip', 'route', 'replace', pods.v4, ...via]],
-  'a route that a blackhole replaced': [['ip', 'route', 'replace', 'blackhole', pods.v4]],
-  'an IPv6 route that another one replaced': [['ip', ...v6, 'replace', pods.v6, ...via]],
-  'the default route of an egress gateway that another one replaced': [
+  'a route replaced by another': [['ip', 'route', 'replace', pods.v4, ...via]],
+  'a route replaced by a blackhole': [['ip', 'route', 'replace', 'blackhole', pods.v4]],
+  'an IPv6 route replaced by another': [['ip', ...v6, 'replace', pods.v6, ...via]],
+  'the default route of an egress gateway replaced by another': [
     ['ip', 'route', 'replace', 'default', 'via', '172.30.9.7', 'table', '1001'],
   ],
-  'a route with another metric': [
+  'a route whose metric was changed': [
     ['ip', 'route', 'del', pods.v4],
     ['ip', 'route', 'add', pods.v4, 'via', '100.64.0.1', 'dev', 'ovn0', 'metric', '7', 'proto', '155'],
   ],
-  'routes of the protocol beside it': [
+  'its routes among foreign routes of its protocol': [
     ['ip', 'route', 'add', pods.v4, ...via, 'metric', '5', 'proto', '155'],
     ['ip', 'route', 'append', pods.v4, ...via, 'proto', '155'],
     ['ip', 'route', 'add', 'blackhole', pods.v4, 'metric', '6', 'proto', '155'],
     ['ip', ...v6, 'add', pods.v6, ...via, 'metric', '5', 'proto', '155'],
     ['ip', ...v6, 'append', pods.v6, 'via', 'fd00:100:64::9', 'dev', 'ovn0', 'proto', '155'],
   ],
-  'all routes of ovn0': [['ip', 'route', 'flush', 'dev', 'ovn0']],
+  'all IPv4 routes of ovn0': [['ip', 'route', 'flush', 'dev', 'ovn0']],
   'all IPv6 routes of ovn0': [['ip', ...v6, 'flush', 'dev', 'ovn0']],
   'the route to the join network': [['ip', 'route', 'del', '100.64.0.0/16', 'dev', 'ovn0']],
-  'the routes to its own addresses': [['ip', 'route', 'flush', 'table', 'local', 'dev', 'ovn0']],
-  'its address behind one of the same network': [
+  'the local routes of ovn0': [['ip', 'route', 'flush', 'table', 'local', 'dev', 'ovn0']],
+  'the address of ovn0 after a foreign address of the same network': [
     ['ip', 'addr', 'flush', 'dev', 'ovn0'],
     ['ip', 'addr', 'add', '100.64.0.99/16', 'dev', 'ovn0'],
   ],
-  'its forwarding': [['sysctl', '-w', 'net.ipv4.conf.ovn0.forwarding=0', 'net.ipv6.conf.ovn0.forwarding=0']],
-  'its IPv6': [['sysctl', '-w', 'net.ipv6.conf.ovn0.disable_ipv6=1']],
+  'forwarding on ovn0': [['sysctl', '-w', 'net.ipv4.conf.ovn0.forwarding=0', 'net.ipv6.conf.ovn0.forwarding=0']],
+  'IPv6 on ovn0': [['sysctl', '-w', 'net.ipv6.conf.ovn0.disable_ipv6=1']],
 };
 for (const [what, commands] of Object.entries(deeds))
-  test(`${what} is as before`, async () => {
+  test(`the daemon restores ${what}`, async () => {
     for (const [program = '', ...args] of commands) exec(program, ...args);
     await eventually('the network to be as before', () => state() === wanted, 5000).catch((error: unknown) =>
       assert.equal(state(), wanted, String(error)),

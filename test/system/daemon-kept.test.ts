@@ -1,4 +1,4 @@
-/** What the daemon wants of its node stays: whatever somebody takes away or changes is as before within seconds, and nothing is written where nothing changed. */
+/** The daemon restores the state of its node within seconds after any change by others, and writes nothing where nothing changed. */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,7 +27,7 @@ function reachesPod(): boolean {
   }
 }
 
-/** All of the node that the daemon answers for, as programs of the system show it. */
+/** The part of the node's state that the daemon owns, as printed by the system's tools. */
 function state(): string {
   const show = (...args: readonly string[]): string => {
     try {
@@ -90,20 +90,20 @@ const deeds: Readonly<Record<string, readonly string[]>> = {
   'every nftables table': ['nft', 'flush', 'ruleset'],
   'a chain of the table': ['nft', 'flush', 'chain', 'inet', 'isthmus', 'postrouting'],
   'an element of a set': ['nft', 'delete', 'element', 'inet', 'isthmus', 'nat4', '{ 10.16.0.0/16 }'],
-  'a rule somebody adds to our table': ['nft', 'add', 'rule', 'inet', 'isthmus', 'postrouting', 'drop'],
+  'the nftables table with a foreign rule': ['nft', 'add', 'rule', 'inet', 'isthmus', 'postrouting', 'drop'],
   'a route to a subnet': ['ip', 'route', 'del', '10.16.0.0/16'],
   'the default route of an egress gateway': ['ip', 'route', 'flush', 'table', '1001'],
   'the rule of an egress gateway': ['ip', 'rule', 'del', 'priority', '1001'],
   'the address of ovn0': ['ip', 'addr', 'flush', 'dev', 'ovn0'],
-  'an address somebody adds to ovn0': ['ip', 'addr', 'add', '198.51.100.7/32', 'dev', 'ovn0'],
-  'ovn0 being up': ['ip', 'link', 'set', 'ovn0', 'down'],
+  'ovn0 with a foreign address': ['ip', 'addr', 'add', '198.51.100.7/32', 'dev', 'ovn0'],
+  'the link state of ovn0': ['ip', 'link', 'set', 'ovn0', 'down'],
   'the MTU of ovn0': ['ip', 'link', 'set', 'ovn0', 'mtu', '1300'],
   'ovn0 itself': ['ip', 'link', 'del', 'ovn0'],
   'the MAC address of ovn0': ['ip', 'link', 'set', 'ovn0', 'address', '02:00:00:00:00:99'],
-  forwarding: ['sysctl', '-w', 'net.ipv4.ip_forward=0'],
+  'IPv4 forwarding': ['sysctl', '-w', 'net.ipv4.ip_forward=0'],
 };
 for (const [what, command] of Object.entries(deeds)) {
-  test(`${what} is back`, async () => {
+  test(`the daemon restores ${what}`, async () => {
     exec(command[0] ?? '', ...command.slice(1));
     await untilAsWanted();
   });
@@ -111,19 +111,19 @@ for (const [what, command] of Object.entries(deeds)) {
 
 const rows: Readonly<Record<string, readonly string[]>> = {
   'the port of ovn0': ['del-port', 'br-int', 'ovn0'],
-  'the settings of ovn-controller': ['remove', 'open', '.', 'external_ids', 'ovn-encap-ip', 'ovn-remote'],
+  'the configuration of ovn-controller': ['remove', 'open', '.', 'external_ids', 'ovn-encap-ip', 'ovn-remote'],
   'the chassis name': ['remove', 'open', '.', 'external_ids', 'system-id'],
-  'all settings of the node': ['clear', 'open', '.', 'external_ids'],
+  'the node configuration': ['clear', 'open', '.', 'external_ids'],
   'the iface-id of ovn0': ['remove', 'interface', 'ovn0', 'external_ids', 'iface-id'],
 };
 for (const [what, command] of Object.entries(rows)) {
-  test(`${what} is back`, async () => {
+  test(`the daemon restores ${what}`, async () => {
     node.vsctl(...command);
     await untilAsWanted();
   });
 }
 
-test('the chassis name is the same in a database that has lost it while no daemon ran; another one stays', async () => {
+test('a chassis name that the database lost while the daemon was down is restored, and another name stays', async () => {
   await node.kill('daemon');
   node.vsctl('clear', 'open', '.', 'external_ids');
   await node.startDaemon(cluster.kubeconfig);
@@ -137,7 +137,7 @@ test('the chassis name is the same in a database that has lost it while no daemo
   await untilAsWanted();
 });
 
-test('the port of a pod is back, with its traffic', async () => {
+test('the port of a pod is restored with its traffic', async () => {
   const ofport = (): string => node.vsctl('--if-exists', 'get', 'interface', podPort, 'ofport');
   const was = ofport();
   node.vsctl('del-port', 'br-int', podPort);
@@ -145,7 +145,7 @@ test('the port of a pod is back, with its traffic', async () => {
   await eventually('traffic', reachesPod);
 });
 
-test('the interface of a pod is made anew, with its traffic, and the pod is told', async () => {
+test('the interface of a pod is restored with its traffic and an event', async () => {
   for (const side of ['node', 'pod', 'node, while ovs-vswitchd hangs', 'node, while no daemon runs']) {
     if (side.endsWith('runs')) await node.kill('daemon');
     if (side.endsWith('hangs')) node.signal('vswitchd', 'SIGSTOP');
@@ -153,7 +153,7 @@ test('the interface of a pod is made anew, with its traffic, and the pod is told
     else exec('ip', 'link', 'del', podPort);
     if (side.endsWith('runs')) await node.startDaemon(cluster.kubeconfig);
     if (side.endsWith('hangs')) {
-      // Long enough for whoever does not wait for it.
+      // Long enough for a daemon that did not wait for ovs-vswitchd to fail.
       await sleep(500);
       node.signal('vswitchd', 'SIGCONT');
     }
@@ -165,16 +165,16 @@ test('the interface of a pod is made anew, with its traffic, and the pod is told
   await eventually('the event', async () => (await cluster.eventsOn('Pod', 'kept'))['InterfaceRestored']);
 });
 
-/** The database's row of a port that is out of the bridge while its interface is made anew. */
+/** Whether the database has the record of a port that is out of the bridge while its interface is recreated. */
 const isAside = (): boolean => node.vsctl('--bare', '--columns=external_ids', 'list', 'Queue').includes(podPort);
 const podLink = (): string => exec('ip', '-n', podNetns, '-o', 'link');
 const isInBridge = (): boolean => node.vsctl('list-ports', 'br-int').split('\n').includes(podPort);
 const isTakenUp = (): boolean =>
   node.vsctl('get', 'open', '.', 'cur_cfg') === node.vsctl('get', 'open', '.', 'next_cfg');
 
-/** Each deletes the interface, and leaves the daemon dead at one step of making it anew, and everything else alive. */
+/** Each deletes the interface and kills the daemon at one step of recreating it; all other programs run. */
 const crashes: Readonly<Record<string, () => Promise<void>>> = {
-  'once its port is out of the bridge': async () => {
+  'after the port has left the bridge': async () => {
     node.signal('vswitchd', 'SIGSTOP');
     exec('ip', 'link', 'del', podPort);
     await eventually('the record', isAside);
@@ -182,7 +182,7 @@ const crashes: Readonly<Record<string, () => Promise<void>>> = {
     await node.kill('daemon');
     node.signal('vswitchd', 'SIGCONT');
   },
-  'once there is a link again, and before its port': async () => {
+  'between the new link and its port': async () => {
     node.signal('vswitchd', 'SIGSTOP');
     exec('ip', 'link', 'del', podPort);
     await eventually('the record', isAside);
@@ -193,7 +193,7 @@ const crashes: Readonly<Record<string, () => Promise<void>>> = {
     node.signal('daemon', 'SIGCONT');
     await eventually('the link', () => podLink().includes('eth0'));
     await node.kill('daemon');
-    // What the daemon had sent goes with the database's process.
+    // The daemon's pending requests are lost with the database process.
     await node.kill('db');
     startDatabase(node);
     await eventually('the database', () => {
@@ -205,7 +205,7 @@ const crashes: Readonly<Record<string, () => Promise<void>>> = {
     });
     assert.ok(!isInBridge());
   },
-  'before ovn-controller has its flows': async () => {
+  'before ovn-controller has installed the flows': async () => {
     node.signal('ovn-controller', 'SIGSTOP');
     exec('ip', 'link', 'del', podPort);
     await eventually('the port', () => isAside() && isInBridge());
@@ -214,7 +214,7 @@ const crashes: Readonly<Record<string, () => Promise<void>>> = {
   },
   ...Object.fromEntries(
     [0, 5, 20, 60].map((ms) => [
-      `${ms} ms later`,
+      `${ms} ms after the deletion`,
       async () => {
         exec('ip', 'link', 'del', podPort);
         await sleep(ms);
@@ -224,7 +224,7 @@ const crashes: Readonly<Record<string, () => Promise<void>>> = {
   ),
 };
 for (const [when, crash] of Object.entries(crashes)) {
-  test(`the interface of a pod is made anew by the next daemon, when one is killed ${when}`, async () => {
+  test(`the next daemon restores the interface of a pod, if a daemon is killed ${when}`, async () => {
     await crash();
     await node.startDaemon(cluster.kubeconfig);
     await eventually('the interface to be complete, without a record', () => podLink().includes('eth0') && !isAside());
@@ -233,7 +233,7 @@ for (const [when, crash] of Object.entries(crashes)) {
   });
 }
 
-test('a pod whose interface is being made anew is deleted by its runtime, and nothing is left of it', async () => {
+test('a pod deleted while its interface is restored leaves nothing behind', async () => {
   const pod = await cluster.makePod('leaving');
   await cluster.allocate(pod, '10.16.0.22');
   assert.equal((await node.cni('ADD', pod.env)).status, 0);
@@ -251,14 +251,14 @@ test('a pod whose interface is being made anew is deleted by its runtime, and no
   assert.equal(records(), '');
 });
 
-test('the integration bridge is made anew, with ovn0 and the ports of pods', async () => {
+test('the integration bridge is restored with ovn0 and the ports of pods', async () => {
   node.vsctl('del-br', 'br-int');
   await untilAsWanted();
   await eventually('traffic', reachesPod);
 });
 
-test('nothing is written where nothing changed: by a restart, by an event, by a foreign change', async (t) => {
-  // The kernel itself tells of each address that has been looked for on the link.
+test('restarts, events and foreign changes cause no writes', async (t) => {
+  // The kernel reports an address when duplicate address detection ends.
   await eventually('addresses to be settled', () => exec('ip', '-6', '-o', 'addr', 'show', 'tentative') === '');
   const monitors = [
     startMonitor(t, 'ip', 'monitor', 'link', 'address', 'route', 'rule'),

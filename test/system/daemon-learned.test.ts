@@ -1,6 +1,6 @@
 /**
- * Prefixes that the node's speaker learned, as routes of the kernel, with packets: to two routers beyond the node and back.
- * The parts of the speaker, which writes slices, and of the controller are played here.
+ * Prefixes that the node's speaker learned, as kernel routes, with packets to two routers beyond the node and back. The test
+ * stands in for the speaker, which writes slices, and for the controller.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ import { eventually } from '../../lib/testing-eventually.ts';
 const node = new TestNode();
 let cluster: TestCluster;
 let pod: TestPod;
-/** Namespaces of the routers a and b. */
+/** The network namespaces of the routers. */
 const spaces = new Map<string, string>();
 /** A network behind both routers. */
 const far = '192.0.2.1';
@@ -47,7 +47,7 @@ after(async () => {
   await (cluster as TestCluster | undefined)?.stop();
 });
 
-/** A router on a link of its own, 172.31.<index>.1 and fd00:31:<index>::1, which knows the way to pods. */
+/** Adds a router on its own link, 172.31.<index>.1 and fd00:31:<index>::1, with a route to the pods. */
 function addRouter(name: string, index: number): void {
   const space = node.addNamespace(name);
   spaces.set(name, space);
@@ -84,7 +84,7 @@ function sentOn(link: string): number {
   return told?.stats64.tx.packets ?? 0;
 }
 
-/** The lines of the daemon's routes for learned prefixes. */
+/** The daemon's kernel routes for learned prefixes, one line each. */
 function learned(): readonly string[] {
   const lines = routes().split('\n');
   return lines.filter((line) => line.includes('proto bgp') && /metric (86|486)\b/.test(line));
@@ -94,7 +94,7 @@ function inPod(...command: readonly string[]): string {
   return exec('ip', 'netns', 'exec', pod.netns, ...command);
 }
 
-/** @param seconds how long its one packet may be on the way */
+/** @param seconds the time limit of its one packet */
 function reaches(address: string, seconds = 1): boolean {
   try {
     inPod('ping', '-c1', `-W${seconds}`, address);
@@ -104,7 +104,7 @@ function reaches(address: string, seconds = 1): boolean {
   }
 }
 
-/** Milliseconds from the write to what the kernel told of a route: `monitor` has when. */
+/** Milliseconds from the write until the kernel reports a route; `ip monitor` logs the time. */
 async function timed(change: () => Promise<void>, line: RegExp): Promise<string> {
   const [lines, start] = [monitored().length, Date.now()];
   await change();
@@ -123,7 +123,7 @@ function monitored(): readonly string[] {
 const viaA = { prefix: '192.0.2.0/24', nextHop: '172.31.1.1' };
 const viaB = { prefix: '192.0.2.0/24', nextHop: '172.31.2.1' };
 
-test('a prefix comes and goes with the status, and pods reach what is behind it, with NAT and without', async (t) => {
+test('a learned prefix is a kernel route while the speaker reports it, and pods reach it with and without NAT', async (t) => {
   assert.ok(!reaches(far));
   const came = await timed(() => learn(viaA), /\] 192\.0\.2\.0\/24 via 172\.31\.1\.1 dev up-a/);
   assert.match(learned()[0] ?? '', /^192\.0\.2\.0\/24 via 172\.31\.1\.1 dev up-a proto bgp metric 86 onlink/);
@@ -137,7 +137,7 @@ test('a prefix comes and goes with the status, and pods reach what is behind it,
   assert.ok(!reaches(far));
 });
 
-test('two next hops share the load; answers by the other link pass the strictest rp_filter', async () => {
+test('two next hops share the load, and replies on the other link pass strict rp_filter', async () => {
   await learn(viaA, viaB);
   await eventually('both', () => /192\.0\.2\.0\/24 proto bgp metric 86 .*nexthop.*nexthop/.test(learned().join()));
   const counts = (): number[] => ['up-a', 'up-b'].map(sentOn);
@@ -150,7 +150,7 @@ test('two next hops share the load; answers by the other link pass the strictest
     sent.every((count) => count >= 3),
     sent.join(),
   );
-  // What goes out by router b is answered by way of router a.
+  // Packets leave through router b, and replies return through router a.
   await learn({ ...viaA, preference: 50 }, viaB);
   await eventually('the preferred one alone', () => learned().join().startsWith('192.0.2.0/24 via 172.31.2.1'));
   await cluster.setSubnet('ovn-default', { natOutgoing: false });
@@ -171,7 +171,7 @@ test('two next hops share the load; answers by the other link pass the strictest
   await cluster.setSubnet('ovn-default', { natOutgoing: true });
 });
 
-test('IPv6, and IPv4 by an IPv6 next hop', async () => {
+test('IPv6 prefixes and IPv4 prefixes with an IPv6 next hop are kernel routes', async () => {
   await learn(
     { prefix: '2001:db8::/32', nextHop: 'fd00:31:1::1' },
     { prefix: '2001:db8::/32', nextHop: 'fd00:31:2::1' },
@@ -190,7 +190,7 @@ test('IPv6, and IPv4 by an IPv6 next hop', async () => {
   await eventually('none', () => learned().length === 0);
 });
 
-test('routes of others stay: of another metric, and of another protocol', async () => {
+test('routes of other programs with another metric or protocol stay', async () => {
   const others = [
     '192.0.2.0/24 via 172.31.2.1 proto bgp metric 20',
     '192.0.4.0/24 via 172.31.2.1 proto static metric 86',
@@ -211,7 +211,7 @@ test('routes of others stay: of another metric, and of another protocol', async 
   for (const route of others) exec('ip', 'route', 'del', ...route.split(' '));
 });
 
-test('left out and told: the cluster itself, and next hops on no link, until they are on one', async () => {
+test('prefixes of the cluster and next hops on no link are refused with events', async () => {
   await learn(
     { prefix: '10.16.4.0/24', nextHop: '172.31.1.1' },
     { prefix: '100.64.0.0/16', nextHop: '172.31.1.1' },
@@ -234,7 +234,7 @@ test('left out and told: the cluster itself, and next hops on no link, until the
   await eventually('no route', () => !learned().join().includes('192.0.2.0/24'));
 });
 
-test('what others undo comes back; a link that goes and comes takes its next hop along', async () => {
+test('deleted or changed routes are restored, and a next hop follows the state of its link', async () => {
   await learn(viaA, viaB, { prefix: '0.0.0.0/0', nextHop: '172.31.1.1' });
   await eventually('two', () => learned().length === 2);
   exec('ip', 'route', 'del', 'default', 'metric', '86');
@@ -253,7 +253,7 @@ test('what others undo comes back; a link that goes and comes takes its next hop
   await eventually('an answer', () => reaches(far));
 });
 
-/** Another cluster behind the pod, as the interconnect's routes and its policies would have it. */
+/** Puts another cluster behind the pod, with routes and policies like those of the interconnect. */
 async function joinOther(): Promise<void> {
   inPod('ip', 'addr', 'add', '10.32.0.5/32', 'dev', 'lo');
   node.nbctl('lr-route-add ovn-cluster 10.32.0.0/16 10.16.0.21', [
@@ -276,7 +276,7 @@ async function offer(
   await putRoutes(cluster.admin, remoteRoutes, 'west', routes);
 }
 
-/** Routes and rules for what is forwarded. */
+/** The daemon's routes and rules for forwarded packets. */
 function forwarding(): readonly string[] {
   const lines = [...exec('ip', 'route', 'show', 'table', 'all').split('\n'), ...exec('ip', 'rule').split('\n')];
   return lines.filter((line) => /table 10155|\b3270\d:/.test(line)).map((line) => line.trim().replaceAll(/\s+/g, ' '));
@@ -289,7 +289,7 @@ const forwarded = [
   '32702: from all nop proto 155',
 ];
 
-test('what routers send for another cluster goes into the overlay, and nothing else does', async () => {
+test('only packets from routers to another cluster enter the overlay', async () => {
   const [a = ''] = spaces.values();
   const hop = '172.31.1.1';
   await learn({ prefix: '0.0.0.0/0', nextHop: hop });
@@ -328,7 +328,7 @@ test('what routers send for another cluster goes into the overlay, and nothing e
   assert.match(way('from', '10.16.0.21', 'iif', 'ovn0'), /via 172\.31\.1\.1 dev up-a/, 'out of the overlay');
 });
 
-test('of 5,000 prefixes over four paths all are forwarded, to the last', async () => {
+test('all of 5,000 prefixes over four paths are forwarded', async () => {
   const prefixes = manyPrefixes(5000);
   const last = prefixes.at(-1) ?? '';
   const [before] = forwarding();
@@ -345,7 +345,7 @@ test('of 5,000 prefixes over four paths all are forwarded, to the last', async (
   await eventually('the one of before', () => table().join() === before);
 });
 
-test('the way into the overlay heals, and goes with the prefix, the other cluster and the BgpNodeState', async () => {
+test('routes into the overlay are restored, and removed with the prefix, the other cluster or the BgpNodeState', async () => {
   exec('ip', 'rule', 'del', 'priority', '32701');
   exec('ip', 'route', 'flush', 'table', '10155');
   await eventually('all again', () => forwarding().join() === forwarded.join());
@@ -364,7 +364,7 @@ test('the way into the overlay heals, and goes with the prefix, the other cluste
   await eventually('what the next test begins with', () => learned().length === 2);
 });
 
-test('a restart writes nothing; with the object all go, also while the daemon is away', async () => {
+test('a daemon restart writes nothing, and deletion of the BgpNodeState removes all routes, also while the daemon is down', async () => {
   const size = (): number => readFileSync(join(node.dir, 'db.conf')).length;
   const [before, told] = [[learned(), size()], monitored().length - 1];
   await node.kill('daemon');
@@ -390,7 +390,7 @@ test('a restart writes nothing; with the object all go, also while the daemon is
   await eventually('none', () => learned().length === 0);
 });
 
-test('what the node itself lives on is no route', async () => {
+test('learned prefixes that cover lifelines of the node are not installed', async () => {
   const own = ['172.31.1.0/25', '172.31.1.0/24', '172.31.2.1/32', 'fd00:31:2::/80', '10.5.5.10/32'];
   const slice = {
     apiVersion: 'discovery.k8s.io/v1',
@@ -410,14 +410,14 @@ test('what the node itself lives on is no route', async () => {
   assert.match(learned().join(), /^198\.51\.100\.0\/24 via 172\.31\.1\.1 [^,]*$/);
 });
 
-test('a node that loses the API server by a learned route frees itself, and does not try it again', async (t) => {
+test('a node that loses the API server through a learned route withholds that route', async (t) => {
   addRouter('c', 4);
   const server = '10.5.5.10';
   const prefix = ['ip', 'netns', 'exec', spaces.get('c') ?? ''];
   exec('ip', '-n', spaces.get('c') ?? '', 'addr', 'add', `${server}/32`, 'dev', 'lo');
   const stopLending = await lendPort({ prefix }, cluster.apiPort, server);
   exec('ip', 'route', 'add', 'default', 'via', '172.31.4.1', 'metric', '100');
-  // Its certificate is not for that address.
+  // The API server's certificate does not name that address.
   const config = JSON.parse(readFileSync(cluster.kubeconfig, 'utf8')) as { clusters: { cluster: object }[] };
   for (const one of config.clusters)
     one.cluster = {
@@ -442,7 +442,7 @@ test('a node that loses the API server by a learned route frees itself, and does
     await eventually('an event', async () =>
       (await cluster.admin.list(events, { namespace: 'default' })).some(({ reason }) => reason === 'ApiServerLost'),
     );
-    // The write shows that the daemon works; the route stays away while it is announced.
+    // The write shows that the daemon works; the route stays withheld while it is announced.
     await learn({ prefix: '0.0.0.0/0', nextHop: '172.31.1.1' });
     await eventually('none', () => learned().length === 0);
     await learn({ prefix: '0.0.0.0/0', nextHop: '172.31.1.1' }, { prefix: '0.0.0.0/0', nextHop: '172.31.4.1' });

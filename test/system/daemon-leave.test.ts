@@ -1,4 +1,4 @@
-/** A node is given back: what the kernel, the runtime's folder and the switch had before the daemon, they have after it. */
+/** The daemon leaves a node: the kernel, the runtime's folder and the switch are as they were before the daemon. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ before(async () => {
   binDir = join(node.dir, 'bin');
   mkdirSync(binDir);
   for (const name of ['isthmus', 'loopback', 'portmap']) writeFileSync(join(binDir, name), name);
-  // The third is its administrator's.
+  // The third plugin is the administrator's.
   writeFileSync(join(binDir, '.isthmus-plugins'), 'isthmus\nloopback\n../net.d\n');
   const source = join(node.dir, '01-isthmus.conflist');
   writeFileSync(source, '{"cniVersion":"1.0.0","name":"isthmus","plugins":[{"type":"isthmus"}]}\n');
@@ -60,14 +60,14 @@ function isSocket(name: string): boolean {
   return /^ovn-controller\.\d+\.ctl$/.test(name);
 }
 
-/** What a node is compared by: links with their addresses, routes, rules, tables of nftables. */
+/** The compared state of a node: links with their addresses, routes, rules, nftables. */
 function host(): Readonly<Record<string, unknown>> {
   const read = (...args: readonly string[]): unknown[] => JSON.parse(exec('ip', '-j', ...args) || '[]') as unknown[];
   const links = read('-d', 'addr') as readonly {
     ifname: string;
     addr_info: readonly { local: string; prefixlen: number; scope: string }[];
   }[];
-  // ovs-vswitchd makes the first, ovn-controller the second for as long as they run.
+  // ovs-vswitchd creates the first, ovn-controller the second, as long as they run.
   const others = links.filter(({ ifname }) => ifname !== 'ovs-netdev' && ifname !== 'br-int');
   return {
     links: others.map(({ ifname, addr_info }) => [
@@ -80,7 +80,7 @@ function host(): Readonly<Record<string, unknown>> {
   };
 }
 
-test('the daemon gives the node back, says so, and a restart does the same', async () => {
+test('a daemon asked to leave restores the node and reports it, also after a restart', async () => {
   const before = host();
   await node.startDaemon(cluster.kubeconfig, ...flags());
   const spec = { defaultInterface: 'up0' };
@@ -99,7 +99,7 @@ test('the daemon gives the node back, says so, and a restart does the same', asy
   await pause(500);
   assert.ok(existsSync(conflist), 'and nothing to be given back for it');
 
-  // A killed one leaves its socket.
+  // A killed ovn-controller leaves its socket.
   await node.kill('ovn-controller');
   node.startController();
   await eventually('another ovn-controller', () => readdirSync(join(node.dir, 'run')).filter(isSocket).length === 2);
@@ -124,7 +124,7 @@ test('the daemon gives the node back, says so, and a restart does the same', asy
   assert.deepEqual(host(), before);
 });
 
-test('the request is taken back: the next daemon serves the node, and the switch keeps what it has', async () => {
+test('the next daemon serves the node again after the request to leave is withdrawn', async () => {
   await node.kill('daemon', 'SIGTERM');
   node.startController();
   await cluster.annotateNode({ [annotation.leave]: null });

@@ -1,4 +1,4 @@
-/** Whether a neighbour answers, while others send to it and it asks by itself. */
+/** Neighbour resolution while other programs send to the neighbour, and while the neighbour itself sends requests. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -26,7 +26,7 @@ function link(name: string, ...where: readonly string[]): { readonly ifindex: nu
   return found!;
 }
 
-/** Who answered in each round; the rounds are too many for one of them never to meet the others' questions. */
+/** The distinct answers of many rounds, so many that some coincide with other packets and requests. */
 async function answers(): Promise<ReadonlySet<string | undefined>> {
   const all = new Set<string | undefined>();
   for (let round = 0; round < rounds; round++)
@@ -34,7 +34,7 @@ async function answers(): Promise<ReadonlySet<string | undefined>> {
   return all;
 }
 
-test('packets of others to it do not take the answer away', async () => {
+test('a neighbour is resolved while other programs send to it', async () => {
   const socket = createSocket('udp4');
   const sender = setInterval(() => socket.send('', 9, neighbour), 0);
   try {
@@ -45,7 +45,7 @@ test('packets of others to it do not take the answer away', async () => {
   }
 });
 
-test('questions of its own do not take the answer away', async () => {
+test('a neighbour is resolved while it sends requests itself', async () => {
   const asking = 'while :; do ip neigh flush dev eth0; ping -c 1 -q 172.30.9.11; done';
   const asker = spawn('ip', ['netns', 'exec', node.outside, 'bash', '-c', asking], { stdio: 'ignore', detached: true });
   try {
@@ -56,7 +56,7 @@ test('questions of its own do not take the answer away', async () => {
   }
 });
 
-test('who does not answer is not heard, and nothing is remembered of it', async () => {
+test('a neighbour that does not answer is not resolved and leaves no entry', async () => {
   assert.equal(await resolveNeighbour(index, '172.30.9.77', AbortSignal.timeout(2000)), undefined);
   assert.equal(exec('ip', 'neigh', 'show', '172.30.9.77'), '');
 });

@@ -1,4 +1,4 @@
-/** Our nftables table is known again by what stands in it, and edits of others are, whenever they happen. */
+/** The daemon recognises its nftables table by its content, and detects foreign edits whenever they happen. */
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import { after, before, test } from 'node:test';
@@ -27,7 +27,7 @@ before(async () => {
 });
 after(() => node.stop());
 
-test('what is as wanted is not written, also by another process', async () => {
+test('an unchanged table is not written again, even by another process', async () => {
   const table = new NftTable('inet');
   for (const one of [table, table, new NftTable('inet')]) assert.equal(await one.set(body), false);
   assert.equal(await table.set(`${body}chain more {\n}\n`), true);
@@ -36,20 +36,20 @@ test('what is as wanted is not written, also by another process', async () => {
 });
 
 const edits: Readonly<Record<string, readonly string[]>> = {
-  'an element': ['delete', 'element', 'inet', 'isthmus', 'nat4', '{ 10.17.0.0/16 }'],
-  'the rules of a chain': ['flush', 'chain', 'inet', 'isthmus', 'outgoing'],
-  'a rule of somebody else': ['add', 'rule', 'inet', 'isthmus', 'outgoing', 'drop'],
-  'a chain of somebody else': ['add', 'chain', 'inet', 'isthmus', 'strange'],
-  'the seal': ['delete', 'chain', 'inet', 'isthmus', 'unchanged'],
+  'a deleted element': ['delete', 'element', 'inet', 'isthmus', 'nat4', '{ 10.17.0.0/16 }'],
+  'a flushed chain': ['flush', 'chain', 'inet', 'isthmus', 'outgoing'],
+  'a foreign rule': ['add', 'rule', 'inet', 'isthmus', 'outgoing', 'drop'],
+  'a foreign chain': ['add', 'chain', 'inet', 'isthmus', 'strange'],
+  'a deleted seal': ['delete', 'chain', 'inet', 'isthmus', 'unchanged'],
 };
 for (const [what, edit] of Object.entries(edits))
-  test(`what was edited while no daemon ran is as before: ${what}`, async () => {
+  test(`the table is restored after an edit while no daemon ran: ${what}`, async () => {
     exec('nft', ...edit);
     assert.equal(await new NftTable('inet').set(body), true);
     assert.equal(list(), wanted);
   });
 
-test('an edit at the very moment of a write is not taken for ours', async () => {
+test('a foreign edit during a write is detected', async () => {
   for (let round = 0; round < 8; round += 1) {
     const table = new NftTable('inet');
     exec('nft', 'flush', 'ruleset');
@@ -61,10 +61,10 @@ test('an edit at the very moment of a write is not taken for ours', async () => 
   }
 });
 
-// The image has the nft of Debian 13; kube-proxy and the node's administrator use the node's own.
+// The image has the nft of Debian 13; kube-proxy and the node's administrator use the node's own nft.
 const newer = nftOf('25.03');
 test(
-  'the nft of a Debian 12 node reads what that of the image has written',
+  'the nft of a Debian 12 node can read the table that the image’s nft has written',
   { skip: newer === undefined && 'make ovn-25.03' },
   () => {
     const { text } = planRuleset({

@@ -1,4 +1,4 @@
-/** A node whose ovs-vswitchd or ovn-controller dies or freezes says so, and takes it back; nothing is written between. */
+/** A node whose ovs-vswitchd or ovn-controller dies or freezes reports it in its condition until it works again, and writes nothing in between. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test, type TestContext } from 'node:test';
@@ -13,7 +13,7 @@ interface Told {
   readonly status: string;
   readonly reason: string;
   readonly message: string;
-  /** Of the whole object: any write changes it. */
+  /** The resource version of the Node, which any write changes. */
   readonly version: string | undefined;
 }
 
@@ -46,7 +46,7 @@ async function untilTold(context: TestContext, status: string, reason: string): 
   context.diagnostic(`${reason} after ${(performance.now() - startMs).toFixed(0)} ms`);
 }
 
-test('a node that works: nothing is written, also not for a short pause of ovs-vswitchd', async (t) => {
+test('a healthy node writes nothing, even during a short pause of ovs-vswitchd', async (t) => {
   await untilTold(t, 'False', 'NetworkReady');
   await eventually('the chassis to be told', async () => {
     const { metadata } = await cluster.admin.get(nodes, { name: 'n1' });
@@ -60,7 +60,7 @@ test('a node that works: nothing is written, also not for a short pause of ovs-v
   assert.deepEqual((await told()).version, version);
 });
 
-test('ovs-vswitchd freezes: told, once, also by a daemon that starts meanwhile; then it goes on', async (t) => {
+test('a frozen ovs-vswitchd is reported once until it resumes, also if the daemon restarts meanwhile', async (t) => {
   node.signal('vswitchd', 'SIGSTOP');
   await untilTold(t, 'True', 'SwitchDown');
   const { message, version } = await told();
@@ -74,14 +74,14 @@ test('ovs-vswitchd freezes: told, once, also by a daemon that starts meanwhile; 
   await untilTold(t, 'False', 'NetworkReady');
 });
 
-test('ovs-vswitchd is killed: told; started again, the node works', async (t) => {
+test('a killed ovs-vswitchd is reported until it restarts', async (t) => {
   await node.kill('vswitchd');
   await untilTold(t, 'True', 'SwitchDown');
   node.startVswitchd();
   await untilTold(t, 'False', 'NetworkReady');
 });
 
-test('ovn-controller is killed: told; started again, the node works', async (t) => {
+test('a killed ovn-controller is reported until it restarts', async (t) => {
   await node.kill('ovn-controller');
   await untilTold(t, 'True', 'OvnControllerDown');
   assert.match((await told()).message, /^ovn-controller does not answer/);
@@ -89,7 +89,7 @@ test('ovn-controller is killed: told; started again, the node works', async (t) 
   await untilTold(t, 'False', 'NetworkReady');
 });
 
-test('in user space the daemon puts the tunnel address on a bridge, a ProviderNetwork takes it over, and what cannot be moved is told', async (t) => {
+test('a userspace datapath has the tunnel address on a bridge or ProviderNetwork, and an unfit interface is reported', async (t) => {
   const address = '172.30.9.11/24';
   const holder = (): string => exec('ip', '-4', '-o', 'addr', 'show', 'to', '172.30.9.11').split(/\s+/)[1] ?? '';
   exec('ip', 'link', 'add', 'lb0', 'up', 'type', 'bridge');
@@ -126,7 +126,7 @@ test('in user space the daemon puts the tunnel address on a bridge, a ProviderNe
   node.vsctl('del-port', 'br-int', 'tun0');
 });
 
-test('a daemon that waits for Open vSwitch lives, is not ready, and names what it waits for', async () => {
+test('a daemon that waits for Open vSwitch is healthy but not ready, and logs the reason', async () => {
   const [address, database] = ['127.0.0.1:10777', `unix:${node.dir}/nowhere.sock`];
   const flags = {
     kubeconfig: cluster.kubeconfig,
@@ -162,7 +162,7 @@ test('a daemon that waits for Open vSwitch lives, is not ready, and names what i
   await node.kill('waiting');
 });
 
-test('a next hop of tunnels that comes with another MAC address is told to Open vSwitch', async () => {
+test('a changed MAC address of a tunnel next hop is written to Open vSwitch', async () => {
   const bridge = exec('ip', '-4', '-o', 'addr', 'show', 'to', '172.30.9.11').split(/\s+/)[1] ?? '';
   assert.equal(bridge, 'br-tunnel');
   const known = (): string => exec('ovs-appctl', `--target=${join(node.dir, 'ovs-vswitchd.ctl')}`, 'tnl/neigh/show');
@@ -178,7 +178,7 @@ test('a next hop of tunnels that comes with another MAC address is told to Open 
   await eventually('the change to be told', () => node.hasDaemonSaid('a next hop of tunnels has another MAC address'));
 });
 
-test('a node asks for the other ends of its tunnels, by which they hear of its MAC address', async () => {
+test('a node resolves the remote ends of its tunnels, which thereby learn its MAC address', async () => {
   const tunnel = ['type=geneve', 'options:remote_ip=172.30.9.77'];
   node.vsctl('add-port', 'br-int', 'tun1', '--', 'set', 'interface', 'tun1', ...tunnel);
   await eventually('the question', () =>

@@ -1,4 +1,4 @@
-/** The node's interface in a provider network's bridge and back, with the way to the API server over that very interface. */
+/** Moves the node's interface into a provider network's bridge and back, while the node reaches the API server through it. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,7 +27,7 @@ before(async () => {
   await node.startDaemon(lan.kubeconfig);
 });
 
-/** What a failed test left does not fail the next. */
+/** Cleans up after a failed test. */
 afterEach(async () => {
   for (const { metadata } of await cluster.admin.list(providerNetworks)) {
     await deleteNetwork(metadata.name);
@@ -50,7 +50,7 @@ async function makeNetwork(name: string, spec: object = {}, annotations: Readonl
   });
 }
 
-/** Why a network is not ready. */
+/** Waits for the reason why a network is not ready. */
 async function untilRefused(network: string, code: string): Promise<string> {
   const what = `${network} to be refused with ${code}`;
   const message = await eventually(what, async () => (await marks(network))['err_mesg']);
@@ -59,7 +59,7 @@ async function untilRefused(network: string, code: string): Promise<string> {
   return message;
 }
 
-/** A fault on the way out over one interface. */
+/** Drops outgoing packets of one interface. */
 function drop(family: 'arp' | 'ip', device: string, match = ''): void {
   const table = `${family} fault`;
   exec('nft', `add table ${table}; add chain ${table} out { type filter hook output priority 0; }`);
@@ -75,7 +75,7 @@ async function restart(): Promise<void> {
   await node.startDaemon(lan.kubeconfig);
 }
 
-/** What the bridge's row says of the move. */
+/** The phase of the move, as recorded in the bridge's row. */
 function phase(): string | undefined {
   const ids = node.vsctl('--if-exists', '--columns=external_ids', 'list', 'bridge', 'br-phys');
   return /\\"phase\\":\\"(\w+)\\"/.exec(ids)?.[1];
@@ -85,7 +85,7 @@ async function deleteNetwork(name: string): Promise<void> {
   await cluster.admin.delete(providerNetworks, { name });
 }
 
-/** The node's marks of a network, by their last part. */
+/** The node's labels and annotations of a network, by the last part of their keys. */
 async function marks(network: string): Promise<Readonly<Record<string, string>>> {
   const { labels = {}, annotations = {} } = (await cluster.admin.get(nodes, { name: 'n1' })).metadata;
   const prefix = providerNetworkKey(network, 'ready').slice(0, -'ready'.length);
@@ -106,7 +106,7 @@ async function untilReady(network: string): Promise<void> {
   });
 }
 
-/** Where everything is as before the network came. */
+/** Waits until the node is as before the network was created. */
 async function untilBack(network: string): Promise<void> {
   await eventually(`${network} to be gone`, async () => Object.keys(await marks(network)).length === 0);
   assert.ok(!node.vsctl('list-br').split('\n').includes(`br-${network}`), node.vsctl('list-br'));
@@ -115,7 +115,7 @@ async function untilBack(network: string): Promise<void> {
   assert.equal(exec('nft', 'list', 'ruleset', 'netdev'), '');
 }
 
-/** Packets from the gateway to the node, one each 10 ms, that were not answered. */
+/** The number of lost pings from the gateway to the node, sent every 10 ms. */
 async function lostWhile(action: () => Promise<void>): Promise<number> {
   const ping = spawn('ip', ['netns', 'exec', lan.netns, 'ping', '-n', '-q', '-i', '0.01', '10.20.0.11']);
   let text = '';
@@ -140,7 +140,7 @@ function pingGateway(): void {
   exec('ping', '-c1', '-W20', 'fd00:20::1');
 }
 
-test('the interface joins with all its addresses and routes, and comes back with them', async () => {
+test('an interface moves into the bridge and back with all its addresses and routes', async () => {
   const lost = lostWhile(() => makeNetwork('phys').then(() => untilReady('phys')));
   assert.ok((await lost) < 500, `${await lost} packets of a hundred a second were lost`);
   assert.deepEqual(await marks('phys'), { ready: 'true', interface: 'eth1', mtu: '1500' });
@@ -160,7 +160,7 @@ test('the interface joins with all its addresses and routes, and comes back with
   pingGateway();
 });
 
-test('what somebody deletes comes back: an address, a route, the port, the bridge; what comes to the interface moves', async () => {
+test('deleted addresses, routes, ports and bridges are restored, and an address added to the interface moves to the bridge', async () => {
   await makeNetwork('phys');
   await untilReady('phys');
   const isWhole = (): boolean => JSON.stringify(heldBy('br-phys')) === JSON.stringify(before_);
@@ -174,7 +174,7 @@ test('what somebody deletes comes back: an address, a route, the port, the bridg
   await eventually('the port', () => node.vsctl('list-ports', 'br-phys') === 'eth1');
   node.vsctl('del-br', 'br-phys');
   await eventually('the bridge', isWhole);
-  // It may be told as missing for a moment, while ovs-vswitchd makes it.
+  // It may be reported as missing for a moment, while ovs-vswitchd creates it.
   await eventually('phys to be ready again', async () => (await marks('phys'))['ready'] === 'true');
   pingGateway();
 
@@ -189,7 +189,7 @@ test('what somebody deletes comes back: an address, a route, the port, the bridg
   await untilBack('phys');
 });
 
-test('a dry run says what it would do and does nothing', async () => {
+test('a dry run reports its plan and changes nothing', async () => {
   await makeNetwork('phys', {}, { [annotation.dryRun]: 'true' });
   const { plan = '' } = await eventually('the plan', async () => {
     const now = await marks('phys');
@@ -208,7 +208,7 @@ test('a dry run says what it would do and does nothing', async () => {
   await untilBack('phys');
 });
 
-test('without the gateway everything moves back, is not tried again by a new daemon, and is after a change of the spec', async () => {
+test('a move that loses the gateway is rolled back, and retried only after the spec changes', async () => {
   drop('arp', 'br-phys');
   await makeNetwork('phys');
   const message = await untilRefused('phys', 'RolledBack');
@@ -232,7 +232,7 @@ test('without the gateway everything moves back, is not tried again by a new dae
   await untilBack('phys');
 });
 
-test('without the API server everything moves back; a daemon killed while it looks goes on, whatever it finds', async () => {
+test('a move that loses the API server is rolled back, and a daemon killed during the check resumes it', async () => {
   drop('ip', 'br-phys', 'ip daddr 192.0.2.10');
   await makeNetwork('phys');
   await eventually('the move', () => heldBy('br-phys').addresses.length === before_.addresses.length);
@@ -243,7 +243,7 @@ test('without the API server everything moves back; a daemon killed while it loo
   assert.match(message, /because the API server did not answer within 10 s/);
   assert.deepEqual(heldBy('eth1'), before_);
 
-  // A look by a dry run is enough to try again.
+  // A dry run is enough for another attempt.
   await setDryRun('true');
   await eventually('the plan', async () => (await marks('phys'))['plan']);
   await setDryRun(null);
@@ -257,14 +257,14 @@ test('without the API server everything moves back; a daemon killed while it loo
   await untilBack('phys');
 });
 
-test('where the gateway is lost on both ways, that is said, and the daemon may be killed while it looks back', async () => {
+test('a gateway that is lost before and after the rollback is reported, even if the daemon is killed during the check', async () => {
   drop('arp', 'br-phys');
   await makeNetwork('phys');
   await eventually('the move', () => heldBy('br-phys').addresses.length === before_.addresses.length);
   exec('nft', 'add rule arp fault out oifname "eth1" drop');
   await eventually('the way back', () => phase() === 'returning' && heldBy('eth1').addresses.length > 0);
   await node.kill('daemon');
-  // It looks for 10 s before it does anything else.
+  // The daemon first checks the gateway for 10 s.
   const started = node.startDaemon(lan.kubeconfig).catch(() => node.untilServing());
   await eventually('the end of the look', () => phase() === 'rolledBack');
   heal('arp');
@@ -278,7 +278,7 @@ test('where the gateway is lost on both ways, that is said, and the daemon may b
   await untilBack('phys');
 });
 
-test('a daemon killed at any moment of the way there or back', async () => {
+test('a daemon killed at any moment of a move completes it after its restart', async () => {
   node.signal('vswitchd', 'SIGSTOP');
   await makeNetwork('phys');
   await eventually('the record', () => node.vsctl('--no-wait', 'list-br').includes('br-phys'));
@@ -306,12 +306,12 @@ test('a daemon killed at any moment of the way there or back', async () => {
   }
 });
 
-test('ovs-vswitchd dies, and the daemon is started before it: the addresses are back with the bridge', async () => {
+test('the addresses return with the bridge after ovs-vswitchd dies, also if the daemon starts first', async () => {
   await makeNetwork('phys');
   await untilReady('phys');
   await node.kill('vswitchd');
   await node.kill('daemon');
-  // As after a restart of the machine.
+  // Like after a reboot.
   exec('ip', 'link', 'del', 'br-phys');
   node.startVswitchd();
   await node.startDaemon(lan.kubeconfig);
@@ -326,7 +326,7 @@ test('ovs-vswitchd dies, and the daemon is started before it: the addresses are 
   await untilBack('phys');
 });
 
-test('interfaces that cannot be joined are refused with a reason, one network does not affect the other', async () => {
+test('unfit interfaces are refused with a reason, and do not affect other networks', async () => {
   await makeNetwork('late', { defaultInterface: 'eth2' });
   assert.match(await untilRefused('late', 'InterfaceNotFound'), /node n1 has no interface eth2/);
   await makeNetwork('lo', { defaultInterface: 'lo' });
@@ -351,7 +351,7 @@ test('interfaces that cannot be joined are refused with a reason, one network do
   lan.addNic('eth2', 'p2');
   await eventually('late to be ready again', async () => (await marks('late'))['ready'] === 'true');
 
-  // Excluded, it lets the interface go to the one that waits.
+  // Excluded from the node, it releases the interface to the waiting network.
   await cluster.admin.patch(providerNetworks, { name: 'phys' }, 'merge', { spec: { excludeNodes: ['n1'] } });
   await eventually('the rival to have it', async () => (await marks('rival'))['ready'] === 'true');
   assert.deepEqual(await marks('phys'), {});
@@ -362,8 +362,8 @@ test('interfaces that cannot be joined are refused with a reason, one network do
   assert.equal(mappings(), 'physnet1:br-ex');
 });
 
-test('an interface that is down, or leads nowhere, is told, and works again when it is up', async () => {
-  // Not the one by which the daemon tells it.
+test('an interface that is down or has no carrier is reported, and its network is ready again when it is up', async () => {
+  // Not the interface through which the daemon reports.
   await makeNetwork('side', { defaultInterface: 'eth2' });
   await untilReady('side');
   exec('ip', 'link', 'set', 'eth2', 'down');
@@ -377,7 +377,7 @@ test('an interface that is down, or leads nowhere, is told, and works again when
   assert.equal((await marks('side'))['err_mesg'], undefined);
 });
 
-test('another interface for the node: a dry run tells of it, then the first goes back and the other joins', async () => {
+test('a change of the interface is reported by a dry run, then replaces the first interface with the second', async () => {
   await makeNetwork('phys');
   await untilReady('phys');
   await setDryRun('true');

@@ -1,4 +1,4 @@
-/** The daemon on a real node: kube-apiserver, OVN, Open vSwitch and the kernel; only the controller's part is played here. */
+/** The daemon on a real node: kube-apiserver, OVN, Open vSwitch and the kernel; the test stands in only for the controller. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -49,7 +49,7 @@ function hasNodeAddress(): boolean {
   return exec('ip', '-o', '-4', 'addr', 'show').includes('ovn0    inet 100.64.0.2/16');
 }
 
-test('the node: ovn0, routes, NAT rules, chassis annotation, condition', async () => {
+test('a node has ovn0, routes, NAT rules, a chassis annotation and a condition', async () => {
   await eventually('ovn0 with its address', hasNodeAddress);
   const link = exec('ip', '-o', 'link', 'show', 'ovn0');
   assert.match(link, /mtu 1442 .*link\/ether 02:00:64:40:00:02/, 'MTU of the uplink less 58');
@@ -68,7 +68,7 @@ test('the node: ovn0, routes, NAT rules, chassis annotation, condition', async (
   });
 });
 
-test('a change of the subnets arrives', async () => {
+test('routes and NAT sets follow changes of the subnets', async () => {
   await cluster.makeSubnet('second', '10.18.0.0/24', true);
   await eventually('the route', () => exec('ip', 'route').includes('10.18.0.0/24 via 100.64.0.1 dev ovn0'));
   await cluster.admin.delete(subnets, { name: 'second' });
@@ -76,7 +76,7 @@ test('a change of the subnets arrives', async () => {
   await eventually('no set member', () => !rules().includes('10.18.0.0/24'));
 });
 
-test('ADD gives a pod working network: to its neighbour, to the node, and outside with the address of the node', async () => {
+test('ADD connects a pod to its neighbour, to the node, and to the outside with the address of the node', async () => {
   first = await addPod('first', '10.16.0.11');
   const second = await addPod('second', '10.16.0.12');
   assert.match(inPod(first, 'ip', '-o', 'addr', 'show', 'eth0'), /inet 10\.16\.0\.11\/16/);
@@ -93,7 +93,7 @@ test('ADD gives a pod working network: to its neighbour, to the node, and outsid
   for (const id of [first.uid, 'isthmus-owner', 'ovn-installed']) assert.ok(ids.includes(id), `${id} in ${ids}`);
 });
 
-test('ADD again is refused, DEL is for its container only and may be repeated', async () => {
+test('a second ADD is refused, and DEL affects only its container and may be repeated', async () => {
   const pod = await addPod('twice', '10.16.0.13');
   const again = await node.cni('ADD', pod.env);
   assert.deepEqual([again.status, again.json['code'], again.json['cniVersion']], [1, 101, '1.0.0']);
@@ -111,7 +111,7 @@ test('ADD again is refused, DEL is for its container only and may be repeated', 
   assert.deepEqual(await node.cni('DEL', { ...later.env, CNI_CONTAINERID: 'never-seen' }), { status: 0, json: {} });
 });
 
-test('an interface of that name, a missing and a wrong namespace', async () => {
+test('ADD refuses an existing interface name, and a missing or invalid network namespace', async () => {
   const pod = await cluster.makePod('taken');
   await cluster.allocate(pod, '10.16.0.14');
   inPod(pod, 'ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'x0');
@@ -125,14 +125,14 @@ test('an interface of that name, a missing and a wrong namespace', async () => {
   assert.deepEqual(podPorts(), ports, 'nothing was left behind');
 });
 
-test('an ADD that waits for its address goes on by itself, and one whose client dies is undone', async () => {
+test('an ADD waits for its address, and is reverted if its client dies', async () => {
   const waiting = await cluster.makePod('waiting');
   const answer = node.cni('ADD', waiting.env);
   await cluster.allocate(waiting, '10.16.0.15');
   assert.equal((await answer).status, 0);
 
   const dying = await cluster.makePod('dying');
-  // Without its logical port, ovn-controller never installs this one.
+  // ovn-controller never installs this interface, because it has no logical port.
   await cluster.annotate(dying, '10.16.0.16');
   const client = new AbortController();
   const abandoned = node.cni('ADD', dying.env, {}, client.signal);
@@ -144,7 +144,7 @@ test('an ADD that waits for its address goes on by itself, and one whose client 
   await eventually('no link', () => !exec('ip', '-o', 'link').includes(port));
 });
 
-test('kill -9 and restart: traffic goes on, nothing is written, DEL works; what is gone for good is dropped', async () => {
+test('a killed daemon interrupts no traffic, writes nothing when it restarts, and deletes lost sandboxes', async () => {
   const [stays, gone] = [await addPod('stays', '10.16.0.17'), await addPod('gone', '10.16.0.18')];
   // Every committed write appends to the database's file.
   const state = (): unknown => [
@@ -168,7 +168,7 @@ test('kill -9 and restart: traffic goes on, nothing is written, DEL works; what 
   assert.equal((await node.cni('DEL', gone.env)).status, 0);
 });
 
-test('ovs-vswitchd restarts: ovn0 is a new device and gets its address back', async () => {
+test('ovn0 gets its address back after a restart of ovs-vswitchd', async () => {
   await node.kill('vswitchd');
   node.startVswitchd();
   await eventually('ovn0 with its address', hasNodeAddress);
@@ -182,7 +182,7 @@ test('ovs-vswitchd restarts: ovn0 is a new device and gets its address back', as
   });
 });
 
-test('SIGTERM: an ADD under way is given up and undone, the process ends by itself', async () => {
+test('SIGTERM cancels and reverts an ADD in progress, and ends the daemon', async () => {
   const pod = await cluster.makePod('late');
   const answer = node.cni('ADD', pod.env);
   await cluster.annotate(pod, '10.16.0.19');

@@ -1,6 +1,6 @@
 /**
- * Faults between the clusters of a lab, and the codes of the causes that `isthmus ic diagnose` may name first for each, asked
- * in `east` about `west`. What is frozen, killed or dropped is mended by `mend`; the rest by `undo`.
+ * Faults between the clusters of a lab, and for each fault the codes of the causes that `isthmus ic diagnose` may list first, run
+ * in `east` about `west`. `mend` repairs frozen and killed processes and dropped packets; `undo` repairs other faults.
  */
 import { createHubAuthority } from '../../interconnect/link/certificate.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
@@ -30,13 +30,13 @@ export interface LabFault {
   readonly name: string;
   readonly inject: (lab: LabHandle) => Promise<void>;
   readonly undo?: (lab: LabHandle) => Promise<unknown>;
-  /** Codes of the first cause, or of something worth knowing where it is no failure. */
+  /** Codes of the first cause, or of a notice if the fault is no failure. */
   readonly alone: readonly string[];
-  /** The same where the other side can be read too. */
+  /** The same codes if the other cluster can be read too. */
   readonly both: readonly string[];
-  /** Only the databases of the cluster can tell. */
+  /** Only the databases of the cluster show this fault. */
   readonly needsDatabases?: boolean;
-  /** It takes seconds to inject, to be seen and to mend: the system test walks these. */
+  /** The fault takes only seconds to inject, to detect and to repair: the system test covers these. */
   readonly isQuick?: boolean;
 }
 

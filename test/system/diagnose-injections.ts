@@ -1,4 +1,4 @@
-/** Ways to break what lies between the clusters of a lab, east and west, and to mend it. */
+/** Ways to break and repair the interconnection of a lab's clusters, east and west. */
 import { createRequest, verifyRequest } from '../../lib/pki/certificate.ts';
 import { issueMember } from '../../interconnect/link/certificate.ts';
 import { decodeSecret, encodeSecret } from '../../lib/kube/secret-data.ts';
@@ -8,7 +8,7 @@ import { run, tryRun } from '../lab/run.ts';
 
 const table = 'faults';
 
-/** What the nodes of a lab send each other crosses a bridge, where nft can drop it. */
+/** Drops packets between the nodes of a lab in the bridge that connects them. */
 export async function drop(lab: LabHandle, rules: readonly string[]): Promise<void> {
   const lines = [
     `add table bridge ${table}`,
@@ -40,7 +40,7 @@ export function eachWay(lab: LabHandle, what: string): readonly string[] {
 
 export const geneve = 'udp dport 6081';
 
-/** Nobody starts again what dies while the supervisor stands still. */
+/** While the supervisor is stopped, dead processes are not restarted. */
 async function signalSupervisor(lab: LabHandle, name: 'SIGSTOP' | 'SIGCONT'): Promise<void> {
   const pid = pidOf({ dir: lab.layout.dir, name: 'labd' });
   if (pid !== undefined) process.kill(pid, name);
@@ -100,7 +100,7 @@ export async function restoreSecret(lab: LabHandle, name: string): Promise<void>
   if (values !== undefined) await patchSecret(lab, name, values);
 }
 
-/** Gives east a certificate that the hub signed so many days from now. */
+/** Gives east a certificate that the hub signs as if it were `days` from now. */
 export async function certifyAt(lab: LabHandle, days: number): Promise<void> {
   const [own, signer] = await Promise.all([secretOf(lab, identity), secretOf(lab, authority)]);
   const request = await verifyRequest(await createRequest(own['tls.key'] ?? '', 'east'));

@@ -1,4 +1,4 @@
-/** Raw frames between network namespaces, by frames.c: sent from one, and seen where they arrive. */
+/** Sends raw frames from one network namespace and observes them in others, with frames.c. */
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -11,22 +11,22 @@ import { eventually } from '../../lib/testing-eventually.ts';
 /** An interface in a namespace. */
 export interface Place {
   readonly netns: string;
-  /** `eth0` where nothing else is said. */
+  /** `eth0` by default. */
   readonly device?: string;
-  /** The VLAN that frames have there: it is put on what is sent, and taken off what arrives. */
+  /** The VLAN of the frames: sent frames get its tag, and received frames lose it. */
   readonly vlan?: number;
 }
 
 const bothAddresses = 24;
 
-/** A frame that lacks it stays as it is. */
+/** Removes the VLAN tag, if the frame has it. */
 function withoutTag(frame: string, vlan: number): string {
   const tag = `8100${vlan.toString(16).padStart(4, '0')}`;
   if (!frame.startsWith(tag, bothAddresses)) return frame;
   return `${frame.slice(0, bothAddresses)}${frame.slice(bothAddresses + tag.length)}`;
 }
 
-/** What arrives at an interface, frame by frame. */
+/** The frames that arrive at an interface. */
 export class Watcher {
   readonly frames: string[] = [];
   readonly #child: ChildProcess;
@@ -63,7 +63,7 @@ export class FrameBed {
   readonly #watchers: Watcher[] = [];
   #markers = 0;
 
-  /** `dir`: where the program is built. */
+  /** @param dir where the program is built */
   constructor(dir: string) {
     this.#program = join(dir, 'frames');
     exec('cc', '-static', '-Os', '-o', this.#program, join(import.meta.dirname, 'frames.c'));
@@ -84,7 +84,7 @@ export class FrameBed {
     });
   }
 
-  /** Which of these arrive somewhere whole; what `mac` sends after them has arrived by then. */
+  /** The names whose frames all arrive; resolves when a marker, sent after them, has arrived. */
   async arriving(from: Place, mac: string, at: Watcher, all: Frames): Promise<readonly string[]> {
     const mark = this.#mark(mac);
     at.frames.length = 0;
@@ -93,7 +93,7 @@ export class FrameBed {
     return Object.keys(all).filter((name) => [all[name]!].flat().every((frame) => at.has(frame)));
   }
 
-  /** Resolves when frames pass, which they do not while flows are away. */
+  /** Resolves when frames pass, which they do not while flows are missing. */
   async untilPassing(from: Place, mac: string, at: Watcher): Promise<void> {
     const mark = this.#mark(mac);
     await eventually('a frame passes', () => {

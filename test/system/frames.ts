@@ -1,4 +1,4 @@
-/** Ethernet frames as bytes, to be sent and seen by frames.c: what hostile pods send, and what pods must be able to send. */
+/** Ethernet frames as bytes, sent and observed by frames.c: frames of hostile pods, and frames that pods must be able to send. */
 import { ipBytes, macBytes } from '../../lib/netlink/message.ts';
 
 export interface Ends {
@@ -49,7 +49,7 @@ function udp(source: number, destination: number, payload: Buffer): Buffer {
   return Buffer.concat([u16(source), u16(destination), u16(8 + payload.length), u16(0), payload]);
 }
 
-/** What of IPv6 stands between the header and the message: types of extension headers, each of eight bytes. */
+/** Types of IPv6 extension headers, each of eight bytes, between the IPv6 header and the message. */
 export const extension = { hopByHop: 0, routing: 43, fragment: 44, destinationOptions: 60 } as const;
 
 export function ipv6(ends: Ends, next: number, payload: Buffer, hopLimit = 255): Buffer {
@@ -59,13 +59,13 @@ export function ipv6(ends: Ends, next: number, payload: Buffer, hopLimit = 255):
 
 let packets = 1;
 
-/** Pieces of one packet have the same, and no other packet has it. */
+/** An identification for all fragments of one packet and of no other packet. */
 function identification(): number {
   packets = (packets + 1) % 0x1_0000;
   return packets;
 }
 
-/** One extension header; `next` follows it. Six bytes of padding, or the fragment's place. */
+/** One extension header, followed by `next`: six bytes of padding, or the fragment's offset. */
 export function extensionHeader(type: number, next: number, fragment = 0, id = identification()): Buffer {
   if (type === extension.fragment) return Buffer.concat([Buffer.from([next, 0]), u16(fragment), u32(id)]);
   return type === extension.routing
@@ -79,14 +79,14 @@ export function icmp6Message(ends: Ends, type: number, code: number, body: Buffe
   return withChecksum(ends, icmp6, Buffer.concat([Buffer.from([type, code, 0, 0]), body]), 2);
 }
 
-/** Behind any extension headers. */
+/** An ICMPv6 message, after any extension headers. */
 export function icmp6Frame(ends: Ends, type: number, body: Buffer, extensions: readonly number[] = []): Buffer {
   const message = icmp6Message(ends, type, 0, body);
   const chain = extensions.map((one, index) => extensionHeader(one, extensions[index + 1] ?? icmp6));
   return ipv6(ends, extensions[0] ?? icmp6, Buffer.concat([...chain, message]));
 }
 
-/** With a prefix, and the sender as router for half an hour. */
+/** The body of a router advertisement: a prefix, and the sender as router for half an hour. */
 export function advertisement(ends: Ends): Buffer {
   const prefix = Buffer.concat([
     Buffer.from([3, 4, 64, 0xc0]),
@@ -110,7 +110,7 @@ export function routerAdvertisement(ends: Ends, extensions: readonly number[] = 
   return icmp6Frame(ends, 134, advertisement(ends), extensions);
 }
 
-/** One message in two frames: `first` bytes of what follows the fragment header, then the rest. */
+/** One message in two fragments: the `first` bytes after the fragment header, then the rest. */
 export function ipv6Fragments(ends: Ends, next: number, payload: Buffer, first: number): readonly Buffer[] {
   const id = identification();
   const piece = (offset: number, isMore: boolean, bytes: Buffer): Buffer =>
@@ -141,14 +141,14 @@ export function icmp4(ends: Ends, type: number, body: Buffer): Buffer {
   return ipv4(ends, 1, icmp4Message(type, body));
 }
 
-/** A message of eight bytes, as version 2 has them. */
+/** An IGMPv2 message of eight bytes. */
 export function igmp(ends: Ends, type: number, group: string): Buffer {
   const message = Buffer.concat([Buffer.from([type, 100, 0, 0]), ipBytes(group)]);
   message.writeUInt16BE(checksum(message), 2);
   return ipv4(ends, 2, message);
 }
 
-/** An IPv4 address of a group with the MAC address that its frames go to (RFC 1112). */
+/** The IPv4 address of a multicast group with the MAC address of its frames (RFC 1112). */
 export function toGroup(to: string): Pick<Ends, 'to' | 'toMac'> {
   const [, b = 0, c = 0, d = 0] = ipBytes(to);
   const octets = [0x01, 0x00, 0x5e, b & 0x7f, c, d];
@@ -159,7 +159,7 @@ export function udp4(ends: Ends, source: number, destination: number, payload: B
   return ipv4(ends, 17, udp(source, destination, payload));
 }
 
-/** In two pieces; `first` is a multiple of eight. */
+/** A UDP packet in two fragments; `first` is a multiple of eight. */
 export function udp4Fragments(
   ends: Ends,
   [source, destination]: readonly [number, number],
@@ -171,7 +171,7 @@ export function udp4Fragments(
   return [ipv4(ends, 17, whole.subarray(0, first), 0x2000, id), ipv4(ends, 17, whole.subarray(first), first / 8, id)];
 }
 
-/** With its checksum, which IPv6 asks for. */
+/** A UDP message with its checksum, which IPv6 requires. */
 export function udp6Message(ends: Ends, source: number, destination: number, payload: Buffer): Buffer {
   return withChecksum(ends, 17, udp(source, destination, payload), 6);
 }
@@ -180,14 +180,14 @@ export function udp6(ends: Ends, source: number, destination: number, payload: B
   return ipv6(ends, 17, udp6Message(ends, source, destination, payload), 64);
 }
 
-/** A BOOTP message of DHCP: `kind` 1 is a client's, 2 a server's; `type` the message's. */
+/** A DHCP message: `kind` 1 is a client's, 2 a server's; `type` is the DHCP message type. */
 export function dhcp(kind: 1 | 2, type: number, clientMac: string): Buffer {
   const head = Buffer.concat([Buffer.from([kind, 1, 6, 0]), u32(0x1234), u16(0), u16(0x8000), Buffer.alloc(16)]);
   const rest = Buffer.concat([macBytes(clientMac), Buffer.alloc(10 + 64 + 128), u32(0x63825363)]);
   return Buffer.concat([head, rest, Buffer.from([53, 1, type, 255])]);
 }
 
-/** To everybody in the link, of a type for experiments: it comes after whatever was sent before. */
+/** A broadcast frame of an experimental type. It arrives after all frames sent before it. */
 export function marker(mac: string, text: string): Buffer {
   return ethernet(broadcast, mac, 0x88b5, Buffer.from(text.padEnd(46, ' ')));
 }
@@ -201,7 +201,7 @@ export function linkLocal(mac: string): string {
 
 const arpEthernet = Buffer.from([0, 1, 8, 0, 6, 4]);
 
-/** To everybody: the address is at this MAC address. */
+/** A broadcast which announces that the address is at this MAC address. */
 export function gratuitousArp(mac: string, ip: string): Buffer {
   const own = Buffer.concat([macBytes(mac), ipBytes(ip)]);
   return ethernet(broadcast, mac, 0x0806, Buffer.concat([arpEthernet, Buffer.from([0, 2]), own, own]));

@@ -1,4 +1,4 @@
-/** `isthmus ic diagnose` names what was broken between the clusters of the lab, from one side and from both. */
+/** `isthmus ic diagnose` names the fault between the clusters of the lab, with access to one cluster and to both. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
@@ -9,7 +9,7 @@ import { runCli } from './cli-bed.ts';
 import { faults } from './diagnose-faults.ts';
 import { mend } from './diagnose-injections.ts';
 
-describe('diagnose', () => {
+describe('diagnose names the first cause when', () => {
   const lab = openLab();
   const dirOf = (cluster: string): string => lab.cluster(cluster).dir;
   const alone = ['--kubeconfig', join(dirOf('east'), 'kubeconfig')];
@@ -21,7 +21,7 @@ describe('diagnose', () => {
     assert.notEqual(said.out, '', said.err);
     return JSON.parse(said.out) as Diagnosis;
   };
-  /** Until the first cause has one of the codes. */
+  /** Waits until the first cause has one of the codes. */
   const untilNamed = (argv: readonly string[], codes: readonly string[]): Promise<void> =>
     waitFor(
       `diagnose to name ${codes.join(' or ')}`,
@@ -44,7 +44,7 @@ describe('diagnose', () => {
 
   after(() => mend(lab));
 
-  it('a cluster whose only gateway is dead says so itself, as its peers do', async () => {
+  it('the only gateway of a cluster is dead, which the conditions of the cluster report too', async () => {
     const conditionsOf = async (kind: string, name: string): Promise<Readonly<Record<string, string>>> => {
       const text = await lab.kubectl('east', ['get', kind, name, '-o', 'json']);
       const { status } = JSON.parse(text) as { status?: { conditions?: { type: string; status: string }[] } };

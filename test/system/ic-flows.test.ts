@@ -1,4 +1,4 @@
-/** The tool that measures losses, against losses of a known length. */
+/** The tool that measures losses, tested with losses of known length. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -35,7 +35,7 @@ describe('flows between two namespaces', () => {
     await run(['ip', '-batch', '-'], { input: `netns del ${from}\nnetns del ${to}` });
   });
 
-  it('has lost nothing where nothing was lost', async () => {
+  it('report no losses without losses', async () => {
     const flows = await startFlows(ends, options);
     await pause(3000);
     const { udp, tcp } = await flows.stop();
@@ -44,7 +44,7 @@ describe('flows between two namespaces', () => {
     assert.deepEqual([tcp.flows, tcp.resets], [3, 0]);
   });
 
-  it('shows a loss as long as it was, and keeps the connections that outlive it', async () => {
+  it('report the length of a loss, and connections that survive it', async () => {
     const flows = await startFlows(ends, options);
     await pause(500);
     const started = performance.now();
@@ -59,7 +59,7 @@ describe('flows between two namespaces', () => {
     assert.ok(tcp.gapMs.max >= 990 && tcp.resets === 0, JSON.stringify(tcp));
   });
 
-  it('tells the flows that were hit from those that were not', async () => {
+  it('report which flows had losses', async () => {
     const flows = await startFlows(ends, options);
     await pause(500);
     await drop('udp sport & 1 == 1 drop');
@@ -71,7 +71,7 @@ describe('flows between two namespaces', () => {
     assert.ok(hit > 0 && hit < 50, `${String(hit)} of 50 flows hit`);
   });
 
-  it('counts connections that are reset', async () => {
+  it('count reset connections', async () => {
     const flows = await startFlows(ends, options);
     await drop('tcp dport 7007 reject with tcp reset');
     await pause(1500);

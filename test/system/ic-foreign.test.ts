@@ -1,4 +1,4 @@
-/** A zone of stock OVN with plain `ovn-ic` shares the lab's interconnect databases with clusters of Isthmus. */
+/** A zone of stock OVN with plain `ovn-ic` shares the lab's interconnect databases with Isthmus clusters. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openOvsdb } from 'ovsdb-client';
@@ -19,7 +19,7 @@ describe('a zone with plain ovn-ic', () => {
   if (hub === undefined) throw new Error('the lab has no hub');
   let zone: ForeignZone;
 
-  /** As an administrator removes a zone whose ovn-ic is gone. */
+  /** Removes the zone's rows like the administrator of a zone whose ovn-ic is gone. */
   const removeRows = async (): Promise<void> => {
     const southbound = await openOvsdb({
       remotes: hubRemotes(hub, 'icsb').split(','),
@@ -57,7 +57,7 @@ describe('a zone with plain ovn-ic', () => {
     });
   }
 
-  it('is shown as a RemoteCluster', async () => {
+  it('has a RemoteCluster', async () => {
     const phase = ['get', 'remotecluster', zone.name, '-o', 'jsonpath={.status.phase}'];
     await waitFor('its phase to be Ready', async () => {
       const { stdout, stderr } = await lab.tryKubectl('east', phase);
@@ -65,7 +65,7 @@ describe('a zone with plain ovn-ic', () => {
     });
   });
 
-  it('keeps its rows as ovn-ic wrote them', async () => {
+  it('keeps the rows that ovn-ic wrote', async () => {
     const show = ['--bare', '--columns=external_ids', 'find', 'Port_Binding', `logical_port=ts-${zone.name}`];
     const ids = await run([
       ovnProgram('ovn-ic-sbctl', installation(hub.ovn)),
@@ -75,7 +75,7 @@ describe('a zone with plain ovn-ic', () => {
     assert.ok(!ids.includes('isthmus'), ids);
   });
 
-  it('is forgotten once its zone is gone from the databases', async () => {
+  it('loses its routes when its rows are removed from the databases', async () => {
     await zone.stopSync();
     await removeRows();
     for (const cluster of clusters)

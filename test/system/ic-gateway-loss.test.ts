@@ -1,6 +1,6 @@
 /**
- * A gateway dies where no other node of its cluster is left to show its successor that the successor is not the one cut off: a
- * lab of its own of two clusters of two nodes, all of them gateways, with pods of two VPCs on the nodes that live on.
+ * A gateway dies in a cluster without a third node, which could show its successor that the successor itself is not cut off: a
+ * separate lab of two clusters of two nodes, all of them gateways, with pods of two VPCs on the surviving nodes.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -16,11 +16,11 @@ import { addWorkload, applyObjects, conditionsOf, longestGapMs, subnetManifest, 
 const name = `g${process.pid.toString(36)}`;
 const topology = join(import.meta.dirname, '../lab/topologies/pairs.yaml');
 const clusters = ['east', 'west'] as const;
-/** The namespace of each VPC; the custom one has pods on one node of each cluster only. */
+/** The namespace of each VPC; the custom VPC has pods on only one node of each cluster. */
 const namespaces = ['plain', 'blue'] as const;
-/** Where the pods are, and the gateway that dies. */
+/** The node of the pods, and the gateway that dies. */
 const [survivor, victim] = ['n2', 'n1'];
-/** Detection takes 300 ms; without anybody to take over the gap lasts until the gateway is back. */
+/** Detection takes 300 ms; without failover the gap lasts until the gateway is back. */
 const longestMs = 2500;
 
 function blueVpc(octet: number): object[] {
@@ -40,7 +40,7 @@ describe('two clusters of two nodes', () => {
   let lab: LabHandle;
   const pods = new Map<string, string>();
 
-  /** The longest gap from east to west and back, of each VPC, while `action` runs and for a while after. */
+  /** The longest gap of each VPC from east to west and back, while `action` runs and for a while after it. */
   const gapsDuring = (action: () => Promise<unknown>): Promise<number[]> => {
     let acted: Promise<unknown> | undefined;
     const once = (): Promise<unknown> => (acted ??= action());
@@ -69,7 +69,7 @@ describe('two clusters of two nodes', () => {
   after(() => takeDown(name));
   afterEach(() => lab.heal());
 
-  /** Waits until the agents of both clusters say of both networks whether a gateway that dies is stood in for. */
+  /** Waits until a cluster's agent reports for both networks whether a dead gateway would be replaced. */
   const untilSaid = async (status: 'True' | 'False', cluster: string): Promise<void> => {
     for (const network of ['ts', 'blue'])
       await waitFor(`Protected of ${network} in ${cluster} to be ${status}`, async () => {
@@ -93,7 +93,7 @@ describe('two clusters of two nodes', () => {
     { cluster: 'west', fault: 'killed', isHubFrozen: false },
   ] as const;
   for (const { cluster, fault, isHubFrozen } of cases)
-    it(`${cluster}/${victim} ${fault}${isHubFrozen ? ', hub and databases frozen' : ''}: traffic goes on in both VPCs`, async () => {
+    it(`traffic of both VPCs continues when ${cluster}/${victim} is ${fault}${isHubFrozen ? ' and the hub is frozen' : ''}`, async () => {
       await untilProtected();
       const measure = (): Promise<number[]> => gapsDuring(() => loseGateway(lab, `${cluster}/${victim}`, fault));
       const gaps = await (isHubFrozen ? whileHubIsFrozen(lab, measure) : measure());
@@ -105,7 +105,7 @@ describe('two clusters of two nodes', () => {
       await untilSaid('False', cluster);
     });
 
-  it(`east/${victim} without ovn-controller forwards, and is said to stand in for nobody`, async () => {
+  it(`east/${victim} forwards without ovn-controller, and its cluster is reported as not protected`, async () => {
     await untilProtected();
     const [gap = 0] = await gapsDuring(() => lab.kill(`east/${victim}`, 'ovn-controller'));
     assert.ok(gap < longestMs, `${gap.toFixed(0)} ms`);

@@ -1,4 +1,4 @@
-/** The interconnect databases of a lab as a raft of three: they outlive one server, and begin anew where all was wiped. */
+/** The interconnect databases of a lab as a Raft cluster of three: they survive the loss of one server, and start empty if all files are lost. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { hubRemotes, type HubLayout } from '../lab/layout.ts';
 import { remakeDatabase, startInterconnectDatabases } from '../lab/ovn.ts';
 import { run, waitFor } from '../lab/run.ts';
 
-describe('interconnect databases as a raft of three', () => {
+describe('a Raft cluster of three interconnect databases', () => {
   const dir = mkdtempSync(join(tmpdir(), 'icdb-'));
   const netns = `icdb${process.pid.toString(36)}-hub`;
   const hub: HubLayout = {
@@ -49,13 +49,13 @@ describe('interconnect databases as a raft of three', () => {
     rmSync(dir, { recursive: true });
   });
 
-  it('has the contract’s sockets for the first of each, and takes writes', async () => {
+  it('has the contract’s sockets for the first server of each database, and accepts writes', async () => {
     await run([ovnProgram('ovn-ic-sbctl'), `--db=unix:${join(dir, 'icsb.sock')}`, '--no-leader-only', 'show']);
     await write('one');
     assert.deepEqual(names(), ['one']);
   });
 
-  it('goes on without any one of its servers', async () => {
+  it('accepts writes without any one of its servers', async () => {
     for (const name of ['icnb', 'icnb2', 'icnb3']) {
       await kill(name);
       await waitFor(`a write without ${name}`, async () => {
@@ -73,7 +73,7 @@ describe('interconnect databases as a raft of three', () => {
     );
   });
 
-  it('begins anew, empty, when all files are gone; a server whose file is there keeps it', async () => {
+  it('keeps existing files, and starts empty when all files are lost', async () => {
     const servers = ['icnb', 'icnb2', 'icnb3'];
     await Promise.all(servers.map(kill));
     await remakeDatabase(hub, 'icnb');

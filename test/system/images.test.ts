@@ -1,4 +1,4 @@
-/** What the images are made of, without a container engine: the bundles start, the scripts do what the chart expects. */
+/** The contents of the images, without a container engine: the bundles start, and the scripts work as the chart expects. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ before(() => {
 });
 after(() => rmSync(dir, { recursive: true, force: true }));
 
-/** Runs a program while `use` looks at it; it is gone afterwards. */
+/** Runs a program during `use`, then ends it. */
 async function during(
   program: string,
   args: readonly string[],
@@ -50,7 +50,7 @@ async function untilSucceeds(program: string, args: readonly string[]): Promise<
 }
 
 describe('bundles', () => {
-  test('every program starts from its bundle, far from the checkout', () => {
+  test('programs start from their bundles outside the checkout', () => {
     const out = join(dir, 'opt/isthmus');
     execFileSync(process.execPath, [join(root, 'images/bundle.ts'), out], { stdio: 'pipe' });
     const install = execFileSync(process.execPath, [join(out, 'install-cni.mjs'), '--help'], { encoding: 'utf8' });
@@ -81,7 +81,7 @@ describe('install-cni', () => {
     plugins: [{ type: 'isthmus' }, { type: 'portmap', capabilities: { portMappings: true } }],
   };
 
-  /** A plugin that knows these versions, and does not read what it is told, as many do for VERSION. */
+  /** A plugin that supports these versions and does not read its input, like many plugins for VERSION. */
   function plugin(file: string, ...versions: readonly string[]): string {
     writeFileSync(
       file,
@@ -103,7 +103,7 @@ describe('install-cni', () => {
     return { list: JSON.parse(readFileSync(out, 'utf8')) as object, log: stderr + stdout };
   }
 
-  test('puts the plugins, keeps those that are there, and offers the versions that all know', () => {
+  test('installs its plugins, keeps existing ones, and offers the versions that all plugins support', () => {
     for (const folder of ['plugins', 'bin']) mkdirSync(join(dir, folder));
     writeFileSync(join(dir, '01-isthmus.conflist'), JSON.stringify(list));
     const [plugins, bin] = [join(dir, 'plugins'), join(dir, 'bin')];
@@ -132,7 +132,7 @@ describe('install-cni', () => {
     assert.deepEqual(brought, ['isthmus', 'loopback', 'portmap'], 'and what goes with Isthmus');
   });
 
-  test('a plugin that the node lacks is told', () => {
+  test('reports a plugin that the node lacks', () => {
     const plugins = [...list.plugins, { type: 'tuning' }];
     writeFileSync(join(dir, '01-isthmus.conflist'), JSON.stringify({ ...list, plugins }));
     const { list: made, log } = install();
@@ -140,7 +140,7 @@ describe('install-cni', () => {
     assert.ok(!('cniVersions' in made));
   });
 
-  test('what is no list is refused', () => {
+  test('refuses a file that is not a configuration list', () => {
     writeFileSync(join(dir, '01-isthmus.conflist'), '{"plugins": 3}');
     assert.throws(() => install(), /01-isthmus\.conflist is no CNI configuration list/);
   });
@@ -151,7 +151,7 @@ describe('run-ovn and run-switch', () => {
   const ofSwitch = join(root, 'images/ovn/run-switch');
   const schema = schemaFile('vswitch');
 
-  test('makes a database, serves it again as it was', async () => {
+  test('create a database, and serve the same database after a restart', async () => {
     const [file, socket] = [join(dir, 'conf.db'), join(dir, 'db.sock')];
     const args = ['database', schema, file, `--remote=punix:${socket}`, `--unixctl=${join(dir, 'ctl')}`];
     const vsctl = ['--no-wait', `--db=unix:${socket}`];
@@ -164,7 +164,7 @@ describe('run-ovn and run-switch', () => {
     });
   });
 
-  test('converts a database of an older schema and keeps a copy of it', async () => {
+  test('convert a database with an older schema and keep a copy of it', async () => {
     const older = join(dir, 'older.ovsschema');
     const definition = JSON.parse(readFileSync(schema, 'utf8')) as { version: string; tables: Record<string, unknown> };
     const { AutoAttach: _, ...tables } = definition.tables;
@@ -182,7 +182,7 @@ describe('run-ovn and run-switch', () => {
     assert.ok(statSync(`${file}.before-1.0.0`).isFile());
   });
 
-  test('what ovn-controller makes before the daemon is there has the datapath of the chart', async () => {
+  test('set the chart’s datapath type for bridges that ovn-controller creates before the daemon runs', async () => {
     const socket = join(dir, 'switch.sock');
     const ctl = (name: string): string => `--unixctl=${join(dir, `${name}.ctl`)}`;
     const database = ['database', schema, join(dir, 'switch.db'), `--remote=punix:${socket}`, ctl('switch-db')];
@@ -193,14 +193,14 @@ describe('run-ovn and run-switch', () => {
       during(ofSwitch, vswitchd, async () => {
         const type = await untilSucceeds('ovs-vsctl', [...get, 'external_ids:ovn-bridge-datapath-type']);
         assert.equal(type.trim(), 'netdev');
-        // Only ovs-vswitchd itself writes it.
+        // Only ovs-vswitchd itself writes this column.
         await untilSucceeds('ovs-vsctl', [...vsctl, 'wait-until', 'Open_vSwitch', '.', 'datapath_types!=[]']);
         assert.match(await untilSucceeds('ovs-vsctl', [...get, 'datapath_types']), /netdev/);
       }),
     );
   });
 
-  test('leaves everything to the next one, or takes it away where the daemon has given the node back', async () => {
+  test('keep their files at the end, or delete them if the daemon has left the node', async () => {
     const rundir = join(dir, 'leave');
     mkdirSync(rundir);
     const [socket, file] = [join(rundir, 'db.sock'), join(rundir, 'conf.db')];
@@ -230,7 +230,7 @@ describe('run-ovn and run-switch', () => {
     );
   });
 
-  test('refuse what they do not know', () => {
+  test('refuse unknown arguments', () => {
     for (const [program, known] of [
       [script, 'database, member, northd, ready or relay'],
       [ofSwitch, 'vswitchd, controller, ready, save or leave'],
@@ -242,7 +242,7 @@ describe('run-ovn and run-switch', () => {
   });
 });
 
-test('run-gobgpd starts where an older socket lies, and the group may connect', async () => {
+test('run-gobgpd replaces an old socket, and its group may connect', async () => {
   const socket = join(dir, 'gobgpd.sock');
   const script = join(root, 'images/isthmus/run-gobgpd');
   const log = join(dir, 'gobgpd.log');

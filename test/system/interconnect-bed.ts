@@ -1,7 +1,7 @@
 /**
  * Clusters joined by OVN for interconnect.test.ts: real ovsdb-servers, northd, ovn-controllers and OVS in network
- * namespaces, a real API server each, a hub and agents as processes that can be killed. What other rooms would write
- * (routers, ports, Nodes, Subnets) is written here. Everything has the bed's prefix and ends with `down`.
+ * namespaces, a real API server for each cluster, and a hub and agents as processes that tests can kill. The bed writes the
+ * rows and objects of other rooms (routers, ports, Nodes, Subnets). All names have the bed's prefix; `down` removes everything.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -68,7 +68,7 @@ export class Bed {
     this.#ovn.database('hub', 'icnb', 'ovn-ic-nb');
     this.#ovn.database('hub', 'icsb', 'ovn-ic-sb');
     await Promise.all(plans.map((plan) => this.#cluster(plan)));
-    // The hub keeps its state in the first cluster.
+    // The hub stores its state in the first cluster.
     this.#hubCluster = plans[0]?.name ?? '';
     await this.serveHub();
   }
@@ -101,14 +101,14 @@ export class Bed {
     return api;
   }
 
-  /** Attaches a foreign zone as its administrator would. */
+  /** Attaches a foreign zone like its administrator does. */
   async attachForeign(plan: ClusterPlan, address: string): Promise<void> {
     this.#ovn.startForeign(plan);
     await eventually('ovn-ic makes the transit switch', () => this.nb(plan.name, 'ls-list').includes('(ts)'));
     this.#ovn.attachForeign(plan, address);
   }
 
-  /** A Subnet as the controller would leave it. */
+  /** Creates a Subnet that the controller has accepted. */
   async subnet(cluster: string, name: string, cidrBlock: string, vpc = 'ovn-cluster'): Promise<void> {
     const client = this.kube(cluster);
     await client.create(subnets, {
@@ -119,7 +119,7 @@ export class Bed {
     });
   }
 
-  /** Whether an object says that all is well; it stays then until whoever said so lets it go. */
+  /** Whether an object is Ready and has a finalizer of the program that reported it. */
   async isReady(cluster: string, resource: Resource, name: string): Promise<boolean> {
     const { metadata, ...rest } = await this.kube(cluster).get(resource, { name });
     const { conditions = [] } = (rest['status'] ?? {}) as { conditions?: { type: string; status: string }[] };
@@ -141,7 +141,7 @@ export class Bed {
     await eventually('the hub serves', () => this.count('hub-serve', '"serving"') > 0);
   }
 
-  /** The hub's databases are lost, and empty ones take their place. */
+  /** Replaces the hub's databases with empty ones. */
   async wipeHubDatabases(): Promise<void> {
     for (const [name, schema] of [
       ['icnb', 'ovn-ic-nb'],
@@ -170,7 +170,7 @@ export class Bed {
     return stdout.trim();
   }
 
-  /** As the chart would: the Secret, the Interconnect, then the agent. */
+  /** Installs a member like the chart does: the Secret, the Interconnect, then the agent. */
   async join(cluster: string, token: string): Promise<void> {
     const client = this.kube(cluster);
     const name = 'isthmus-interconnect-token';
@@ -200,7 +200,7 @@ export class Bed {
     ]);
   }
 
-  /** Ends one of our processes as a crash would and waits for its end. */
+  /** Kills a process of Isthmus, like a crash, and waits for its end. */
   async kill(name: string, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     const child = this.#children.get(name);
     if (child === undefined || child.exitCode !== null) return;
@@ -209,12 +209,12 @@ export class Bed {
     await exit;
   }
 
-  /** Freezes or thaws one of our processes. */
+  /** Freezes or thaws a process of Isthmus. */
   signal(name: string, signal: 'SIGSTOP' | 'SIGCONT'): void {
     this.#children.get(name)?.kill(signal);
   }
 
-  /** Signals a process that left a pid file: `hub/icsb`, `a1/vswitchd`. */
+  /** Signals a process that has a pid file: `hub/icsb`, `a1/vswitchd`. */
   signalPid(file: string, signal: NodeJS.Signals): void {
     process.kill(Number(readFileSync(join(this.dir, `${file}.pid`), 'utf8')), signal);
   }
@@ -223,14 +223,14 @@ export class Bed {
     this.signalPid(`${node}/vswitchd`, 'SIGKILL');
   }
 
-  /** BFD sessions that expired since then, as `a1 ovn-b1-0`, by the logs of ovs-vswitchd. */
+  /** BFD sessions that expired since then according to the logs of ovs-vswitchd, like `a1 ovn-b1-0`. */
   expiredSessions(sinceMs: number): readonly string[] {
     const nodes = readdirSync(this.dir).map((name) => ({ name, log: join(this.dir, name, 'ovs-vswitchd.log') }));
     const found = nodes.filter(({ log }) => existsSync(log)).map(({ name, log }) => ({ name, logs: [log] }));
     return expiredSessions(found, sinceMs);
   }
 
-  /** Stands in for the daemons of a cluster's gateways: what Open vSwitch says of tunnels is in their objects. */
+  /** Reports Open vSwitch's tunnel states in the gateways' objects, in place of the cluster's daemons. */
   reportTunnels(cluster: string, gateways: readonly string[]): void {
     for (const node of gateways) {
       const siblings = gateways.filter((other) => other !== node);
@@ -273,12 +273,12 @@ export class Bed {
     rmSync(this.dir, { recursive: true, force: true });
   }
 
-  /** How often a line with this text is in the log of one of our processes. */
+  /** How often the log of a process of Isthmus contains this text. */
   count(name: string, text: string): number {
     return readFileSync(join(this.dir, `${name}.log`), 'utf8').split(text).length - 1;
   }
 
-  /** What our processes wrote and who holds which port, for failures. */
+  /** The logs of Isthmus's processes and the chassis of each port, for failure messages. */
   logs(): string {
     const logs = [...this.#children.keys()].map(
       (name) => `== ${name}\n${readFileSync(join(this.dir, `${name}.log`), 'utf8').slice(-3000)}`,

@@ -1,4 +1,4 @@
-/** What interconnect.test.ts looks at: statuses, paths and routes of its clusters, pings and flows between their pods. */
+/** Helpers of interconnect.test.ts: statuses, paths and routes of its clusters, and pings and flows between their pods. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import type { TestContext } from 'node:test';
@@ -15,7 +15,7 @@ import { type Bed } from './interconnect-bed.ts';
 import { sendFlows, type FlowResult } from './udp-flows.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 
-/** Of all flows in one change, which is a seventh of a second of them. */
+/** Packets of all flows that one change may lose: 140 ms of traffic. */
 const lossesAllowed = 280;
 
 const run = promisify(execFile);
@@ -67,7 +67,7 @@ export function lookAt(bed: Bed) {
     await eventually('west reaches east', async () => (await pings('west', 'east', 1)) === 1);
     await eventually('east reaches west', async () => (await pings('east', 'west', 1)) === 1);
   };
-  /** Forty flows from west to east and back. @returns ends them a while later, for what comes after a change */
+  /** Starts forty flows from west to east and back. @returns a function that stops them some time after a change */
   const flows = (): ((afterMs?: number) => Promise<FlowResult>) => {
     const stop = sendFlows(bed.netns('pwest'), { address: pods.east, port: flowPort, flows: 40, intervalMs: 20 });
     return async (afterMs = 3000) => {
@@ -75,7 +75,7 @@ export function lookAt(bed: Bed) {
       return stop();
     };
   };
-  /** A planned change loses no more than what ovn-controller takes to change its flows, which it does one after another. */
+  /** Limits the losses of a planned change to the time that ovn-controller needs to update its flows one after another. */
   const judge = (
     context: TestContext,
     what: string,
@@ -97,8 +97,8 @@ export function lookAt(bed: Bed) {
     assert.ok((gapsMs[0] ?? Infinity) < longestMs + stallMs, `${what}: a flow heard nothing for ${gapsMs[0]} ms`);
   };
   /**
-   * Tries a planned change again, twice at most, where BFD sessions expired meanwhile: on a busy machine those of gateways
-   * that live do, and all paths are away until the sessions are up. `restore` ends what a failed try left.
+   * Retries a planned change at most twice if BFD sessions expired meanwhile: on a busy machine, sessions of live gateways
+   * expire, and all paths are down until the sessions are up again. `restore` cleans up after a failed attempt.
    */
   const undisturbed = (
     context: TestContext,

@@ -1,4 +1,4 @@
-/** What interconnect.test.ts asks of VPCs besides the default one. Both clusters are joined. */
+/** Tests of interconnect.test.ts for VPCs other than the default VPC. Both clusters are members. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { subnets, transitSwitches } from '../../lib/kube/resources.ts';

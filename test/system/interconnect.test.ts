@@ -34,7 +34,7 @@ const outside: ClusterPlan = {
 };
 const gateways = { east: ['a1', 'a2'], west: ['b1', 'b2'] };
 
-describe('two clusters, a hub, real OVN', () => {
+describe('the interconnect of two clusters with real OVN', () => {
   const bed = new Bed();
   const databases: OvsdbClient[] = [];
   const echoes: ChildProcess[] = [];
@@ -89,7 +89,7 @@ describe('two clusters, a hub, real OVN', () => {
     if ('passed' in context && !context.passed) process.stderr.write(`${bed.logs()}\n`);
   });
 
-  it('joins with one token each; pods reach each other over two paths; kubectl tells', async () => {
+  it('joins clusters with one token each, connects pods over two paths, and reports its status', async () => {
     await reach();
     await eventually('east is ready', isTrue('east', 'Ready'));
     await eventually('west is ready', isTrue('west', 'Ready'));
@@ -114,13 +114,13 @@ describe('two clusters, a hub, real OVN', () => {
     await watch('hub', 'icsb', icSouthbound.database, icSouthbound.monitor);
   });
 
-  it('refuses the token to another key', async () => {
+  it('refuses a redeemed token with another key', async () => {
     const { hub, ca } = readToken(token) as TokenClaims;
     const again = joinHub(hub, ca, token, await createRequest(await createKey(), 'east'));
     await assert.rejects(again, (error: HubRefused) => error.code === 'TokenRedeemed');
   });
 
-  it('goes on without the hub, says so, and a hub that is back writes nothing', async () => {
+  it('forwards and reports the loss while the hub is down, and a restarted hub writes nothing', async () => {
     await bed.kill('hub-serve');
     await eventually(
       'HubReachable is False',
@@ -129,7 +129,7 @@ describe('two clusters, a hub, real OVN', () => {
     assert.equal(await pings('west', 'east', 10), 10);
     assert.equal((await condition('west', 'Ready'))?.status, 'True');
     writes = 0;
-    // An agent that starts meanwhile knows nothing that could replace what is there.
+    // An agent that starts meanwhile has no state from the hub, and must keep the existing rows.
     await bed.kill('agent-west');
     const silences = bed.count('agent-west', 'did not answer');
     bed.startAgent('west');
@@ -146,7 +146,7 @@ describe('two clusters, a hub, real OVN', () => {
     assert.equal(writes, 0);
   });
 
-  it('an agent that was killed and started again writes nothing, to no database and to no object', async () => {
+  it('writes no rows and no objects when killed agents restart', async () => {
     await eventually('all is settled', async () => {
       const first = await versions();
       await sleep(1500);
@@ -166,11 +166,11 @@ describe('two clusters, a hub, real OVN', () => {
     const awayMs = performance.now() - start;
     await sleep(2000);
     assert.equal(writes, 0);
-    // A cluster that is away for longer than the hub's grace is news to the others.
+    // The hub reports a cluster that is disconnected for longer than its grace period to the others.
     if (awayMs < 8000) assert.equal(await versions(), before.objects);
   });
 
-  it('names what stands still while traffic goes on', async () => {
+  it('reports frozen programs while traffic continues', async () => {
     const says = (cluster: string, type: string, reason: string) => async () => {
       const found = await condition(cluster, type);
       return found?.reason === reason && found;
@@ -187,7 +187,7 @@ describe('two clusters, a hub, real OVN', () => {
       ['a1/ovn-controller', 'OvnControllerStuck', '10.40.3.0/24'],
     ] as const) {
       bed.signalPid(file, 'SIGSTOP');
-      // OVN has something to follow: a route more in east.
+      // A further route in east gives OVN a change to process.
       await bed.subnet('west', 'news', news);
       const found = await eventually(`${reason} is said`, says('east', 'RoutesConverged', reason)).finally(() =>
         bed.signalPid(file, 'SIGCONT'),
@@ -196,7 +196,7 @@ describe('two clusters, a hub, real OVN', () => {
       await eventually(`${reason} is over`, isTrue('east', 'RoutesConverged'));
       await bed.kube('west').delete(subnets, { name: 'news' });
     }
-    // Nor can an agent begin that finds a database silent.
+    // An agent reports a silent database at its start too.
     await bed.kill('agent-east');
     bed.signalPid('east/nb', 'SIGSTOP');
     bed.startAgent('east');
@@ -208,7 +208,7 @@ describe('two clusters, a hub, real OVN', () => {
     await allSettled();
   });
 
-  it('goes on when the databases of the hub are lost, with the hub running and without', async (context) => {
+  it('survives the loss of the hub’s databases, with and without a running hub', async (context) => {
     for (const isHubKilled of [false, true]) {
       const stop = flows();
       if (isHubKilled) await bed.kill('hub-serve');
@@ -223,7 +223,7 @@ describe('two clusters, a hub, real OVN', () => {
     }
   });
 
-  it('moves by itself when a gateway dies, also with the hub and its databases frozen; nothing is lost at its return', async (context) => {
+  it('fails over without the hub when a gateway dies, and loses nothing when the gateway returns', async (context) => {
     const frozen = ['hub/icnb', 'hub/icsb'];
     bed.signal('hub-serve', 'SIGSTOP');
     for (const file of frozen) bed.signalPid(file, 'SIGSTOP');
@@ -242,7 +242,7 @@ describe('two clusters, a hub, real OVN', () => {
     judge(context, 'gateway returned', await stopBack());
   });
 
-  it('two gateways that hear others and not each other keep the paths they anchor, until they hear each other again', async (context) => {
+  it('keeps each path on its anchor while two gateways are cut off from each other only', async (context) => {
     const [first, second] = gateways.west as [string, string];
     const orders = async () => (await paths('west')).map((path) => (path.gateways ?? []).join());
     const claims = () =>
@@ -270,7 +270,7 @@ describe('two clusters, a hub, real OVN', () => {
     await allSettled();
   });
 
-  it('a gateway is drained without loss, and comes back without', async (context) => {
+  it('drains and undrains a gateway without loss', async (context) => {
     const drain = (value: boolean) =>
       bed.kube('east').patch(interconnectGateways, { name: 'a1' }, 'merge', { spec: { drain: value } });
     const hasPath = () => eventually('a1 holds a path again', async () => (await holders('east')).includes('a1'));
@@ -295,7 +295,7 @@ describe('two clusters, a hub, real OVN', () => {
     });
   });
 
-  it('a node that is a gateway no more hands its paths over first; one that becomes a gateway gets some', async (context) => {
+  it('moves the paths of a gateway before the node loses its role, and assigns paths to a new gateway', async (context) => {
     const label = (value: string | null) =>
       bed
         .kube('west')
@@ -319,7 +319,7 @@ describe('two clusters, a hub, real OVN', () => {
     });
   });
 
-  it('gets more paths and fewer without loss', async (context) => {
+  it('adds and removes paths without loss', async (context) => {
     const set = async (count: number) => {
       await bed.kill('hub-serve');
       await bed.serveHub(`--paths=${count}`);
@@ -344,7 +344,7 @@ describe('two clusters, a hub, real OVN', () => {
     await eventually('the third path is gone', () => !bed.nb('east', 'ls-list').includes('(ts2)'));
   });
 
-  it('a cluster that dies as a whole loses its routes at once, and has them back when it returns', async (context) => {
+  it('removes the routes of a dead cluster at once, and restores them when it returns', async (context) => {
     for (const node of gateways.west) bed.killOvs(node);
     const start = performance.now();
     await eventually('east has no route to west', () => nextHops('east', '10.17.0.0/16').length === 0);
@@ -357,11 +357,11 @@ describe('two clusters, a hub, real OVN', () => {
     await allSettled();
   });
 
-  it('joins another VPC by a network of its own, and lets it go without a trace', () => joinsAnotherVpc(bed));
+  it('connects another VPC with its own transit switch, and removes it without a trace', () => joinsAnotherVpc(bed));
 
-  it('leaves a peering of two VPCs its addresses, which a TransitSwitch names later', () => leavesPeering(bed));
+  it('refuses a TransitSwitch whose CIDR overlaps a peering of two VPCs', () => leavesPeering(bed));
 
-  it('rejects a prefix that another cluster has, names the holder, and changes no forwarding', async () => {
+  it('rejects a prefix of another cluster, reports its holder, and changes no forwarding', async () => {
     await bed.subnet('west', 'clash', '10.16.4.0/22');
     const conflict = await eventually('west is told', async () => {
       const found = await condition('west', 'NoConflicts');
@@ -369,7 +369,7 @@ describe('two clusters, a hub, real OVN', () => {
     });
     assert.match(conflict.message ?? '', /10\.16\.4\.0\/22 overlaps 10\.16\.0\.0\/16 of east/);
     assert.ok(!bed.nb('east', 'lr-route-list', 'ovn-cluster').includes('10.16.4.0/22'));
-    // West's new subnet has its addresses by the longer mask; the rest of east stays as reachable as it was.
+    // West's new subnet has the longer prefix; the rest of east stays reachable.
     await reach();
     assert.ok(bed.nb('west', 'lr-route-list', 'ovn-cluster').includes('10.16.0.0/16'));
     await bed.kube('west').delete(subnets, { name: 'clash' });
@@ -377,7 +377,7 @@ describe('two clusters, a hub, real OVN', () => {
     await eventually('the conflict is over', async () => (await condition('west', 'NoConflicts'))?.status === 'True');
   });
 
-  it('works with a zone that runs plain ovn-ic', async () => {
+  it('connects a zone that runs plain ovn-ic', async () => {
     await bed.attachForeign(outside, '100.100.0.200/19');
     await eventually('outside reaches east', async () => (await pings('outside', 'east', 1)) === 1);
     await eventually('west reaches outside', async () => (await pings('west', 'outside', 1)) === 1);
@@ -385,7 +385,7 @@ describe('two clusters, a hub, real OVN', () => {
     await eventually('east shows it', async () => (await remote('east', 'outside')).phase === 'Ready');
   });
 
-  it('is renamed with every row as it was, also with hub and agent killed on the way; it goes on until it has a token', async (context) => {
+  it('renames a member without changing rows, also if hub and agent are killed, and keeps the old name until it has a token', async (context) => {
     const client = bed.kube('west');
     const call = (clusterName: string) =>
       client.patch(interconnects, { name: 'default' }, 'merge', { spec: { clusterName } });
@@ -436,7 +436,7 @@ describe('two clusters, a hub, real OVN', () => {
     await Promise.all([settled('east', 'abend'), settled('west', 'east')]);
   });
 
-  it('leaves without a trace', async () => {
+  it('removes a member without a trace', async () => {
     await bed.kube('west').delete(interconnects, { name: 'default' });
     await eventually('the Interconnect is gone', async () => (await bed.kube('west').list(interconnects)).length === 0);
     for (const resource of [remoteClusters, transitSwitches, interconnectGateways])

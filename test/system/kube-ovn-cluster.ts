@@ -1,6 +1,6 @@
 /**
- * A cluster as a Kube-OVN that ran in it leaves it: its objects in Kubernetes and its rows in the northbound database,
- * by the names, ids and priorities that Kube-OVN uses. For tests of taking over such a cluster.
+ * A cluster that Kube-OVN leaves: its Kubernetes objects and its rows in the northbound database, with the names, ids and
+ * priorities that Kube-OVN uses. For tests of the adoption of such a cluster.
  */
 import type { Operation } from 'ovsdb-client';
 import { ips, nodes, objectPath, pods, subnets, vpcs } from '../../lib/kube/resources.ts';
@@ -29,7 +29,7 @@ const formerSubnets = [
   { name: 'ovn-default', cidr: '10.16.0.0/16', gateway: '10.16.0.1', mac: '5e:bb:00:00:00:01' },
   { name: 'join', cidr: '100.64.0.0/16', gateway: '100.64.0.1', mac: '5e:bb:00:00:00:02' },
 ] as const;
-/** MAC addresses of router ports, which neighbours have learned. */
+/** The MAC addresses of router ports, which neighbours have learned. */
 export const formerRouterMacs: Readonly<Record<string, string>> = Object.fromEntries(
   formerSubnets.map(({ name, mac }) => [`ovn-cluster-${name}`, mac]),
 );
@@ -54,7 +54,7 @@ function annotationsOf(subnet: string, ip: string, mac: string, more: object): R
   };
 }
 
-/** Nodes, Vpc, Subnets, pods and IP objects. */
+/** Creates Kube-OVN's Nodes, Vpc, Subnets, pods and IP objects. */
 export async function createFormerObjects(bed: ControllerBed): Promise<void> {
   const apiVersion = 'kubeovn.io/v1';
   const finalizers = ['kubeovn.io/kube-ovn-controller'];
@@ -83,7 +83,7 @@ export async function createFormerObjects(bed: ControllerBed): Promise<void> {
     const spec = { ipAddress: ip, v4IpAddress: ip, v6IpAddress: '', macAddress: mac, nodeName: node };
     await createIp(bed, `${name}.default`, 'ovn-default', { ...spec, podName: name, namespace: 'default' });
   }
-  // Its pod went while nobody looked.
+  // Its pod was deleted while no controller ran.
   const spec = { ipAddress: '10.16.0.50', v4IpAddress: '10.16.0.50', v6IpAddress: '', macAddress: '5e:11:22:33:44:50' };
   await createIp(bed, 'lost.default', 'ovn-default', {
     ...spec,
@@ -163,7 +163,7 @@ function switches(): readonly Inserted[] {
   });
 }
 
-/** Of a pod that went while no controller ran. */
+/** The port of a pod that was deleted while no controller ran. */
 export const leftPort = { name: 'left.default', ip: '10.16.0.2', mac: '5e:11:22:33:44:60' } as const;
 
 function ports(): readonly Inserted[] {
@@ -204,7 +204,7 @@ function groups(): readonly Inserted[] {
   return [closed, ...ofNodes];
 }
 
-/** The rows, in one transaction. A load balancer has a service's backends; a switch is of another product. */
+/** Kube-OVN's rows, in one transaction. One load balancer has a Service's backends; one switch belongs to another program. */
 export function formerRows(): readonly Operation[] {
   const route = insert('Logical_Router_Static_Route', 'route', {
     ip_prefix: '0.0.0.0/0',
@@ -220,7 +220,7 @@ export function formerRows(): readonly Operation[] {
     ports: formerSubnets.map(({ name }) => ({ named: `router_${name.replace('-', '')}` })),
     policies: named.map(({ uuidName = '' }) => ({ named: uuidName })),
     static_routes: [{ named: 'route' }],
-    // Of an OvnSnatRule: Kube-OVN does not mark them.
+    // The NAT of an OvnSnatRule, which Kube-OVN does not mark.
     nat: [{ named: 'snat' }],
     load_balancer: [{ named: 'dnat' }],
   });

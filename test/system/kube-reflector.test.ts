@@ -62,7 +62,7 @@ const write = (name: string, value: string) =>
     data: { value },
   });
 
-test('mirrors objects as they come, change and go, and only those selected', async () => {
+test('a reflector mirrors created, changed and deleted objects that its selector matches', async () => {
   const reflector = mirror();
   await reflector.synced;
   await write('a', '1');
@@ -80,7 +80,7 @@ test('mirrors objects as they come, change and go, and only those selected', asy
   await reflector.stop();
 });
 
-test('reads more objects than a page holds', async () => {
+test('a reflector lists more objects than one page', async () => {
   await Promise.all(Array.from({ length: 700 }, (_, index) => write(`many-${index}`, String(index))));
   const reflector = mirror();
   await reflector.synced;
@@ -89,7 +89,7 @@ test('reads more objects than a page holds', async () => {
   await reflector.stop();
 });
 
-test('a watch that the server ends after its time goes on without a gap', async () => {
+test('a watch that the server ends after its time limit continues without a gap', async () => {
   const reflector = mirror({ timing: { ...timing, watchSeconds: 1, random: () => 0 } });
   await reflector.synced;
   await new Promise((resolve) => setTimeout(resolve, 2500));
@@ -98,7 +98,7 @@ test('a watch that the server ends after its time goes on without a gap', async 
   await reflector.stop();
 });
 
-test('an API server killed and started again: changes from before and after arrive', async () => {
+test('a reflector receives changes from before and after a crash of the API server', async () => {
   const reflector = mirror();
   await reflector.synced;
   await write('crash', '1');
@@ -112,7 +112,7 @@ test('an API server killed and started again: changes from before and after arri
   await reflector.stop();
 });
 
-test('a frozen API server is noticed by its silence', { timeout: 120_000 }, async () => {
+test('a reflector detects a frozen API server by its silence', { timeout: 120_000 }, async () => {
   const noticed = Promise.withResolvers<void>();
   const log = pino({}, { write: () => noticed.resolve() });
   const reflector = mirror({ log, timing: { ...timing, silenceMs: 1500 } });
@@ -128,7 +128,7 @@ test('a frozen API server is noticed by its silence', { timeout: 120_000 }, asyn
   await reflector.stop();
 });
 
-test('one of two candidates leads; its lease is handed over at once', async () => {
+test('one of two candidates leads, and releases its lease to the other at once', async () => {
   const run = (identity: string) => {
     const stop = new AbortController();
     const started = Promise.withResolvers<void>();
@@ -160,14 +160,14 @@ test('one of two candidates leads; its lease is handed over at once', async () =
   const endedMs = performance.now();
   await first.end();
   await second.started;
-  // A lease that is not handed over is taken after fifteen seconds.
+  // A lease that is not released expires after fifteen seconds.
   assert.ok(performance.now() - endedMs < 12_000);
   assert.equal(await holder(), 'second');
   await second.end();
   assert.equal(await holder(), '');
 });
 
-test('events are accepted for namespaced and for cluster-scoped objects and are counted up', async () => {
+test('events of namespaced and cluster-scoped objects are accepted and counted', async () => {
   const recorder = new EventRecorder({ client, component: 'isthmus-test', instance: 'here' });
   const kubeSystem = await client.get(namespaces, { name: 'kube-system' });
   const subject = { apiVersion: 'v1', kind: 'Namespace', name: 'kube-system', uid: kubeSystem.metadata.uid };
@@ -191,7 +191,7 @@ test('events are accepted for namespaced and for cluster-scoped objects and are 
   ]);
 });
 
-test('a write against an old version is refused as a conflict and handed back', async () => {
+test('a write with an old resource version returns a conflict', async () => {
   const before = await write('conflict', '1');
   await write('conflict', '2');
   const writer = new ObjectWriter();
@@ -204,7 +204,7 @@ test('a write against an old version is refused as a conflict and handed back', 
   assert.ok(outcome instanceof KubeApiError && outcome.status === 409);
 });
 
-test('deletion by the uid of a former object leaves the present one', async () => {
+test('a deletion with the uid of a former object keeps the present one', async () => {
   await write('again', '1');
   await client.delete(
     configMaps,
@@ -231,7 +231,7 @@ async function install({ group, plural, kind }: Resource): Promise<void> {
   });
 }
 
-test('a kind that is not installed yet is waited for', async () => {
+test('a reflector waits for a kind that is not installed yet', async () => {
   const widgets = {
     group: 'test.isthmus.network',
     version: 'v1',
@@ -248,7 +248,7 @@ test('a kind that is not installed yet is waited for', async () => {
   await reflector.stop();
 });
 
-test('an optional kind is empty until it is installed, and after it was removed', { timeout: 120_000 }, async () => {
+test('a reflector of an optional kind is empty while the kind is not installed', { timeout: 120_000 }, async () => {
   const gadgets = {
     group: 'test.isthmus.network',
     version: 'v1',
@@ -292,14 +292,14 @@ async function untilAnswered(status: 200 | 404, ask: () => Promise<unknown>): Pr
   while ((await answer()) !== status) await new Promise((resolve) => setTimeout(resolve, 50));
 }
 
-test('nothing selected is a state too', async () => {
+test('a reflector is synced if its selector matches no objects', async () => {
   const reflector = mirror({ resource: nodes, labelSelector: 'no=such' });
   await reflector.synced;
   assert.equal(reflector.size, 0);
   await reflector.stop();
 });
 
-test('a write that wants the metadata back gets no more, and the whole object is written', async () => {
+test('a write that requests only metadata returns only metadata and writes the whole object', async () => {
   const metadata = { namespace: 'default', name: 'metadata-answer' };
   const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { value: 'one' } };
   const created = await client.create(configMaps, object, { answer: 'metadata' });

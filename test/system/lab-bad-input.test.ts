@@ -1,4 +1,4 @@
-/** What a user can write wrong: refused by the API where a rule can say it, else a condition and an event with the cause. */
+/** Invalid objects of users: the API refuses them if a rule can express it; otherwise a condition and an event report the cause. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openLab } from '../lab/lib/lab.ts';
@@ -13,7 +13,7 @@ import {
   waitForPods,
 } from './workload.ts';
 
-describe('bad input', () => {
+describe('invalid input', () => {
   const lab = openLab();
   const made = ['bad-overlap', 'bad-overlap-default', 'bad-vpc', 'bad-field', 'bad-transit', 'ts', 'ovn-cluster'];
 
@@ -81,7 +81,7 @@ describe('bad input', () => {
     });
   }
 
-  it('a subnet heals when the cause goes away', async () => {
+  it('a refused subnet becomes ready when its cause is removed', async () => {
     await lab.kubectl('east', [
       'patch',
       'subnet',
@@ -96,18 +96,18 @@ describe('bad input', () => {
     });
   });
 
-  it('nobody else noticed', async () => {
+  it('other subnets and pods are not affected', async () => {
     const address = await lab.addressOf('east', 'bystander/calm');
     await lab.ping(lab.router('tor').netns, address);
     const conditions = await conditionsOf(lab, 'east', 'subnet', 'bystander');
     assert.ok(conditions.some(({ type, status }) => type === 'Ready' && status === 'True'));
   });
 
-  it('refused subnets go when they are deleted', async () => {
+  it('refused subnets can be deleted', async () => {
     await lab.kubectl('east', ['delete', 'subnet', 'ts', 'ovn-cluster', 'bad-transit', '--timeout=60s']);
   });
 
-  it('a Vpc that every cluster has is made again, and a default subnet that is to go keeps its pods connected', async () => {
+  it('a deleted default Vpc is created again, and a subnet that waits for its deletion keeps its pods connected', async () => {
     await lab.kubectl('east', ['delete', 'vpc', 'ovn-cluster', '--timeout=60s']);
     await waitFor(
       'the Vpc ovn-cluster',
@@ -125,7 +125,7 @@ describe('bad input', () => {
     assert.match(await lab.nbctl('west', ['lr-route-list', 'ovn-cluster']), /10\.50\.0\.0\/24/);
   });
 
-  it('a pod without an address says why, and starts when there is one', async () => {
+  it('a pod without an address has an event with the reason, and starts when an address is free', async () => {
     await addWorkload(lab, 'east', {
       namespace: 'cramped',
       cidr: '10.64.0.0/30',

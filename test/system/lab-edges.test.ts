@@ -1,6 +1,6 @@
 /**
- * A prefix behind a router of one cluster, and a pod of the other, from each to the other: learned by BGP in east, offered over the interconnect
- * as a policy says, gone and back with the session, and left alone where west has a router of its own that leads there.
+ * Traffic between a prefix behind a router of one cluster and a pod of the other: the prefix is learned by BGP in east, offered over the
+ * interconnect by policy, withdrawn and restored with the session, and not used where west's own router leads there.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -16,7 +16,7 @@ import { tryRun, waitFor } from '../lab/run.ts';
 import { addWorkload, applyObjects, removeWorkload, waitForPods } from './workload.ts';
 
 const prefix = '198.51.100.0/24';
-/** Of sessions that have no other: for so long a node would believe in a router that is silent. */
+/** The default hold time of sessions: how long a node keeps the session of a silent router. */
 const holdSeconds = 90;
 const target = '198.51.100.1';
 const namespace = 'edges';
@@ -45,7 +45,7 @@ describe('a prefix behind a router of the other cluster', () => {
         asn: edge.asn,
         import: { vpc: 'ovn-cluster' },
       }),
-      // So that the router knows the way back.
+      // Gives the router a route back.
       object('BgpAdvertisement', 'others', { source: 'Interconnect', peers: ['edge'] }),
     ],
     west: [
@@ -118,7 +118,7 @@ describe('a prefix behind a router of the other cluster', () => {
     return (await tryRun([...argv, `--kubeconfig=${join(lab.cluster(cluster).dir, 'kubeconfig')}`])).stdout;
   }
 
-  /** Waits until the answer has all of it: statuses come one after the other. */
+  /** Waits until the answer matches all patterns, because statuses are written one after the other. */
   function untilWhy(cluster: 'east' | 'west', ...patterns: readonly RegExp[]): Promise<void> {
     return waitFor(`${cluster} to say why`, async () => {
       const text = await why(cluster);
@@ -126,7 +126,7 @@ describe('a prefix behind a router of the other cluster', () => {
     });
   }
 
-  /** Milliseconds from the command to the last and to the first row of the prefix in west's northbound database. */
+  /** Milliseconds from the command until west's northbound database has rows of the prefix, or none. */
   async function timed(command: () => Promise<void>, isThere: boolean): Promise<number> {
     const start = performance.now();
     await command();
@@ -137,7 +137,7 @@ describe('a prefix behind a router of the other cluster', () => {
     return performance.now() - start;
   }
 
-  /** Source address and sending node of an echo request that comes to the router. */
+  /** The source address and the sending node of an echo request that reaches the router. */
   async function senderOf(): Promise<readonly string[]> {
     const seen = await lab.firstPacket(edge.netns, 'up0', 'icmp[icmptype] == icmp-echo', () => lab.ping(pod, target));
     const [, mac = '', source = ''] = /([0-9a-f:]{17}) > .* ([\d.]+) > /.exec(seen) ?? [];
@@ -148,7 +148,7 @@ describe('a prefix behind a router of the other cluster', () => {
     return [source, `${host.cluster}/${host.name}`];
   }
 
-  /** Packets that the nodes which speak BGP gave to the overlay. */
+  /** The number of packets that the BGP nodes sent into the overlay. */
   async function sentIntoOverlay(): Promise<number> {
     const argv = ['ip', '-s', '-j', 'link', 'show', 'ovn0'];
     const shown = await Promise.all(speakers.map(({ netns }) => lab.exec(netns, argv)));
@@ -156,7 +156,7 @@ describe('a prefix behind a router of the other cluster', () => {
     return links.reduce((sum, { stats64 }) => sum + stats64.tx.packets, 0);
   }
 
-  it('is not offered before a policy says so', async () => {
+  it('is not offered without a policy', async () => {
     await waitFor('east to lead there', async () => {
       const routes = await lab.nbctl('east', ['lr-route-list', 'ovn-cluster']);
       return routes.includes(prefix) || routes;
@@ -170,7 +170,7 @@ describe('a prefix behind a router of the other cluster', () => {
     assert.equal(await lab.answers(pod, target), false);
   });
 
-  it('is reached over the interconnect, by a node that learned it, with the pod’s own address', async () => {
+  it('is reached over the interconnect through a node that learned it, with the pod’s own address', async () => {
     await applyObjects(lab, 'east', [offering]);
     await untilInWest(
       'west to take it',
@@ -183,7 +183,7 @@ describe('a prefix behind a router of the other cluster', () => {
     await untilWhy('west', /has a route to cluster east by 198\.51\.100\.0\/24/);
   });
 
-  it('reaches the pod by a node that was announced for it, and not over that node’s default route', async () => {
+  it('reaches the pod through an announced node and the overlay, not the node’s default route', async () => {
     const walker = await lab.addressOf('west', `${namespace}/walker`);
     await waitFor('the router to know the way', async () => {
       const route = await lab.exec(edge.netns, ['ip', 'route', 'get', walker]);
@@ -205,7 +205,7 @@ describe('a prefix behind a router of the other cluster', () => {
     assert.ok(sent >= count, `${String(sent)} packets of ${String(count)} went into the overlay`);
   });
 
-  it('is gone at once when the sessions end, and comes back with them', async (t) => {
+  it('is withdrawn at once when the sessions end, and restored with them', async (t) => {
     const goneMs = await timed(() => sessions(''), false);
     assert.ok(goneMs < (holdSeconds * 1000) / 2, `${goneMs.toFixed(0)} ms`);
     await waitFor('no answer', async () => !(await lab.answers(pod, target)) || 'one still');
@@ -215,7 +215,7 @@ describe('a prefix behind a router of the other cluster', () => {
     t.diagnostic(`gone after ${goneMs.toFixed(0)} ms, back after ${backMs.toFixed(0)} ms`);
   });
 
-  it('waits while west has a router that leads there too', async () => {
+  it('is a backup while west has its own router that leads there', async () => {
     await setImport('tor', { vpc: 'ovn-cluster' });
     await configure(lab.router('tor'), ` neighbor ${edge.address} remote-as ${edge.asn}`);
     const { address, asn } = lab.router('tor');

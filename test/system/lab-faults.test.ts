@@ -1,4 +1,4 @@
-/** Any process may die: traffic goes on, the process picks up, and a start against what is already there writes nothing. */
+/** Any process may die: traffic continues, the process restarts and resumes, and its start writes nothing that is already there. */
 import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,13 +10,13 @@ import { waitFor } from '../lab/run.ts';
 import { type Disturbance, expiredSessions, undisturbed } from './bfd-sessions.ts';
 import { addWorkload, longestGapMs, removeWorkload, waitForPods } from './workload.ts';
 
-describe('faults', () => {
+describe('process faults', () => {
   const lab = openLab();
   const namespace = 'steady';
   const place = (pod: string): string => `${namespace}/${pod}`;
-  /** A database file grows by every transaction, whoever sent it. */
+  /** A database file grows with every transaction of any client. */
   const sizeOf = (cluster: string): number => statSync(join(lab.cluster(cluster).dir, 'nb.db')).size;
-  /** The size once nothing has been written for a second: what went before is over. */
+  /** The size after a second without writes, when earlier work is finished. */
   const quietSizeOf = async (cluster: string): Promise<number> => {
     for (let size = sizeOf(cluster); ; size = sizeOf(cluster)) {
       await pause(1000);
@@ -43,7 +43,7 @@ describe('faults', () => {
     await waitFor('no port of it', async () => (await lab.nbctl('east', find)).trim() === '' || 'one still');
   };
 
-  /** A gateway that takes its path back writes to the database, whatever process was killed. */
+  /** Waits for moving paths: a gateway that takes its path back writes to the database, whichever process was killed. */
   const atRest = async (): Promise<void> => {
     for (const cluster of ['east', 'west'])
       await waitFor(`the paths of ${cluster} to rest`, async () => {
@@ -98,7 +98,7 @@ describe('faults', () => {
     ['east/n1', 'gobgpd'],
   ] as const;
   for (const [where, component] of ours) {
-    it(`${where}/${component} killed: no packet lost, back by itself, nothing written`, async (context) => {
+    it(`a killed ${where}/${component} restarts without packet loss or database writes`, async (context) => {
       await undisturbed(context, disturbance, async () => {
         const before = await quietSizeOf('east');
         const gap = await gapFor(async () => {
@@ -125,7 +125,7 @@ describe('faults', () => {
     ['hub', 'icsb'],
   ] as const;
   for (const [where, component] of theirs) {
-    it(`${where}/${component} killed: no packet lost, and everything works once it is back`, async (context) => {
+    it(`a killed ${where}/${component} loses no packets, and new pods get connectivity after its restart`, async (context) => {
       await undisturbed(context, disturbance, async () => {
         const gap = await gapFor(() => lab.kill(where, component));
         assert.ok(gap < 500, `a gap of ${gap.toFixed(0)} ms`);
@@ -135,10 +135,10 @@ describe('faults', () => {
     });
   }
 
-  // No gap is measured for these: vswitchd is what forwards here, and its userspace datapath polls the kernel's
-  // interfaces only while it holds the lock of a living ovsdb-server. The kernel datapath goes on without either.
+  // No gap is measured for these: vswitchd forwards the packets here, and its userspace datapath polls the kernel's
+  // interfaces only while it holds the lock of a living ovsdb-server. The kernel datapath needs neither.
   for (const component of ['ovs-vswitchd', 'ovsdb-server', 'ovn-controller']) {
-    it(`east/n1/${component} killed: everything works once it is back`, async () => {
+    it(`a killed east/n1/${component} serves existing and new pods after its restart`, async () => {
       await lab.kill('east/n1', component);
       await lab.heal();
       await lab.ping(lab.ns('east', place('one')), near);
@@ -147,7 +147,7 @@ describe('faults', () => {
     });
   }
 
-  it('a peer keeps the routes while gobgpd starts again', async () => {
+  it('a peer retains the routes while gobgpd restarts', async () => {
     const lost: string[] = [];
     const over = new AbortController();
     const watching = (async () => {

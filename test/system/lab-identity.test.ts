@@ -1,4 +1,4 @@
-/** Daemons and speakers of a lab, each with a token of its own node: all they do is within its rights, and a Node made anew is served again. */
+/** Daemons and speakers of a lab, each with a token of its own node, whose permissions suffice, and which serve a recreated Node again. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ describe('daemons and speakers with tokens of their nodes', () => {
   const asNode = (node: NodeLayout, account: string, argv: readonly string[]) =>
     tryRun([tool('kubectl'), `--kubeconfig=${accountKubeconfig(node, account)}`, ...argv], { netns: east.netns });
 
-  it('do their work', async () => {
+  it('serve their nodes', async () => {
     for (const node of east.nodes) await untilServed(node);
     for (const node of east.nodes.filter(isSpeaker)) await untilAnnouncing(node);
     if (lab.layout.hub === undefined) return;
@@ -55,7 +55,7 @@ describe('daemons and speakers with tokens of their nodes', () => {
       });
   });
 
-  it('are refused nothing that they do by themselves', () => {
+  it('are refused none of their own requests', () => {
     for (const cluster of lab.layout.clusters)
       for (const node of cluster.nodes)
         for (const program of ['daemon', ...(isSpeaker(node) ? ['speaker'] : [])]) {
@@ -77,7 +77,7 @@ describe('daemons and speakers with tokens of their nodes', () => {
     assert.match(speaker.stderr, /cannot get resource "nodes"/);
   });
 
-  it('end with their Node, and serve the one that is made in its place', async () => {
+  it('lose access with their Node, and serve a Node that is created in its place', async () => {
     const node = east.nodes.at(-1);
     assert.ok(node);
     const whoAmI = ['auth', 'whoami', '-o', 'name'];

@@ -1,4 +1,4 @@
-/** A start that is interrupted leaves nothing: no process, no namespace, no state. */
+/** An interrupted start leaves no process, no network namespace and no state. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ import { namespacesOf } from '../lab/network.ts';
 const lab = `int${process.pid.toString(36)}`;
 const topology = join(checkout, 'test/lab/topologies/single.yaml');
 
-/** Starts the lab and does `deed` once it has told of a step. Gives its exit code and what it said. */
+/** Starts the lab and calls `deed` when it reports a step. Returns its exit code and output. */
 async function startUntil(
   step: RegExp,
   deed: (up: ReturnType<typeof spawn>) => void,
@@ -59,7 +59,7 @@ describe('an interrupted start', () => {
       leavesNothing();
     });
 
-  it('leaves nothing when a second Ctrl-C comes at once, to all of the terminal', async () => {
+  it('leaves nothing after a quick second Ctrl-C to the whole process group', async () => {
     const { code } = await startUntil(/Open vSwitch on the nodes/, ({ pid = 0 }) => {
       process.kill(-pid, 'SIGINT');
       setTimeout(() => process.kill(-pid, 'SIGINT'), 100);
@@ -68,7 +68,7 @@ describe('an interrupted start', () => {
     leavesNothing();
   });
 
-  it('leaves nothing when the terminal that it speaks to is gone', async () => {
+  it('leaves nothing after its terminal is closed', async () => {
     const { code } = await startUntil(/namespaces and links/, ({ stdout, stderr }) => {
       stdout?.destroy();
       stderr?.destroy();

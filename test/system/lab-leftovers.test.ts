@@ -1,4 +1,4 @@
-/** What a containerd of a lab left when it was killed is found and taken away, and nothing of others. */
+/** Leftovers of a lab's killed containerd are found and removed; those of others stay. */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,18 +11,18 @@ import { cgroupParent, podProcesses } from '../lab/cgroups.ts';
 import { mountsBelow, removeLeftovers } from '../lab/leftovers.ts';
 import { run } from '../lab/run.ts';
 
-/** As containerd makes ids of containers. */
+/** An id in containerd's format. */
 const id = 'c0ffee'.repeat(10) + 'abcd';
 const results = '/var/lib/cni/results';
 const sockets = '/run/containerd/s';
 
 describe('leftovers', () => {
-  // No lab has this name: a dash is not allowed in one.
+  // No lab has this name: a lab's name has no dashes.
   const lab = `left-${String(process.pid)}`;
   const dir = mkdtempSync(join(tmpdir(), 'left overs-'));
   const cgroup = cgroupParent(lab, { cluster: 'east', name: 'n1' });
   const hierarchies = ['/sys/fs/cgroup', ...readdirSync('/sys/fs/cgroup').map((name) => join('/sys/fs/cgroup', name))];
-  /** Where the kernel tells of processes: a hierarchy's own folder has this file. */
+  /** The hierarchies that list processes: their root folder has this file. */
   const homes = hierarchies
     .filter((folder) => existsSync(join(folder, 'cgroup.procs')))
     .map((home) => `${home}${cgroup}`);
@@ -60,7 +60,7 @@ describe('leftovers', () => {
     rmSync(dir, { recursive: true });
   });
 
-  it('are processes in cgroups of the lab', async () => {
+  it('include processes in cgroups of the lab', async () => {
     assert.deepEqual(podProcesses(lab), [inCgroup.pid]);
     assert.deepEqual(podProcesses(`${lab}x`), []);
     inCgroup.kill('SIGKILL');
@@ -68,7 +68,7 @@ describe('leftovers', () => {
     assert.deepEqual(podProcesses(lab), []);
   });
 
-  it('are mounts, one upon the other, cgroups, sockets and cached results; those of others stay', async () => {
+  it('include nested mounts, cgroups, sockets and cached results, but not those of others', async () => {
     assert.deepEqual(mountsBelow(dir), [join(dir, 'a/b'), join(dir, 'a')]);
     await removeLeftovers(lab, dir);
     assert.deepEqual(mountsBelow(dir), []);

@@ -1,11 +1,11 @@
-/** What a user creates works, here and in the other cluster; what he deletes leaves nothing behind. */
+/** New subnets and pods have connectivity in both clusters, and leave nothing behind when they are deleted. */
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { openLab } from '../lab/lib/lab.ts';
 import { run, waitFor } from '../lab/run.ts';
 import { addWorkload, removeWorkload, waitForPods, outsideOf } from './workload.ts';
 
-describe('a namespace with a subnet of its own', () => {
+describe('a namespace with its own subnet', () => {
   const lab = openLab();
   const namespace = 'orchard';
   const cidr = '10.40.0.0/24';
@@ -21,7 +21,7 @@ describe('a namespace with a subnet of its own', () => {
   after(() => Promise.all(['east', 'west'].map((cluster) => removeWorkload(lab, cluster, namespace))));
 
   for (const round of ['created', 'created again after it was deleted']) {
-    it(`works when ${round}`, async (context) => {
+    it(`has connectivity in both clusters when ${round}`, async (context) => {
       await addWorkload(lab, 'west', { namespace, pods: [{ name: 'plum', node: 'n3' }] });
       const start = performance.now();
       await addWorkload(lab, 'east', workload);

@@ -1,4 +1,4 @@
-/** Packets between every pair of places a user cares about, on the shared lab. */
+/** Packets between all kinds of endpoints, on the shared lab. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openLab } from '../lab/lib/lab.ts';
@@ -28,7 +28,7 @@ describe('traffic', () => {
     ['from west to east', 'west', 'c', 'east', 'b'],
   ] as const;
   for (const [where, fromCluster, from, toCluster, to] of pairs) {
-    it(`goes ${where}, by ping and by TCP, over IPv4 and IPv6`, async () => {
+    it(`passes ${where}, by ping and TCP, over IPv4 and IPv6`, async () => {
       const netns = lab.ns(fromCluster, `traffic/${from}`);
       for (const family of [4, 6] as const) {
         const target = await address(toCluster, to, family);
@@ -38,14 +38,14 @@ describe('traffic', () => {
     });
   }
 
-  it('goes between pod and node, both ways', async () => {
+  it('passes between pod and node in both directions', async () => {
     for (const node of lab.cluster('east').nodes) {
       await lab.ping(lab.ns('east', 'traffic/a'), node.address);
       await lab.ping(lab.ns('east', node.name), await address('east', 'c'));
     }
   });
 
-  it('leaves through the address of the pod’s own node', async () => {
+  it('leaves the cluster with the address of the pod’s own node', async () => {
     const router = lab.router('tor');
     await lab.ping(lab.ns('east', 'traffic/c'), outsideOf(lab));
     const seen = await lab.firstPacket(router.netns, 'any', 'icmp[icmptype] == icmp-echo', () =>
@@ -55,7 +55,7 @@ describe('traffic', () => {
     assert.match(seen, new RegExp(`${node?.address ?? 'no node'} > ${outsideOf(lab)}`));
   });
 
-  it('comes in by the routes that speakers announced, without translation', async () => {
+  it('enters the cluster through the routes of speakers, without NAT', async () => {
     const router = lab.router('tor');
     for (const cluster of ['east', 'west']) {
       const { podCidr, nodes } = lab.cluster(cluster);
@@ -69,7 +69,7 @@ describe('traffic', () => {
     }
   });
 
-  it('comes in past the node of the pod, where nodes drop what conntrack calls invalid, as kube-proxy does', async () => {
+  it('enters through another node than the pod’s although nodes drop invalid conntrack states like kube-proxy', async () => {
     const router = lab.router('tor');
     const nodes = lab.cluster('east').nodes.map(({ name }) => lab.ns('east', name));
     const drop = 'add rule inet proxy forward ct state invalid drop';
@@ -81,7 +81,7 @@ describe('traffic', () => {
       for (const pod of ['a', 'c']) {
         const target = await address('east', pod);
         await lab.ping(router.netns, target);
-        // One connection after the other takes the one way or the other.
+        // Each connection takes one of the two paths.
         for (let round = 0; round < 6; round += 1) assert.equal(await lab.fetchName(router.netns, target), pod);
       }
     } finally {

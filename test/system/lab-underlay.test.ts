@@ -1,4 +1,4 @@
-/** Pods in a physical network, with packets: a lab of its own, in which every node has an interface in that network. */
+/** Pods in a physical network, with packets: a separate lab in which every node has an interface in that network. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { join } from 'node:path';
@@ -55,7 +55,7 @@ describe('underlay', () => {
   });
   after(() => takeDown(name));
 
-  it('joins every node, and the ProviderNetwork says so', async () => {
+  it('is ready on every node according to the ProviderNetwork', async () => {
     await waitFor('the ProviderNetwork to be ready', async () => {
       const status = await lab.kubectl('east', ['get', 'pn', 'net1', '-o', 'jsonpath={.status}']);
       const { ready, readyNodes } = JSON.parse(status) as { ready?: boolean; readyNodes?: string[] };
@@ -67,7 +67,7 @@ describe('underlay', () => {
     ['flat', '10.20.0.1'],
     ['ten', '10.30.0.1'],
   ] as const)
-    it(`pods of ${namespace} reach the physical gateway and each other across nodes, by ping and TCP`, async () => {
+    it(`connects pods of ${namespace} to the physical gateway and to each other across nodes, by ping and TCP`, async () => {
       const [a, b] = [lab.ns('east', `${namespace}/a`), lab.ns('east', `${namespace}/b`)];
       for (const pod of [a, b]) await lab.ping(pod, gateway);
       await lab.ping(lan, await address(`${namespace}/a`));
@@ -76,16 +76,16 @@ describe('underlay', () => {
       assert.equal(await lab.fetchName(lan, await address(`${namespace}/a`)), 'a');
     });
 
-  it('between the VLANs goes through the physical gateway', async () => {
+  it('connects VLANs through the physical gateway', async () => {
     assert.equal(await lab.fetchName(lab.ns('east', 'ten/a'), await address('flat/b')), 'b');
   });
 
-  it('joined with the overlay, its pods reach overlay pods and the other way round', async () => {
+  it('connects pods of a joined subnet to overlay pods in both directions', async () => {
     assert.equal(await lab.fetchName(lab.ns('east', 'flat/a'), await address('over/b')), 'b');
     assert.equal(await lab.fetchName(lab.ns('east', 'over/b'), await address('flat/a')), 'a');
   });
 
-  it('on the physical network each node has a MAC address of its own for the router, which the switch sees at one port', async () => {
+  it('shows the physical switch a separate router MAC address for each node', async () => {
     const router = (await lab.nbctl('east', ['get', 'logical_router_port', 'ovn-cluster-flat', 'mac'])).replaceAll(
       '"',
       '',
@@ -120,7 +120,7 @@ describe('underlay', () => {
     );
   });
 
-  it('pods have the MTU of the interface, or the smaller one of their subnet', async () => {
+  it('gives pods the MTU of the interface, or the smaller MTU of their subnet', async () => {
     const mtu = async (pod: string): Promise<string> =>
       /mtu (\d+)/.exec(await run(['ip', '-n', lab.ns('east', pod), 'link', 'show', 'eth0']))?.[1] ?? '';
     assert.deepEqual([await mtu('flat/a'), await mtu('ten/a')], ['1500', '1300']);
@@ -131,7 +131,7 @@ describe('underlay', () => {
     { namespace: 'ten', device: 'gw10', taken: '10.30.0.120/24' },
     { namespace: 'ten', device: 'gw10', taken: 'fd00:30::121/64' },
   ])
-    it(`a pod of ${namespace} waits while another host answers for ${taken}, and starts when it no longer does`, async () => {
+    it(`lets a pod of ${namespace} wait while another host uses ${taken}`, async () => {
       const isV4 = taken.includes('.');
       const address = taken.slice(0, taken.indexOf('/'));
       const ip = namespace === 'flat' ? address : isV4 ? `${address},fd00:30::120` : `10.30.0.121,${address}`;
@@ -151,7 +151,7 @@ describe('underlay', () => {
       await lab.ping(lan, address);
     });
 
-  it('without the interface pods are told, and new ones refused with the reason; deletion of all leaves nothing behind', async () => {
+  it('reports a removed interface to pods, refuses new pods with the reason, and is deleted without a trace', async () => {
     await lab.kubectl('east', ['patch', 'pn', 'net1', '--type=merge', '-p', '{"spec":{"excludeNodes":["n2"]}}']);
     const ports = (): Promise<string> => lab.vsctl('east', 'n2', ['list-br']);
     await waitFor('n2 to be without the bridge', async () => !(await ports()).includes('br-net1') || ports());

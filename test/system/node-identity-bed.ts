@@ -1,4 +1,4 @@
-/** A real API server with the chart's accounts, roles and policies, two nodes, and tokens as kubelet and the lab bind them. */
+/** A real API server with the chart's accounts, roles and policies, two nodes, and tokens bound like those of kubelet and the lab. */
 import { readFileSync } from 'node:fs';
 import { openKube } from '../../lib/kube/client.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
@@ -16,7 +16,7 @@ export interface Try {
   readonly method?: 'PATCH' | 'POST' | 'DELETE' | 'GET';
   readonly path: string;
   readonly body?: unknown;
-  /** Of the body; of a patch `merge-patch+json` by default. */
+  /** The format of the body; `merge-patch+json` by default for a patch. */
   readonly format?: 'merge-patch+json' | 'apply-patch+yaml' | 'json-patch+json';
 }
 
@@ -49,7 +49,7 @@ export class IdentityBed {
     this.admin = openKube({ kubeconfig: server.kubeconfig, userAgent: 'isthmus-test' });
   }
 
-  /** Resolves once the policies are in force. */
+  /** Starts the bed; resolves when the policies are in force. */
   static async start(): Promise<IdentityBed> {
     const bed = new IdentityBed(await startApiServer());
     const chart = parseManifests(renderChart([])) as readonly Manifest[];
@@ -66,14 +66,14 @@ export class IdentityBed {
     await this.#server.stop();
   }
 
-  /** A client with the token that kubelet would give to the account's pod on that node, trying to act as another user where one is given. */
+  /** A client with the token that kubelet gives to the account's pod on that node. @param as the user to impersonate */
   async inPod(account: Account, node: string, as?: string): Promise<KubeClient> {
     const pod = podOf('kube-system', `${account}-${node}`, node, account);
     await applyAll(this.admin, [pod]);
     return this.boundTo(account, { apiVersion: 'v1', kind: 'Pod', name: pod.metadata.name }, as);
   }
 
-  /** A client with a token that is bound to this object, or to nothing. */
+  /** A client with a token that is bound to this object, or unbound. */
   async boundTo(account: Account, boundObjectRef: object | undefined, as?: string): Promise<KubeClient> {
     const body = {
       apiVersion: 'authentication.k8s.io/v1',
@@ -85,7 +85,7 @@ export class IdentityBed {
     return this.#withUser({ token, ...(as !== undefined && { as }) });
   }
 
-  /** The administrator, who acts as another user. */
+  /** A client of the administrator that impersonates another user. */
   actingAs(user: string): KubeClient {
     return this.#withUser({ ...this.#config().users[0]?.user, as: user });
   }
@@ -99,7 +99,7 @@ export class IdentityBed {
     );
   }
 
-  /** A request that makes an event. */
+  /** A request that creates an event. */
   eventOf(
     component: string,
     host: string,

@@ -1,5 +1,5 @@
 /**
- * What the token of a node's daemon or speaker can do and cannot: real requests to a real API server that has the chart's accounts,
+ * The permissions of the tokens of a node's daemon and speaker: real requests to a real API server that has the chart's accounts,
  * roles and policies.
  */
 import assert from 'node:assert/strict';
@@ -49,15 +49,15 @@ describe('the daemon of n1', () => {
   };
   const allowed: readonly Try[] = [
     { what: 'its chassis', path: own, body: metadata({}, { [annotation.chassis]: 'c1' }) },
-    { what: 'what it says of a provider network', path: own, body: ofNetwork('x') },
-    { what: 'something else of it', path: own, body: ofNetwork('y') },
-    { what: 'nothing of it any more', path: own, body: ofNetwork(null) },
+    { what: 'its labels and annotations of a provider network', path: own, body: ofNetwork('x') },
+    { what: 'other values of these labels and annotations', path: own, body: ofNetwork('y') },
+    { what: 'the removal of these labels and annotations', path: own, body: ofNetwork(null) },
     {
       what: 'NetworkUnavailable',
       path: '',
       ...statusOf('n1', { conditions: [condition('NetworkUnavailable', 'True')] }),
     },
-    { what: 'the same again', path: '', ...statusOf('n1', { conditions: [condition('NetworkUnavailable', 'False')] }) },
+    { what: 'a new status', path: '', ...statusOf('n1', { conditions: [condition('NetworkUnavailable', 'False')] }) },
     gateway('n1', { tunnels: [], probes: [], siblingTunnels: [], silentPrograms: [], checkedAt: time }),
     {
       what: 'an event about a pod',
@@ -101,17 +101,17 @@ describe('the daemon of n1', () => {
       { what: 'the zone of its node', path: own, body: metadata({ 'topology.kubernetes.io/zone': 'elsewhere' }) },
       /may not change the label topology\.kubernetes\.io\/zone/,
     ],
-    [{ what: 'a label away', path: own, body: metadata({ rack: null }) }, /may not change the label rack/],
+    [{ what: 'the removal of a label', path: own, body: metadata({ rack: null }) }, /may not change the label rack/],
     [
       {
-        what: 'a label that only looks like those of provider networks',
+        what: 'a label that resembles those of provider networks',
         path: own,
         body: metadata({ [`${network('ready')}.x`]: 'a' }),
       },
       /may not change the label/,
     ],
     [
-      { what: 'that it speaks BGP', path: own, body: metadata({ 'ovn.kubernetes.io/bgp': 'true' }) },
+      { what: 'the BGP label of its node', path: own, body: metadata({ 'ovn.kubernetes.io/bgp': 'true' }) },
       /may not change the label ovn\.kubernetes\.io\/bgp/,
     ],
     [
@@ -137,7 +137,7 @@ describe('the daemon of n1', () => {
     ],
     [
       {
-        what: 'a condition of its own making',
+        what: 'a condition of another type',
         path: '',
         ...statusOf('n1', { conditions: [condition('Fine', 'True')] }),
       },
@@ -156,7 +156,7 @@ describe('the daemon of n1', () => {
       /may not change status\.capacity/,
     ],
     [
-      { what: 'labels by way of the status', path: `${own}/status`, body: metadata({ rack: 'r2' }) },
+      { what: 'labels through the status subresource', path: `${own}/status`, body: metadata({ rack: 'r2' }) },
       /may not change the label rack/,
     ],
     [gateway('n2', { tunnels: [] }), /may not write InterconnectGateway n2, only the one of its own name/],
@@ -188,24 +188,24 @@ describe('the daemon of n1', () => {
   for (const [each, why] of refused)
     it(`may not write ${each.what ?? ''}`, async () => assert.match(await verdict(daemon, each), why));
 
-  // The roles already refuse these, whatever a policy says.
+  // The RBAC roles already refuse these, independent of the policies.
   const denied: readonly Try[] = [
     { what: 'patch pods', path: '/api/v1/namespaces/default/pods/web', body: metadata({ a: 'b' }) },
     { what: "patch pods' status", path: '/api/v1/namespaces/default/pods/web/status', body: { status: {} } },
     { what: 'delete pods', method: 'DELETE', path: '/api/v1/namespaces/default/pods/web' },
     { what: 'exec into pods', method: 'POST', path: '/api/v1/namespaces/default/pods/web/exec?command=id' },
-    { what: 'make pods', method: 'POST', path: '/api/v1/namespaces/default/pods', body: podOf('default', 'new', 'n1') },
+    { what: 'add pods', method: 'POST', path: '/api/v1/namespaces/default/pods', body: podOf('default', 'new', 'n1') },
     { what: 'read secrets', method: 'GET', path: '/api/v1/namespaces/kube-system/secrets' },
     { what: 'read config maps', method: 'GET', path: '/api/v1/namespaces/kube-system/configmaps' },
     { what: 'write subnets', path: '/apis/kubeovn.io/v1/subnets/ovn-default', body: { spec: { natOutgoing: true } } },
     { what: 'write IPs', method: 'POST', path: '/apis/kubeovn.io/v1/ips', body: {} },
     { what: 'delete nodes', method: 'DELETE', path: own },
-    { what: 'make nodes', method: 'POST', path: '/api/v1/nodes', body: { metadata: { name: 'n9' } } },
+    { what: 'create nodes', method: 'POST', path: '/api/v1/nodes', body: { metadata: { name: 'n9' } } },
     { what: 'reach kubelets through the API server', method: 'GET', path: `${own}/proxy/pods` },
-    { what: 'make gateways', method: 'POST', path: `${ours}/interconnectgateways`, body: {} },
+    { what: 'create gateways', method: 'POST', path: `${ours}/interconnectgateways`, body: {} },
     { what: 'delete gateways', method: 'DELETE', path: `${ours}/interconnectgateways/n1` },
     { what: "write its speaker's state", path: `${ours}/bgpnodestates/n1/status`, body: { status: {} } },
-    { what: 'make tokens', method: 'POST', path: `${serviceAccounts}/isthmus-controller/token`, body: { spec: {} } },
+    { what: 'create tokens', method: 'POST', path: `${serviceAccounts}/isthmus-controller/token`, body: { spec: {} } },
     {
       what: 'write roles',
       path: '/apis/rbac.authorization.k8s.io/v1/clusterroles/isthmus-daemon',
@@ -220,7 +220,7 @@ describe('the daemon of n1', () => {
   for (const each of denied)
     it(`may not ${each.what ?? ''}`, async () => assert.match(await verdict(daemon, each), /^403: .*cannot /));
 
-  it('may not be somebody else', async () => {
+  it('may not impersonate another user', async () => {
     const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
     const options = { method: 'POST', path: '/apis/authentication.k8s.io/v1/selfsubjectreviews', body } as const;
     assert.equal(await verdict(daemon, options), 'done');
@@ -230,13 +230,13 @@ describe('the daemon of n1', () => {
     );
   });
 
-  it('may not make a Node by applying it', async () => {
+  it('may not create a Node with a server-side apply', async () => {
     const made = { path: '', ...statusOf('n9', {}) };
     const whole = { ...made, path: '/api/v1/nodes/n9?fieldManager=isthmus-daemon&force=true' };
     assert.match(await verdict(daemon, whole), /^403: .*cannot create/);
   });
 
-  it('writes a Node that is as full as a kubelet makes it', async () => {
+  it('may write a Node that is as large as a kubelet makes it', async () => {
     const text = 'x'.repeat(200);
     const many = (count: number) => Array.from({ length: count }, (_, index) => `${text}${String(index)}`);
     const images = many(50).map((name) => ({ names: [`${name}@sha256`, `${name}:tag`], sizeBytes: 1 }));
@@ -265,7 +265,7 @@ describe('the daemon of n1', () => {
   });
 });
 
-describe('a token that is bound to nothing', () => {
+describe('an unbound token', () => {
   for (const account of ['isthmus-daemon', 'isthmus-speaker'] as const)
     it(`of ${account} may write nothing`, async () => {
       const unbound = await bed.boundTo(account, undefined);
@@ -309,7 +309,7 @@ describe('the speaker of n1', () => {
     { op: 'remove', path: `/status/nodes/${String(index)}` },
   ];
 
-  it('makes, keeps and removes its own state, and no other', async () => {
+  it('creates, updates and deletes only its own BgpNodeState', async () => {
     assert.equal(await verdict(speaker, state('n1')), 'done');
     assert.equal(await verdict(speaker, state('n1', { status: { drain: 'Leaving' } })), 'done');
     const remove = (name: string): Try => ({ method: 'DELETE', path: `${ours}/bgpnodestates/${name}` });
@@ -321,7 +321,7 @@ describe('the speaker of n1', () => {
     assert.equal(await verdict(speaker, remove('n1')), 'done');
   });
 
-  it('makes, rewrites and deletes slices of its own state, and no others', async () => {
+  it('creates, updates and deletes only slices of its own BgpNodeState', async () => {
     const routes = [{ prefix: '192.0.2.0/24', peer: 'tor', nextHop: '192.0.2.1', preference: 100 }];
     const slice = (name: string, owner = 'n1', label = 'n1', more: object = {}) => {
       const ownerReferences = [{ apiVersion, kind: 'BgpNodeState', name: owner, uid: 'u' }];
@@ -370,7 +370,7 @@ describe('the speaker of n1', () => {
     assert.equal(await verdict(speaker, { method: 'DELETE', path: `${path}/n1.0` }), 'done');
   });
 
-  it('writes no slice with a route twice, with too many of them, or with one that has no prefix', async () => {
+  it('writes no slice with duplicate routes, too many routes, or an invalid prefix', async () => {
     const ownerReferences = [{ apiVersion, kind: 'BgpNodeState', name: 'n1', uid: 'u' }];
     const metadata = { name: 'n1.0', labels: { 'isthmus.network/bgp-node-state': 'n1' }, ownerReferences };
     const slice = (count: number, prefixOf: (at: number) => string): Try => {
@@ -400,7 +400,7 @@ describe('the speaker of n1', () => {
     assert.equal(await verdict(speaker, { method: 'DELETE', path: `${ours}/bgprouteslices/n1.0` }), 'done');
   });
 
-  it('writes its own entry and takes it back; others stay as they are', async () => {
+  it('writes and removes only its own entry in status.nodes', async () => {
     assert.equal(await verdict(speaker, instance('', { nodes: [entry('n1')] })), 'done');
     assert.equal(await verdict(speaker, instance('', { nodes: [entry('n1', false)] })), 'done');
     for (const nodes of [[entry('n1'), entry('n2', false)], [entry('n3')]])
@@ -412,14 +412,14 @@ describe('the speaker of n1', () => {
     assert.deepEqual(await nodesOfInstance(), ['n2', 'gone']);
   });
 
-  it('writes the summary, and clears away the entry of a node that is gone', async () => {
+  it('writes conditions, and removes the entry of a deleted node', async () => {
     const ready = { type: 'Ready', status: 'True', reason: 'Test', message: '', lastTransitionTime: time };
     assert.equal(await verdict(speaker, instance('', { conditions: [ready] })), 'done');
     assert.equal(await verdict(speaker, instance('', at(1, 'gone'), 'json-patch+json')), 'done');
     assert.deepEqual(await nodesOfInstance(), ['n2']);
   });
 
-  it('writes no Nodes, no objects that say what is announced, and no events in the name of others', async () => {
+  it('writes no Nodes, no specs of BGP objects, and no events in the name of others', async () => {
     const nodes: Try = { path: '/api/v1/nodes/n1', body: { metadata: { labels: { a: 'b' } } } };
     const peer: Try = { path: `${ours}/bgppeers/tor`, body: { spec: { asn: 65009 } } };
     for (const each of [nodes, peer]) assert.match(await verdict(speaker, each), /^403: .*cannot patch/);
@@ -431,7 +431,7 @@ describe('the speaker of n1', () => {
     );
   });
 
-  it('of a cluster with hundreds of speakers writes its entry as well', async () => {
+  it('writes its own entry in a cluster with hundreds of speakers', async () => {
     const names = Array.from({ length: 600 }, (_, index) => `m${String(index)}`);
     await bed.write('PATCH', `${ours}/bgpinstances/default/status`, {
       status: { nodes: names.map((name) => entry(name)) },
@@ -442,8 +442,8 @@ describe('the speaker of n1', () => {
   });
 });
 
-describe('everybody else', () => {
-  it('is not asked: an administrator writes any node, its status and its events', async () => {
+describe('the policies for node identities', () => {
+  it('do not restrict an administrator', async () => {
     const labels = {
       metadata: { labels: { rack: 'r9' }, annotations: { note: 'moved' } },
       spec: { unschedulable: true },
@@ -457,7 +457,7 @@ describe('everybody else', () => {
       assert.equal(await verdict(admin, each), 'done', each.path);
   });
 
-  it('an account of that name in another namespace is somebody else', async () => {
+  it('grant nothing to an account with the same name in another namespace', async () => {
     const stranger = bed.actingAs('system:serviceaccount:default:isthmus-daemon');
     const label: Try = { path: '/api/v1/nodes/n2', body: { metadata: { labels: { rack: 'r3' } } } };
     assert.match(await verdict(stranger, label), /^403: .*cannot patch resource "nodes"/);

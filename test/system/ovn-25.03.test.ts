@@ -1,6 +1,6 @@
 /**
- * OVN 25.03 beside the release that the generated tables are made from: whatever those promise must hold there too, and
- * its server must take our writes. Short; the whole of the tests on 25.03 is `make test-25.03`.
+ * OVN 25.03 compared with the release from which the tables are generated: its schemas must have the same tables and columns, and
+ * its server must accept Isthmus's writes. These are short tests; `make test-25.03` runs all tests with 25.03.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -48,7 +48,7 @@ function isWider(newer: BaseType | undefined, older: BaseType | undefined): bool
 }
 
 for (const [name, module] of Object.entries(modules) as [SchemaName, (typeof modules)[SchemaName]][]) {
-  test(`${name}: every table and column that we know is there, in the same shape`, { skip }, () => {
+  test(`the ${name} schema has every generated table and column in the same shape`, { skip }, () => {
     const schema = read(name, version);
     for (const [table, { isRoot, columns }] of Object.entries(module.tables)) {
       assert.equal(schema.tables[table]?.isRoot, isRoot, table);
@@ -60,7 +60,7 @@ for (const [name, module] of Object.entries(modules) as [SchemaName, (typeof mod
     }
   });
 
-  test(`${name}: no column takes less than this machine's own release`, { skip }, (t) => {
+  test(`the ${name} schema has no column that accepts fewer values than this machine's own release`, { skip }, (t) => {
     const [newer, older] = [read(name, version), read(name, '')];
     if (older.version !== module.version) return t.skip(`this machine's own is not ${module.version}`);
     for (const [table, { columns, indexes }] of Object.entries(older.tables)) {
@@ -78,7 +78,7 @@ for (const [name, module] of Object.entries(modules) as [SchemaName, (typeof mod
   });
 }
 
-test('its server serves its schema, and our client writes to it', { skip }, async (t) => {
+test('the database server of OVN 25.03 accepts writes of the client', { skip }, async (t) => {
   const from = installation(version);
   const server = await startOvsdbServer({ schema: schemaFile('ovn-nb', from), from });
   t.after(() => server.stop());

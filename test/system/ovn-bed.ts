@@ -1,6 +1,6 @@
 /**
  * Stock OVN in network namespaces, without the kernel module: central, nodes and one pod for a cluster. Used by
- * interconnect-bed.ts. Names of namespaces begin with the bed's prefix; every daemon leaves a pid file in its folder.
+ * interconnect-bed.ts. The names of namespaces begin with the bed's prefix; every daemon has a pid file in its folder.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
@@ -10,17 +10,17 @@ import { letGo } from '../lab/run.ts';
 
 export interface ClusterPlan {
   readonly name: string;
-  /** Second octet of its pods' network and the middle of its underlay addresses. */
+  /** The second octet of the pod network and the middle of the underlay addresses. */
   readonly octet: number;
   readonly gateways: readonly string[];
   readonly nodes: readonly string[];
-  /** Node the one pod is on. */
+  /** The node of the pod. */
   readonly podNode: string;
   /** No Kubernetes and no agent: a zone with plain ovn-ic. */
   readonly isForeign?: boolean;
 }
 
-/** Runs a command; the first argument is split at blanks, the others are passed as they are. */
+/** Runs a command; the first argument is split at spaces, the others are passed unchanged. */
 export function words(command: string, ...argv: string[]): string {
   const [program = '', ...rest] = command.split(' ');
   const argvs = [...rest, ...argv];
@@ -36,7 +36,7 @@ export class OvnBed {
     this.prefix = prefix;
   }
 
-  /** Runs a command in a namespace of the bed. */
+  /** Runs a command in a network namespace of the bed. */
   in(name: string, command: string, ...argv: string[]): string {
     return words(`ip netns exec ${this.prefix}-${name} ${command}`, ...argv);
   }
@@ -76,11 +76,11 @@ export class OvnBed {
   startOvs(node: string): void {
     const dir = `${this.dir}/${node}`;
     this.#ovs(node, `ovs-vswitchd unix:${dir}/db.sock --disable-system ${files(dir, 'vswitchd')}`);
-    // Its BFD has 300 ms: a busy machine must not look like a dead gateway.
+    // BFD detects a failure after 300 ms: a busy machine must not look like a dead gateway.
     letGo(Number(readFileSync(`${dir}/vswitchd.pid`, 'utf8')), 'first');
   }
 
-  /** Attaches a zone to the transit switch `ts` as the administrator of a plain ovn-ic would. */
+  /** Attaches a zone to the transit switch `ts` like the administrator of a plain ovn-ic. */
   startForeign({ name }: ClusterPlan): void {
     this.nb(name, 'set', 'NB_Global', '.', `name=${name}`, 'options:ic-route-adv=true', 'options:ic-route-learn=true');
     const [at, hub] = [`${this.dir}/${name}`, `${this.dir}/hub`];
@@ -106,7 +106,7 @@ export class OvnBed {
     this.in(name, 'ip link set lo up');
     words(`ip link add up0 netns ${space} type veth peer name v-${name} netns ${this.prefix}-net`);
     this.in('net', `ip link set v-${name} master br0 up`);
-    // Else the userspace datapath sees packets with unfinished checksums.
+    // Otherwise the userspace datapath receives packets with incomplete checksums.
     this.in(name, 'ethtool -K up0 tx off');
     this.in(name, 'ip link set up0 up');
   }
@@ -168,7 +168,7 @@ export class OvnBed {
   }
 }
 
-/** Where a daemon leaves its pid file, log and control socket. */
+/** The flags for a daemon's pid file, log and control socket. */
 function files(dir: string, name: string): string {
   return `--pidfile=${dir}/${name}.pid --log-file=${dir}/${name}.log --unixctl=${dir}/${name}.ctl`;
 }

@@ -1,6 +1,6 @@
 /**
- * Asks OVN about every match of lib/ovn/match/cases.ts: all become ACLs of a switch, northd makes logical flows of
- * them, and ovn-trace, which parses as ovn-controller does, names the ones it cannot read.
+ * Checks every match of lib/ovn/match/cases.ts with OVN: all become ACLs of a switch, northd turns them into logical flows,
+ * and ovn-trace, which has ovn-controller's parser, reports those that it cannot parse.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -29,7 +29,7 @@ function nbctl(...argv: string[]): void {
   run('ovn-nbctl', `--db=${sockets.nb}`, '--timeout=30', ...argv);
 }
 
-/** A switch with every match as an ACL; an allow-related one makes northd wrap them in parentheses. */
+/** Adds a switch with every match as an ACL; an allow-related ACL makes northd wrap them in parentheses. */
 function addSwitch(name: string, isStateful: boolean): void {
   nbctl('ls-add', name, '--', 'lsp-add', name, `${name}-p`, '--', 'pg-set-ports', 'pg1', `${name}-p`);
   if (isStateful) nbctl('acl-add', name, 'to-lport', '1', '1', 'allow-related');
@@ -56,7 +56,7 @@ interface Flow {
   readonly external_ids: readonly [string, readonly (readonly [string, string])[]];
 }
 
-/** Matches among ours that ovn-trace could not read in the flows of all switches. */
+/** The matches that ovn-trace could not parse in the flows of all switches. */
 function refusedByOvn(switchName: string): ReadonlySet<string> {
   const select = { op: 'select', table: 'Logical_Flow', where: [], columns: ['match', 'priority', 'external_ids'] };
   const answer = run('ovsdb-client', 'transact', sockets.sb, JSON.stringify(['OVN_Southbound', select]));
@@ -93,7 +93,7 @@ after(() => {
     try {
       process.kill(Number(readFileSync(`${dir}/${name}.pid`, 'utf8')));
     } catch {
-      // It never came up, and what it lacked has already failed the test.
+      // The program never started, which has already failed the test.
     }
   rmSync(dir, { recursive: true });
 });
@@ -102,12 +102,12 @@ for (const [name, isStateful] of [
   ['stateful', true],
   ['stateless', false],
 ] as const)
-  test(`on a ${name} switch, OVN refuses what the checker refuses`, () => {
+  test(`the checker refuses the same matches as OVN on a ${name} switch`, () => {
     addSwitch(name, isStateful);
     nbctl('--wait=sb', 'sync');
     const refused = refusedByOvn(name);
     nbctl('ls-del', name);
-    // A comment at the end, and the hundredth parenthesis, only matter where northd adds its own.
+    // A trailing comment and the hundredth parenthesis are invalid only where northd adds parentheses.
     const isAlone = (match: string): boolean =>
       !isStateful && (match === 'ip4 // x' || match.startsWith('('.repeat(100)));
     const wrong = matches.filter(

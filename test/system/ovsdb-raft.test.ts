@@ -63,10 +63,10 @@ async function leaderOf(servers: readonly TestServer[]): Promise<TestServer> {
   return leader as TestServer;
 }
 
-/** What became of each write, by its name. */
+/** The outcome of each write, by its name. */
 interface Ledger {
   readonly acknowledged: Set<string>;
-  /** The connection went, or the deadline passed, after the request had been sent. */
+  /** The connection was lost, or the deadline passed, after the request had been sent. */
   readonly uncertain: Set<string>;
   readonly refused: Set<string>;
 }
@@ -100,7 +100,7 @@ function copies(client: OvsdbClient): ReadonlyMap<string, number> {
 }
 
 test(
-  'writes go on while leaders are killed: what was acknowledged is there exactly once',
+  'writes continue while leaders are killed, and acknowledged rows exist exactly once',
   { timeout: 300_000 },
   async (t) => {
     const servers = await startCluster(t);
@@ -125,7 +125,7 @@ test(
     isDone = true;
     await Promise.all(writers);
 
-    // A reader of its own: what the cluster holds, whatever the writer believes.
+    // A separate reader shows the cluster's rows, independent of the writer's cache.
     const reader = await open(t, servers);
     const found = copies(reader);
     for (const name of ledger.acknowledged) assert.equal(found.get(name), 1, `acknowledged ${name}`);
@@ -141,7 +141,7 @@ test(
 );
 
 test(
-  'a client leaves a server that lost the leadership, and one that takes any member stays',
+  'a leader-only client leaves a server that lost the leadership, and other clients stay',
   { timeout: 300_000 },
   async (t) => {
     const servers = await startCluster(t);

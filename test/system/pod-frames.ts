@@ -1,4 +1,4 @@
-/** What hostile pods send, and what every pod must be able to send: frames of one pod to another of its subnet, by name. */
+/** Named frames from one pod to another of its subnet: those of hostile pods, and those that every pod must be able to send. */
 import * as frames from './frames.ts';
 import { allNodes, extension } from './frames.ts';
 
@@ -11,18 +11,18 @@ export const everybody = { toMac: 'ff:ff:ff:ff:ff:ff', to: '255.255.255.255' };
 const own = frames.linkLocal(mac);
 export const toAll = { mac, ip: own, ...allNodes };
 export const toVictim = { mac, ip: own, toMac: victimMac, to: frames.linkLocal(victimMac) };
-/** Port security is off: the ports of this test have none. */
+/** Forges the router's addresses: the ports of this test have no port security. */
 const asRouter = { ...toVictim, ip: frames.linkLocal(routerMac), mac: routerMac };
 export const toVictim4 = { mac, ip, toMac: victimMac, to: victimIp };
 const nothing = Buffer.alloc(0);
-/** Open vSwitch takes no smaller first pieces. */
+/** Open vSwitch accepts no smaller first fragments. */
 const largest = 1272;
 
 function long(payload: Buffer): Buffer {
   return Buffer.concat([payload, Buffer.alloc(1500 - payload.length)]);
 }
 
-/** From a pod that would be in another VLAN. */
+/** Frames of a pod that tries to enter another VLAN. */
 export function inTags(): Frames {
   const plain = frames.ethernet(victimMac, mac, 0x88b5, Buffer.alloc(46, 1));
   return {
@@ -34,7 +34,7 @@ export function inTags(): Frames {
   };
 }
 
-/** From a pod that would be a bridge. */
+/** Frames of a pod that poses as a bridge. */
 export function ofBridges(): Frames {
   const payload = Buffer.alloc(46, 1);
   const reserved = ['01:80:c2:00:00:00', '01:80:c2:00:00:02', '01:80:c2:00:00:0e', '01:80:c2:00:00:21'];
@@ -46,7 +46,7 @@ export function ofBridges(): Frames {
   };
 }
 
-/** From a pod that would be the router or the DHCP server of others. */
+/** Frames of a pod that poses as router or DHCP server. */
 export function ofRouters(): Frames {
   const { hopByHop, routing, destinationOptions, fragment } = extension;
   const options = [hopByHop, routing, destinationOptions];
@@ -139,7 +139,7 @@ export function ofRouters(): Frames {
   };
 }
 
-/** What every pod sends. */
+/** Frames that every pod may send. */
 export function ofPods(): Frames {
   const global = { ...toVictim, ip: 'fd00::21', to: 'fd00::22' };
   const neighbour = Buffer.from(`00000000fe8000000000000000000000fe000022`, 'hex');
@@ -176,7 +176,7 @@ export function ofPods(): Frames {
   };
 }
 
-/** The router and DHCP server of a physical network. */
+/** The MAC address of the router and DHCP server of a physical network. */
 export const theirMac = '02:00:00:00:00:fe';
 
 export function ofTheirRouter(): Frames {

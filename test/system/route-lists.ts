@@ -1,4 +1,4 @@
-/** Writes slices as the agent and speakers do, for tests in which these do not run. */
+/** Writes slices like the agent and speakers, for tests without these. */
 import type { RemoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
 import type { KubeClient, Resource } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
@@ -7,7 +7,7 @@ import { SliceWriter } from '../../lib/slices/writer.ts';
 import { listRoutes } from '../../interconnect/status/prefix-list.ts';
 import type { RouteUse } from '../../interconnect/settle/route-use.ts';
 
-/** The slices of an owner come to hold these routes, and no others. */
+/** Writes the slices of an owner so that they contain exactly these routes. */
 export async function putRoutes<Entry>(
   client: KubeClient,
   kind: SlicedKind<Entry>,
@@ -23,7 +23,7 @@ export async function putRoutes<Entry>(
   await writer.close();
 }
 
-/** By version, which a write changes. */
+/** The resource versions of the slices by name; each write changes one. */
 export async function sliceVersions(
   client: KubeClient,
   { slices }: { readonly slices: Resource },
@@ -39,7 +39,7 @@ export function manyPrefixes(count: number): readonly string[] {
 
 const paths = [0, 1, 2, 3].map((path) => ({ switch: path === 0 ? 'ts' : `ts${path}`, address: `100.100.${path}.2` }));
 
-/** What an agent writes of another cluster with these prefixes over four paths; of those of `down` no path is up. */
+/** The routes that an agent writes for another cluster with these prefixes over four paths. @param down prefixes without a path that is up */
 export function overFourPaths(prefixes: readonly string[], down: readonly string[] = []): readonly RemoteRoute[] {
   const problem = { code: 'NextHopDown', message: 'no path is up' };
   const uses = prefixes.map((prefix): RouteUse => {

@@ -1,4 +1,4 @@
-/** RoutePolicies at a real API server with the CRDs of the chart, and Kube-OVN's ConfigMap as a way in. */
+/** RoutePolicies on a real API server with the chart's CRDs, and their creation from Kube-OVN's ConfigMap. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { readFile } from 'node:fs/promises';
@@ -20,7 +20,7 @@ import { object, openCrdBed, type CrdBed } from './crd-bed.ts';
 
 const name = 'ovn-ic-config';
 
-describe('RoutePolicy at the API server', { timeout: 600_000 }, () => {
+describe('RoutePolicies', { timeout: 600_000 }, () => {
   let bed: CrdBed;
   before(async () => {
     bed = await openCrdBed([routePolicies, interconnects]);
@@ -29,7 +29,7 @@ describe('RoutePolicy at the API server', { timeout: 600_000 }, () => {
 
   const tried = (spec: object) => bed.tryCreate(routePolicies, 'p', spec);
 
-  it('takes the examples', async () => {
+  it('of the examples are accepted', async () => {
     const text = await readFile(join(import.meta.dirname, '../../examples/route-policy.yaml'), 'utf8');
     const examples = parseAllDocuments(text).map((document) => document.toJS() as RawObject);
     const policies = examples.map((example, index) =>
@@ -44,7 +44,7 @@ describe('RoutePolicy at the API server', { timeout: 600_000 }, () => {
       assert.equal(await bed.tryCreate(routePolicies, metadata.name, spec), 'accepted', metadata.name);
   });
 
-  it('refuses what says nothing, with a sentence', async () => {
+  it('without effect are refused with a message', async () => {
     const cases: readonly [object, RegExp][] = [
       [{ direction: 'Import', rules: [{ aggregate: '10.0.0.0/8' }] }, /aggregate is for direction Export/],
       [{ direction: 'Export', rules: [{ setPreference: 1 }] }, /setPreference is for direction Import/],
@@ -57,7 +57,7 @@ describe('RoutePolicy at the API server', { timeout: 600_000 }, () => {
     assert.equal(await tried({ direction: 'Import' }), 'accepted');
   });
 
-  it('is told whether it is in force, and keeps what was', async () => {
+  it('report whether they are in force, and keep the last valid version in force', async () => {
     const { kube } = bed;
     const stop = new AbortController();
     const writer = new ObjectWriter();
@@ -99,7 +99,7 @@ describe('RoutePolicy at the API server', { timeout: 600_000 }, () => {
     await kube.delete(routePolicies, { name: 'told' });
   });
 
-  it('follows the ConfigMap of Kube-OVN from joining to leaving', async () => {
+  it('and the Interconnect follow Kube-OVN’s ConfigMap from joining to leaving', async () => {
     const { kube } = bed;
     const stop = new AbortController();
     const { signal } = stop;

@@ -1,6 +1,6 @@
 /**
- * 5,000 prefixes over four paths on a real API server: written as the agent does, read by the views of the controller, the daemon and the
- * speaker. Whatever a program acts on, it has the last of them; one prefix that changes is one slice that is written.
+ * 5,000 prefixes over four paths on a real API server, written like the agent does, and read by the views of the controller, the daemon
+ * and the speaker. Each program has all prefixes, and a change of one prefix writes one slice.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -52,7 +52,7 @@ const make = (): Promise<unknown> =>
 const put = (down: readonly string[] = [], of = prefixes): Promise<void> =>
   putRoutes(bed.kube, remoteRoutes, 'west', overFourPaths(of, down));
 
-/** What each room acts on. */
+/** The prefixes that each room uses. */
 function known() {
   const { controller, daemon, speaker } = readers;
   return {
@@ -70,7 +70,7 @@ const countsAre = (compared: number, active: number): Promise<unknown> =>
   });
 
 describe('5,000 prefixes over four paths', () => {
-  test('are compared, forwarded and announced to the last', async () => {
+  test('are all compared, forwarded and announced', async () => {
     await put();
     await countsAre(5000, 5000);
     for (const [what, all] of Object.entries(known())) assert.ok(all.includes(last), what);
@@ -78,7 +78,7 @@ describe('5,000 prefixes over four paths', () => {
     assert.equal(slices.length, 5000 / mostRoutesInSlice);
   });
 
-  test('of which one has no path are written in one slice, and that one is only compared', async () => {
+  test('are written in one slice when one prefix loses its paths, which is then only compared', async () => {
     const versions = await sliceVersions(bed.kube, remoteRoutes);
     await put([last]);
     await countsAre(5000, 4999);
@@ -90,9 +90,9 @@ describe('5,000 prefixes over four paths', () => {
     await countsAre(5000, 5000);
   });
 
-  test('are never fewer while slices are rewritten', async () => {
+  test('stay complete while slices are rewritten', async () => {
     const least = follow(readers.daemon);
-    // All of them are others now, but for their prefix.
+    // All routes change, except for their prefixes.
     const tagged = overFourPaths(prefixes).map((route) => ({ ...route, tags: ['x'] }));
     await putRoutes(bed.kube, remoteRoutes, 'west', tagged);
     await eventually(() => assert.ok(readers.speaker.get('west')?.routes.every(({ tags }) => tags.includes('x'))));
@@ -100,7 +100,7 @@ describe('5,000 prefixes over four paths', () => {
     assert.equal(least(), 5000);
   });
 
-  test('are none of a cluster of the same name that comes later', async () => {
+  test('do not belong to a later cluster with the same name', async () => {
     await bed.kube.delete(remoteClusters, { name: 'west' });
     await eventually(() => assert.equal(readers.daemon.get('west'), undefined));
     await make();
@@ -112,7 +112,7 @@ describe('5,000 prefixes over four paths', () => {
   });
 });
 
-/** Gives the smallest number of prefixes that the reader had since. */
+/** Returns a function that returns the smallest number of prefixes since then. */
 function follow(reader: Reflector<readonly unknown[]>): () => number {
   let least = Infinity;
   const unfollow = reader.subscribe(({ after: now }) => {

@@ -1,4 +1,4 @@
-/** The speaker against a real API server, gobgpd and two FRR routers: objects in, routes at the routers and statuses out. */
+/** The speaker with a real API server, gobgpd and two FRR routers: objects lead to routes at the routers and to statuses. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -32,7 +32,7 @@ before(async () => {
 
 after(() => (bed as SpeakerBed | undefined)?.close());
 
-/** What the routers counted about their sessions with the node. */
+/** The routers' counters of their sessions with the node. */
 function sessions(): Promise<NeighborCounters[]> {
   return Promise.all([counters(tor1), counters(tor1, 6), counters(tor2)]);
 }
@@ -41,7 +41,7 @@ function untilAllQuiet(): Promise<NeighborCounters[]> {
   return Promise.all([untilQuiet(tor1), untilQuiet(tor1, 6), untilQuiet(tor2)]);
 }
 
-test('subnets reach the routers that select them, each with the next hop of its own link', async () => {
+test('a subnet is announced to the peers that select it, with the next hop of each link', async () => {
   await bed.create(bgpInstances, 'rack', { localASN: 65001 });
   await bed.create(bgpAdvertisements, 'all', { source: 'Subnet' }, { scope: 'all' });
   await bed.create(
@@ -64,7 +64,7 @@ test('subnets reach the routers that select them, each with the next hop of its 
   await untilAllQuiet();
 });
 
-test('statuses say what is so', async () => {
+test('statuses report sessions and announced prefixes', async () => {
   await eventually(async () => assert.equal((await bed.status(bgpPeers, 'tor1')).established, '1/1'));
   await eventually(async () => assert.equal((await bed.status(bgpPeers, 'tor1')).nodes?.[0]?.advertised, 2));
   await bed.untilCondition(bgpPeers, 'tor1', 'Accepted', 'True Accepted');
@@ -76,16 +76,16 @@ test('statuses say what is so', async () => {
   await eventually(async () => assert.ok((await bed.eventReasons('tor1')).includes('SessionEstablished')));
 });
 
-test('nothing of a neighbour is imported', async () => {
+test('prefixes of a neighbour are not imported without import', async () => {
   await bed.gobgp(async (gobgp) => {
     const received = () => gobgp.listPaths('ipv4-unicast', { table: 'adj-in', peer: tor1.link.v4 });
-    // FRR lets a second pass before it sends its own routes.
+    // FRR waits a second before it sends its own routes.
     await eventually(async () => assert.ok((await received()).some(({ prefix }) => prefix === '192.0.2.0/24')));
     assert.ok((await gobgp.listPaths('ipv4-unicast')).every(({ isLocal }) => isLocal));
   });
 });
 
-test('a subnet that is accepted is announced; a deleted one, or a changed label, takes only its own route away', async () => {
+test('an accepted subnet is announced, and its deletion or a changed label withdraws only its own route', async () => {
   await bed.accept('broken', '10.30.0.0/24');
   await untilRoutes(tor2, ['10.20.0.0/24', '10.30.0.0/24']);
   await bed.kube.delete(subnets, { name: 'broken' });
@@ -98,7 +98,7 @@ test('a subnet that is accepted is announced; a deleted one, or a changed label,
   await untilRoutes(tor2, ['10.20.0.0/24']);
 });
 
-test('a speaker that is killed and started again sends no UPDATE and writes nothing', async () => {
+test('a killed speaker sends no UPDATE and writes nothing after its restart', async () => {
   const before = await untilAllQuiet();
   const written = await bed.untilWritten();
   await bed.killSpeaker();
@@ -109,7 +109,7 @@ test('a speaker that is killed and started again sends no UPDATE and writes noth
   assert.deepEqual(await bed.versions(), written);
 });
 
-test('while the speaker is down changes wait, and only they are made then', async () => {
+test('a speaker makes only the changes that occurred while it was down', async () => {
   const before = await untilQuiet(tor2);
   await bed.killSpeaker();
   await bed.createSubnet('late', '10.40.0.0/24', {});
@@ -123,7 +123,7 @@ test('while the speaker is down changes wait, and only they are made then', asyn
   assert.deepEqual(Object.keys(await tor2.routes()), ['10.20.0.0/24']);
 });
 
-test('a gobgpd that is killed comes back by itself, and the routers keep the routes meanwhile', async () => {
+test('routers retain the routes while a killed gobgpd restarts', async () => {
   const { established } = await counters(tor1);
   await bed.lab.gobgpd.kill();
   await eventually(async () => assert.equal((await bed.status(bgpPeers, 'tor1')).nodes?.[0]?.state, 'Unreachable'));
@@ -147,7 +147,7 @@ test('a gobgpd that is killed comes back by itself, and the routers keep the rou
   await eventually(async () => assert.ok((await bed.eventReasons('tor1')).includes('SessionLost')));
 });
 
-test('bad objects are refused with a reason and an event, and the others go on', async () => {
+test('invalid objects are refused with a reason and an event, and do not affect others', async () => {
   const before = await untilQuiet(tor1);
   await bed.create(bgpPeers, 'twin', { instance: 'rack', address: tor1.link.v4, asn: 65999 });
   await bed.create(bgpPeers, 'self', { instance: 'rack', address: tor1.link.nodeV4, asn: 65001 });
@@ -181,7 +181,7 @@ async function setPasswords(stringData: Record<string, string>): Promise<void> {
   await bed.kube.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: passwords, stringData });
 }
 
-test('a password comes from a Secret; what is wrong with it is said, and no session begins without', async () => {
+test('a session uses the password of a Secret, and problems of the Secret are reported', async () => {
   const [right, wrong] = ['right-5f0c', 'wrong-77aa'];
   const untouched = await counters(tor1);
   const secret = (reason: string) => bed.untilCondition(bgpPeers, 'tor2', 'SecretResolved', reason);
@@ -230,7 +230,7 @@ test('a password comes from a Secret; what is wrong with it is said, and no sess
   await bed.kube.delete(subnets, { name: 'signed' });
 });
 
-test('TTL security, an AS of its own and a passive side concern the one session', async () => {
+test('TTL security, localASN and passive mode of a peer affect only its session', async () => {
   const untouched = await counters(tor1);
   const set = (spec: object) => bed.patchPeer('tor2', spec);
   const established = (asn: number) =>
@@ -257,7 +257,7 @@ test('TTL security, an AS of its own and a passive side concern the one session'
   await assert.rejects(set({ ttlSecurityHops: 1, ebgpMultihopTTL: 2 }), /exclude each other/);
 });
 
-test('another AS waits for a new gobgpd and says so', async () => {
+test('a changed AS of a BgpInstance reports RestartNeeded until gobgpd restarts', async () => {
   const before = await untilQuiet(tor1);
   await bed.kube.patch(bgpInstances, { name: 'rack' }, 'merge', { spec: { localASN: 65002 } });
   await eventually(async () => assert.equal(await bed.condition(bgpInstances, 'rack', 'Ready'), 'False RestartNeeded'));
@@ -271,7 +271,7 @@ test('another AS waits for a new gobgpd and says so', async () => {
   assert.deepEqual(Object.keys(await tor1.routes()), ['10.20.0.0/24', '10.40.0.0/24']);
 });
 
-test('a node that loses its label loses its sessions, and its entries go', async () => {
+test('a node that loses its label loses its sessions and its status entries', async () => {
   await bed.kube.patch(nodes, { name: 'n1' }, 'merge', { metadata: { labels: { 'ovn.kubernetes.io/bgp': null } } });
   await untilRoutes(tor1, {});
   await eventually(async () => assert.deepEqual((await bed.status(bgpPeers, 'tor1')).nodes ?? [], []));

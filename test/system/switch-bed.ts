@@ -1,6 +1,6 @@
 /**
- * Two nodes whose switches run by `images/ovn/run-switch`, as the chart's pods run them, each with one pod, and OVN's databases. The
- * userspace datapath; namespaces begin with the prefix. Used by switch-restart.test.ts.
+ * Two nodes with one pod each and OVN's databases. `images/ovn/run-switch` runs the switches, like in the chart's pods, with the
+ * userspace datapath. The names of network namespaces begin with the prefix. Used by switch-restart.test.ts.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ import { eventually } from '../../lib/testing-eventually.ts';
 
 const scripts = join(import.meta.dirname, '../../images/ovn');
 
-/** Containers of the pod isthmus-ovs, in its order. */
+/** The containers of the pod isthmus-ovs, in order. */
 export type Container = 'database' | 'vswitchd' | 'controller';
 const containers: readonly Container[] = ['database', 'vswitchd', 'controller'];
 
@@ -44,7 +44,7 @@ export class SwitchBed {
     return words(`ovs-vsctl --no-wait --timeout=60 --db=unix:${this.dir}/${node}/db.sock`, ...argv).trim();
   }
 
-  /** What a bridge has by OpenFlow, without what counts. */
+  /** The OpenFlow flows of the integration bridge, without counters. */
   flows(node: NodeName): readonly string[] {
     const flows = words(
       `ovs-ofctl -O OpenFlow15 --no-names --no-stats dump-flows unix:${this.dir}/${node}/br-int.mgmt`,
@@ -78,7 +78,7 @@ export class SwitchBed {
     await eventually('the pods to reach each other', () => this.reaches());
   }
 
-  /** How long an ovn-controller that starts leaves flows in the bridge that are not its own. */
+  /** Sets how long a starting ovn-controller keeps the existing flows of the bridge. */
   setKept(node: NodeName, ms: number): void {
     this.vsctl(node, 'set', 'open', '.', `external_ids:ovn-ofctrl-wait-before-clear=${ms}`);
   }
@@ -88,12 +88,12 @@ export class SwitchBed {
     return spawnSync('ip', argv).status === 0;
   }
 
-  /** As kubelet starts the pod: one container after the other, none waits for the one before. */
+  /** Starts the pod like the kubelet: one container after the other, without waiting for the one before. */
   startPod(node: NodeName): void {
     for (const container of containers) this.startContainer(node, container);
   }
 
-  /** `programs`: a folder of programs that it finds before others. */
+  /** @param programs a folder to put first in PATH */
   startContainer(node: NodeName, container: Container, programs?: string): void {
     const dir = `${this.dir}/${node}`;
     const db = `unix:${dir}/db.sock`;
@@ -109,14 +109,14 @@ export class SwitchBed {
       controller: [this.script, 'controller', db],
     }[container];
     const name = { database: 'ovsdb-server', vswitchd: 'ovs-vswitchd', controller: 'ovn-controller' }[container];
-    // Of OVN 23.03 that one knows no --unixctl.
+    // ovn-controller of OVN 23.03 has no --unixctl.
     const files = this.#files(node, name).filter((flag) => container !== 'controller' || !flag.startsWith('--unixctl'));
     const argv = [...command, ...files, '-vconsole:info', '-vsyslog:off'];
     const child = this.#run(`${node}/${container}`, ['ip', 'netns', 'exec', this.space(node), ...argv], dir, programs);
     letGo(child.pid ?? 0, 'first');
   }
 
-  /** ovs-vswitchd without `run-switch`. */
+  /** Starts ovs-vswitchd without `run-switch`. */
   startSwitch(node: NodeName): void {
     const dir = join(this.dir, node);
     const flags = ['--disable-system', ...this.#files(node, 'ovs-vswitchd'), '-vconsole:info', '-vsyslog:off'];
@@ -124,7 +124,7 @@ export class SwitchBed {
     this.#run(`${node}/vswitchd`, argv, dir);
   }
 
-  /** As the readiness probes of the pod ask. */
+  /** Runs the readiness probe of a container. */
   isReady(node: NodeName, container: 'vswitchd' | 'controller'): boolean {
     const dir = join(this.dir, node);
     const socket = globSync(join(dir, 'ovn-controller*.ctl')).at(-1) ?? '';
@@ -132,13 +132,13 @@ export class SwitchBed {
     return spawnSync(this.script, ['ready', container, place], { env: this.environment(dir) }).status === 0;
   }
 
-  /** What ovs-vswitchd answers; empty while it does not. */
+  /** The answer of ovs-vswitchd; empty while it does not answer. */
   control(node: NodeName, ...command: readonly string[]): string {
     const target = `--target=${join(this.dir, node, 'ovs-vswitchd.ctl')}`;
     return spawnSync('ovs-appctl', ['--timeout=2', target, ...command], { encoding: 'utf8' }).stdout;
   }
 
-  /** As kubelet ends the pod: every container has its hook first, all at the same time. */
+  /** Stops the pod like the kubelet: all containers at the same time, each after its preStop hook. */
   async endPod(node: NodeName): Promise<void> {
     const dir = `${this.dir}/${node}`;
     const hooks: Readonly<Record<Container, readonly string[]>> = {
@@ -170,7 +170,7 @@ export class SwitchBed {
     const child = this.#children.get(name);
     this.#children.delete(name);
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    // The end of a container is the end of all in it.
+    // All processes of a container end together.
     if (signal === 'SIGKILL') process.kill(-(child.pid ?? 0), signal);
     else child.kill(signal);
     await once(child, 'exit');
@@ -191,7 +191,7 @@ export class SwitchBed {
     return child;
   }
 
-  /** Of programs whose sockets are in this folder. */
+  /** The environment of programs whose sockets are in this folder. */
   environment(dir: string): NodeJS.ProcessEnv {
     return { ...ovnEnvironment(), OVS_RUNDIR: dir, OVS_DBDIR: dir, OVS_SYSCONFDIR: dir, OVN_RUNDIR: dir };
   }
@@ -214,7 +214,7 @@ export class SwitchBed {
       [from, fromName],
       [to, toName],
     ] as const) {
-      // Else the userspace datapath sees packets with unfinished checksums.
+      // Otherwise the userspace datapath receives packets with incomplete checksums.
       this.in(space, `ethtool -K ${name} tx off`);
       this.in(space, `ip link set ${name} up`);
     }
@@ -252,7 +252,7 @@ export class SwitchBed {
     this.vsctl(node, 'add-port', 'br-int', port, '--', 'set', 'interface', port, `external_ids:iface-id=${pod}`);
   }
 
-  /** A switch with all that flows refer to: conjunctions, groups, a meter, options of tunnels. */
+  /** Creates a logical switch whose flows use conjunctions, groups, a meter and tunnel options. */
   #network(): void {
     const port = (node: NodeName): string[] => {
       const addresses = `00:00:00:00:09:0${node} ${podAddress[node]}`;

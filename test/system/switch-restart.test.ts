@@ -1,4 +1,4 @@
-/** A switch that is restarted goes on with the flows it had, until its ovn-controller has put in its own; whatever is wrong with them, it starts without. */
+/** A restarted switch uses its saved flows until ovn-controller has installed new ones. If saved flows are invalid, it starts without them. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync, type ChildProcess } from 'node:child_process';
 import {
@@ -21,12 +21,12 @@ import { podAddress, SwitchBed } from './switch-bed.ts';
 import { sendFlows, startEcho } from './udp-flows.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 
-/** Longer than any restart, so that only kept flows make one shorter. */
+/** Longer than any restart, so that only restored flows can make a gap shorter. */
 const keptMs = 8_000;
 const bed = new SwitchBed();
 const folder = join(bed.dir, 'a');
 const saved = join(folder, 'saved-flows');
-/** What ovs-ofctl writes in words of its own. */
+/** Matches that ovs-ofctl prints with its own keywords. */
 const dropped: readonly PacketMatch[] = [
   { isTagged: true },
   { ethernetDestination: { mac: '01:80:c2:00:00:00', mask: 'ff:ff:ff:ff:ff:f0' } },
@@ -49,18 +49,18 @@ after(async () => {
 const settings = (): string => bed.vsctl('a', 'get', 'open', '.', 'other_config');
 const reaches = (): Promise<unknown> => eventually('the pods to reach each other', () => bed.reaches());
 const hasFlow = (text: string): boolean => bed.flows('a').some((flow) => flow.includes(text));
-/** The daemon's, by its cookie; each line without it, as every start has another. */
+/** The daemon's flows, found by their cookie; the lines omit the cookie, which differs at each start. */
 const guards = (): readonly string[] =>
   bed.flows('a').flatMap((flow) => (flow.includes('cookie=0x69737468') ? [flow.replace(/^.*?, /, '')] : []));
 
-/** As a start without saved flows is. */
+/** Waits until the switch works like after a start without saved flows. */
 async function untilNormal(): Promise<void> {
   await eventually('the saved flows to be gone', () => !existsSync(saved));
   assert.doesNotMatch(settings(), /flow-restore-wait/);
   await reaches();
 }
 
-/** As if what is there now had been saved. */
+/** Recomputes the checksums of the saved files. */
 function sign(): void {
   execFileSync('sh', ['-c', 'rm sums; sha256sum -- * >../sums; mv ../sums .'], { cwd: saved });
 }
@@ -75,7 +75,7 @@ async function untilFlow(text: string, isThere = true): Promise<void> {
   await eventually(`${text} ${isThere ? '' : 'not '}to be there`, () => hasFlow(text) === isThere);
 }
 
-test('packets pass long before ovn-controller has put its flows in, and none is lost when it does', async (t) => {
+test('packets pass before ovn-controller has installed its flows, and none are lost when it does', async (t) => {
   const daemon = new PortFlows({ path: join(folder, 'br-int.mgmt'), log: { warn: () => undefined } });
   t.after(() => daemon.close());
   const port = Number(bed.vsctl('a', 'get', 'interface', 'pa_h', 'ofport'));
@@ -126,29 +126,29 @@ test('packets pass long before ovn-controller has put its flows in, and none is 
   bed.setKept('a', 0);
 });
 
-/** What is done to what was saved, and what the next start says of it. */
+/** Damages to the saved flows, and the log message of the next start. */
 const damages: Readonly<Record<string, readonly [() => void, RegExp]>> = {
-  'cut off': [() => truncateSync(join(saved, 'br-int.bundle'), 2000), /saved flows are damaged/],
-  'without its sums': [() => rmSync(join(saved, 'sums')), /not of the last ten minutes/],
+  truncated: [() => truncateSync(join(saved, 'br-int.bundle'), 2000), /saved flows are damaged/],
+  'without checksums': [() => rmSync(join(saved, 'sums')), /not of the last ten minutes/],
   'an hour old': [
     () => utimesSync(join(saved, 'sums'), Date.now() / 1000 - 3600, Date.now() / 1000 - 3600),
     /not of the last ten minutes/,
   ],
-  'with a flow that the bridge refuses': [
+  'with a flow that the bridge rejects': [
     () => edit('br-int.bundle', (text) => `${text}flow add priority=1,actions=group:4711\n`),
     /flows are not restored/,
   ],
-  'with a port that has another number now': [
+  'with a port whose number has changed': [
     () => edit('ports', (text) => text.replace(/^br-int pa_h \d+$/m, 'br-int pa_h 4711')),
     /ports have other numbers than their flows: br-int pa_h/,
   ],
-  'with a number that another port has now': [
+  'with a number that now belongs to another port': [
     () => edit('ports', (text) => text.replace(/^br-int pa_h /m, 'br-int former_h ')),
     /ports have other numbers than their flows: br-int pa_h/,
   ],
 };
 for (const [how, [damage, said]] of Object.entries(damages)) {
-  test(`what was saved is ${how}: the switch starts without`, async () => {
+  test(`the switch starts without saved flows that are ${how}`, async () => {
     await bed.endPod('a');
     damage();
     const before = bed.log('a', 'vswitchd').length;
@@ -158,7 +158,7 @@ for (const [how, [damage, said]] of Object.entries(damages)) {
   });
 }
 
-test('a save that finds the disk full keeps nothing, whole or cut off', async () => {
+test('flows are saved completely or, on a full disk, not at all', async () => {
   const place = join(bed.dir, 'small');
   mkdirSync(place);
   let flows = 0;
@@ -167,7 +167,7 @@ test('a save that finds the disk full keeps nothing, whole or cut off', async ()
     await sleep(500);
     return bed.flows('a').length === flows;
   });
-  // Where it saves, and where that comes into place.
+  // The disk fills up while the flows are written, or while the folder is moved into place.
   for (const sizeKb of [16, 32, 48, 64, 96, 1024]) {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeKb}k`, 'tmpfs', place]);
     try {
@@ -189,7 +189,7 @@ test('a save that finds the disk full keeps nothing, whole or cut off', async ()
   }
 });
 
-test('a bridge that is gone keeps no other one from its flows', async () => {
+test('a deleted bridge does not prevent other bridges from restoring their flows', async () => {
   bed.vsctl('a', 'add-br', 'br-gone', '--', 'set', 'bridge', 'br-gone', 'datapath_type=netdev');
   await eventually('the bridge', () => existsSync(join(folder, 'br-gone.mgmt')));
   bed.setKept('a', keptMs);
@@ -203,7 +203,7 @@ test('a bridge that is gone keeps no other one from its flows', async () => {
   bed.startContainer('a', 'controller');
 });
 
-test('killed while it restores, it starts without the next time, and ovn-controller waited', async () => {
+test('a switch killed during a restore starts without saved flows, and ovn-controller waits for it', async () => {
   const programs = join(bed.dir, 'programs');
   mkdirSync(programs);
   const asked = join(bed.dir, 'asked');
@@ -226,7 +226,7 @@ test('killed while it restores, it starts without the next time, and ovn-control
   await eventually('ovn-controller to be ready', () => bed.isReady('a', 'controller'));
 });
 
-test('asked to end while it restores, it ends', async () => {
+test('a switch ends on SIGTERM during a restore', async () => {
   await bed.endPod('a');
   bed.startContainer('a', 'database');
   bed.startContainer('a', 'vswitchd');
@@ -236,13 +236,13 @@ test('asked to end while it restores, it ends', async () => {
   await untilNormal();
 });
 
-test('after a crash nothing was saved, and nothing is waited for', async () => {
+test('a switch starts without delay and without saved flows after a crash', async () => {
   await bed.kill('a', 'vswitchd', 'SIGKILL');
   bed.startContainer('a', 'vswitchd');
   await untilNormal();
 });
 
-test('a node that was given back keeps no flows', async () => {
+test('a node that Isthmus has left saves no flows', async () => {
   writeFileSync(join(folder, 'isthmus-left'), '');
   await bed.endPod('a');
   assert.deepEqual(

@@ -1,4 +1,4 @@
-/** What a daemon reports of its node's tunnels, for beds without daemons: BFD states from the node's own Open vSwitch. */
+/** Reports tunnels in place of a node's daemon, for beds without daemons: BFD states from the node's own Open vSwitch. */
 import { openOvsdb, type OvsdbClient, type Row } from 'ovsdb-client';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { interconnectGateways } from '../../lib/kube/resources.ts';
@@ -25,7 +25,7 @@ export class TunnelReporter {
   #isStopped = false;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `siblings` are the other gateways of the node's cluster. */
+  /** @param siblings the other gateways of the node's cluster */
   constructor(kube: KubeClient, node: string, remote: string, siblings: readonly string[]) {
     this.#kube = kube;
     this.#node = node;
@@ -91,7 +91,7 @@ export class TunnelReporter {
         { subresource: 'status' },
       );
     } catch (error) {
-      // The agent has not made the object yet.
+      // The agent has not created the object yet.
       if (!(error instanceof KubeApiError) || error.status !== 404) throw error;
       this.#isDirty = true;
       this.#timer = setTimeout(() => {

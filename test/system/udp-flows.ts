@@ -1,6 +1,6 @@
 /**
- * Many UDP flows between two network namespaces, and the longest time in which one of them had no answers. Run as a program it
- * is one of the two ends: `echo PORT`, or `send ADDRESS PORT FLOWS INTERVAL_MS`, which sends until its standard input ends.
+ * Many UDP flows between two network namespaces, and the longest time that a flow had no answers. Run as a program, this file is
+ * one of the two ends: `echo PORT`, or `send ADDRESS PORT FLOWS INTERVAL_MS`, which sends until its standard input ends.
  */
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -10,22 +10,22 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { letGo } from '../lab/run.ts';
 
-/** How late the last answers may be. */
+/** How long the sender waits for the last answers. */
 const graceMs = 1000;
 const here = import.meta.filename;
 
 export interface FlowResult {
   readonly sent: number;
   readonly received: number;
-  /** Of each flow what it lost at a stretch, in milliseconds, the longest first; packets that were late are not lost. */
+  /** The longest gap of each flow in milliseconds, longest first; late packets are not lost. */
   readonly gapsMs: readonly number[];
-  /** By how much its timer was late at most, in milliseconds: so long the machine held up the sender itself. */
+  /** The longest delay of the sender's timer, in milliseconds: how long the machine delayed the sender itself. */
   readonly stallMs: number;
-  /** When the first and the last packet that had no answer left, in Unix milliseconds. */
+  /** When the first and the last unanswered packet were sent, in Unix milliseconds. */
   readonly lostAtMs: readonly number[];
 }
 
-/** Answers from now on: its port is bound. */
+/** Starts the echo server; resolves when its port is bound. */
 export async function startEcho(namespace: string, port: number): Promise<ChildProcess> {
   const child = startEnd(namespace, ['echo', String(port)], ['ignore', 'pipe', 'inherit']);
   const output = child.stdout as Readable;
@@ -34,7 +34,7 @@ export async function startEcho(namespace: string, port: number): Promise<ChildP
   return child;
 }
 
-/** Sends from now on. @returns ends it, and gives what came of it */
+/** Starts to send. @returns a function that stops the sender and returns its result */
 export function sendFlows(
   namespace: string,
   { address, port, flows, intervalMs }: Readonly<Record<'port' | 'flows' | 'intervalMs', number>> & { address: string },
@@ -42,7 +42,7 @@ export function sendFlows(
   const argv = [address, port, flows, intervalMs].map(String);
   const child = startEnd(namespace, ['send', ...argv], ['pipe', 'pipe', 'inherit']);
   const told = text(child.stdout as Readable);
-  // A test that fails never ends its flows: they must not keep the runner from ending.
+  // A failed test never stops its flows: they must not keep the test runner alive.
   const pipes = [child.stdin as Socket, child.stdout as Socket];
   for (const each of [child, ...pipes]) each.unref();
   return async () => {
@@ -52,7 +52,7 @@ export function sendFlows(
   };
 }
 
-/** It goes before others, as what it measures does, and ends with the test. */
+/** Starts an end with a raised priority, like the programs that it measures; it ends with the test. */
 function startEnd(namespace: string, argv: readonly string[], stdio: StdioOptions): ChildProcess {
   const command = ['--pdeathsig', 'KILL', '--', 'ip', 'netns', 'exec', namespace, process.execPath, here, ...argv];
   const child = spawn('setpriv', command, { stdio, detached: true });
@@ -62,7 +62,7 @@ function startEnd(namespace: string, argv: readonly string[], stdio: StdioOption
 
 function echo(port: number): void {
   const socket = createSocket('udp4');
-  // An answer that cannot leave is lost as one on the way is; without the function its error would end the program.
+  // An answer that cannot be sent counts as lost; without the callback its error would end the program.
   socket.on('message', (message, { address, port: from }) => socket.send(message, from, address, () => undefined));
   socket.bind(port, () => process.stdout.write('bound\n'));
 }
@@ -82,7 +82,7 @@ async function send(address: string, port: number, flows: number, intervalMs: nu
       const packet = packets[Number(message.toString())];
       if (packet) packet.isAnswered = true;
     });
-    // A path that is away may answer with ICMP.
+    // A path that is down may cause ICMP errors.
     socket.on('error', () => undefined);
     return socket;
   });
@@ -111,7 +111,7 @@ async function send(address: string, port: number, flows: number, intervalMs: nu
   process.stdout.write(JSON.stringify(result));
 }
 
-/** From the last packet that was answered to the next one that was, where some between them were not. */
+/** The longest time between two answered packets with unanswered packets between them. */
 function longestGap(packets: readonly Sent[]): number {
   let longestMs = 0;
   let before = 0;

@@ -1,4 +1,4 @@
-/** Namespaces with pods for the scenario tests, and what is left of them. */
+/** Namespaces with pods for the scenario tests, and their conditions, events and pings. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -12,7 +12,7 @@ export interface Workload {
     readonly node?: string;
     readonly annotations?: Readonly<Record<string, string>>;
   }[];
-  /** A subnet for the namespace, named like it. */
+  /** CIDR of a subnet for the namespace, with the same name. */
   readonly cidr?: string;
 }
 
@@ -33,7 +33,7 @@ function manifests({ namespace, pods, cidr }: Workload): object[] {
       kind: 'Pod',
       metadata: { name, namespace, annotations: annotations ?? {} },
       spec: {
-        // Deleting a namespace takes half of the longest grace of its pods at the least.
+        // Deletion of a namespace takes at least half of the longest grace period of its pods.
         terminationGracePeriodSeconds: 1,
         containers: [{ name: 'main', image: 'registry.k8s.io/e2e-test-images/agnhost:2.53' }],
         ...(node === undefined ? {} : { nodeSelector: { 'kubernetes.io/hostname': node } }),
@@ -77,12 +77,12 @@ export async function waitForPods(
   );
 }
 
-/** The address behind the router that stands for the rest of the world. */
+/** The address behind the router `tor`, which represents all networks outside the clusters. */
 export function outsideOf(lab: LabHandle): string {
   return lab.router('tor').outside.replace(/\/.*$/, '');
 }
 
-/** A table of those that a field selector names, of all namespaces. */
+/** A table of the events of all namespaces that match a field selector. */
 export function eventsWith(lab: LabHandle, cluster: string, fields: string): Promise<string> {
   return lab.kubectl(cluster, ['get', 'events', '-A', '--field-selector', fields]);
 }
@@ -107,8 +107,8 @@ export async function conditionsOf(
 }
 
 /**
- * Pings every 50 ms while `action` runs and for `settleMs` after it; the longest time between two answers, in ms, less what
- * the machine alone held them up by: the same of pings that leave nothing but their own namespace.
+ * Pings every 50 ms while `action` runs and for `settleMs` after it. Returns the longest time between two answers, in ms, minus
+ * the longest time between answers from localhost, which a busy machine causes.
  */
 export async function longestGapMs(
   netns: string,
@@ -124,7 +124,7 @@ export async function longestGapMs(
   return Math.max(0, measuredMs - aloneMs);
 }
 
-/** Returns what ends it, and gives the longest time between two answers. */
+/** Returns a function that stops the pings and returns the longest time between two answers, in ms. */
 function startPing(netns: string, address: string): () => Promise<number> {
   const [command = '', ...args] = inNetns(netns, ['ping', '-n', '-D', '-i', '0.05', address]);
   const ping = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -142,6 +142,6 @@ function startPing(netns: string, address: string): () => Promise<number> {
 function longestOf(output: string, endMs: number, what: string): number {
   const answersMs = [...output.matchAll(/^\[(\d+\.\d+)\] \d+ bytes/gm)].map(([, seconds]) => Number(seconds) * 1000);
   if (answersMs.length < 10) throw new Error(`${what}: only ${String(answersMs.length)} answers\n${output}`);
-  // Also the time since the last answer counts: traffic that stopped for good must not look like a short gap.
+  // The time since the last answer counts too: traffic that stopped permanently must not look like a short gap.
   return Math.max(...[...answersMs, endMs].map((at, index) => at - (answersMs[index - 1] ?? at)));
 }

@@ -1,4 +1,4 @@
-/** `node advertise.ts LINK…`: what the daemon sends to routers on links of the network namespace this runs in. */
+/** `node advertise.ts LINK…`: sends the daemon's router advertisements on links of the present network namespace. */
 import { KernelEvents } from '../../../daemon/host/kernel-events.ts';
 import { RouterAdvertisements } from '../../../daemon/host/router-advertisements.ts';
 import { Rtnetlink } from '../../../daemon/host/rtnetlink.ts';

@@ -1,4 +1,4 @@
-/** What is announced and how, seen at FRR and BIRD: pods, services, annotations, attributes, aggregates, policies, drain. */
+/** Announcements as FRR and BIRD receive them: pods, services, annotations, attributes, aggregates, policies, drain. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -46,7 +46,7 @@ const advertise = (name: string, spec: object, labels: Record<string, string> = 
   bed.create(bgpAdvertisements, name, spec, labels);
 const prefixes = async (peer: FrrPeer | BirdPeer = frr) => Object.keys(await peer.routes()).toSorted();
 
-test('a pod is announced by its node once it is ready, and gone when it is deleted', async () => {
+test('a pod is announced by its node while it is ready, and withdrawn when it is deleted', async () => {
   await advertise('pods', { source: 'Pod', selector: { matchLabels: { app: 'web' } } });
   await bed.createPod('a', '10.16.0.5', { labels: { app: 'web' }, isReady: false });
   await bed.createPod('b', '10.16.0.6', { labels: { app: 'web' }, node: 'n2' });
@@ -64,7 +64,7 @@ test('a pod is announced by its node once it is ready, and gone when it is delet
   await remove('pods');
 });
 
-test('labels of a namespace choose its pods', async () => {
+test('a namespaceSelector selects the pods of labelled namespaces', async () => {
   await advertise('prod', { source: 'Pod', namespaceSelector: { matchLabels: { env: 'prod' } } });
   const label = (env: string | null) =>
     bed.kube.patch(namespaces, { name: 'default' }, 'merge', { metadata: { labels: { env } } });
@@ -77,7 +77,7 @@ test('labels of a namespace choose its pods', async () => {
   await remove('prod');
 });
 
-test('annotations announce what they announce in Kube-OVN', async () => {
+test('annotations have the same effect as in Kube-OVN', async () => {
   await bed.createPod('a', '10.16.0.5');
   await bed.annotate(subnets, 'ovn-default', 'cluster');
   const hosts = ['10.16.0.5/32', '10.16.0.6/32', '10.16.0.7/32'];
@@ -97,7 +97,7 @@ test('annotations announce what they announce in Kube-OVN', async () => {
   await untilRoutes(frr, []);
 });
 
-test('a service is announced where it has a ready endpoint; the last one that goes takes only its own route', async () => {
+test('a service is announced by nodes with a ready endpoint, and its withdrawal does not affect others', async () => {
   await advertise('services', { source: 'Service' });
   await bed.createService('one', '203.0.113.1', { externalTrafficPolicy: 'Local' });
   await bed.createService('two', '203.0.113.2');
@@ -132,7 +132,7 @@ test('a service is announced where it has a ready endpoint; the last one that go
   await remove('services');
 });
 
-test('attributes arrive as they are given, the local preference only where the AS is the same', async () => {
+test('attributes reach the peers, the local preference only those of the same AS', async () => {
   const attributes = {
     communities: { standard: ['65001:100'], large: ['65001:1:2'], wellKnown: ['no-export'] },
     localPreference: 250,
@@ -157,7 +157,7 @@ test('attributes arrive as they are given, the local preference only where the A
   await untilRoutes(frr, []);
 });
 
-test('advertisements of one prefix are joined: all communities, the most preferred of the rest', async () => {
+test('advertisements of one prefix are merged: all communities, and the most preferred other attributes', async () => {
   const louder = { communities: { standard: ['65001:1'] }, med: 10, localPreference: 100, asPathPrepend: 3 };
   await advertise('a', { source: 'Subnet', attributes: louder });
   const softer = { communities: { standard: ['65001:2'] }, med: 20, localPreference: 200, asPathPrepend: 1 };
@@ -177,7 +177,7 @@ test('advertisements of one prefix are joined: all communities, the most preferr
   await untilRoutes(bird, []);
 });
 
-test('a changed attribute sends its own prefixes anew and resets no session', async () => {
+test('a changed attribute sends only its own prefixes again and resets no session', async () => {
   await advertise('subnets', { source: 'Subnet' });
   const labels = { app: 'many' };
   await advertise('pods', { source: 'Pod', selector: { matchLabels: labels } });
@@ -202,7 +202,7 @@ test('a changed attribute sends its own prefixes anew and resets no session', as
   await untilRoutes(frr, []);
 });
 
-test('a RoutePolicy decides by prefix what goes to a peer, and says so when it cannot', async () => {
+test('a RoutePolicy filters the prefixes for a peer, and an invalid edit leaves the last version in force', async () => {
   await advertise('subnets', { source: 'Subnet' });
   await bed.createSubnet('secret', '10.17.0.0/16');
   await untilRoutes(frr, ['10.16.0.0/16', '10.17.0.0/16']);
@@ -239,7 +239,7 @@ test('a RoutePolicy decides by prefix what goes to a peer, and says so when it c
   await untilRoutes(frr, ['10.16.0.0/16']);
 });
 
-test('a node that is drained asks to be avoided, then withdraws, and keeps its sessions', async () => {
+test('a drained node sends graceful-shutdown, then withdraws its routes and keeps its sessions', async () => {
   const { established } = await counters(frr);
   await bed.kube.patch(bgpInstances, { name: 'rack' }, 'merge', { spec: { drain: { settleSeconds: 5 } } });
   const drain = (text: string | null) =>
@@ -262,7 +262,7 @@ test('a node that is drained asks to be avoided, then withdraws, and keeps its s
   assert.equal((await counters(frr)).established, established);
 });
 
-test('bad objects have a reason and disturb nobody', async () => {
+test('invalid objects have a reason and do not affect others', async () => {
   const before = await untilQuiet(bird);
   await bed.createStored(bgpAdvertisements, {
     big: { source: 'Subnet', attributes: { communities: { standard: ['70000:1'] } } },
@@ -291,7 +291,7 @@ test('bad objects have a reason and disturb nobody', async () => {
   assert.deepEqual(await counters(bird), before);
 });
 
-test('nothing that is asked for resets a session or ends gobgpd: next hops, addresses, communities without end', async () => {
+test('invalid next hops, invalid addresses and too many communities neither reset a session nor end gobgpd', async () => {
   const before = await Promise.all(bed.lab.peers.map((peer) => untilQuiet(peer)));
   const { pid } = bed.lab.gobgpd;
   const source = 'Subnet';

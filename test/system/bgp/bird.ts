@@ -5,7 +5,7 @@ import { eventually } from './eventually.ts';
 import type { Daemon } from './namespace.ts';
 import { type Family, type Link, type NeighborCounters, Peer, type PeerSetup, type SeenPath } from './peer.ts';
 
-/** BIRD 2 with a protocol for each of the node's addresses. */
+/** BIRD 2 with a BGP protocol for each of the node's addresses. */
 export class BirdPeer extends Peer {
   #daemon: Daemon | undefined;
   #session: readonly string[] | undefined;
@@ -22,7 +22,7 @@ export class BirdPeer extends Peer {
     await eventually(() => this.command('show status'), undefined, 10);
   }
 
-  /** What birdc would show, without the codes. */
+  /** The answer to a birdc command, without the reply codes. */
   async command(line: string): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const socket = connect(this.#socket);
@@ -30,7 +30,7 @@ export class BirdPeer extends Peer {
     let text = '';
     socket.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
-      // A greeting, then the answer; the last line of each has a blank behind its code.
+      // BIRD sends a greeting, then the answer; the last line of each has a space after its code.
       if ((text.match(/^\d{4} .*\n/gm)?.length ?? 0) > 1) socket.end();
     });
     socket.on('error', reject);
@@ -47,7 +47,7 @@ export class BirdPeer extends Peer {
     }
   }
 
-  /** Lines of each session in place of those of the setup. */
+  /** Replaces the setup's lines of each session. */
   async configureSessions(...lines: readonly string[]): Promise<void> {
     this.#session = lines;
     this.#write();
@@ -75,7 +75,7 @@ export class BirdPeer extends Peer {
       state,
       asn: Number(/Neighbor AS:\s+(\d+)/.exec(text)?.[1] ?? 0),
       updates: Number(updates ?? 0),
-      // BIRD counts no sessions; the time one began tells them apart.
+      // BIRD does not count sessions; their start times distinguish them.
       established: state === 'Established' ? Date.parse(since) : 0,
       isSettled: /State:\s+UP/.test(text),
     };
@@ -119,7 +119,7 @@ protocol bgp node_v${number} {
   return [id, 'timeformat protocol iso long ms;', 'protocol device {}', family(4), family(6), ''].join('\n');
 }
 
-/** Of `show route all`: a line that begins with the prefix, then indented attributes. */
+/** Parses the output of `show route all`: a line that begins with the prefix, then indented attributes. */
 function parseRoutes(text: string): Map<string, SeenPath> {
   const paths = new Map<string, SeenPath>();
   for (const block of text.split(/^(?=[0-9a-f:.]+\/\d+\s)/m)) {

@@ -1,8 +1,8 @@
 import { eventually as eventuallyNamed } from '../../../lib/testing-eventually.ts';
 
 /**
- * The shortest of a few times, in ms: a busy machine holds up one or the other, a wait of the product's holds up all.
- * Measures again only as long as none was below `enoughMs`.
+ * The shortest of several measurements, in ms: a busy machine delays some of them, a wait in the product delays all.
+ * Repeats only while no measurement was below `enoughMs`.
  */
 export async function shortestOf(measure: () => Promise<number>, enoughMs: number): Promise<number> {
   let shortestMs = Infinity;
@@ -10,7 +10,7 @@ export async function shortestOf(measure: () => Promise<number>, enoughMs: numbe
   return shortestMs;
 }
 
-/** Waits until `check` neither throws nor returns false, and gives its value; other than `lib/testing-eventually.ts`, a check may return nothing. */
+/** Waits until `check` neither throws nor returns false; returns its value. Unlike in `lib/testing-eventually.ts`, a check may return nothing. */
 export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 60_000, everyMs = 50): Promise<T> {
   const passed = async (): Promise<readonly [T] | false> => {
     const value = await check();

@@ -1,4 +1,4 @@
-/** IP prefix routes of EVPN (RFC 9136) through lib/gobgp: what FRR and another gobgpd see of ours, and what comes of theirs. */
+/** EVPN IP prefix routes (RFC 9136) through lib/gobgp: FRR and another gobgpd receive the node's routes, and the node theirs. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import {
@@ -23,7 +23,7 @@ let frr: FrrPeer;
 let other: GobgpdPeer;
 
 const attributes = {
-  // Our own address on each session.
+  // The node's own address in each session.
   nextHop: '0.0.0.0',
   routeTargets: ['4200000000:8', '65000:100', '192.0.2.9:7'],
   encapsulation: 'vxlan',
@@ -51,7 +51,7 @@ after(async () => {
   await (lab as BgpLab | undefined)?.close();
 });
 
-/** An empty gobgpd gets its paths first, so that they are there when sessions come up. */
+/** Adds the paths to an empty gobgpd before its peers, so that sessions come up with them. */
 async function start(paths: readonly BgpPath[]): Promise<void> {
   gobgp = await openGobgp({ target: lab.gobgpd.target });
   await gobgp.startBgp({ asn: 65001, routerId: lab.routerId, listenPort: 179 });
@@ -72,7 +72,7 @@ function peerOf({ link, asn }: Peer): Parameters<GobgpClient['addPeer']>[0] {
   };
 }
 
-/** Asks what is there, and changes what is not as wanted. */
+/** Lists the present paths, and changes those that differ from the wanted ones. */
 async function apply(wanted: readonly BgpPath[]): Promise<{ added: string[]; withdrawn: string[] }> {
   const tables = await Promise.all(addressFamilies.map((family) => gobgp.listPaths(family)));
   const own = tables.flat().filter(({ isLocal }) => isLocal);
@@ -97,7 +97,7 @@ interface FrrRoute {
   }[])[];
 }
 
-/** FRR's routes by distinguisher and prefix: next hop, VNI, AS path and extended communities as it shows them. */
+/** FRR's routes by route distinguisher and prefix: next hop, VNI, AS path and extended communities as FRR prints them. */
 async function seenByFrr(): Promise<Record<string, string>> {
   const shown = (await frr.show('bgp l2vpn evpn route detail type prefix')) as Record<string, Record<string, FrrRoute>>;
   const routes = Object.entries(shown).flatMap(([rd, ofRd]) =>
@@ -119,7 +119,7 @@ interface GobgpdPath {
   readonly 'peer-address'?: string;
 }
 
-/** The other gobgpd's routes by its own key: next hop, VNI, gateway and extended communities. */
+/** The other gobgpd's routes by gobgpd's key: next hop, VNI, gateway and extended communities. */
 async function seenByGobgpd(): Promise<Record<string, unknown[]>> {
   const text = await other.command('global', 'rib', '-a', 'evpn', '-j');
   const learned = Object.entries(JSON.parse(text) as Record<string, readonly GobgpdPath[]>).flatMap(([key, [path]]) =>
@@ -143,7 +143,7 @@ const seenV6 = () => ({
   '192.0.2.1:100 fd00:1::/64': `${own()} 16777215 65001 ${targets} ET:8 Rmac:02:00:00:00:00:01`,
 });
 
-test('prefixes of both families arrive with distinguisher, targets, encapsulation, MAC and VNI, beside unicast', async () => {
+test('EVPN prefixes of both families reach peers with all their attributes, beside unicast routes', async () => {
   await untilFrr({ ...seenV4(), ...seenV6() });
   await eventually(async () => assert.deepEqual(await frr.routes(), { '10.1.0.0/16': [own()] }));
   const communities = [
@@ -162,7 +162,7 @@ test('prefixes of both families arrive with distinguisher, targets, encapsulatio
   );
   for (const { config, session } of await gobgp.listPeers({ advertised: true })) {
     assert.deepEqual(config.families, ['ipv4-unicast', 'l2vpn-evpn']);
-    // gobgpd 3 does not tell.
+    // gobgpd 3 does not report them.
     assert.deepEqual((session.remoteFamilies ?? config.families).toSorted(), ['ipv4-unicast', 'l2vpn-evpn']);
     assert.deepEqual(
       session.families.map(({ family, advertised }) => `${family} ${advertised}`),
@@ -171,7 +171,7 @@ test('prefixes of both families arrive with distinguisher, targets, encapsulatio
   }
 });
 
-test('what is as wanted is left alone; what is not is replaced or withdrawn, and nothing else', async () => {
+test('only paths that differ from the wanted ones are replaced or withdrawn', async () => {
   const before = await frr.neighbor(own());
   assert.deepEqual(await apply([v4, v6, plain]), { added: [], withdrawn: [] });
   const moved: BgpPath = { ...v4, evpn: { rd: '65000:100', vni: 200 } };
@@ -200,7 +200,7 @@ test('what is as wanted is left alone; what is not is replaced or withdrawn, and
 });
 
 test(
-  'routes of a neighbour are told with all they say, in events as in lists, and taken back',
+  'routes of a neighbour are reported with all attributes in watches and lists, and withdrawn',
   onlyGobgpd4('tells of no routes'),
   async () => {
     const address = other.link.v4;
@@ -224,7 +224,7 @@ test(
     try {
       await watch.ready;
       assert.equal(table.size, 0);
-      // Of another type and family: not to be told, though both come first.
+      // Routes of another type or family are not reported, although both come first.
       await rib('add', 'multicast', '192.0.2.2', 'etag', '0', 'rd', '65102:7', 'rt', '65102:7');
       await other.command('global', 'rib', 'add', '10.70.0.0/16', '-a', 'ipv4');
       await rib('add', 'prefix', '10.70.0.0/16', ...fields, ...more);
@@ -298,7 +298,7 @@ test(
   },
 );
 
-test('a gobgpd that was killed has everything again', async () => {
+test('a killed gobgpd has all its paths again after a restart', async () => {
   const ended = gobgp;
   await lab.gobgpd.kill();
   await untilFrr({});

@@ -5,7 +5,7 @@ import { eventually } from './eventually.ts';
 import type { Daemon } from './namespace.ts';
 import { type Family, type NeighborCounters, Peer, type PeerContext, refuse, type SeenPath } from './peer.ts';
 
-/** ExaBGP, which has no table: it tells a process what comes, a line of JSON each, and the table is made here. It needs the node's AS. */
+/** ExaBGP, which has no table: it writes each message as a line of JSON, from which this class builds the table. It needs the node's AS. */
 export class ExaBgpPeer extends Peer {
   #daemon: Daemon | undefined;
 
@@ -51,12 +51,12 @@ export class ExaBgpPeer extends Peer {
     throw new Error(`${this.name}: ExaBGP has no kernel's table`);
   }
 
-  /** Where the lines go. */
+  /** The file with the lines of JSON. */
   get #told(): string {
     return join(this.dir, 'told.json');
   }
 
-  /** What there is after all that was told of the session with one of the node's addresses. */
+  /** The paths and counters after all messages of the session with one of the node's addresses. */
   #session(address: string): { readonly paths: Map<string, SeenPath>; readonly counters: NeighborCounters } {
     const paths = new Map<string, SeenPath>();
     let counters: NeighborCounters = { state: '', asn: 0, updates: 0, established: 0, isSettled: false };
@@ -96,7 +96,7 @@ neighbor ${family === 4 ? this.link.nodeV4 : this.link.nodeV6} {
   api { processes [ teller ]; neighbor-changes; receive { parsed; update; } }
   ${session.join('\n  ')}
 }`;
-    // What the process says would be commands, so it says nothing.
+    // ExaBGP would read the process's output as commands, so it prints nothing.
     return `process teller { run /usr/bin/sed --unbuffered -n "w ${this.#told}"; encoder json; }${neighbor(4)}${neighbor(6)}\n`;
   }
 }
@@ -112,7 +112,7 @@ interface Line {
 
 interface Update {
   readonly attribute?: Attributes;
-  /** By family and next hop. */
+  /** Routes by family and next hop. */
   readonly announce?: Readonly<Record<string, Readonly<Record<string, readonly { readonly nlri: string }[]>>>>;
   readonly withdraw?: Readonly<Record<string, readonly { readonly nlri: string }[]>>;
 }

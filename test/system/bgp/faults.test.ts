@@ -1,4 +1,4 @@
-/** Neighbours that say what they must not, an API that is gone, objects that cannot be: what is well goes on. */
+/** Neighbours that send invalid messages, an unreachable gobgpd, invalid objects: other sessions are not affected. */
 import assert from 'node:assert/strict';
 import { chmodSync, renameSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -23,7 +23,7 @@ const nextHop = [0x40, 3, 4, 172, 31, 2, 201];
 const prefix = [24, 198, 51, 100];
 const updateOf = (...attributes: readonly number[][]) => update(attributes.flat(), prefix);
 
-/** The session ends with this NOTIFICATION. */
+/** Messages that end the session, with the NOTIFICATION. */
 const fatal: Readonly<Record<string, { readonly bytes: Buffer; readonly notification: string }>> = {
   type9: { bytes: message(9), notification: '1/3' },
   marker: { bytes: Buffer.concat([Buffer.alloc(16), Buffer.from([0, 19, 4])]), notification: '1/1' },
@@ -32,7 +32,7 @@ const fatal: Readonly<Record<string, { readonly bytes: Buffer; readonly notifica
   unknown: { bytes: updateOf(origin, asPath, nextHop, [0x40, 99, 1, 0]), notification: '3/2' },
 };
 
-/** The prefix counts as withdrawn, and the session stays (RFC 7606). */
+/** Messages whose prefix counts as withdrawn, while the session stays (RFC 7606). */
 const harmless: Readonly<Record<string, Buffer>> = {
   'an ORIGIN that is none': updateOf([0x40, 1, 1, 9], asPath, nextHop),
   'an attribute longer than the message': updateOf(origin, asPath, [0x40, 3, 200, 172, 31, 2, 201]),
@@ -66,7 +66,7 @@ async function assertSteady(): Promise<void> {
 }
 
 test(
-  'a message that cannot be ends the one session with the right NOTIFICATION',
+  'an invalid message ends only the session on which it arrives, with the right NOTIFICATION',
   onlyGobgpd4('dies of some'),
   async () => {
     await Promise.all(
@@ -84,7 +84,7 @@ test(
   },
 );
 
-test('an UPDATE with a bad attribute leaves the session; half a message ends it', async () => {
+test('a session survives an UPDATE with an invalid attribute, and ends with a truncated message', async () => {
   const host = bed.lab.raw('type9');
   const session = await host.establish();
   for (const [what, bytes] of Object.entries(harmless)) {
@@ -92,7 +92,7 @@ test('an UPDATE with a bad attribute leaves the session; half a message ends it'
     assert.equal(session.notification, undefined, what);
   }
   session.send(updateOf(origin, asPath, nextHop));
-  // What came before was judged when the good one is there.
+  // When the valid UPDATE has been received, the earlier ones have been processed.
   const received = () => bed.gobgp((gobgp) => gobgp.listPaths('ipv4-unicast', { table: 'adj-in', peer: host.link.v4 }));
   await eventually(async () => assert.equal((await received()).length, 1));
   assert.equal(session.notification, undefined);
@@ -103,7 +103,7 @@ test('an UPDATE with a bad attribute leaves the session; half a message ends it'
   await assertSteady();
 });
 
-test('a neighbour that reads nothing holds nobody else up', async () => {
+test('a neighbour that does not read its socket does not delay others', async () => {
   bed.lab.node.run('sysctl', '-qw', 'net.ipv4.tcp_wmem=4096 4096 4096');
   const { link } = bed.lab.raw('marker');
   const session = await bed.lab.raw('marker').establish();
@@ -137,7 +137,7 @@ async function untilReady(condition: string): Promise<void> {
   await eventually(async () => assert.equal(await bed.condition(bgpInstances, 'rack', 'Ready'), condition));
 }
 
-test('without the API of gobgpd the instance says so, and all is well again when it is back', async () => {
+test('a BgpInstance is not ready while gobgpd’s API is unreachable, and ready again afterwards', async () => {
   const before = await untilQuiet(frr);
   const socket = bed.lab.gobgpd.target.replace('unix:', '');
   await bed.killSpeaker();
@@ -158,7 +158,7 @@ test('without the API of gobgpd the instance says so, and all is well again when
   assert.deepEqual(await counters(frr), before);
 });
 
-test('another program in the place of gobgpd is not taken for it', async () => {
+test('another program on gobgpd’s socket is reported as unreachable', async () => {
   const socket = bed.lab.gobgpd.target.replace('unix:', '');
   await bed.lab.gobgpd.kill();
   rmSync(socket);
@@ -170,8 +170,8 @@ test('another program in the place of gobgpd is not taken for it', async () => {
   await bed.untilSession('frr', /^Established$/);
 });
 
-test('an address that nobody can have is refused before anything is sent', async () => {
-  // gobgpd has just begun anew, and may say something twice a second later.
+test('an invalid address of a BgpPeer is refused before gobgpd is configured', async () => {
+  // gobgpd has just restarted, and may repeat an update a second later.
   await sleep(2000);
   const before = await untilQuiet(frr);
   const bad = {
@@ -192,7 +192,7 @@ test('an address that nobody can have is refused before anything is sent', async
   for (const name of Object.keys(bad))
     await eventually(async () => assert.equal(await bed.condition(bgpPeers, name, 'Accepted'), 'False InvalidAddress'));
   await eventually(async () => assert.equal(await bed.condition(bgpPeers, 'trans', 'Accepted'), 'False AsnInvalid'));
-  // The pattern of the CRD cannot count groups.
+  // The CRD's pattern cannot count the groups of an IPv6 address.
   const source = { address: 'fd00:99::1', sourceAddress: '1:2:3:4:5::6:7:8:9' };
   await bed.create(bgpPeers, 'source', { instance: 'rack', asn: 65001, ...source });
   await eventually(async () =>

@@ -1,4 +1,4 @@
-/** What a session can have besides routes: both families, an extended next hop, a source address, BFD, limits, reflection, long-lived restart. */
+/** Features of a session: both families, extended next hop, source address, BFD, prefix limits, route reflection, long-lived graceful restart. */
 import { onlyGobgpd4 } from './only-gobgpd-4.ts';
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -48,13 +48,13 @@ const remove = async (...names: string[]) => {
   await eventually(async () => assert.equal((await bed.gobgp((client) => client.listPeers())).length, 0));
 };
 
-/** FRR takes both families on the session with one of the node's addresses. */
+/** Activates both families in FRR on the session with one of the node's addresses. */
 async function activateBoth(peer: FrrPeer, address: string): Promise<void> {
   for (const family of ['ipv4', 'ipv6'])
     await peer.configure(`router bgp ${peer.asn}`, `address-family ${family} unicast`, `neighbor ${address} activate`);
 }
 
-test('one session has both families; the next hop of the other one is an address of the node', async () => {
+test('a session carries both families, with a node address as next hop of the other family', async () => {
   await activateBoth(frr, frr.link.nodeV4);
   await bed.createPeer(frr, 4, { families: ['ipv4', 'ipv6'] });
   await untilRoutes(frr, { [v4]: [frr.link.nodeV4] });
@@ -63,7 +63,7 @@ test('one session has both families; the next hop of the other one is an address
   await untilRoutes(frr, [], 6);
 });
 
-test('IPv4 goes over an IPv6 session with an IPv6 next hop', async () => {
+test('an IPv6 session carries IPv4 with an IPv6 next hop', async () => {
   await activateBoth(frr, frr.link.nodeV6);
   await frr.configure(`router bgp ${frr.asn}`, `neighbor ${frr.link.nodeV6} capability extended-nexthop`);
   const name = nameOf(frr, 6);
@@ -74,7 +74,7 @@ test('IPv4 goes over an IPv6 session with an IPv6 next hop', async () => {
   await assert.rejects(bed.createPeer(frr, 4, { extendedNextHop: true }), /extendedNextHop is for/);
 });
 
-test('a session may come from a secondary address', async () => {
+test('a session may use a secondary address as its source', async () => {
   const secondary = '172.31.1.77';
   await bed.createPeer(frr, 4, { sourceAddress: secondary });
   await bed.untilSession('frr', /^Refused SourceAddressNotFound$/);
@@ -98,7 +98,7 @@ test('a session may come from a secondary address', async () => {
   await frr.configure(`router bgp ${frr.asn}`, `no neighbor ${secondary}`);
 });
 
-test('BFD ends the session of a router that freezes, and says so', onlyGobgpd4('has no BFD'), async () => {
+test('BFD ends the session of a frozen router and is its reported reason', onlyGobgpd4('has no BFD'), async () => {
   await bed.createPeer(frr, 4, { bfd: {}, holdTimeSeconds: 90, keepaliveSeconds: 30 });
   await untilRoutes(frr, [v4]);
   await eventually(async () =>
@@ -115,7 +115,7 @@ test('BFD ends the session of a router that freezes, and says so', onlyGobgpd4('
   await remove('frr');
 });
 
-test('a router that sends more than its limit loses the session, and gets it back after a while, or with another limit', async () => {
+test('a router above its prefix limit loses the session until the restart time, or until the limit is raised', async () => {
   await bed.createPeer(inner, 4, { maximumPrefixes: { limit: 2, restartSeconds: 4 } });
   await bed.untilSession('inner', /PrefixLimit/);
   const { message } = await bed.entry('inner');
@@ -135,7 +135,7 @@ test('a router that sends more than its limit loses the session, and gets it bac
   await remove('inner');
 });
 
-test('a client of the reflector is told what another one announces', async () => {
+test('a route reflector client receives the routes of other clients', async () => {
   for (const peer of [inner, second]) await bed.createPeer(peer, 4, { routeReflectorClient: true });
   for (const peer of [inner, second]) await untilEstablished(peer);
   const { nodeV4 } = second.link;
@@ -146,7 +146,7 @@ test('a client of the reflector is told what another one announces', async () =>
   await bed.kube.delete(bgpPeers, { name: 'second' });
 });
 
-test('an AS and timers of a session change only that session', async () => {
+test('changed timers of a session affect only that session', async () => {
   await bed.createPeer(frr, 4);
   await bed.createPeer(inner, 4);
   for (const peer of [frr, inner]) await untilRoutes(peer, [v4]);
@@ -165,10 +165,10 @@ test('an AS and timers of a session change only that session', async () => {
   await remove('frr', 'inner');
 });
 
-test('routers keep the routes of a gobgpd that stays away as stale ones, and have them fresh when it is back', async (context) => {
+test('routers retain the routes of an absent gobgpd as stale, and have them fresh when it is back', async (context) => {
   const [bird, gobgpd] = [bed.lab.peer('bird'), bed.lab.peer('gobgpd')];
   const gracefulRestart = { restartTimeSeconds: 3, longLivedStaleSeconds: 60 };
-  // FRR that was not asked to: it shows that the restart time is over.
+  // `inner` is FRR without long-lived graceful restart: it shows that the restart time is over.
   const all = [frr, bird, gobgpd, inner];
   for (const peer of all) await bed.createPeer(peer, 4, { gracefulRestart });
   for (const peer of all) await untilRoutes(peer, { [v4]: [peer.link.nodeV4] });

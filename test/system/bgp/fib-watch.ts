@@ -3,12 +3,12 @@ import { createInterface } from 'node:readline';
 import { end } from './namespace.ts';
 import { type Family, type Peer, prefixOf } from './peer.ts';
 
-/** Every route that the kernel of a peer loses, in the order it told: nothing is missed, however short it was. */
+/** Watches the routes that a peer's kernel loses, with `ip monitor`, which reports even the shortest loss. */
 export class FibWatch {
   readonly #child: ChildProcess;
   readonly #present: Set<string>;
   readonly #wanted: ReadonlySet<string>;
-  /** The most of the wanted routes that were missing at once. */
+  /** The largest number of wanted routes that were missing at the same time. */
   mostMissing = 0;
 
   private constructor(child: ChildProcess, wanted: readonly string[], family: Family) {
@@ -18,7 +18,7 @@ export class FibWatch {
     if (child.stdout) createInterface(child.stdout).on('line', (line) => this.#onLine(line, family));
   }
 
-  /** @param wanted prefixes that are there now */
+  /** @param wanted prefixes that are in the kernel now */
   static async open(peer: Peer, wanted: readonly string[], family: Family = 4): Promise<FibWatch> {
     const [program = '', ...argv] = peer.namespace.prefix;
     const child = spawn(program, [...argv, 'ip', `-${family}`, '-o', 'monitor', 'route'], {
@@ -33,7 +33,7 @@ export class FibWatch {
     await end(this.#child);
   }
 
-  /** A route of our own that is seen says that the monitor listens. */
+  /** Waits until the monitor reports a probe route, and so is listening. */
   async #heard(peer: Peer, family: Family): Promise<void> {
     const probe = family === 4 ? '203.0.113.77/32' : '2001:db8:77::/128';
     const { promise, resolve } = Promise.withResolvers<void>();

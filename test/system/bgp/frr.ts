@@ -5,7 +5,7 @@ import type { Daemon } from './namespace.ts';
 import { type Family, type NeighborCounters, Peer, type SeenPath } from './peer.ts';
 import { Vty } from './vty.ts';
 
-/** zebra, bgpd and, where BFD is wanted, bfdd. */
+/** FRR: zebra, bgpd and, with BFD, bfdd. */
 export class FrrPeer extends Peer {
   #bgpd: { readonly daemon: Daemon; readonly vty: Vty } | undefined;
   #bfdd: { readonly daemon: Daemon; readonly vty: Vty } | undefined;
@@ -23,7 +23,7 @@ export class FrrPeer extends Peer {
 
   override async start(): Promise<void> {
     if (!this.#isForwarding) {
-      // FRR gives up root before it makes its sockets and reads its configuration.
+      // FRR drops root privileges before it creates its sockets and reads its configuration.
       chownSync(this.dir, idOf('-u'), idOf('-g'));
       await this.#start('zebra', `hostname ${this.name}\n`);
       if (this.setup.hasBfd) this.#bfdd = await this.#start('bfdd', '');
@@ -33,23 +33,23 @@ export class FrrPeer extends Peer {
     this.#bgpd = await this.#start('bgpd', renderBgp(this));
   }
 
-  /** A show command's answer in JSON. */
+  /** The JSON answer of a show command. */
   async show(command: string): Promise<unknown> {
     return JSON.parse(await this.#command(`show ${command} json`));
   }
 
-  /** The state of BFD with one of the node's addresses: `up`, `down` or `init`. */
+  /** The BFD state for one of the node's addresses: `up`, `down` or `init`. */
   async bfd(address: string): Promise<string | undefined> {
     const sessions = JSON.parse((await this.#bfdd?.vty.command('show bfd peers json')) ?? '[]') as BfdSession[];
     return sessions.find(({ peer }) => peer === address)?.status;
   }
 
-  /** Lines of bgpd's configuration, until it is started anew. */
+  /** Adds lines to bgpd's configuration until its next start. */
   async configure(...lines: readonly string[]): Promise<void> {
     for (const line of ['configure terminal', ...lines, 'end']) await this.#command(line);
   }
 
-  /** Lines after `neighbor <address>` for each of the node's addresses. */
+  /** Adds lines after `neighbor <address>` for each of the node's addresses. */
   async configureSessions(...lines: readonly string[]): Promise<void> {
     await this.configure(`router bgp ${this.asn}`, ...sessionLines(this, lines));
   }
@@ -67,7 +67,7 @@ export class FrrPeer extends Peer {
     return Object.fromEntries(external.filter(([, hops]) => hops.some((hop) => hop !== '0.0.0.0' && hop !== '::')));
   }
 
-  /** The prefixes of both families that came from one neighbour. */
+  /** The prefixes of both families learned from one neighbour. */
   async prefixesFrom(neighbor: string): Promise<string[]> {
     const shown = await Promise.all(
       ([4, 6] as const).map((family) => this.show(`bgp ${afi(family)} unicast neighbors ${neighbor} routes`)),

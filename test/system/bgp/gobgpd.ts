@@ -7,7 +7,7 @@ import { eventually } from './eventually.ts';
 import type { Daemon } from './namespace.ts';
 import { type Family, type NeighborCounters, Peer, type SeenPath } from './peer.ts';
 
-/** gobgpd as a router, without a kernel's table. It needs the node's AS. */
+/** gobgpd as a router without kernel routes. It needs the node's AS. */
 export class GobgpdPeer extends Peer {
   #daemon: Daemon | undefined;
 
@@ -28,7 +28,7 @@ export class GobgpdPeer extends Peer {
       await this.command('global', 'rib', 'add', prefix, '-a', prefix.includes(':') ? 'ipv6' : 'ipv4');
   }
 
-  /** The answer of gobgp's command line. */
+  /** The output of a gobgp command. */
   async command(...words: readonly string[]): Promise<string> {
     const argv = ['--target', `unix://${this.#socket}`, ...words];
     return execFileSync(join(toolsFolder(), 'gobgp'), argv, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,4 +1,4 @@
-/** Prefixes of routers that become routes: by policy, within limits, never the cluster's own, and gone with the session. */
+/** Imported prefixes: by policy, within limits, never the cluster's own, and removed with the session. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -23,7 +23,7 @@ import { untilEstablished } from './until.ts';
 const only4 = onlyGobgpd4('does not tell of routes that come and go');
 let bed: SpeakerBed;
 let frr: FrrPeer;
-/** Of the session that is lost, in seconds: longer than any machine takes to tell of that. */
+/** The hold time of the lost session in seconds, longer than any machine needs to report the loss. */
 const longHold = 120;
 const announces = [
   '198.51.100.0/24',
@@ -53,7 +53,7 @@ async function nodeState(): Promise<BgpNodeStateStatus> {
   return status;
 }
 
-/** What programs read; as few routes as here are all in the status, too. */
+/** The routes in the slices, which programs read. The few routes of this test are all in the status too. */
 async function learnedRoutes(): Promise<readonly BgpRoute[]> {
   const [owners, slices] = [await bed.kube.list(bgpNodeStates), await bed.kube.list(bgpRouteSlices)];
   const view = {
@@ -68,7 +68,7 @@ async function learnedRoutes(): Promise<readonly BgpRoute[]> {
   return routes;
 }
 
-/** Waits until the routes learned are these: `prefix next hop preference`. */
+/** Waits until exactly these routes are learned: `prefix next hop preference`. */
 async function untilLearned(wanted: readonly string[], timeoutMs?: number): Promise<void> {
   await eventually(
     async () => {
@@ -90,7 +90,7 @@ const notUsed = async (address: string) =>
     ]),
   );
 
-test('nothing is used without import, and nothing that no policy allows', only4, async () => {
+test('prefixes are used only with import and a policy that allows them', only4, async () => {
   await bed.createPeer(frr, 4);
   await untilEstablished(frr);
   await bed.patchPeer('frr', { import: {} });
@@ -98,7 +98,7 @@ test('nothing is used without import, and nothing that no policy allows', only4,
   await untilLearned([]);
 });
 
-test('a policy lets in what it names; the own networks and a default route by the way stay out', only4, async () => {
+test('a policy never allows own networks, and allows a default route only if it names it', only4, async () => {
   const { v4 } = frr.link;
   await bed.create(routePolicies, 'from-frr', { direction: 'Import', bgpPeers: ['frr'], rules: [{}] });
   await untilLearned([`198.51.100.0/24 ${v4} 100`, `198.51.100.128/25 ${v4} 100`, `203.0.113.0/24 ${v4} 100`]);
@@ -113,7 +113,7 @@ test('a policy lets in what it names; the own networks and a default route by th
   assert.deepEqual([first?.asPath, first?.tags, first?.peer], ['65101', ['edge'], 'frr']);
 });
 
-test('changes of the router follow at once; more than the limit is refused by address', only4, async () => {
+test('learned routes follow the router’s changes, and prefixes above the limit are refused', only4, async () => {
   const { v4 } = frr.link;
   await frr.configure('router bgp 65101', 'address-family ipv4 unicast', 'no network 198.51.100.128/25');
   await untilLearned([`0.0.0.0/0 ${v4} 100`, `198.51.100.0/24 ${v4} 200`]);
@@ -125,7 +125,7 @@ test('changes of the router follow at once; more than the limit is refused by ad
 });
 
 test(
-  'a speaker that starts again reads the same, and two routers with one prefix are two next hops',
+  'a prefix of two routers has two next hops, and a speaker learns the same routes after its restart',
   only4,
   async () => {
     await bed.createPeer(bed.lab.peer('other'), 4, {
@@ -153,7 +153,7 @@ test(
   },
 );
 
-test('communities of BIRD decide, and what a cluster passed on from the interconnect is a loop', only4, async () => {
+test('policies match communities, and prefixes with the interconnect’s community are loops', only4, async () => {
   const bird = bed.lab.bird('bird');
   await bed.createPeer(bird, 4, { import: {} });
   const rules = [{ match: { communities: ['65103:7'] } }];
@@ -168,7 +168,7 @@ test('communities of BIRD decide, and what a cluster passed on from the intercon
   await eventually(async () => assert.equal((await notUsed(frr.link.v4))['Loop'], undefined));
 });
 
-test('all routes of a session go with it, at once', only4, async () => {
+test('all routes of a lost session are removed at once', only4, async () => {
   const { v4 } = bed.lab.peer('other').link;
   await bed.lab.peer('other').daemon.kill();
   // The hold time is longer.

@@ -1,7 +1,7 @@
 import { run } from '../../../cli/program.ts';
 import type { Terminal } from '../../../cli/command/command.ts';
 
-/** Of a program that nobody looks at. */
+/** A terminal without input, colours and notes. */
 export function terminal(out: (text: string) => void): Terminal {
   return {
     env: { HOME: '/nonexistent' },
@@ -14,7 +14,7 @@ export function terminal(out: (text: string) => void): Terminal {
   };
 }
 
-/** `isthmus bgp` with these arguments. */
+/** Runs `isthmus bgp` with these arguments. */
 export async function isthmusBgp(
   kubeconfig: string,
   ...argv: readonly string[]

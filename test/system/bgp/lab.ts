@@ -1,5 +1,5 @@
-// A node and its peers as network namespaces: the node has a link to each peer, with IPv4 and IPv6, and our gobgpd; each peer runs FRR,
-// BIRD, gobgpd, OpenBGPD or ExaBGP. Link `at` has the addresses 172.31.<at>.0/24 and fd00:31:<at>::/64.
+// A node and its peers as network namespaces. The node has a dual-stack link to each peer and runs gobgpd; each peer runs FRR, BIRD,
+// gobgpd, OpenBGPD or ExaBGP. Link `at` has the addresses 172.31.<at>.0/24 and fd00:31:<at>::/64.
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,9 +15,9 @@ import { RawHost } from './raw-peer.ts';
 
 export interface BgpLab {
   readonly node: Namespace;
-  /** The node's. */
+  /** The node's gobgpd. */
   readonly gobgpd: TestGobgpd;
-  /** Also for files of the test. */
+  /** The lab's folder, also for files of the test. */
   readonly dir: string;
   readonly peers: readonly Peer[];
   /** The node's InternalIP. */
@@ -26,12 +26,12 @@ export interface BgpLab {
   frr(name: string): FrrPeer;
   bird(name: string): BirdPeer;
   raw(name: string): RawHost;
-  /** One more, on the next link. */
+  /** Adds a peer on the next link. */
   add(setup: PeerSetup): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Starts everything; `peers` are on the links 1, 2, … in this order. */
+/** Starts the lab; the peers are on the links 1, 2, … in this order. */
 export async function openBgpLab(setups: readonly PeerSetup[]): Promise<BgpLab> {
   const dir = mkdtempSync(join(tmpdir(), 'isthmus-bgp-'));
   chmodSync(dir, 0o755);
@@ -132,16 +132,16 @@ function connectDirectly(node: Namespace, peer: Namespace, device: string, link:
 }
 
 function connectUnnumbered(node: Namespace, peer: Namespace, device: string): void {
-  // The link-local addresses are there at once.
+  // The link-local addresses are usable at once.
   const settings = ['net.ipv6.conf.default.accept_dad=0', 'net.ipv6.conf.default.accept_ra=0'];
   for (const each of [node, peer]) each.run('sysctl', '-qw', ...settings);
   connect({ namespace: node, device, addresses: [] }, { namespace: peer, device: 'node', addresses: [] });
-  // The kernel asks after a second whether a neighbour is still there, where it would after half a minute.
+  // The kernel probes a neighbour after a second instead of half a minute.
   for (const each of ['base_reachable_time_ms=1000', 'delay_first_probe_time=1', 'retrans_time_ms=100'])
     node.run('sysctl', '-qw', `net.ipv6.neigh.${device}.${each}`);
 }
 
-/** The router has the middle of the link's addresses. */
+/** Connects node and peer through a router, whose addresses are in the middle of the link's addresses. */
 function connectThrough(router: Namespace, node: Namespace, peer: Namespace, device: string, link: Link): void {
   const at = link.nodeV4.split('.')[2] ?? '';
   const [nearV4, farV4, nearV6, farV6] = [

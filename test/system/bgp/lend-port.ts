@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { connect, type Server, type Socket } from 'node:net';
 import { end, type Namespace } from './namespace.ts';
 
-/** Lets programs in a namespace reach a port of our own loopback at the same port of an address of theirs. @returns ends it */
+/** Forwards a port of an address in a network namespace to the same port of the test's loopback address. @returns a function that ends it */
 export async function lendPort(
   namespace: Pick<Namespace, 'prefix'>,
   port: number,
   address = '127.0.0.1',
 ): Promise<() => Promise<void>> {
-  // A socket belongs to the namespace it was opened in, whoever has it then.
+  // A socket stays in the namespace in which it was opened, even when another process receives it.
   const listen = `const server = require('node:net').createServer(); server.listen(${port}, '${address}', () => process.send('there', server, () => server.close()));`;
   const [program, ...argv] = [...namespace.prefix, process.execPath, '-e', listen];
   const child = spawn(program, argv, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });

@@ -1,4 +1,4 @@
-/** A router that announces what the node and its cluster live on, to a node whose policy takes everything: nothing of it is used. */
+/** A router announces the lifelines of the node and its cluster to a node whose policy accepts everything: none of them is used. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { BgpNodeStateStatus } from '../../../lib/api/kinds/bgp-node-state.ts';
@@ -19,7 +19,7 @@ import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
 import { untilEstablished } from './until.ts';
 
 const only4 = onlyGobgpd4('does not tell of routes that come and go');
-/** Prefix → what lives on it. */
+/** Prefix → the holder that the status reports. */
 const lifelines: Readonly<Record<string, string>> = {
   '172.20.0.1/32': 'the API server',
   '172.20.0.0/24': 'the API server',
@@ -38,7 +38,7 @@ const lifelines: Readonly<Record<string, string>> = {
   'fd00:18::/64': 'cluster west',
   'fd00:20::1/128': 'the API server',
 };
-/** The first is a part of what the other cluster offers to another VPC. */
+/** The first is a part of a prefix that the other cluster offers to another VPC. */
 const harmless = ['10.19.4.0/24', '198.51.100.0/24', '2001:db8:5::/48'];
 let bed: SpeakerBed;
 
@@ -76,7 +76,7 @@ before(async () => {
 
 after(() => (bed as SpeakerBed | undefined)?.close());
 
-/** As the API server says it of itself. */
+/** Creates an EndpointSlice like the API server's own. */
 async function createSlice(name: string, address: string): Promise<void> {
   await bed.kube.create(endpointSlices, {
     apiVersion: apiVersionOf(endpointSlices),
@@ -98,7 +98,7 @@ async function nodeState(): Promise<BgpNodeStateStatus> {
   return status;
 }
 
-test('what the node, its peers, control plane, tunnels and Services live on is never used', only4, async () => {
+test('routes that cover a lifeline of the node or its cluster are not used', only4, async () => {
   const tor = bed.lab.frr('tor');
   await bed.createPeer(bed.lab.frr('other'), 4);
   for (const family of [4, 6] as const)
@@ -130,7 +130,7 @@ test('what the node, its peers, control plane, tunnels and Services live on is n
   for (const { prefix, holder } of named) assert.equal(holder, lifelines[prefix], prefix);
 });
 
-test('what becomes a lifeline later is let go of, and comes back when it is none any more', only4, async () => {
+test('a used prefix is released when it becomes a lifeline, and used again afterwards', only4, async () => {
   const used = async () => ((await nodeState()).learned ?? []).map(({ prefix }) => prefix).toSorted();
   const rest = harmless.filter((prefix) => prefix !== '198.51.100.0/24');
   await createSlice('kubernetes-late', '198.51.100.9');

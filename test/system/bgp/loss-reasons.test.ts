@@ -1,6 +1,6 @@
 /**
- * The reason of a session that is lost names what happened to the router: it froze, it died, its password or its AS is another. A
- * password that is right is never blamed, nor is the lack of one.
+ * The reason of a lost session names its cause: the router froze or died, or its password or AS has changed. A correct password is
+ * never the reported reason, nor is a missing password.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -32,7 +32,7 @@ before(async () => {
     metadata: { namespace: 'kube-system', name: passwordSecretRef.name },
     stringData: { [passwordSecretRef.key]: password },
   });
-  // Its IPv6 address is nobody's peer here, and sends signed segments every second.
+  // The router's IPv6 address has no BgpPeer, and sends signed segments every second.
   await bed.createPeer(signed, 4, { ...timers, passwordSecretRef });
   await bed.createPeer(plain, 4, timers);
   for (const { name } of [signed, plain]) await bed.untilSession(name, /^Established$/);
@@ -40,7 +40,7 @@ before(async () => {
 
 after(() => (bed as SpeakerBed | undefined)?.close());
 
-/** All that was said of a session from now on, each once, without the states that it passes through. */
+/** The distinct reasons that a session reports during this time. */
 async function reasonsFor(peer: FrrPeer, lengthMs: number): Promise<readonly string[]> {
   const seen = new Set<string>();
   for (const end = performance.now() + lengthMs; performance.now() < end; await sleep(100))
@@ -51,7 +51,7 @@ async function reasonsFor(peer: FrrPeer, lengthMs: number): Promise<readonly str
 const unblamed = ['HoldTimerExpired', 'ConnectionLost', 'NotConnected', 'ConnectionClosed'];
 
 for (const name of ['signed', 'plain'] as const)
-  test(`a router that froze, ${name}`, async (context) => {
+  test(`the session of a frozen router (${name}) reports HoldTimerExpired and no wrong password`, async (context) => {
     const peer = bed.lab.frr(name);
     peer.daemon.freeze();
     const reasons = await reasonsFor(peer, 3 * holdMs).finally(() => peer.daemon.resume());
@@ -68,7 +68,7 @@ for (const name of ['signed', 'plain'] as const)
   });
 
 for (const name of ['signed', 'plain'] as const)
-  test(`a router that died, ${name}`, async (context) => {
+  test(`the session of a dead router (${name}) reports a lost connection and no wrong password`, async (context) => {
     const peer = bed.lab.frr(name);
     await peer.daemon.kill();
     const reasons = await reasonsFor(peer, 2 * holdMs);
@@ -84,9 +84,9 @@ for (const name of ['signed', 'plain'] as const)
     await bed.untilSession(name, /^Established$/, 60_000);
   });
 
-test('a router with another remote-as, and one whose password was changed', async () => {
+test('a session reports OpenRefusedByNeighbor for another remote-as and AuthenticationFailed for another password', async () => {
   await plain.configureSessions('remote-as 65009');
-  // gobgpd logs no NOTIFICATION that answers its OPEN, only that the OPEN was refused.
+  // gobgpd does not log the NOTIFICATION that answers its OPEN, only that the OPEN was refused.
   await bed.untilSession('plain', /OpenRefusedByNeighbor$/);
   await signed.configureSessions('password wrong-77aa');
   await bed.untilSession('signed', /AuthenticationFailed$/);

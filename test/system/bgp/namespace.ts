@@ -1,12 +1,12 @@
 /**
- * Network namespaces without names, each with a process namespace: when the test ends, however it ends, the kernel takes away everything
- * that ran in them. To look inside while a test stands still: `nsenter -t <pid of the sleep> -n -p`.
+ * Network namespaces without names, each with a PID namespace: when the test ends, even by a crash, the kernel ends everything that ran
+ * in them. To look inside while a test is stopped: `nsenter -t <pid of the sleep> -n -p`.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { eventually } from './eventually.ts';
 
-/** Ends a child and waits for it. */
+/** Kills a child and waits for its end. */
 export async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -15,13 +15,13 @@ export async function end(child: ChildProcess): Promise<void> {
   await promise;
 }
 
-/** A test that is killed takes its children with it. */
+/** Command prefix with which a child ends together with the test, even if the test is killed. */
 export const withTest: readonly string[] = ['setpriv', '--pdeathsig', 'KILL', '--'];
 
 export class Namespace {
   readonly name: string;
   readonly #holder: ChildProcess;
-  /** Of the first process inside, as seen from outside. */
+  /** The PID of the first process inside, in the outer PID namespace. */
   readonly pid: number;
 
   private constructor(name: string, holder: ChildProcess, pid: number) {
@@ -37,7 +37,7 @@ export class Namespace {
     return opened;
   }
 
-  /** Words before a command that runs it in this network; the process is then the one that was started. */
+  /** Arguments before a command to run it in this network; the started process becomes the command. */
   get prefix(): readonly string[] {
     return [...withTest, 'nsenter', '-t', String(this.pid), '-n', '--'];
   }
@@ -51,7 +51,7 @@ export class Namespace {
     });
   }
 
-  /** Lines of `ip -batch`. */
+  /** Runs lines of `ip -batch`. */
   ip(...lines: readonly string[]): void {
     execFileSync('nsenter', ['-t', String(this.pid), '-n', '--', 'ip', '-batch', '-'], {
       input: lines.join('\n'),
@@ -59,7 +59,7 @@ export class Namespace {
     });
   }
 
-  /** Starts a program inside; what it says goes to the file `log`. */
+  /** Starts a program inside; its output goes to the file `log`. */
   async start(argv: readonly string[], log: string): Promise<Daemon> {
     const child = startChild(['nsenter', '-t', String(this.pid), '-n', '-p', '--', ...argv], log);
     return new Daemon(child, await childOf(child));
@@ -73,7 +73,7 @@ export class Namespace {
 /** A program in a namespace. */
 export class Daemon {
   readonly pid: number;
-  /** The process that entered the namespace for it, stops with it and ends with it. */
+  /** The process that entered the namespace for the program; it stops and ends together with the program. */
   readonly #parent: ChildProcess;
 
   constructor(parent: ChildProcess, pid: number) {
@@ -85,7 +85,7 @@ export class Daemon {
     return this.#parent.exitCode === null && this.#parent.signalCode === null;
   }
 
-  /** Ends it as a crash would. */
+  /** Kills the program, like a crash. */
   async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     if (!this.isRunning) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -107,11 +107,11 @@ export class Daemon {
 export interface LinkEnd {
   readonly namespace: Namespace;
   readonly device: string;
-  /** With prefix lengths. */
+  /** The addresses with prefix lengths. */
   readonly addresses: readonly string[];
 }
 
-/** A cable between two namespaces. */
+/** Connects two namespaces with a veth pair. */
 export function connect(left: LinkEnd, right: LinkEnd): void {
   const peer = `peer name ${right.device} netns ${right.namespace.pid}`;
   left.namespace.ip(`link add ${left.device} type veth ${peer}`);

@@ -5,7 +5,7 @@ import { eventually } from './eventually.ts';
 import type { Daemon } from './namespace.ts';
 import { type Family, type NeighborCounters, Peer, type PeerContext, refuse, type SeenPath } from './peer.ts';
 
-/** OpenBGPD, which on Linux writes no kernel's table. It needs the node's AS. */
+/** OpenBGPD, which writes no kernel routes on Linux. It needs the node's AS. */
 export class OpenBgpdPeer extends Peer {
   #daemon: Daemon | undefined;
 
@@ -20,16 +20,16 @@ export class OpenBgpdPeer extends Peer {
   }
 
   override async start(): Promise<void> {
-    // Its workers lock themselves up there; the folder stays empty.
+    // Its workers chroot into this folder, which stays empty.
     mkdirSync('/run/openbgpd', { recursive: true });
     const file = join(this.dir, 'bgpd.conf');
-    // It refuses a file that others may read.
+    // OpenBGPD refuses a file that others may read.
     writeFileSync(file, this.#config(), { mode: 0o600 });
     this.#daemon = await this.namespace.start(['/usr/sbin/bgpd', '-d', '-f', file], join(this.dir, 'bgpd.log'));
     await eventually(() => this.show('neighbor'), undefined, 20);
   }
 
-  /** bgpctl's answer. */
+  /** The JSON output of bgpctl. */
   async show(...words: readonly string[]): Promise<Answer> {
     const argv = ['-j', '-s', this.#socket, 'show', ...words];
     return JSON.parse(
@@ -49,7 +49,7 @@ export class OpenBgpdPeer extends Peer {
     return {
       nextHop: route.exit_nexthop,
       asPath: route.aspath.split(' ').filter(Boolean).map(Number),
-      // Also where none came.
+      // OpenBGPD also shows a MED if it received none.
       med: route.metric,
       localPref: route.localpref,
       communities: (route.communities ?? []).map((each) => each.toLowerCase().replaceAll('_', '-')),
@@ -64,7 +64,7 @@ export class OpenBgpdPeer extends Peer {
       state: found?.state ?? '',
       asn: Number(found?.remote_as ?? 0),
       updates: received?.updates ?? 0,
-      // It counts no sessions; each begins with an OPEN.
+      // OpenBGPD does not count sessions; each begins with an OPEN.
       established: found?.state === 'Established' ? (received?.open ?? 0) : 0,
       isSettled: (found?.stats?.update.received.eor ?? 0) > 0,
     };
@@ -107,7 +107,7 @@ export class OpenBgpdPeer extends Peer {
       ...announces.map((prefix) => `network ${prefix}`),
       ...neighbor(4),
       ...neighbor(6),
-      // Between different AS it lets nothing through by default.
+      // By default OpenBGPD passes nothing between different AS.
       'allow from any',
       'allow to any',
       '',

@@ -1,4 +1,4 @@
-/** OpenBGPD and ExaBGP as routers: sessions, routes that come and go, attributes. */
+/** OpenBGPD and ExaBGP as routers: sessions, announced and withdrawn routes, attributes. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { bgpAdvertisements, bgpInstances, pods, subnets } from '../../../lib/kube/resources.ts';
@@ -18,7 +18,7 @@ before(async () => {
 
 after(() => (bed as SpeakerBed | undefined)?.close());
 
-/** Waits until all have exactly these prefixes, each with the node as next hop. */
+/** Waits until all peers have exactly these prefixes, each with the node as next hop. */
 async function untilTold(v4: readonly string[], v6: readonly string[]): Promise<void> {
   for (const peer of bed.lab.peers) {
     await untilRoutes(peer, Object.fromEntries(v4.map((prefix) => [prefix, [peer.link.nodeV4]])));
@@ -26,7 +26,7 @@ async function untilTold(v4: readonly string[], v6: readonly string[]): Promise<
   }
 }
 
-test('sessions over IPv4 and IPv6 come up, and the statuses say so', async () => {
+test('sessions over IPv4 and IPv6 are established and reported in statuses', async () => {
   for (const peer of bed.lab.peers) for (const family of families) await bed.createPeer(peer, family);
   for (const peer of bed.lab.peers)
     for (const family of families) {
@@ -35,7 +35,7 @@ test('sessions over IPv4 and IPv6 come up, and the statuses say so', async () =>
     }
 });
 
-test('a subnet and a pod are routes while they are there', async () => {
+test('subnets and pods are announced while they exist', async () => {
   await bed.create(bgpAdvertisements, 'subnets', { source: 'Subnet' });
   await bed.create(bgpAdvertisements, 'pods', { source: 'Pod' });
   await bed.createSubnet('ovn-default', '10.16.0.0/16,fd00:10:16::/64');
@@ -49,7 +49,7 @@ test('a subnet and a pod are routes while they are there', async () => {
   for (const name of ['subnets', 'pods']) await bed.kube.delete(bgpAdvertisements, { name });
 });
 
-test('communities, MED and prepended AS arrive as they are given', async () => {
+test('communities, MED and prepended AS numbers reach the peers', async () => {
   const attributes = {
     communities: { standard: ['65001:100'], large: ['65001:1:2'], wellKnown: ['no-export'] },
     localPreference: 250,

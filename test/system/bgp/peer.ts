@@ -1,5 +1,5 @@
-// What tests ask of a router that our node peers with, whichever program it runs; frr.ts, bird.ts, gobgpd.ts, openbgpd.ts and
-// exabgp.ts give it.
+// The interface of a router that the node peers with, independent of the router's program. frr.ts, bird.ts, gobgpd.ts, openbgpd.ts
+// and exabgp.ts implement it.
 import type { Daemon, Namespace } from './namespace.ts';
 
 export type Family = 4 | 6;
@@ -15,40 +15,40 @@ export interface Link {
 }
 
 export interface PeerSetup {
-  /** `raw` is nobody, and a test speaks in his place. */
+  /** `raw` runs no program; the test itself speaks BGP. */
   readonly kind: 'frr' | 'bird' | 'gobgpd' | 'openbgpd' | 'exabgp' | 'raw';
-  /** Also the name of the node's device. */
+  /** Also the name of the node's network device. */
   readonly name: string;
   readonly asn: number;
   /** The node's AS; any other than the peer's by default. */
   readonly nodeAsn?: number;
-  /** With a router between node and peer. */
+  /** A router is between node and peer. */
   readonly isBehindRouter?: boolean;
-  /** The link has link-local addresses only, and the peer has the link itself as its neighbour. */
+  /** The link has link-local addresses only, and the peer's neighbour is configured by interface. */
   readonly isUnnumbered?: boolean;
   /** 9 by default. */
   readonly holdSeconds?: number;
-  /** Another than its IPv4 address. */
+  /** The peer's IPv4 address by default. */
   readonly routerId?: string;
   /** Lines of each session: after `neighbor <address>` with FRR, in the protocol with BIRD, in the neighbor with OpenBGPD and ExaBGP. */
   readonly session?: readonly string[];
-  /** Prefixes the peer announces to the node. */
+  /** Prefixes that the peer announces to the node. */
   readonly announces?: readonly string[];
   /** FRR's bfdd runs, and each session has BFD of 300 ms × 3. */
   readonly hasBfd?: boolean;
-  /** FRR, BIRD and gobgpd keep routes of a node that stays away for a minute longer, as a last resort (RFC 9494). */
+  /** FRR, BIRD and gobgpd retain the routes of an absent node for another minute as long-lived stale routes (RFC 9494). */
   readonly isLongLived?: boolean;
-  /** FRR and gobgpd speak EVPN too, in both sessions. */
+  /** FRR and gobgpd also negotiate EVPN in both sessions. */
   readonly hasEvpn?: boolean;
 }
 
-/** A path that a peer got from the node. */
+/** A path that a peer received from the node. */
 export interface SeenPath {
   readonly nextHop: string;
   readonly asPath: readonly number[];
   readonly med?: number;
   readonly localPref?: number;
-  /** `65001:100`, or the name of a well-known one in small letters. */
+  /** `65001:100`, or the name of a well-known community in lower case. */
   readonly communities: readonly string[];
   readonly largeCommunities: readonly string[];
 }
@@ -59,7 +59,7 @@ export interface NeighborCounters {
   readonly asn: number;
   readonly updates: number;
   readonly established: number;
-  /** The End-of-RIB has come: all that is told at the start of a session was told. */
+  /** The peer has received End-of-RIB: the initial updates of the session are complete. */
   readonly isSettled: boolean;
 }
 
@@ -71,7 +71,7 @@ export interface PeerContext {
   readonly dir: string;
 }
 
-/** Who is at the other end of a link. */
+/** The host at the other end of a link. */
 export abstract class Host {
   readonly name: string;
   readonly setup: PeerSetup;
@@ -91,23 +91,23 @@ export abstract class Host {
     return this.setup.asn;
   }
 
-  /** Starts what runs there; resolves when it answers. */
+  /** Starts the programs of the host; resolves when they answer. */
   abstract start(): Promise<void>;
 }
 
 export abstract class Peer extends Host {
   /** The process that speaks BGP. */
   abstract get daemon(): Daemon;
-  /** The next hops by prefix that came from neighbours. */
+  /** The next hops by prefix, of routes learned from neighbours. */
   abstract routes(family?: Family): Promise<Record<string, string[]>>;
-  /** The path of one prefix with its attributes; undefined: it has none. */
+  /** The path of a prefix with its attributes; undefined if the peer has none. */
   abstract path(prefix: string): Promise<SeenPath | undefined>;
-  /** What the peer counted about one of the node's addresses. */
+  /** The peer's counters for one of the node's addresses. */
   abstract neighbor(address: string): Promise<NeighborCounters>;
   /** Ends all sessions with a Cease. */
   abstract reset(): Promise<void>;
 
-  /** Ends the process that speaks BGP as a crash would, and starts it anew. */
+  /** Kills the BGP process and starts it again. */
   async crash(): Promise<void> {
     await this.daemon.kill();
     await this.start();
@@ -122,7 +122,7 @@ export abstract class Peer extends Host {
   }
 }
 
-/** @throws Error where a setup asks for what its program has not, or lacks what it needs */
+/** @throws Error if a setup has a field that its kind does not support, or lacks one that it requires */
 export function refuse(
   setup: PeerSetup,
   hasNot: readonly (keyof PeerSetup)[],
@@ -143,7 +143,7 @@ interface KernelRoute extends KernelHop {
 
 interface KernelHop {
   readonly gateway?: string;
-  /** Of the other family. */
+  /** A next hop of the other address family. */
   readonly via?: { readonly host: string };
 }
 
@@ -151,7 +151,7 @@ function hopsOf({ nexthops = [], ...only }: KernelRoute): string[] {
   return [only, ...nexthops].flatMap(({ gateway, via }) => gateway ?? via?.host ?? []);
 }
 
-/** The kernel tells host routes without a length. */
+/** The kernel prints host routes without a prefix length. */
 export function prefixOf(text: string, family: Family): string {
   return text.includes('/') ? text : `${text}/${family === 4 ? 32 : 128}`;
 }

@@ -1,5 +1,5 @@
-// A neighbour that says anything: it opens the connection, keeps the session up and sends what a test gives it. Connections come out of
-// the namespace by socat, so a test that reads nothing closes the window of TCP.
+// A neighbour that sends arbitrary bytes: it opens the connection, keeps the session up and sends the messages of a test. socat forwards
+// the connections out of the namespace, so a test that stops reading closes the TCP window.
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { eventually } from './eventually.ts';
@@ -20,7 +20,7 @@ export function message(type: number, body: Buffer | readonly number[] = []): Bu
   return Buffer.concat([header, Buffer.from(body)]);
 }
 
-/** An UPDATE of attributes and prefixes, both as bytes. */
+/** An UPDATE with attributes and prefixes, both as bytes. */
 export function update(attributes: readonly number[], prefixes: readonly number[]): Buffer {
   return message(messageType.update, [
     0,
@@ -32,7 +32,7 @@ export function update(attributes: readonly number[], prefixes: readonly number[
   ]);
 }
 
-/** Where raw sessions come from. Buffers are small, so that a window is soon closed. */
+/** The host of raw sessions. Its buffers are small, so that the TCP window closes soon. */
 export class RawHost extends Host {
   override async start(): Promise<void> {
     const { nodeV4, v4 } = this.link;
@@ -40,7 +40,7 @@ export class RawHost extends Host {
     await this.namespace.start(['socat', ...ends], join(this.dir, 'socat.log'));
   }
 
-  /** A connection on which nothing was said. */
+  /** Opens a connection without sending a message. */
   async connect(): Promise<RawSession> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const socket = connect(this.#socket, resolve);
@@ -49,7 +49,7 @@ export class RawHost extends Host {
     return new RawSession(socket);
   }
 
-  /** Has a session when it resolves. */
+  /** Establishes a session. */
   async establish(): Promise<RawSession> {
     return eventually(
       async () => {
@@ -88,7 +88,7 @@ export class RawSession {
     socket.on('error', () => {});
   }
 
-  /** `code/subcode` of the NOTIFICATION that came. */
+  /** `code/subcode` of the received NOTIFICATION. */
   get notification(): string | undefined {
     const found = this.received.find(({ type }) => type === messageType.notification);
     return found && `${found.body[0]}/${found.body[1]}`;
@@ -133,7 +133,7 @@ export class RawSession {
   }
 }
 
-/** With the capabilities of IPv4 unicast and of an AS of four bytes. */
+/** An OPEN with the capabilities for IPv4 unicast and four-byte AS numbers. */
 function openMessage(asn: number, routerId: string): Buffer {
   const long = Buffer.alloc(4);
   long.writeUInt32BE(asn);

@@ -1,4 +1,4 @@
-/** Prefixes of another cluster, announced to a router: all of 5,000 over four paths, and what one change of them costs. */
+/** Prefixes of another cluster, announced to a router: 5,000 prefixes over four paths, and the cost of one change. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { remoteRoutes } from '../../../lib/slices/remote-routes.ts';
@@ -25,12 +25,12 @@ after(() => bed.close());
 const put = (down: readonly string[] = [], of = prefixes): Promise<void> =>
   putRoutes(bed.kube, remoteRoutes, 'west', overFourPaths(of, down));
 
-test('the router is told of all of them', async () => {
+test('all prefixes of another cluster are announced to the router', async () => {
   await put();
   await untilRoutes(bed.lab.frr('tor'), [...prefixes]);
 });
 
-test('one that no path leads to any more is withdrawn alone, by one slice that is written', async () => {
+test('a prefix that loses its paths is withdrawn alone, with one written slice', async () => {
   const before = await sliceVersions(bed.kube, remoteRoutes);
   assert.ok(before.size >= 10);
   await put([last]);
@@ -42,7 +42,7 @@ test('one that no path leads to any more is withdrawn alone, by one slice that i
   await untilRoutes(bed.lab.frr('tor'), [...prefixes]);
 });
 
-test('slices of an earlier object of the name are none of the cluster', async () => {
+test('slices of an earlier RemoteCluster with the same name are not used', async () => {
   await bed.kube.delete(remoteClusters, { name: 'west' });
   await untilRoutes(bed.lab.frr('tor'), []);
   await bed.create(remoteClusters, 'west', {});

@@ -1,4 +1,4 @@
-/** Sessions that are lost and come back: by a router that resets, dies or freezes, and by our own gobgpd that freezes. */
+/** Sessions that are lost and re-established: a router resets, dies or freezes, or the node's gobgpd freezes. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { bgpAdvertisements, bgpInstances } from '../../../lib/kube/resources.ts';
@@ -9,14 +9,14 @@ import { counters, untilEstablished, untilQuiet, untilRoutes } from './until.ts'
 
 let bed: SpeakerBed;
 let prefixes: string[];
-/** The two that things happen to. */
+/** The two peers that fail. */
 let peers: readonly Peer[];
 let bystander: Peer;
 const holdSeconds = 3;
-/** gobgpd rests for five seconds after each session; a peer made anew waits for up to two before it dials. */
+/** gobgpd waits five seconds after each session; a recreated peer connects within two seconds. */
 const backMs = 4500;
 const rounds = 5;
-/** A busy machine is late with the last keep-alive before something freezes, by less than this. */
+/** The earliest detection of a freeze: on a busy machine the last keepalive may be up to two seconds old. */
 const earliestMs = (holdSeconds - 2) * 1000;
 
 before(async () => {
@@ -37,7 +37,7 @@ before(async () => {
 
 after(() => (bed as SpeakerBed | undefined)?.close());
 
-/** Waits until the peer lost its session and has all routes again; resolves with the time that took. */
+/** Waits until the peer has lost its session and has all routes again; returns the duration in ms. */
 async function lostAndBack(peer: Peer, act: () => Promise<void>): Promise<number> {
   const { established } = await counters(peer);
   const begun = performance.now();
@@ -47,7 +47,7 @@ async function lostAndBack(peer: Peer, act: () => Promise<void>): Promise<number
   return performance.now() - begun;
 }
 
-test('a router that resets its sessions, again and again, gets all routes back each time', async () => {
+test('a router that resets its sessions repeatedly gets all routes back each time', async () => {
   const steady = await untilQuiet(bystander);
   const frr = bed.lab.peer('frr');
   const { established } = await counters(frr);
@@ -56,14 +56,14 @@ test('a router that resets its sessions, again and again, gets all routes back e
       const timesMs: number[] = [];
       for (let round = 0; round < rounds; round++) {
         timesMs.push(await lostAndBack(peer, () => peer.reset()));
-        // What was there for milliseconds only, nobody was told of.
+        // A session of a few milliseconds would not be reported.
         await bed.untilSession(peer.name, /^Established$/);
       }
-      // A busy machine holds up one or the other, the rest of gobgpd would all.
+      // A busy machine delays some of the rounds; gobgpd's wait would delay all of them.
       assert.ok(Math.min(...timesMs) < backMs, `${peer.name}: ${timesMs.join()} ms`);
     }),
   );
-  // On a busy machine the short hold time ends a session that nobody reset.
+  // On a busy machine the short hold time may end further sessions.
   await eventually(async () => {
     const lost = (await counters(frr)).established - established;
     assert.ok(lost >= rounds, `${lost} sessions lost`);
@@ -73,7 +73,7 @@ test('a router that resets its sessions, again and again, gets all routes back e
   assert.equal((await counters(bystander)).updates, steady.updates);
 });
 
-test('a router whose BGP dies gets all routes back when it is there again', async () => {
+test('a router whose BGP daemon dies gets all routes back after its restart', async () => {
   await Promise.all(
     peers.map(async (peer) => {
       const crashed = async (): Promise<number> => {
@@ -90,7 +90,7 @@ test('a router whose BGP dies gets all routes back when it is there again', asyn
   );
 });
 
-test('a router that freezes is known to be gone after the hold time, and comes back by itself', async () => {
+test('the session of a frozen router is lost after the hold time, and re-established when it resumes', async () => {
   const steady = await counters(bystander);
   await Promise.all(
     peers.map(async (peer) => {
@@ -106,7 +106,7 @@ test('a router that freezes is known to be gone after the hold time, and comes b
   assert.equal((await counters(bystander)).established, steady.established);
 });
 
-test('when our gobgpd freezes routers drop its routes after the hold time, and have them again when it goes on', async () => {
+test('routers drop the routes of a frozen gobgpd after the hold time, and have them again when it resumes', async () => {
   process.kill(bed.lab.gobgpd.pid, 'SIGSTOP');
   const begun = performance.now();
   for (const peer of peers) await untilRoutes(peer, []);

@@ -1,4 +1,4 @@
-/** Restarts of the speaker and of our gobgpd, as routers and their kernels see them. */
+/** The effects of restarts of the speaker and of the node's gobgpd on routers and their kernels. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,10 +13,10 @@ import { counters, untilQuiet, untilRoutes } from './until.ts';
 let bed: SpeakerBed;
 let frr: FrrPeer;
 let bird: Peer;
-/** Keeps no routes over a restart. */
+/** A router that retains no routes over a restart. */
 let forgetful: FrrPeer;
 let prefixes: string[];
-/** For so long routes of a neighbour that restarts may be stale, unless an object says otherwise. */
+/** The default time that routes of a restarting neighbour may be stale. */
 const staleSeconds = 120;
 
 before(async () => {
@@ -36,7 +36,7 @@ before(async () => {
 
 after(() => (bed as SpeakerBed | undefined)?.close());
 
-/** Waits until the kernels of the peers have all routes, and the statuses say so. */
+/** Waits until the kernels of the peers have all routes and the statuses report it. */
 async function untilTold(peers: readonly Peer[]): Promise<void> {
   for (const peer of peers) {
     await eventually(() => assert.equal(Object.keys(peer.fib()).length, prefixes.length));
@@ -45,7 +45,7 @@ async function untilTold(peers: readonly Peer[]): Promise<void> {
   }
 }
 
-/** What the kernels of FRR and BIRD lost of the routes from before `act` until all is quiet again. */
+/** The most routes that the kernels of FRR and BIRD lost at once, from before `act` until all is quiet again. */
 async function lostDuring(act: () => Promise<void>): Promise<Record<string, number>> {
   const watches = await Promise.all([frr, bird].map((peer) => FibWatch.open(peer, prefixes)));
   await act();
@@ -56,7 +56,7 @@ async function lostDuring(act: () => Promise<void>): Promise<Record<string, numb
   return { frr: watches[0]?.mostMissing ?? -1, bird: watches[1]?.mostMissing ?? -1 };
 }
 
-test('a speaker that is killed costs no UPDATE, and neither does its start', async () => {
+test('the crash and the start of a speaker cause no UPDATE', async () => {
   const before = await Promise.all([frr, bird].map((peer) => untilQuiet(peer)));
   await bed.killSpeaker();
   await sleep(500);
@@ -73,7 +73,7 @@ test('a speaker that is killed costs no UPDATE, and neither does its start', asy
   await untilTold([frr, bird]);
 });
 
-test('while gobgpd is killed and starts anew the kernels of the routers lose none of 1,000 routes', async () => {
+test('the kernels of routers lose none of 1,000 routes during a crash and restart of gobgpd', async () => {
   const { established } = await counters(frr);
   const lost = await lostDuring(async () => {
     await bed.lab.gobgpd.kill();
@@ -84,7 +84,7 @@ test('while gobgpd is killed and starts anew the kernels of the routers lose non
   assert.deepEqual(lost, { frr: 0, bird: 0 });
 });
 
-test('a neighbour that stays away, or knows no graceful restart, holds nobody up after a restart of gobgpd', async () => {
+test('an absent neighbour, or one without graceful restart, does not delay others after a restart of gobgpd', async () => {
   await bed.createPeer(forgetful, 4);
   await untilTold([forgetful]);
   const watch = await FibWatch.open(forgetful, prefixes);
@@ -101,11 +101,11 @@ test('a neighbour that stays away, or knows no graceful restart, holds nobody up
   await watch.close();
   assert.equal(watch.mostMissing, prefixes.length);
   await bed.kube.delete(bgpPeers, { name: 'forgetful' });
-  // By itself gobgpd would wait for the neighbour that is gone for as long as its routes may be stale.
+  // By default gobgpd would wait for the absent neighbour as long as its routes may be stale.
   assert.ok(firstMs < staleSeconds * 500, `${firstMs} ms`);
 });
 
-test('what goes in the first moment of a new gobgpd, while a neighbour is awaited, goes from the routers too', async () => {
+test('a route deleted while a restarted gobgpd waits for a neighbour is withdrawn from the routers', async () => {
   bird.daemon.freeze();
   await bed.lab.gobgpd.kill();
   await bed.createSubnet('brief', '10.97.0.0/24');
@@ -117,7 +117,7 @@ test('what goes in the first moment of a new gobgpd, while a neighbour is awaite
   await untilTold([frr, bird]);
 });
 
-test('gobgpd and speaker restart while objects change: only what changed changes, once', async () => {
+test('a restart of gobgpd and speaker during changes of objects changes only their routes', async () => {
   const { established } = await counters(frr);
   const [gone = '', ...stay] = prefixes;
   const watches = await Promise.all([frr, bird].map((peer) => FibWatch.open(peer, stay)));

@@ -1,4 +1,4 @@
-/** Sessions of every sort with FRR, BIRD and gobgpd: both families, the same AS, a router between, TTL security, who dials, who is wrong. */
+/** Sessions with FRR, BIRD and gobgpd: both families, the same AS, multihop, TTL security, connection direction, configuration errors. */
 import { onlyGobgpd4 } from './only-gobgpd-4.ts';
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -32,7 +32,7 @@ before(async () => {
 
 after(() => (bed as SpeakerBed | undefined)?.close());
 
-/** Makes the peer's object for a family anew; resolves with the time until the peer has the session. */
+/** Recreates the BgpPeer of a family; returns the time until the session is established, in ms. */
 async function dial(peer: Peer, family: Family, spec: object = {}): Promise<number> {
   const name = nameOf(peer, family);
   await bed.kube.delete(bgpPeers, { name });
@@ -48,7 +48,7 @@ async function untilDown(peer: Peer): Promise<void> {
   await untilRoutes(peer, []);
 }
 
-test('FRR, BIRD and gobgpd have a session of each family, with the next hop of their own link', async () => {
+test('FRR, BIRD and gobgpd have a session for each family, with the next hop of their link', async () => {
   const peers = [frr, bed.lab.bird('bird'), bed.lab.peer('gobgpd')];
   for (const peer of peers) for (const family of [4, 6] as const) await bed.createPeer(peer, family);
   for (const peer of peers) {
@@ -66,7 +66,7 @@ test('FRR, BIRD and gobgpd have a session of each family, with the next hop of t
   }
 });
 
-test('two that dial at once end up with one session, which stays', async () => {
+test('two sides that connect at the same time have one stable session', async () => {
   const peers = [frr, bed.lab.bird('bird'), bed.lab.peer('gobgpd')];
   const established = () => Promise.all(peers.map(async (peer) => (await counters(peer)).established));
   const before = await established();
@@ -75,14 +75,14 @@ test('two that dial at once end up with one session, which stays', async () => {
   assert.deepEqual(await established(), before);
 });
 
-test('a router of the same AS gets the local preference and no AS path', async () => {
+test('a router of the same AS receives the local preference and an empty AS path', async () => {
   await bed.createPeer(inner, 4);
   await untilRoutes(inner, { [v4]: [inner.link.nodeV4] });
   const { asPath, localPref } = (await inner.path(v4)) ?? {};
   assert.deepEqual({ asPath, localPref }, { asPath: [], localPref: 100 });
 });
 
-test('a router behind another needs multihop', async () => {
+test('a router behind another router needs ebgpMultihopTTL', async () => {
   await bed.createPeer(far, 4, { ebgpMultihopTTL: 2 });
   await bed.createPeer(far, 6);
   await untilRoutes(far, { [v4]: [far.link.nodeV4] });
@@ -92,7 +92,7 @@ test('a router behind another needs multihop', async () => {
   await bed.kube.delete(bgpPeers, { name: 'far-v6' });
 });
 
-test('TTL security takes packets of the right distance only, here and there', async () => {
+test('TTL security on either side accepts packets only from the configured distance', async () => {
   await far.configureSessions('no ebgp-multihop', 'ttl-security hops 2');
   await bed.patchPeer('far', { ebgpMultihopTTL: 1, ttlSecurityHops: 2 });
   await untilRoutes(far, { [v4]: [far.link.nodeV4] });
@@ -104,9 +104,9 @@ test('TTL security takes packets of the right distance only, here and there', as
   await untilDown(far);
 });
 
-test('the session comes whoever dials', onlyGobgpd4('waits longer before it dials'), async (context) => {
+test('a session is established from either side', onlyGobgpd4('waits longer before it dials'), async (context) => {
   const bird = bed.lab.bird('bird');
-  // After a session gobgpd itself waits for five seconds.
+  // gobgpd itself waits five seconds after each session.
   const restMs = 5000;
   const dialled = (peer: Peer, spec?: object) => shortestOf(() => dial(peer, 4, spec), restMs);
   const theyDial = [await dialled(frr), await dialled(bird)];
@@ -120,7 +120,7 @@ test('the session comes whoever dials', onlyGobgpd4('waits longer before it dial
   await bed.patchPeer('bird', { passive: false });
 });
 
-test('a router of another AS than its object says, or that expects another of us, gets no session, and the others keep theirs', async () => {
+test('a router with an AS mismatch on either side has no session, and does not affect others', async () => {
   const before = await counters(inner);
   await bed.patchPeer('frr', { asn: 65999 });
   await untilDown(frr);
@@ -136,7 +136,7 @@ test('a router of another AS than its object says, or that expects another of us
   assert.equal((await counters(inner)).established, before.established);
 });
 
-test('a router with our router ID is taken from another AS and refused from our own', async () => {
+test('a router with the node’s router ID is accepted from another AS and refused from the same AS', async () => {
   await frr.configure(`router bgp ${frr.asn}`, `bgp router-id ${bed.lab.routerId}`);
   await inner.configure(`router bgp ${inner.asn}`, `bgp router-id ${bed.lab.routerId}`);
   await untilDown(inner);

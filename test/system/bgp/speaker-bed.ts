@@ -1,4 +1,4 @@
-// The speaker against a real API server and a lab of peers: objects go in, routes come out at the peers and statuses at the objects.
+// A test bed for the speaker with a real API server and a lab of peers: tests write objects, and read routes at the peers and statuses.
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -53,8 +53,8 @@ export interface Status {
 }
 
 /**
- * The node is `n1`, and its speaker runs.
- * @param isInside the speaker is in the node's network namespace, and sees its links
+ * Opens a bed with the node `n1` and its running speaker.
+ * @param isInside the speaker runs in the node's network namespace and sees the node's links
  */
 export async function openSpeakerBed(setups: readonly PeerSetup[], isInside = false): Promise<SpeakerBed> {
   const [lab, server] = await Promise.allSettled([openBgpLab(setups), startApiServer()]);
@@ -78,10 +78,10 @@ export class SpeakerBed {
   readonly lab: BgpLab;
   readonly server: TestApiServer;
   readonly kube: KubeClient;
-  /** What speakers said, one after the other. */
+  /** The output of each started speaker, in order of start. */
   readonly logs: string[][] = [];
   #speaker: ChildProcess | undefined;
-  /** Takes the API server away from the node's network namespace. */
+  /** Closes the API server's port in the node's network namespace. */
   #takePort: (() => Promise<void>) | undefined;
 
   constructor(lab: BgpLab, server: TestApiServer) {
@@ -100,7 +100,7 @@ export class SpeakerBed {
     this.startSpeaker();
   }
 
-  /** Speakers from now on run in the node's network namespace. */
+  /** Runs later speakers in the node's network namespace. */
   async moveInside(): Promise<void> {
     const [, port] = /https:\/\/127\.0\.0\.1:(\d+)/.exec(readFileSync(this.server.kubeconfig, 'utf8')) ?? [];
     this.#takePort = await lendPort(this.lab.node, Number(port));
@@ -114,7 +114,7 @@ export class SpeakerBed {
     await this.server.stop();
   }
 
-  /** @param prefix words before the command */
+  /** @param prefix arguments before the command */
   startSpeaker(prefix: readonly string[] = []): void {
     const lines: string[] = [];
     this.logs.push(lines);
@@ -126,7 +126,7 @@ export class SpeakerBed {
     ]);
   }
 
-  /** Waits until the speaker that was started last knows the cluster: what it is to change, it changes from then on. */
+  /** Waits until the last started speaker has listed the cluster and begins to make changes. */
   async untilWorking(): Promise<void> {
     const lines = this.logs.at(-1) ?? [];
     await eventually(() => assert.match(lines.join(''), /the cluster is known; working/));
@@ -136,7 +136,7 @@ export class SpeakerBed {
     if (this.#speaker) await end(this.#speaker);
   }
 
-  /** A client of the node's gobgpd, for as long as `use` takes. */
+  /** Calls `use` with a client of the node's gobgpd, and closes the client afterwards. */
   async gobgp<T>(use: (client: GobgpClient) => Promise<T>): Promise<T> {
     const client = await openGobgp({ target: this.lab.gobgpd.target });
     try {
@@ -155,7 +155,7 @@ export class SpeakerBed {
     });
   }
 
-  /** Objects of one kind that are older than the rules of its CRD, by name. */
+  /** Stores objects of a kind without CRD validation, as if they were older than its rules. */
   async createStored(resource: Resource, specs: Readonly<Record<string, object>>): Promise<void> {
     const kind = allKinds.find((each) => each.kind === resource.kind);
     if (!kind) throw new Error(`${resource.kind} is no kind of ours`);
@@ -178,7 +178,7 @@ export class SpeakerBed {
     await eventually(async () => {
       const answer = await this.create(resource, 'too-late', spec).catch((error: unknown) => error);
       if (answer === undefined) await this.kube.delete(resource, { name: 'too-late' });
-      // While the API server exchanges the schema, it refuses for a moment for reasons of its own.
+      // While the API server replaces the schema, it briefly returns other errors.
       assert.ok(answer instanceof KubeApiError && answer.status === 422, 'the rules are not in force yet');
     });
   }
@@ -189,7 +189,7 @@ export class SpeakerBed {
     await this.kube.patch(nodes, { name }, 'merge', { status }, { subresource: 'status' });
   }
 
-  /** A BgpPeer for one address of a peer, with the bed's short timers. */
+  /** Creates a BgpPeer for one address of a peer, with short timers. */
   async createPeer(peer: Host, family: Family, spec: object = {}, name = nameOf(peer, family)): Promise<void> {
     const address = family === 4 ? peer.link.v4 : peer.link.v6;
     const timers = { holdTimeSeconds: 9, keepaliveSeconds: 3 };
@@ -214,7 +214,7 @@ export class SpeakerBed {
     });
   }
 
-  /** Subnets of one IPv4 prefix each; gives the prefixes. */
+  /** Creates subnets with one IPv4 prefix each; returns the prefixes. */
   async createSubnets(count: number, base = 60): Promise<string[]> {
     const prefixes = Array.from({ length: count }, (_, at) => `10.${base + (at >> 8)}.${at & 255}.0/24`);
     const left = [...prefixes];
@@ -226,12 +226,12 @@ export class SpeakerBed {
     return prefixes;
   }
 
-  /** As the controller notes it. */
+  /** Writes the controller's annotation of an accepted subnet. */
   async accept(name: string, cidrBlock: string): Promise<void> {
     await this.kube.patch(subnets, { name }, 'merge', { metadata: { annotations: acceptedAs(cidrBlock) } });
   }
 
-  /** A pod as scheduler, controller and kubelet leave it: running and ready. */
+  /** Creates a pod in the state that scheduler, controller and kubelet leave: running and ready. */
   async createPod(name: string, ip: string, more: PodSetup = {}): Promise<void> {
     const { node = 'n1', subnet = 'ovn-default', labels = {}, annotations = {}, isReady = true } = more;
     await this.kube.create(pods, {
@@ -243,7 +243,7 @@ export class SpeakerBed {
         labels,
         annotations: { [annotation.ipAddress]: ip, [annotation.logicalSwitch]: subnet, ...annotations },
       },
-      // Nobody else ends it.
+      // No kubelet terminates the pod.
       spec: { nodeName: node, terminationGracePeriodSeconds: 0, containers: [{ name: 'main', image: 'none' }] },
     });
     const podIPs = ip.split(',').map((one) => ({ ip: one }));
@@ -262,7 +262,7 @@ export class SpeakerBed {
     await this.kube.patch(resource, nameIn(resource, name), 'merge', { metadata });
   }
 
-  /** A service of type LoadBalancer with this address; gives its cluster IP. */
+  /** Creates a service of type LoadBalancer with this address; returns its cluster IP. */
   async createService(
     name: string,
     ip: string,
@@ -280,7 +280,7 @@ export class SpeakerBed {
     return (created['spec'] as { clusterIP: string }).clusterIP;
   }
 
-  /** Endpoints of a service, each on a node; those that are not ready have a `!` before it. */
+  /** Sets the endpoints of a service, one per node name; `!` before the name means not ready. */
   async setEndpoints(service: string, ...on: readonly string[]): Promise<void> {
     const endpoints = on.map((node, at) => ({
       addresses: [`10.16.9.${at + 1}`],
@@ -315,7 +315,7 @@ export class SpeakerBed {
     );
   }
 
-  /** State and reason of n1's session. */
+  /** The state and reason of n1's session. */
   async session(peer: string): Promise<string> {
     const { state, reason } = await this.entry(peer);
     return [state, reason].filter(Boolean).join(' ');
@@ -340,7 +340,7 @@ export class SpeakerBed {
       .map((event) => String(event['reason']));
   }
 
-  /** How often an event was told of an object. */
+  /** How often an event was recorded for an object. */
   async eventCount(name: string, reason: string): Promise<number> {
     const all = await this.kube.list(events, { namespace: 'default' });
     return all
@@ -348,7 +348,7 @@ export class SpeakerBed {
       .reduce((sum, event) => sum + Number(event['count'] ?? 1), 0);
   }
 
-  /** The versions of all BGP objects once nothing is written to them any more: counts are told up to three seconds late. */
+  /** The versions of all BGP objects after the last write; counts are reported up to three seconds late. */
   async untilWritten(): Promise<string[]> {
     return eventually(async () => {
       const before = await this.versions();
@@ -380,7 +380,7 @@ function nameIn({ namespaced }: Resource, name: string): { readonly name: string
   return namespaced ? { name, namespace: 'default' } : { name };
 }
 
-/** The name of a BgpPeer, unless a test gives another. */
+/** The default name of a BgpPeer. */
 export function nameOf(peer: Host, family: Family): string {
   return family === 4 ? peer.name : `${peer.name}-v6`;
 }

@@ -12,8 +12,8 @@ export interface SpeakingNode {
 /**
  * Starts the speaker of a node.
  *
- * @param lines what it says is added here
- * @param prefix words before the command
+ * @param lines receives the speaker's output
+ * @param prefix arguments before the command
  */
 export function startSpeaker(
   { name, namespace, gobgpd }: SpeakingNode,

@@ -1,4 +1,4 @@
-/** Peers without an address: the router on a link is found by its link-local address, and lost with the link's name. */
+/** Unnumbered peers: the router on a link is found by its link-local address, and lost when the link is renamed. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -41,7 +41,7 @@ before(async () => {
   advertiser = spawn(program, [...argv, process.execPath, script, 'tor', 'leaf', 'mute'], { stdio: 'inherit' });
   await bed.create(bgpAdvertisements, 'all', { source: 'Subnet' });
   await bed.createSubnet('ovn-default', `${v4},${v6}`);
-  // What is said over a link that goes down may never arrive, and a router would keep the routes of who is gone.
+  // Messages on a link that goes down may be lost, and the router would then retain the routes of the former session.
   await bed.create(bgpInstances, 'rack', { localASN: 65001, gracefulRestart: { restartTimeSeconds: 1 } });
   await bed.createPeer(other, 4);
   await untilRoutes(other, [v4]);
@@ -76,7 +76,7 @@ async function untilTold(): Promise<void> {
   await eventually(() => assert.deepEqual([tor.fib()[v4], tor.fib(6)[v6]], [[node], [node]]));
 }
 
-test('both families go over one session with the link-local next hop, into bgpd and the kernel', async () => {
+test('an unnumbered session carries both families with the link-local next hop into bgpd and the kernel', async () => {
   await create('tor', 'tor');
   await untilTold();
   await bed.untilSession('tor', /^Established$/);
@@ -92,7 +92,7 @@ test('both families go over one session with the link-local next hop, into bgpd 
   });
 });
 
-test('what the router announces is learned with its link', onlyGobgpd4('tells of no routes'), async () => {
+test('routes of an unnumbered router are learned with their link', onlyGobgpd4('tells of no routes'), async () => {
   const router = `${linkLocal(tor.namespace, 'node')}%tor`;
   await bed.create(routePolicies, 'all', { direction: 'Import', bgpPeers: ['tor'], rules: [{ match: {} }] });
   await bed.patchPeer('tor', { import: {} });
@@ -105,7 +105,7 @@ test('what the router announces is learned with its link', onlyGobgpd4('tells of
   });
 });
 
-test('a speaker that starts leaves the session alone', async () => {
+test('a restart of the speaker does not affect the session', async () => {
   await eventually(async () => assert.ok((await tor.neighbor('node')).isSettled));
   const before = await tor.neighbor('node');
   await bed.killSpeaker();
@@ -116,7 +116,7 @@ test('a speaker that starts leaves the session alone', async () => {
   await bed.kube.delete(bgpPeers, { name: 'marker' });
 });
 
-test('a renamed link has no peer, until it has its name again or the BgpPeer follows', async () => {
+test('a renamed link has no session until its name or the BgpPeer’s interface is changed', async () => {
   const before = await counters(other);
   const rename = (from: string, to: string) =>
     bed.lab.node.ip(`link set ${from} down`, `link set ${from} name ${to}`, `link set ${to} up`);
@@ -137,7 +137,7 @@ test('a renamed link has no peer, until it has its name again or the BgpPeer fol
   assert.deepEqual(await counters(other), before, 'the other session did not notice');
 });
 
-test('a router, or a node, that gets another link-local address has its session with it', async () => {
+test('the session follows a changed link-local address of the router or the node', async () => {
   const before = linkLocal(tor.namespace, 'node');
   tor.namespace.ip('link set node down', 'link set node address 02:00:00:00:00:99', 'link set node up');
   const after = linkLocal(tor.namespace, 'node');
@@ -152,7 +152,7 @@ test('a router, or a node, that gets another link-local address has its session 
   await untilTold();
 });
 
-test('a password, TTL security and BFD go with a link-local address', onlyGobgpd4('has no BFD'), async () => {
+test('a link-local session supports a password, TTL security and BFD', onlyGobgpd4('has no BFD'), async () => {
   const before = await tor.neighbor('node');
   await bed.kube.create(secrets, {
     apiVersion: 'v1',
@@ -172,7 +172,7 @@ test('a password, TTL security and BFD go with a link-local address', onlyGobgpd
   await eventually(async () => assert.equal(await tor.bfd(linkLocal(bed.lab.node, 'tor')), 'up'));
 });
 
-test('a link with nobody, or with several, has no session and says so', async () => {
+test('a link with no neighbour or with several has no session and reports the reason', async () => {
   await create('mute', 'mute');
   await bed.untilSession('mute', /^Refused NoNeighbor$/);
   const { namespace } = bed.lab.raw('mute');
@@ -198,7 +198,7 @@ test('a link with nobody, or with several, has no session and says so', async ()
   });
 });
 
-test('what cannot be is refused at once', async () => {
+test('an invalid unnumbered BgpPeer is refused at once', async () => {
   await create('second', 'tor');
   await bed.untilSession('second', /^Refused DuplicateInterface$/);
   await assert.rejects(create('both', 'tor', { address: '172.31.2.201' }), /either the address/);

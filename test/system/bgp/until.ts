@@ -28,7 +28,7 @@ export function counters(peer: Peer, family: Family = 4): Promise<NeighborCounte
   return peer.neighbor(family === 4 ? peer.link.nodeV4 : peer.link.nodeV6);
 }
 
-/** The peer's counters once its session is there, all of its start was told and nothing came for half a second. */
+/** The peer's counters once its session is established and settled, and nothing has arrived for half a second. */
 export function untilQuiet(peer: Peer, family: Family = 4): Promise<NeighborCounters> {
   return eventually(async () => {
     const before = await counters(peer, family);
@@ -39,7 +39,7 @@ export function untilQuiet(peer: Peer, family: Family = 4): Promise<NeighborCoun
   });
 }
 
-/** Waits until the peer has the session with the node. */
+/** Waits until the peer's session with the node is established. */
 export async function untilEstablished(peer: Peer, family: Family = 4, timeoutMs?: number): Promise<void> {
   await eventually(
     async () => assert.equal((await counters(peer, family)).state, 'Established'),

@@ -1,4 +1,4 @@
-/** Kube-OVN's flags of the speaker, which the chart has as values: sessions without objects. */
+/** Kube-OVN's speaker flags, which are values of the chart: sessions without objects. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { bgpAdvertisements, bgpInstances, bgpNodeStates } from '../../../lib/kube/resources.ts';
@@ -31,7 +31,7 @@ async function instanceOf(node: string): Promise<string | undefined> {
   return status?.instance;
 }
 
-test('sessions of the values come up, and the command knows of them', async () => {
+test('sessions of the values are established, and `isthmus bgp` lists them', async () => {
   await untilRoutes(frr, [prefix]);
   await eventually(async () => {
     const { code, out } = await isthmusBgp(bed.server.kubeconfig, 'peers');
@@ -49,7 +49,7 @@ test('sessions of the values come up, and the command knows of them', async () =
   assert.equal((await isthmusBgp(bed.server.kubeconfig, 'why', prefix, '--peer', 'other')).code, 1);
 });
 
-test('a BgpInstance that selects the node goes before the values', async () => {
+test('a BgpInstance that selects the node takes precedence over the values', async () => {
   await bed.create(bgpInstances, 'rack', { localASN: 65001 });
   await untilRoutes(frr, []);
   await eventually(async () => assert.equal(await instanceOf('n1'), 'rack'));

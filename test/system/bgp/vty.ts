@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { eventually } from './eventually.ts';
 
-/** vtysh takes 40 ms a command; a daemon's own socket answers within one. */
+/** Commands on an FRR daemon's own socket, which answers within 1 ms; vtysh takes 40 ms per command. */
 export class Vty {
   readonly #socket: Socket;
   #received = Buffer.alloc(0);
@@ -22,7 +22,7 @@ export class Vty {
     return vty;
   }
 
-  /** The answer to one command. @throws for a command that the daemon does not take, or does not answer in time */
+  /** The answer to a command. @throws if the daemon refuses the command or does not answer in time */
   async command(line: string): Promise<string> {
     const turn = this.#tail.then(() => this.#ask(line));
     this.#tail = turn.catch(() => {});
@@ -45,7 +45,7 @@ export class Vty {
     throw answer;
   }
 
-  /** An answer ends with three NULs and a code. */
+  /** An answer ends with three NUL bytes and a status code. */
   #onData(chunk: Buffer): void {
     this.#received = Buffer.concat([this.#received, chunk]);
     const at = this.#received.length - 4;

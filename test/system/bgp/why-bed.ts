@@ -1,6 +1,6 @@
 /**
- * The bed of speakers with a second node, `n2`: both nodes reach the two routers at the same addresses, so that one BgpPeer is a session of
- * each. The first router is of another AS, the second of the nodes' own, and takes both families on its sessions of IPv4.
+ * The speaker bed with a second node, `n2`: both nodes reach the two routers at the same addresses, so that one BgpPeer is a session of
+ * each node. The first router has another AS. The second has the nodes' AS and carries both families on its IPv4 sessions.
  */
 import type { ChildProcess } from 'node:child_process';
 import { nodeGobgpd, startGobgpd, type TestGobgpd } from '../../../lib/gobgp/src/testing.ts';
@@ -14,12 +14,12 @@ export const localAsn = 65001;
 
 export interface BgpNode {
   readonly name: string;
-  /** Towards each router, in their order. */
+  /** The node's address towards each router, in order. */
   readonly v4: readonly [string, string];
   readonly v6: readonly [string, string];
 }
 
-/** Both nodes have their speakers, and nothing to announce. */
+/** Opens a bed with the speakers of both nodes and nothing to announce. */
 export async function openWhyBed(): Promise<WhyBed> {
   const bed = new WhyBed(
     await openSpeakerBed([
@@ -90,7 +90,7 @@ export class WhyBed {
   }
 }
 
-/** A second link of the router with the router's own addresses on it: no bridge is needed for two nodes. */
+/** Adds a second link of the router with the router's own addresses, so that two nodes need no bridge. */
 function connectSecond(namespace: Namespace, router: FrrPeer, v4: string, v6: string): void {
   const { link } = router;
   connect(
@@ -100,7 +100,7 @@ function connectSecond(namespace: Namespace, router: FrrPeer, v4: string, v6: st
   router.namespace.ip(`route add ${v4}/32 dev n2 src ${link.v4}`, `route add ${v6}/128 dev n2 src ${link.v6}`);
 }
 
-/** Sessions of the first node are in the lab's configuration. */
+/** Configures the router's sessions with the second node; the lab configures those of the first. */
 async function expectSecond(router: FrrPeer, v4: string, v6: string): Promise<void> {
   const neighbor = (address: string) => [
     `neighbor ${address} remote-as ${router.asn === localAsn ? 'internal' : 'external'}`,

@@ -1,4 +1,4 @@
-/** For why.test.ts: a cluster of random objects, as users and the controller would write them; the same for the same seed. */
+/** For why.test.ts: a cluster of random objects like those of users and the controller. The same seed gives the same objects. */
 import { annotation } from '../../../lib/api/names.ts';
 import {
   apiVersionOf,
@@ -22,12 +22,12 @@ const spaces = ['default', 'blue', 'green'];
 const letters = ['a', 'a', 'b', 'c', 'c', 'd'];
 
 export interface Created {
-  /** That `why` takes. */
+  /** Names of objects as arguments of `why`. */
   readonly names: readonly string[];
   readonly denied: DeniedRanges;
 }
 
-/** Writes all of it. */
+/** Creates all objects. */
 export async function createObjects(why: WhyBed, random: Random): Promise<Created> {
   const { kube } = why.bed;
   await why.bed.createNode('n3', '172.31.9.13', {});
@@ -167,7 +167,7 @@ async function createPods(kube: KubeClient, random: Random): Promise<readonly st
 
 async function createServices(kube: KubeClient, random: Random): Promise<readonly string[]> {
   const names: string[] = [];
-  // All is drawn before the first answer comes: the same for the same seed.
+  // All random numbers are drawn before the first response, so that the same seed gives the same objects.
   const created: Promise<void>[] = [];
   for (let at = 0; at < counts.services; at += 1) {
     const namespace = pick(random, spaces);
@@ -189,7 +189,7 @@ async function createServices(kube: KubeClient, random: Random): Promise<readonl
       labels: { app: pick(random, letters) },
       annotations: bgp === undefined ? {} : { [annotation.bgp]: bgp },
     };
-    // Two services may share an address, and some addresses are not the cluster's.
+    // Two services may share an address, and some addresses do not belong to the cluster.
     const ip = pick(random, [`198.51.100.${64 + Math.floor(at / 2)}`, `198.51.100.${130 + at}`]);
     const status = type === 'LoadBalancer' && random(6) > 0 ? { loadBalancer: { ingress: [{ ip }] } } : undefined;
     created.push(create(kube, services, metadata, spec, status));

@@ -1,4 +1,4 @@
-// For why.test.ts: RoutePolicies of the routers' sessions. What they deny is told in plain values too, so that the test judges by itself.
+// For why.test.ts: RoutePolicies of the routers' sessions, also with plain values of the denied ranges, so that the test can check independently.
 import { routePolicies } from '../../../lib/kube/resources.ts';
 import { holds } from '../../../lib/bgp/own-prefixes.ts';
 import { pick, type Random } from '../../../lib/testing-random.ts';
@@ -7,13 +7,13 @@ import type { SpeakerBed } from './speaker-bed.ts';
 export interface DeniedRanges {
   readonly policy: string;
   readonly peers: readonly string[];
-  /** Of all masks from `ge` on. */
+  /** Prefixes in `cidr` whose length is at least `ge`. */
   readonly ranges: readonly { readonly cidr: string; readonly ge: number }[];
 }
 
 /** Two policies; the sessions `tor1-v6` and `twin` have none. */
 export async function createPolicies(bed: SpeakerBed, random: Random, subnets: number): Promise<DeniedRanges> {
-  // Of some subnets nothing goes out, of others no host and no aggregate.
+  // Some subnets announce nothing; others announce no hosts and no aggregates.
   const first = random(subnets);
   const some = [0, 3, 5, 10].map((step) => 1 + ((first + step) % subnets));
   const ranges = some.flatMap((at) =>

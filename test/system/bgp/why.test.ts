@@ -1,4 +1,4 @@
-/** `isthmus bgp` against what routers really have: two nodes, two routers, random objects. `ISTHMUS_SEED` repeats a run. */
+/** `isthmus bgp` compared with the tables of real routers: two nodes, two routers, random objects. `ISTHMUS_SEED` repeats a run. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { findTarget } from '../../../cli/plan/bgp/question.ts';
@@ -25,12 +25,12 @@ let bed: WhyBed;
 let denied: DeniedRanges;
 let reading: BgpReading;
 let names: readonly string[] = [];
-/** What each router has from each node, by `node peer`. */
+/** The prefixes that each router has from each node, by `node peer`. */
 let tables: ReadonlyMap<string, readonly string[]>;
 
 const isthmus = (...argv: readonly string[]) => isthmusBgp(bed.kubeconfig, ...argv);
 
-/** Sessions that come up, and the router and the address by which it knows the node. */
+/** The sessions that come up, each with its router and the node's address in that session. */
 function sessions() {
   const [tor1, tor2] = bed.routers;
   return bed.nodes.flatMap(({ name: node, v4, v6 }) => [
@@ -52,7 +52,7 @@ async function readTables(): Promise<ReadonlyMap<string, readonly string[]>> {
   return new Map(await Promise.all(read));
 }
 
-/** The speakers have seen all objects, and the routers have all paths. */
+/** Asserts that the routers have all paths of the objects. */
 async function assertListed(): Promise<void> {
   tables = await readTables();
   for (const [session, table] of tables) {
@@ -75,13 +75,13 @@ before(async () => {
     { kubeconfig: bed.kubeconfig, context: undefined, namespace: 'kube-system', timeout: '10s' },
     terminal(() => undefined),
   );
-  // Where they never agree, the tests say of what.
+  // If they never agree, the tests report the difference.
   await eventually(assertListed).catch(() => undefined);
 });
 
 after(() => (bed as WhyBed | undefined)?.close());
 
-test('peers: sessions, and what is wrong with the others', async () => {
+test('peers lists established sessions and the problems of the others', async () => {
   const { code, out } = await isthmus('peers');
   assert.equal(code, 1);
   assert.match(out, /n1 +tor1 +172\.31\.1\.201 +65101 +Established/);
@@ -91,9 +91,9 @@ test('peers: sessions, and what is wrong with the others', async () => {
   assert.equal((await isthmus('peers', '--peer', 'odd')).code, 1);
 });
 
-test(`why is right about ${pairs} sessions of objects; seed ${seed}`, () => {
+test(`why explains ${pairs} sessions of objects as the routers see them; seed ${seed}`, () => {
   const peers = ['tor1', 'tor1', 'tor1', 'tor2', 'tor2', 'tor2', 'tor1-v6', 'dead', 'twin'];
-  // Left to chance most objects are announced nowhere, and that is easy to say.
+  // Most random objects are announced nowhere, which is the easy case.
   const reached = names.filter(isAnywhere);
   const kept = names.filter((name) => prefixesOf(name).some((prefix) => isDenied(denied, 'tor1', prefix)));
   const groups = [names, kept, reached, reached];
@@ -114,7 +114,7 @@ test(`why is right about ${pairs} sessions of objects; seed ${seed}`, () => {
   for (const count of Object.values(seen)) assert.ok(count > 5, `seed ${seed}: ${JSON.stringify(seen)}`);
 });
 
-/** Whether a router has something that holds a prefix of the object. */
+/** Whether a router has a prefix that contains a prefix of the object. */
 function isAnywhere(name: string): boolean {
   const prefixes = [...tables.values()].flat();
   return prefixesOf(name).some((own) => prefixes.some((each) => holds(each, own)));
@@ -141,7 +141,7 @@ function check({ prefix, node, peer, state, as, obstacles, objects, advertisemen
   }
 }
 
-test(`no router has what a policy denies it; seed ${seed}`, () => {
+test(`routers have no prefixes that a policy denies; seed ${seed}`, () => {
   for (const [session, table] of tables) {
     const peer = session.slice(session.indexOf(' ') + 1);
     assert.deepEqual(
@@ -152,7 +152,7 @@ test(`no router has what a policy denies it; seed ${seed}`, () => {
   }
 });
 
-test(`the program says the same of addresses and prefixes, and its exit code too; seed ${seed}`, async () => {
+test(`the exit code of why reports whether an address or prefix is announced; seed ${seed}`, async () => {
   const all = sessions();
   const owned = [...reading.state.pods.values()].flatMap(({ addresses }) => addresses.map(({ ip }) => ip));
   for (let at = 0; at < programs; at += 1) {
@@ -167,7 +167,7 @@ test(`the program says the same of addresses and prefixes, and its exit code too
   }
 });
 
-test(`routes are what the routers have, with these attributes; seed ${seed}`, async () => {
+test(`routes lists the prefixes and attributes that the routers have; seed ${seed}`, async () => {
   for (const { node, peer, router, near } of sessions()) {
     const { code, out } = await isthmus('routes', '--node', node, '--peer', peer, '-o', 'json');
     assert.equal(code, 0);
@@ -198,12 +198,12 @@ interface Listed {
   readonly attributes: NonNullable<Answer['attributes']>;
 }
 
-/** The bed calls some communities by name. */
+/** The numeric form of a community that has a name. */
 function nameless(community: string): string {
   return (wellKnownCommunities as Readonly<Record<string, string>>)[community] ?? community;
 }
 
-test('wrong usage is 2, what is not there is 1, an answer for people is text', async () => {
+test('wrong usage exits with 2, unknown objects exit with 1, and the default output is text', async () => {
   await assert.doesNotReject(isthmus('routes'));
   assert.equal((await isthmus('why')).code, 2);
   assert.equal((await isthmus('why', '10.0.0.0/33')).code, 2);
