@@ -49,22 +49,21 @@ async function announce(lab: LabHandle, router: Vty, nextHop: string): Promise<{
   return times;
 }
 
-/** The speaker is frozen: it would take back what it did not plan. Its policies are widened before the clock runs. */
+/** The speaker is frozen, as it would withdraw a path that it did not plan. The paths have the class of a Subnet's, which the policies export. */
 async function announceBare(socket: string, router: Vty, nextHop: string): Promise<number[]> {
   const gobgp = await openGobgp({ target: `unix:${socket}` });
-  const policies = await gobgp.listPolicies();
+  const { largeCommunitySets } = await gobgp.listPolicies();
+  const [tag] = Object.values(largeCommunitySets)[0] ?? [];
+  if (tag === undefined) throw new Error('gobgpd has no class of routes');
   const prefixes = Array.from({ length: count }, (_, at) => `10.81.${at}.0/24`);
-  const sets = Object.entries(policies.prefixSets).map(([name, set]) => [name, [...set, ...prefixes]] as const);
-  await gobgp.setPolicies({ ...policies, prefixSets: Object.fromEntries(sets) });
   const times: number[] = [];
   for (const prefix of prefixes) {
     const started = performance.now();
     const arrived = untilRoute(router, prefix, nextHop);
-    await gobgp.addPaths([{ prefix, attributes: { nextHop: '0.0.0.0' } }]);
+    await gobgp.addPaths([{ prefix, attributes: { nextHop: '0.0.0.0', largeCommunities: [tag] } }]);
     times.push((await arrived) - started);
   }
   await gobgp.withdrawPaths(prefixes);
-  await gobgp.setPolicies(policies);
   gobgp.close();
   return times;
 }
