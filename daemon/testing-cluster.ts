@@ -1,6 +1,6 @@
 /**
  * The rest of a cluster around a TestNode: a real API server with the chart's CRDs and the daemon's own role, and what the
- * controller would do – a logical network in NB, addresses in annotations. Who calls: test/system/daemon*.test.ts only.
+ * controller would do – a logical network in NB, addresses in annotations. Callers: test/system/daemon*.test.ts only.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -100,7 +100,7 @@ export class TestCluster {
     await this.annotatePod(pod, allocation(ip, macOf(ip), 'ovn-default'));
   }
 
-  /** As the controller does: what the status vouches for comes with it. null takes an annotation away. */
+  /** Writes annotations as the controller does, with the condition that vouches for them. null removes an annotation. */
   async annotatePod({ name }: TestPod, annotations: Readonly<Record<string, string | null>>): Promise<void> {
     const { metadata } = await this.admin.get(pods, { namespace: 'default', name });
     const all = Object.entries({ ...metadata.annotations, ...annotations }).filter((one) => one[1] !== null);

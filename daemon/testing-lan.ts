@@ -1,6 +1,6 @@
 /**
  * A physical network beside a TestNode: the node's `eth1` leads to a host with a gateway's addresses, over which alone the
- * daemon reaches its API server. Who calls: test/system/daemon-underlay*.test.ts only.
+ * daemon reaches its API server. Callers: test/system/daemon-underlay*.test.ts only.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
  * One real node for tests: OVN central, Open vSwitch with the userspace datapath, ovn-controller and the daemon, all in a
- * network namespace of the test process itself. Root is needed. Who calls: test/system/daemon*.test.ts only.
+ * network namespace of the test process itself. Root is needed. Callers: test/system/daemon*.test.ts only.
  * The test process moves into a fresh namespace for good, so it must be a process of its own.
  */
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
@@ -120,7 +120,7 @@ export class TestNode {
     const build = ['-static', '-Os', '-DCONNECT_TIMEOUT_SECONDS=60'];
     if (!existsSync(this.#shim)) exec('cc', ...build, '-o', this.#shim, join(checkout, 'daemon/shim/shim.c'));
     this.#startedAt = existsSync(this.#path('daemon.log')) ? statSync(this.#path('daemon.log')).size : 0;
-    // What a killed daemon left would look as if this one listened already.
+    // The socket of a killed daemon would look as if this daemon listened already.
     rmSync(this.#path('daemon.sock'), { force: true });
     this.start(
       'daemon',

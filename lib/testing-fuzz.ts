@@ -37,7 +37,7 @@ interface JsonSchema {
   readonly maximum?: number;
 }
 
-/** Parses arbitrary objects of the shape, right ones and wrong ones. @throws where a parser throws, or returns what it should not */
+/** Parses arbitrary valid and invalid objects of the shape. @throws if the parser throws, or returns a value of another shape */
 export function fuzzParser(parse: Parser, schemas: ObjectSchemas): void {
   const rightOnes = objectsOf(schemas);
   const shape = new Shape();
@@ -122,7 +122,7 @@ const metadata = fc.record(
   { requiredKeys: ['name', 'uid', 'resourceVersion'] },
 );
 
-/** What a schema allows; of texts also what its pattern does not. */
+/** Values that a schema allows, and texts that its pattern does not. */
 function valuesOf(schema: JsonSchema): fc.Arbitrary<unknown> {
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
   if (schema.type === 'object') return mapsOf(schema);
@@ -150,7 +150,7 @@ const deep = Array.from({ length: 500 }).reduce<unknown>(
   null,
 );
 
-/** What JSON can hold in place of what belongs there; undefined takes it out. */
+/** JSON values that replace a valid one; undefined removes the field. */
 const junk: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(
     undefined,
@@ -232,7 +232,7 @@ class Shape {
     }
   }
 
-  /** What of `value` is otherwise than in any example. */
+  /** Describes how `value` differs in type from every example. */
   flawOf(value: unknown, path = 'the parsed value'): string | undefined {
     // Examples that never have a value here say nothing of its type.
     if (this.#types.size === 1 && this.#types.has('undefined')) return undefined;

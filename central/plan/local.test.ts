@@ -63,12 +63,12 @@ test('the founder makes the database once, from the copy that the plan names', (
   assert.equal(told(view(2, restored, clustered(2))), 'wait');
 });
 
-test('a copy of the cluster is served without asking anybody', () => {
+test('a copy of the cluster is served without reports of other nodes', () => {
   assert.equal(told(view(2, planOf(1, 2, 3), clustered(2))), 'serve');
   assert.equal(told(view(4, planOf(1, 2, 3), clustered(4))), 'serve');
 });
 
-test('who has none joins, once its former server is out', () => {
+test('a node without a copy joins once its former server was taken out', () => {
   const plan = planOf(1, 2, 3);
   assert.equal(told(view(3, plan, { model: 'none' })), 'wait');
   assert.equal(told(view(3, plan, { model: 'none' }, { reports: led(1, 2) })), `join ${own(1)} ${own(2)}`);
@@ -97,7 +97,7 @@ test('a database that was overlooked is not put aside', () => {
   assert.match(decision.why ?? '', /isthmus\.network\/recover: a2/);
 });
 
-test('with another address it joins anew, once the others have taken out its former one', () => {
+test('a node with another address joins again once its former server was taken out', () => {
   const plan: Plan = { ...planOf(1, 2, 3), members: { ...planOf(1, 2, 3).members, a3: '10.0.0.9' } };
   const moved = { address: '10.0.0.9' };
   assert.equal(told(view(3, plan, clustered(3), moved)), 'wait');
@@ -107,7 +107,7 @@ test('with another address it joins anew, once the others have taken out its for
   assert.equal(told(view(3, plan, { model: 'none' }, { ...moved, reports: led(1, 2) })), `join ${own(1)} ${own(2)}`);
 });
 
-test('one that joins goes on while it is wanted', () => {
+test('a joining server continues while the plan has its node', () => {
   const file: DatabaseFile = {
     ...clustered(3),
     model: 'clustered',

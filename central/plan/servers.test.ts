@@ -38,30 +38,30 @@ test('members of the plan stay', () => {
   assert.equal(removed(planOf(1, 2, 3), leader([1, 2, 3], [3])), undefined);
 });
 
-test('one that is gone goes at once, one that lives once all members are in', () => {
+test('a dead server is taken out at once, a live one once all members have joined', () => {
   assert.equal(removed(planOf(1, 2, 4), leader([1, 2, 3], [3])), own(3));
   assert.equal(removed(planOf(1, 2, 4), leader([1, 2, 3])), undefined);
   assert.equal(removed(planOf(1, 2, 4), leader([1, 2, 3, 4])), own(3));
 });
 
-test('never so that the rest has no majority that lives', () => {
+test('no server is taken out if the rest would have no live majority', () => {
   assert.equal(removed(planOf(1, 2, 4), leader([1, 2, 3], [2, 3])), undefined);
   assert.equal(removed(planOf(1), leader([1, 2, 3], [2, 3])), undefined);
   assert.equal(removed(planOf(1), leader([1, 2], [2])), own(2));
 });
 
-test('the one that leads goes last', () => {
+test('the leader is taken out last', () => {
   assert.equal(removed(planOf(2), leader([1, 2, 3])), own(3));
   assert.equal(removed(planOf(2), leader([1, 2])), own(1));
 });
 
-test('a server whose disk is lost goes, though the plan has its node', () => {
+test('a server whose disk is lost is taken out, although the plan has its node', () => {
   const report = empty(3);
   const databases = { ...report.databases, nb: { model: 'none', lost: idOf('nb', 3).slice(0, 4) } as const };
   assert.equal(removed(planOf(1, 2, 3), leader([1, 2, 3], [3]), new Map([['a3', { ...report, databases }]])), own(3));
 });
 
-test('nobody takes out who does not lead, or leads another cluster, or has just begun', () => {
+test('a follower, a leader of another cluster and a new leader take out no server', () => {
   const plan = planOf(1, 2, 4);
   assert.equal(removed(plan, { ...leader([1, 2, 3], [3]), role: 'follower' }), undefined);
   assert.equal(removed(plan, { ...leader([1, 2, 3], [3]), cid: cidOf('nb', 2) }), undefined);

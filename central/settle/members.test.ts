@@ -36,7 +36,7 @@ describe('founding', () => {
     assert.equal(members(viewOf({ a1: empty(1) }, { candidates, nowMs: 3_605_000 })), 'a1');
   });
 
-  test('who has a database founds: a cluster before one of a release before', () => {
+  test('a node with a database founds: a clustered one before a standalone one', () => {
     const reports = { a1: empty(1), a2: empty(2, 'standalone'), a3: empty(3) };
     const { plan } = decideMembers(viewOf(reports));
     assert.equal(plan?.founder, 'a2');
@@ -48,7 +48,7 @@ describe('founding', () => {
     );
   });
 
-  test('a plan that was lost is made again of the clusters that serve', () => {
+  test('a lost plan is restored from the clusters that serve', () => {
     const reports = { a1: empty(1), a2: member(2), a3: member(3, [2, 3, 4]), a4: member(4) };
     const { plan } = decideMembers(viewOf(reports));
     assert.deepEqual(Object.keys(plan?.members ?? {}), ['a2', 'a3', 'a4']);
@@ -83,7 +83,7 @@ describe('members', () => {
     assertSame(viewOf({ ...three, a4: empty(4), a5: empty(5) }, { plan }), /^3 of 3/);
   });
 
-  test('a disk without room is told of', () => {
+  test('a full disk is reported', () => {
     const full = { ...three, a2: { ...member(2), isFull: true as const } };
     assertSame(viewOf(full, { plan }), /^3 of 3 members serve; hardly any room is left on the disk of a2$/);
   });

@@ -70,7 +70,7 @@ function nodeWith({ bad, isDown = false, isComplete = true }: { bad: string; isD
 
 const both = ['0.0.0.0/0 172.31.1.1', '10.0.0.0/8 172.31.1.1'];
 
-test('routes by which the API server is lost go, and stay away while they are announced', async () => {
+test('routes through which the API server is lost are withheld while they are announced', async () => {
   const { world, lifeline, log } = nodeWith({ bad: '10.0.0.0/8' });
   let changes = 0;
   lifeline.subscribe(() => (changes += 1));
@@ -89,19 +89,19 @@ test('routes by which the API server is lost go, and stay away while they are an
   assert.deepEqual([[...lifeline.withheld], changes], [[], 2]);
 });
 
-test('an API server that is down costs no route', async () => {
+test('no route is withheld while the API server is down', async () => {
   const { world, lifeline, log } = nodeWith({ bad: 'none', isDown: true });
   for (let times = 0; times < 3; times++) await lifeline.look();
   assert.deepEqual([lifeline.withheld.size, world.routes.length, log], [0, 3, ['detour', 'detour', 'detour']]);
 });
 
-test('while it answers nothing is tried', async () => {
+test('no detour is tried while the API server answers', async () => {
   const { lifeline, log } = nodeWith({ bad: 'none' });
   await lifeline.look();
   assert.deepEqual([lifeline.withheld.size, log], [0, []]);
 });
 
-test('before the cluster was read all routes are tried without, rarely, and what is innocent comes back', async () => {
+test('before the cluster was read, a rare trial removes all routes, and later restores those that do not lead to the API server', async () => {
   const { world, servers, lifeline, log } = nodeWith({ bad: '10.0.0.0/8', isDown: true, isComplete: false });
   for (let times = 0; times < 3; times++) await lifeline.look();
   assert.deepEqual([world.routes.length, log], [3, ['without 3', 'restored 3']]);
@@ -114,7 +114,7 @@ test('before the cluster was read all routes are tried without, rarely, and what
   assert.deepEqual([...lifeline.withheld], both);
 });
 
-test('an uplink that goes down while a detour is tried ends nothing: it is said once, cleared away and tried again', async () => {
+test('a detour that fails because its uplink goes down is logged once, removed and tried again', async () => {
   const { world, lifeline, log, said } = nodeWith({ bad: '10.0.0.0/8' });
   world.isRefusing = true;
   for (let times = 0; times < 3; times++) await lifeline.look();
@@ -126,7 +126,7 @@ test('an uplink that goes down while a detour is tried ends nothing: it is said 
   assert.deepEqual([[...lifeline.withheld], log], [both, ['detour', 'without 2']]);
 });
 
-test('routes that the kernel does not take back after a trial are put back later, and no more once the cluster was read', async () => {
+test('routes that the kernel refuses after a trial are restored later, until the cluster was read', async () => {
   const { world, servers, lifeline, log, said } = nodeWith({ bad: 'none', isDown: true, isComplete: false });
   world.isRefusing = true;
   for (let times = 0; times < 3; times++) await lifeline.look();

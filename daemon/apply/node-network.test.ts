@@ -20,7 +20,7 @@ const node = {
   network: { subnet: 'join', mac: '02:00:64:40:00:02', addresses: [join], networks: ['100.64.0.0/16'] },
 };
 
-test('a missing ovn0 is made again only once ovs-vswitchd has removed the old one, or has not done so in time', async (t) => {
+test('a missing ovn0 is created again only once ovs-vswitchd has removed the old one, or has not done so in time', async (t) => {
   let [now, isMissing] = [0, true];
   t.mock.method(performance, 'now', () => now);
   const log: string[] = [];

@@ -42,7 +42,7 @@ function bed({ hasMirror = true, hasNetem = true } = {}) {
   return { podPorts, asked, told, change };
 }
 
-test('a port is set again when the options of its own pod change, and only then', () => {
+test('a port is set again only when the options of its own pod change', () => {
   const { podPorts, asked, change } = bed();
   change(podOf({ other: 'x' }));
   change(podOf({ mirror: 'true', loss: '1' }, 'u2'));
@@ -56,7 +56,7 @@ test('a port is set again when the options of its own pod change, and only then'
   podPorts.close();
 });
 
-test('what cannot be done is told once', () => {
+test('options that cannot be applied are reported once', () => {
   const { podPorts, told, change } = bed({ hasMirror: false });
   change(podOf({ mirror: 'true', loss: 'much' }));
   change(podOf({ mirror: 'true', loss: 'much', other: 'x' }));
@@ -64,7 +64,7 @@ test('what cannot be done is told once', () => {
   podPorts.close();
 });
 
-test('a queue that the kernel does not have is told when Open vSwitch has had the time to set it up', async (t) => {
+test('a queue that the kernel lacks is reported once Open vSwitch had time to set it up', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.after(() => mock.timers.reset());
   const { podPorts, told, change } = bed({ hasNetem: false });

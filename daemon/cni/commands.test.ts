@@ -25,7 +25,7 @@ function del(fault: Error, outcomes: Outcome[] = []): Promise<ShimAnswer> {
   return answer({ environment, stdin }, new AbortController().signal);
 }
 
-test('what the kernel refuses at any step is an answer', async () => {
+test('a refusal of the kernel at any step becomes a CNI error', async () => {
   const outcomes: Outcome[] = [];
   const { exitStatus, stdout } = await del(new NetlinkError('EBUSY', 'link 0123456789ab_h'), outcomes);
   assert.equal(exitStatus, 1);
@@ -40,7 +40,7 @@ test('what the kernel refuses at any step is an answer', async () => {
   );
 });
 
-test('a defect is none, and ends the process', async () => {
+test('a defect becomes no CNI error, and ends the process', async () => {
   const defect = new TypeError('x');
   await assert.rejects(del(defect), (error) => error === defect);
 });

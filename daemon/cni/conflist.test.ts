@@ -31,7 +31,7 @@ function keeperOf(folder: string): { keeper: ConflistKeeper; problems: Problem[]
 const isBack = (target: string) => (): boolean =>
   existsSync(target) && readFileSync(target, 'utf8') === '{"name":"isthmus"}';
 
-test('it comes with the first call, and comes back: deleted, changed, and with its folder', async () => {
+test('the file is written by the first call, and restored when it is deleted, changed, or deleted with its folder', async () => {
   const folder = join(dir, 'net.d');
   const { keeper, problems, target } = keeperOf(folder);
   assert.ok(!existsSync(folder), 'not before the node is ready');
@@ -54,7 +54,7 @@ test('it comes with the first call, and comes back: deleted, changed, and with i
   assert.ok(isBack(target)(), 'it stays');
 });
 
-test('a file that cannot be written is told once, and tried again', () => {
+test('a file that cannot be written is reported once, and written by a later call', () => {
   const folder = join(dir, 'taken');
   writeFileSync(folder, 'a file where the folder should be');
   const { keeper, problems, target } = keeperOf(folder);

@@ -4,7 +4,7 @@ import { NetlinkError } from '../../lib/netlink/socket.ts';
 import { CniError, errorCode } from './error.ts';
 import { removeAll } from './garbage.ts';
 
-test('all are tried, and all that failed is told', async () => {
+test('all removals are tried, and all failures are reported', async () => {
   const removed: string[] = [];
   const fails = (what: string, error: Error) => ({ what, remove: () => Promise.reject(error) });
   const works = (what: string) => ({ what, remove: async () => void removed.push(what) });
@@ -22,5 +22,5 @@ test('all are tried, and all that failed is told', async () => {
   await removeAll([works('e')]);
 });
 
-test('an error that nobody foresaw stays one', () =>
+test('an unexpected error is thrown unchanged', () =>
   assert.rejects(removeAll([{ what: 'x', remove: () => Promise.reject(new TypeError('defect')) }]), TypeError));

@@ -52,7 +52,7 @@ function fakePods(first?: Pod) {
   };
 }
 
-test('an address that is there is taken at once, one that comes later when it comes', async () => {
+test('an address that is allocated already is returned at once, and a later one when it is allocated', async () => {
   const { signal } = new AbortController();
   assert.equal((await untilAddressed(fakePods(podOf({ network })), request, signal)).network, network);
   const pods = fakePods();
@@ -99,7 +99,7 @@ for (const [what, pod, details] of late) {
   });
 }
 
-test('an interface of an attachment waits for its own annotations; of one attached twice, for those with its name', async () => {
+test('an attachment waits for its own annotations, and a network attached twice for those with the interface’s name', async () => {
   const { signal } = new AbortController();
   const attached = { ...request, provider: 'red.default.ovn', ifname: 'net1' };
   const other = { ...network, mac: '02:00:00:00:00:02' };
@@ -113,7 +113,7 @@ test('an interface of an attachment waits for its own annotations; of one attach
   assert.equal((await untilAddressed(fakePods(podOf({ interfaces: both })), attached, signal)).network, other);
 });
 
-test('a static pod goes by the uid that its kubelet gave it, or by that of its mirror; not by that of an earlier one', async () => {
+test('a static pod is found by the uid of its manifest or of its mirror, not by the uid of an earlier manifest', async () => {
   const pods = fakePods(podOf({ network, uid: 'of the mirror', staticUid: 'of the manifest' }));
   const ask = (podUid: string): Promise<unknown> =>
     untilAddressed(pods, { ...request, podUid }, AbortSignal.abort(new Error('too late')));
@@ -124,7 +124,7 @@ test('a static pod goes by the uid that its kubelet gave it, or by that of its m
   });
 });
 
-test('wrong annotations of the pod itself are told at once', async () => {
+test('invalid annotations that the pod’s author wrote are reported at once', async () => {
   const { signal } = new AbortController();
   const addressCondition = { status: 'False', reason: 'InvalidAddress', message: 'annotation x is wrong' };
   const refused = (pod: Pod, message: RegExp): Promise<void> =>

@@ -40,7 +40,7 @@ test('an ADD as containerd sends it', () => {
   });
 });
 
-test('what asks for no address of a pod is ignored, as runtimes expect; a refused request names the annotation', () => {
+test('arguments that request no address are ignored, as runtimes expect; a refused request names the annotation', () => {
   const args = { cni: { labels: [{ key: 'app', value: 'x' }], ips: [], mac: null } };
   for (const more of [{}, { args }, { args: null }, { args: { cni: null } }, { args: 'x' }])
     assert.equal(parse({ CNI_ARGS: `${environment.CNI_ARGS};IP=;MAC=` }, more).command, 'ADD');
@@ -95,7 +95,7 @@ test('keys of a list that are for the runtime are no error', () => {
 
 const bare = { CNI_CONTAINERID: undefined, CNI_NETNS: undefined, CNI_IFNAME: undefined, CNI_ARGS: undefined };
 
-test('null in a result is what was left out', () => {
+test('null in a result counts as absent', () => {
   const prevResult = { interfaces: [{ name: 'eth0', mac: null }], ips: null, routes: null, dns: null };
   const request = parse({ CNI_COMMAND: 'CHECK' }, { prevResult });
   assert.deepEqual(request.command === 'CHECK' && JSON.parse(JSON.stringify(request.prevResult)), {
@@ -122,14 +122,14 @@ test('STATUS and GC need neither container nor namespace', () => {
   assert.equal(collect({}), undefined);
 });
 
-test('VERSION needs nothing else and keeps the version it was asked in', () => {
+test('VERSION needs no other field and keeps the version of the request', () => {
   assert.deepEqual(
     parseCniRequest({ environment: new Map([['CNI_COMMAND', 'VERSION']]), stdin: '{"cniVersion":"9.9"}' }),
     { command: 'VERSION', cniVersion: '9.9' },
   );
 });
 
-test('errors are told in the version of the configuration, as far as it can be read', () => {
+test('errors have the version of the configuration if it can be read', () => {
   assert.equal(answerVersion('{"prevResult":{"cniVersion":"0.4.0"},"cniVersion":"1.1.0"}'), '1.1.0');
   assert.equal(answerVersion('{"cniVersion": "0.3.1", broken'), '0.3.1');
   for (const unreadable of ['', 'null', '3', '{}', '{"cniVersion":7}', '{"cniVersion":"x\\"y"}'])

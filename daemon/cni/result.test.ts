@@ -29,7 +29,7 @@ test('a result of 1.0.0', () => {
   });
 });
 
-test('a result of 1.1.0 tells the MTU of both ends, and nothing else is new', () => {
+test('a result of 1.1.0 adds only the MTU of both ends', () => {
   const older = JSON.parse(renderResult('1.0.0', attachment)) as { interfaces: object[] };
   assert.deepEqual(JSON.parse(renderResult('1.1.0', attachment)), {
     ...older,
@@ -39,7 +39,7 @@ test('a result of 1.1.0 tells the MTU of both ends, and nothing else is new', ()
 });
 
 for (const version of ['0.3.1', '0.4.0'] as const) {
-  test(`a result of ${version} tells the version of each address`, () => {
+  test(`a result of ${version} contains the version of each address`, () => {
     const result = JSON.parse(renderResult(version, attachment)) as { cniVersion: string; ips: { version: string }[] };
     assert.equal(result.cniVersion, version);
     assert.deepEqual(
@@ -50,7 +50,7 @@ for (const version of ['0.3.1', '0.4.0'] as const) {
   });
 }
 
-test('what earlier plugins of a chain made stays in front', () => {
+test('results of earlier plugins of a chain stay in front', () => {
   const previous = {
     interfaces: [{ name: 'dummy0' }],
     ips: [{ interface: 0, address: '192.0.2.1/32' }],

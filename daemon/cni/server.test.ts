@@ -54,7 +54,7 @@ test('a client that goes away aborts its request', async () => {
   await server.close();
 });
 
-test('a client that does not speak the protocol is dropped and told of', async () => {
+test('a client that does not speak the protocol is disconnected and logged', async () => {
   const socketPath = join(dir, 'http.sock');
   const malformed: Error[] = [];
   const server = await openCniServer({

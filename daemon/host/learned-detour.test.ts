@@ -49,7 +49,7 @@ const texts = (routes: readonly MultipathRoute[]): readonly string[] =>
     ({ destination, hops, metric }) => `${destination} ${hops.map(({ gateway }) => gateway).join()} ${metric}`,
   );
 
-test('a learned route leads to an address where it comes before the node’s own way', async () => {
+test('a learned route leads to an address if it precedes the node’s own route', async () => {
   const { detour } = kernelOf([
     route('172.30.1.0/24', undefined, { protocol: 2 }),
     route('0.0.0.0/0', '172.30.1.254', { metric: 100 }),
@@ -70,7 +70,7 @@ test('a learned route leads to an address where it comes before the node’s own
   assert.deepEqual([...(await detour.wouldLeadTo(['10.7.7.7'], ['10.7.7.0/24', '10.0.0.0/8']))], ['10.7.7.0/24']);
 });
 
-test('a detour goes by the node’s own way, for its addresses alone, and leaves nothing', async () => {
+test('a detour uses the node’s own route for its addresses alone, and leaves no route behind', async () => {
   const before = [route('0.0.0.0/0', '172.30.1.254', { metric: 100 }), learned('0.0.0.0/0'), learned('10.5.5.0/24')];
   const { routes, detour } = kernelOf([...before]);
   const way = await detour.begin(['10.5.5.10', 'fd00:5::1']);
@@ -83,7 +83,7 @@ test('a detour goes by the node’s own way, for its addresses alone, and leaves
   assert.deepEqual(routes, before);
 });
 
-test('a detour goes by those uplinks of the node that are up', async () => {
+test('a detour uses the uplinks of the node that are up', async () => {
   const hops = [
     { gateway: '172.30.1.254', index: 7, isDown: true },
     { gateway: '172.30.2.254', index: 8 },
@@ -92,7 +92,7 @@ test('a detour goes by those uplinks of the node that are up', async () => {
   assert.deepEqual(texts(await detour.begin(['10.5.5.10'])), ['10.5.5.10/32 172.30.2.254 85']);
 });
 
-test('a route that the kernel does not take back keeps no other one away, and is named with the reason', async () => {
+test('a route that the kernel refuses to restore is reported with the reason, and the other routes are restored', async () => {
   const down = new Set([9]);
   const onNine = { ...learned('10.0.0.0/8'), hops: [{ gateway: '172.31.9.1', index: 9 }] };
   const { routes, detour } = kernelOf([], down);

@@ -66,7 +66,7 @@ function fakeKernel(routes: MultipathRoute[], refused: readonly string[] = []) {
   };
 }
 
-test('routes come, change and go by difference; those of others stay', async () => {
+test('routes are added, changed and removed by difference; routes of other programs stay', async () => {
   const others = [
     onLink('172.30.1.0/24', 8),
     { ...onLink('192.0.2.0/24', 8), hops: [{ gateway: '172.30.1.9', index: 8 }], protocol: bgpProtocol, metric: 20 },
@@ -88,7 +88,7 @@ test('routes come, change and go by difference; those of others stay', async () 
   assert.deepEqual(kernel.routes, others);
 });
 
-test('a next hop on no link is left out and told; the next choice stands in where none is left', async () => {
+test('a next hop on no link is left out and reported; the next choice is used if no hop is left', async () => {
   const kernel = fakeKernel([onLink('172.30.1.0/24', 8), onLink('fe80::/64', 6), onLink('fe80::/64', 7)]);
   const host = new KernelLearnedRoutes(kernel.netlink);
   const problems = await host.set([
@@ -113,7 +113,7 @@ test('a next hop on no link is left out and told; the next choice stands in wher
   );
 });
 
-test('what the kernel refuses is told, and keeps nothing else from being routed', async () => {
+test('a route that the kernel refuses is reported, and the other routes are installed', async () => {
   const kernel = fakeKernel([onLink('172.30.1.0/24', 8)], ['192.0.2.0/24']);
   const host = new KernelLearnedRoutes(kernel.netlink);
   const [problem, ...others] = await host.set([
@@ -126,7 +126,7 @@ test('what the kernel refuses is told, and keeps nothing else from being routed'
   assert.equal(host.count, 1);
 });
 
-test('a route that the kernel does not let go is counted as the others', async () => {
+test('a route that the kernel does not remove is counted like the others', async () => {
   const stuck = { ...onLink('192.0.2.0/24', 8), protocol: bgpProtocol, metric: learnedMetric.v4 };
   const kernel = fakeKernel([onLink('172.30.1.0/24', 8), stuck], [stuck.destination]);
   const host = new KernelLearnedRoutes(kernel.netlink);

@@ -40,7 +40,7 @@ async function pass(ms: number): Promise<void> {
   for (let i = 0; i < 3; i++) await new Promise(setImmediate);
 }
 
-test('applies what is wanted, again after a change of the kernel, and retries what was refused', async (t) => {
+test('the loop applies the wanted state, applies it again after a change of the kernel, and retries refusals', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.mock.method(performance, 'now', () => now);
   t.after(() => mock.timers.reset());
@@ -85,7 +85,7 @@ test('applies what is wanted, again after a change of the kernel, and retries wh
   assert.equal(asked.length, 6);
 });
 
-test('a value that is set while it applies is applied right after; changes of the kernel are joined', async (t) => {
+test('a value that is set during a run is applied right after it; changes of the kernel are batched', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   let now = 0;
   t.mock.method(performance, 'now', () => now);

@@ -51,7 +51,7 @@ test('addresses and routes are read as they were written, with all that distingu
     assert.deepEqual(readNicRoute(Buffer.concat(encodeNicRoute(7, route))), [{ index: 7, route }]);
 });
 
-test('what the kernel makes of link-local addresses does not move', () => {
+test('link-local addresses, and routes that the kernel creates, do not move', () => {
   const linkLocal = { address: 'fe80::1', prefix: 64, scope: 253 };
   assert.deepEqual(readNicAddress(Buffer.concat(encodeNicAddress(7, linkLocal))), []);
   for (const destination of ['fe80::/64', 'ff00::/8'])

@@ -24,7 +24,7 @@ export interface HostTarget<W> {
   set(wanted: W): Promise<readonly HostProblem[]>;
 }
 
-/** Who asked for a change, and what the user can do if the kernel refuses it. */
+/** The subnet that a change is for, and the advice to the user if the kernel refuses it. */
 export interface Requester {
   /** Undefined for changes of the node itself. */
   readonly subnet?: string;

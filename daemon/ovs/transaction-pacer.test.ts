@@ -31,7 +31,7 @@ async function isResolved(promise: Promise<void>): Promise<boolean> {
   return isDone;
 }
 
-test('where nothing is under way, nobody waits', async () => {
+test('a transaction does not wait while no other is in progress', async () => {
   const { pace } = bed();
   assert.ok(await isResolved(pace.untilTakenUp()));
 });

@@ -38,13 +38,13 @@ const kept = {
   ],
 };
 
-test('what ADD made is right, in the shape of every version', () => {
+test('an attachment as ADD made it passes, in the format of every version', () => {
   assert.equal(findAttachmentFault(sandbox, kept, seen), undefined);
   const older = kept.interfaces.map((one) => ({ ...one, mtu: undefined }));
   assert.equal(findAttachmentFault(sandbox, { ...kept, interfaces: older }, seen), undefined);
 });
 
-test('what later plugins added or changed is right', () => {
+test('additions and changes of later plugins pass', () => {
   const mac = '02:00:00:00:00:77';
   const tuned = kept.interfaces.map((one) => (one.name === 'eth0' ? { ...one, mac } : one));
   const more: KeptResult = {

@@ -29,7 +29,7 @@ test('a version that one plugin does not know is not offered', () => {
   assert.match(warnings[0] ?? '', /^CNI 1\.1\.0 is not offered .*: portmap cannot be seen to support it/);
 });
 
-test('a plugin that does not answer is told, and nothing is offered on its word', () => {
+test('a plugin that does not answer is reported, and no version is offered for it', () => {
   const { list: planned, warnings } = planConflist(list, supportOf({ problem: 'it is not in /opt/cni/bin' }));
   assert.equal(planned.cniVersions, undefined);
   assert.equal(planned.cniVersion, '1.0.0');

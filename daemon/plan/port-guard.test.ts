@@ -39,7 +39,7 @@ test('a Subnet says whose pods may be routers', () => {
   assert.equal(guardIn('theirs').isRouter, false);
 });
 
-test('a Subnet that the addresses of the sandbox are not of, that is not there, or of a pod that is gone, allows nothing', () => {
+test('a Subnet without the sandbox’s addresses, a missing Subnet, and the Subnet of a deleted pod allow nothing', () => {
   assert.equal(guardIn('elsewhere').isRouter, false);
   assert.equal(guardIn('missing').isRouter, false);
   assert.equal(guardIn('open', { ...aSandbox, ips: [] }), unknownGuard);

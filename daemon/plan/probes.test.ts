@@ -18,7 +18,7 @@ function isNews(before: GatewayProbe, after: GatewayProbe, seconds: number, peer
   return isWorthWriting([before], [after], { ageMs: seconds * 1000, peers });
 }
 
-test('peers that were not probed yet in this run stand as they were told, as long as they have their address', () => {
+test('peers that this run has not probed yet keep their reported result while their address stays the same', () => {
   const peers = ['b2', 'b1', 'b3'].map((chassis) => ({ chassis, cluster: 'west', address: `addr-${chassis}` }));
   const told = [probe({ address: 'addr-b1' }), probe({ chassis: 'b3', address: 'old' }), probe({ chassis: 'gone' })];
   const fresh = probe({ chassis: 'b2', address: 'addr-b2' });
@@ -40,7 +40,7 @@ test('thousands of peers are looked up once each', () => {
   assert.ok(reads < 100 * count, `${reads} reads`);
 });
 
-test('what matters is written at once', () => {
+test('significant changes are written at once', () => {
   const before = probe();
   for (const after of [{ mtu: 1400 }, { lossPercent: 20 }, { rttMs: rtt(21) }, { rttMs: rtt(4.5) }, { problem: 'x' }])
     assert.ok(isNews(before, probe(after, 5), 5), JSON.stringify(after));
@@ -56,7 +56,7 @@ test('what matters is written at once', () => {
   assert.ok(isWorthWriting([before], [], { ageMs: 0, peers: 0 }));
 });
 
-test('small changes are written every half minute, more seldom with many peers, and never where nothing is newer', () => {
+test('small changes are written every half minute, less often with many peers, and never without a newer result', () => {
   const before = probe();
   for (const after of [{}, { rttMs: rtt(19) }, { rttMs: rtt(6) }]) {
     assert.ok(!isNews(before, probe(after, 20), 20), JSON.stringify(after));

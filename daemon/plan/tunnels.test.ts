@@ -50,13 +50,13 @@ test('without BFD: unknown; wanted and not begun: init; no tunnel at all: down',
   assert.match(String(stateOf(tunnel({ chassis: 'other' }))), /^down,Open vSwitch of this node has no tunnel to it/);
 });
 
-test('what a dead ovs-vswitchd left behind counts for nothing', () => {
+test('states that a dead ovs-vswitchd left behind do not count', () => {
   const [told] = plan([tunnel()], [], { isSwitchDown: true });
   assert.deepEqual([told?.state, told?.diagnostic], ['down', 'ovs-vswitchd of this node does not answer']);
   assert.deepEqual(stateOf(tunnel({ isStale: true })), ['down', 'ovs-vswitchd of this node is starting', undefined]);
 });
 
-test('without the database the state stands as last seen, which is said', () => {
+test('without the database the last observed state is kept and marked as such', () => {
   for (const state of ['up', 'down'] as const) {
     const [told] = plan([tunnel({ bfd: { state } })], [], { isDatabaseAway: true });
     assert.equal(told?.state, state);
@@ -70,7 +70,7 @@ test('of several tunnels to one chassis, that of the published address counts, t
   assert.equal(plan([dead, tunnel({ name: 'ovn-b1-1' })])[0]?.state, 'up');
 });
 
-test('a state that goes on keeps its time, across a restart too; the order of rows does not matter', () => {
+test('an unchanged state keeps its time, also over a restart and with any order of rows', () => {
   const before = plan([tunnel()]).map((told) => ({ ...told, since: earlier }));
   assert.equal(plan([tunnel()], before)[0]?.since, earlier);
   assert.equal(plan([tunnel({ bfd: { state: 'down' } })], before)[0]?.since, later);
@@ -90,7 +90,7 @@ test('a state that goes on keeps its time, across a restart too; the order of ro
   assert.deepEqual(planTunnels({ ...input, tunnels: input.tunnels.toReversed(), peers: peers.toReversed() }), told);
 });
 
-test('flaps are told with the next change, and are none by themselves', () => {
+test('flaps are reported with the next change, and are no change by themselves', () => {
   const [once, often] = ['1', '7'].map((count) => plan([tunnel({ bfd: { state: 'up', flap_count: count } })]));
   assert.deepEqual([once?.[0]?.flaps, often?.[0]?.flaps], [1, 7]);
   assert.ok(isSameTunnels(once ?? [], often ?? []));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isGateway } from './gateway-role.ts';
 
-test('a gateway is what the Interconnect selects, and what has paths still', () => {
+test('a node is a gateway while the Interconnect selects it or it still has paths', () => {
   const labels = { gw: 'true' };
   const selectors = [{ matchLabels: { gw: 'true' } }];
   assert.ok(isGateway({ labels, selectors, hasObject: false }));

@@ -40,7 +40,7 @@ test('a program that was never seen has half a minute to start; without its fold
   assert.equal(after(vswitchd, fresh, 'answered'), 'up');
 });
 
-test('what an earlier run has told stands until the program answers', () => {
+test('the report of an earlier run stays until the program answers', () => {
   const told = startLiveness(vswitchd, 'SwitchDown');
   assert.equal(told.state, 'down');
   assert.equal(after(vswitchd, told, 'silent', 'missing'), 'down');
@@ -51,7 +51,7 @@ test('what an earlier run has told stands until the program answers', () => {
   assert.equal(startLiveness('ovn-controller', 'OvnControllerDown').state, 'down');
 });
 
-test('the problem names the program, its folder and what to do', () => {
+test('the problem names the program, its folder and the remedy', () => {
   const { code, message } = downProblem({ program: vswitchd, folder: '/run/openvswitch' });
   assert.equal(code, 'SwitchDown');
   assert.match(message, /^ovs-vswitchd does not answer .* in \/run\/openvswitch: .* start it again$/);

@@ -15,7 +15,7 @@ test('after ovs-vswitchd went down, the states of its tunnels are stale until ea
   assert.deepEqual([liveness.isSwitchDown, liveness.isStale('a'), liveness.isStale('b')], [false, false, true]);
 });
 
-test('all states count again once nobody has rewritten them for long enough', () => {
+test('all states count again after a period without rewrites', () => {
   const liveness = new TunnelLiveness();
   assert.equal(liveness.trustAll(), false, 'none was stale');
   liveness.setSwitchDown(true, () => ['a']);

@@ -5,7 +5,7 @@ import { hopKey, WithheldRoutes } from './withheld-routes.ts';
 const key = hopKey('10.0.0.0/8', '172.31.1.1');
 const none = new Set<string>();
 
-test('what is withheld stays so while the router announces it, and is tried when it comes again later', () => {
+test('a withheld route stays withheld while the router announces it, and is released once it was withdrawn', () => {
   const withheld = new WithheldRoutes();
   withheld.add([key], 0);
   assert.equal(withheld.forget(new Set([key]), 10_000_000), undefined);
@@ -14,7 +14,7 @@ test('what is withheld stays so while the router announces it, and is tried when
   assert.equal(withheld.size, 0);
 });
 
-test('one that goes and comes is held for longer each time, for an hour at most', () => {
+test('a route that is withheld repeatedly stays withheld for longer each time, for an hour at most', () => {
   const withheld = new WithheldRoutes();
   const holds = [60_000, 120_000, 240_000, 480_000, 960_000, 1_920_000, 3_600_000, 3_600_000];
   for (const holdMs of holds) {
@@ -27,7 +27,7 @@ test('one that goes and comes is held for longer each time, for an hour at most'
   }
 });
 
-test('what was withheld without need counts for nothing later', () => {
+test('a route that was withheld without need is not withheld for longer later', () => {
   const withheld = new WithheldRoutes();
   withheld.add([key, 'other'], 0);
   withheld.narrow((each) => each !== key);
@@ -36,7 +36,7 @@ test('what was withheld without need counts for nothing later', () => {
   assert.equal(withheld.forget(new Set(['other']), 0), 60_000);
 });
 
-test('how often one was withheld counts for an hour after it was let go of, and takes no memory later', () => {
+test('the count of a route is kept for an hour after its release, and then forgotten', () => {
   const withheld = new WithheldRoutes();
   const hourMs = 3_600_000;
   withheld.add([key], 0);

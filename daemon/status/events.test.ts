@@ -7,7 +7,7 @@ import { ObjectEvents } from './events.ts';
 const aPod = (name: string) =>
   parsePod({ metadata: { namespace: 'default', name, uid: `uid-${name}`, resourceVersion: '1' } });
 
-test('a problem of a subnet is told when it begins, and again when it comes back', () => {
+test('a problem of a subnet is recorded when it begins, and again when it returns', () => {
   const told: string[] = [];
   const events = new ObjectEvents({
     events: { record: ({ kind, name }, type, reason) => void told.push(`${kind}/${name} ${type} ${reason}`) },
@@ -23,7 +23,7 @@ test('a problem of a subnet is told when it begins, and again when it comes back
   assert.deepEqual(told, Array(3).fill('Subnet/a Warning MtuTooLarge'));
 });
 
-test('a problem of pods is told once while it lasts, to each of them', () => {
+test('a problem of pods is recorded for each pod once while it lasts', () => {
   const told: string[] = [];
   const events = new ObjectEvents({
     events: { record: ({ kind, name }, _type, reason) => void told.push(`${kind}/${name} ${reason}`) },

@@ -73,7 +73,7 @@ function open(server: Server): { status: GatewayStatusWriter; writer: ObjectWrit
 
 const none = new Map<string, GatewayProbe>();
 
-test('a change is sent in the same turn, with the tunnels alone; what is told already is not sent', async () => {
+test('a change is sent in the same turn with the tunnels alone; unchanged fields are not sent', async () => {
   const server = new Server();
   const { status, writer } = open(server);
   status.publish(server.observed, view('up'), none);
@@ -89,7 +89,7 @@ test('a change is sent in the same turn, with the tunnels alone; what is told al
   assert.deepEqual(server.sent, ['up', 'down']);
 });
 
-test('what the watch has not shown yet is not sent again', async () => {
+test('a status that the watch has not reported yet is not sent again', async () => {
   const server = new Server();
   const { status, writer } = open(server);
   const old = server.observed;
@@ -204,7 +204,7 @@ describe('gateways of the own cluster', () => {
     return { ...rest, tunnels: [...tunnels, own] };
   }
 
-  it('are told of by themselves, so that nobody takes them for gateways of others', async () => {
+  it('are reported in a field of their own, separate from gateways of other clusters', async () => {
     const server = new Server();
     server.status = { peers, siblings };
     const { status, writer } = open(server);

@@ -48,7 +48,7 @@ test('one write and one event for a change, none while nothing changes', () => {
   assert.deepEqual(done, ['write Node/n1/status', 'cancel Node/n1/status']);
 });
 
-test('what was over before it could be written is withdrawn, and written when it comes again', () => {
+test('a status that ended before its write is cancelled, and written when it returns', () => {
   const { writer, done } = open();
   writer.publish(nodeThatSays(well), 'c', ill);
   writer.publish(nodeThatSays(well), 'c', well);

@@ -40,7 +40,7 @@ test('the node is given back when its Node names the DaemonSet of this pod, once
   assert.deepEqual(asked, ['kube-system metadata.name=isthmus-daemon-x']);
 });
 
-test('the name of another installation is not heeded, and that of this one after it is', async () => {
+test('the name of another installation is ignored, and a later name of this one is followed', async () => {
   const { departure, left } = open();
   assert.equal(await departure.isAsked({ leave: 'of old' }), false);
   assert.equal(left(), 0);

@@ -43,7 +43,7 @@ let control: Control;
 let watch: ProgramWatch | undefined;
 const said: string[] = [];
 
-/** What is known of the programs; `asked` resolves once each was asked. */
+/** The observed state of the programs; `asked` resolves once each program was asked. */
 type Opened = ProgramLiveness & { readonly asked: Promise<void> };
 
 function open(reason?: string): Opened {
@@ -101,7 +101,7 @@ describe('asking programs whether they live', () => {
     assert.deepEqual([states(opened), opened.down], [{ 'ovs-vswitchd': true }, []]);
   });
 
-  test('killed: nobody listens on what it left; its successor has a socket of another name', async () => {
+  test('killed: its socket refuses connections, and its successor has a socket of another name', async () => {
     const opened = open();
     await opened.asked;
     // As after kill -9: closing the server would remove the socket.

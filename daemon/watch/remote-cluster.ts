@@ -6,7 +6,7 @@ import { learnedOrigin } from '../../lib/route-policy/policy.ts';
 import type { SlicedView } from '../../lib/slices/slice.ts';
 import type { RemoteRoute } from '../model/interconnect.ts';
 
-/** Without what routers there announce, and what is not listed: neither is announced to routers here. */
+/** Leaves out prefixes that routers there announce, and prefixes that are not listed: neither is announced to routers here. */
 function forwarded(routes: readonly RouteEntry[]): readonly RemoteRoute[] {
   return remotePrefixes(routes).listed.flatMap(({ cidr, transitSwitch, isActive, origin }) =>
     isActive && origin !== learnedOrigin ? [{ prefix: formatCidr(cidr), transitSwitch }] : [],

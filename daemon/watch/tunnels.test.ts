@@ -41,7 +41,7 @@ async function addTunnel({ name, id, remoteIp, bfd = {} }: NewTunnel): Promise<v
   ]);
 }
 
-/** Writes what ovs-vswitchd writes. */
+/** Writes the columns that ovs-vswitchd writes. */
 async function setBfd(name: string, status: Readonly<Record<string, string>>): Promise<void> {
   await ovs.transact([
     { op: 'update', table: 'Interface', where: [['name', '==', name]], row: { bfd_status: status } },
@@ -121,7 +121,7 @@ describe('tunnels of the local Open vSwitch', () => {
     watch.close();
   });
 
-  test('a change is told with the update that brings it; that of a port of a pod is not', async () => {
+  test('a change is reported with the update that contains it; a change of a pod’s port is not', async () => {
     const { watch, calls } = watchTunnels(new Programs());
     const states: unknown[] = [];
     watch.subscribe(() => states.push(watch.tunnels[0]?.bfd['state']));
@@ -152,7 +152,7 @@ describe('tunnels of the local Open vSwitch', () => {
     watch.close();
   });
 
-  test('one that was frozen and has noticed nothing is believed after a while', async () => {
+  test('the states of an ovs-vswitchd that was frozen without noticing count again after a period', async () => {
     await setBfd('ovn-b1-0', { state: 'up' });
     const programs = new Programs();
     programs.isDown = true;
@@ -164,7 +164,7 @@ describe('tunnels of the local Open vSwitch', () => {
     watch.close();
   });
 
-  test('a database that stays away is told, and that it is back; a short absence is not', async () => {
+  test('a long outage of the database and its end are reported; a short one is not', async () => {
     const watch = new TunnelWatch({
       liveness: new TunnelLiveness(),
       ovs,

@@ -12,7 +12,7 @@ import { Membership } from './membership.ts';
 
 const none: Problem = { code: 'Unexpected', message: 'not asked for here' };
 
-/** A member with an identity, and a hub that answers its sessions as told. */
+/** A member with an identity, and a hub that answers its sessions as the test says. */
 async function connect(
   answer: (session: MemberSession) => void,
   { address, leave }: { readonly address?: string; readonly leave?: () => Promise<undefined> } = {},
@@ -90,7 +90,7 @@ const update = {
 };
 
 describe('a membership', () => {
-  it('is over when the hub says so, until it takes the member again', { timeout: 300_000 }, async () => {
+  it('ends when the hub ends it, until the hub accepts the member again', { timeout: 300_000 }, async () => {
     let isMember = false;
     const { membership, until, close } = await connect((session) => {
       if (isMember) session.send(update);
@@ -104,7 +104,7 @@ describe('a membership', () => {
     await close();
   });
 
-  it('says that a hub takes connections and does not answer, as a frozen one does', { timeout: 300_000 }, async () => {
+  it('reports a frozen hub, which accepts connections and does not answer', { timeout: 300_000 }, async () => {
     const frozen = createServer();
     await promisify((done: () => void) => frozen.listen(0, '127.0.0.1', done))();
     const sockets = new Set<Socket>();
@@ -119,7 +119,7 @@ describe('a membership', () => {
     frozen.close();
   });
 
-  it('does not end because an earlier one that was let go is still being left', { timeout: 300_000 }, async () => {
+  it('does not end while an earlier membership is still being left', { timeout: 300_000 }, async () => {
     const asked = Promise.withResolvers<undefined>();
     const answer = Promise.withResolvers<undefined>();
     const { membership, until, close, hub, removals } = await connect((session) => session.send(update), {
@@ -144,7 +144,7 @@ describe('a membership', () => {
     await close();
   });
 
-  it('has patience with a hub that is connected and has nothing to say yet', { timeout: 300_000 }, async () => {
+  it('waits for a hub that is connected and has not sent an update yet', { timeout: 300_000 }, async () => {
     const opened = Promise.withResolvers<MemberSession>();
     const { membership, until, close } = await connect(opened.resolve);
     const session = await opened.promise;

@@ -23,7 +23,7 @@ describe('the network of a member on real databases', () => {
     bed.transactions = 0;
   });
 
-  it('a restart writes nothing, and prunes nobody that the hub expects', async () => {
+  it('a restart writes nothing, and prunes no member that the hub expects', async () => {
     const members = [clusterOf(1), clusterOf(2)];
     bed.network.apply(bed.input(members), 'all');
     await bed.untilApplied();
@@ -43,7 +43,7 @@ describe('the network of a member on real databases', () => {
     assert.equal(bed.count('southbound', 'Chassis'), 1);
   });
 
-  it('keeps what is known of a member that the hub expects again', async () => {
+  it('keeps the rows of a member that the hub expects again', async () => {
     const members = [clusterOf(1), clusterOf(2)];
     bed.network.apply(bed.input(members), 'all');
     await bed.untilApplied();
@@ -87,7 +87,7 @@ describe('the network of a member on real databases', () => {
     assert.deepEqual(chassis(), ['c1-1']);
   });
 
-  it('takes a path out of the routes when its tunnel goes down, and back after its rest', async () => {
+  it('removes a path from the routes when its tunnel goes down, and adds it again after its hold-down', async () => {
     const members = [clusterOf(1)];
     let down = '';
     const fields = (nowMs: number) => ({
@@ -108,7 +108,7 @@ describe('the network of a member on real databases', () => {
     assert.equal(await count(16_000), 2);
   });
 
-  it('a path whose other end is a gateway that has a tunnel address of this cluster carries nothing, until it has its own', async () => {
+  it('a path to a gateway that has a tunnel address of this cluster carries no traffic until the gateway has its own', async () => {
     const one = clusterOf(1);
     const other = gateway('c1-2', '172.31.0.103');
     const ports = one.ports.map((port, index) =>
@@ -138,7 +138,7 @@ describe('the network of a member on real databases', () => {
     );
   });
 
-  it('a cluster that is renamed keeps every row, its paths and their rest', async () => {
+  it('a cluster that is renamed keeps every row, its paths and their hold-downs', async () => {
     let down = '';
     const apply = async (members: readonly Member[], nowMs: number, names: readonly string[]): Promise<void> => {
       const tunnel = (own: string): string => (own === down ? 'down' : 'up');
@@ -177,7 +177,7 @@ describe('the network of a member on real databases', () => {
     assert.equal(bed.count('southbound', 'Chassis'), 0);
   });
 
-  it('this cluster, renamed, keeps its ports and knows them again', async () => {
+  it('this cluster keeps its ports, routes and handle when it is renamed', async () => {
     bed.network.apply(bed.input([clusterOf(1)]), 'all');
     await bed.untilApplied();
     const ports = () =>
@@ -193,7 +193,7 @@ describe('the network of a member on real databases', () => {
     assert.equal(readHandle(bed.northbound.cache), 'east');
   });
 
-  it('FDB entries wait for their port, go with their cluster, and are known again after a restart', async () => {
+  it('FDB entries wait for their port, are deleted with their cluster, and are recognised after a restart', async () => {
     const members = [clusterOf(1)];
     bed.network.apply(bed.input(members), 'all');
     await bed.untilApplied();

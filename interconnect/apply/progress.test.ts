@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test';
 import type { OvsdbTarget, ResultListener } from '../../lib/desired/ovsdb-target.ts';
 import { Progress } from './progress.ts';
 
-/** A database that takes `owners` when it is told to, for Progress's eyes. */
+/** A database, as Progress sees it, that accepts `owners` when the test says so. */
 class Writes {
   isApplied = true;
   #listener: ResultListener = () => undefined;
@@ -25,7 +25,7 @@ class Writes {
   }
 }
 
-/** Milliseconds until statuses may be told, after so many owners were written. */
+/** Milliseconds until statuses may be published after a write of this many owners. */
 async function restAfter(t: TestContext, owners: number): Promise<number> {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const writes = new Writes();
@@ -49,7 +49,7 @@ async function restAfter(t: TestContext, owners: number): Promise<number> {
   return ms;
 }
 
-test('after one change statuses wait for a tenth of a second, after many longer, never longer than a second', async (t) => {
+test('statuses wait for a tenth of a second after one change, longer after many, and never longer than a second', async (t) => {
   assert.equal(await restAfter(t, 1), 110);
   assert.equal(await restAfter(t, 30), 400);
   assert.equal(await restAfter(t, 5000), 1000);

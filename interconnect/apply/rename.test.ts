@@ -75,7 +75,7 @@ describe('a membership that is to have another name', () => {
   });
 
   it(
-    'goes on by the one it has until there is a token, then by the other, in one session',
+    'keeps its name until there is a token, then uses the new name in the same session',
     { timeout: 300_000 },
     async () => {
       const membership = await asNorth();
@@ -103,7 +103,7 @@ describe('a membership that is to have another name', () => {
     },
   );
 
-  it('takes it back when the name that it has is wanted again', { timeout: 300_000 }, async () => {
+  it('withdraws the rename when the present name is wanted again', { timeout: 300_000 }, async () => {
     const membership = await asNorth();
     want(membership, 'nord');
     await until('refused', () => membership.state.renaming?.code === 'TokenForOtherCluster');
@@ -112,7 +112,7 @@ describe('a membership that is to have another name', () => {
     assert.equal(connections(), 1);
   });
 
-  it('has it after a crash that lost the answer, and after the hub was away', { timeout: 300_000 }, async () => {
+  it('has the new name after a crash that lost the answer, or an outage of the hub', { timeout: 300_000 }, async () => {
     const first = await asNorth();
     await first.close();
     const before = stored;

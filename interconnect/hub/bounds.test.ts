@@ -35,7 +35,7 @@ describe('what one member may do to the hub', () => {
   });
   after(() => bed.down());
 
-  it('refuses what the databases cannot read, each thing by itself, and goes on', async () => {
+  it('refuses each value that the databases cannot read, and accepts the rest', async () => {
     const options = { 'k\0': 'v' };
     const told = state({
       gateways: [
@@ -70,7 +70,7 @@ describe('what one member may do to the hub', () => {
     assert.deepEqual(await west?.say([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21'), []);
   });
 
-  it('gives no port back whose networks say more than an address', async () => {
+  it('restores no port whose networks contain more than addresses', async () => {
     const held = bed.rows('Port_Binding').map((row) => {
       const [mac = '', network = ''] = String(row['address']).split(' ');
       const [tunnelKey, path] = [Number(row['tunnel_key']) + 100, String(row['transit_switch'])];
@@ -81,7 +81,7 @@ describe('what one member may do to the hub', () => {
     assert.ok(bed.column('Port_Binding', 'address').every((address) => /^[0-9a-f:]+ [0-9./]+$/.test(address)));
   });
 
-  it('takes a bounded number of gateways and ends', async () => {
+  it('accepts a bounded number of gateways and ends', async () => {
     const many = Array.from({ length: 66 }, (_, index) => gateway(`c${100 + index}`, `172.30.1.${index + 1}`));
     const encaps = Array.from({ length: 9 }, (_, index) => ({ type: 'geneve', ip: `172.30.2.${index}`, options: {} }));
     const ends = Array.from({ length: 65 }, (_, index) => ({ index, gateways: [], holder: '', draining: false }));
@@ -98,7 +98,7 @@ describe('what one member may do to the hub', () => {
     assert.equal(bed.rows('Gateway').length, 64 + 1);
   });
 
-  it('tells the first hundred refusals and how many more, and still gives what is free once its holder lets go', async () => {
+  it('lists the first hundred refusals and counts the rest, and still grants a prefix once its holder releases it', async () => {
     const invalid = Array.from({ length: 150_000 }, (_, index) => `x${index}`);
     const rejections = await west?.say([attachment(invalid.toSpliced(200, 0, '10.16.1.0/24'))], 'b1', '172.30.0.21');
     assert.ok(rejections);

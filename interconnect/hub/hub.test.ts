@@ -17,7 +17,7 @@ describe('members of the hub', () => {
   before(() => bed.up());
   after(() => bed.down());
 
-  it('tells each member who says that it is reached by no path, for as long as that one is connected', async () => {
+  it('tells each member which connected members report that no path reaches it', async () => {
     const [near, far] = [await bed.member('near'), await bed.member('far')];
     await near.say([attachment(['10.70.0.0/16'])], 'n1', '172.30.0.71');
     const says = (unreachable: readonly string[]) =>
@@ -35,7 +35,7 @@ describe('members of the hub', () => {
     await (await bed.member('far')).leave();
   });
 
-  it('gives each member a port on each path and tells the others', async () => {
+  it('gives each member a port on each path and publishes the port to the others', async () => {
     const [east, west] = [await bed.member('east'), await bed.member('west')];
     assert.deepEqual(await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11'), []);
     assert.deepEqual(await west.say([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21'), []);
@@ -86,7 +86,7 @@ describe('members of the hub', () => {
     east.close();
   });
 
-  it('refuses what another member holds, names it, and gives it once it is free', async () => {
+  it('refuses a prefix that another member holds, names the holder, and grants the prefix once it is released', async () => {
     const [east, west] = [await bed.member('east'), await bed.member('west')];
     await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
     const wished = ['10.16.128.0/17', '10.17.0.0/16', '100.100.0.0/30', 'fd00::/64', 'x'];
@@ -116,7 +116,7 @@ describe('members of the hub', () => {
     west.close();
   });
 
-  it('writes nothing when it starts again and its members come back', async () => {
+  it('writes nothing when the hub restarts and its members reconnect', async () => {
     const said = [
       attachment([
         prefix('10.16.0.0/17', { origin: 'bgp', tags: ['a', 'b'], via: ['lab'] }),
@@ -139,7 +139,7 @@ describe('members of the hub', () => {
     assert.deepEqual(again.last?.expected, []);
   });
 
-  it('shows a prefix only to those who may know of it, and tells the rest nothing when it changes', async () => {
+  it('sends a prefix only to the members it is offered to, and sends the others no update when it changes', async () => {
     const [east, west, third] = [await bed.member('east'), await bed.member('west'), await bed.member('third')];
     await west.say([attachment([])], 'b1', '172.30.0.21');
     await third.say([attachment([])], 'c1', '172.30.0.31');
@@ -169,7 +169,7 @@ describe('members of the hub', () => {
     for (const member of [east, west, third]) member.close();
   });
 
-  it('keeps to the limits of a member, also to new ones, whether or not it is connected', async () => {
+  it('enforces the limits of a member, also changed ones, whether or not the member is connected', async () => {
     const fourth = await bed.member('fourth', { allow: ['10.40.0.0/16'] });
     const said = [attachment(['10.40.1.0/24', '10.40.2.0/24', '10.41.0.0/24'])];
     const rejections = await fourth.say(said, 'd1', '172.30.0.41');
@@ -188,7 +188,7 @@ describe('members of the hub', () => {
     assert.deepEqual([...new Set(offered())], ['10.40.1.0/24']);
   });
 
-  it('ends a membership whose HubMember somebody deletes', async () => {
+  it('ends a membership whose HubMember is deleted', async () => {
     const key = await createKey();
     const text = bed.token('fifth');
     const identity = await bed.redeem(text, key);
@@ -203,7 +203,7 @@ describe('members of the hub', () => {
     await assert.rejects(bed.redeem(text, key), isRefused('TokenSpent'));
   });
 
-  it('keeps a new membership although it hears late that the object of the one before is gone', async () => {
+  it('keeps a new membership when the deletion of the former HubMember is observed late', async () => {
     const uid = () => [...bed.store.members()].find(({ handle }) => handle === 'fifth')?.uid ?? '';
     const first = await bed.member('fifth');
     const before = uid();
@@ -238,7 +238,7 @@ describe('members of the hub', () => {
     assert.equal(codeOf(late), 'NotAMember');
   });
 
-  it('lets an agent that took over speak for its cluster, but not one of a copy of it', async () => {
+  it('accepts an agent that took over for its cluster, but not an agent of a copy of the cluster', async () => {
     const said = [attachment(['10.16.0.0/17'])];
     const east = await bed.member('east');
     await east.say(said, 'a1', '172.30.0.11');
@@ -253,7 +253,7 @@ describe('members of the hub', () => {
     await heir.say(said, 'a1', '172.30.0.11');
     await east.until(() => east.ended !== undefined);
     assert.equal(codeOf(east), 'SessionReplaced');
-    // One that waits takes over when the first is gone, whoever it is.
+    // Any waiting agent takes over when the first is gone.
     const next = await bed.member('east');
     await next.until(() => next.last !== undefined);
     heir.close();
@@ -262,7 +262,7 @@ describe('members of the hub', () => {
     next.close();
   });
 
-  it('says that it cannot let anybody join or leave while its API server is away, and goes on otherwise', async () => {
+  it('refuses joins and leaves while its API server does not answer, and serves sessions meanwhile', async () => {
     const east = await bed.member('east');
     bed.store.isAway = true;
     await assert.rejects(bed.redeem(bed.token('sixth'), await createKey()), (error: HubUnreachable) => {
@@ -278,7 +278,7 @@ describe('members of the hub', () => {
     east.close();
   });
 
-  it('leaves the rows of zones with their own ovn-ic alone, shows them, and keeps their names and prefixes', async () => {
+  it('does not change rows of zones with their own ovn-ic, publishes them, and reserves their names and prefixes', async () => {
     const east = await bed.member('east');
     await east.say([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11');
     await bed.foreignZone('openstack', { octet: 9, route: '10.20.0.1/16', address: '100.100.0.9' });

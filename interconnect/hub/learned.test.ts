@@ -1,4 +1,4 @@
-/** Prefixes that members have from their routers: nobody's alone, and never in the way of whose addresses they are. */
+/** Prefixes that members learned from their routers: members share them, and the owner of the addresses takes precedence. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { Rejection } from '../model/messages.ts';
@@ -25,7 +25,7 @@ describe('prefixes of routers at the hub', () => {
   });
   after(() => bed.down());
 
-  it('may be offered by several members, and within each other', async () => {
+  it('may be offered by several members, and may contain each other', async () => {
     assert.deepEqual(await say(east, '10.16.0.0/16', learned('192.0.0.0/16'), learned('192.0.2.0/24')), []);
     assert.deepEqual(await say(west, '10.17.0.0/16', learned('192.0.0.0/16')), []);
     await west?.until(() => offered(west, 'east').length === 3);
@@ -33,7 +33,7 @@ describe('prefixes of routers at the hub', () => {
     await east?.until(() => offered(east, 'west').length === 2);
   });
 
-  it('are refused within a prefix of another member, and not around it', async () => {
+  it('are refused within a prefix of another member, and accepted where they contain it', async () => {
     const refused = await say(
       west,
       '10.17.0.0/16',
@@ -44,7 +44,7 @@ describe('prefixes of routers at the hub', () => {
     assert.deepEqual(codes(refused ?? []), ['10.16.0.0/16 PrefixOverlap east', '10.16.7.0/24 PrefixOverlap east']);
   });
 
-  it('keep no member from its own addresses, and give way to them', async () => {
+  it('do not keep a member from offering its own prefixes, and are refused within these', async () => {
     await say(west, '10.17.0.0/16', learned('10.20.3.0/24'), learned('10.0.0.0/8'));
     await east?.until(() => offered(east, 'west').length === 3);
     assert.deepEqual(await say(east, '10.16.0.0/16', '10.20.0.0/16'), []);
@@ -56,7 +56,7 @@ describe('prefixes of routers at the hub', () => {
     await east?.until(() => offered(east, 'west').length === 3);
   });
 
-  it('become a member’s own by another origin only where nobody else has them', async () => {
+  it('become a member’s own by a change of origin only where no other member has them', async () => {
     await say(west, '10.17.0.0/16', learned('10.30.0.0/16'));
     await say(east, '10.16.0.0/16', learned('10.30.0.0/16'));
     assert.deepEqual(await say(east, '10.16.0.0/16', '10.30.0.0/16'), []);

@@ -23,7 +23,7 @@ describe('networks and their paths', () => {
         member.say(attachments, 'b1', '172.30.0.21'),
   };
 
-  it('makes more paths for all, then takes them away once all were told', async () => {
+  it('adds paths for all members, and removes paths once all members know of it', async () => {
     let [east, west] = [await bed.member('east'), await bed.member('west')];
     await say.east(attachment(['10.16.0.0/16']))(east);
     await say.west(attachment(['10.17.0.0/16']))(west);
@@ -62,7 +62,7 @@ describe('networks and their paths', () => {
     assert.equal(bed.rows('Datapath_Binding').length, 2);
   });
 
-  it('lets the first to name a network define it, and the others agree or stay out', async () => {
+  it('lets the first member that names a network define it; the others agree or do not take part', async () => {
     const [east, west, north] = [await bed.member('east'), await bed.member('west'), await bed.member('north')];
     const blue = { transitSwitch: 'blue', vpc: 'blue' };
     const wish = { ...blue, paths: 1, clusters: ['west', 'east'] };
@@ -92,7 +92,7 @@ describe('networks and their paths', () => {
     await east.until(
       () => east.members.get('west')?.routes.some(({ transitSwitch }) => transitSwitch === 'blue') === true,
     );
-    // Who takes part goes on doing so when the definer changes its mind about paths, and may say what was.
+    // A participant stays one when the definer changes the number of paths, and may still list the former number.
     await say.west(attachment([]), attachment(['10.16.0.0/16'], { ...blue, paths: 1 }))(west);
     assert.deepEqual(
       await say.east(attachment(['10.16.0.0/16']), attachment(['10.60.0.0/16'], { ...wish, paths: 3 }))(east),
@@ -108,14 +108,14 @@ describe('networks and their paths', () => {
     await say.east(attachment(['10.16.0.0/16']), attachment(['10.60.0.0/16'], alone))(east);
     await west.until(() => west.last?.rejections[0]?.code === 'ClusterNotListed');
     await east.until(() => east.members.get('west')?.routes.length === 0);
-    // Its addresses stay what they are.
+    // The addresses of the network stay the same.
     const moved = { ...alone, cidrs: ['100.102.0.0/24'] };
     const answer = await say.east(attachment(['10.16.0.0/16']), attachment(['10.60.0.0/16'], moved))(east);
     assert.deepEqual(codes(answer), [['transit-switch', 'TransitNetworkFixed', '']]);
     assert.deepEqual(pathsOf(east, 'blue')[0]?.cidrs, ['100.100.1.0/27']);
   });
 
-  it('refuses names and networks that would not go together with others', async () => {
+  it('refuses names and networks that conflict with existing ones', async () => {
     const north = await bed.member('north');
     const attempt = async (transitSwitch: string, rest: object = {}) =>
       codes(await north.say([attachment([], { transitSwitch, ...rest })], 'c1', '172.30.0.31'));
@@ -163,7 +163,7 @@ describe('networks and their paths', () => {
     assert.deepEqual(clash, [['member', 'ClusterNameTaken', 'x']]);
   });
 
-  it('leaves a network as it is when its definer leaves, until one that it lists says anew what it is', async () => {
+  it('keeps a network as it is when its definer leaves, until a listed member defines it again', async () => {
     const [far, west, north] = [await bed.member('far'), await bed.member('west'), await bed.member('north')];
     const wish = { transitSwitch: 'grey', vpc: 'grey' };
     const clusters = ['far', 'west'];
@@ -200,7 +200,7 @@ describe('networks and their paths', () => {
     await bed.until(() => bed.rows('Transit_Switch').every((row) => !String(row['name']).startsWith('grey')));
   });
 
-  it('takes a network away with the last that takes part in it, also after a restart', async () => {
+  it('deletes a network with its last participant, also after a restart', async () => {
     await bed.restart();
     const [east, north] = [await bed.member('east'), await bed.member('north')];
     await say.east(
@@ -215,7 +215,7 @@ describe('networks and their paths', () => {
     assert.equal(bed.rows('Datapath_Binding').length, 2);
   });
 
-  it('refuses to start with networks that will not do', async () => {
+  it('refuses to start with invalid networks', async () => {
     const east = await bed.member('east');
     await say.east(attachment(['10.16.0.0/16']))(east);
     await bed.stop();

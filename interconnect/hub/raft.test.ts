@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { schemaFile, startOvsdbServer, type TestServer } from '../../lib/ovsdb/src/testing.ts';
 import { attachment, HubBed } from './hub-bed.ts';
 
-describe('the southbound interconnect database as raft of three', () => {
+describe('the southbound interconnect database as a cluster of three servers', () => {
   const bed = new HubBed();
   let dir = '';
   const status = (server: TestServer): Promise<string> => server.control(['cluster/status', 'OVN_IC_Southbound']);
@@ -38,7 +38,7 @@ describe('the southbound interconnect database as raft of three', () => {
     await rm(dir, { recursive: true });
   });
 
-  it('goes on with two of them when the leader is lost', async () => {
+  it('serves the hub with two servers after the leader is lost', async () => {
     const east = await bed.member('east');
     await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
     const before = bed.column('Port_Binding', '_uuid');

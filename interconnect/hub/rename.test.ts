@@ -32,7 +32,7 @@ describe('a member that is renamed', () => {
     assert.deepEqual(await south.say([attachment(prefixes, rest)], 'b1', '172.30.0.21'), []);
     return south;
   };
-  /** What of IC-SB a rename may not touch. */
+  /** The rows of IC-SB that a rename may not touch. */
   const rows = () =>
     ['Port_Binding', 'Route', 'Gateway', 'Encap', 'Datapath_Binding'].map((table) => [
       table,
@@ -46,7 +46,7 @@ describe('a member that is renamed', () => {
     return { ports, hops: routes?.map((route) => [route.prefix, route.nextHops]) };
   };
 
-  it('keeps its ports, rows and session; the others are told once, by one update', async () => {
+  it('keeps its ports, rows and session; the other members get a single update', async () => {
     const [north, south] = [await sayNorth(), await saySouth()];
     await south.until(() => south.members.has('north'));
     const before = { rows: rows(), seen: seen(south, 'north'), updates: north.updates };
@@ -94,7 +94,7 @@ describe('a member that is renamed', () => {
     );
   });
 
-  it('gives the identity again when its answer was lost, and leaves by its key', async () => {
+  it('gets its identity again when the answer was lost, and leaves by its key', async () => {
     const north = await sayNorth();
     const { key } = bed.identity('north');
     const token = bed.token('nord');
@@ -110,7 +110,7 @@ describe('a member that is renamed', () => {
     assert.deepEqual(await other.say([attachment([])], 'c1', '172.30.0.31'), [], 'its names are free again');
   });
 
-  it('is renamed back, and again, with what it has; all of it is known after a restart', async () => {
+  it('keeps its holdings when it is renamed back and again, also after a restart', async () => {
     await sayNorth();
     const south = await saySouth();
     await south.until(() => south.members.has('north'));
@@ -132,7 +132,7 @@ describe('a member that is renamed', () => {
     assert.equal(bed.transactions, 0, 'a hub that starts again writes nothing');
   });
 
-  it('is known by the new name although the hub ended before its databases had it', async () => {
+  it('has the new name although the hub ended before its databases contained the name', async () => {
     await sayNorth();
     const south = await saySouth();
     await south.until(() => south.members.has('north'));
@@ -156,7 +156,7 @@ describe('a member that is renamed', () => {
     assert.match(JSON.stringify(blue?.['external_ids']), /"isthmus-defined-by":"nord"/);
   });
 
-  it('has its ports again after wiped databases, and where its object came back without its status', async () => {
+  it('gets its ports again after the databases were wiped, and when its object was restored without status', async () => {
     await sayNorth();
     await bed.rename('north', 'nord');
     const ports = bed.column('Port_Binding', 'address');
@@ -177,7 +177,7 @@ describe('a member that is renamed', () => {
     assert.deepEqual(bed.column('Availability_Zone', 'name'), ['nord']);
   });
 
-  it('goes when its object is deleted, with every row', async () => {
+  it('is removed with every row when its object is deleted', async () => {
     const north = await sayNorth();
     await bed.rename('north', 'nord');
     bed.store.delete('north');
@@ -187,7 +187,7 @@ describe('a member that is renamed', () => {
     assert.equal(bed.rows('Port_Binding').length, 0);
   });
 
-  it('does not take a name that another has, had, or is awaited by', async () => {
+  it('does not get a name that another member has, had, or is expected under', async () => {
     await sayNorth();
     await saySouth();
     const { key } = bed.identity('north');
@@ -200,7 +200,7 @@ describe('a member that is renamed', () => {
     await assert.rejects(stranger, refusal('ClusterNameTaken', /nord was called north when it joined/));
   });
 
-  it('is not ended by an object that somebody makes by its present name, and that object says so', async () => {
+  it('is not ended by an object that a user creates under its present name, and the object’s status says so', async () => {
     const north = await sayNorth();
     await bed.rename('north', 'nord');
     await bed.store.create('nord', { allowedPrefixes: [], maxPrefixes: 1 });
@@ -227,7 +227,7 @@ describe('a member that is renamed', () => {
     assert.deepEqual(bed.column('Availability_Zone', 'name'), ['nord']);
   });
 
-  it('is no copy of the cluster, which would take its place', async () => {
+  it('is not mistaken for a copy of the cluster, which would take its place', async () => {
     const north = await sayNorth();
     const { key } = bed.identity('north');
     const copy = bed.redeem(bed.token('nord'), key, ['z1', 'z2']);
@@ -236,7 +236,7 @@ describe('a member that is renamed', () => {
     assert.deepEqual(await north.say([attachment([])], 'a1', '172.30.0.11'), []);
   });
 
-  it('waits for those who list it by name to list the new one', async () => {
+  it('waits until members that list it by name list the new name', async () => {
     await sayNorth();
     const listed = async (names: readonly string[], only: readonly string[]) => {
       const green = attachment([prefix('10.70.0.0/16', { only })], {
@@ -262,7 +262,7 @@ describe('a member that is renamed', () => {
     assert.ok(bed.registry.member('nord'));
   });
 
-  it('stays what it is while the API server of the hub is away', async () => {
+  it('keeps its name while the API server of the hub does not answer', async () => {
     const north = await sayNorth();
     const { key } = bed.identity('north');
     const token = bed.token('nord');
@@ -285,7 +285,7 @@ describe('a member that is renamed', () => {
     assert.deepEqual(await north.say([attachment([])], 'a1', '172.30.0.11'), []);
   });
 
-  it('that is away is present again only when its session says so', async () => {
+  it('is absent after the rename if it was absent before, until its session returns', async () => {
     await bed.restart({ times: { ...bedTimes, graceMs: 50 } });
     const [north, south] = [await sayNorth(), await saySouth()];
     await south.until(() => south.members.has('north'));

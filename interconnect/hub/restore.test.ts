@@ -6,7 +6,7 @@ import { attachment, bedTimes, HubBed } from './hub-bed.ts';
 
 const allTables = ['Route', 'Port_Binding', 'Gateway', 'Availability_Zone', 'Datapath_Binding'];
 
-describe('what a hub that lost something has again', () => {
+describe('recovery of a hub that lost data', () => {
   let bed: HubBed;
   beforeEach(async () => {
     bed = new HubBed();
@@ -35,7 +35,7 @@ describe('what a hub that lost something has again', () => {
       .map((row) => [row['transit_switch'], row['tunnel_key']].join(' '))
       .sort();
 
-  it('writes wiped databases again while it runs, to the letter', async () => {
+  it('writes identical rows to databases that were wiped while it runs', async () => {
     const west = await sayWest();
     const east = await sayEast();
     const before = [ports(), datapaths(), bed.column('Transit_Switch', 'name'), bed.column('Route', 'ip_prefix')];
@@ -51,7 +51,7 @@ describe('what a hub that lost something has again', () => {
     assert.deepEqual([east.updates, west.updates], told, 'members were told nothing');
   });
 
-  it('starts over wiped databases with the ports that the registry has, whoever comes first', async () => {
+  it('starts with wiped databases and the ports of the registry, whichever member connects first', async () => {
     await sayWest();
     await sayEast();
     const before = [ports(), datapaths()];
@@ -69,7 +69,7 @@ describe('what a hub that lost something has again', () => {
     assert.deepEqual([ports(), datapaths()], before);
   });
 
-  it('takes the ports that it lacks from the members themselves', async () => {
+  it('restores ports missing from the registry from the members’ states', async () => {
     await sayWest();
     const first = await sayEast();
     const [held, blueHeld] = [first.held(), first.held('blue')];
@@ -87,7 +87,7 @@ describe('what a hub that lost something has again', () => {
     assert.deepEqual(east.last?.transitSwitches.find(({ name }) => name === 'blue')?.cidrs, network);
   });
 
-  it('gives a newcomer nothing that an expected member may come back with', async () => {
+  it('grants a new member nothing that an expected member may still hold', async () => {
     const west = await sayWest();
     const held = west.held();
     await bed.stop();
@@ -108,7 +108,7 @@ describe('what a hub that lost something has again', () => {
     assert.deepEqual(again.held(), held);
   });
 
-  it('gives no port that another has, or that is not of the path, however it is claimed', async () => {
+  it('restores no claimed port that another member has, or that is not of the path', async () => {
     const west = await sayWest();
     const [theirs] = west.held();
     const wrong = { switch: 'ts1', mac: '0a:58:00:00:00:01', networks: ['100.100.0.5/27'], tunnelKey: 9 };
@@ -122,7 +122,7 @@ describe('what a hub that lost something has again', () => {
     );
   });
 
-  it('drops the rows of those that the registry does not know', async () => {
+  it('deletes the rows of members that the registry does not know', async () => {
     await sayWest();
     await sayEast();
     await bed.stop();
@@ -138,7 +138,7 @@ describe('what a hub that lost something has again', () => {
     assert.deepEqual([...west.members.keys(), ...(west.last?.expected ?? [])], []);
   });
 
-  it('knows members again that came from a backup without their status', async () => {
+  it('recognises members that were restored from a backup without their status', async () => {
     await sayWest();
     await sayEast();
     const before = [ports(), datapaths()];
@@ -151,7 +151,7 @@ describe('what a hub that lost something has again', () => {
     assert.deepEqual([ports(), datapaths()], before);
   });
 
-  it('knows a member again whose object and token are put back while it runs', async () => {
+  it('recognises a member whose object and token are restored while the hub runs', async () => {
     const east = await sayEast();
     const before = ports();
     const tokens = [...(await bed.store.tokens()).values()];
@@ -170,7 +170,7 @@ describe('what a hub that lost something has again', () => {
     assert.deepEqual(ports(), before);
   });
 
-  it('gives up a member that is away for long only once nobody reaches it, and lets it come back', async () => {
+  it('gives up a long absent member only once no member reaches it, and accepts its return', async () => {
     await bed.restart({ times: { ...bedTimes, graceMs: 20, staleAfterMs: 200 } });
     const west = await sayWest();
     const before = ports();
@@ -196,7 +196,7 @@ describe('what a hub that lost something has again', () => {
     await again.until(() => again.members.get('west')?.connected === true);
   });
 
-  it('gives nobody up while all are away, or while the one that is back reaches them: the hub may be cut off', async () => {
+  it('gives up no member while all are absent or a returned member reaches them: the hub may be cut off', async () => {
     await bed.restart({ times: { ...bedTimes, graceMs: 20, staleAfterMs: 100 } });
     const [west, east] = [await sayWest(), await sayEast()];
     west.close();
@@ -211,7 +211,7 @@ describe('what a hub that lost something has again', () => {
     assert.deepEqual(bed.column('Availability_Zone', 'name'), ['east', 'west']);
   });
 
-  it('gives up one that is expected and that nobody has seen', async () => {
+  it('gives up an expected member that no member has seen', async () => {
     await sayWest();
     await sayEast();
     await bed.stop();

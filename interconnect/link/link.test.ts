@@ -14,7 +14,7 @@ import { createToken, readToken, verifyToken } from '../../lib/pki/join-token.ts
 
 const now = Date.now();
 
-test('a token is read by all, believed only from its own hub, and cannot be altered', async () => {
+test('a token can be read by anyone, is accepted only from its own hub, and cannot be altered', async () => {
   const [ours, theirs] = [await createHubAuthority(now), await createHubAuthority(now)];
   const token = createToken(ours, { cluster: 'east', hub: 'h:1', expiresMs: now, replace: false });
   assert.equal((verifyToken(ours, token) as { cluster: string }).cluster, 'east');
@@ -242,7 +242,7 @@ test('another hub is not trusted with the token, another authority not with a se
   await assert.rejects(joinHub(dead, '0'.repeat(64), 'x', 'y'), HubUnreachable);
 });
 
-test('a state of too many parts is refused before it is decoded, whatever they are parts of', async () => {
+test('a state with too many parts of any kind is refused before it is decoded', async () => {
   const field = (number: number, inner: Uint8Array): Buffer => {
     const length = [0, 7, 14, 21].map((shift) => ((inner.length >> shift) & 127) | (shift < 21 ? 128 : 0));
     return Buffer.concat([Uint8Array.of((number << 3) | 2, ...length), inner]);
@@ -278,7 +278,7 @@ test('a state of too many parts is refused before it is decoded, whatever they a
   });
 });
 
-test('the session of a member that never reads is ended, others go on', async () => {
+test('the session of a member that never reads is ended, and other sessions continue', async () => {
   await withHub(async ({ address, ca, token, logged }) => {
     const key = await createKey();
     const identity = { ...(await joinHub(address, ca, token, await createRequest(key, 'east'))), key };
@@ -300,7 +300,7 @@ test('the session of a member that never reads is ended, others go on', async ()
   });
 });
 
-test('a member has a minute to read something; one that reads slowly, or whose session is over, is left alone', (t) => {
+test('a session stalls when the member reads nothing for a minute; a slow reader or a closed session does not', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const taken: (() => void)[] = [];
   const reasons: string[] = [];

@@ -30,7 +30,7 @@ export interface MemberSession {
   /** Called once, however the session ended. */
   onEnd(listener: () => void): void;
   send(update: HubUpdate): void;
-  /** Ends the session and tells the member why. */
+  /** Ends the session and sends the member the reason. */
   refuse(problem: Problem): void;
 }
 

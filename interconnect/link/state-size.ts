@@ -4,7 +4,7 @@
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 
-/** A million prefixes, which is the most that a HubMember may allow, and what else a state holds. */
+/** A million prefixes, the most that a HubMember may allow, and the other parts of a state. */
 const mostMessages = 1_100_000;
 const mostFields = 8_000_000;
 
@@ -21,7 +21,7 @@ const memberState: Shape = {
   3: { 4: {}, 5: {}, 6: {} },
 };
 
-/** Undefined: it may be decoded. What is no message at all is left to the decoder. */
+/** Returns undefined if the state may be decoded. Bytes that are no message are left to the decoder. */
 export function refuseOversized(bytes: Uint8Array): Problem | undefined {
   const count = { messages: 0, fields: 0 };
   countIn(bytes, { at: 0, end: bytes.length }, memberState, count);

@@ -1,4 +1,4 @@
-/** What this cluster's routers lead to, as its speakers wrote it down: immutable values, made by `watch/`. */
+/** Prefixes that this cluster's routers lead to, as its speakers published them: immutable values, made by `watch/`. */
 
 /** A prefix that nodes learned and that is a route of a VPC. */
 export interface Edge {

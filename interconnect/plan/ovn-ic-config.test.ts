@@ -36,7 +36,7 @@ describe('reading ovn-ic-config', () => {
     assert.deepEqual(read({ 'ic-db-host': 'fd00::1' }), config({ hub: '[fd00::1]:6650' }));
   });
 
-  it('is off unless it says so', () => {
+  it('is off unless enabled', () => {
     assert.equal(read({ 'enable-ic': 'false' }), 'off');
     assert.equal(read({ 'enable-ic': undefined, 'az-name': 'NOT' }), 'off');
     assert.equal(parseOvnIcConfig({ metadata: { name: 'x', uid: 'u', resourceVersion: '1' } }).config, 'off');
@@ -62,7 +62,7 @@ describe('reading ovn-ic-config', () => {
       );
     });
 
-  it('names all that is wrong at once', () => {
+  it('names all errors at once', () => {
     const problems = read({ 'az-name': '', 'ic-db-host': '', 'gw-nodes': '' });
     assert.equal(Array.isArray(problems) && problems.length, 3);
   });
@@ -128,14 +128,14 @@ describe('following ovn-ic-config', () => {
     ]);
   });
 
-  it('has nothing to do once all is as it says', () => {
+  it('changes nothing once all objects match the ConfigMap', () => {
     assert.deepEqual(plan({ interconnect: interconnect() }).writes, []);
     const isAutoRoute = false;
     const state = { config: config({ isAutoRoute }), interconnect: interconnect(), policies: bothClosed };
     assert.deepEqual(plan(state).writes, []);
   });
 
-  it('selects a node by its label, not by its name, and says which are not there', () => {
+  it('selects a node by its label, not by its name, and names missing nodes', () => {
     const { writes, codes } = plan({
       config: config({ gateways: ['n3', 'n9', 'n3'] }),
       interconnect: interconnect(),
@@ -144,14 +144,14 @@ describe('following ovn-ic-config', () => {
     assert.deepEqual(codes, ['NodeUnknown']);
   });
 
-  it('follows edits with a patch of what changed', () => {
+  it('patches only the edited fields', () => {
     const { writes } = plan({ config: config({ hub: 'other:6650' }), interconnect: interconnect() });
     assert.deepEqual(writes, [
       { verb: 'patch', kind: 'Interconnect', name: 'default', uid: 'ic', spec: { hub: 'other:6650' } },
     ]);
   });
 
-  it('another az-name is another name for the cluster', () => {
+  it('renames the cluster when az-name changes', () => {
     const edited = plan({ config: config({ clusterName: 'orient' }), interconnect: interconnect() });
     assert.deepEqual(edited.writes[0]?.spec, { clusterName: 'orient' });
     assert.deepEqual(edited.codes, []);
@@ -173,7 +173,7 @@ describe('following ovn-ic-config', () => {
     assert.deepEqual(joined.words, ['create ovn-ic-config', 'create ovn-ic-config-import']);
   });
 
-  it('puts an edited policy of its own right, and leaves one that is not its own', () => {
+  it('restores an edited policy of its own, and does not change a policy of a user', () => {
     const open = { ...closed('Export'), spec: { ...closed('Export').spec, defaultAction: 'Next' as const } };
     const state = { config: config({ isAutoRoute: false }), interconnect: interconnect() };
     const edited = plan({ ...state, policies: new Map(bothClosed).set('ovn-ic-config', open) });
@@ -202,18 +202,18 @@ describe('following ovn-ic-config', () => {
     }
   });
 
-  it('changes nothing while something in it is wrong', () => {
+  it('changes nothing while the ConfigMap has an error', () => {
     const problems = read({ 'az-name': 'East' });
     const { writes, codes } = plan({ config: problems, interconnect: interconnect(), policies: bothClosed });
     assert.deepEqual(writes, []);
     assert.deepEqual(codes, ['NameInvalid']);
   });
 
-  it('waits until an Interconnect that leaves is gone', () => {
+  it('waits until an Interconnect that is leaving is deleted', () => {
     assert.deepEqual(plan({ interconnect: interconnect({ isDeleting: true, hub: 'x:1' }) }).writes, []);
   });
 
-  it('reads back what it makes', () => {
+  it('parses the objects that it creates', () => {
     const [create] = plan({}).writes;
     const present = parseFollowing({
       metadata: {

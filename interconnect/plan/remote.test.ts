@@ -77,7 +77,7 @@ describe('a node with an address in a prefix of another cluster', () => {
   };
   const cluster: Member = { ...west, routes: [route('10.17.0.0/16'), route('10.16.0.0/24')] };
 
-  it('keeps it out where it was first, and takes nothing where it came later, whatever it waits for meanwhile', () => {
+  it('keeps out a prefix that comes later, and not a prefix that was accepted before, also while it waits', () => {
     assert.deepEqual(codesOf(cluster, { ...context, local: claimed }), ['Overlap', 'Overlap']);
     let before = judgeRoutes(cluster, context, noNatives);
     assert.deepEqual(
@@ -99,7 +99,7 @@ describe('a node with an address in a prefix of another cluster', () => {
 });
 
 describe('a remote cluster', () => {
-  it('becomes its chassis, ports that its gateways hold in their order, a route per path and an exemption', () => {
+  it('has chassis, ports that its gateways hold in their order, a route per path and an exemption', () => {
     const { plan } = planOf(west);
     assert.deepEqual(keys(plan.northbound.rows), [
       'HA_Chassis isthmus-interconnect/b1',
@@ -170,7 +170,7 @@ describe('a remote cluster', () => {
     });
   });
 
-  it('loses the routes of a path that is down and keeps its exemption; all down: no route, and no way round', () => {
+  it('loses the routes of a path that is down and keeps its exemption; with all paths down there is no route', () => {
     const one = planOf(west, ['ts1']);
     assert.deepEqual(
       one.uses[0]?.hops.map(({ isUsed, problem }) => [isUsed, problem?.code]),
@@ -265,7 +265,7 @@ describe('a prefix of another cluster', () => {
     assert.deepEqual(codesOf(west, contextWith(network([ownPath(0, { order: [] })]))), ['NoGateway']);
   });
 
-  it('of a zone that nobody checks gives way to one that the hub answers for', () => {
+  it('of a zone that the hub does not check yields to a prefix that the hub checked', () => {
     const holder = (_: string, prefix: { prefix: number }) =>
       prefix.prefix === 22 ? { cidr: cidr('10.17.0.0/16'), holder: 'west' } : undefined;
     const outside = { ...west, name: 'outside', foreign: true, routes: [route('10.17.4.0/22'), route('10.19.0.0/16')] };
@@ -303,7 +303,7 @@ describe('a prefix of another cluster', () => {
   });
 });
 
-describe('of several offers of a prefix', () => {
+describe('several offers of a prefix', () => {
   const offer = (cluster: string, net: string, preference = 100, isAlive = true, isForeign = false): Offer => ({
     cluster,
     network: net,
@@ -315,18 +315,18 @@ describe('of several offers of a prefix', () => {
   });
   const learned = (one: Offer): Offer => ({ ...one, isLearned: true });
   const kinds = (all: readonly Offer[]) => all.map((one) => choose(one, all).kind);
-  it('the preferred is used, the other stands by; one that is dead is no reason to wait', () => {
+  it('the preferred offer is used and the other is a backup; a dead offer is not waited for', () => {
     assert.deepEqual(kinds([offer('west', 'ts'), offer('west', 'blue', 200)]), ['backup', 'used']);
     assert.deepEqual(kinds([offer('west', 'ts'), offer('west', 'blue', 200, false)]), ['used', 'used']);
     assert.deepEqual(kinds([offer('west', 'ts'), offer('west', 'blue')]), ['used', 'used']);
   });
-  it('of several clusters one has it: whom the hub answers for first, then by name', () => {
+  it('one cluster’s offer is used: of clusters that the hub checks first, then by name', () => {
     assert.deepEqual(kinds([offer('west', 'ts'), offer('north', 'blue')]), ['taken', 'used']);
     assert.deepEqual(kinds([offer('west', 'ts'), offer('north', 'blue', 100, true, true)]), ['used', 'taken']);
     assert.deepEqual(kinds([offer('west', 'ts', 100, false), offer('zest', 'blue')]), ['used', 'taken']);
     assert.deepEqual(kinds([offer('west', 'ts'), offer('north', 'blue', 50)]), ['used', 'backup']);
   });
-  it('of a prefix of routers every cluster is a way, the preferred or first that works is used', () => {
+  it('a learned prefix may be reached through any cluster: the preferred or first working one is used', () => {
     const of = (...all: readonly Offer[]) => kinds(all.map(learned));
     assert.deepEqual(of(offer('west', 'ts'), offer('north', 'ts')), ['backup', 'used']);
     assert.deepEqual(of(offer('west', 'ts'), offer('north', 'ts', 100, false)), ['used', 'backup']);
@@ -335,7 +335,7 @@ describe('of several offers of a prefix', () => {
     assert.deepEqual(of(offer('west', 'ts', 100, false), offer('north', 'ts', 100, false)), ['backup', 'used']);
     assert.deepEqual(of(offer('west', 'ts'), offer('west', 'blue')), ['used', 'used']);
   });
-  it('a cluster’s own prefix comes before one of routers, and those of this cluster before those of others', () => {
+  it('a cluster’s own prefix precedes a learned one, and learned prefixes of this cluster precede those of others', () => {
     const west = learned(offer('west', 'ts', 900));
     assert.deepEqual(kinds([west, offer('zest', 'ts', 1, false)]), ['backup', 'used']);
     const own = { ...learned(offer('', '', 0)), isOwn: true };
@@ -344,12 +344,12 @@ describe('of several offers of a prefix', () => {
   });
 });
 
-describe('a prefix that another cluster has from its routers', () => {
+describe('a prefix that another cluster learned from its routers', () => {
   const learned = { ...west, routes: [route('192.0.2.0/24', { origin: 'bgp' })] };
   const sets = (member: Member, down: readonly string[] = []) =>
     (planOf(member, down).plan.northbound.contributions ?? []).map(({ key }) => key);
 
-  it('is a route like any, but packets may take another way when no path leads there', () => {
+  it('is an ordinary route, but packets may take another route when no path leads there', () => {
     assert.deepEqual(sets(learned), ['isthmus.interconnect.v4']);
     assert.equal(
       planOf(learned).uses[0]?.hops.every(({ isUsed }) => isUsed),
@@ -379,7 +379,7 @@ describe('a prefix that another cluster has from its routers', () => {
     assert.equal(useRoutes('west', routes, verdicts, (key) => table.all(key))[0]?.isMine, true);
   });
 
-  it('is no way to addresses that this cluster stands for by an aggregate', () => {
+  it('is rejected if it equals or contains an aggregate of this cluster', () => {
     const aggregates = new Map([['ovn-cluster', [cidr('10.128.0.0/12')]]]);
     const codes = (prefix: string, origin = 'bgp') =>
       codesOf({ ...west, routes: [route(prefix, { origin })] }, { ...context, aggregates })[0];

@@ -42,7 +42,7 @@ class Network {
 }
 
 describe('a gateway that lost its port', () => {
-  it('is taken for dead after ten seconds, and its path is anchored elsewhere', () => {
+  it('is dead after ten seconds, and its path gets another anchor', () => {
     const network = new Network();
     assert.deepEqual(network.step(0, ['a', 'b']), ['ab settled', 'ba settled']);
     assert.deepEqual(network.step(100, ['b', 'b']), ['ab settled', 'ba settled']);
@@ -64,7 +64,7 @@ describe('a gateway that lost its port', () => {
     assert.deepEqual(network.step(16_502, ['b', 'b']), ['ba settled', 'ba settled']);
   });
 
-  it('is trusted again once its tunnels came up after that, not for what they were before', () => {
+  it('is alive again once its tunnels came up after the loss, not before it', () => {
     const network = new Network();
     network.step(50_000, ['b', 'b']);
     network.step(60_000, ['b', 'b']);
@@ -75,7 +75,7 @@ describe('a gateway that lost its port', () => {
     assert.ok(!network.anchors.isDead('a'));
   });
 
-  it('is nothing to worry about when it has it again in time', () => {
+  it('is not dead if it has the port again in time', () => {
     const network = new Network();
     network.step(0, ['b', 'b']);
     network.step(9000, ['a', 'b']);
@@ -84,7 +84,7 @@ describe('a gateway that lost its port', () => {
     assert.equal(network.anchors.wakeMs, undefined);
   });
 
-  it('holds nothing before BFD to it had time to come up; at the very start there is nothing to wait for', () => {
+  it('joins no order before BFD to it had time to come up, except at the very start', () => {
     const anchors = new AnchorHistory();
     const step = (nowMs: number, holder: string, present: readonly string[], network = 'ts') => {
       const paths = [{ index: 0, present, holder, isRetiring: false }];
@@ -107,7 +107,7 @@ describe('a gateway that lost its port', () => {
     assert.equal(step(6000, '', []), 'ab');
   });
 
-  it('waits for that on each network, whatever others have or have not', () => {
+  it('waits for BFD on each network independently of other networks', () => {
     const anchors = new AnchorHistory();
     const none = { paths: [], gateways: gateways(), cuts: noCuts, hub: connected, isFollowed: true, holdDownMs: 5000 };
     const path = { index: 0, present: ['a'], holder: 'a', isRetiring: false };
@@ -121,7 +121,7 @@ describe('a gateway that lost its port', () => {
     assert.equal(anchors.wakeMs, undefined, 'nothing is waited for any more');
   });
 
-  it('is not to blame while databases or northd take nothing up, nor where it has another port', () => {
+  it('is not dead while the databases or northd do not follow, nor if it has another port', () => {
     const network = new Network();
     for (const nowMs of [0, 6000, 12_000, 18_000]) network.step(nowMs, ['b', 'b'], { isFollowed: false });
     assert.ok(!network.anchors.isDead('a'));
@@ -134,7 +134,7 @@ describe('a gateway that lost its port', () => {
     assert.ok(!crossed.anchors.isDead('a') && !crossed.anchors.isDead('b'));
   });
 
-  it('is passed over where it does not take a port that is moved to it', () => {
+  it('is passed over if it does not claim a port that is moved to it', () => {
     const network = new Network();
     const drained = { facts: gateways({ a: { isDrained: true } }), hub: { isConnected: true, knownRevision: 9 } };
     const back = { hub: drained.hub };
@@ -142,13 +142,13 @@ describe('a gateway that lost its port', () => {
     network.anchors.announced(1);
     network.step(1, ['a', 'b'], drained);
     assert.equal(network.step(1600, ['a', 'b'], drained)[0], 'ba moving');
-    // It forwards for its other path by what it had.
+    // The gateway forwards for its other path with the ports that it had.
     assert.equal(network.step(3000, ['', 'b'], back)[0], 'ba moving');
     network.step(13_000, ['', 'b'], back);
     assert.equal(network.step(13_001, ['', 'b'], back)[0], 'ab moving');
   });
 
-  it('anchors on if it is the last', () => {
+  it('remains the anchor if it is the last gateway', () => {
     const network = new Network();
     const alone = gateways({ b: { isUsable: false } });
     network.step(0, ['b', 'b'], { facts: alone });
@@ -157,8 +157,8 @@ describe('a gateway that lost its port', () => {
   });
 });
 
-describe('a gateway that anchors nothing any more', () => {
-  it('counts as an anchor for five seconds, and the next step is due when it no longer does', () => {
+describe('a gateway that no longer anchors a path', () => {
+  it('counts as an anchor for five seconds, and the next step is due when they end', () => {
     const anchors = new AnchorHistory();
     anchors.step('ts', {
       paths: [{ index: 0, present: ['a', 'b'], holder: 'a', isRetiring: false }],
@@ -207,7 +207,7 @@ describe('two gateways that are cut off from each other', () => {
     }
   }
 
-  it('each keeps its port alone, and their orders grow again one after the other', () => {
+  it('are each alone in the order of their port, and join each other’s order again one at a time', () => {
     const cluster = new Cluster('ab', 'ba');
     cluster.step(0, noCuts);
     assert.deepEqual(cluster.step(1000, cutOff([], 1000)), ['a settled', 'b settled']);
@@ -219,14 +219,14 @@ describe('two gateways that are cut off from each other', () => {
     assert.deepEqual(cluster.step(64_601, noCuts), ['ab settled', 'ba settled'], 'BFD is up by then');
   });
 
-  it('a third one that hears both stays behind each', () => {
+  it('keep a third gateway that hears both in their orders', () => {
     const cluster = new Cluster('abc', 'bca');
     cluster.step(0, noCuts, { all: 'abc' });
     assert.deepEqual(cluster.step(1000, cutOff([], 1000), { all: 'abc' }), ['ac settled', 'bc settled']);
     assert.deepEqual(cluster.step(60_000, noCuts, { all: 'abc' }), ['acb settled', 'bca settled']);
   });
 
-  it('the other takes over when one dies meanwhile, and what returns is given nothing before it is heard', () => {
+  it('take over from each other when one dies, and the dead one gets no port before it is heard again', () => {
     const cluster = new Cluster('a', 'b');
     cluster.step(0, cutOff());
     assert.deepEqual(cluster.step(1000, cutOff(['a'])), ['b settled', 'b settled']);
@@ -235,12 +235,12 @@ describe('two gateways that are cut off from each other', () => {
     assert.deepEqual(cluster.step(61_600, noCuts), ['b draining', 'b settled']);
   });
 
-  it('keep what they have when nobody is known to live', () => {
+  it('keep their ports when neither is known to be alive', () => {
     const cluster = new Cluster('a', 'b');
     assert.deepEqual(cluster.step(0, cutOff(['a', 'b'])), ['a settled', 'b settled']);
   });
 
-  it('a start in the midst of it brings nobody together', () => {
+  it('do not join each other’s order after a restart during the cut', () => {
     const cluster = new Cluster('a', 'b');
     assert.deepEqual(cluster.step(0, cutOff([], undefined)), ['a settled', 'b settled']);
   });

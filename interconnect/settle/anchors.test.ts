@@ -9,12 +9,12 @@ describe('which gateway anchors which path', () => {
     const targets = assignAnchors(paths, eligible);
     return paths.flatMap(({ index }) => targets.get(index) ?? []);
   };
-  it('different gateways where there are enough, a second path on one where not', () => {
+  it('paths have different gateways if there are enough, and share gateways otherwise', () => {
     assert.deepEqual(assign([undefined, undefined], ['a', 'b', 'c']), ['a', 'b']);
     assert.deepEqual(assign([undefined, undefined, undefined], ['a', 'b']), ['a', 'b', 'a']);
     assert.deepEqual(assign([undefined, undefined], ['a']), ['a', 'a']);
   });
-  it('keeps what is good and changes no more than it must', () => {
+  it('the choice keeps good anchors and changes as few as possible', () => {
     assert.deepEqual(assign(['c', 'a'], ['a', 'b', 'c']), ['c', 'a']);
     assert.deepEqual(assign(['a', 'a'], ['a', 'b']), ['a', 'b']);
     assert.deepEqual(assign(['gone', 'a'], ['a', 'b']), ['b', 'a']);
@@ -22,7 +22,7 @@ describe('which gateway anchors which path', () => {
   });
 });
 
-/** Two gateways, two paths; the world does what a test says. */
+/** Two gateways and two paths, whose state a test sets. */
 class World {
   nowMs = 0;
   eligible = ['a', 'b'];
@@ -75,7 +75,7 @@ class World {
 }
 
 describe('an anchor moves', () => {
-  it('not at all after a start against a database that is in order, in any order', () => {
+  it('not at all after a start with a correct database, whatever the order of gateways', () => {
     const world = new World();
     world.present = [
       ['b', 'a'],
@@ -88,7 +88,7 @@ describe('an anchor moves', () => {
     assert.equal(answer.wakeMs, undefined);
   });
 
-  it('after its path drained and the others were told; the other path waits until this one rested', () => {
+  it('after its path drained and the other clusters know; the other path waits for the hold-down of this path', () => {
     const world = new World();
     world.eligible = ['b'];
     world.step(0);
@@ -120,7 +120,7 @@ describe('an anchor moves', () => {
     assert.deepEqual(world.phases, ['settled', 'settled']);
   });
 
-  it('one at a time, with the rest of the first in between', () => {
+  it('one at a time, with the hold-down of the first in between', () => {
     const world = new World();
     world.all = ['a', 'b', 'c', 'd'];
     world.eligible = ['c', 'd'];
@@ -139,7 +139,7 @@ describe('an anchor moves', () => {
     assert.deepEqual(world.phases, ['settled', 'draining']);
   });
 
-  it('not without the hub, and says so; a gateway that is gone leaves all the same', () => {
+  it('not without the hub, which is reported; a gateway that is gone is replaced all the same', () => {
     const world = new World();
     world.eligible = ['b'];
     world.isHubConnected = false;
@@ -155,7 +155,7 @@ describe('an anchor moves', () => {
     assert.deepEqual(world.orders, ['b', 'b']);
   });
 
-  it('to the next of its order when its chassis is gone, which is where both sides sent already', () => {
+  it('to the next gateway of its order when its chassis is gone, because both sides already send there', () => {
     const world = new World();
     world.all = ['a', 'b', 'c'];
     world.eligible = ['b', 'c'];
@@ -177,7 +177,7 @@ describe('an anchor moves', () => {
     assert.deepEqual(world.orders, ['bca', 'bca'], 'one that returns takes nothing over');
   });
 
-  it('at once where there is no other path to spare it', () => {
+  it('at once where no other path could carry its traffic', () => {
     const world = new World();
     world.present = [['a', 'b']];
     world.eligible = ['b'];
@@ -185,7 +185,7 @@ describe('an anchor moves', () => {
     assert.deepEqual([world.phases, world.orders], [['moving'], ['ba']]);
   });
 
-  it('and back when it is wanted no more before it began', () => {
+  it('not if the move is no longer wanted before it began', () => {
     const world = new World();
     world.eligible = ['b'];
     world.step(0);
@@ -200,7 +200,7 @@ describe('an anchor moves', () => {
     );
   });
 
-  it('waits for no path that cannot recover by itself', () => {
+  it('without waiting for a path that cannot recover by itself', () => {
     const world = new World();
     world.eligible = ['b'];
     world.holders = ['a', ''];
@@ -208,7 +208,7 @@ describe('an anchor moves', () => {
     assert.deepEqual(world.phases, ['draining', 'settled']);
   });
 
-  it('new paths get theirs at once, on the gateway that has the fewest', () => {
+  it('new paths get an anchor at once, on the gateway with the fewest paths', () => {
     const world = new World();
     world.all = ['a', 'b', 'c'];
     world.eligible = ['a', 'b', 'c'];
@@ -219,7 +219,7 @@ describe('an anchor moves', () => {
     assert.deepEqual(world.phases, ['settled', 'settled', 'settled']);
   });
 
-  it('keeps a path that is taken away where it is', () => {
+  it('a retiring path keeps its anchor', () => {
     const world = new World();
     world.eligible = ['b'];
     world.retiring = [true, false];
@@ -268,7 +268,7 @@ describe('an anchor moves', () => {
     assert.deepEqual(world.phases, ['settled', 'draining']);
   });
 
-  it('a gateway that comes joins the end of every order', () => {
+  it('a new gateway joins the end of every order', () => {
     const world = new World();
     world.step(0);
     world.all = ['a', 'b', 'c'];

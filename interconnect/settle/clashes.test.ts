@@ -8,8 +8,8 @@ import { gateway, local, west } from '../model/testing.ts';
 const found = (view: LocalView, rejections: readonly Rejection[] = []) =>
   findClashes(view, [west], rejections).map(({ node, problem }) => [node, problem.code, problem.message]);
 
-describe('gateways that are another’s too', () => {
-  it('are none where every name and address is one gateway’s', () => {
+describe('gateways that clash with those of another cluster', () => {
+  it('are absent while every name and address belongs to one gateway', () => {
     assert.deepEqual(found(local), []);
   });
 
@@ -42,7 +42,7 @@ describe('gateways that are another’s too', () => {
     assert.match(own?.problem.message ?? '', /n1 and host-a3 of this cluster have the same tunnel address 172.30.1.11/);
   });
 
-  it('are those that the hub refused, with its words', () => {
+  it('include those that the hub refused, with its message', () => {
     const rejection: Rejection = {
       kind: 'gateway',
       value: 'a2',

@@ -23,7 +23,7 @@ class World {
     const { lost } = this.cuts.step({ reports: [this.report('a', 'b'), this.report('b', 'a')], ports, nowMs });
     return [...lost];
   }
-  /** Checks of one daemon, each told by itself. */
+  /** Checks of one daemon, each reported separately. */
   hear(chassis: string, times: number, nowMs: number): readonly string[] {
     let lost: readonly string[] = [];
     for (let time = 0; time < times; time++) {
@@ -47,28 +47,28 @@ function cutWorld(): World {
 }
 
 describe('a gateway that is cut off is lost', () => {
-  it('when its daemon says nothing while the other one goes on; not when both are silent', () => {
+  it('when its daemon is silent while the other daemon reports; not when both are silent', () => {
     const world = cutWorld();
     assert.deepEqual(world.step(60_000), []);
     assert.deepEqual(world.hear('b', checksUntilSilent - 1, 61_000), []);
     assert.deepEqual(world.hear('b', 1, 64_000), ['a']);
     assert.deepEqual(world.hear('a', 1, 65_000), []);
   });
-  it('after an absence of the API server nobody is, whoever is heard first', () => {
+  it('not after an outage of the API server, whichever daemon reports first', () => {
     const world = cutWorld();
     for (let round = 0; round < 5; round++) {
       assert.deepEqual(world.hear('a', 1, 10_000 + round), []);
       assert.deepEqual(world.hear('b', 1, 10_000 + round), []);
     }
   });
-  it('when it hears nobody any more', () => {
+  it('when it no longer hears any gateway', () => {
     const world = cutWorld();
     world.deaf = ['a'];
     assert.deepEqual(world.step(2000), ['a']);
     world.deaf = [];
     assert.deepEqual(world.step(3000), []);
   });
-  it('not because there is nobody else that it could hear', () => {
+  it('not if there is no third gateway that it could hear', () => {
     const world = cutWorld();
     world.report = (chassis, other) => ({
       chassis,
@@ -79,7 +79,7 @@ describe('a gateway that is cut off is lost', () => {
     assert.deepEqual(world.step(2000), []);
     assert.equal(world.cuts.view.cuts.length, 1);
   });
-  it('when it does not take the port that it anchors', () => {
+  it('when it does not claim the port that it anchors', () => {
     const world = cutWorld();
     world.holders = { 'ts/0': '', 'ts/1': 'b' };
     assert.deepEqual(world.step(2000), []);
@@ -92,7 +92,7 @@ describe('a gateway that is cut off is lost', () => {
   });
 });
 
-it('gateways that hear each other are not lost by being silent or away', () => {
+it('gateways that hear each other are not lost when their daemons are silent or absent', () => {
   const world = new World();
   world.report = (chassis, other) => ({
     chassis,
@@ -107,7 +107,7 @@ it('gateways that hear each other are not lost by being silent or away', () => {
   assert.equal(world.cuts.wakeMs, Infinity);
 });
 
-it('a port that four times went to the other within three seconds is contested', () => {
+it('a port that changed its gateway four times within three seconds is contested', () => {
   const world = new World();
   world.report = (chassis) => ({ chassis, tunnels: [], siblings: [], checkedAt: undefined });
   for (const [index, holder] of ['a', 'b', 'a', 'b', 'a'].entries()) {

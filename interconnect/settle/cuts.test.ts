@@ -16,7 +16,7 @@ type State = TunnelReport['state'];
 
 const tunnel = (chassis: string, state: State, sinceMs: number): TunnelReport => ({ chassis, state, sinceMs });
 
-/** What a says of b, and of a gateway of another cluster. */
+/** The report of gateway a about b and about a gateway of another cluster. */
 function says(
   chassis: string,
   other: string,
@@ -47,7 +47,7 @@ class World {
 }
 
 describe('two gateways are cut off from each other', () => {
-  it('when both say so for a second, and each has heard others all the time', () => {
+  it('when both report it for a second, and each has heard others all the time', () => {
     const world = new World();
     world.both(['down', 10_000], ['init', 10_050]);
     assert.deepEqual(world.step(10_100), ['ab?']);
@@ -57,7 +57,7 @@ describe('two gateways are cut off from each other', () => {
     assert.equal(world.wakeMs, Infinity);
   });
 
-  it('until both have heard each other for as long as a rest takes', () => {
+  it('until both have heard each other for the hold-down', () => {
     const world = new World();
     world.both(['down', 0]);
     world.step(0);
@@ -75,13 +75,13 @@ describe('two gateways are cut off from each other', () => {
     assert.deepEqual(world.step(8000 + cutRestMs), []);
   });
 
-  it('not when one is dead: what it says of the other is of the past', () => {
+  it('not when one is dead: its report of the other is out of date', () => {
     const world = new World();
     world.both(['up', 0], ['down', 10_000]);
     assert.deepEqual(world.step(60_000), []);
   });
 
-  it('not when one hears nobody at all, as where ovs-vswitchd is dead, or the node is alone', () => {
+  it('not when one hears no gateway at all, as with a dead ovs-vswitchd or an isolated node', () => {
     const world = new World();
     world.reports = [says('a', 'b', ['down', 10_000], ['down', 10_000]), says('b', 'a', ['down', 10_000])];
     assert.deepEqual(world.step(60_000), []);
@@ -89,7 +89,7 @@ describe('two gateways are cut off from each other', () => {
     assert.deepEqual(world.step(60_001), [], 'whatever ports do');
   });
 
-  it('only after a while when one has begun to hear others since: BFD with the other may be on its way', () => {
+  it('only after a delay when one has begun to hear others since: BFD with the other may still come up', () => {
     const world = new World();
     world.reports = [says('a', 'b', ['down', 10_000], ['up', 10_600]), says('b', 'a', ['down', 9000])];
     world.step(10_600);
@@ -98,7 +98,7 @@ describe('two gateways are cut off from each other', () => {
     assert.deepEqual(world.step(15_600), ['ab']);
   });
 
-  it('not when one of them is no gateway any more', () => {
+  it('not when one of them is no longer a gateway', () => {
     const world = new World();
     world.both(['down', 0]);
     world.step(0);
@@ -126,8 +126,8 @@ describe('two gateways are cut off from each other', () => {
   });
 });
 
-describe('where daemons say nothing', () => {
-  it('a port that goes back and forth tells, for a minute after the last time', () => {
+describe('evidence of a cut without reports of daemons', () => {
+  it('a contested port is evidence, for a minute after its last change', () => {
     const world = new World();
     world.reports = ['a', 'b'].map((chassis) => ({ chassis, tunnels: [], siblings: [] }));
     world.contested = [['a', 'b']];
@@ -139,14 +139,14 @@ describe('where daemons say nothing', () => {
     assert.deepEqual(world.step(1000 + contestMs), []);
   });
 
-  it('and nothing when the daemons say that all is well', () => {
+  it('a contested port is no evidence when the daemons report that they hear each other', () => {
     const world = new World();
     world.both(['up', 0]);
     world.contested = [['a', 'b']];
     assert.deepEqual(world.step(0), []);
   });
 
-  it('nor do they where the two have nobody else to hear: then the ports tell', () => {
+  it('two gateways without a third one to hear are judged by contested ports, not by their reports', () => {
     const world = new World();
     world.reports = [
       { chassis: 'a', tunnels: [], siblings: [tunnel('b', 'down', 0)] },
@@ -158,7 +158,7 @@ describe('where daemons say nothing', () => {
     assert.deepEqual(world.step(62_000), ['ab']);
   });
 
-  it('one daemon that is silent: what it said last does not count against the ports', () => {
+  it('the last report of a silent daemon does not outweigh a contested port', () => {
     const world = new World();
     world.both(['up', 0], ['down', 9000]);
     world.contested = [['a', 'b']];
@@ -167,7 +167,7 @@ describe('where daemons say nothing', () => {
   });
 });
 
-describe('a port goes back and forth', () => {
+describe('a port is contested', () => {
   const after = (holders: readonly string[], everyMs: number): HolderHistory =>
     holders.reduce<HolderHistory>((history, holder, index) => nextHistory(history, holder, index * everyMs), []);
   it('after four changes within three seconds; no failover does that', () => {
@@ -176,7 +176,7 @@ describe('a port goes back and forth', () => {
     assert.deepEqual(contestants(after(['a', 'b', 'a', 'b', 'a', 'b'], 1100)), []);
     assert.deepEqual(contestants(after(['a', '', 'a', '', 'a', '', 'a'], 100)), [], 'one that nobody else has');
   });
-  it('and of three that take it each may be against each', () => {
+  it('between each two of three gateways that claim it', () => {
     assert.deepEqual(contestants(after(['c', 'a', 'b', 'c'], 300)), [
       ['a', 'c'],
       ['b', 'c'],

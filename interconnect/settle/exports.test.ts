@@ -32,7 +32,7 @@ function nativesOf(...members: readonly Member[]): NativePrefixes {
 }
 
 describe('what routers lead to', () => {
-  it('is what the nodes that can forward learned for a VPC, with the tags of all of them', () => {
+  it('is learned for a VPC by nodes that can forward, with the tags of all of them', () => {
     const states = [
       ['n2', state(entry('192.0.2.0/24', { tags: ['b'] }), entry('198.51.100.0/24', { vpc: undefined }))],
       ['n1', state(entry('192.0.2.0/24', { tags: ['a'] }), entry('192.0.2.0/24', { nextHop: '172.30.0.2' }))],
@@ -50,7 +50,7 @@ describe('candidates', () => {
   const own = local.vpcs.get(vpc);
   assert.ok(own);
 
-  it('are no prefixes within those of a cluster, this one or another, nor what is for no network', () => {
+  it('exclude prefixes within those of this or another cluster, and the default route', () => {
     const natives = nativesOf({
       ...west,
       routes: [
@@ -97,7 +97,7 @@ describe('exports', () => {
       .map((one) => `${one.cidr} ${one.origin}`)
       .join();
 
-  it('have prefixes of routers where a policy wants them, and lose them to the cluster they are of', () => {
+  it('contain learned prefixes that a policy allows, and lose them to the cluster that owns them', () => {
     const exports = new Exports();
     const natives = nativesOf();
     const facts = { local, policies: set([]), edges: edgesOf('192.0.2.0/24', '10.17.9.0/24'), natives };
@@ -114,7 +114,7 @@ describe('exports', () => {
     assert.equal(told(exports), '10.16.0.0/16 connected');
   });
 
-  it('say which of them are no routes here', () => {
+  it('list the aggregates, which are no routes in this cluster', () => {
     const exports = new Exports();
     const policies = set([{ match: { origins: ['bgp'] }, aggregate: '192.0.0.0/16' }]);
     exports.update({ local, policies, edges: edgesOf('192.0.2.0/24', '192.0.3.0/24'), natives: nativesOf() });

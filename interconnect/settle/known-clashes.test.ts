@@ -4,8 +4,8 @@ import { gateway, local, west } from '../model/testing.ts';
 import { KnownClashes } from './known-clashes.ts';
 import { HubView } from '../state/hub-view.ts';
 
-describe('gateways that are another’s too', () => {
-  it('are looked for again when the hub says something or this cluster is another, and only then', () => {
+describe('gateways that clash with those of another cluster', () => {
+  it('are computed again only after an update of the hub or a change of this cluster', () => {
     const hub = new HubView();
     const clashes = new KnownClashes();
     const found = (view = local): readonly string[] => {

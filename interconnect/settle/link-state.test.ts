@@ -6,7 +6,7 @@ import { connected, disconnected, isRefusal, isRenewalDue, named, notRenamed, re
 const joined: LinkState = connected({ ...noLink, cluster: 'east' });
 
 describe('the state of the link', () => {
-  it('names the cluster as the hub does, and says that another name is wanted', () => {
+  it('has the name that the hub uses, and reports that another name is wanted', () => {
     assert.deepEqual(named(joined, 'east', 'east'), joined);
     const renaming = named(joined, 'east', 'ost');
     assert.equal(renaming.cluster, 'east');
@@ -22,7 +22,7 @@ describe('the state of the link', () => {
     assert.equal(named(refused, 'west', 'ost').renaming?.code, 'Renaming');
   });
 
-  it('stays joined while the hub is away, and drops the problem with the next session', () => {
+  it('stays joined while the hub is unreachable, and drops the problem with the next session', () => {
     const problem = { code: 'HubUnreachable', message: 'no answer' };
     const away = disconnected(joined, problem);
     assert.deepEqual([away.isJoined, away.isConnected, away.problem], [true, false, problem]);

@@ -19,8 +19,8 @@ const parts = {
   unreachable: ['z', 'b'],
 };
 
-describe('what the hub is told', () => {
-  it('is the gateways, and for each network its prefixes, ends and ports', () => {
+describe('the state for the hub', () => {
+  it('contains the gateways, and the prefixes, ends and ports of each network', () => {
     const { gateways, attachments, unreachable } = memberState(parts);
     assert.deepEqual(gateways, [gateway('a1', '172.30.1.11'), gateway('a2', '172.30.1.12')]);
     assert.deepEqual(unreachable, ['b', 'z']);
@@ -47,7 +47,7 @@ describe('what the hub is told', () => {
     assert.deepEqual(attachment?.ends[0], { index: 0, gateways: ['a2'], holder: '', draining: true });
   });
 
-  it('is nothing of a network whose VPC is not there, or whose object is wrong', () => {
+  it('omits a network whose VPC does not exist, or whose object is invalid', () => {
     const [request] = local.transitRequests;
     assert.ok(request);
     const problem = { code: 'SpecInvalid', message: 'm' };
@@ -60,7 +60,7 @@ describe('what the hub is told', () => {
 });
 
 describe('gateways that others may have tunnels to', () => {
-  it('are those selected, and those that still anchor something, as long as they can', () => {
+  it('are the selected ones, and those that still anchor a path, as long as they can', () => {
     const [first] = local.gatewayNodes;
     assert.ok(first);
     const one = { ...local, gatewayNodes: [first] };
@@ -71,7 +71,7 @@ describe('gateways that others may have tunnels to', () => {
 });
 
 describe('the networks of this cluster', () => {
-  it('are those that it wants, the hub granted and its VPC has; each path as its end stands', () => {
+  it('are those that are wanted, granted by the hub and in an existing VPC, with the state of each path’s end', () => {
     const { networks } = buildNetworks(local, [granted, { ...granted, name: 'other' }], () => ends);
     assert.deepEqual([...networks.keys()], ['ts']);
     const [first, second] = networks.get('ts')?.paths ?? [];
@@ -80,7 +80,7 @@ describe('the networks of this cluster', () => {
     assert.equal(buildNetworks(local, [waiting], () => ends).networks.size, 0);
   });
 
-  it('take no port where their addresses are those of a subnet', () => {
+  it('get no port if their addresses overlap a subnet', () => {
     const vpc = local.vpcs.get('ovn-cluster');
     assert.ok(vpc);
     const ranges = [...vpc.ranges, { name: 'subnet clash', cidr: cidr('100.100.7.0/24') }];
@@ -93,7 +93,7 @@ describe('the networks of this cluster', () => {
     );
   });
 
-  it('take no port where their addresses are those of a peering, and keep the ones that were there before it', () => {
+  it('get no port if their addresses overlap a peering, and keep ports that are older than the peering', () => {
     const vpc = local.vpcs.get('ovn-cluster');
     const [request] = local.transitRequests;
     assert.ok(vpc && request);

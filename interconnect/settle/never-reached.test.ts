@@ -11,13 +11,13 @@ const met = (expected: readonly string[], carried: readonly string[], members: r
   );
 
 describe('clusters that the hub only expects', () => {
-  it('are dead for all that is known here, where nothing is known of them and nothing goes to them', () => {
+  it('count as unreached if this cluster has no state of them and no routes to them', () => {
     assert.deepEqual(met(['north'], []), ['north']);
     assert.deepEqual(met(['north', 'west'], ['west']), ['north']);
     assert.deepEqual(met(['north', 'west'], [], [west]), ['north']);
   });
 
-  it('may be the one to which routes go by the name that it joined with', () => {
+  it('may be the cluster that existing routes name by its handle', () => {
     assert.deepEqual(met(['nord'], ['north']), []);
     assert.deepEqual(met(['nord'], ['west'], [{ ...west, name: 'occident' }]), ['nord'], 'these are another’s');
   });

@@ -12,8 +12,8 @@ const taken = (wanted: number, northd: number, a1: number, a2 = a1) => ({
   ]),
 });
 
-describe('who follows', () => {
-  it('nobody is behind who takes up what was asked in time', () => {
+describe('the lag of OVN’s programs', () => {
+  it('a program that answers a request in time is not behind', () => {
     const liveGateways = new OvnLag();
     liveGateways.asked(1, 0);
     assert.ok(liveGateways.isAwaited);
@@ -24,7 +24,7 @@ describe('who follows', () => {
     assert.equal(liveGateways.chassisBehindMs(60_000).size, 0);
   });
 
-  it('northd is, from the question that it has not answered', () => {
+  it('northd is behind since the first request that it has not answered', () => {
     const liveGateways = new OvnLag();
     liveGateways.asked(1, 0);
     liveGateways.see(taken(1, 0, 0), gateways, 4900);
@@ -34,7 +34,7 @@ describe('who follows', () => {
     assert.equal(liveGateways.northdBehindMs(6000), undefined);
   });
 
-  it('an ovn-controller is, from where it stopped, though newer questions follow; not one that is slow and gets there', () => {
+  it('an ovn-controller is behind since it stopped, although newer requests follow; a slow one is not behind', () => {
     const liveGateways = new OvnLag();
     for (let number = 1; number <= 5; number += 1) {
       const nowMs = number * 3000;
@@ -48,7 +48,7 @@ describe('who follows', () => {
     assert.equal(liveGateways.chassisBehindMs(60_000).has('a1'), false, 'it is no gateway that counts any more');
   });
 
-  it('has more patience with a northd that is slow again and again, not with one that stood still once', () => {
+  it('the limit grows for a northd that is slow repeatedly, not for one that stalled once', () => {
     const liveGateways = new OvnLag();
     let nowMs = 0;
     const tooks = [9000, 4000, 5000, 20].map((tookMs, index) => {
@@ -68,7 +68,7 @@ describe('who follows', () => {
     assert.equal(slow.northdBehindMs(22_000), 10_000);
   });
 
-  it('forgets what was asked of a database that was replaced', () => {
+  it('requests to a database that was replaced are forgotten', () => {
     const liveGateways = new OvnLag();
     liveGateways.asked(7, 0);
     liveGateways.see(taken(0, 0, 0), gateways, 100);

@@ -34,17 +34,17 @@ describe('a path', () => {
     const [first] = settlePaths([path(0, fields), path(1)], noMemory, time).verdicts;
     return `${first?.state} ${first?.reason}`;
   };
-  it('is up when both anchors hold their ports and nothing says that the tunnel is down', () => {
+  it('is up when both anchors hold their ports and the tunnel is not reported down', () => {
     assert.equal(verdict({}), 'Up ');
     assert.equal(verdict({ tunnelTo: () => undefined }), 'Up ');
     assert.equal(verdict({ tunnelTo: () => 'unknown' }), 'Up ');
   });
-  it('is down when the tunnel to the other anchor is, also where only the answers do not arrive', () => {
+  it('is down when the tunnel to the other anchor is down, also if only the answers are lost', () => {
     assert.equal(verdict(down), 'Down TunnelDown');
     assert.equal(verdict({ tunnelTo: () => 'init' }), 'Down TunnelDown');
     assert.equal(verdict({ tunnelTo: (chassis) => (chassis === 'b2' ? 'down' : 'up') }), 'Up ');
   });
-  it('is on its way, with the names of both that forward, while another gateway stands in for an anchor nobody hears', () => {
+  it('is moving, and names both forwarding gateways, while another gateway replaces an anchor that is not heard', () => {
     const facts = { tunnelTo: (chassis: string) => (chassis === 'b1' ? 'down' : 'up') };
     const stoodIn = { order: ['b1', 'b2'], holder: 'b1', isDraining: false };
     for (const remote of [stoodIn, { ...stoodIn, holder: 'b2' }]) {
@@ -56,7 +56,7 @@ describe('a path', () => {
       assert.match(first?.message ?? '', /b1 of the other cluster is not heard by a1; b2 forwards for ts in its place/);
     }
   });
-  it('is down when the other anchor or holder is a gateway that this cluster cannot take, whatever its tunnel says', () => {
+  it('is down when the other anchor or holder is a refused gateway, whatever the state of its tunnel', () => {
     const refused = new Map([['b1', { code: 'DuplicateEncap', message: 'm' }]]);
     const unknown = { refused, tunnelTo: () => undefined };
     assert.equal(verdict(unknown), 'Down DuplicateEncap');
@@ -79,7 +79,7 @@ describe('a path', () => {
 });
 
 describe('the routes use', () => {
-  it('all paths of a cluster that was not there before, at once', () => {
+  it('all paths of a new cluster at once', () => {
     const cluster = new Cluster();
     assert.deepEqual(cluster.look(0, [path(0), path(1, down)]), {
       states: ['Up', 'Down TunnelDown'],
@@ -89,7 +89,7 @@ describe('the routes use', () => {
     assert.deepEqual(cluster.look(300, [path(0), path(1)]).used, ['ts', 'ts1']);
   });
 
-  it('a path that returns only after it rested', () => {
+  it('a recovered path only after its hold-down', () => {
     const cluster = new Cluster();
     cluster.look(0, [path(0), path(1)]);
     assert.deepEqual(cluster.look(10_000, [path(0), path(1, down)]).used, ['ts']);
@@ -107,7 +107,7 @@ describe('the routes use', () => {
     });
   });
 
-  it('what rests or drains as soon as nothing better is left, never what is down', () => {
+  it('a path in hold-down or draining if no better path is left, never a path that is down', () => {
     const cluster = new Cluster();
     cluster.look(0, [path(0), path(1)]);
     cluster.look(10_000, [path(0), path(1, down)]);
@@ -118,7 +118,7 @@ describe('the routes use', () => {
     assert.deepEqual(cluster.look(14_000, [path(0, down), path(1, down)]).used, []);
   });
 
-  it('a backup of the other side where its anchors cannot be reached at all', () => {
+  it('a backup of the other side if its anchors cannot be reached at all', () => {
     const partial = { tunnelTo: (chassis: string) => (chassis === 'b1' ? 'down' : 'up') };
     const { verdicts } = settlePaths([path(0, partial), path(1, down)], noMemory, time);
     assert.deepEqual([...usablePaths(verdicts, 'ts')], ['ts']);
@@ -127,7 +127,7 @@ describe('the routes use', () => {
     assert.equal(isUnreachable([]), false);
   });
 
-  it('neither a path nor a backup of a gateway that this cluster cannot take', () => {
+  it('neither a path nor a backup of a refused gateway', () => {
     const refused = new Map([['b1', { code: 'DuplicateEncap', message: 'm' }]]);
     const remote = { order: ['b2', 'b1'], holder: 'b2', isDraining: false };
     const used = (facts: readonly PathFacts[]) => {
@@ -139,7 +139,7 @@ describe('the routes use', () => {
     assert.deepEqual(used([path(0, { refused }), path(1, { refused, remote, tunnelTo })]), [[], true]);
   });
 
-  it('stay the same while ports go back and forth between gateways: what flaps rests, and is used for want of better', () => {
+  it('the same paths while ports flap between gateways: a flapping path stays in hold-down, and is used if no other is left', () => {
     const cluster = new Cluster();
     cluster.look(0, [path(0), path(1)]);
     const away = { local: { ...path(0).local, holder: 'a2' } };
@@ -155,7 +155,7 @@ describe('the routes use', () => {
     assert.deepEqual(cluster.look(9000, [path(0), path(1)]).states, ['Up', 'Up']);
   });
 
-  it('after a restart what carried traffic before it', () => {
+  it('after a restart the paths that carried traffic before it', () => {
     const memory = {
       wellSinceMs: new Map([
         ['ts', -Infinity],

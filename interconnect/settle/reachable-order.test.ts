@@ -14,7 +14,7 @@ const orderOf = (
 };
 
 describe('an order of gateways', () => {
-  it('has the anchor and those that hear it, and each other', () => {
+  it('contains the anchor and the gateways that hear it and each other', () => {
     assert.equal(orderOf('abc', []), 'abc');
     assert.equal(orderOf('abc', [cut('a', 'b')]), 'ac');
     assert.equal(orderOf('bac', [cut('a', 'b')]), 'bc');
@@ -26,13 +26,13 @@ describe('an order of gateways', () => {
     assert.equal(orderOf('abcd', [cut('a', 'b'), cut('c', 'd')]), 'ac');
     assert.equal(orderOf('ab', [cut('a', 'b')]), 'a');
   });
-  it('loses the one that is cut off while the anchor has the port, or after a second all the same', () => {
+  it('loses a gateway that is cut off while the anchor has the port, or after a second in any case', () => {
     const cuts = [cut('a', 'b', 9500)];
     assert.equal(orderOf('ab', cuts, { holder: 'b' }), 'ab 10500');
     assert.equal(orderOf('ab', cuts, { holder: 'b', nowMs: 10_500 }), 'a');
     assert.equal(orderOf('ab', cuts, { holder: 'a' }), 'a');
   });
-  it('loses nobody for what is not certain, and brings nobody together then either', () => {
+  it('neither loses nor gains a gateway while a cut is uncertain', () => {
     const cuts: readonly Cut[] = [{ pair: ['a', 'b'], sinceMs: undefined }];
     assert.equal(orderOf('ab', cuts), 'ab');
     assert.equal(orderOf('ab', cuts, { present: 'a' }), 'a');

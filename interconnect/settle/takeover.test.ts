@@ -43,11 +43,11 @@ describe('the port of a path', () => {
     assert.equal(codeOf({ holder: '' }, two), undefined, 'nobody does yet');
   });
 
-  it('is not where there is one gateway', () => {
+  it('is not taken over in a cluster with one gateway', () => {
     assert.equal(codeOf({ order: ['a1'] }, two), 'NoStandby');
   });
 
-  it('is not by one that the holder does not hear, that is dead or stuck, or of which nobody says anything', () => {
+  it('is not taken over by a gateway that the holder does not hear, that is dead or stuck, or that no gateway reports', () => {
     const deaf = [report('a1', all, [tunnel('a2', 'down')]), report('a2', [], [])];
     assert.equal(codeOf({}, deaf), 'NoStandby');
     assert.equal(codeOf({}, two, { isDead: (chassis) => chassis === 'a2' }), 'NoStandby');
@@ -55,20 +55,20 @@ describe('the port of a path', () => {
     assert.equal(codeOf({}, []), 'NoStandby');
   });
 
-  it('is not by the only one left, where nobody it hears is one that OVN asks', () => {
+  it('is not taken over by the only gateway left if it hears no witness of OVN', () => {
     const noPeers = [report('a1', all, [tunnel('a2')]), report('a2', [tunnel('b1', 'down')], [tunnel('a1')])];
     assert.equal(codeOf({}, noPeers), 'NoWitness');
     assert.equal(codeOf({}, two, { witnesses: new Set(['a1', 'a2']) }), 'NoWitness', 'BFD is up, OVN does not ask');
     assert.equal(codeOf({}, two, { witnesses: new Set() }), 'NoWitness');
   });
 
-  it('is by the only one left where a node of this cluster has pods of the VPC', () => {
+  it('is taken over by the only gateway left if a node of this cluster has pods of the VPC', () => {
     const noPeers = [report('a1', [], [tunnel('a2')]), report('a2', [], [tunnel('a1')])];
     const witnesses = new Set(['a1', 'a3']);
     assert.equal(codeOf({}, noPeers, { witnesses, isPlainNode: (chassis) => chassis === 'a3' }), undefined);
   });
 
-  it('is by one of two that are left, whoever else there is', () => {
+  it('is taken over by one of two gateways that are left, with or without witnesses', () => {
     const three = [report('a1', [], [tunnel('a2'), tunnel('a3')])];
     assert.equal(codeOf({ order: ['a1', 'a2', 'a3'] }, three, { witnesses: new Set() }), undefined);
   });

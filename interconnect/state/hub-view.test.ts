@@ -19,8 +19,8 @@ const update = (fields: Partial<HubUpdate>): HubUpdate => ({
 });
 const north = { ...west, name: 'north' };
 
-describe('what the hub says', () => {
-  it('is put together from its updates; a full one replaces all but what it expects', () => {
+describe('the view of the hub', () => {
+  it('consists of the hub’s updates; a full update replaces all but the expected members', () => {
     const view = new HubView();
     view.apply(update({ full: true, members: [west, north] }), 0);
     assert.deepEqual([...view.apply(update({ removed: ['north'] }), 0).members], ['north']);
@@ -32,7 +32,7 @@ describe('what the hub says', () => {
     assert.equal(view.members.size, 0);
   });
 
-  it('is no word about who reaches the cluster where the hub is too old to pass it on', () => {
+  it('does not contain which members reach the cluster if the hub is too old to report it', () => {
     const view = new HubView();
     assert.equal(view.unreachedBy, undefined, 'before it has spoken');
     view.apply(update({ tellsUnreached: false }), 0);
@@ -41,7 +41,7 @@ describe('what the hub says', () => {
     assert.deepEqual(view.unreachedBy, new Set(['west']));
   });
 
-  it('has nothing more of a member that is expected no longer and was not heard of again', () => {
+  it('drops a member that is no longer expected and was not sent again', () => {
     const view = new HubView();
     view.apply(update({ full: true, members: [west, north] }), 0);
     view.apply(update({ revision: 0, full: true, expected: ['north', 'west'] }), 0);
@@ -54,7 +54,7 @@ describe('what the hub says', () => {
     assert.deepEqual([...view.apply(update({ revision: 2 }), 0).members], ['never'], 'there may be something of it');
   });
 
-  it('keeps one that is expected no longer while it may be another that is, renamed, or before the hub has begun', () => {
+  it('keeps a member that is no longer expected while an expected one may be its new name, or the hub has no state yet', () => {
     const view = new HubView();
     view.apply(update({ full: true, members: [west, north] }), 0);
     view.apply(update({ full: true, members: [north], expected: ['west'] }), 0);
@@ -71,7 +71,7 @@ describe('what the hub says', () => {
     );
   });
 
-  it('counts of transit switches once it answers to what it was told, also after it lost everything', () => {
+  it('contains transit switches once the hub answers to a state, also after the hub lost its data', () => {
     const view = new HubView();
     view.apply(update({ revision: 0, full: true, transitSwitches: [] }), 0);
     assert.ok(view.isReceived);
@@ -84,7 +84,7 @@ describe('what the hub says', () => {
     assert.deepEqual(view.switches, []);
   });
 
-  it('refuses what it refused before until it has heard us again in a new session', () => {
+  it('keeps former rejections until the hub has received the state again in a new session', () => {
     const view = new HubView();
     const rejection = { kind: 'prefix', value: 'x', code: 'c', message: 'm', holder: '', transitSwitch: '' } as const;
     view.apply(update({ rejections: [rejection] }), 0);
@@ -94,7 +94,7 @@ describe('what the hub says', () => {
     assert.deepEqual(view.rejections, []);
   });
 
-  it('takes nothing back by saying, before anything else, that its databases are silent', () => {
+  it('loses nothing when the first update of a session reports silent databases', () => {
     const view = new HubView();
     view.apply(update({ revision: 7, full: true, members: [west] }), 0);
     const silent = { name: 'OVN_IC_Southbound', sinceMs: 1 };
@@ -105,7 +105,7 @@ describe('what the hub says', () => {
     assert.deepEqual([view.revision, view.silentDatabases], [0, []]);
   });
 
-  it('is the same object while it says the same', () => {
+  it('keeps object identity while updates change nothing', () => {
     const view = new HubView();
     view.apply(update({ full: true }), 0);
     const { switches } = view;

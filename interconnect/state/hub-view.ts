@@ -37,7 +37,7 @@ export class HubView {
       this.#members.delete(name);
     }
     const changed = new Set([...over, ...told]);
-    // A hub that has no state of this cluster, or lost it, is sent one first: what works is not taken down before.
+    // A hub without a state of this cluster is sent one first: its view removes no working network until then.
     if (update.revision > 0) this.#isComplete = true;
     // Equal switches stay the same object: plans are remembered by it.
     const isSwitches =

@@ -13,7 +13,7 @@ function randomFrom(seed: number): () => number {
 }
 
 describe('the index of prefixes', () => {
-  it('finds what a look at all of them finds, as prefixes come and go', () => {
+  it('finds the same prefixes as a scan of all while prefixes are added and removed', () => {
     const random = randomFrom(7);
     const index = new PrefixIndex();
     let held: HeldPrefix[] = [];

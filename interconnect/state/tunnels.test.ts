@@ -51,7 +51,7 @@ describe('when a gateway was last seen to come up', () => {
     assert.equal(tunnels.upSinceMs('a2'), at(10));
   });
 
-  it('is not known while nobody hears it', () => {
+  it('is unknown while no gateway hears it', () => {
     const tunnels = new Tunnels();
     tunnels.set('n1', undefined, gateway('a1', [tunnel('b1', '10', 'down')], []));
     tunnels.set('n2', undefined, gateway('a2', [], [tunnel('a1', '40', 'down')]));

@@ -37,7 +37,7 @@ describe('a gateway whose node is silent, or of which others report', () => {
     };
   };
 
-  it('is Unknown where only its daemon is silent, and nothing else is worse for it while others reach the cluster', () => {
+  it('is Unknown if only its daemon is silent, with no other change while other clusters reach this one', () => {
     const found = all({ silent });
     assert.deepEqual(found, {
       ready: 'True',
@@ -55,7 +55,7 @@ describe('a gateway whose node is silent, or of which others report', () => {
     assert.equal(old.ready, 'Unknown DaemonSilent', 'an older hub passes no word on');
     assert.equal(old.path, 'Unknown');
   });
-  it('is down where it is the only one and every other cluster says that it reaches nothing here', () => {
+  it('is down if it is the only one and every other cluster reports this cluster unreachable', () => {
     const found = all({ silent, local: alone, unreachedBy });
     assert.deepEqual(found, {
       ready: 'False GatewayDown',
@@ -66,14 +66,14 @@ describe('a gateway whose node is silent, or of which others report', () => {
       path: 'Down',
     });
   });
-  it('is heard by its siblings or not, whatever others say', () => {
+  it('is judged by its siblings’ tunnels, whatever other clusters report', () => {
     assert.equal(all({ silent, gatewayOf: heardBy('down') }).gateway, 'False GatewayDown');
     assert.equal(all({ silent, gatewayOf: heardBy('up'), unreachedBy }).gateway, 'Unknown DaemonSilent');
     assert.equal(all({ silent, behind, gatewayOf: heardBy('up') }).gateway, 'Unknown DaemonSilent');
     assert.equal(all({ behind, gatewayOf: heardBy('down') }).gateway, 'False GatewayDown');
     assert.equal(all({ behind, gatewayOf: heardBy('up') }).gateway, 'True');
   });
-  it('has the name of the program that its daemon says is silent', () => {
+  it('has a status that names the program its daemon reports as silent', () => {
     const cases = [
       ['ovs-vswitchd', 'VswitchdDown', 'Down'],
       ['ovsdb-server', 'OvsdbServerDown', 'Unknown'],

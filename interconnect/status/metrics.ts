@@ -22,7 +22,7 @@ export interface AgentView {
 }
 
 export interface AgentMetrics {
-  /** From now on figures are of what this returns. */
+  /** Sets the source of the figures. */
   readonly watch: (look: () => AgentView) => void;
   readonly reaction: (kind: 'tunnel' | 'hub', seconds: number) => void;
 }

@@ -39,7 +39,7 @@ describe('an agent that cannot begin', () => {
     patienceMs: 5,
   });
 
-  it('says which database does not answer, once, until it does', async () => {
+  it('reports once which database does not answer, until it answers', async () => {
     const { client, written } = served(interconnect);
     const northbound = Promise.withResolvers<undefined>();
     const told = reportWhileOpening({ northbound: northbound.promise, southbound: Promise.resolve() }, options(client));
@@ -58,7 +58,7 @@ describe('an agent that cannot begin', () => {
     assert.equal(written.length, 1);
   });
 
-  it('says nothing where both open soon, one cannot be opened, or there is no Interconnect', async () => {
+  it('reports nothing if both databases open soon, one cannot be opened, or there is no Interconnect', async () => {
     const { client, written } = served(interconnect);
     const soon = { northbound: Promise.resolve(), southbound: Promise.reject(new Error('no such database')) };
     await reportWhileOpening(soon, options(client));

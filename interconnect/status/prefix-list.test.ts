@@ -22,8 +22,8 @@ const many = (count: number, more: Partial<RouteUse> = {}, first = 10): readonly
 /** As programs read it. */
 const read = ({ entries }: RouteLists) => remotePrefixes(entries);
 
-describe('what a RemoteCluster lists', () => {
-  it('has each prefix once for programs, whatever has become of its hops; none that is rejected', () => {
+describe('the prefix lists of a RemoteCluster', () => {
+  it('contain each prefix once for programs, whatever the state of its hops, and no rejected prefix', () => {
     const problem = { code: 'NextHopDown', message: 'm' };
     const backup = paths.map((hop) => ({ ...hop, isUsed: false, problem }));
     const lists = listRoutes('west', [
@@ -61,7 +61,7 @@ describe('what a RemoteCluster lists', () => {
     assert.deepEqual([lists.verdict.status, lists.verdict.reason], ['True', 'Listed']);
   });
 
-  it('shows people a sample, with all next hops of each prefix, and gives programs everything', () => {
+  it('show users a sample, with all next hops of each prefix, and contain everything for programs', () => {
     const lists = listRoutes('west', many(2000));
     assert.equal(lists.sample.length, limits.sample * paths.length);
     assert.equal(read(lists).listed.length, 2000);
@@ -69,7 +69,7 @@ describe('what a RemoteCluster lists', () => {
     assert.deepEqual([lists.verdict.status, lists.verdict.message], ['True', 'prefixes: 2000']);
   });
 
-  it('is the same for programs where one path of several is down', () => {
+  it('stay the same for programs when one of several paths is down', () => {
     const half = paths.map((hop, at) => {
       return { ...hop, isUsed: at === 0, problem: at === 0 ? undefined : { code: 'NextHopDown', message: 'm' } };
     });
@@ -79,12 +79,12 @@ describe('what a RemoteCluster lists', () => {
     );
   });
 
-  it('leaves a prefix that is none to people: no slice can hold it', () => {
+  it('show an invalid prefix to users only, because no slice can hold it', () => {
     const lists = listRoutes('west', [use('nonsense', { rejected: { code: 'PrefixInvalid', message: 'm' } })]);
     assert.deepEqual([lists.entries, lists.sample[0]?.prefix], [[], 'nonsense']);
   });
 
-  it('leaves out what is rejected before anything else, and says how many', () => {
+  it('leave out rejected prefixes first, and count them', () => {
     const denied = many(20, { rejected: { code: 'Denied', message: 'm' } }, 200);
     const lists = listRoutes('west', [...denied, ...many(limits.prefixes - 5)]);
     assert.equal(read(lists).listed.length, limits.prefixes - 5);
@@ -94,7 +94,7 @@ describe('what a RemoteCluster lists', () => {
     assert.match(lists.verdict.message ?? '', /prefixes: 9995; 15 of those that are rejected are not listed/);
   });
 
-  it('says with counts that prefixes have no room; networks hold those that are left out', () => {
+  it('count prefixes that have no room, and contain networks that hold them', () => {
     const all = many(limits.prefixes + 5000);
     const lists = listRoutes('west', all);
     const { listed, unlisted } = read(lists);
@@ -110,14 +110,14 @@ describe('what a RemoteCluster lists', () => {
     assert.match(lists.verdict.message ?? '', /10000 of 15000 prefixes are listed.*Pods reach the other 5000,/);
   });
 
-  it('leaves out the same after a restart, and first what a router there announces', () => {
+  it('leave out the same prefixes after a restart, and learned prefixes first', () => {
     const all = [...many(limits.prefixes, { origin: 'bgp' }), ...many(3, {}, 200)];
     const lists = listRoutes('west', all);
     assert.ok(read(lists).listed.some(({ cidr }) => formatCidr(cidr) === '200.0.2.0/24'));
     assert.deepEqual(listRoutes('west', all.toReversed()).unlisted, lists.unlisted);
   });
 
-  it('stays small whatever others put into tags', () => {
+  it('stay small however many tags other clusters set', () => {
     const tags = (at: number): readonly string[] => Array.from({ length: 1000 }, (_, tag) => `${at}-${tag}`.repeat(20));
     const all = many(500).map((one, at) => ({ ...one, tags: tags(at) }));
     const lists = listRoutes('west', all);
@@ -131,7 +131,7 @@ describe('what a RemoteCluster lists', () => {
     ]);
   });
 
-  it('has entries of which no two are the same to a slice', () => {
+  it('contain no two entries with the same key in a slice', () => {
     const lists = listRoutes('west', many(limits.prefixes + 700));
     assert.equal(new Set(lists.entries.map(remoteRoutes.keyOf)).size, lists.entries.length);
   });

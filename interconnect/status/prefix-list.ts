@@ -21,7 +21,7 @@ export const limits = {
 const mostNetworks = 64;
 
 export interface RouteLists {
-  /** What people look for first comes first: what is rejected, then backups. */
+  /** For people, who look for problems: rejected prefixes first, then backups. */
   readonly sample: readonly Hop[];
   /** For programs; those that are rejected are left out first. */
   readonly entries: readonly RemoteRoute[];

@@ -8,8 +8,8 @@ import type { Sources } from '../watch/sources.ts';
 import { Reporter } from './report.ts';
 import type { Situation } from './situation.ts';
 
-describe('telling RemoteClusters', () => {
-  it('leaves that of a member that is expected as it is, with its slices, until it is expected no longer', async () => {
+describe('reports of RemoteClusters', () => {
+  it('leave the RemoteCluster of an expected member and its slices unchanged until it is no longer expected', async () => {
     const deleted: string[] = [];
     const client = {
       delete: (...[, { name }]: Parameters<KubeClient['delete']>) => Promise.resolve(void deleted.push(name)),

@@ -74,7 +74,7 @@ describe('the status of a RoutePolicy', () => {
     assert.equal('overLimit' in render(policy('p', {})), false);
   });
 
-  it('says why a policy is refused and what is applied meanwhile', () => {
+  it('has the reason of a refusal and the spec that is in force meanwhile', () => {
     const broken = { rules: [{ match: { prefixes: [{ cidr: '10.0.0.1/8' }] } }] };
     const never = render(policy('p', broken));
     assert.equal(never.conditions?.[0]?.reason, 'PrefixInvalid');
@@ -85,12 +85,12 @@ describe('the status of a RoutePolicy', () => {
     const kept = render(policy('p', broken, { generation: 2 }), noFigures, before);
     assert.match(kept.conditions?.[0]?.message ?? '', /its last valid version goes on being applied/);
     assert.equal(kept.rules?.length, 2);
-    // What is written is enough to go on with after a restart.
+    // A restart continues from the written status alone.
     const read = raw({}, kept).inForce;
     assert.deepEqual(read, before.judged.get('p')?.applied?.spec);
   });
 
-  it('leaves conditions of others alone', () => {
+  it('keeps conditions of other programs', () => {
     const other = { type: 'Other', status: 'True' as const };
     const status = render(policy('p', {}, { status: { conditions: [other] } }));
     assert.deepEqual(
@@ -149,8 +149,8 @@ function bed() {
 const hits = (count: number): PolicyFigures => ({ ...noFigures, hits: new Map([['p', new Map([[0, count]])]]) });
 const countOf = ({ status }: Patch | undefined = { metadata: { uid: '' }, status: {} }) => status.rules?.[0]?.prefixes;
 
-describe('telling RoutePolicies', () => {
-  it('writes what differs, once, also before the watch has it, and nothing after a restart', async () => {
+describe('the reporter of RoutePolicies', () => {
+  it('writes a difference once, also before the watch reports the write, and nothing after a restart', async () => {
     const { patches, report, seen, close } = bed();
     const object = policy('p', { rules: [{}] });
     await report(object, hits(1));
@@ -165,7 +165,7 @@ describe('telling RoutePolicies', () => {
     restarted.close();
   });
 
-  it('writes figures alone every five seconds, and by itself when these are over', async (context) => {
+  it('writes changes of figures alone every five seconds, without another change', async (context) => {
     context.mock.timers.enable({ apis: ['setTimeout'] });
     const { patches, report, seen, advance, close } = bed();
     const object = policy('p', { rules: [{}] });
@@ -181,7 +181,7 @@ describe('telling RoutePolicies', () => {
     close();
   });
 
-  it('writes again what was refused', async () => {
+  it('retries a write that was refused', async () => {
     const { patches, refusals, report, close } = bed();
     refusals.push(new KubeApiError(422, 'Invalid', 'no'));
     const object = policy('p', { rules: [{}] });
@@ -192,7 +192,7 @@ describe('telling RoutePolicies', () => {
     close();
   });
 
-  it('says at once that a policy became invalid, and that it is valid again', async () => {
+  it('reports at once that a policy became invalid, and that it is valid again', async () => {
     const { patches, told, report, seen, close } = bed();
     const good = policy('p', { rules: [{}] });
     const broken = policy('p', { rules: [{ aggregate: 'x' }], direction: 'Export' }, { generation: 2 });
@@ -201,7 +201,7 @@ describe('telling RoutePolicies', () => {
     await report({ ...broken, status: seen(good).status, resourceVersion: '2' });
     assert.equal(typeof patches[1]?.status.inForce, 'string');
     await report({ ...good, generation: 3, status: seen(broken).status, resourceVersion: '3' });
-    // A merge patch takes away what is null.
+    // A merge patch removes fields that are null.
     assert.equal(patches[2]?.status.inForce, null);
     assert.deepEqual(told, ['Warning AggregateInvalid', 'Normal InForce']);
     close();

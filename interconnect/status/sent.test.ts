@@ -6,7 +6,7 @@ const [first, second, third] = [{ n: 1 }, { n: 2 }, { n: 3 }];
 const present = (status: object, uid = 'u') => ({ uid, status: status as Record<string, unknown> });
 
 describe('statuses that were sent', () => {
-  it('stand until the watch has them, whatever older ones it brings first', () => {
+  it('count until the watch reports them, although it may report older ones first', () => {
     const sent = new Sent();
     sent.set('a', second, { before: first, uid: 'u' });
     sent.seen('a', present(first));
@@ -17,7 +17,7 @@ describe('statuses that were sent', () => {
     assert.equal(sent.has('a'), false);
   });
 
-  it('give way to what somebody else wrote, to another object of the name, and to its end', () => {
+  it('yield to a write of another client, to another object of the name, and to its deletion', () => {
     for (const seen of [present({ n: 9 }), present(first, 'v'), undefined]) {
       const sent = new Sent();
       sent.set('a', second, { before: first, uid: 'u' });
@@ -26,7 +26,7 @@ describe('statuses that were sent', () => {
     }
   });
 
-  it('of an object that is being made belong to the object that is then seen', () => {
+  it('of an object that is being created belong to the object that is then observed', () => {
     const sent = new Sent();
     sent.set('a', first, { before: {}, uid: undefined });
     sent.seen('a', present({}));

@@ -36,7 +36,7 @@ function bed(t: TestContext) {
   return { beats, server, clock, pass, turns: () => turns };
 }
 
-test('a daemon is silent once the API server has said twice that it has not looked again', async (t) => {
+test('a daemon is silent once the API server twice returned the same heartbeat', async (t) => {
   const { beats, pass, turns } = bed(t);
   await pass(9);
   assert.deepEqual([...beats.silent], []);
@@ -48,7 +48,7 @@ test('a daemon is silent once the API server has said twice that it has not look
   assert.deepEqual([[...beats.silent], turns()], [[], 2]);
 });
 
-test('while it looks nobody is asked', async (t) => {
+test('the API server is not asked while heartbeats arrive', async (t) => {
   const { beats, server, pass } = bed(t);
   for (let at = 0; at < 10; at += 1) {
     await pass(3);
@@ -57,7 +57,7 @@ test('while it looks nobody is asked', async (t) => {
   assert.deepEqual([[...beats.silent], server.questions], [[], 0]);
 });
 
-test('an API server that is away makes nobody silent, nor does its return before the daemon could write', async (t) => {
+test('an outage of the API server makes no daemon silent, nor does its end before the daemon could write', async (t) => {
   const { beats, server, pass } = bed(t);
   server.isAway = true;
   await pass(60);
@@ -69,7 +69,7 @@ test('an API server that is away makes nobody silent, nor does its return before
   assert.deepEqual([...beats.silent], [['n1', 'after']], 'and it is the newest that counts');
 });
 
-test('an agent that stood still itself asks before it says anything', async (t) => {
+test('an agent that was suspended itself asks the API server before it reports silence', async (t) => {
   const { beats, server, clock, pass } = bed(t);
   clock.ms += 600_000;
   server.checkedAt = 'meanwhile';
@@ -77,7 +77,7 @@ test('an agent that stood still itself asks before it says anything', async (t) 
   assert.deepEqual([...beats.silent], []);
 });
 
-test('without an object nobody is silent', async (t) => {
+test('a gateway without an object is not silent', async (t) => {
   const { beats, pass } = bed(t);
   await pass(20);
   beats.seen('n1', undefined);

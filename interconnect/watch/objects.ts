@@ -104,7 +104,7 @@ export function parseTransitSwitch(raw: RawObject): TransitSwitchObject {
   };
 }
 
-/** What daemons write: a list that cannot be read is empty. */
+/** Statuses that daemons write: a list that cannot be read is empty. */
 const measured = z.object({
   tunnels: z.array(gatewayTunnel).catch([]),
   probes: z.array(gatewayProbe).catch([]),
@@ -118,7 +118,7 @@ export function parseGateway(raw: RawObject): GatewayObject {
   return {
     ...lifeOf(raw),
     isMadeByAgent: raw.metadata.labels?.[key] === value,
-    // What cannot be read drains nothing.
+    // A spec that cannot be read drains nothing.
     isDrained: !('code' in spec) && spec.drain,
     status,
     ...measured.parse(status),

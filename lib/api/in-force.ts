@@ -24,12 +24,12 @@ export function networksInForce(annotations: Annotations): readonly Cidr[] {
   return cidrs.split(',').flatMap((text) => parseCidr(text) ?? []);
 }
 
-/** In a note, what the router of the VPC has beside the gateway, which is then one of the physical network. */
+/** In a note, begins the address of the VPC's router where the gateway is a router of the physical network. */
 export const routerMark = 'router=';
 
 /**
- * The addresses of its routers: the gateways, as they stand beside the CIDRs, what the router of the VPC has beside them, and former
- * gateways, which answer until no pod uses them.
+ * The addresses of the subnet's routers: the gateways, as they stand beside the CIDRs, further addresses of the VPC's router, and
+ * former gateways, which answer until no pod uses them.
  */
 export function gatewaysInForce(annotations: Annotations): readonly string[] {
   const [, gateways = '', ...others] = (annotations?.[annotation.accepted] ?? '').split(' ');

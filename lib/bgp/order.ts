@@ -1,4 +1,4 @@
-/** Older objects first, then by name: who was there first keeps what two objects claim. */
+/** Older objects first, then by name: of two objects with the same claim the older one keeps it. */
 export function byAge(
   left: { readonly createdAt: string; readonly name: string },
   right: { readonly createdAt: string; readonly name: string },

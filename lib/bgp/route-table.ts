@@ -145,7 +145,7 @@ export class RouteTable {
     return [...(this.#crowded.get(prefix) ?? [])].map((name) => crowdedProblem(name, prefix));
   }
 
-  /** What an advertisement announces from all nodes together. */
+  /** The prefixes that an advertisement announces from all nodes together. */
   summary(advertisement: string): AdvertisementSummary {
     const tally = this.#tallies.get(advertisement);
     const notAnnounced = [...(tally?.refusals ?? [])].flatMap(([object, refusals]) => {

@@ -2,7 +2,7 @@ import type { ExportAttributes } from './exports.ts';
 import type { Family } from './family.ts';
 import type { AcceptedPeer } from './peers.ts';
 
-/** What an UPDATE of one family to one peer says of a class. */
+/** The attributes of a class in an UPDATE of one family to one peer. */
 export interface SentAttributes {
   readonly communities: readonly string[];
   readonly largeCommunities: readonly string[];

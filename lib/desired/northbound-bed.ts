@@ -41,7 +41,7 @@ export class NorthboundBed {
     this.client = client;
   }
 
-  /** A target that nobody told anything yet, in the place of the one before. */
+  /** A new target without plans, which replaces the former one. */
   open(options: Partial<OvsdbTargetOptions> = {}): OvsdbTarget {
     this.#target?.close();
     const logger = { info: () => undefined, warn: () => undefined };

@@ -27,7 +27,7 @@ export async function borrowServers(path: string): Promise<Borrowed> {
   const socket = connect(path);
   const waiting: ((line: string) => void)[] = [];
   const gone = Promise.withResolvers<never>();
-  // Nobody may be waiting then.
+  // A rejection that no caller awaits must not end the process.
   gone.promise.catch(() => undefined);
   socket.on('error', gone.reject).once('close', () => gone.reject(new Error('the pool of API servers is gone')));
   onLine(socket, (line) => waiting.shift()?.(line));

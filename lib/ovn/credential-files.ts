@@ -1,6 +1,6 @@
 /**
- * A key, its certificate and those it trusts, as files for programs that read them again when they change. In: texts. Out: files below
- * one name, a link that is moved at once from one folder to the next, so that nobody reads a key beside the certificate of another.
+ * A key, its certificate and the trusted certificates, as files for programs that read them again when they change. In: texts. Out: files
+ * below one link, which moves atomically from one folder to the next, so that no program reads a key with the certificate of another.
  */
 import { mkdir, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';

@@ -39,8 +39,8 @@ export function callProgram(
 }
 
 /**
- * Calls a program by all its sockets in a folder, where those that killed processes left answer nothing. @throws what one of them did, where
- * there are some and none answers; a system error of the folder
+ * Calls a program through all its sockets in a folder, because sockets of killed processes do not answer. @throws the error of one socket if
+ * there are sockets and none answers; a system error of the folder
  */
 export async function callAll(
   program: string,

@@ -47,7 +47,7 @@ function firstMatch(
   return undefined;
 }
 
-/** What a rule can ask of a prefix wherever it comes from. */
+/** Conditions of a rule that apply to a prefix of any origin. */
 export function matchesTraits(
   rule: CompiledRule,
   { origin, vpc, tags }: { readonly origin: string; readonly vpc: string; readonly tags: readonly string[] },

@@ -71,10 +71,10 @@ export function entriesOf<Entry>(
   return own.toSorted((a, b) => (a.name < b.name ? -1 : 1)).flatMap(({ entries }) => entries);
 }
 
-/** What a reader makes of an owner and of the entries of its slices. */
+/** How a reader parses an owner and the entries of its slices. */
 export interface SlicedView<Entry, Merged, T> {
   readonly kind: SlicedKind<Entry>;
-  /** All entries of an owner → what of them is the same for every version of the owner itself. */
+  /** All entries of an owner → the value derived from them that no change of the owner's own object affects. */
   readonly merge: (entries: readonly Entry[]) => Merged;
   readonly parse: (owner: RawObject) => (merged: Merged) => T;
 }

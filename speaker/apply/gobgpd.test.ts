@@ -22,7 +22,7 @@ const lost: SessionHistory = {
   lossReason: { reason: 'HoldTimerExpired' },
 };
 
-test('of a peer that goes nothing is remembered for who comes to its address', async () => {
+test('the history of a deleted peer is not kept for a later peer with its address', async () => {
   const state = (...addresses: readonly string[]) =>
     stateOf({
       nodes: [nodeOf('n1', ['10.0.0.1'])],

@@ -202,7 +202,7 @@ test('a session that is down has no routes', () => {
   assert.deepEqual(learn({ '192.0.2.0/24': {} }, undefined, 'Active').routes, []);
 });
 
-test('until gobgpd told everything, routes that were told before stay where the session is up', () => {
+test('until gobgpd listed all routes, routes reported before stay while the session is up', () => {
   const state = stateWith([]);
   const plan = planSpeaker(state);
   const route = { prefix: '192.0.2.0/24', peer: 'tor', nextHop: address, preference: 100 };

@@ -48,7 +48,7 @@ test('ready subnets of the default VPC are announced, each address family to the
   });
 });
 
-test('a peer is told what the advertisements it selects announce, and nothing else', () => {
+test('a peer receives only the prefixes of the advertisements that it selects', () => {
   const plan = planSpeaker(
     stateOf({
       peers: [
@@ -71,7 +71,7 @@ test('a peer is told what the advertisements it selects announce, and nothing el
   assert.deepEqual(plan.table.summary('b').prefixes, ['10.17.0.0/24']);
 });
 
-test('of two instances on one node the older wins and the other is told', () => {
+test('the older of two instances on one node is served, and the other has a problem', () => {
   const [old, young] = [
     instanceOf('z', {}, '2024-01-01T00:00:00Z'),
     instanceOf('a', { localASN: 65002 }, '2024-01-02T00:00:00Z'),

@@ -62,7 +62,7 @@ test('n of m counts the entries of selected nodes, this node by what gobgpd says
   assert.deepEqual(conditions(after), { Accepted: 'True Accepted', Established: 'True Established' });
 });
 
-test('of a node that Kubernetes does not hear nothing is believed', () => {
+test('the state of a node that Kubernetes does not hear does not count', () => {
   const silent = nodes.map((node) => ({ ...node, isSilent: node.name === 'n2' }));
   const peer = peerOf('tor', '10.0.0.254');
   const instance = instanceOf('rack');
@@ -81,7 +81,7 @@ test('a session that is still coming up keeps the state it was first shown with'
   assert.equal(turning?.entry?.state, 'Active');
 });
 
-test('gobgpd out of reach is said at the peer and at the instance', () => {
+test('an unreachable gobgpd is reported at the peer and at the instance', () => {
   const problem = { code: 'DaemonUnreachable', message: 'gobgpd does not answer' };
   const status = statusOf(withSessions(), seen({}, { isReachable: false, problem }));
   assert.deepEqual(status.peers.get('tor')?.entry, {

@@ -24,7 +24,7 @@ export function beginMove(
   return { network, phase: 'joining', nic: name, mac, mtu, wish, moved: [moved], checks };
 }
 
-/** Adds what has appeared on the interface since; returns the same object if there is nothing. */
+/** Adds addresses and routes that appeared on the interface since; returns the same object if there are none. */
 export function extendMove(move: NicMove, nics: NicsByName): NicMove {
   const moved = move.moved.map((one) => gather(one, nics.get(one.device)));
   const mtu = nics.get(move.nic)?.mtu ?? move.mtu;

@@ -80,7 +80,7 @@ function go(from: NicsByName, recorded: NicMove, direction: 'join' | 'return', s
   return apply(from, planSteps(extended.moved, from, direction).slice(0, steps));
 }
 
-test('all moves, the way to gateways first, and back again', () => {
+test('all addresses and routes move, routes to gateways first, and return', () => {
   const joined = go(start, move, 'join');
   assert.deepEqual(held(joined, 'br-net'), held(start, 'eth1'));
   assert.deepEqual(held(joined, 'eth1'), held(start, 'br-net'));
@@ -93,7 +93,7 @@ test('all moves, the way to gateways first, and back again', () => {
   assert.deepEqual(held(go(joined, move, 'return'), 'eth1'), held(start, 'eth1'));
 });
 
-test('ended after any number of steps, it is finished or undone from there', () => {
+test('a move that stopped after any number of steps is finished or undone from there', () => {
   const there = planSteps(move.moved, start, 'join').length;
   for (let ended = 0; ended <= there; ended++) {
     const half = go(start, move, 'join', ended);
@@ -104,7 +104,7 @@ test('ended after any number of steps, it is finished or undone from there', () 
   }
 });
 
-test('whatever is taken away at the bridge comes back, what comes to the interface moves', () => {
+test('addresses and routes removed from the bridge are restored, and those added to the interface move', () => {
   const random = randomOf(7);
   const joined = go(start, move, 'join');
   for (let round = 0; round < 50; round++) {

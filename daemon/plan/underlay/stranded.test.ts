@@ -20,7 +20,7 @@ function podIn(subnet: string, name: string): Pod {
   return parsePod(vouchedFor({ metadata }));
 }
 
-test('pods of a network that the node is without are found, those of others and of ones that are under way are not', () => {
+test('pods of a network that the node lacks are found, not pods of other networks or of networks in progress', () => {
   const pods = [podIn('flat', 'left'), podIn('ready', 'well'), podIn('soon', 'soon'), podIn('over', 'overlay')];
   const states: Readonly<Record<string, string>> = { flat: 'node n1 has the label x=true' };
   const report = { network: 'ready', isReady: true, nic: undefined, problem: undefined, plan: undefined };

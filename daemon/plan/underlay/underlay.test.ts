@@ -93,6 +93,6 @@ test('marks that the Node has are not written again; those of a network that is 
   assert.deepEqual(Object.values(gone?.labels ?? {}), [null, null, null]);
 });
 
-test('what somebody has spoilt in the database is no move', () => {
+test('a record that was damaged in the database is no move', () => {
   for (const text of [undefined, '', '{', '{}', '{"phase":"joined"}']) assert.equal(parseMove(text), undefined);
 });

@@ -4,7 +4,7 @@ export class DatabasesSilent extends Error {
   override name = 'DatabasesSilent';
 }
 
-/** The hub cannot run with its flags or with what it found; the message says what to do. */
+/** The hub cannot run with its flags or with the databases it found; the message says how to fix it. */
 export class HubStateError extends Error {
   readonly code = 'HubStateError';
   override name = 'HubStateError';

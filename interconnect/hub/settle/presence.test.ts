@@ -5,7 +5,7 @@ import { Presences } from './presence.ts';
 const time = { nowMs: 1000, staleAfterMs: 600 };
 
 describe('a member without a session', () => {
-  it('is shown as present until its time of grace is over, and again as soon as it is back', () => {
+  it('is present until its grace period ends, and again as soon as it returns', () => {
     const presences = new Presences();
     assert.equal(presences.connect('east'), true);
     assert.equal(presences.connect('east'), false);
@@ -17,7 +17,7 @@ describe('a member without a session', () => {
     assert.equal(presences.shown('east').connected, true);
   });
 
-  it('is given up once, when it was absent for long and no connected member reaches it', () => {
+  it('is given up once after a long absence if no connected member reaches it', () => {
     const presences = new Presences();
     presences.disconnect('east', 400);
     const unreached = new Set(['east']);
@@ -34,7 +34,7 @@ describe('a member without a session', () => {
     assert.deepEqual(presences.giveUp(noneReaches, time), []);
   });
 
-  it('keeps its time under a new name', () => {
+  it('keeps the time of its absence under a new name', () => {
     const presences = new Presences();
     presences.disconnect('east', 400);
     presences.rename('east', 'ost');

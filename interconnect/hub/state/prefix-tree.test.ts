@@ -15,7 +15,7 @@ function someCidr(next: Random): Cidr {
   return cidr;
 }
 
-test('what overlaps a prefix is found exactly where looking at all of them finds one', () => {
+test('the tree finds an overlap exactly when a scan of all prefixes finds one', () => {
   const next = randomOf(7);
   const tree = new PrefixTree();
   let held: { readonly cidr: Cidr; readonly holder: string }[] = [];

@@ -65,7 +65,7 @@ describe('the store of the hub in Kubernetes', () => {
     await server.stop();
   });
 
-  it('makes an authority once', async () => {
+  it('creates an authority once', async () => {
     const again = await open();
     assert.deepEqual(again.authority, store.authority);
     await again.close();
@@ -103,7 +103,7 @@ describe('the store of the hub in Kubernetes', () => {
     await second.close();
   });
 
-  it('keeps a rename in the object that is there, and its token with it', async () => {
+  it('writes a rename and its token to the existing object', async () => {
     const renamed = { ...membership, cluster: 'orient', formerName: 'east', token: 't9' };
     await registry.rename('east', renamed, { ...token, id: 't9', cluster: 'orient' });
     const { clusterName, formerName, ports } = await status();
@@ -120,7 +120,7 @@ describe('the store of the hub in Kubernetes', () => {
     await store.setTokens([{ ...token, id: 't9', spent: true, expiresMs: 0 }]);
   });
 
-  it('writes nothing for what is written already, however often the agent comes and goes within minutes', async () => {
+  it('writes nothing when nothing changed, even if the agent reconnects often within minutes', async () => {
     const version = async () => (await client.get(hubMembers, { name: 'east' })).metadata.resourceVersion;
     const before = await version();
     registry.report('east', [port], { state: 'Connected', lastSeenMs: nowMs + 60_000 });
@@ -138,7 +138,7 @@ describe('the store of the hub in Kubernetes', () => {
     await eventually('seen now, not then', async () => !('lastSeen' in (await status())));
   });
 
-  it('hears of limits that a person changes; one that cannot be read allows nothing and says so', async () => {
+  it('observes limits that a user changes; a limit that cannot be read allows nothing and is reported', async () => {
     await client.patch(hubMembers, { name: 'east' }, 'merge', { spec: { allowedPrefixes: ['10.16/16'] } });
     await eventually('told', () => changes.includes('east limits'));
     assert.deepEqual(registry.spec('east'), { allowedPrefixes: ['10.16/16'], maxPrefixes: 7 });
@@ -146,7 +146,7 @@ describe('the store of the hub in Kubernetes', () => {
     await eventually('refused', async () => JSON.stringify(await status()).includes('10.16/16 is no CIDR'));
   });
 
-  it('writes into an object why it makes nobody a member', async () => {
+  it('writes the reason to an object that makes no cluster a member', async () => {
     store.refuse('other', { code: 'NameTaken', message: 'delete it' });
     await eventually('written', async () => {
       const { status: said } = await client.get(hubMembers, { name: 'other' });
@@ -154,7 +154,7 @@ describe('the store of the hub in Kubernetes', () => {
     });
   });
 
-  it('says that it is away, and writes what waited once it is back', async () => {
+  it('reports an outage of the API server, and sends pending writes afterwards', async () => {
     await server.kill();
     const later = { ...membership, cluster: 'late' };
     await assert.rejects(registry.join(later, { ...token, id: 't2' }, registry.spec('east')), StoreUnavailable);
@@ -168,7 +168,7 @@ describe('the store of the hub in Kubernetes', () => {
     assert.equal(registry.member('late'), undefined);
   });
 
-  it('forgets tokens that are spent and past their time, and no others', async () => {
+  it('deletes tokens that are redeemed and expired, and no others', async () => {
     const old = { ...token, id: 't3', cluster: 'gone', expiresMs: nowMs - 1 };
     await store.setTokens([old, { ...token, id: 't4', cluster: 'gone' }]);
     await registry.spendOrphans();
@@ -185,7 +185,7 @@ describe('the store of the hub in Kubernetes', () => {
     assert.deepEqual(Object.keys(data).sort(), ['t1', 't2', 't4']);
   });
 
-  it('hears of an object that a person deletes', async () => {
+  it('observes an object that a user deletes', async () => {
     await client.delete(hubMembers, { name: 'east' });
     await eventually('told', () => changes.includes('east ended'));
     assert.equal(registry.member('east'), undefined);

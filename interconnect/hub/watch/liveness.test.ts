@@ -19,7 +19,7 @@ describe('a hub whose databases are silent', () => {
     await bed.down();
   });
 
-  it('tells every member at once, whatever else waits for them, and tells when they are back', async () => {
+  it('reports the silence to every member at once, before pending updates, and reports their return', async () => {
     const east = await bed.member('east');
     await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
     const [revision, held] = [east.last?.revision, east.held()];
@@ -36,7 +36,7 @@ describe('a hub whose databases are silent', () => {
     await Promise.all([east, west].map((one) => one.until(() => one.last?.silentDatabases.length === 0)));
   });
 
-  it('keeps nobody from joining because another leaves, and what left is gone once they answer', async () => {
+  it('lets members join while another leaves, and deletes the rows of the leaving member once they answer', async () => {
     const [east, west] = [await bed.member('east'), await bed.member('west')];
     await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
     await west.say([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21');
@@ -52,7 +52,7 @@ describe('a hub whose databases are silent', () => {
     assert.deepEqual(bed.column('Availability_Zone', 'name'), ['east']);
   });
 
-  it('tells so when it starts, and serves those who waited once it can', async () => {
+  it('reports the silence at its start, and serves waiting members once the databases answer', async () => {
     const east = await bed.member('east');
     await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
     await (await bed.member('west')).say([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21');
@@ -88,7 +88,7 @@ describe('a hub whose databases are silent', () => {
     assert.deepEqual(again.last.silentDatabases, []);
   });
 
-  it('tells so when they fall silent between being read and being written', async () => {
+  it('reports databases that fall silent between a read and a write', async () => {
     const east = await bed.member('east');
     await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
     await bed.stop();

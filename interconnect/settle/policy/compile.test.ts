@@ -9,7 +9,7 @@ const ranges = (...prefixes: object[]) => rule({ prefixes });
 const problemOf = (rules: readonly object[], direction: 'Import' | 'Export' = 'Export') =>
   compilePolicies([policy('p', { direction, rules })]).judged.get('p')?.problem;
 
-describe('what makes a policy invalid', () => {
+describe('validation of a policy', () => {
   const cases: readonly [string, object, string, RegExp][] = [
     ['no CIDR', ranges({ cidr: '10.0.0.0' }), 'PrefixInvalid', /rules\[0\]\.match\.prefixes\[0\]\.cidr: "10\.0\.0\.0"/],
     ['host bits', ranges({ cidr: '10.0.0.1/8' }), 'PrefixInvalid', /host bits set; write 10\.0\.0\.0\/8/],
@@ -66,12 +66,12 @@ describe('what makes a policy invalid', () => {
     });
   }
 
-  it('names every place, of many some', () => {
+  it('names every invalid field, or the first of many', () => {
     const message = problemOf(Array.from({ length: 5 }, () => ranges({ cidr: 'x' })))?.message ?? '';
     assert.match(message, /rules\[0\].*rules\[1\].*rules\[2\].*and 2 more$/);
   });
 
-  it('takes what is merely unusual', () => {
+  it('accepts unusual but valid specs', () => {
     for (const one of [
       rule({}),
       ranges({ cidr: '0.0.0.0/0', ge: 0 }),
@@ -89,7 +89,7 @@ describe('a policy that turns invalid', () => {
   const denyAll = { rules: [{ action: 'Deny' }] };
   const broken = { rules: [ranges({ cidr: 'x' })] };
 
-  it('goes on as it was last valid, also after a restart, and not beyond its object', () => {
+  it('stays in force as it was last valid, also after a restart, until its object is deleted', () => {
     const valid = compilePolicies([policy('p', denyAll)]);
     const kept = compilePolicies([policy('p', broken, { generation: 2 })], valid);
     assert.equal(importVerdict(kept, offered).allowed, false);
@@ -107,7 +107,7 @@ describe('a policy that turns invalid', () => {
     assert.equal(compilePolicies([], keptAgain).imports.length, 0);
   });
 
-  it('is not applied at all where it never was valid, and what it holds beside says nothing either', () => {
+  it('is not applied at all if it never was valid, including its valid fields', () => {
     const set = compilePolicies([policy('p', { rules: [...broken.rules, { action: 'Deny' }] })]);
     assert.equal(importVerdict(set, offered).allowed, true);
   });
@@ -119,14 +119,14 @@ describe('a policy that turns invalid', () => {
     assert.equal(valid.judged.get('p')?.problem, undefined);
   });
 
-  it('takes no other policy along', () => {
+  it('does not affect other policies', () => {
     const set = compilePolicies([policy('a', broken), policy('b', denyAll)]);
     assert.equal(importVerdict(set, offered).allowed, false);
   });
 });
 
 describe('compiling again', () => {
-  it('gives the same set while no spec changed, whatever the statuses say', () => {
+  it('returns the same set while no spec changed, even if statuses changed', () => {
     const first = compilePolicies([policy('a', {}), policy('b', { direction: 'Export' })]);
     const same = compilePolicies([policy('b', {}, { resourceVersion: '9' }), policy('a', {})], first);
     assert.equal(same, first);
@@ -135,7 +135,7 @@ describe('compiling again', () => {
     assert.equal(compilePolicies([]), noPolicies);
   });
 
-  it('asks by priority, then by name', () => {
+  it('orders policies by priority, then by name', () => {
     const set = compilePolicies([
       policy('z', { priority: 1 }),
       policy('b', {}),

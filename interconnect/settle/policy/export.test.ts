@@ -32,13 +32,13 @@ const message = (cidr: string, fields: object = {}) => ({
 });
 
 describe('exporting', () => {
-  it('tells everybody of everything where no policy speaks of it', () => {
+  it('offers every prefix to every cluster without a policy', () => {
     const { prefixes, withheld } = exporting({}, [own('10.16.0.0/16', { tags: ['a'], via: ['north'] })]);
     assert.deepEqual(prefixes, [message('10.16.0.0/16', { tags: ['a'], via: ['north'] })]);
     assert.equal(withheld.size, 0);
   });
 
-  it('says what is told to nobody, and who decided it', () => {
+  it('lists prefixes that no cluster is offered, with the policy that decided', () => {
     const { prefixes, withheld, decisions } = exporting({ rules: [{ action: 'Deny' }] }, [own('10.16.0.0/16')]);
     assert.deepEqual(prefixes, []);
     assert.deepEqual(
@@ -63,7 +63,7 @@ describe('exporting', () => {
     assert.deepEqual(prefixes, [message('10.16.0.0/16', { except: ['north', 'west'] })]);
   });
 
-  it('tells only the clusters of an allowing rule where the rest is denied', () => {
+  it('offers a prefix only to the clusters of an allowing rule if the rest is denied', () => {
     const { prefixes, decisions } = exporting(
       { rules: [{ match: { clusters: ['west'] } }, { match: { clusters: ['west', 'north'] } }], defaultAction: 'Deny' },
       [own('10.16.0.0/16')],
@@ -85,7 +85,7 @@ describe('exporting', () => {
     assert.deepEqual(decisions, [{ policy: 'p', rule: 0 }]);
   });
 
-  it('a prefix has the tags of all rules that let it out', () => {
+  it('a prefix has the tags of all rules that allow it', () => {
     const { prefixes } = exporting(
       { rules: [{ match: { clusters: ['west'] }, setTags: ['w'] }, { setTags: ['all', 'own'] }] },
       [own('10.16.0.0/16', { tags: ['own'] })],
@@ -93,7 +93,7 @@ describe('exporting', () => {
     assert.deepEqual(prefixes, [message('10.16.0.0/16', { tags: ['own', 'w', 'all'] })]);
   });
 
-  it('puts an aggregate in the place of what lies within it, once', () => {
+  it('replaces the prefixes within an aggregate by one entry for the aggregate', () => {
     const { prefixes, withheld } = exporting({ rules: [{ aggregate: '10.16.0.0/12', setTags: ['site'] }] }, [
       own('10.16.0.0/16', { tags: ['a'], via: ['north'] }),
       own('10.17.0.0/16', { tags: ['b'], via: ['south', 'north'] }),
@@ -111,7 +111,7 @@ describe('exporting', () => {
     assert.equal(withheld.size, 0);
   });
 
-  it('has an aggregate for those it is about, the prefixes themselves for the rest', () => {
+  it('offers an aggregate to the clusters of its rule, and the prefixes themselves to the others', () => {
     const rules = [{ match: { clusters: ['west'] }, aggregate: '10.16.0.0/12' }];
     const { prefixes } = exporting({ rules }, [own('10.16.0.0/16'), own('10.17.0.0/16')]);
     assert.deepEqual(prefixes, [
@@ -121,7 +121,7 @@ describe('exporting', () => {
     ]);
   });
 
-  it('tells a prefix of a router only by a rule that speaks of its origin or of a tag', () => {
+  it('offers a learned prefix only by a rule that matches its origin or a tag', () => {
     const route = own('192.0.2.0/24', { origin: 'bgp', tags: ['wan'] });
     const told = (spec: ShortSpec) => {
       const { prefixes, withheld } = exporting(spec, [own('10.16.0.0/16'), route]);
@@ -140,7 +140,7 @@ describe('exporting', () => {
     assert.equal(told({ rules: [{ action: 'Deny' }, { match: { origins: ['bgp'] } }] }), 'Denied');
   });
 
-  it('tells it to no others than those of the rule, whatever policies come after', () => {
+  it('offers a learned prefix only to the clusters of that rule, whatever policies follow', () => {
     const route = own('192.0.2.0/24', { origin: 'bgp' });
     const rules = [{ match: { origins: ['bgp'], clusters: ['west'] } }];
     const { prefixes, withheld } = exportPrefixes(
@@ -151,7 +151,7 @@ describe('exporting', () => {
     assert.equal(withheld.size, 0);
   });
 
-  it('an aggregate with a prefix of a router in it is one, whatever else is in it', () => {
+  it('an aggregate that contains a learned prefix is learned, whatever else it contains', () => {
     const rules = [{ match: { origins: ['bgp', 'connected'] }, aggregate: '10.16.0.0/12' }];
     const [learned, subnet] = [own('10.20.0.0/16', { origin: 'bgp' }), own('10.16.0.0/16')];
     for (const both of [
@@ -166,7 +166,7 @@ describe('exporting', () => {
     assert.deepEqual(exporting({ rules }, [learned, itself]).aggregates, []);
   });
 
-  it('one entry for a prefix that is there as itself and as an aggregate', () => {
+  it('a prefix that is also an aggregate has one entry', () => {
     const rules = [{ match: { origins: ['connected'] }, aggregate: '10.16.0.0/16' }, {}];
     const { prefixes } = exporting({ rules }, [own('10.16.0.0/16', { origin: 'bgp' }), own('10.16.1.0/24')]);
     assert.deepEqual(prefixes, [message('10.16.0.0/16', { origin: 'aggregate' })]);
@@ -186,7 +186,7 @@ describe('exporting', () => {
     assert.equal(told({ transitSwitches: ['ts'], defaultAction: 'Deny' }), 0);
   });
 
-  it('leaves out what is no prefix, and says so', () => {
+  it('leaves out and reports text that is no prefix', () => {
     const { prefixes, withheld } = exporting({}, [own('nonsense')]);
     assert.deepEqual(prefixes, []);
     assert.equal(withheld.get('nonsense')?.code, 'PrefixInvalid');
@@ -195,7 +195,7 @@ describe('exporting', () => {
 
 type Rule = RoutePolicySpec['rules'][number];
 
-/** What one cluster is told, asked for that cluster alone. */
+/** The prefixes that one cluster is offered, computed for that cluster alone. */
 function naive(policies: readonly RoutePolicy[], prefixes: readonly OwnPrefix[], cluster: string): readonly string[] {
   const asked = policies
     .map(({ name, spec }) => ({ name, spec: spec as RoutePolicySpec }))
@@ -252,7 +252,7 @@ describe('exporting, at random', () => {
     };
   };
 
-  it('tells each cluster what it would be told if it were asked for alone', () => {
+  it('offers each cluster the same prefixes as an export for that cluster alone', () => {
     let told = 0;
     let aggregates = 0;
     for (let round = 0; round < 1500; round += 1) {

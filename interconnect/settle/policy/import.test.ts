@@ -20,14 +20,14 @@ const offered = (fields: Partial<OfferedPrefix> = {}): OfferedPrefix => ({
 });
 
 describe('importing', () => {
-  it('allows what no policy speaks of, as the others told it', () => {
+  it('allows prefixes that no policy matches, as they were offered', () => {
     const expected = { allowed: true, preference: 100, tags: ['a'], decidedBy: undefined };
     assert.deepEqual(importVerdict(compilePolicies([]), offered({ tags: ['a'] })), expected);
     const otherDirection = compilePolicies([policy('p', { direction: 'Export', defaultAction: 'Deny' })]);
     assert.deepEqual(importVerdict(otherDirection, offered({ tags: ['a'] })), expected);
   });
 
-  it('says which rule of which policy denies', () => {
+  it('names the policy and the rule that deny a prefix', () => {
     const set = compilePolicies([policy('edge', { rules: [{ match: { tags: ['x'] } }, { action: 'Deny' }] })]);
     const verdict = importVerdict(set, offered());
     assert.ok(!verdict.allowed);
@@ -89,7 +89,7 @@ describe('importing', () => {
     assert.equal(allowed({ cidr: '::/0', ge: 0 }, '10.0.0.0/8'), false);
   });
 
-  it('leaves out what is no prefix, and says so', () => {
+  it('leaves out and reports text that is no prefix', () => {
     const verdict = importVerdict(compilePolicies([]), offered({ cidr: '10.0.0.0' }));
     assert.equal(!verdict.allowed && verdict.problem.code, 'PrefixInvalid');
   });

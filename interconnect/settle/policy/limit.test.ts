@@ -9,7 +9,7 @@ const texts = (refused: ReturnType<typeof limitPrefixes>) =>
   refused.map(({ prefix, policy: name }) => `${prefix.transitSwitch} ${prefix.cidr} ${name}`);
 
 describe('maxPrefixes', () => {
-  it('keeps the lowest addresses, IPv4 first, whatever came first', () => {
+  it('keeps the lowest addresses, IPv4 first, regardless of the order of offers', () => {
     const set = compilePolicies([policy('p', { maxPrefixes: 3 })]);
     const prefixes = on('ts', 'fd00::/64', '10.9.0.0/16', '10.10.0.0/16', '9.0.0.0/8', '10.9.0.0/24');
     const expected = ['ts 10.10.0.0/16 p', 'ts fd00::/64 p'];
@@ -47,7 +47,7 @@ describe('maxPrefixes', () => {
     assert.deepEqual(overLimit([...refused, ...limitPrefixes(set, 'north', prefixes)]), new Map([['p', 2]]));
   });
 
-  it('counts on its transit switches only; what one policy refused does not count for the next', () => {
+  it('counts on its transit switches only, and ignores prefixes that an earlier policy refused', () => {
     const set = compilePolicies([
       policy('a', { priority: 1, transitSwitches: ['tt'], maxPrefixes: 0 }),
       policy('b', { priority: 2, maxPrefixes: 2 }),

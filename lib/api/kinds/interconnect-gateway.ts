@@ -52,7 +52,7 @@ export const gatewayTunnel = z.object({
 /** Programs of a gateway's node without which it cannot forward, or takes up no change. */
 export const gatewayProgram = z.enum(['ovn-controller', 'ovs-vswitchd', 'ovsdb-server']);
 
-/** What packets of known size between the two tunnel addresses met, outside the tunnel. */
+/** Result of probes: packets of known size between the two tunnel addresses, outside the tunnel. */
 export const gatewayProbe = z.object({
   chassis: z.string(),
   address: z.string(),

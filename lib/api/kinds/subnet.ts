@@ -31,7 +31,7 @@ export const subnetSpec = z
         message: 'vpc is fixed once set; delete the subnet and make it anew in the other VPC',
       },
       {
-        // Another one may take the place of what was never served.
+        // A provider that was never served may be replaced.
         rule: `${providerOf('self')} == ${providerOf('oldSelf')} || !${matchesWhole(providerOf('oldSelf'), servedProvider)}`,
         message: 'provider is fixed once set: pods have the subnet by it; delete the subnet and make it anew',
       },

@@ -11,7 +11,7 @@ export function subnetOffers(view: View, subnet: Subnet): ObjectOffers {
   const asking = view.bySource.Subnet.filter((each) => selects(each, subnet.labels));
   for (const { name, spec } of asking) {
     if (!isAnnounceable(subnet)) {
-      // What takes everything names nothing.
+      // An empty selector names no subnet, so nothing is refused.
       if (!isEmpty(spec.selector)) refuse(collected, name, subnet);
     } else if (spec.scope !== 'Local') offer(collected, name, subnet);
   }

@@ -2,7 +2,7 @@ import { bgpNodeStateStatus, type BgpNodeStateStatus } from '../../api/kinds/bgp
 import { readAs } from '../../api/read-as.ts';
 import type { RawObject } from '../../kube/types.ts';
 
-/** What a BgpNodeState says. What no speaker writes is as good as nothing. */
+/** Parses the status of a BgpNodeState; a status that no speaker could have written counts as empty. */
 export function parseNodeState(raw: RawObject): BgpNodeStateStatus {
   return readAs(bgpNodeStateStatus, raw['status'] ?? {}).data ?? {};
 }

@@ -47,7 +47,7 @@ export function parseBgpAdvertisement(raw: RawObject): BgpAdvertisement {
   };
 }
 
-/** What the schema says only by rules of the CRD, which judge no object that is older than they are. */
+/** Checks that only rules of the CRD make, because an object may be older than these rules. */
 function checked<Spec>(spec: SpecOf<Spec>, problemOf: (spec: Spec) => Problem | undefined): SpecOf<Spec> {
   const problem = 'problem' in spec ? undefined : problemOf(spec.value);
   return problem === undefined ? spec : { problem: { ...problem, message: `${problem.message}; correct the object` } };

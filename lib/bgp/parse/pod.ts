@@ -28,8 +28,8 @@ export function parsePod(raw: RawObject): Pod {
 }
 
 /**
- * What annotations say counts as far as the controller vouches for them; of a pod that it has not spoken of, such as one that ran
- * before it did, as far as its kubelet says so.
+ * The addresses in annotations count if the controller vouches for them. Without a condition of the controller, as on a pod that is
+ * older than the controller, they count if the kubelet reports them too.
  */
 function addressesOf(annotations: Labels, status: unknown): Pod['addresses'] {
   const told = addressConditionOf(status);

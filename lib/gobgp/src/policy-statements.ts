@@ -119,7 +119,7 @@ function statementOf(message: StatementMessage, added: CommunityActionMessage | 
 
 function actionsOf({ actions }: StatementMessage, added: CommunityActionMessage | null | undefined): PolicyActions {
   const large = actions?.large_community?.communities ?? [];
-  // gobgpd 4 lists the type of this action one too low; what it lists of a removal is an expression, of an addition the community.
+  // gobgpd 4 lists the type of this action one too low. A removal is listed as an expression, an addition as the community.
   const isRemoval = large.some((community) => community.startsWith('^'));
   const addLarge = added?.communities ?? (isRemoval ? [] : large);
   return {

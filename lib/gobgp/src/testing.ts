@@ -10,7 +10,7 @@ import { openTransport } from './transport.ts';
 export interface TestGobgpd {
   readonly target: string;
   readonly pid: number;
-  /** What it says. */
+  /** The output of gobgpd. */
   readonly log: string;
   /** Ends it as a crash would. */
   kill(): Promise<void>;

@@ -3,8 +3,8 @@
  * In: the text and where it will stand. Out: nothing, or the first place that is wrong, with a sentence. Called by
  * parsers at the edge, before a row is planned: northd copies the text into logical flows, and ovn-controller
  * drops a flow that it cannot parse with a line in its log, so that a mistaken "drop" ACL would not be there.
- * Rule: what OVN accepts is accepted here, apart from matches that cannot do in this place what they say, or that
- * end ovn-controller. The text is never changed. Pure, linear in the text's length.
+ * Rule: a match that OVN accepts is accepted here, unless it cannot take effect in this place or would end
+ * ovn-controller. The text is never changed. Pure, linear in the text's length.
  */
 import { parseMatch } from './parse.ts';
 import type { MatchContext } from './parse.ts';

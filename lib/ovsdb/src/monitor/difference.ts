@@ -12,7 +12,7 @@ export function applyDifference(before: Value | undefined, difference: Value): V
     : merge(entriesOf(before), entriesOf(difference));
 }
 
-/** `before` is sorted, and mostly long where the difference is short: what lies between two of its members is copied. */
+/** `before` is sorted, and usually much longer than the difference: the members between two differences are copied as a whole. */
 function toggle(before: readonly Atom[], difference: readonly Atom[]): Value {
   const after: Atom[] = [];
   let from = 0;
