@@ -9,7 +9,10 @@ export const flags = {
   namespace: text('namespace of the ConfigMaps and the Lease', 'kube-system'),
   identity: text('name of this process among the candidates for the lease; unique', hostname()),
   'data-dir': text('folder of nb.db and sb.db', '/var/lib/ovn'),
-  'run-dir': text('folder of the control sockets and of what the containers beside this one are told', '/run/ovn'),
+  'run-dir': text(
+    'folder of the control sockets and of the instructions for the containers beside this one',
+    '/run/ovn',
+  ),
   'tls-dir': text(
     'folder of ca.crt, tls.crt and tls.key: with the scheme ssl no server starts before they are there',
     '/run/ovn/tls',
@@ -26,8 +29,8 @@ export const flags = {
     'auto',
   ),
   'node-selector': text('labels of the Nodes that may serve', 'node-role.kubernetes.io/control-plane='),
-  'election-timer-ms': integer('so long members wait for a sign of their leader before they elect another', 1000),
-  'replace-after': text('so long a Node may be not Ready before another takes its place: 5m, 1h', '5m'),
+  'election-timer-ms': integer('how long members wait for a sign of their leader before they elect another', 1000),
+  'replace-after': text('how long a Node may be not Ready before another takes its place: 5m, 1h', '5m'),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10670'),
   kubeconfig: text('kubeconfig file; in-cluster configuration without it', undefined),
 } as const satisfies FlagSpec;

@@ -46,7 +46,7 @@ export async function leaveNode({ settings, signal, log }: LeaveOptions): Promis
   const kube = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-daemon' });
   try {
     removeConfiguration(settings);
-    await report(kube, settings.node, 'it is under way, and waits for Open vSwitch where that does not answer', log);
+    await report(kube, settings.node, 'it is in progress, and waits for Open vSwitch if that does not answer', log);
     for (;;) {
       const obstacle = await tryToLeave({ settings, signal, log });
       if (signal.aborted) return;
@@ -99,7 +99,7 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
     // ovs-vswitchd removes the devices of its ports when it has taken up the new configuration.
     await runAtMost((late) => untilTakenUp(ovs, AbortSignal.any([signal, late])), switchTimeoutMs);
     const { asked, done } = switchConfig(ovs);
-    if (done < asked) return 'ovs-vswitchd has not let go of the ports of Isthmus';
+    if (done < asked) return 'ovs-vswitchd has not released the ports of Isthmus';
     if (problems[0] !== undefined) return problems[0].message;
     setLeftMark(settings);
     return undefined;

@@ -86,7 +86,7 @@ export class Authorities {
     const data = encode(Object.fromEntries(due.map((purpose) => [purpose, next[purposes.indexOf(purpose)] ?? []])));
     const { resourceVersion } = raw.metadata;
     await client.patch(secrets, { namespace, name: authoritySecret }, 'merge', { metadata: { resourceVersion }, data });
-    log.info({ purposes: due }, 'new authority of OVN’s databases; it signs once everybody trusts it');
+    log.info({ purposes: due }, 'new authority of OVN’s databases; it signs once all programs trust it');
   }
 
   async close(): Promise<void> {
@@ -143,7 +143,9 @@ async function ensure(options: AuthoritiesOptions): Promise<void> {
 /** Replaces the API server's refusal for a deleted Secret with a message that says how to restore it. */
 export function orGone(error: unknown, secret: string): unknown {
   if (!(error instanceof KubeApiError && error.status === 403)) return error;
-  return new Error(`the Secret ${secret} is gone, and only the chart may make it: helm upgrade does`, { cause: error });
+  return new Error(`the Secret ${secret} is missing, and only the chart may create it: run helm upgrade`, {
+    cause: error,
+  });
 }
 
 /** The Secret is as the chart creates it. */

@@ -47,7 +47,7 @@ export function planDatabase(view: LocalView): LocalDecision {
   if (token === 'joining') return goOnJoining(view, plan, cid);
   if (token === 'standalone' && plan.from[name]?.copy === 'none')
     return wait(
-      `this node has a ${name} database of its own, while ${plan.founder} began with an empty one: delete it, or go on with it by the annotation isthmus.network/recover: ${node}`,
+      `this node has a ${name} database of its own, while ${plan.founder} began with an empty one: delete it, or continue with it by setting the annotation isthmus.network/recover: ${node}`,
     );
   return { instruction: { verb: 'wipe' }, why: `its copy is not of generation ${plan.generation}` };
 }
@@ -81,7 +81,7 @@ function found(view: LocalView, { generation, founder, from, members }: Plan): L
     return { instruction: { verb: 'create', address: ownRaft(view), copy: token, ...rows } };
   }
   // A server that no cluster has accepted has no rows.
-  if (token === 'joining') return { instruction: { verb: 'wipe' }, why: 'no cluster took it in' };
+  if (token === 'joining') return { instruction: { verb: 'wipe' }, why: 'no cluster accepted its server' };
   if (copy.file.model === 'clustered' && copy.file.address === ownRaft(view)) return serve(copy);
   return wait(`the plan makes the ${name} database from "${source?.copy}", while this node has "${token}"`);
 }
@@ -101,7 +101,7 @@ function goOn(view: LocalView, cid: string): LocalDecision {
 /** A server that was removed from the cluster also closes the database, but must not be started again. */
 function serve({ isGivenUp }: Copy, isListed = true): LocalDecision {
   if (isGivenUp !== true || !isListed) return { instruction: { verb: 'serve' } };
-  const why = 'its server gave it up, since a write failed, and is started again: is the disk full?';
+  const why = 'its server closed it after a failed write, and is started again: check whether the disk is full';
   return { instruction: { verb: 'serve' }, why, isSpent: true };
 }
 

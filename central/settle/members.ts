@@ -47,7 +47,8 @@ function moveSole(view: MembersView, plan: Plan): Decision | undefined {
   const report = view.reports.get(node);
   if (others.length > 0 || report === undefined || report.address === plan.members[node]) return undefined;
   const isHere = databaseNames.every((name) => report.databases[name].cid === plan.clusters[name]);
-  if (!isHere) return { plan, status: `${node} has another address, ${report.address}, and not the databases` };
+  if (!isHere)
+    return { plan, status: `${node} has another address, ${report.address}, and does not have the databases` };
   const moved = beginAnew(plan, node, report, { [node]: report.address });
   return { plan: moved, status: `${node} has the address ${report.address} now: its databases move to it` };
 }

@@ -11,7 +11,7 @@ import type { Requests } from '../model/central-map.ts';
 
 /** What an operator can do if no majority is left. */
 export const advice =
-  'bring one of them back, or go on with the copy of one node by the annotation isthmus.network/recover: <node>';
+  'bring one of them back, or continue with the copy of one node by setting the annotation isthmus.network/recover: <node>';
 
 export type Answer = { readonly plan: Plan; readonly message: string } | { readonly refused: string };
 

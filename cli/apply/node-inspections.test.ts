@@ -89,7 +89,7 @@ describe('looks at nodes', () => {
       found.map(({ node, why }) => `${node} ${why}`),
       [
         'n1 its pod did not end in time: container inspect: ErrImagePull: not found',
-        'n2 its pod said something else (failed: Error): Error: no such command',
+        'n2 its pod returned an unexpected answer (failed: Error): Error: no such command',
         'n3 ',
         'n4 its pod could not be made: violates PodSecurity',
       ],

@@ -138,7 +138,7 @@ async function resultOf({ client, namespace, signal }: InspectOptions, raw: RawO
   }
   const parsed = nodeInspection.safeParse(asJson(answer));
   if (parsed.success) return { node, look: parsed.data, why: '' };
-  return silent(`its pod said something else (${why}): ${String(answer).slice(0, 200)}`);
+  return silent(`its pod returned an unexpected answer (${why}): ${String(answer).slice(0, 200)}`);
 }
 
 /** Undefined if the value is not JSON. */

@@ -38,7 +38,7 @@ export async function refuseAppliedHook(client: KubeClient, namespace: string, j
   const { metadata } = await client.get(jobs, { namespace, name: job });
   const applier = findApplier((metadata.managedFields ?? []).flatMap(({ manager }) => manager ?? []));
   if (applier === undefined) return;
-  const message = `Job ${job} is a hook of helm uninstall, and ${applier} made it as if it were part of the installation: nothing is done; leave hooks out (helm template --no-hooks) and delete the Jobs isthmus-leave and isthmus-forget`;
+  const message = `Job ${job} is a hook of helm uninstall, but ${applier} created it as part of the installation: nothing is done; exclude hooks (helm template --no-hooks) and delete the Jobs isthmus-leave and isthmus-forget`;
   throw new CommandFailed({ code: 'HookApplied', message });
 }
 

@@ -95,10 +95,10 @@ describe('the words of a command', () => {
 
   it('what is wrong is said', async () => {
     await assert.rejects(parse(), usage(/try: NODE is missing/));
-    await assert.rejects(parse('a', 'b', 'c'), usage(/"c" is one word too many/));
+    await assert.rejects(parse('a', 'b', 'c'), usage(/unexpected argument "c"/));
     await assert.rejects(parse('a', '--odd'), usage(/"--odd" is no flag/));
     await assert.rejects(parse('a', '-o', 'yaml'), usage(/"yaml" is not one of table, json/));
-    await assert.rejects(parse('a', '--wait', '5'), usage(/--wait: "5" is no span of time/));
+    await assert.rejects(parse('a', '--wait', '5'), usage(/--wait: "5" is not a duration/));
     await assert.rejects(parse('a', '--wait', '5s', '--wait', '6s'), usage(/given twice/));
     await assert.rejects(parse('a', '--allow'), usage(/--allow needs a value/));
   });
@@ -119,7 +119,7 @@ describe('the words of a command', () => {
     });
     for (const argv of [[], ['--wait', 'word'], ['--wait=30s'], ['--wait=false']]) await one.run(argv, terminal, '');
     assert.deepEqual(given, [[undefined], ['5m', 'word'], ['30s'], [undefined]]);
-    await assert.rejects(one.run(['--wait=soon'], terminal, ''), usage(/--wait: "soon" is no span of time/));
+    await assert.rejects(one.run(['--wait=soon'], terminal, ''), usage(/--wait: "soon" is not a duration/));
     await assert.rejects(one.run(['--help'], terminal, ''), usage(/^usage: isthmus try \[WORD\] \[flags\]\n/, 0));
   });
 

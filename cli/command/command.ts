@@ -133,7 +133,7 @@ function checkOperands({ name, operands }: CommandText, given: readonly string[]
   if (given.length < least && missing !== undefined)
     throw new UsageError(`${name}: ${missing} is missing; see --help`, 2);
   const extra = given[operands.length];
-  if (extra !== undefined) throw new UsageError(`${name}: "${extra}" is one word too many; see --help`, 2);
+  if (extra !== undefined) throw new UsageError(`${name}: unexpected argument "${extra}"; see --help`, 2);
 }
 
 function renderCommandHelp(
@@ -178,6 +178,6 @@ export function durationMs(raw: string): number {
   const match = /^([1-9]\d{0,6})(ms|s|m|h|d)$/.exec(raw);
   const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? ''];
   if (match === null || unit === undefined)
-    throw new RangeError(`"${raw}" is no span of time; write for example 30s, 5m or 1h`);
+    throw new RangeError(`"${raw}" is not a duration; write for example 30s, 5m or 1h`);
   return Number(match[1]) * unit;
 }

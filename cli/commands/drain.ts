@@ -100,7 +100,7 @@ async function holdersOnceMoved(
 
 export function describeHolders({ transitSwitches }: Snapshot): string {
   const held = transitSwitches.flatMap(({ name, status }) =>
-    (status.paths ?? []).map(({ path, holder = '' }) => `${name}/${path} on ${holder === '' ? 'nobody' : holder}`),
+    (status.paths ?? []).map(({ path, holder = '' }) => `${name}/${path} on ${holder === '' ? 'no gateway' : holder}`),
   );
   return held.length === 0 ? 'there are no paths' : held.join(', ');
 }

@@ -20,7 +20,7 @@ export const token = command(
     operands: [],
     summary: 'make a join token, in the cluster of the hub',
     description:
-      'Prints a token that lets one cluster join this hub once. It is signed with the Secret isthmus-hub-authority, so that\nwhoever may read that Secret can make tokens. The token is a credential until it is redeemed or has expired: pass it on\nas you would a password. Nothing is written to the cluster.',
+      'Prints a token that lets one cluster join this hub once. It is signed with the Secret isthmus-hub-authority, so that\neveryone who may read that Secret can make tokens. The token is a credential until it is redeemed or has expired: pass it on\nas you would a password. Nothing is written to the cluster.',
     examples: [
       'isthmus ic token --cluster east --hub hub.example.com:6650',
       'isthmus ic token --cluster east --hub 192.0.2.10:6650 --ttl 30m --allow 10.16.0.0/16 --allow fd00:10:16::/112',

@@ -123,7 +123,7 @@ export class Southbound {
       onRefused();
       log.warn(
         { reason: error.message },
-        'the southbound database refused to tag or remove chassis: give the controller a remote without RBAC, or a role that may; chassis of nodes that are gone stay until then',
+        'the southbound database refused to tag or remove chassis: give the controller a remote without RBAC, or a role with that permission; until then, chassis of deleted nodes remain',
       );
     }
   }

@@ -41,7 +41,7 @@ function readyNotice(view: View, name: string): Problem {
   const isShort = ([4, 6] as const).some((family) => pool?.pool(family)?.availableCount === 0n);
   const empty = verdict?.net === undefined || !isShort ? undefined : familyWithoutAddresses(verdict.net);
   if (empty !== undefined) {
-    const message = `spec.excludeIps and spec.vips leave no IPv${empty} address that a pod could get by itself: shorten them`;
+    const message = `spec.excludeIps and spec.vips leave no IPv${empty} address for automatic allocation: shorten them`;
     return { code: 'NoAddressToGive', message };
   }
   const spec = view.subnets.get(name)?.spec;

@@ -260,7 +260,7 @@ test('a family that nodes have no addresses of: the subnet is told that it leads
   cluster.settle();
   const ready = () => planSubnetConditions(cluster, 'six', undefined).find(({ type }) => type === 'Ready');
   assert.equal(ready()?.status, 'True');
-  assert.match(ready()?.message ?? '', /IPv6 reaches neither nodes .* subnet join has no IPv6 CIDR/);
+  assert.match(ready()?.message ?? '', /IPv6 traffic reaches neither nodes .* subnet join has no IPv6 CIDR/);
   cluster.change('subnets', 'join', subnet('join', { cidrBlock: '100.64.0.0/16,fd00:64::/64' }));
   assert.ok(cluster.settle().has('subnet/six'));
   assert.equal(ready()?.message, '');

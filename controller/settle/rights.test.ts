@@ -85,7 +85,7 @@ describe('what is in force keeps', () => {
     network(cluster, 'net1', { defaultInterface: 'eth1' });
     cluster.settle();
     assert.equal(cluster.vlanVerdicts.get('young')?.problem, undefined);
-    assert.match(cluster.vlanVerdicts.get('old')?.problem?.message ?? '', /is that of Vlan young/);
+    assert.match(cluster.vlanVerdicts.get('old')?.problem?.message ?? '', /belongs to Vlan young/);
   });
 
   test('the name of a security group with a rule that cannot be read, against an older group that was refused', () => {

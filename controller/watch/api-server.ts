@@ -27,7 +27,10 @@ export async function apiServerAddresses({ client, signal, log }: ApiServerOptio
     } catch (error) {
       const isRefusal = error instanceof KubeApiError && [403, 404].includes(error.status);
       if (isRefusal) {
-        log.warn({ error: error.message }, 'no Subnet is compared with the address of the API server');
+        log.warn(
+          { error: error.message },
+          'the address of the API server cannot be read: Subnets are not checked for an overlap with it',
+        );
         return [];
       }
       if (!(error instanceof KubeApiError || error instanceof KubeUnreachable) || error.retry === 'never') throw error;

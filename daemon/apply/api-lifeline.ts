@@ -153,10 +153,10 @@ export class ApiLifeline {
   #logRefusal({ code, message }: NetlinkError): void {
     if (this.#refusal === message) return;
     this.#refusal = message;
-    const what = 'while a way to the API server past learned routes was looked for';
+    const what = 'while the daemon looked for a way to the API server without learned routes';
     this.#options.log.warn(
       { code },
-      `the kernel refused ${message}, ${what}; it is tried again in ${everyMs / 1000} s`,
+      `the kernel refused ${message}, ${what}; the daemon will retry in ${everyMs / 1000} s`,
     );
   }
 
@@ -164,7 +164,10 @@ export class ApiLifeline {
     const { detour, nowMs, log } = this.#options;
     this.#withheld.add(routes.flatMap(keysOf), nowMs());
     const prefixes = routes.map(({ destination }) => destination);
-    log.warn({ prefixes }, 'the API server was not reached by learned routes and is without them; they are withheld');
+    log.warn(
+      { prefixes },
+      'the API server was unreachable through learned routes, and is reachable without them; the routes are withheld',
+    );
     // If the kernel refuses to remove a route here, the plan of learned routes removes it.
     try {
       await detour.end(routes);

@@ -218,7 +218,7 @@ export class ChassisAccess {
         if (!isKubeError(error)) throw error;
       }
       if (looks === 50) {
-        const message = `nobody has answered the CertificateSigningRequest ${name}; look at the pods of isthmus-central`;
+        const message = `the CertificateSigningRequest ${name} has not been answered; look at the pods of isthmus-central`;
         this.#set(this.#remotes, { code: 'CertificateMissing', message });
       }
       await pause(backoffMs(looks, lookMs, Math.random), undefined, { signal });

@@ -79,7 +79,7 @@ export class TunnelNeighbours {
     } catch (error) {
       // The bridge may be gone by now.
       for (const ip of ends) this.#resolved.delete(`${index} ${ip}`);
-      this.#options.log.warn({ err: error }, 'the other ends of tunnels could not be asked for');
+      this.#options.log.warn({ err: error }, 'the MAC addresses of the other ends of tunnels could not be resolved');
     }
   }
 

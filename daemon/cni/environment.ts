@@ -43,8 +43,8 @@ export function parseCommand(environment: Environment): Command {
   if (given !== '' && command === undefined)
     throw new CniError(
       errorCode.invalidEnvironment,
-      `CNI_COMMAND=${given} is none of isthmus's`,
-      `these are ${commands.join(', ')}`,
+      `CNI_COMMAND=${given} is not supported`,
+      `supported: ${commands.join(', ')}`,
     );
   const needed = command === undefined ? ['CNI_COMMAND'] : required[command];
   const missing = needed.filter((name) => (environment.get(name) ?? '') === '');
@@ -105,7 +105,7 @@ export function podArgumentsOf(environment: Environment, provider: string): PodA
     if (value === '') continue;
     throw new CniError(
       errorCode.invalidEnvironment,
-      `CNI_ARGS has ${key}=${value.slice(0, 64)}, and isthmus takes no address from there`,
+      `CNI_ARGS has ${key}=${value.slice(0, 64)}, but isthmus takes no address from CNI_ARGS`,
       `give the pod the annotation ${provider}.kubernetes.io/${name}`,
     );
   }

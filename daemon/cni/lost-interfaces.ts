@@ -58,14 +58,14 @@ export class LostInterfaces {
       if (restored === undefined) return;
       report(sandbox, {
         code: 'InterfaceRestored',
-        message: `${what} had been deleted by somebody and was restored, without the changes of other CNI plugins`,
+        message: `${what} was deleted outside of Isthmus and has been restored, without the changes of other CNI plugins`,
       });
     } catch (error) {
       if (!(error instanceof CniError)) throw error;
       const details = error.details === undefined ? '' : `; ${error.details}`;
       report(sandbox, {
         code: 'InterfaceLost',
-        message: `${what} was deleted by somebody and cannot be restored: ${error.message}${details}; it is tried again; deleting the pod helps as well`,
+        message: `${what} was deleted outside of Isthmus and cannot be restored: ${error.message}${details}; the daemon will retry; deleting the pod helps as well`,
       });
       this.#retries.set(
         sandbox.hostInterface,

@@ -70,7 +70,7 @@ const late: readonly [what: string, pod: Pod | undefined, details: RegExp][] = [
   ['no such pod', undefined, /knows no pod of that name/],
   ['a pod of that name with another uid', podOf({ uid: 'u2', network }), /uid u2 now, the request is for u1/],
   ['annotations that make no sense', podOf({ network: 'annotation x is wrong' }), /annotation x is wrong/],
-  ['the controller has not answered', podOf({}), /controller has said nothing of the pod yet/],
+  ['the controller has not answered', podOf({}), /controller has not reported on the pod yet/],
   [
     'an address that may come free',
     podOf({ addressCondition: taken }),

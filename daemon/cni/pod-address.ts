@@ -94,7 +94,7 @@ function explain(pod: Pod | undefined, request: Asked): string {
   if (typeof network === 'string') return network;
   const look = `see "kubectl describe pod -n ${pod.namespace} ${pod.name}" and the log of isthmus-controller`;
   if (pod.addressCondition === undefined)
-    return `isthmus-controller has said nothing of the pod yet, no condition ${addressCondition} is in its status; ${look}`;
+    return `isthmus-controller has not reported on the pod yet: no condition ${addressCondition} is in its status; ${look}`;
   const name = interfaceAnnotation(request.provider, annotation.ipAddress);
   return `annotations such as ${name} are not those that isthmus-controller wrote, or it gave the pod no such interface; ${look}`;
 }

@@ -150,7 +150,7 @@ const refused: readonly [
   config?: object | string,
 ][] = [
   ['no command', 4, /missing: CNI_COMMAND$/, { CNI_COMMAND: undefined }],
-  ['an unknown command', 4, /CNI_COMMAND=UPDATE is none/, { CNI_COMMAND: 'UPDATE' }],
+  ['an unknown command', 4, /CNI_COMMAND=UPDATE is not supported/, { CNI_COMMAND: 'UPDATE' }],
   ['CHECK without a namespace', 4, /missing: CNI_NETNS$/, { CNI_COMMAND: 'CHECK', CNI_NETNS: undefined }],
   ['CHECK without the result of ADD', 7, /CHECK needs prevResult/, { CNI_COMMAND: 'CHECK' }],
   ['CHECK before 0.4.0', 1, /CHECK came with CNI 0\.4\.0/, { CNI_COMMAND: 'CHECK' }, { cniVersion: '0.3.1' }],
@@ -192,7 +192,7 @@ const refused: readonly [
   [
     'an address in CNI_ARGS',
     4,
-    /IP=10.16.0.9, and isthmus takes no/,
+    /IP=10.16.0.9, but isthmus takes no/,
     { CNI_ARGS: `${environment.CNI_ARGS};IP=10.16.0.9` },
   ],
   ['a MAC in CNI_ARGS', 4, /MAC=00:00:00:00:00:01/, { CNI_ARGS: `${environment.CNI_ARGS};MAC=00:00:00:00:00:01` }],

@@ -171,7 +171,7 @@ async function attempt({ destination }: MultipathRoute, run: () => Promise<void>
     return undefined;
   } catch (error) {
     if (!(error instanceof NetlinkError)) throw error;
-    const advice = error.code === 'EEXIST' ? `; somebody else has a route with metric ${metricOf(destination)}` : '';
+    const advice = error.code === 'EEXIST' ? `; another program has a route with metric ${metricOf(destination)}` : '';
     const message = `the kernel refused ${error.message}${advice}`;
     return { code: 'LearnedRouteRefused', message, prefix: destination };
   }
@@ -180,7 +180,7 @@ async function attempt({ destination }: MultipathRoute, run: () => Promise<void>
 function unreachableProblem(address: string, destinations: readonly string[]): HostProblem {
   const [first = ''] = destinations;
   const rest = destinations.length > namedPrefixes ? ` and ${destinations.length - namedPrefixes} more` : '';
-  const message = `next hop ${address} of ${destinations.slice(0, namedPrefixes).join(', ')}${rest} is on no link of the node; what leads there is left out until it is`;
+  const message = `next hop ${address} of ${destinations.slice(0, namedPrefixes).join(', ')}${rest} is on no link of the node; routes through it are not installed until it is`;
   return { code: 'NextHopUnreachable', message, prefix: first };
 }
 

@@ -15,7 +15,7 @@ export interface WantedRoute {
   readonly requester?: Requester;
 }
 
-const advice = 'look at "ip route" for a route of somebody else to the same network';
+const advice = 'look in "ip route" for a route of another program to the same network';
 /** The kernel's default metric: IP6_RT_PRIO_USER for IPv6, 0 for IPv4. */
 const defaultMetric = { v4: 0, v6: 1024 } as const;
 

@@ -16,7 +16,7 @@ export async function setRules(
   for (const rule of wanted) {
     if (present.delete(keyOf(rule))) continue;
     const { subnet, ...wantedRule } = rule;
-    const advice = 'look at "ip rule" for the same rule of somebody else';
+    const advice = 'look in "ip rule" for the same rule of another program';
     const requester = subnet === undefined ? undefined : { subnet, advice };
     await attempt('RuleRefused', () => netlink.addRule({ ...wantedRule, protocol }), requester);
   }

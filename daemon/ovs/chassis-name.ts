@@ -17,14 +17,14 @@ export function keepChassisName(client: OvsdbClient, name: string, log: Pick<Log
   const restore = async (): Promise<void> => {
     log.warn(
       { chassis: known },
-      'somebody took external_ids:system-id away, by which OVN knows this node; it is put back',
+      'external_ids:system-id, by which OVN identifies this node, was removed outside of Isthmus; the daemon restores it',
     );
     try {
       await ensureSystemId(client, () => known);
     } catch (error) {
       // The connection was lost; the name is checked again with the next connection.
       if (!(error instanceof OvsdbError)) throw error;
-      log.warn({ code: error.code }, `external_ids:system-id could not be put back: ${error.message}`);
+      log.warn({ code: error.code }, `external_ids:system-id could not be restored: ${error.message}`);
     }
   };
   const stops = [client.subscribe(check), client.onState(check)];

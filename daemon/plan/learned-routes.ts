@@ -82,7 +82,7 @@ function prefixProblem({ prefix }: LearnedEntry, { networks, lifelines }: Cluste
   const cause = own === undefined ? `it is for ${use ?? holder}` : `it is within ${own}`;
   return {
     code: 'LearnedRouteRefused',
-    message: `the node has no route for ${prefix}: ${cause}; refuse it by a RoutePolicy`,
+    message: `the node does not install a route for ${prefix}: ${cause}; deny it with a RoutePolicy`,
   };
 }
 
@@ -91,7 +91,7 @@ function hopProblem({ nextHop, device }: LearnedEntry, { networks, own }: Cluste
   if (ip === undefined) return undefined;
   const refuse = (cause: string): Problem => ({
     code: 'NextHopUnusable',
-    message: `next hop ${nextHop} ${cause}; what leads there is left out`,
+    message: `next hop ${nextHop} ${cause}; routes through it are not installed`,
   });
   const holder = networks.coverOf({ family: ip.family, network: ip.value, prefix: bitsOf(ip.family) });
   if (holder !== undefined) return refuse(`is in ${holder}`);
@@ -103,7 +103,7 @@ function withheldProblem({ prefix, nextHop }: LearnedEntry, { withheld }: Learne
   if (!withheld.has(hopKey(prefix, nextHop))) return undefined;
   return {
     code: 'ApiServerLost',
-    message: `the node has no route for ${prefix} by ${nextHop}: the API server was not reached by it, and is without it; it stays so until the router takes the prefix back or has it by another next hop`,
+    message: `the route for ${prefix} by ${nextHop} is withheld: the API server was unreachable through it, and is reachable without it; the route stays withheld until the router withdraws the prefix or announces it with another next hop`,
   };
 }
 

@@ -66,7 +66,7 @@ function refusal(network: ProviderNetwork, name: string, input: UnderlayInput): 
   const { nics, node, moves } = input;
   const nic = nics.get(name);
   if (nic === undefined) {
-    const message = `node ${node.name} has no interface ${name}: it is joined as soon as it is there; name another one in spec.customInterfaces, or the node in spec.excludeNodes`;
+    const message = `node ${node.name} has no interface ${name}: the interface is joined as soon as it exists; name another one in spec.customInterfaces, or the node in spec.excludeNodes`;
     return { code: 'InterfaceNotFound', message };
   }
   // An interface that has joined passed these checks before.
@@ -91,7 +91,10 @@ function unfit({ name, isLoopback, master, multipath, mtu, kind }: Nic, node: st
   if (kind === 'bridge')
     return refuse('InterfaceUnfit', 'is a Linux bridge: take its ports out of it and name the one that leads out');
   if (master !== undefined)
-    return refuse('InterfaceInUse', `belongs to ${master}: name ${master} if it is a bond, else take it out of it`);
+    return refuse(
+      'InterfaceInUse',
+      `belongs to ${master}: name ${master} if that is a bond, otherwise remove the interface from it`,
+    );
   if (mtu < leastMtu)
     return refuse('MtuTooSmall', `has MTU ${mtu}: it must be ${leastMtu} at least, raise it or name another one`);
   const [several] = multipath;
@@ -105,7 +108,7 @@ function taken(network: ProviderNetwork, nic: string, input: UnderlayInput): Pro
   const own = providerBridge(network.name);
   const rival = rivalOf(network, nic, input);
   if (rival !== undefined && !input.networks.some(({ name }) => name === rival)) {
-    const message = `interface ${nic} is still in bridge ${providerBridge(rival)}, which gives it back`;
+    const message = `interface ${nic} is still in bridge ${providerBridge(rival)}, from which the daemon is removing it`;
     return { code: 'InterfaceInUse', message };
   }
   if (rival !== undefined) {
@@ -114,7 +117,7 @@ function taken(network: ProviderNetwork, nic: string, input: UnderlayInput): Pro
   }
   const [holder] = [...ovs.bridges].find(([name, { ports }]) => name !== own && ports.includes(nic)) ?? [];
   if (holder !== undefined) {
-    const message = `interface ${nic} is a port of Open vSwitch bridge ${holder}: take it out of it (ovs-vsctl del-port ${holder} ${nic}) or name another one`;
+    const message = `interface ${nic} is a port of Open vSwitch bridge ${holder}: remove it from the bridge (ovs-vsctl del-port ${holder} ${nic}) or name another one`;
     return { code: 'InterfaceInUse', message };
   }
   const bridge = ovs.bridges.get(own);
@@ -122,11 +125,11 @@ function taken(network: ProviderNetwork, nic: string, input: UnderlayInput): Pro
   if (isForeign)
     return {
       code: 'BridgeTaken',
-      message: `there is a bridge ${own} that somebody else has made: remove or rename it`,
+      message: `there is a bridge ${own} that Isthmus did not create: remove or rename it`,
     };
   const mapped = foreignMappings(ovs).find((entry) => entry.startsWith(`${network.name}:`));
   if (mapped !== undefined && mapped !== `${network.name}:${own}`) {
-    const message = `ovn-bridge-mappings in the local Open_vSwitch database has ${mapped}: take it out, or give the provider network another name`;
+    const message = `ovn-bridge-mappings in the local Open_vSwitch database has ${mapped}: remove that entry, or give the provider network another name`;
     return { code: 'BridgeTaken', message };
   }
   return undefined;

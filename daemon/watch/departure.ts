@@ -54,7 +54,7 @@ export class Departure {
       this.#seen = undefined;
       this.#options.log.warn(
         { err: error },
-        `whose pod ${pod} is could not be read, so the node is not given back yet`,
+        `the owner of pod ${pod} could not be read, so the node is not given back yet`,
       );
       return [];
     }

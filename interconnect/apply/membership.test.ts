@@ -113,7 +113,7 @@ describe('a membership', () => {
     const { membership, until, close } = await connect(() => undefined, { address: `127.0.0.1:${port}` });
     await until(() => membership.state.problem !== undefined);
     assert.equal(membership.state.problem?.code, 'HubUnreachable');
-    assert.match(membership.state.problem.message, /does not answer, its keep-alive neither: its process is frozen/);
+    assert.match(membership.state.problem.message, /answers neither requests nor keep-alives: its process is frozen/);
     await close();
     for (const socket of sockets) socket.destroy();
     frozen.close();

@@ -56,7 +56,8 @@ export interface MembershipOptions {
 
 const keyLost: Problem = {
   code: 'SecretUnavailable',
-  message: 'the Secret of its identity is gone, and with it the key that the hub knows it by; put it back',
+  message:
+    'the Secret with the identity of this cluster is missing, and with it the key by which the hub knows the cluster; restore the Secret',
 };
 
 export class Membership {
@@ -243,7 +244,7 @@ export class Membership {
       onOpen: (open: HubSession) => (this.#session = open),
       onUpdate: (update: HubUpdate) => this.#updated(hub, update),
       onLate: () => {
-        const message = `the hub at ${hub} does not answer, its keep-alive neither: its process is frozen, or packets to it are dropped on the way`;
+        const message = `the hub at ${hub} answers neither requests nor keep-alives: its process is frozen, or packets to it are dropped on the way`;
         this.#link.set({ ...this.state, problem: { code: 'HubUnreachable', message } });
       },
     };

@@ -267,7 +267,7 @@ describe('members of the hub', () => {
     bed.store.isAway = true;
     await assert.rejects(bed.redeem(bed.token('sixth'), await createKey()), (error: HubUnreachable) => {
       assert.equal(error.code, 'HubUnreachable');
-      assert.match(error.message, /the hub cannot let anybody join now: the API server cannot be reached/);
+      assert.match(error.message, /the hub cannot admit a member now: the API server cannot be reached/);
       return true;
     });
     await assert.rejects(east.leave(), isRefused('HubUnreachable'));

@@ -37,7 +37,10 @@ const commands = {
       '100.100.0.0/16',
     ]),
     paths: integer('paths of transit switches that do not say how many, 1 to 8', 2),
-    'stale-after': text('after which time without session the rows of a member that nobody reaches go: 10m, 1h', '10m'),
+    'stale-after': text(
+      'time without a session after which the rows of an unreachable member are removed: 10m, 1h',
+      '10m',
+    ),
     'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10668'),
     'ovn-ca': text('CA file for ssl: remotes', undefined),
     'ovn-cert': text('certificate file for ssl: remotes', undefined),

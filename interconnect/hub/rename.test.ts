@@ -207,7 +207,7 @@ describe('a member that is renamed', () => {
     const isSaid = () => {
       const { code, message } = bed.store.refused.get('nord') ?? {};
       assert.equal(code, 'NameTaken');
-      assert.match(message ?? '', /the cluster of HubMember north is called nord now, this object .* delete it/);
+      assert.match(message ?? '', /the cluster of HubMember north is called nord now, and this object .* delete it/);
       bed.store.refused.clear();
     };
     isSaid();

@@ -161,7 +161,7 @@ function callerOf(call: Pick<grpc.ServerUnaryCall<unknown, unknown>, 'getAuthCon
   if (raw === undefined)
     return {
       code: 'CertificateInvalid',
-      message: 'the hub wants a member certificate of its own, in date; join again with a new token',
+      message: 'the hub requires a valid member certificate that it issued itself; join again with a new token',
     };
   const pem = `-----BEGIN CERTIFICATE-----\n${raw.toString('base64')}\n-----END CERTIFICATE-----`;
   const cluster = commonNameOf(pem);

@@ -86,7 +86,7 @@ function planPolicies({ isAutoRoute }: IcConfig, { policies }: IcConfigState): I
       if (isOurs) writes.push(remove('RoutePolicy', name, policy.uid));
     } else if (policy === undefined) writes.push({ verb: 'create', kind: 'RoutePolicy', name, uid: undefined, spec });
     else if (!isOurs) {
-      const message = `auto-route is false, and the RoutePolicy ${name} that would hold routes back was not made from this ConfigMap; what that one says is done instead`;
+      const message = `auto-route is false, but the RoutePolicy ${name} that would withhold routes was not created from this ConfigMap; its own rules apply instead`;
       problems.push({ code: 'RoutePolicyExists', message });
     } else if (!isSpec(policy.spec, spec)) {
       const patch = { transitSwitches: null, maxPrefixes: null, ...spec };

@@ -41,7 +41,7 @@ function obstacleTo(prefix: string, { ranges }: LocalVpc, coverOf: CoverOf): Pro
   if (cidr === undefined || use !== undefined)
     return {
       code: 'PrefixInvalid',
-      message: `${prefix} of a router is nothing to share: it holds addresses for ${use}`,
+      message: `${prefix} of a router is not shared: it holds addresses for ${use}`,
     };
   const own = ranges.find((range) => cidrCovers(range.cidr, cidr));
   const cover = coverOf(cidr);
@@ -50,5 +50,5 @@ function obstacleTo(prefix: string, { ranges }: LocalVpc, coverOf: CoverOf): Pro
     own === undefined
       ? `${formatCidr(cover?.cidr ?? cidr)} of ${cover?.holder ?? ''}`
       : `${formatCidr(own.cidr)} (${own.name})`;
-  return { code: 'Loop', message: `${prefix} of a router is told to no cluster: it is within ${holder}` };
+  return { code: 'Loop', message: `${prefix} of a router is offered to no cluster: it is within ${holder}` };
 }

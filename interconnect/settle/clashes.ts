@@ -68,7 +68,7 @@ function sameName(
   cluster: string,
   { hostname }: Gateway,
 ): GatewayClash {
-  const message = `gateway ${node} of this cluster and ${hostname} of ${cluster} have the same system-id ${chassis}: whoever had it first keeps it; ${renew}`;
+  const message = `gateway ${node} of this cluster and ${hostname} of ${cluster} have the same system-id ${chassis}: the gateway that had it first keeps it; ${renew}`;
   return { node, chassis, problem: { code: 'DuplicateChassis', message } };
 }
 
@@ -78,7 +78,7 @@ function sameAddress(
   { hostname }: Gateway,
   ip: string,
 ): GatewayClash {
-  const message = `gateway ${node} of this cluster and ${hostname} of ${cluster} have the same tunnel address ${ip}: whoever had it first keeps it; ${readdress}`;
+  const message = `gateway ${node} of this cluster and ${hostname} of ${cluster} have the same tunnel address ${ip}: the gateway that had it first keeps it; ${readdress}`;
   return { node, chassis, problem: { code: 'DuplicateEncap', message } };
 }
 

@@ -84,7 +84,7 @@ describe('candidates', () => {
     ]);
     assert.equal(
       refused.get('10.17.9.0/24')?.message,
-      '10.17.9.0/24 of a router is told to no cluster: it is within 10.17.0.0/16 of west',
+      '10.17.9.0/24 of a router is offered to no cluster: it is within 10.17.0.0/16 of west',
     );
   });
 });

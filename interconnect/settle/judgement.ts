@@ -164,7 +164,7 @@ function refuse(
   }
   const within = aggregateIn(route, cidr, context.aggregates.get(network.vpc.router) ?? []);
   if (within !== undefined) {
-    const message = `${prefix}, which ${member.name} has from a router, holds ${formatCidr(within)}, an aggregate of this cluster: packets for addresses of it that nobody has would come back; aggregate less by the RoutePolicies here`;
+    const message = `${prefix}, which ${member.name} has from a router, holds ${formatCidr(within)}, an aggregate of this cluster: packets for its unused addresses would come back; aggregate less in the RoutePolicies of this cluster`;
     return { code: 'Loop', message };
   }
   const held = heldHere(cidr, local, network);

@@ -11,13 +11,13 @@ describe('the state of the link', () => {
     const renaming = named(joined, 'east', 'ost');
     assert.equal(renaming.cluster, 'east');
     assert.equal(renaming.renaming?.code, 'Renaming');
-    assert.match(renaming.renaming.message, /from the name "east" to "ost"/);
+    assert.match(renaming.renaming.message, /renamed from "east" to "ost"/);
   });
 
   it('keeps the reason of a rename that failed until the hub uses another name', () => {
     const refused = notRenamed(joined, 'ost', { code: 'TokenMissing', message: 'no token' });
     assert.deepEqual(named(refused, 'east', 'ost').renaming, refused.renaming);
-    assert.match(refused.renaming?.message ?? '', /goes on as "east" until the hub calls it "ost": no token/);
+    assert.match(refused.renaming?.message ?? '', /keeps the name "east" until the hub calls it "ost": no token/);
     assert.equal(named(refused, 'ost', 'ost').renaming, undefined);
     assert.equal(named(refused, 'west', 'ost').renaming?.code, 'Renaming');
   });

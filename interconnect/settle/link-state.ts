@@ -31,14 +31,14 @@ export function named(before: LinkState, name: string | undefined, wanted: strin
   const { renaming, cluster, ...state } = before;
   if (name === undefined) return state;
   if (wanted === undefined || wanted === name) return { ...state, cluster: name };
-  const message = `this cluster is on its way from the name "${name}" to "${wanted}"`;
+  const message = `this cluster is being renamed from "${name}" to "${wanted}"`;
   const why = cluster === name ? renaming : undefined;
   return { ...state, cluster: name, renaming: why ?? { code: 'Renaming', message } };
 }
 
 /** The hub did not give this cluster the wanted name. */
 export function notRenamed(before: LinkState, wanted: string, { code, message: reason }: Problem): LinkState {
-  const message = `this cluster goes on as "${before.cluster}" until the hub calls it "${wanted}": ${reason}`;
+  const message = `this cluster keeps the name "${before.cluster}" until the hub calls it "${wanted}": ${reason}`;
   return { ...before, renaming: { code, message } };
 }
 

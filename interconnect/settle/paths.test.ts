@@ -53,7 +53,10 @@ describe('a path', () => {
         [first?.state, first?.reason, first?.localGateway, first?.remoteGateway, first?.bfd],
         ['Moving', 'FailedOver', 'a1', 'b2', 'up'],
       );
-      assert.match(first?.message ?? '', /b1 of the other cluster is not heard by a1; b2 forwards for ts in its place/);
+      assert.match(
+        first?.message ?? '',
+        /b1 of the other cluster is not heard by a1; b2 forwards for ts in place of that gateway/,
+      );
     }
   });
   it('is down when the other anchor or holder is a refused gateway, whatever the state of its tunnel', () => {

@@ -137,7 +137,7 @@ export function known(
 }
 
 function rest(verdict: PathVerdict): PathVerdict {
-  const message = `${verdict.switch} is well again and rests before traffic returns to it`;
+  const message = `${verdict.switch} has recovered; traffic returns to it after the hold-down`;
   return { ...verdict, state: 'HoldDown', reason: 'HoldDown', message, rank: rank.resting };
 }
 
@@ -162,7 +162,7 @@ function judge(facts: PathFacts): PathVerdict {
   if (isTunnelDown(bfd)) {
     const backup = remote.order.find((chassis) => !refused.has(chassis) && !isTunnelDown(tunnelTo(chassis)));
     if (backup !== undefined) {
-      const message = `${anchor} of the other cluster is not heard by ${local.holder}; ${backup} forwards for ${facts.switch} in its place`;
+      const message = `${anchor} of the other cluster is not heard by ${local.holder}; ${backup} forwards for ${facts.switch} in place of that gateway`;
       const standIn = { remoteGateway: backup, bfd: tunnelTo(backup) ?? 'unknown' };
       return { ...common, ...standIn, state: 'Moving', reason: 'FailedOver', message, rank: rank.backup };
     }

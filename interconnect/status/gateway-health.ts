@@ -94,7 +94,7 @@ export function judge(evidence: Evidence): GatewayFault | undefined {
       `ovn-controller of gateway ${node} does not answer: it is dead or frozen, and the gateway forwards by what it had; look at its process and log there`,
     );
   if (silentSince === undefined) return undefined;
-  const message = `the daemon of gateway ${node} has not looked at its tunnels since ${silentSince}: it is dead, frozen or cut off from the API server, and what it said is not known any more; look at isthmus-daemon there`;
+  const message = `the daemon of gateway ${node} has not looked at its tunnels since ${silentSince}: it is dead, frozen or cut off from the API server, and its last report no longer counts; look at isthmus-daemon there`;
   return { node, code: daemonSilent, message, isKnown: false };
 }
 

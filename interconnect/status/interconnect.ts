@@ -114,7 +114,8 @@ function isTolerated({ type, reason = '' }: Verdict, situation: Situation): bool
 /** Only the hub knows the state of its databases. */
 function hubDatabasesVerdict({ link, silentDatabases }: Situation): Verdict {
   const type = 'HubDatabasesReady';
-  if (!link.isConnected) return unknown(type, 'HubUnreachable', 'the hub, which could tell, is not reached');
+  if (!link.isConnected)
+    return unknown(type, 'HubUnreachable', 'the state is not known, because the hub is not reached');
   const [first] = silentDatabases;
   if (first === undefined) return good(type, 'Answering', 'the databases of the hub answer it');
   return bad(type, { code: hubDatabasesStuck, message: `${silentText(silentDatabases)}: ${hubDatabasesAdvice}` });

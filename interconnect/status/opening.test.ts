@@ -52,7 +52,10 @@ describe('an agent that cannot begin', () => {
         ['RoutesConverged', 'NorthboundSilent'],
       ],
     );
-    assert.match(written[0].status.conditions[0]?.message ?? '', /since 2026-01-01T00:00:00.000Z.*traffic goes on/);
+    assert.match(
+      written[0].status.conditions[0]?.message ?? '',
+      /since 2026-01-01T00:00:00.000Z.*existing traffic continues/,
+    );
     northbound.resolve(undefined);
     await told;
     assert.equal(written.length, 1);

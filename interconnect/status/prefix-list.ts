@@ -68,7 +68,7 @@ interface Counts {
 function verdictOf(cluster: string, { taken, left, rejected }: Counts): Verdict {
   const type = 'PrefixesListed';
   if (left > 0) {
-    const message = `${taken - left} of ${taken} prefixes are listed, for want of room. Pods reach the other ${left}, but they are not announced to routers, packets of routers for them are not forwarded, and new Subnets must keep clear of the networks that hold them (status.unlisted). Let ${cluster} offer fewer prefixes, by aggregates or larger subnets, or refuse some by a RoutePolicy`;
+    const message = `${taken - left} of ${taken} prefixes are listed, because the list is full. Pods reach the other ${left}, but they are not announced to routers, packets of routers for them are not forwarded, and new Subnets must not overlap the networks that hold them (status.unlisted). Let ${cluster} offer fewer prefixes, by aggregates or larger subnets, or deny some with a RoutePolicy`;
     return bad(type, { code: 'TooManyPrefixes', message });
   }
   if (rejected === 0) return good(type, 'Listed', `prefixes: ${taken}`);

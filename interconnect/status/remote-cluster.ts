@@ -129,7 +129,7 @@ function phaseOf(member: Member, verdicts: readonly PathVerdict[], conflicts: re
     return fail(
       'Joining',
       'NoGateway',
-      `${name} has no gateway: nothing there can be reached until one of its nodes is`,
+      `${name} has no gateway: it cannot be reached until one of its nodes is a gateway`,
     );
   if (isUnreachable(verdicts)) {
     const refused = verdicts.find(({ reason }) => reason !== 'TunnelDown');

@@ -53,7 +53,7 @@ describe('the Interconnect', () => {
     assert.equal(found['Joined'], 'True');
   });
   it('is a member that has not joined by the name that is wanted while the hub has not renamed it', () => {
-    const renaming = { code: 'TokenForOtherCluster', message: 'this cluster goes on as "east"' };
+    const renaming = { code: 'TokenForOtherCluster', message: 'this cluster keeps the name "east"' };
     const link = { isJoined: true, isConnected: true, problem: undefined, notAfterMs: Date.parse(at) + 1000 };
     const found = conditions({ link: { ...link, cluster: 'east', renaming } });
     assert.equal(found['Joined'], 'False TokenForOtherCluster');

@@ -24,13 +24,13 @@ export function stuckProblems(
   ] as const;
   for (const [name, sinceMs] of databases) {
     if (sinceMs === undefined) continue;
-    const message = `the ${name} database of this cluster has not answered since ${isoOf(sinceMs)}: nothing can change until it does, traffic goes on as it is; start or thaw its ovsdb-server (a raft cluster needs more than half of its servers)`;
+    const message = `the ${name} database of this cluster has not answered since ${isoOf(sinceMs)}: no change takes effect until it does, existing traffic continues; start or thaw its ovsdb-server (a raft cluster needs more than half of its servers)`;
     problems.push({ code: silent[name], message });
   }
   // Without the databases no part of OVN can follow.
   if (problems.length > 0) return problems;
   if (northd !== undefined) {
-    const message = `ovn-northd of this cluster has taken up nothing since ${isoOf(northd)}: what changes does not reach the nodes, traffic goes on as it is; look at its process and log`;
+    const message = `ovn-northd of this cluster has processed no changes since ${isoOf(northd)}: changes do not reach the nodes, existing traffic continues; look at its process and log`;
     return [{ code: 'NorthdStuck', message }];
   }
   return [...controllers]
@@ -38,7 +38,7 @@ export function stuckProblems(
     .map(([node, sinceMs]) => {
       const fault = faultOf(node);
       if (fault !== undefined) return { code: fault.code, message: fault.message };
-      const message = `ovn-controller of gateway ${node} has taken up nothing since ${isoOf(sinceMs)}: it forwards by what it had; look at its process and log there, and at its way to the southbound database`;
+      const message = `ovn-controller of gateway ${node} has processed no changes since ${isoOf(sinceMs)}: it forwards with its last flows; look at its process and log there, and at its connection to the southbound database`;
       return { code: controllerStuck, message };
     });
 }

@@ -83,7 +83,7 @@ export class Heartbeats {
       for (const node of nodes) this.#answered(node, checks.get(node));
     } catch (error) {
       if (!signal.aborted && !isKubeError(error)) throw error;
-      this.#options.log.debug({ err: error }, 'whether daemons of gateways are silent could not be asked');
+      this.#options.log.debug({ err: error }, 'the heartbeats of gateway daemons could not be read');
       for (const node of nodes) this.#unanswered(node);
     } finally {
       this.#isAsking = false;

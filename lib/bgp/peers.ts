@@ -194,7 +194,7 @@ function listenProblem({ passive }: BgpPeerSpec, instance: WantedInstance | unde
   if (!passive || instance === undefined || instance.listenPort > 0) return undefined;
   return {
     code: 'NotListening',
-    message: `the peer is passive and BgpInstance ${instance.name} does not listen, so nobody opens the session; give the instance a listenPort or take spec.passive away`,
+    message: `the peer is passive and BgpInstance ${instance.name} does not listen, so neither side opens the session; give the instance a listenPort or remove spec.passive`,
   };
 }
 

@@ -6,6 +6,6 @@ export function silenceOf({ nodes }: Pick<BgpState, 'nodes'>, node: string): Pro
   if (nodes.get(node)?.isSilent !== true) return undefined;
   return {
     code: 'NodeSilent',
-    message: `Kubernetes hears nothing of node ${node}, and nobody of its sessions; see whether it runs, and its kubelet`,
+    message: `Kubernetes receives no status from node ${node}, so the state of its sessions is unknown; check that the node and its kubelet run`,
   };
 }

@@ -315,8 +315,7 @@ class Target implements OvsdbTarget {
     this.#queue.hold(owner);
     return {
       code: 'ChangedByAnother',
-      message:
-        'its rows were changed back again and again by another client of the database; find and stop that client',
+      message: 'its rows are changed back repeatedly by another client of the database; find and stop that client',
     };
   }
 

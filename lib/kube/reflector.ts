@@ -244,7 +244,7 @@ class WatchingReflector<T> implements Reflector<T> {
     // others, so it is queried again.
     if (this.#mirror.size > 0 && this.#absences === 1) return this.#timing.baseMs;
     if (this.#version !== undefined || this.#absences === 1)
-      log?.info({ kind: resource.kind, group: resource.group }, 'kind is not served, looking for it now and then');
+      log?.info({ kind: resource.kind, group: resource.group }, 'kind is not served, checking for it periodically');
     this.#mirror.replace(new Map());
     this.#version = undefined;
     this.#failures = 0;

@@ -54,7 +54,7 @@ export class ServerAddresses {
     } catch (error) {
       log.warn(
         { err: error instanceof Error ? error.message : String(error) },
-        'the addresses of the API server are not known anew; those known last stay',
+        'the addresses of the API server could not be refreshed; the last known ones stay in use',
       );
     }
   }

@@ -24,7 +24,7 @@ function communitiesProblem(communities: BgpAttributes['communities'], where: st
   if (communities?.standard?.includes(llgrStale))
     return fail(`community ${llgrStale} is LLGR_STALE, with which a path is announced to no peer`);
   const reserved = communities?.large?.find((community) => community.startsWith(`${reservedAsn}:`));
-  if (reserved !== undefined) return fail(`large community ${reserved} begins with an AS that nobody can have`);
+  if (reserved !== undefined) return fail(`large community ${reserved} begins with an AS that no network can have`);
   return communities?.extended === undefined
     ? undefined
     : fail('extended communities are not sent; give large ones (communities.large)');

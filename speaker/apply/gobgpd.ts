@@ -131,7 +131,7 @@ export class Gobgpd {
       if (this.#release.isGoingOn) this.#wakeAfter(lookAgainMs);
       for (const [address, session] of sessions) await this.#mend(plan, address, session);
     } catch (error) {
-      this.#options.log.warn({ err: refusalOf(error).message }, 'a peer could not be made anew');
+      this.#options.log.warn({ err: refusalOf(error).message }, 'a peer could not be recreated');
       this.#programmed = undefined;
     }
   }

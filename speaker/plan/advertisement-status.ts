@@ -52,7 +52,7 @@ function peersProblem(
   const cause =
     named.length === 0
       ? 'no usable BgpPeer selects this advertisement'
-      : `no BgpPeer that is for it is on its nodes (${[...nodes].toSorted().slice(0, 4).join(', ')})`;
+      : `no BgpPeer for this advertisement is on its nodes (${[...nodes].toSorted().slice(0, 4).join(', ')})`;
   return {
     code: 'NoPeer',
     message: `${cause}: see peers and nodeSelector here, advertisements and nodeSelector of the BgpPeers`,

@@ -100,7 +100,7 @@ function overLimit({ maximumPrefixes, askedLimit }: WantedPeer): Problem {
   const code = 'PrefixLimit';
   if (maximumPrefixes === undefined || askedLimit === undefined) {
     const message =
-      'the neighbour sent more prefixes than it might; there is no limit any more, and the session comes back';
+      'the neighbour sent more prefixes than allowed; the limit has been removed, and the session comes back';
     return { code, message };
   }
   const { limit, restartSeconds } = maximumPrefixes;
@@ -127,13 +127,14 @@ function explained(plan: SpeakerPlan, observed: Observed, peer: WantedPeer, clue
   const problem = observed.sessions.get(address)?.isLost
     ? {
         code: 'ConnectionLost',
-        message: 'the session ended without a NOTIFICATION: the neighbour restarts, or is gone, or the way to it',
+        message:
+          'the session ended without a NOTIFICATION: the neighbour restarted or failed, or the path to it failed',
       }
     : {
         code: 'NotConnected',
         message: isPassive
-          ? `the neighbour has not opened a connection yet; it must have this node as a neighbour`
-          : `no BGP connection with ${address} port ${port} yet: is the router there, and has it this node as a neighbour?`,
+          ? `the neighbour has not opened a connection yet; it must be configured with this node as a neighbour`
+          : `no BGP connection with ${address} port ${port} yet: check that the router runs and is configured with this node as a neighbour`,
       };
   return stateOf(session.state, problem);
 }
@@ -162,7 +163,7 @@ function withNotification(plan: SpeakerPlan, peer: WantedPeer, session: Session,
   const ours = peer.localAsn ?? plan.instance?.asn;
   const cause = isSent
     ? `the neighbour's AS is not ${peer.asn}, as spec.asn has it`
-    : `the neighbour expects another AS of us than ${ours}`;
+    : `the neighbour expects another AS of this node than ${ours}`;
   const message = reason === 'BadPeerAs' ? `${last.message}; ${cause}` : last.message;
   return { ...session, reason, message };
 }
@@ -187,7 +188,7 @@ function withPassword(
   if (password !== undefined && 'problem' in password) {
     const { code: reason, message } = password.problem;
     return isUp
-      ? { ...session, reason, message: `${message}; until then the session goes on as it is` }
+      ? { ...session, reason, message: `${message}; until then the session continues unchanged` }
       : stateOf('Refused', password.problem);
   }
   if (isUp || session.state === 'Unreachable') return session;
@@ -225,7 +226,7 @@ function isHeardAt({ sessions }: Observed, { address }: WantedPeer, timeMs: numb
 function unclearSignature(session: Session, { address, port }: WantedPeer, others: readonly WantedPeer[]): Session {
   const names = others.map(({ name }) => name).toSorted();
   const whose = names.length === 0 ? 'a host that is no BgpPeer' : names.join(', ');
-  const unclear = `TCP MD5 signatures were refused on this node, of this session or of ${whose}: the kernel does not tell whose`;
+  const unclear = `TCP MD5 signatures were refused on this node, for this session or for ${whose}: the kernel does not report which`;
   const known = session.message ?? `no BGP connection with ${address} port ${port}`;
   return { ...session, reason: session.reason ?? 'NotConnected', message: `${known}; ${unclear}` };
 }
@@ -242,7 +243,7 @@ function withLink({ neighborProblem: problem }: WantedPeer, session: Session): S
   if (session.state !== 'Established') return stateOf(session.state, problem);
   // An established session is better evidence of the neighbour than the kernel's neighbour table.
   if (problem.code !== 'SeveralNeighbors') return session;
-  const message = `${problem.message}; until the one of the session is gone, it goes on`;
+  const message = `${problem.message}; the session continues until its own neighbour is gone`;
   return { ...session, reason: problem.code, message };
 }
 

@@ -168,7 +168,7 @@ test('an advertisement names peers that do not get it: one that is not there, or
   assert.match(at({ peers: ['tor', 'nosuch'] }), /^False UnknownPeer .* and goes to the others only/);
   assert.match(
     at({ nodeSelector: { matchLabels: { rack: 'b' } } }),
-    /^False NoPeer no BgpPeer that is for it is on its nodes \(n/,
+    /^False NoPeer no BgpPeer for this advertisement is on its nodes \(n/,
   );
   assert.match(at({}, []), /^False NoPeer no usable BgpPeer selects this advertisement/);
   assert.match(at({}, [peerOf('tor', '127.0.0.1')]), /^False NoPeer no usable BgpPeer/);
@@ -214,7 +214,7 @@ test('a password that cannot be read is said, whether the session is there or no
     SecretResolved: 'False SecretNotFound',
     Established: 'True Established',
   });
-  assert.match(going?.entry?.message ?? '', /goes on as it is/);
+  assert.match(going?.entry?.message ?? '', /continues unchanged/);
 });
 
 test('signatures that the kernel refused are the reason of sessions that are not up, by who has a password', () => {
@@ -264,7 +264,7 @@ test('refused signatures are not blamed on a neighbour that TCP has a connection
   const down = seen({ [address]: { state: 'Active' }, [other]: { state: 'Active' } });
   const { message } =
     statusOf(state, down, { wrongMs: [1000], unexpectedMs: [], nowMs: 1000 }).peers.get('tor')?.entry ?? {};
-  assert.match(message ?? '', /of this session or of tor2: the kernel does not tell whose/);
+  assert.match(message ?? '', /for this session or for tor2: the kernel does not report which/);
 });
 
 test('a host that is no BgpPeer and signs its segments is not blamed on a neighbour without a password', () => {
@@ -283,7 +283,7 @@ test('a host that is no BgpPeer and signs its segments is not blamed on a neighb
   assert.equal(stranger?.reason, 'HoldTimerExpired');
   assert.match(
     stranger.message ?? '',
-    /of this session or of a host that is no BgpPeer: the kernel does not tell whose/,
+    /for this session or for a host that is no BgpPeer: the kernel does not report which/,
   );
   // In the hold time before the loss, the neighbour may already have signed its segments.
   assert.equal(entryOf([25_000, 35_000], heard)?.reason, 'AuthenticationFailed');
@@ -302,7 +302,7 @@ test('what is wrong on the link is the reason while the session is down, and doe
   assert.equal(reasonOf('NoNeighbor', { state: 'Established' })?.reason, undefined);
   const several = reasonOf('SeveralNeighbors', { state: 'Established' });
   assert.deepEqual([several?.state, several?.reason], ['Established', 'SeveralNeighbors']);
-  assert.match(several?.message ?? '', /on eth1; until the one of the session is gone, it goes on/);
+  assert.match(several?.message ?? '', /on eth1; the session continues until its own neighbour is gone/);
 });
 
 test('a notification in the log of gobgpd is the reason where its API has none', () => {

@@ -100,14 +100,14 @@ function downProblem(where: string): Problem {
 function speechlessProblem(where: string): Problem {
   return {
     code: 'NoLinkLocalAddress',
-    message: `${where} has no link-local address that can be used; IPv6 must be on there (sysctl disable_ipv6), and nobody else have the address`,
+    message: `${where} has no link-local address that can be used; IPv6 must be enabled there (sysctl disable_ipv6), and no other host may have the address`,
   };
 }
 
 function nobodyProblem(where: string): Problem {
   return {
     code: 'NoNeighbor',
-    message: `no neighbour is known on ${where}; is the router there, and does it send router advertisements, as FRR does on an interface that it has as a neighbour?`,
+    message: `no neighbour is known on ${where}; check that the router runs and sends router advertisements, as FRR does on an interface that it has as a neighbour`,
   };
 }
 

@@ -206,7 +206,7 @@ describe('isthmus check and status', () => {
     assert.deepEqual(codes(found), ['NodeNotLookedAt', 'NodeNotLookedAt']);
     assert.match(
       found.problems[1]?.message ?? '',
-      /^node n2 could not be looked at: its pod did not end in time: is Pending/,
+      /^node n2 could not be inspected: its pod did not end in time: is Pending/,
     );
     assert.deepEqual(await kube.list(pods, namespaced), []);
   });
@@ -267,8 +267,8 @@ describe('isthmus check and status', () => {
     for (const text of [out, err]) {
       assert.match(text, /DaemonSet isthmus-daemon: 1 of 2 pods are ready/);
       assert.match(text, /Pod isthmus-daemon-1 on n2: container daemon: ImagePullBackOff: no such image/);
-      assert.match(text, /Deployment isthmus-controller: its newest version has not been taken up/);
-      assert.match(text, /Node n1: its daemon has not said anything of its network yet/);
+      assert.match(text, /Deployment isthmus-controller: Kubernetes has not processed its newest version/);
+      assert.match(text, /Node n1: its daemon has not reported on its network yet/);
       assert.match(text, /Subnet ovn-default: isthmus-controller has not made it yet/);
     }
     assert.equal((await cli(['status', '--wait=soon'])).code, 2);

@@ -201,7 +201,7 @@ describe('reservations and Vips', () => {
     await bed.event('AcquireAddressFailed', 'empty.default', /InvalidAddress: spec\.subnet/);
     for (const name of ['heir', 'astray', 'empty']) {
       await bed.createPod(name);
-      await bed.event('AcquireAddressFailed', name, /the IP object .*cannot set an address aside/);
+      await bed.event('AcquireAddressFailed', name, /the IP object .*cannot reserve an address/);
     }
     await bed.deletePod('owner');
     assert.equal(await bed.address('heir'), '10.16.51.1');

@@ -126,7 +126,7 @@ describe('a ProviderNetwork and its Vlans', () => {
   test('report the nodes that are ready according to their daemons', async () => {
     await bed.create(providerNetworks, 'net1', { defaultInterface: 'eth1' });
     await bed.create(vlans, 'lan', { id: 0, provider: 'net1' });
-    await ready(providerNetworks, 'net1', /^False Pending 2 of 2 nodes without it: n1: its daemon has not said/);
+    await ready(providerNetworks, 'net1', /^False Pending 2 of 2 nodes without it: n1: the daemon has not reported/);
     await say('n1', { [marks('ready')]: 'true', [marks('interface')]: 'eth1', [marks('mtu')]: '1500' });
     const error = 'InterfaceNotFound: node n2 has no interface eth1: correct spec.defaultInterface';
     await say('n2', { [marks('ready')]: 'false' }, { [marks('err_mesg')]: error });
@@ -164,7 +164,7 @@ describe('a ProviderNetwork and its Vlans', () => {
     await ready(
       vlans,
       'again',
-      /^False VlanConflict id 0 in ProviderNetwork net1 is that of Vlan lan, which had it before/,
+      /^False VlanConflict id 0 in ProviderNetwork net1 belongs to Vlan lan, which had it first/,
     );
     assert.deepEqual((await bed.status(vlans, 'again'))['conflict'], true);
     await bed.untilCondition('again', 'Ready', 'False', 'VlanConflict');
@@ -301,7 +301,10 @@ describe('a subnet in a VLAN', () => {
     });
     const port = (): unknown => bed.row('Logical_Router_Port', 'ovn-cluster-joined')?.['networks'];
     assert.deepEqual(port(), ['192.168.13.2/24']);
-    assert.match(await bed.untilCondition('joined', 'Ready', 'True'), /former gateway 192\.168\.13\.2 answers until/);
+    assert.match(
+      await bed.untilCondition('joined', 'Ready', 'True'),
+      /former gateway 192\.168\.13\.2 keeps answering until/,
+    );
     assert.equal(exitOf(joined, await bed.address('web')), 'web.default');
     await bed.deletePod('web', 'joined');
     await eventually('no port of the router', () => port() === undefined);
@@ -408,7 +411,11 @@ describe('a configuration in use', () => {
     await bed.createSubnet('late', { cidrBlock: '192.168.97.0/24', vlan: 'v10' });
     assert.match(await bed.untilCondition('late', 'Ready', 'False', 'VlanNotFound'), /is being deleted/);
     await bed.create(vlans, 'v97', { id: 97, provider: 'net1' });
-    await ready(vlans, 'v97', /^False ProviderNetworkNotFound it is in ProviderNetwork net1, which is being deleted/);
+    await ready(
+      vlans,
+      'v97',
+      /^False ProviderNetworkNotFound the Vlan is in ProviderNetwork net1, which is being deleted/,
+    );
     assert.ok(bed.row('Logical_Switch_Port', 'localnet.plain'));
     for (const name of ['joined', 'plain']) await bed.kube.delete(subnets, { name });
     assert.match(await bed.untilCondition('joined', 'Ready', 'False', 'Deleting'), /web\.joined/);

@@ -95,7 +95,7 @@ test('an existing route of another program stays, and is reported with a remedy'
   const told = await eventually('the problem', () => host.problems?.find(({ code }) => code === 'RouteRefused'));
   assert.equal(
     told.message,
-    'route 10.19.0.0/24: EEXIST; look at "ip route" for a route of somebody else to the same network',
+    'route 10.19.0.0/24: EEXIST; look in "ip route" for a route of another program to the same network',
   );
   exec('ip', 'route', 'del', '10.19.0.0/24', 'via', '172.30.9.1');
   await eventually('no problem', () => host.problems?.length === 0);

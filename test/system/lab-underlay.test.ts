@@ -158,7 +158,8 @@ describe('underlay', () => {
     await waitFor('its pods to be told', async () => {
       const fields = 'involvedObject.namespace=flat,reason=ProviderNetworkLeft';
       const shown = await eventsWith(lab, 'east', fields);
-      const isTold = /pod\/b +interface eth0 reaches nobody: spec.excludeNodes of ProviderNetwork net1 names node n2; /;
+      const isTold =
+        /pod\/b +interface eth0 has no connection: spec.excludeNodes of ProviderNetwork net1 names node n2; /;
       return (isTold.test(shown) && !shown.includes('pod/a ')) || shown;
     });
     await addWorkload(lab, 'east', { namespace: 'ten', pods: [{ name: 'late', node: 'n2' }] });

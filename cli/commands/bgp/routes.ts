@@ -21,7 +21,12 @@ export const routes = command(
       'isthmus bgp routes -o json | jq -r .routes[].prefix',
     ],
   },
-  { learned: toggle('what routers told, as far as it is used here'), ...filterFlags, ...clusterFlags, ...outputFlags },
+  {
+    learned: toggle('prefixes received from routers, as far as they are used here'),
+    ...filterFlags,
+    ...clusterFlags,
+    ...outputFlags,
+  },
   async ({ flags, operands, terminal }) => {
     const [text] = operands;
     const prefix = text === undefined ? undefined : parseTarget(text);

@@ -16,7 +16,7 @@ export const why = command(
   {
     name: 'why',
     operands: ['PREFIX|ADDRESS|OBJECT'],
-    summary: 'why routers are told of something, or are not',
+    summary: 'why something is announced to routers, or is not',
     description:
       'Says for every node and each of its peers whether a prefix, an address or an object is announced: by which object, which\nadvertisements and with what attributes, or all that is in the way. An address counts as announced where any prefix that\nholds it is; a prefix or an object where it is announced itself or as the aggregate that an advertisement asks for.\nObjects are pod/NAMESPACE/NAME, service/NAMESPACE/NAME, subnet/NAME, eip/NAME or remotecluster/NAME; NAMESPACE/NAME is a pod\nor a service, and without a namespace it is "default". Reads only. Exit code 1 where it is announced on no session; with\n--node and --peer those sessions count.',
     examples: [

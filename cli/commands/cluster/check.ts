@@ -17,7 +17,7 @@ export const check = command(
     operands: [],
     summary: 'can Isthmus be installed in this cluster? before helm install',
     description:
-      'Looks whether the cluster can take Isthmus as the values say: versions, kernels and runtimes of the nodes, their addresses,\noverlaps of networks, other networks, kinds of others, ports that pods hold, labels, storage. Nothing of Isthmus has to be\nthere; the values are those that helm will be given, and the chart’s own where none are. Reads only, unless --on-nodes asks\nthe nodes themselves for kernel modules, MTU, ports and CNI configurations: that runs a pod of the image on each node, which\nreads and ends, and takes it away again. Exit code 1 where something stands in the way, or where you may not read what\nwould tell.',
+      'Checks whether Isthmus can be installed in the cluster with these values: versions, kernels and runtimes of the nodes,\ntheir addresses, overlaps of networks, other networks, CRDs of others, ports that pods hold, labels, storage. Isthmus\nneed not be installed; the values are those that helm will be given, or the chart’s own where none are given. Reads\nonly, unless --on-nodes asks the nodes themselves for kernel modules, MTU, ports and CNI configurations: that runs a pod\nof the image on each node, which reads and ends, and takes it away again. Exit code 1 where something stands in the way,\nor where you may not read what would tell.',
     examples: [
       'isthmus check',
       'isthmus check -f values.yaml --set networking.podCIDR=10.20.0.0/16',

@@ -105,7 +105,7 @@ export function sessionProblems(speaker: Speaker, name: string): readonly Proble
   const peer = speaker.peers.get(name);
   const session = peer && sessionOf(speaker, peer);
   if (!session || session.isUp) return [];
-  const why = session.message ?? session.reason ?? 'the speaker tells no reason';
+  const why = session.message ?? session.reason ?? 'the speaker reports no reason';
   const message = `the session of ${speaker.node} with ${name} is ${session.state}: ${why}`;
   return [{ code: session.reason ?? 'SessionDown', message }];
 }

@@ -78,7 +78,8 @@ function neighborsOf(
     const address = reported?.peers?.find((each) => splitLinkLocal(each.address)?.device === device)?.address;
     const entry = status.nodes.find((each) => each.node === node && each.state === 'Refused');
     const code = entry?.reason ?? 'NotReported';
-    const message = entry?.message ?? `the speaker of node ${node} has not told who is on ${device}; look at its pod`;
+    const message =
+      entry?.message ?? `the speaker of node ${node} has not reported the neighbours on ${device}; look at its pod`;
     neighbors.set(device, {
       address,
       ownAddress: undefined,

@@ -88,7 +88,7 @@ export function judgeSystems(question: Question): Outcome {
 export function judgeKernels(question: Question): Outcome {
   const machines = ownMachines(question);
   if (machines === undefined) return notSeen('Nodes');
-  const needs = `Isthmus needs ${kernelFloor.join('.')}, which first keeps the comments of nftables tables that the daemon knows its rules by`;
+  const needs = `Isthmus needs ${kernelFloor.join('.')}, the first kernel that keeps comments of nftables tables, by which the daemon recognizes its rules`;
   const isOld = ({ kernel }: Machine): boolean => {
     const version = versionOf(kernel);
     return version !== undefined && isBelow(version, kernelFloor);

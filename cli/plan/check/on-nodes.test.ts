@@ -44,7 +44,7 @@ describe('what nodes tell', () => {
     });
     assert.deepEqual(
       problems.map(({ message }) => message),
-      ['node n1 could not be looked at: its pod did not end in time: container inspect: ErrImagePull'],
+      ['node n1 could not be inspected: its pod did not end in time: container inspect: ErrImagePull'],
     );
     assert.deepEqual(
       found((look) => void look.unreadable.push('/etc/cni/net.d: EACCES')),

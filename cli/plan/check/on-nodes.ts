@@ -31,7 +31,7 @@ export function judgeLooks({ facts: { looks } }: Question): Outcome | undefined 
   const problems = looks
     .filter(({ look }) => look === undefined)
     .map(({ node, why }) =>
-      cause('NodeNotLookedAt', `node ${node} could not be looked at: ${why}`, 'mend that, or run without --on-nodes'),
+      cause('NodeNotLookedAt', `node ${node} could not be inspected: ${why}`, 'mend that, or run without --on-nodes'),
     );
   const gaps = looks.flatMap(({ node, look }) =>
     (look?.unreadable ?? []).map((what) =>

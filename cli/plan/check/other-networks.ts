@@ -36,7 +36,7 @@ export function judgeOtherNetworks({ facts: { controllers, definitions }, values
     if (running.length > 0) problems.push(runningCause(network, running));
     else if (left.length > 0) warnings.push(leftCause(network, left, values.daemon.cni.confDir));
   }
-  const seen = definitions === undefined ? '; kinds that others left could not be read' : '';
+  const seen = definitions === undefined ? '; CRDs left by other networks could not be read' : '';
   return outcome(`no other network was found${seen}`, { problems, warnings });
 }
 
@@ -51,14 +51,14 @@ function runningCause({ name }: KnownNetwork, running: readonly Controller[]): C
 }
 
 function leftCause({ name }: KnownNetwork, left: readonly Definition[], confDir: string): Cause {
-  const message = `kinds of ${name} are there without its DaemonSet: ${few(
+  const message = `CRDs of ${name} exist without its DaemonSet: ${few(
     left.map((one) => one.name),
     3,
   )}`;
   return cause(
     'OtherNetworkLeft',
     message,
-    `look that ${name} is gone from the nodes (${confDir}, interfaces, rules), and delete its kinds`,
+    `check that ${name} is gone from the nodes (${confDir}, interfaces, rules), and delete its CRDs`,
   );
 }
 
@@ -75,19 +75,19 @@ export function judgeInstallation({ facts: { controllers, definitions, namespace
       );
     const fix =
       first.namespace === namespace
-        ? 'this command is for before; upgrade it (docs/guides/upgrade.md), or look at it: isthmus status'
+        ? 'this command is for use before the installation; upgrade it (docs/guides/upgrade.md), or look at it: isthmus status'
         : `one cluster has one Isthmus: upgrade that one (docs/guides/upgrade.md), or uninstall it before ${namespace} gets one`;
     const found = cause('Installed', message, fix);
     return first.namespace === namespace ? outcome('', { warnings: [found] }) : outcome('', { problems: [found] });
   }
   const kept = (definitions ?? []).filter(({ group }) => group === 'isthmus.network');
   if (kept.length === 0) return outcome('none; this is the first');
-  const message = `kinds of a former installation are there (${few(
+  const message = `CRDs of a former installation exist (${few(
     kept.map(({ name }) => name),
     3,
   )}), with their objects`;
   const fix =
-    'nothing, where these are to go on; otherwise delete the objects first: kubectl delete interconnect default';
+    'nothing to do where these objects are to be used again; otherwise delete the objects first: kubectl delete interconnect default';
   return outcome('', { warnings: [cause('FormerInstallation', message, fix)] });
 }
 
@@ -95,12 +95,12 @@ export function judgeInstallation({ facts: { controllers, definitions, namespace
 export function judgeDefinitions({ facts: { definitions, namespace } }: Question): Outcome {
   if (definitions === undefined) return notSeen('CustomResourceDefinitions');
   const shared = definitions.filter(({ group, isOurs }) => group === 'kubeovn.io' && !isOurs);
-  if (shared.length === 0) return outcome('no kind of kubeovn.io belongs to another');
-  const owners = [...new Set(shared.map(({ release }) => release ?? 'nobody that helm knows'))];
-  const message = `kinds of kubeovn.io are there and belong to ${owners.join(', ')}: ${few(
+  if (shared.length === 0) return outcome('no CRD of kubeovn.io has another owner');
+  const owners = [...new Set(shared.map(({ release }) => release ?? 'an owner unknown to helm'))];
+  const message = `CRDs of kubeovn.io exist and belong to ${owners.join(', ')}: ${few(
     shared.map(({ name }) => name),
     3,
-  )}; helm install refuses what another brought (invalid ownership metadata), and where it does not, these stay without the fields of Isthmus`;
+  )}; helm install refuses CRDs of another owner (invalid ownership metadata), and where it does not, they lack the fields of Isthmus`;
   const fix = `if Kube-OVN is to stay out: kubectl apply --server-side --force-conflicts -f charts/isthmus/crds/ before helm install -n ${namespace}; to take it over: docs/guides/from-kube-ovn.md`;
   return outcome('', { problems: [cause('KindsOfAnother', message, fix)] });
 }
@@ -117,6 +117,6 @@ export function judgeServiceProxy({ facts: { controllers } }: Question): Outcome
   const message =
     'no DaemonSet of kube-proxy was found; Services are not served by Isthmus yet, and its programs find the API server by the Service kubernetes';
   const fix =
-    'install kube-proxy; nothing where it runs as a program of the nodes (k3s, RKE2) or something else stands in for it';
+    'install kube-proxy; nothing to do where it runs as a program of the nodes (k3s, RKE2) or another program replaces it';
   return outcome('', { warnings: [cause('ServiceProxyNotSeen', message, fix)] });
 }

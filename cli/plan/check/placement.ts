@@ -109,7 +109,7 @@ export function judgeHub({ facts, values }: Question): Outcome | undefined {
   const which = wanted === '' ? 'no default StorageClass' : `no StorageClass ${wanted}`;
   const there =
     storageClasses.length === 0 ? 'there is none at all' : `there are ${few(storageClasses.map(({ name }) => name))}`;
-  const message = `hub.enabled needs a volume and there is ${which} (${there}): isthmus-hub stays Pending, unless somebody makes a PersistentVolume for it`;
+  const message = `hub.enabled needs a volume and there is ${which} (${there}): isthmus-hub stays Pending, unless a PersistentVolume is created for it`;
   const fix =
     'set hub.storage.className to one that is there, or hub.storage.hostPath and hub.nodeSelector for a folder of one node';
   return outcome('', { problems: [cause('NoStorageClass', message, fix)] });
@@ -118,7 +118,7 @@ export function judgeHub({ facts, values }: Question): Outcome | undefined {
 export function judgeAdmission({ facts: { hasAdmissionPolicies }, values }: Question): Outcome | undefined {
   if (!values.rbac.admissionPolicy) {
     const message =
-      'rbac.admissionPolicy is false: who takes the token of a daemon or speaker from one node can write what every other node says of itself';
+      'rbac.admissionPolicy is false: a stolen token of a daemon or speaker of one node can write what every other node reports of itself';
     const fix = 'leave it true, unless the API server does not serve admissionregistration.k8s.io/v1';
     return outcome('', { warnings: [cause('AdmissionPolicyOff', message, fix)] });
   }

@@ -51,7 +51,7 @@ describe('other networks', () => {
   it('kinds of kubeovn.io that somebody else brought are in the way', () => {
     const spoil = kinds(definition('subnets.kubeovn.io', 'kube-system/kube-ovn'), definition('vpcs.kubeovn.io'));
     assert.deepEqual(found(spoil), ['problem KindsOfAnother']);
-    assert.match(checked(spoil).problems[0]?.message ?? '', /kube-system\/kube-ovn, nobody that helm knows/);
+    assert.match(checked(spoil).problems[0]?.message ?? '', /kube-system\/kube-ovn, an owner unknown to helm/);
     assert.deepEqual(found(kinds(definition('subnets.kubeovn.io', 'kube-system/isthmus'))), []);
   });
 

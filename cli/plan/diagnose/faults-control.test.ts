@@ -183,7 +183,12 @@ const faults: readonly Fault[] = [
     make: ({ east }) => {
       assert.ok(east.identity && 'notAfterMs' in east.identity);
       east.identity.notAfterMs = nowMs - 86_400_000;
-      spoil(east, 'HubReachable', 'CertificateInvalid', 'the hub wants a member certificate of its own, in date');
+      spoil(
+        east,
+        'HubReachable',
+        'CertificateInvalid',
+        'the hub requires a valid member certificate that it issued itself',
+      );
     },
     code: 'CertificateExpired',
     says: /expired at 2026-02-28T12:00:00Z/,
@@ -242,8 +247,8 @@ const faults: readonly Fault[] = [
     [
       ['NorthboundSilent', 'the northbound database of this cluster has not answered'],
       ['SouthboundSilent', 'the southbound database of this cluster has not answered'],
-      ['NorthdStuck', 'ovn-northd of this cluster has taken up nothing'],
-      ['OvnControllerStuck', 'ovn-controller of gateway e1 has taken up nothing'],
+      ['NorthdStuck', 'ovn-northd of this cluster has processed no changes'],
+      ['OvnControllerStuck', 'ovn-controller of gateway e1 has processed no changes'],
     ] as const
   ).map(([code, message]): Fault => ({
     name: `the agent found that its OVN stands still: ${code}`,

@@ -45,11 +45,11 @@ const faults: readonly Fault[] = [
     name: 'the second gateway would take itself for cut off',
     make: ({ east }) => {
       for (const path of east.transitSwitches[0]?.status.paths ?? [])
-        Object.assign(path, { state: 'Unprotected', reason: 'NoWitness', message: 'e2 would not take the port' });
-      spoil(east, 'DataplaneProtected', 'NoWitness', 'e2 would not take the port');
+        Object.assign(path, { state: 'Unprotected', reason: 'NoWitness', message: 'e2 would not take over the port' });
+      spoil(east, 'DataplaneProtected', 'NoWitness', 'e2 would not take over the port');
     },
     code: 'NoWitness',
-    says: /e2 would not take the port/,
+    says: /e2 would not take over the port/,
   },
   {
     name: 'the other cluster has one gateway',
@@ -94,7 +94,7 @@ const faults: readonly Fault[] = [
     name: 'ovs-vswitchd of a gateway is frozen, says the agent, and its ovn-controller follows no more',
     make: ({ east }) => {
       gatewayIs(east, 'False', 'VswitchdDown', 'ovs-vswitchd of gateway e1 does not answer');
-      spoil(east, 'RoutesConverged', 'OvnControllerStuck', 'ovn-controller of gateway e1 has taken up nothing');
+      spoil(east, 'RoutesConverged', 'OvnControllerStuck', 'ovn-controller of gateway e1 has processed no changes');
       east.ovn = ovnOf({ chassis: [chassisOf('e1', { isCurrent: false }), chassisOf('e2')] });
     },
     code: 'VswitchdDown',
@@ -121,7 +121,7 @@ const faults: readonly Fault[] = [
       gatewayIs(east, 'False', 'NotInterconnect', 'chassis e1 of e1 is no gateway yet');
     },
     code: 'DaemonSilent',
-    says: /the daemon of gateway node e1 has never said anything/,
+    says: /the daemon of gateway node e1 has never reported/,
   },
   {
     name: 'two gateways of the cluster do not hear each other',
@@ -208,7 +208,7 @@ const faults: readonly Fault[] = [
     name: 'ovn-is-interconn is not set, say the databases',
     make: ({ east }) => (east.ovn = ovnOf({ chassis: [chassisOf('e1', { isInterconnect: false }), chassisOf('e2')] })),
     code: 'NotInterconnect',
-    says: /e1 does not say ovn-is-interconn=true/,
+    says: /e1 does not have ovn-is-interconn=true/,
   },
   {
     name: 'the daemon of a gateway reports nothing',

@@ -72,7 +72,7 @@ const faults: readonly Fault[] = [
         east,
         'Joining',
         'NoGateway',
-        'west has no gateway: nothing there can be reached until one of its nodes is',
+        'west has no gateway: it cannot be reached until one of its nodes is a gateway',
       ),
     code: 'NoGateway',
     says: /west has no gateway/,

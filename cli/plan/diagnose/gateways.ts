@@ -120,10 +120,10 @@ function chassisCauses(near: Snapshot, node: Node): readonly Cause[] {
   // A chassis with a duplicate name cannot follow; the duplicate name is reported instead.
   if (chassis?.isCurrent !== false || chassis.isRemote || clashOf(near, node) !== undefined) return [];
   if (isUnheard(near, chassis.name)) {
-    const message = `nothing is heard of gateway ${node.name} (chassis ${chassis.name}), and its ovn-controller does not follow: ovs-vswitchd on it is dead or frozen, or the node or its link is down`;
+    const message = `nothing is heard of gateway ${node.name} (chassis ${chassis.name}), and its ovn-controller is behind: ovs-vswitchd on it is dead or frozen, or the node or its link is down`;
     return [cause('GatewayDown', message, lostGatewayFix)];
   }
-  const message = `ovn-controller of gateway node ${node.name} (chassis ${chassis.name}) does not take up what the southbound database says`;
+  const message = `ovn-controller of gateway node ${node.name} (chassis ${chassis.name}) does not process changes of the southbound database`;
   return [
     cause(
       'OvnControllerStuck',
@@ -205,11 +205,11 @@ function unknownChassis(near: Snapshot, node: Node): readonly Cause[] {
   // A node without a daemon or Open vSwitch does not become a gateway: the steps of the daemon and of Open vSwitch report the cause.
   if (isTold(near, node)) return [];
   if (isUnheardOf(gateway)) {
-    const message = `the daemon of gateway node ${node.name} has never said anything, and it is what makes the node a gateway`;
+    const message = `the daemon of gateway node ${node.name} has never reported, and only the daemon makes the node a gateway`;
     return [cause(daemonSilent, message, `see that the daemon runs there, and its log`)];
   }
   if (inOvn?.isInterconnect === false && !inOvn.isRemote) {
-    const message = `Open vSwitch of gateway node ${node.name} does not say ovn-is-interconn=true, so that OVN makes it no gateway`;
+    const message = `Open vSwitch of gateway node ${node.name} does not have ovn-is-interconn=true, so that OVN does not make it a gateway`;
     const fix = `the daemon sets it on selected nodes: look at its log on ${node.name}; by hand: ovs-vsctl set open . external_ids:ovn-is-interconn=true`;
     return [cause('NotInterconnect', message, fix)];
   }
@@ -224,7 +224,7 @@ function unknownChassis(near: Snapshot, node: Node): readonly Cause[] {
     ];
   }
   if (name === '') {
-    const message = `gateway node ${node.name} has no chassis: its daemon has not said what Open vSwitch calls itself`;
+    const message = `gateway node ${node.name} has no chassis: its daemon has not reported the system-id of Open vSwitch`;
     return [cause('ChassisUnknown', message, `look at the daemon, ovn-controller and Open vSwitch on ${node.name}`)];
   }
   if (ready?.status !== 'False' || isOfPaths(ready.reason) || ailmentFixes[ready.reason ?? ''] !== undefined) return [];
@@ -360,7 +360,7 @@ export function checkDatabases({ near }: Side): Outcome | undefined {
   );
   // Without a database northd cannot follow.
   if (near.ovn.isNorthdCurrent === false && causes.length === 0) {
-    const message = `ovn-northd of ${near.label} does not take up what the northbound database says`;
+    const message = `ovn-northd of ${near.label} does not process changes of the northbound database`;
     causes.push(
       cause('NorthdStuck', message, 'it is dead, frozen or cut off from a database: look at its process and log'),
     );

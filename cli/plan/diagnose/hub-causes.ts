@@ -22,7 +22,7 @@ const patterns: readonly Pattern[] = [
     words: /self.signed|unable to verify|UNABLE_TO|SELF_SIGNED|certificate signature|unknown ca|HubNotTrusted/i,
     code: 'HubNotTrusted',
     says: 'presents a certificate of another authority than the one this cluster trusts',
-    fix: 'correct spec.hub, and look for what intercepts the connection; a hub made anew needs new tokens for all',
+    fix: 'correct spec.hub, and look for a program that intercepts the connection; a recreated hub needs new tokens for all clusters',
   },
   {
     words: /not yet valid|NOT_YET_VALID/i,

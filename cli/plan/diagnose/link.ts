@@ -113,7 +113,7 @@ export function checkCertificate({ near, far }: Side): Outcome | undefined {
       cause(
         'HubNotTrusted',
         message,
-        `check spec.hub and that nothing intercepts it; a hub that was made anew lets nobody in before it joins again: ${anew}`,
+        `check spec.hub and that nothing intercepts it; a recreated hub admits no cluster before it joins again: ${anew}`,
       ),
     );
   }

@@ -87,7 +87,7 @@ function phaseCause(near: Snapshot, far: Snapshot | undefined, { name, status }:
       );
     }
     case 'Joining': {
-      const said = ready?.message ?? `${name} has not told the hub of a gateway yet`;
+      const said = ready?.message ?? `${name} has not reported a gateway to the hub yet`;
       return cause(
         ready?.reason ?? 'PeerJoining',
         `${said}${atHub}`,
@@ -135,7 +135,7 @@ const pathWords: Readonly<
     'is on its way to another gateway',
     'wait some seconds; if it stays so, look at northd and ovn-controller of the gateways, and at the hub: nothing moves without it',
   ],
-  Unknown: ['PathUnknown', 'is not measured by anybody now', 'see the reports of the daemons above'],
+  Unknown: ['PathUnknown', 'is not measured at present', 'see the reports of the daemons above'],
   Draining: ['PathDraining', 'is drained', 'undrain the gateway when the work there is done: isthmus ic undrain NODE'],
 };
 

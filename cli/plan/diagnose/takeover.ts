@@ -29,5 +29,5 @@ export function checkTakeover({ near }: Side): Outcome | undefined {
     causes.push(cause(reason, message, fixes[reason] ?? ''));
   }
   if (paths.length === 0 && causes.length === 0) return undefined;
-  return failedIf(causes, 'a gateway that dies is stood in for');
+  return failedIf(causes, 'if a gateway fails, another takes over');
 }

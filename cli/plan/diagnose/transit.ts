@@ -111,7 +111,7 @@ export function checkPorts({ near }: Side): Outcome | undefined {
       cause(
         'WaitingForHub',
         said.message ?? 'a path waits for the hub',
-        'bring the hub back: nothing is moved while the others cannot be told',
+        'bring the hub back: nothing is moved while the other clusters cannot be informed',
       ),
     );
   if (paths.length === 0 && causes.length === 0) return undefined;
@@ -194,7 +194,7 @@ export function checkConverged({ near }: Side): Outcome {
 /** If this cluster's own databases follow, only the hub's databases can be the cause. */
 function behindHub({ ovn, label }: Snapshot, code: string): Cause | undefined {
   if (code !== 'InProgress' || ovn?.isNorthdCurrent !== true) return undefined;
-  const message = `what ${label} tells the hub is not taken up, while its own databases follow: the IC databases are frozen, read-only or without a leader`;
+  const message = `changes that ${label} sends to the hub do not take effect, while its own databases are up to date: the IC databases are frozen, read-only or without a leader`;
   return cause('HubDatabasesStuck', message, hubDatabasesFix);
 }
 
@@ -210,7 +210,7 @@ function convergedFix(code: string, message: string): string {
   if (/read.?only|permission/i.test(message))
     return 'the database is read-only or not the leader: give the agent (or the hub) a remote that may write';
   if (code === 'WaitingForHub')
-    return 'bring the hub back, or the way to it; where it answers but has given nothing, look at its log and at the IC databases';
+    return 'restore the hub, or the connection to it; if it answers but has assigned nothing, look at its log and at the IC databases';
   if (code === 'InProgress')
     return 'if it stays so: the IC databases at the hub are frozen, read-only or without a leader, or this cluster’s northbound or southbound database takes no writes (with --nb and --sb this command can tell)';
   return 'the message names what was refused and by whom; the log of the agent has the rest';

@@ -184,7 +184,7 @@ function causeOf(fault: Fault, pairs: readonly Pair[], side: Side): Cause {
     case 'no-bfd':
       return cause(
         'BfdOff',
-        `no BFD runs on the tunnel, so that a gateway’s death there is noticed by nobody: ${who}`,
+        `no BFD runs on the tunnel, so that the failure of a gateway there goes unnoticed: ${who}`,
         'both sides need a release that joins all gateways in one HA group; a zone with its own ovn-ic has no BFD',
       );
     case 'off':

@@ -44,7 +44,7 @@ describe('what an installation lacks', () => {
     assert.deepEqual(of({ updated: undefined }), [], 'OnDelete');
     assert.deepEqual(of({ total: 3 }), ['DaemonSet isthmus-daemon: still there: 1 pod of a former version']);
     assert.deepEqual(of({ isObserved: false }), [
-      'DaemonSet isthmus-daemon: its newest version has not been taken up by Kubernetes yet',
+      'DaemonSet isthmus-daemon: Kubernetes has not processed its newest version yet',
     ]);
     assert.deepEqual(of({ obstacle: 'its pods cannot be made: quota' }), [
       'DaemonSet isthmus-daemon: its pods cannot be made: quota',
@@ -105,17 +105,17 @@ describe('what an installation lacks', () => {
       reason,
       message,
     });
-    assert.deepEqual(second([]), ['Node n2: its daemon has not said anything of its network yet']);
+    assert.deepEqual(second([]), ['Node n2: its daemon has not reported on its network yet']);
     assert.deepEqual(second([network('True', 'HostNetworkPending', 'the host network is being set up')]), [
       'Node n2: its network is not available: HostNetworkPending: the host network is being set up',
     ]);
     assert.deepEqual(second([network('False', 'RouteCreated', 'by the cloud')]), [
-      'Node n2: NetworkUnavailable is not said by its daemon yet: RouteCreated: by the cloud',
+      'Node n2: NetworkUnavailable is not set by its daemon yet: RouteCreated: by the cloud',
     ]);
     const well = network('False', 'NetworkReady');
     const ready = { type: 'Ready', status: 'False' as const, reason: 'KubeletNotReady', message: 'no CNI' };
     assert.deepEqual(second([well, ready]), ['Node n2: not Ready: KubeletNotReady: no CNI']);
-    assert.deepEqual(second([well]), ['Node n2: its kubelet has not said anything yet']);
+    assert.deepEqual(second([well]), ['Node n2: its kubelet has not reported yet']);
     const windows = lacks((all) => Object.assign(all.nodes[1] ?? {}, { conditions: [], labels: {} }));
     assert.deepEqual(windows, []);
     assert.deepEqual(

@@ -70,7 +70,7 @@ function missingOfRollout(rollout: Rollout, pods: readonly RolloutPod[]): readon
 
 export function unfinished({ isObserved, desired, updated, total, ready, obstacle }: Rollout): string | undefined {
   if (obstacle !== undefined) return obstacle;
-  if (!isObserved) return 'its newest version has not been taken up by Kubernetes yet';
+  if (!isObserved) return 'Kubernetes has not processed its newest version yet';
   if (updated !== undefined && updated < desired) return `${updated} of ${desired} pods are of the newest version`;
   if (updated !== undefined && total > updated)
     return `still there: ${plural(total - updated, 'pod')} of a former version`;
@@ -80,15 +80,15 @@ export function unfinished({ isObserved, desired, updated, total, ready, obstacl
 function missingOfNode({ name, conditions }: NodeReport): readonly Missing[] {
   const object = `Node ${name}`;
   const network = conditionOf(conditions, 'NetworkUnavailable');
-  if (network === undefined) return [missing(object, 'its daemon has not said anything of its network yet')];
+  if (network === undefined) return [missing(object, 'its daemon has not reported on its network yet')];
   if (network.status !== 'False' || network.reason !== networkReadyReason) {
     if (network.status === 'False')
-      return [missing(object, `NetworkUnavailable is not said by its daemon yet: ${told(network)}`)];
+      return [missing(object, `NetworkUnavailable is not set by its daemon yet: ${told(network)}`)];
     return [missing(object, `its network is not available: ${told(network)}`)];
   }
   const ready = conditionOf(conditions, 'Ready');
   if (ready?.status === 'True') return [];
-  return [missing(object, ready === undefined ? 'its kubelet has not said anything yet' : `not Ready: ${told(ready)}`)];
+  return [missing(object, ready === undefined ? 'its kubelet has not reported yet' : `not Ready: ${told(ready)}`)];
 }
 
 function missingOfSubnet(name: string, { subnets }: Installation): readonly Missing[] {

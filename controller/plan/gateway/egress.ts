@@ -78,7 +78,7 @@ export function egressProblems(view: View, subnet: Subnet): readonly Problem[] {
   if (spec.externalEgressGateway === '') return [];
   if (!isThroughNodes(view, subnet))
     return refuse(
-      'spec.externalEgressGateway has no effect: nodes are gateways of first interfaces in Vpc ovn-cluster only, and not where a physical router is; remove it',
+      'spec.externalEgressGateway has no effect: nodes are gateways only for first interfaces in Vpc ovn-cluster, and not for subnets whose gateway is a physical router; remove it',
     );
   const obstacle = hopObstacle(spec, view.verdicts.get(name)?.net) ?? settingObstacle(spec);
   if (obstacle !== undefined) return refuse(obstacle);

@@ -77,7 +77,7 @@ function typeProblems(view: View, subnet: Subnet): readonly Problem[] {
   if (wrong === undefined) return [];
   return refuse(
     'GatewayAddressInvalid',
-    `spec.gatewayNode: what follows the node's name in '${wrong}' is not an IP address; the address of the node's interface is used`,
+    `spec.gatewayNode: the part after the node name in '${wrong}' is not an IP address; the address of the node's interface is used`,
   );
 }
 
@@ -89,7 +89,7 @@ export function familyWithoutExit(view: View, name: string): string | undefined 
     return undefined;
   const family = net.v6 !== undefined && join.v6 === undefined ? 'IPv6' : 'IPv4';
   if (family === 'IPv4' && (net.v4 === undefined || join.v4 !== undefined)) return undefined;
-  return `${family} reaches neither nodes nor what is outside, since subnet ${joinSubnet} has no ${family} CIDR: add one to its spec.cidrBlock`;
+  return `${family} traffic reaches neither nodes nor networks outside of the cluster, because subnet ${joinSubnet} has no ${family} CIDR: add one to its spec.cidrBlock`;
 }
 
 /** Subnets of which the above may have become otherwise. */

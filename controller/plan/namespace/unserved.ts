@@ -12,7 +12,7 @@ export function unservedNamespaceProblems(
   return view.unservedNamespaces(subnet).map((namespace) => {
     const { vpc, subnets } = view.binding(namespace);
     const place = subnets.length === 0 ? '' : `, where its pods get addresses of ${subnets.join(', ')}`;
-    const message = `namespace ${namespace} is in Vpc ${vpc}${place}, and a namespace is in one Vpc: this Subnet is in Vpc ${vpcNameOf(spec)} and gives its pods none; take the namespace out of spec.namespaces and spec.namespaceSelectors here, or there`;
+    const message = `namespace ${namespace} is in Vpc ${vpc}${place}, and a namespace belongs to one Vpc: this Subnet is in Vpc ${vpcNameOf(spec)}, and pods of the namespace get none of its addresses; remove the namespace from spec.namespaces and spec.namespaceSelectors of this Subnet, or from the other Vpc and its Subnets`;
     return { namespace, code: 'NamespaceConflict', message };
   });
 }

@@ -148,7 +148,10 @@ describe('InternalIPs of a node', () => {
     cluster.settle();
     assert.deepEqual(policies(cluster, 'young'), ['172.30.0.2', '172.30.0.3']);
     assert.deepEqual(policies(cluster, 'bad'), []);
-    assert.match(told(cluster, 'bad'), /172\.30\.0\.2 of node bad is also that of node young, which had it before/);
+    assert.match(
+      told(cluster, 'bad'),
+      /172\.30\.0\.2 of node bad is also the address of node young, which had it first/,
+    );
     assert.match(told(cluster, 'bad'), /10\.96\.0\.1 .* of Service kubernetes/);
     assert.equal(told(cluster, 'young'), '');
 

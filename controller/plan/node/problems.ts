@@ -18,7 +18,7 @@ export function nodeProblems(view: View, name: string): readonly Problem[] {
   const group = nodePortGroup(name);
   const twin = view.holderOf(group);
   if (twin !== undefined && twin !== name) {
-    const message = `node ${name} has the OVN port group ${group} in common with node ${twin}, which had it before: traffic of its pods leaves through ${twin}; give it another name`;
+    const message = `node ${name} has the same OVN port group name ${group} as node ${twin}, which had it first: traffic of its pods leaves through ${twin}; rename the node`;
     problems.push({ code: 'NodeNameConflict', message });
   }
   problems.push(...addressProblems(view, node));
@@ -35,7 +35,7 @@ function addressProblems(view: View, node: Node): readonly Problem[] {
       const message = `InternalIP ${address} of node ${name} is an address of ${owner}, which is in force: pods do not reach the node by it; give the node another address`;
       problems.push({ code: 'NodeAddressConflict', message });
     } else if (holder !== undefined && holder !== name) {
-      const message = `InternalIP ${address} of node ${name} is also that of node ${holder}, which had it before: traffic from pods to it goes to ${holder}; correct the address, or delete the node that is gone`;
+      const message = `InternalIP ${address} of node ${name} is also the address of node ${holder}, which had it first: traffic from pods to this address goes to ${holder}; correct the address, or delete the node that no longer exists`;
       problems.push({ code: 'NodeAddressConflict', message });
     }
   }
@@ -49,7 +49,7 @@ function addressProblems(view: View, node: Node): readonly Problem[] {
   if (count > mostNodeAddresses)
     problems.push({
       code: 'NodeAddressesTooMany',
-      message: `node ${name} has ${count} InternalIPs, of which the first ${mostNodeAddresses} are heeded: remove the others`,
+      message: `node ${name} has ${count} InternalIPs, of which only the first ${mostNodeAddresses} are used: remove the others`,
     });
   return problems;
 }

@@ -40,7 +40,7 @@ const noGroups: GroupsOfPort = { isGuarded: false, named: [], served: [] };
 export function groupProblem(view: View, pod: Pod, network: Interface): Problem | undefined {
   const name = groupsOf(view, pod, network).named.find((group) => !view.servedGroups.has(group));
   if (name === undefined) return undefined;
-  const message = `annotation ${annotationOf(network, annotation.securityGroups)}: security group ${name} does not exist or is refused, and nothing is allowed on its behalf: create or mend it`;
+  const message = `annotation ${annotationOf(network, annotation.securityGroups)}: security group ${name} does not exist or is refused, and allows no traffic: create or correct it`;
   return { code: 'SecurityGroupNotFound', message };
 }
 

@@ -109,7 +109,7 @@ export function readRule(rule: SecurityGroupRule, context: RuleContext): ReadRul
   else if (rule.remoteType === 'securityGroup') {
     const name = rule.remoteSecurityGroup;
     if (!context.hasGroup(name)) {
-      const message = `remoteSecurityGroup '${name}' does not exist or is refused: the rule matches nothing until that is mended`;
+      const message = `remoteSecurityGroup '${name}' does not exist or is refused: the rule matches nothing until the group is created or corrected`;
       return { problem: { code: 'SecurityGroupNotFound', message } };
     }
     terms.add(`ip${family}.${remote} == $${memberSet(name, family)}`);

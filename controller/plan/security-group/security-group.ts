@@ -118,7 +118,7 @@ export function securityGroupProblem(view: View, name: string): Problem | undefi
   const conflict = nameConflictOf(view, name);
   if (conflict !== undefined) return conflict;
   if (!isReached(view, group)) {
-    const message = `spec.tier ${group.spec.tier} needs an OVN with ACL tiers (23.06 and newer): no rule of the group is in force, and its members reach nobody; use tier 0`;
+    const message = `spec.tier ${group.spec.tier} needs an OVN with ACL tiers (23.06 and newer): no rule of the group is in force, and the group allows its members no traffic; use tier 0`;
     return { code: 'NotSupported', message };
   }
   const wrong = rulesOf(view, group).flatMap(({ field, problem }) => (problem ? [{ field, problem }] : []));

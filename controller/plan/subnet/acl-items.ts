@@ -27,8 +27,8 @@ function flawOf({ direction, priority, match, action }: SubnetAcl, { aclTier }: 
     return `.priority: ${priority} is not between 0 and ${maxPriority}`;
   if (!actions.includes(action)) return `.action: '${action}' is none of ${actions.join(', ')}`;
   if (action === 'pass' && !aclTier)
-    return `.action: pass needs ACLs in tiers, which this OVN has not (23.06 and newer): use allow or drop`;
-  if (match.trim() === '') return `.match: is empty: say what traffic the ACL is for, such as ip4.src == 10.16.0.0/16`;
+    return `.action: pass needs an OVN with ACL tiers (23.06 and newer): use allow or drop`;
+  if (match.trim() === '') return `.match: is empty: describe the traffic of the ACL, such as ip4.src == 10.16.0.0/16`;
   const problem = checkMatch(match, direction === 'from-lport' ? 'acl-from-lport' : 'acl-to-lport');
   return problem && `.match: ${problem.message}`;
 }
@@ -43,7 +43,7 @@ function check(spec: SubnetSpec, capabilities: Capabilities): Checked {
     const twin = seen.get(id);
     const clash =
       twin !== undefined && twin.action !== action
-        ? `: direction, priority and match are those of spec.acls[${twin.index}], whose action ${twin.action} counts: remove one`
+        ? `: direction, priority and match are the same as in spec.acls[${twin.index}], whose action ${twin.action} applies: remove one`
         : undefined;
     const flaw = flawOf(acl, capabilities) ?? clash;
     if (flaw !== undefined)

@@ -74,6 +74,6 @@ describe('options of DHCP', () => {
       'annotation x',
     );
     assert.deepEqual(options, { lease_time: '60', mtu: '2' });
-    assert.deepEqual(problems, ['annotation x: mtu=big has no value that OVN takes for it: correct it']);
+    assert.deepEqual(problems, ['annotation x: mtu=big has a value that OVN does not accept: correct it']);
   });
 });

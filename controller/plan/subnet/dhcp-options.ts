@@ -122,7 +122,7 @@ export function readDhcpOptions(
     const rendered = render?.(value);
     if (rendered !== undefined) options[name] = rendered;
     else if (render === undefined) sentences.push(`${name} is no option of OVN's DHCPv${family}: remove it`);
-    else sentences.push(`${name}=${value} has no value that OVN takes for it: correct it`);
+    else sentences.push(`${name}=${value} has a value that OVN does not accept: correct it`);
   }
   return { options, problems: sentences.map((sentence) => `${field}: ${sentence}`) };
 }

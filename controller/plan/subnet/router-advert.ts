@@ -67,7 +67,7 @@ export function readRouterAdvert(spec: SubnetSpec, hasIpv6: boolean): RouterAdve
     const rendered = Object.hasOwn(known, name) ? known[name]?.(value) : undefined;
     if (rendered !== undefined) given[name] = rendered;
     else if (Object.hasOwn(known, name))
-      sentences.push(`${name}=${value} has no value that OVN takes for it: correct it`);
+      sentences.push(`${name}=${value} has a value that OVN does not accept: correct it`);
     else sentences.push(`${name} is no option of OVN's router advertisements: remove it`);
   }
   const mtu: Readonly<Record<string, string>> = spec.mtu >= 1280 ? { mtu: String(spec.mtu) } : {};

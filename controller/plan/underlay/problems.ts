@@ -18,7 +18,7 @@ export function underlayProblems(view: View, subnet: string): readonly Problem[]
     problems.push({
       code: 'IPv6RAInvalid',
       message:
-        'spec.enableIPv6RA: the router of this subnet is one of the physical network, which advertises itself: remove it',
+        'spec.enableIPv6RA: the gateway of this subnet is a router of the physical network, which sends its own router advertisements: remove it',
     });
   return problems;
 }

@@ -28,7 +28,7 @@ interface NodeState {
 function parseError(text: string): Problem {
   const [, code, message] = /^(\w+): (.+)$/s.exec(text) ?? [];
   return code === undefined || message === undefined
-    ? { code: 'NodeNotReady', message: text || 'its daemon does not say why: see its log' }
+    ? { code: 'NodeNotReady', message: text || 'the daemon of the node reports no reason: see its log' }
     : { code, message };
 }
 
@@ -40,7 +40,7 @@ function obstacleOf({ name, isDryRun }: ProviderNetwork, node: Node): Problem | 
   if (ready === 'false' && error !== undefined) return parseError(error);
   if (isDryRun && plan !== undefined) return { code: 'DryRun', message: plan };
   if (ready === 'false') return parseError('');
-  const message = 'its daemon has not said yet that the interface is joined: look whether it runs on the node';
+  const message = 'the daemon has not reported yet that the interface is joined: check that it runs on the node';
   return { code: 'Pending', message };
 }
 

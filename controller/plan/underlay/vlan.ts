@@ -34,14 +34,14 @@ export function subnetsIn(view: View, vlan: string): readonly string[] {
 function deletionOf(view: View, vlan: string): Problem {
   const subnets = subnetsIn(view, vlan);
   if (subnets.length > 0) return waitsFor('subnets', subnets);
-  return { code: 'Deleting', message: 'it is being deleted, and takes no subnets any more' };
+  return { code: 'Deleting', message: 'the Vlan is being deleted, and accepts no more subnets' };
 }
 
 /** Why a Vlan that is to stay takes no further subnets. */
 function closingOf(view: View, vlan: string): Problem | undefined {
   const closing = view.vlanVerdicts.get(vlan)?.closing;
   if (closing === undefined) return undefined;
-  const message = `it ${closing.message}: subnets that are in this VLAN stay until they are deleted, others are refused; name another network in spec.provider`;
+  const message = `the Vlan ${closing.message}: subnets that are in this VLAN stay until they are deleted, others are refused; name another network in spec.provider`;
   return { code: closing.code, message };
 }
 

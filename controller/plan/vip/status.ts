@@ -26,7 +26,7 @@ function unanswered(view: View, name: string): Problem | undefined {
   const subnet = view.ports(`vip/${name}`)[0]?.allocation.subnet ?? '';
   const net = view.verdicts.get(subnet)?.net;
   if (view.vips.get(name)?.spec.type !== 'switch_lb_vip' || net === undefined || hasRouterPort(net)) return undefined;
-  const message = `spec.type switch_lb_vip: the gateway of subnet ${subnet} is a router of the physical network, and nobody answers for the address there: set spec.u2oInterconnection or spec.logicalGateway of the subnet, or make the Vip in another`;
+  const message = `spec.type switch_lb_vip: the gateway of subnet ${subnet} is a router of the physical network, and OVN does not answer for the address there: set spec.u2oInterconnection or spec.logicalGateway of the subnet, or create the Vip in another subnet`;
   return { code: 'NotSupported', message };
 }
 

@@ -146,7 +146,9 @@ describe('peerings', () => {
       const { code, message = '' } = cluster.verdicts.get(name)?.problem ?? {};
       assert.equal(code, 'NameConflict');
       assert.ok(
-        message.startsWith(`the ports between ${of} would have the name of that of the peering of Vpc a with b-c`),
+        message.startsWith(
+          `the ports between ${of} would have the same name as the port of the peering of Vpc a with b-c`,
+        ),
       );
     }
     assert.equal(cluster.verdicts.get('x')?.problem, undefined, 'networks of different VPCs may overlap');

@@ -94,7 +94,7 @@ function read(spec: VpcSpec): Policies {
     const before = policies.get(key);
     if (before === undefined) policies.set(key, policy);
     else if (effectOf(before) !== effectOf(policy)) {
-      const message = `${policy.place} has the priority and match of ${before.place}, which stays: remove one, or give it another priority`;
+      const message = `${policy.place} has the same priority and match as ${before.place}, which stays in force: remove one, or change its priority`;
       problems.push({ code: 'PolicyRouteInvalid', message });
     }
   }

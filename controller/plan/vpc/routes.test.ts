@@ -167,7 +167,7 @@ describe('policy routes', () => {
     );
     assert.match(
       told(cluster, 'blue')['Validated'] ?? '',
-      /^PolicyRouteInvalid: spec\.policyRoutes\[2\] has the priority/,
+      /^PolicyRouteInvalid: spec\.policyRoutes\[2\] has the same priority/,
     );
   });
 });

@@ -63,7 +63,7 @@ function nameConflict({ name, spec }: IpPool, sets: ReadonlyMap<string, string>)
   const holder = sets.has(taken) ? `IPPool ${sets.get(taken)}` : 'security groups';
   return refuse(
     'NameConflict',
-    `the address set ${taken} is of ${holder}: choose another name, or leave enableAddressSet`,
+    `the address set ${taken} belongs to ${holder}: choose another name, or unset enableAddressSet`,
   );
 }
 

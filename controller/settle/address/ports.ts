@@ -324,13 +324,13 @@ export class Ports {
   #reservationProblem({ port, request }: PortWant, entry: Entry | undefined): Problem | undefined {
     const unmet = this.#waiting.get(keyOf(reservationHolder, port));
     if (entry === undefined && unmet !== undefined) {
-      const message = `the IP object ${port} cannot set an address aside for it: ${unmet.message}; mend or delete it`;
+      const message = `the IP object ${port} cannot reserve an address for this port: ${unmet.message}; correct or delete it`;
       return { code: unmet.code, message };
     }
     if (entry?.holder !== reserved) return undefined;
     if ('problem' in request) return request.problem;
     if (satisfies(request, this.#options.addresses.allocation(port))) return undefined;
-    const message = `the IP object ${port} sets another address, MAC address or subnet aside than annotations ask for: change one of the two`;
+    const message = `the IP object ${port} reserves another address, MAC address or subnet than the annotations request: change one of the two`;
     return { code: 'AddressConflict', message };
   }
 

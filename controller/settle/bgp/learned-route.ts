@@ -131,8 +131,8 @@ function obstacleTo(cidr: Cidr, { lifelines }: Rivals): Problem | undefined {
   const holder = lifelines.holderOf(cidr);
   if (use === undefined && holder === undefined) return undefined;
   const cause = use === undefined ? `belongs to ${holder}` : `is for ${use}`;
-  const advice = 'refuse it by a RoutePolicy, or let the router announce it no more';
-  const message = `${prefix} is no route of Vpc ${defaultVpc}: it ${cause}; ${advice}`;
+  const advice = 'deny it with a RoutePolicy, or stop announcing it on the router';
+  const message = `${prefix} does not become a route of Vpc ${defaultVpc}: it ${cause}; ${advice}`;
   return { code: 'LearnedRouteRefused', message };
 }
 

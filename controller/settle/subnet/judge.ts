@@ -237,7 +237,7 @@ class Judge {
       return { code: 'NameConflict', message: `${name} is the name of the Vpc: choose another name` };
     }
     if (name === vpc) {
-      const message = `${name} is the name of its Vpc too, and both ends of the patch between them would be called ${switchRouterPort(name, vpc)}: choose another name`;
+      const message = `${name} is also the name of its Vpc, and both ports of the link between them would be named ${switchRouterPort(name, vpc)}: choose another name`;
       return { code: 'NameConflict', message };
     }
     const holder = this.#portGroupNames.get(portGroupPart(name));
@@ -265,7 +265,7 @@ class Judge {
     if (this.#isIncumbent(subnet)) return this.#surroundingConflictOf(subnet, net);
     const peering = hasRouterPort(net) ? this.#peeringWithPort(patchOf(name, vpc)) : undefined;
     if (peering !== undefined) {
-      const message = `the ports between ${name} and Vpc ${vpc} would have the name of that of ${peering}, which had it before: choose another name`;
+      const message = `the ports between ${name} and Vpc ${vpc} would have the same name as the port of ${peering}, which had it first: choose another name`;
       return { code: 'NameConflict', message };
     }
     if (this.#evidence.vpcs.get(vpc)?.isDeleting === true)
@@ -346,7 +346,7 @@ class Judge {
       if (isInside && !usage.has(part.gateway)) continue;
       const what = isInside
         ? `the gateway ${gatewayIp(part)} is in use: name another`
-        : `addresses in use are not in spec.cidrBlock ${cidrText(net)}: ${cidrText(this.#evidence.inForce.get(name) ?? net)} stays in force, for new pods, too, until nobody has such an address; delete those pods, or go back`;
+        : `addresses in use are outside of spec.cidrBlock ${cidrText(net)}: ${cidrText(this.#evidence.inForce.get(name) ?? net)} stays in force, also for new pods, until these addresses are released; delete their pods, or restore the former CIDR`;
       // Pods are not named: each deleted pod would change the message and cause another event.
       const message = `${what}; kubectl get ips -l ${label.subnet}=${name} lists them`;
       return { code: 'AddressesInUse', message };

@@ -224,7 +224,7 @@ describe('names of a Subnet and its Vpc', () => {
     subnet(cluster, 'blue', { cidrBlock: '10.30.0.0/24', vpc: 'blue' }, at(5));
     cluster.settle();
     assert.equal(problemOf(cluster, 'blue')?.code, 'NameConflict');
-    assert.match(problemOf(cluster, 'blue')?.message ?? '', /is the name of its Vpc too.*blue-blue: choose another/);
+    assert.match(problemOf(cluster, 'blue')?.message ?? '', /is also the name of its Vpc.*blue-blue: choose another/);
   });
 
   it('crosswise in two pairs would be two ports of one name', () => {

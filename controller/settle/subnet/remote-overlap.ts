@@ -82,7 +82,7 @@ export function remoteOverlapOf(
     // An unlisted prefix may be anywhere in the networks that contain it.
     const within = cluster.unlisted.find((network) => clashes({ ...network, isLearned: false, isActive: true }));
     if (within === undefined) continue;
-    const message = `${asked} may overlap a prefix of cluster ${cluster.name}, which offers more than RemoteCluster ${cluster.name} can list; those it does not list are in ${formatCidr(within.cidr)}: choose a CIDR outside of it, or let ${cluster.name} offer fewer prefixes, by aggregates or larger subnets; this Subnet comes into force once they are listed`;
+    const message = `${asked} may overlap a prefix of cluster ${cluster.name}, which offers more prefixes than RemoteCluster ${cluster.name} can list; the unlisted prefixes are in ${formatCidr(within.cidr)}: choose a CIDR outside of it, or let ${cluster.name} offer fewer prefixes, by aggregates or larger subnets; this Subnet comes into force once all prefixes are listed`;
     return { code: interconnectOverlap, message };
   }
   return undefined;

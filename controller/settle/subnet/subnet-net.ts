@@ -164,7 +164,10 @@ export function defineSubnet(subnet: Subnet, { vpcs, vlans, defaultSubnet }: Sur
   const unsupported = unsupportedOf(subnet, vpcs);
   if (unsupported !== undefined) return { problem: unsupported };
   if (subnet.name === joinSubnet && subnet.spec.vlan !== '')
-    return refuse('NotSupported', `spec.vlan: ${joinSubnet} is between nodes and routers of the overlay: remove it`);
+    return refuse(
+      'NotSupported',
+      `spec.vlan: subnet ${joinSubnet} connects nodes and routers of the overlay: remove spec.vlan`,
+    );
   const underlay = readUnderlay(subnet.spec, vlans);
   if ('problem' in underlay) return underlay;
   const cidrs = readCidrs(subnet.spec.cidrBlock);

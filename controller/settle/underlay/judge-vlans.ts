@@ -35,7 +35,7 @@ export function judgeVlans(
     const place = `${spec.provider}/${spec.id}`;
     const holder = holders.get(place);
     if (holder === undefined) holders.set(place, name);
-    const message = `id ${spec.id} in ProviderNetwork ${spec.provider} is that of Vlan ${holder}, which had it before: take another id, or put the subnets into ${holder}`;
+    const message = `id ${spec.id} in ProviderNetwork ${spec.provider} belongs to Vlan ${holder}, which had it first: choose another id, or move the subnets to ${holder}`;
     const conflict = holder === undefined ? undefined : { code: conflictCode, message };
     const problem = conflict ?? providerProblem(vlan, providerNetworks);
     verdicts.set(name, {

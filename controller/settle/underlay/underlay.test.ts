@@ -44,7 +44,7 @@ describe('a Vlan', () => {
     cluster.settle();
     assert.match(
       ready(cluster),
-      /^VlanConflict: .*Vlan again is not in force: .* that of Vlan v10, which had it before/,
+      /^VlanConflict: .*Vlan again is not in force: .* belongs to Vlan v10, which had it first/,
     );
     assert.deepEqual(planVlanStatus(cluster, 'again'), { subnets: ['lan'], conflict: true });
     vlan(cluster, 'v10', undefined);
@@ -135,7 +135,10 @@ describe('the address of a load balancer in a VLAN', () => {
     const spec = { subnet: 'lan', type: 'switch_lb_vip' };
     cluster.change('vips', 'balancer', parseVip({ metadata: meta('balancer'), spec }));
     cluster.settle();
-    assert.match(told(cluster), /^NotSupported: .*subnet lan is a router of the physical network, and nobody answers/);
+    assert.match(
+      told(cluster),
+      /^NotSupported: .*subnet lan is a router of the physical network, and OVN does not answer/,
+    );
     for (const way of [{ u2oInterconnection: true }, { logicalGateway: true }, { vlan: '' }]) {
       subnet(cluster, 'lan', { ...lan, ...way }, created(3));
       assert.ok(cluster.settle().has('vip/balancer'));
@@ -208,7 +211,10 @@ describe('what is being deleted', () => {
     pod(cluster, 'a');
     const dirty = cluster.settle();
     assert.ok(dirty.has('vlan/v10') && dirty.has('vlan/late') && dirty.has('provider-network/net1'));
-    assert.match(vlanReady(cluster, 'late'), /^ProviderNetworkNotFound: it is in ProviderNetwork net1, which is being/);
+    assert.match(
+      vlanReady(cluster, 'late'),
+      /^ProviderNetworkNotFound: the Vlan is in ProviderNetwork net1, which is being/,
+    );
     assert.match(ready(cluster, 'late'), /^ProviderNetworkNotFound: spec.vlan names Vlan late, which is in Provider/);
     assert.match(ready(cluster, 'later'), /^ProviderNetworkNotFound: spec.vlan names Vlan v10/);
     assert.equal(ready(cluster), 'True');
@@ -369,7 +375,10 @@ describe('the router of a joined subnet, once it is to have another address or n
       assert.equal(columns(cluster, 'u2o/lan').length, 4, 'its policies lead as before');
       assert.equal(told(cluster, 'a', 'gateway'), gateway);
       const ready = planSubnetConditions(cluster, 'lan', undefined).find(({ type }) => type === 'Ready');
-      assert.match(ready?.message ?? '', /the former gateway 192\.168\.1\.2 answers until .* made anew: lan\/a$/);
+      assert.match(
+        ready?.message ?? '',
+        /the former gateway 192\.168\.1\.2 keeps answering until .* recreated: lan\/a$/,
+      );
       edit(cluster, spec);
       pod(cluster, 'b', created(9));
       cluster.settle();

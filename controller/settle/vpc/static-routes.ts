@@ -54,7 +54,10 @@ function readRoute(route: StaticRoute, place: string): Outcome<Route> {
   if (ecmpMode !== '' && ecmpMode !== 'ecmp_symmetric_reply')
     return refuse(`${place}.ecmpMode: '${ecmpMode}' is not ecmp_symmetric_reply`);
   if (bfdId !== '')
-    return refuse(`${place}.bfdId cannot be served by this release: remove it, then the route is made`, 'NotSupported');
+    return refuse(
+      `${place}.bfdId cannot be served by this release: remove it to have the route created`,
+      'NotSupported',
+    );
   return { value: { place, policy, prefix, nextHop, table, isSymmetric: ecmpMode !== '' } };
 }
 

@@ -36,7 +36,7 @@ test('pods of a network that the node lacks are found, not pods of other network
     [
       [
         'left',
-        'interface eth0 reaches nobody: node n1 has the label x=true; take the node in again, or delete the pod',
+        'interface eth0 has no connection: node n1 has the label x=true; add the node to the network again, or delete the pod',
       ],
     ],
   );

@@ -26,7 +26,7 @@ export function findStranded({ sandboxes, podOf, subnetOf, stateOf }: StrandedIn
     const underlay = typeof network === 'object' ? subnetOf(network.subnet)?.underlay : undefined;
     const state = underlay && stateOf(underlay.provider);
     if (pod === undefined || typeof state !== 'string') return [];
-    const message = `interface ${sandbox.ifname} reaches nobody: ${state}; take the node in again, or delete the pod`;
+    const message = `interface ${sandbox.ifname} has no connection: ${state}; add the node to the network again, or delete the pod`;
     return [{ pod, problem: { code: 'ProviderNetworkLeft', message } }];
   });
 }

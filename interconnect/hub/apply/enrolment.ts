@@ -47,7 +47,7 @@ export class Enrolment {
 
   /** `chassis`: of the gateways of the cluster that asks. A key that is a member under another name renames it. */
   join(token: string, certificateRequest: string, chassis: readonly string[]): Promise<IssuedIdentity | Problem> {
-    return this.#oneByOne('let anybody join', () => this.#join(token, certificateRequest, chassis));
+    return this.#oneByOne('admit a member', () => this.#join(token, certificateRequest, chassis));
   }
 
   async renew(caller: Caller, certificateRequest: string): Promise<IssuedIdentity | Problem> {
@@ -64,7 +64,7 @@ export class Enrolment {
    * identifies the member: one whose new certificate was lost on the way does not know its name yet.
    */
   leave(caller: Caller): Promise<Problem | undefined> {
-    return this.#complete('let a member go', async () => {
+    return this.#complete('release a member', async () => {
       const member = this.#options.registry.withKey(caller.fingerprint);
       if (member !== undefined) await this.#finish(member.cluster);
     });

@@ -260,7 +260,10 @@ export class HubMembers {
     for (const [name, sinceMs] of this.#presences.giveUp(unreachable, { nowMs: now(), staleAfterMs })) {
       clearTimeout(this.#graces.get(name));
       this.#graces.delete(name);
-      log.warn({ cluster: name }, 'no session for long and nobody reaches it: its rows go, its membership stays');
+      log.warn(
+        { cluster: name },
+        'the member has had no session for long, and no other member reaches it: its rows are removed, its membership stays',
+      );
       report(name, this.#ports.get(name) ?? registry.ports(name), { state: 'Stale', lastSeenMs: sinceMs });
       this.#members.drop(name);
     }

@@ -52,6 +52,6 @@ export function refuseCopy(
 }
 
 function stillListed(where: string, before: string, name: string): Problem {
-  const message = `${where} lists ${before} and not ${name}: by the new name this cluster would be another one there; have ${name} listed too, and take ${before} out afterwards`;
+  const message = `${where} lists ${before} and not ${name}: under the new name, this cluster would not be listed there; have ${name} listed too, and remove ${before} after the rename`;
   return { code: 'FormerNameListed', message };
 }

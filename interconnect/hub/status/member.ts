@@ -8,7 +8,7 @@ import type { MemberPresence, MemberSpec } from '../model/store.ts';
 
 const sentences = {
   Connected: 'its agent has a session with the hub',
-  Absent: 'its agent has no session with the hub; what it had is kept',
+  Absent: 'its agent has no session with the hub; its rows are kept',
   Stale:
     'its agent had no session for long and no other cluster reached it: its rows were removed, its membership stays',
 } as const;

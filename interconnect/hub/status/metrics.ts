@@ -19,7 +19,7 @@ export function hubMetrics(registry: Registry, hub: HubFigures, authority: strin
   };
   gauge('isthmus_hub_sessions', 'Members connected now', () => hub.sessions);
   gauge('isthmus_hub_members', 'Members with rows in the databases', () => hub.members);
-  gauge('isthmus_hub_rejections', 'What connected members asked for and were not given', () => hub.rejections);
+  gauge('isthmus_hub_rejections', 'Requests of connected members that were refused', () => hub.rejections);
   gauge('isthmus_hub_foreign_zones', 'Availability zones that run plain ovn-ic', () => hub.foreignZones);
   gauge('isthmus_hub_silent_databases', 'Databases of the hub that do not answer it', () => hub.silentDatabases);
   const expiry: Gauge<'certificate'> = new Gauge({

@@ -102,7 +102,7 @@ export class DatabaseLiveness {
     if (silent.length > 0) for (const giveUp of this.#waiting) giveUp();
     const { log, onChange } = this.#options;
     if (silent.length === 0) log.info({}, 'the databases of the hub answer again');
-    else log.warn({ databases: names }, 'databases of the hub do not answer: nothing new can be told to the members');
+    else log.warn({ databases: names }, 'databases of the hub do not answer: members receive no changes');
     onChange();
   }
 }

@@ -48,7 +48,7 @@ describe('exporting', () => {
           '10.16.0.0/16',
           {
             code: 'Denied',
-            message: '10.16.0.0/16 is told to no cluster on ts: denied by rules[0] of RoutePolicy p',
+            message: '10.16.0.0/16 is offered to no cluster on ts: denied by rules[0] of RoutePolicy p',
           },
         ],
       ],

@@ -70,7 +70,7 @@ export function exportPrefixes(set: PolicySet, { vpc, transitSwitch, prefixes }:
   for (const prefix of prefixes) {
     const cidr = parseCidr(prefix.cidr);
     if (cidr === undefined) {
-      const message = `"${prefix.cidr}" is no CIDR and is not told to other clusters; correct where it comes from`;
+      const message = `"${prefix.cidr}" is not a CIDR and is not offered to other clusters; correct its source`;
       withheld.set(prefix.cidr, { code: 'PrefixInvalid', message });
       continue;
     }
@@ -146,7 +146,7 @@ function messageOf([cidr, { origin, tags, via, to }]: readonly [string, Offering
 
 function withheldBy(cidr: string, transitSwitch: string, { decidedBy, isOpen }: Verdict): Problem {
   const by = decidedBy.map(describeDecision).join(' and ');
-  const what = `${cidr} is told to no cluster on ${transitSwitch}`;
+  const what = `${cidr} is offered to no cluster on ${transitSwitch}`;
   if (!isOpen) return { code: 'Denied', message: `${what}: denied by ${by}` };
   const message = `${what}: it comes from a router, and no Export rule that names origin bgp or a tag of it allows it`;
   return { code: 'NotOffered', message };

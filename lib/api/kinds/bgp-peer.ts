@@ -28,7 +28,7 @@ const bfd = z.object({
     .min(2)
     .max(50)
     .default(3)
-    .describe('So many packets may be missing before the session ends.'),
+    .describe('Number of packets that may be missing before the session ends.'),
 });
 
 /** How long a session stays down that went beyond its limit of prefixes, where nothing is said. */
@@ -124,7 +124,7 @@ export const bgpPeerSpec = z
       .min(1)
       .max(65535)
       .default(5)
-      .describe('How long until a connection that did not come about is tried again.'),
+      .describe('How long to wait before a failed connection attempt is repeated.'),
     gracefulRestart: z
       .object({
         enabled: z.boolean().default(true),

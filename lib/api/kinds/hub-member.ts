@@ -24,10 +24,10 @@ export const hubMemberStatus = z.object({
   clusterName: z
     .string()
     .describe(
-      'What it is called since it was renamed; absent where it has the name of this object, as it first joined.',
+      'Name of the cluster after a rename; absent if it still has the name of this object, with which it first joined.',
     )
     .optional(),
-  formerName: z.string().describe('What it was called before it was renamed last.').optional(),
+  formerName: z.string().describe('Name of the cluster before the last rename.').optional(),
   fingerprint: z.string().describe('SHA-256 of the key that is the membership.').optional(),
   token: z.string().describe('Id of the token it joined with.').optional(),
   joined: dateTime.optional(),

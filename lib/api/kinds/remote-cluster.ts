@@ -10,7 +10,7 @@ export const remotePath = z.object({
   state: z
     .enum(['Up', 'HoldDown', 'Draining', 'Moving', 'Down', 'Unknown'])
     .describe(
-      'Unknown: nobody measures it now. HoldDown: well, but not for long enough to carry traffic while others do. Moving: on its way to another gateway.',
+      'Unknown: not measured at present. HoldDown: recovered, but not for long enough to carry traffic while other paths do. Moving: on its way to another gateway.',
     ),
   reason: z.string().describe('Why it is not Up, in one word.').optional(),
   message: z.string().describe('The same in a sentence, with what to do.').optional(),
@@ -37,7 +37,7 @@ export const remoteClusterStatus = z.object({
   conditions: conditions.optional(),
   foreign: z
     .boolean()
-    .describe('It runs plain ovn-ic: one path, no BFD, and nobody but its rows can tell whether it lives.')
+    .describe('The cluster runs plain ovn-ic: one path, no BFD, and only its rows show whether it is alive.')
     .optional(),
   handle: z
     .string()
