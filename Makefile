@@ -1,4 +1,4 @@
-# Everything a newcomer and the CI need. Each target does its own set-up; see test/setup/setup.sh.
+# Targets for development and CI. Each target runs its own set-up; see test/setup/setup.sh.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -29,7 +29,7 @@ demo: setup ## two clusters and a router on this machine, with measured pings be
 test: setup ## types, lint, unit tests and system tests on real OVN, Kubernetes and FRR
 	@exec test/setup/run-tests.sh
 
-# The name of its lab: another than the demo's, unless somebody says so.
+# The name of its lab: by default not that of the demo.
 CLUSTER_LAB := $(if $(filter file,$(origin LAB)),cluster,$(LAB))
 cluster test-cluster cluster-down: export LAB = $(CLUSTER_LAB)
 cluster test-cluster: export TOPOLOGY ?= test/lab/topologies/kubelets.yaml
@@ -37,7 +37,7 @@ cluster test-cluster: export TOPOLOGY ?= test/lab/topologies/kubelets.yaml
 cluster: cluster-setup ## two clusters of machines with kubelets, Isthmus in them by helm install, joined by README's commands
 	@$(IN_LAB) test/cluster/main.ts
 
-cluster-down: ## take those clusters away
+cluster-down: ## remove the clusters of `make cluster`
 	@$(MAKE) -s lab-down
 
 test-cluster: cluster-setup ## scenarios on kubelets (SCENARIOS='install uninstall'; all by default)
@@ -46,7 +46,7 @@ test-cluster: cluster-setup ## scenarios on kubelets (SCENARIOS='install uninsta
 # FOCUS and SKIP are regular expressions of ginkgo.
 test-conformance: export LAB = $(if $(filter file,$(origin LAB)),conformance,$(LAB))
 test-conformance: export TOPOLOGY ?= test/lab/topologies/kubelets-single.yaml
-test-conformance: cluster-setup ## Kubernetes' own tests of networks on kubelets (FOCUS=regex, SKIP=regex)
+test-conformance: cluster-setup ## Kubernetes' network conformance tests on kubelets (FOCUS=regex, SKIP=regex)
 	@$(SETUP) conformance
 	@ARCHIVES="$$($(SETUP) cache)/images" ENGINE=$(ENGINE) images/build.sh agnhost
 	@exec test/setup/test-conformance.sh
@@ -55,7 +55,7 @@ cluster-setup: setup
 	@$(SETUP) cluster
 	@ARCHIVES="$$($(SETUP) cache)/images" ENGINE=$(ENGINE) images/build.sh isthmus isthmus-ovn coredns
 
-test-all: test test-images test-cluster test-conformance test-25.03 test-gobgpd-3 test-model bench bench-ic bench-bgp ## the tests, those with servers also on OVN 25.03, BGP on gobgpd 3, a long random run, then the benchmarks
+test-all: test test-images test-cluster test-conformance test-25.03 test-gobgpd-3 test-model bench bench-ic bench-bgp ## all tests, server tests also on OVN 25.03, BGP tests on gobgpd 3, a long random run, then the benchmarks
 
 test-25.03: setup ovn-25.03 ## unit tests and system tests on OVN 25.03 and Open vSwitch 3.5
 	@ISTHMUS_OVN=25.03 exec test/setup/run-tests.sh without-check
@@ -68,20 +68,20 @@ test-model: setup ## a long random sequence of changes and crashes (SEED=n, STEP
 	@$(WITH_MODULES) export ISTHMUS_MODEL_SEED=$(or $(SEED),$$RANDOM) ISTHMUS_MODEL_STEPS=$(or $(STEPS),1000); \
 	  $(IN_LAB) --test test/system/controller-model.test.ts
 
-bench: setup ## benchmarks in labs of their own, each with its floor beside it; rewrites docs/performance.md
+bench: setup ## benchmarks in their own labs, each with its floor; rewrites docs/performance.md
 	@$(IN_LAB) test/bench/main.ts
 	@$(IN_LAB) test/bench/node/main.ts
 
-bench-node: setup ## the second half of bench: what the daemon of a node costs, in a lab of one node
+bench-node: setup ## the second half of bench: cost of the daemon, in a lab of one node
 	@$(IN_LAB) test/bench/node/main.ts
 
-bench-ic: setup ovn-23.03 ovn-25.03 ## what a failure between clusters costs, in labs of its own; rewrites its part of docs/performance.md
+bench-ic: setup ovn-23.03 ovn-25.03 ## cost of failures between clusters, in their own labs; rewrites its part of docs/performance.md
 	@$(IN_LAB) test/bench/ic/main.ts
 
-bench-bgp: setup ## routes of pods on their way to routers, and what restarts cost; rewrites its part of docs/performance.md
+bench-bgp: setup ## latency of pod routes to routers, and cost of restarts; rewrites its part of docs/performance.md
 	@$(IN_LAB) test/bench/bgp/main.ts
 
-check: ## types, lint, format; and that what is generated is fresh
+check: ## types, lint, format, and whether generated files are up to date
 	@$(SETUP) modules
 	@$(WITH_MODULES) npm run --silent check
 	@$(WITH_MODULES) npm run --silent test:unit
@@ -93,24 +93,24 @@ generate: ## OVN table types, CRDs and reference pages from their sources
 lab-up: setup ## start the lab (LAB=name, TOPOLOGY=file.yaml, OVN=25.03, LAB_WITHOUT=room,room)
 	@$(IN_LAB) test/lab/main.ts up
 
-lab-down: ## take the lab away
+lab-down: ## remove the lab
 	@if [ -x $(NODE) ]; then $(NODE) test/lab/main.ts down; else echo 'no lab: npm packages were never installed'; fi
 
-lab-status: ## what runs in the lab
+lab-status: ## show the state of the lab
 	@$(NODE) test/lab/main.ts status
 
-lab-heal: ## start again what was killed in the lab, continue what was frozen
+lab-heal: ## restart killed processes of the lab and continue stopped ones
 	@$(IN_LAB) test/lab/main.ts heal
 
 setup:
 	@$(SETUP) packages modules tools shim $(if $(ISTHMUS_OVN),ovn-$(ISTHMUS_OVN))
 	@$(MAKE) -s cli
 
-# Beside kubectl, which finds its plug-ins on PATH. The folder serves all checkouts: the one set up last is run.
-cli: ## put isthmus and kubectl-isthmus of this checkout into the folder of tools-path
+# Beside kubectl, which finds plug-ins on PATH. All checkouts share the folder; the last installation wins.
+cli: ## install isthmus and kubectl-isthmus of this checkout into the folder of tools-path
 	@ln -sfn -t "$$($(SETUP) tools-path)" "$$PWD/cli/bin/isthmus" "$$PWD/cli/bin/kubectl-isthmus"
 
-ovn-25.03: ## OVN 25.03 and Open vSwitch 3.5 of Debian 13 into the cache, beside this machine's own
+ovn-25.03: ## install OVN 25.03 and Open vSwitch 3.5 of Debian 13 into the cache
 	@$(SETUP) $@
 
 # For a machine whose own OVN is newer than the oldest that is supported.
@@ -123,11 +123,11 @@ tools: ## build the pinned Go programs into the cache
 tools-path: ## print the folder of the pinned Go programs
 	@$(SETUP) tools-path
 
-images: ## the two container images, with docker, podman or buildah (ENGINE=…; ARCH=arm64; ARCHIVES=folder to have them as files, too)
+images: ## build both container images with docker, podman or buildah (ENGINE=…; ARCH=arm64; ARCHIVES=folder to save them as files too)
 	@ENGINE='$(ENGINE)' ARCH='$(ARCH)' ARCHIVES='$(ARCHIVES)' images/build.sh
 
-test-images: setup ## both images twice for each architecture: the same bytes, and programs that run
+test-images: setup ## build both images twice for each architecture: identical bytes, and working programs
 	@exec test/setup/test-images.sh
 
-clean: ## remove what builds left in the checkout
+clean: ## remove build output from the checkout
 	@rm -rf dist daemon/shim/isthmus-cni

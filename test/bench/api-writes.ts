@@ -1,4 +1,4 @@
-/** What the API server has been asked to write, from its own metrics. */
+/** Write requests to the API server, from its own metrics. */
 import type { KubeClient } from '../../lib/kube/types.ts';
 
 /** Requests the API server has answered so far, by verb and resource (`PATCH pods/status`); reads are not counted. */
@@ -14,7 +14,7 @@ export async function apiWrites(kube: KubeClient): Promise<ReadonlyMap<string, n
   return counts;
 }
 
-/** What was written between two counts, without leases. */
+/** Writes between two counts, without leases. */
 export function writesBetween(
   before: ReadonlyMap<string, number>,
   after: ReadonlyMap<string, number>,
@@ -23,7 +23,7 @@ export function writesBetween(
   return new Map(differences.filter(([key, count]) => count > 0 && !key.endsWith(' leases')));
 }
 
-/** The writes of a burst that are the controller's, for one pod: `1.00 PATCH, 1.00 IP objects`. */
+/** The controller's writes in a burst, per pod: `1.00 PATCH, 1.00 IP objects`. */
 export function perPod(writes: ReadonlyMap<string, number>, pods: number): string {
   const of = (key: string): string => ((writes.get(key) ?? 0) / pods).toFixed(2);
   return `API writes per pod: ${of('PATCH pods/status')} PATCH, ${of('POST ips')} IP objects`;

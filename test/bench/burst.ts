@@ -1,6 +1,6 @@
 /**
- * Pods that need an address and no sandbox: bound to a Node which exists in the API only, so that what is measured is
- * the controller. The floor's pods are on the host network: the controller has no work with them, the API as much.
+ * Pods that need an address but no sandbox: bound to a Node that exists in the API only, so that only the controller
+ * is measured. The floor's pods are on the host network: the controller has no work with them, the API server the same work.
  */
 import { annotation, defaultSubnet } from '../../lib/api/names.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
@@ -27,7 +27,7 @@ export function podManifest(name: string, node: string, isHostNetwork = false): 
 export const createPod = (kube: KubeClient, name: string, node: string, isHostNetwork = false): Promise<unknown> =>
   kube.create(pods, podManifest(name, node, isHostNetwork));
 
-/** Makes the namespace and, on demand, the Node without a machine. */
+/** Creates the namespace and, on demand, the Node without a machine. */
 export async function prepare(kube: KubeClient, { withNode }: { readonly withNode: boolean }): Promise<void> {
   await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   if (!withNode) return;
@@ -38,7 +38,7 @@ export async function prepare(kube: KubeClient, { withNode }: { readonly withNod
   });
 }
 
-/** Removes all of it and waits until the controller has, too. */
+/** Removes the objects and waits until the controller has removed its rows. */
 export async function clear(kube: KubeClient): Promise<void> {
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 };
   // One by one: the server gives up on a request for thousands. Tried again where the machine is too busy to connect.
@@ -73,7 +73,7 @@ export async function clear(kube: KubeClient): Promise<void> {
   );
 }
 
-/** What is in the API and in the northbound database, as it arrives. */
+/** Watches the API and the northbound database. */
 export class Observer {
   readonly #isAllocated: Reflector<boolean>;
   readonly #ips: Reflector<true>;

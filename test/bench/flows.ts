@@ -1,5 +1,5 @@
 /**
- * Many small flows between two places, and what was lost of them. In: `echo --port P` answers by UDP and TCP;
+ * Many small flows between two places, and their losses. In: `echo --port P` answers by UDP and TCP;
  * `run --to ADDRESS --port P [--udp N] [--tcp M] [--interval MS]` sends one message a flow each interval, until its
  * standard input ends. Out: one JSON line `{"ready":true}` once every flow has been answered, then one line, a FlowReport.
  * UDP flows have source ports of their own, so that they spread over equal paths; a TCP connection is one flow.
@@ -47,7 +47,7 @@ async function measure(ended: Promise<void>): Promise<void> {
       throw new Error(`${values.to}: not every flow was answered in ${readyTimeoutMs} ms`);
     await pause(intervalMs);
   }
-  // What was lost before the first answer, while addresses were resolved, is nobody's loss.
+  // Losses before the first answer do not count: addresses were still being resolved.
   udp.begin();
   tcp.begin();
   await say({ ready: true });

@@ -1,4 +1,4 @@
-/** What security groups cost the controller's plans, beside the same pods without or with few of them. In this process; needs no lab. */
+/** Cost of security groups in the controller's plans, compared with the same pods with no or few groups. In this process; needs no lab. */
 import { planKey } from '../../controller/plan/plan.ts';
 import { clusterOf, planAll, pod, type Planned } from '../../controller/testing-groups.ts';
 import { cpuMsOf } from '../../lib/testing-growth.ts';

@@ -1,7 +1,7 @@
 /**
  * `make bench`: a lab of its own, every benchmark in turn, one table, which also replaces the one in docs/performance.md.
- * A benchmark is a file `*.bench.ts` with `measure(lab)`; it leaves the lab as it found it. The lab goes away in any case.
- * What needs no lab is measured before there is one.
+ * A benchmark is a file `*.bench.ts` with `measure(lab)`; it leaves the lab unchanged. The lab is removed in any case.
+ * Benchmarks without a lab run before the lab is created.
  */
 import { globSync } from 'node:fs';
 import { join } from 'node:path';

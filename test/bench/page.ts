@@ -7,10 +7,10 @@ import { checkout } from '../lab/layout.ts';
 import { run } from '../lab/run.ts';
 
 const page = join(checkout, 'docs/performance.md');
-/** Before anything is measured: what else this machine was doing. */
+/** Load of this machine before the measurements. */
 const load = (loadavg()[0] ?? 0).toFixed(1);
 
-/** What the network of a lab is made of. */
+/** Versions of a lab's network programs. */
 async function ovnVersions(): Promise<string> {
   const version = async (program: string): Promise<string> => versionIn(await run([ovnProgram(program), '--version']));
   const [ovn, ovs] = await Promise.all(['ovn-nbctl', 'ovs-vsctl'].map(version));
@@ -23,7 +23,7 @@ export async function machine(programs?: string): Promise<string> {
   return `${date} · ${cpus().length} cores, load ${load} at the start · Linux ${release()} · ${programs ?? (await ovnVersions())} · Node.js ${process.version}`;
 }
 
-/** Replaces what stands between `<!-- <part>: begin -->` and `<!-- <part>: end -->`. @throws Error if the page has no such lines. */
+/** Replaces the text between `<!-- <part>: begin -->` and `<!-- <part>: end -->`. @throws Error if the page has no such lines. */
 export function rewritePart(part: string, text: string): void {
   const markers = [`<!-- ${part}: begin -->`, `<!-- ${part}: end -->`] as const;
   const [before = '', rest] = readFileSync(page, 'utf8').split(markers[0]);

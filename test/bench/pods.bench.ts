@@ -1,4 +1,4 @@
-/** A thousand pods created at once until each has its port, annotations and IP object; the floor makes the same writes in a bare loop. */
+/** A thousand pods created at once, until each has its port, annotations and IP object; the floor performs the same writes in a loop. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { addressCondition, vouchFor } from '../../lib/api/pod-addresses.ts';
 import { annotation } from '../../lib/api/names.ts';
@@ -16,7 +16,7 @@ import { median, type Row, whileFrozen } from './row.ts';
 const count = 1000;
 const rounds = 3;
 
-/** One transaction at a time takes all ports that wait: the batches the controller makes of a burst. */
+/** One transaction at a time with all pending ports, like the controller's batches in a burst. */
 class Batch {
   readonly #seen: Observer;
   #waiting: string[] = [];
@@ -125,7 +125,7 @@ export async function measure(lab: LabHandle): Promise<Row[]> {
   const kube = lab.kube('east');
   await prepare(kube, { withNode: true });
   const [ours, floor]: [Burst[], Burst[]] = [[], []];
-  // Not frozen, as elsewhere: the lease would be lost meanwhile. Its supervisor is, so that nobody starts it again.
+  // Killed instead of frozen as elsewhere, because its lease would expire meanwhile. Its supervisor is frozen, so that it is not restarted.
   await whileFrozen(lab, '', 'labd', async () => {
     for (let round = 0; round < rounds; round += 1) {
       await lab.kill('east', 'controller');

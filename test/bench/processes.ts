@@ -22,7 +22,7 @@ export function memoryMb(pid: number, figure: MemoryFigure = 'VmRSS'): number {
   return Number(new RegExp(`^${figure}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]) / 1024;
 }
 
-/** A port of loopback that nobody listens on. */
+/** An unused port of the loopback address. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => {

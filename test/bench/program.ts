@@ -1,9 +1,9 @@
-/** A benchmark as a program: it has a lab of its own name, or a bed, which goes away however it ends. */
+/** A benchmark as a program, with a lab of its own name or a test bed, which is removed in any case. */
 import { takeDown } from '../lab/down.ts';
 
 /**
  * Runs `bench` with the name of its lab and ends the process, with 1 where `bench` threw or said so.
- * @param close takes away what `bench` stands on
+ * @param close removes the test bed of `bench`
  */
 export async function runBench(
   prefix: string,

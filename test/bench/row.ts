@@ -1,4 +1,4 @@
-/** What every benchmark gives: figures with the floor that was measured beside them, in the same run. */
+/** Result of every benchmark: figures, each with its floor from the same run. */
 import type { LabHandle } from '../lab/lib/lab.ts';
 
 export interface Row {

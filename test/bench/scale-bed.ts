@@ -1,7 +1,7 @@
 /**
  * A cluster of ten thousand pods without the rest of a lab: etcd, kube-apiserver and a northbound database of their own,
- * and the controller as it ships, bundled, as a process of its own. There is no northd: what the database makes of the
- * rows is not the controller's work.
+ * and the bundled controller, as it ships, as a process of its own. There is no northd: the translation of the rows is not
+ * the controller's work.
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -21,11 +21,11 @@ export interface ControllerProcess {
   readonly pid: number;
   /** From the start of the process to the end of its first round. */
   readonly startMs: number;
-  /** In MB: `VmRSS` now, `VmHWM` the highest so far. */
+  /** In MB: `VmRSS` is the current value, `VmHWM` the peak. */
   memoryMb(figure: MemoryFigure): number;
-  /** What Prometheus would read. */
+  /** The metrics as Prometheus scrapes them. */
   metrics(): Promise<string>;
-  /** Ends it in order, so that the next one gets the lease at once. */
+  /** Shuts the controller down gracefully, so that the next one acquires the lease at once. */
   stop(): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export class ScaleBed {
     rmSync(this.dir, { recursive: true, force: true });
   }
 
-  /** Pids of what else works here, by name. */
+  /** Pids of the servers, by name. */
   servers(): Readonly<Record<'kube-apiserver' | 'etcd' | 'ovsdb-server', number>> {
     const of = (program: string): number => {
       const isIt = (pid: string): boolean => {
@@ -62,7 +62,7 @@ export class ScaleBed {
     return { 'kube-apiserver': of('kube-apiserver'), etcd: of('etcd'), 'ovsdb-server': this.bed.server.pid };
   }
 
-  /** The controller as it ships; `flags` are Node's, before those it has anyway. */
+  /** Starts the controller as it ships. `flags` are flags of Node.js, in addition to the usual ones. */
   async start(flags: readonly string[] = []): Promise<ControllerProcess> {
     const port = await freePort();
     const program = join(this.dir, 'shipped/controller.mjs');
@@ -100,7 +100,7 @@ export class ScaleBed {
     };
   }
 
-  /** Waits until nobody has written anything for a second and a half. */
+  /** Waits until there has been no write for 1.5 s. */
   async quiet(): Promise<void> {
     let before = '';
     for (;;) {
@@ -112,7 +112,7 @@ export class ScaleBed {
     }
   }
 
-  /** Waits until so many pods were annotated and so many IP objects made since a count of writes. */
+  /** Waits until `count` pods are annotated and `count` IP objects created since the count of writes `before`. */
   async untilTold(count: number, before: ReadonlyMap<string, number>): Promise<void> {
     const isTold = async (): Promise<true | string> => {
       const writes = await apiWrites(this.bed.kube);

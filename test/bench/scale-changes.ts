@@ -161,7 +161,7 @@ export class Changes {
   }
 }
 
-/** A quantile of what a Prometheus histogram has counted between two readings: the upper bound of its bucket, in seconds. */
+/** A quantile of a Prometheus histogram between two readings: the upper bound of its bucket, in seconds. */
 export function quantileOfHistogram(
   name: string,
   share: number,

@@ -18,7 +18,7 @@ export interface PodAt {
   readonly node: string;
 }
 
-/** The pod of a number: neighbours are in different subnets, and on different nodes within a subnet. */
+/** The pod with a number: consecutive pods are in different subnets, and on different nodes within a subnet. */
 export function podAt(at: number, prefix = 'web'): PodAt {
   const node = Math.floor(at / subnetCount) % nodeCount;
   return {
@@ -30,7 +30,7 @@ export function podAt(at: number, prefix = 'web'): PodAt {
 
 export const portOf = ({ name, namespace }: PodAt): string => `${name}.${namespace}`;
 
-/** Does `work` for all items, some at once; the first failure ends it. */
+/** Runs `work` for all items, several concurrently; the first failure ends it. */
 export async function forAll<T>(items: readonly T[], work: (item: T, at: number) => Promise<unknown>): Promise<void> {
   let next = 0;
   const worker = async (): Promise<void> => {
@@ -80,7 +80,7 @@ function container(name: string, port: number): object {
 }
 
 /**
- * A bound pod; its node has no machine, so that nobody makes a sandbox. A `bare` one is on the host network: the
+ * A bound pod; its node has no machine, so no sandbox is created. A `bare` pod is on the host network: the
  * controller has no work with it, the API server as much.
  */
 export function podManifest({ name, namespace, node }: PodAt, kind: 'own' | 'bare' = 'own'): object {
@@ -111,7 +111,7 @@ export function podManifest({ name, namespace, node }: PodAt, kind: 'own' | 'bar
 
 export const createPod = (kube: KubeClient, pod: PodAt): Promise<unknown> => kube.create(pods, podManifest(pod));
 
-/** What the controller writes for a pod, from who knows the answers: the annotations and the IP object. */
+/** Writes the controller's output for a pod without computing it: the annotations and the IP object. */
 export async function tellPod(kube: KubeClient, pod: PodAt): Promise<void> {
   const { name, namespace, node } = pod;
   const address = { ipAddress: '10.16.255.1', macAddress: '0a:00:00:00:00:01' };

@@ -1,6 +1,6 @@
 /**
- * Ten thousand pods: loaded from nothing, the controller started on them, what it holds in memory, and single pods that
- * come and go among them. On servers of their own, before there is a lab; each figure with its floor from the same servers.
+ * Ten thousand pods: load from empty, start of the controller, its memory, and single pods that
+ * are added and removed. On separate servers, before the lab exists; each figure has its floor from the same servers.
  */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -16,14 +16,14 @@ import { BareRows, Changes, quantileOfHistogram } from './scale-changes.ts';
 import { createNetworks, createPod, forAll, podAt, podManifest, tellPod } from './scale-pods.ts';
 import { ips, pods } from '../../lib/kube/resources.ts';
 
-/** The floor of the loading: enough to be steady, few enough to be quick. */
+/** Number of pods for the floor of the load: enough for a steady figure, few enough to be quick. */
 const bareCount = 1000;
 const starts = 3;
 const changed = 300;
-/** Until a heap that has just grown is collected. */
+/** Time until a heap that has just grown is collected. */
 const settleMs = 10_000;
 
-/** The same pods, annotations, IP objects and rows from a loop that knows the answers; seconds for one. */
+/** Writes the same pods, annotations, IP objects and rows in a loop without computing them; returns seconds per pod. */
 async function loadBare({ bed }: ScaleBed): Promise<number> {
   const bare = new BareRows(bed.nb);
   await bare.open();
@@ -62,7 +62,7 @@ async function load(scale: ScaleBed, controller: ControllerProcess, count: numbe
   return { seconds, cores: new Map(cores), writes: writesBetween(writes, await apiWrites(scale.bed.kube)) };
 }
 
-/** Starts on what is there; how long, and what was written meanwhile. */
+/** Starts the controller on the existing state: duration, and writes meanwhile. */
 async function startOnce(scale: ScaleBed): Promise<{ controller: ControllerProcess; rows: number; objects: number }> {
   const [writes, rows] = [await apiWrites(scale.bed.kube), scale.bed.changes];
   const controller = await scale.start();
@@ -71,7 +71,7 @@ async function startOnce(scale: ScaleBed): Promise<{ controller: ControllerProce
   return { controller, rows: scale.bed.changes - rows, objects: written.reduce((sum, one) => sum + one, 0) };
 }
 
-/** A program that reads what the controller reads, and does nothing. */
+/** The floor: a program that reads the same objects and rows as the controller, and does nothing. */
 async function readOnce({ bed }: ScaleBed): Promise<number> {
   const argv = [node24, join(import.meta.dirname, 'scale-reader.ts'), join(bed.api.dir, 'controller.kubeconfig')];
   return Number(await run([...argv, bed.server.remote], { timeoutMs: 120_000 }));
@@ -179,7 +179,7 @@ async function measureChanges(scale: ScaleBed, controller: ControllerProcess): P
   };
 }
 
-/** Needs no lab, and has the machine to itself while there is none. */
+/** Needs no lab; runs before the lab, alone on the machine. */
 export async function measureAlone(count = 10_000): Promise<Measured> {
   process.chdir(checkout);
   const scale = await ScaleBed.open();

@@ -1,4 +1,4 @@
-/** The chart without a cluster: what Helm renders, refuses and prints; the generated files; the rights it gives. */
+/** The chart without a cluster: Helm's objects, errors and notes; the generated files; the RBAC rights. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
@@ -92,7 +92,7 @@ function containersOf(pod: PodSpec): readonly Container[] {
   return [...(pod.initContainers ?? []), ...pod.containers];
 }
 
-test('generated files are what the sources say', async () => {
+test('generated files are up to date with their sources', async () => {
   assert.deepEqual([...(await staleFiles()).keys()], [], 'run `npm run generate`');
   const expected = allKinds.map(({ group, plural }) => `${group}_${plural}.yaml`).sort();
   assert.deepEqual(readdirSync(join(chart, 'crds')).sort(), expected);
@@ -128,7 +128,7 @@ describe('rendered objects', () => {
       });
     });
 
-  test('no object comes twice', () => {
+  test('no object is rendered twice', () => {
     const names = whole.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`);
     assert.deepEqual(
       names.filter((name, index) => names.indexOf(name) !== index),
@@ -150,7 +150,7 @@ describe('rendered objects', () => {
   });
 });
 
-test('values that cannot work are refused with a reason', () => {
+test('invalid values are refused with a reason', () => {
   const refused: readonly [values: readonly string[], reason: RegExp][] = [
     [['controller.replica=3'], /additional properties 'replica' not allowed/],
     [['networking.datapathType=dpdk'], /\/networking\/datapathType': value must be one of 'system', 'netdev'/],
@@ -175,7 +175,7 @@ test('values that cannot work are refused with a reason', () => {
   for (const [values, reason] of refused) assert.throws(() => renderChart(values), reason, values.join(' '));
 });
 
-test('the CNI chain is what the values say, in one list that is JSON', () => {
+test('the CNI chain follows the values and is one valid JSON list', () => {
   const typesOf = (...values: string[]): readonly string[] => {
     const config = ofKind(parseManifests(renderChart(values)), 'ConfigMap').find(
       ({ metadata }) => metadata.name === 'isthmus-cni',
@@ -199,7 +199,7 @@ test('the CNI chain is what the values say, in one list that is JSON', () => {
   );
 });
 
-test('the agent runs where the hub is named, which makes the cluster a member, and where it is to wait for that', () => {
+test('the agent is deployed with a hub, which makes the cluster a member, or with interconnect.enabled, to wait for one', () => {
   const kinds = (...values: string[]) => {
     const manifests = parseManifests(renderChart(values));
     const agents = ofKind(manifests, 'Deployment').filter(({ metadata }) => metadata.name === 'isthmus-interconnect');
@@ -230,7 +230,7 @@ describe('rights', () => {
       }
   });
 
-  test('until the new controller leads, the one of the release before has the right to give pods their addresses', () => {
+  test('the previous release’s controller may annotate pods with addresses until the new controller leads', () => {
     const rules = (roles.find(({ metadata }) => metadata.name === 'isthmus-controller')?.['rules'] ?? []) as Rule[];
     for (const resource of ['pods', 'pods/status'])
       assert.ok(
@@ -239,7 +239,7 @@ describe('rights', () => {
       );
   });
 
-  test('secrets are read in the namespace of the release only, by few, and those with passwords by speakers', () => {
+  test('few roles read Secrets, only in the release’s namespace, and speakers those with passwords', () => {
     const isOfSecrets = ({ resources }: Rule): boolean => resources?.includes('secrets') === true;
     const readers = roles.filter(({ rules }) => (rules as readonly Rule[]).some(isOfSecrets));
     for (const { kind, metadata, rules } of readers) {
@@ -251,7 +251,7 @@ describe('rights', () => {
     assert.ok(readers.some(({ metadata }) => metadata.name === 'isthmus-speaker-passwords'));
   });
 
-  test('the agent reads the token where the values say that it is, and where `isthmus ic join` puts it', () => {
+  test('the agent reads the token Secrets of the values and of `isthmus ic join`', () => {
     for (const [values, names] of [
       [everything, ['isthmus-interconnect-token']],
       [
@@ -298,7 +298,7 @@ describe('rights', () => {
     assert.deepEqual([rule?.resourceNames, others], [['corporate'], []]);
   });
 
-  test('all that daemons and speakers may write is looked at by a policy that refuses, unless switched off', () => {
+  test('an admission policy validates every write of daemons and speakers, unless switched off', () => {
     const policies = ofKind(whole, 'ValidatingAdmissionPolicy').map(({ metadata, spec }) => ({
       name: metadata.name,
       ...(spec as PolicySpec),
@@ -350,7 +350,7 @@ describe('rights', () => {
     assert.deepEqual(ofKind(without, 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'), []);
   });
 
-  test('every room with a token has rights, and nothing else has a token', () => {
+  test('only rooms with rights have a token', () => {
     const bound = new Set(bindings.flatMap(({ subjects }) => (subjects as { name: string }[]).map(({ name }) => name)));
     for (const [name, pod] of workloads(whole))
       if (pod.automountServiceAccountToken === true) assert.ok(bound.has(pod.serviceAccountName ?? ''), name);
@@ -358,7 +358,7 @@ describe('rights', () => {
   });
 });
 
-test('who needs root says so: the images have another user', () => {
+test('a container that needs root sets runAsUser, because the images have another user', () => {
   const writesHost = (pod: PodSpec, container: Container): boolean =>
     (container.volumeMounts ?? []).some(
       ({ name, readOnly }) =>
@@ -366,7 +366,7 @@ test('who needs root says so: the images have another user', () => {
     );
   for (const manifests of [defaults, whole, withoutStorageClass])
     for (const [name, pod] of workloads(manifests)) {
-      // What the pod's folder on the node belongs to is made so by a container that comes first.
+      // An init container sets the owner of the pod's folder on the node.
       const isOwned = (pod.initContainers ?? []).some(({ command }) => command?.[0] === 'chown');
       for (const container of containersOf(pod)) {
         const context = { ...pod.securityContext, ...container.securityContext };
@@ -377,13 +377,13 @@ test('who needs root says so: the images have another user', () => {
     }
 });
 
-test('a program that starts slowly is not killed for it: what is asked whether it lives is asked first whether it has started', () => {
+test('every liveness probe has a startup probe, so that a slow start is not a restart', () => {
   for (const [name, pod] of workloads(whole))
     for (const { name: container, livenessProbe, startupProbe } of pod.containers)
       assert.deepEqual(startupProbe?.httpGet, livenessProbe?.httpGet, `${name}/${container}`);
 });
 
-test('a new version of the chart restarts no pod by itself', () => {
+test('a new chart version alone restarts no pod', () => {
   for (const { metadata, spec } of whole) {
     const { labels } =
       (spec as { template?: { metadata?: { labels?: object } } } | undefined)?.template?.metadata ?? {};
@@ -400,7 +400,7 @@ test('the daemon sees the control sockets of the programs that it watches', () =
   };
   const flagOf = (flag: string, { command = [], args = [] }: Container): string =>
     [...command, ...args].find((each) => each.startsWith(`--${flag}=`))?.slice(flag.length + 3) ?? '';
-  /** What a path within the container is on the node. */
+  /** The path on the node of a path in the container. */
   const onNode = (workload: string, { volumeMounts = [] }: Container, path: string): string => {
     const mount = volumeMounts
       .filter(({ mountPath }) => path.startsWith(`${mountPath}/`))

@@ -17,7 +17,7 @@ const dashboard = z.object({
   panels: z.array(z.object({ title: z.string(), targets: z.array(z.object({ expr: z.string() })).min(1) })).min(1),
 });
 
-test('every figure on a dashboard is one that a program has', async () => {
+test('programs export every metric that a dashboard queries', async () => {
   const { series } = await speakerMetrics();
   for (const file of readdirSync(join(chart, 'dashboards'))) {
     const { panels } = dashboard.parse(JSON.parse(readFileSync(join(chart, 'dashboards', file), 'utf8')));

@@ -1,4 +1,4 @@
-/** The chart as Helm renders it: values in, parsed objects out. Who calls: the tests of the chart. */
+/** The chart as Helm renders it: values in, parsed objects out. Callers: the tests of the chart. */
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';

@@ -26,7 +26,7 @@ const text = readFileSync(join(chart, 'rules/bgp.yaml'), 'utf8');
 const alerts = rules.parse(parse(text)).groups.flatMap((group) => group.rules);
 const guide = readFileSync(join(chart, '../../docs/guides/bgp.md'), 'utf8');
 
-test('every series that an alert asks for is one that a speaker has', async () => {
+test('a speaker exports every series that an alert queries', async () => {
   const { series } = await speakerMetrics();
   for (const { alert: name, expr } of alerts) {
     const asked = speakerSeriesIn(expr);
@@ -35,12 +35,12 @@ test('every series that an alert asks for is one that a speaker has', async () =
   }
 });
 
-test('the guide has every alert and every metric of a speaker', async () => {
+test('the guide documents every alert and every metric of a speaker', async () => {
   const { names } = await speakerMetrics();
   for (const name of [...names, ...alerts.map((each) => each.alert)]) assert.ok(guide.includes(`\`${name}`), name);
 });
 
-test('rules are installed on demand, as they are in the file', () => {
+test('rules are installed on demand, identical to the file', () => {
   const rendered = (...values: string[]) =>
     parseManifests(renderChart(values)).filter(({ kind }) => kind === 'PrometheusRule');
   assert.deepEqual(rendered(), []);

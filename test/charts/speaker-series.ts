@@ -1,4 +1,4 @@
-/** Every series that a speaker has, by the registry that it serves. Who calls: the tests of dashboards, rules and their guide. */
+/** Every series that a speaker exports, read from its registry. Callers: the tests of dashboards, rules and their guide. */
 import { Registry } from 'prom-client';
 import { SpeakerMetrics } from '../../speaker/status/metrics.ts';
 

@@ -1,4 +1,4 @@
-/** OVN's databases on the nodes of a control plane: one becomes three, leaders die, what a stolen node can do with its certificate, three become one. */
+/** OVN's databases on control-plane nodes: growth from one to three members, loss of leaders, limits of a node's certificate, shrinking to one. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { imageName } from '../lab/cri/image.ts';
@@ -10,7 +10,7 @@ import { namespace, User } from './user.ts';
 const home = 'east';
 const workload = 'isthmus-ovn-central';
 const role = 'node-role.kubernetes.io/control-plane';
-/** BURST=200 for as many as a figure is worth. */
+/** BURST=200 gives enough pods for a meaningful figure. */
 const burst = Number(process.env['BURST'] ?? 30);
 const burstName = 'burst';
 
@@ -46,7 +46,7 @@ describe('OVN’s databases', () => {
     throw new Error(`no leader of ${schema}`);
   };
 
-  it('become three when three nodes may have them, and nothing is lost', async (context) => {
+  it('grow to three members when three nodes are eligible, and nothing is lost', async (context) => {
     await untilServed(1);
     const sinceMs = performance.now();
     await loseNothing(context, user, async () => {
@@ -131,7 +131,7 @@ describe('OVN’s databases', () => {
       assert.doesNotMatch(await asNode(port, database, { ...globals, table: 'Connection' }), /"rows"/, String(port));
   });
 
-  it('become one again when two nodes leave the control plane, one after the other', async (context) => {
+  it('shrink to one member when two nodes leave the control plane, one after the other', async (context) => {
     await loseNothing(context, user, async () => {
       await kubectl('label', 'node', 'n3', `${role}-`);
       await untilServed(1);

@@ -1,4 +1,4 @@
-/** Packets at a steady rate within a cluster and between clusters while something is done, none of which may be lost. */
+/** Checks that no packet is lost within a cluster and between clusters, at a steady rate, during an action. */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,12 +11,12 @@ import type { User } from './user.ts';
 const port = 7000;
 const flows = 10;
 const intervalMs = 10;
-/** Before something is done and after it. */
+/** Time before and after the action. */
 const calmMs = 2000;
 
 /**
- * A thousand packets a second, each answered, from east's web-1 to web-3 of east and of west, while `act` runs. It is tried again, twice at
- * most, where BFD sessions expired meanwhile: on a busy machine BFD takes gateways for dead that live, and their paths are away until the
+ * A thousand packets a second, each answered, from east's web-1 to web-3 of east and of west, while `act` runs. It is repeated, twice at
+ * most, if BFD sessions expired meanwhile: on a busy machine BFD declares live gateways dead, and their paths are down until the
  * sessions are up. @throws AssertionError when a packet was lost
  */
 export async function loseNothing(context: TestContext, user: User, act: () => Promise<unknown>): Promise<void> {
@@ -41,7 +41,7 @@ async function tryOnce(context: TestContext, user: User, act: () => Promise<unkn
   );
 }
 
-/** The same packets, some of which may be lost. @returns what came of them, within the cluster and to the other one */
+/** The same packets, but loss is allowed. @returns their results, within the cluster and to the other one */
 export async function flowDuring(
   context: TestContext,
   user: User,
@@ -63,7 +63,7 @@ export async function flowDuring(
   return results;
 }
 
-/** @returns ends the packets, and what came of them */
+/** @returns a function that stops the packets and returns their results */
 async function startFlow({ lab }: User, to: string): Promise<() => Promise<FlowResult>> {
   const address = await lab.addressOf(to, 'demo/web-3');
   const echo = await startEcho(lab.ns(to, 'demo/web-3'), port);

@@ -1,4 +1,4 @@
-/** What a fresh installation gives: pods that Kubernetes and routers reach, Services by kube-proxy, and how much memory a node pays. */
+/** A fresh installation: pods reachable from Kubernetes and routers, Services by kube-proxy, and the memory use of a node. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { openLab } from '../lab/lib/lab.ts';
@@ -20,7 +20,7 @@ describe('clusters as helm installed them', () => {
   const { lab } = user;
   const { clusters } = lab.layout;
 
-  it('all containers run since the first try', async () => {
+  it('no container has restarted', async () => {
     for (const { name } of clusters) {
       const pods = JSON.parse(await lab.kubectl(name, ['-n', namespace, 'get', 'pods', '-o', 'json'])) as Pods;
       const restarts = pods.items.flatMap(({ metadata, status }) =>
@@ -69,7 +69,7 @@ describe('clusters as helm installed them', () => {
     for (const { podCidr } of clusters) assert.match(routes, new RegExp(podCidr.replaceAll('.', String.raw`\.`)));
   });
 
-  it('the command says that all is well', async () => {
+  it('`isthmus ic verify` finds no problem', async () => {
     for (const { name } of clusters) await user.run(name, ['isthmus', 'ic', 'verify']);
   });
 });

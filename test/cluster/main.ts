@@ -1,5 +1,5 @@
 /**
- * `make cluster`: clusters of machines with kubelets, joined by what a user would type, and measured pings on every way there is. Ends with 1
+ * `make cluster`: clusters of machines with kubelets, joined with a user's commands, and measured pings between all ends. Exits with 1
  * and a reason if one fails; leaves the lab up. In: LAB and TOPOLOGY from the environment, images in the cache.
  */
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ async function installOnce(user: User, cluster: string): Promise<void> {
   say(`${cluster}: installed, all nodes Ready ${passed(sinceMs)} after the command`);
 }
 
-/** The first member has nobody to reach; from the second on the time to the first ping counts. */
+/** The first member has no other cluster to reach; from the second on, the time to the first ping counts. */
 async function joinOnce(user: User, cluster: string): Promise<void> {
   const { lab } = user;
   const [home] = lab.layout.clusters;
@@ -64,7 +64,7 @@ async function firstAnswer(user: User, from: string, to: string): Promise<void> 
   );
 }
 
-/** From a pod of each cluster to every pod of all clusters, and from the router to all. */
+/** Pings from a pod of each cluster to every pod of all clusters, and from the router to all pods. */
 async function measure(user: User): Promise<void> {
   const { lab } = user;
   const { clusters, routers } = lab.layout;

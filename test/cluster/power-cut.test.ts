@@ -1,4 +1,4 @@
-/** A node that loses power: the same pods come back, with the addresses they had. */
+/** A node recovers its pods and their addresses after a power cut. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,10 +7,10 @@ import { openLab } from '../lab/lib/lab.ts';
 import { waitFor } from '../lab/run.ts';
 import { User } from './user.ts';
 
-/** From the start of the machine: containerd, kubelet, Open vSwitch, the daemon and the pods come up one after the other. */
+/** From the start of the machine: containerd, kubelet, Open vSwitch, the daemon and the pods start one after the other. */
 const patienceMs = 90_000;
 
-test('a node whose power was cut has its pods back, with their addresses', async (context) => {
+test('a node recovers its pods and their addresses after a power cut', async (context) => {
   const user = new User(openLab());
   const { lab } = user;
   const cluster = lab.cluster('east');

@@ -1,4 +1,4 @@
-/** What a restart of each workload costs the pods: nothing, as long as the switch runs; and the time of its pod where that is replaced. */
+/** Cost of a restart of each workload for pods: none while the switch runs; the restart time of isthmus-ovs if its pod is replaced. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { openLab } from '../lab/lib/lab.ts';
@@ -6,7 +6,7 @@ import { flowDuring, loseNothing } from './flow.ts';
 import { namespace, User } from './user.ts';
 
 const home = 'east';
-/** What kubelet takes to replace a pod, and Open vSwitch to start. */
+/** Time for kubelet to replace a pod and for Open vSwitch to start. */
 const switchPatienceMs = 10_000;
 
 describe('pods of Isthmus deleted under a thousand packets a second', () => {
@@ -27,7 +27,7 @@ describe('pods of Isthmus deleted under a thousand packets a second', () => {
         await user.untilRolledOut(home, `${kind}/${workload}`);
       });
     });
-  it('isthmus-ovs of one node: the next switch goes on with the flows of the one before', async (context) => {
+  it('isthmus-ovs of one node: the new switch continues with the flows of its predecessor', async (context) => {
     const which = ['-l', 'app.kubernetes.io/name=isthmus-ovs', '--field-selector', 'spec.nodeName=n1'];
     const system = (...argv: readonly string[]): Promise<string> => user.lab.kubectl(home, ['-n', namespace, ...argv]);
     const results = await flowDuring(context, user, async () => {

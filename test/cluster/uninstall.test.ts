@@ -1,4 +1,4 @@
-/** `helm uninstall` on kubelets: what is left on nodes and Nodes, and an installation after it. */
+/** `helm uninstall` on kubelets: leftovers on nodes and Node objects, and a new installation. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { onMachine } from '../lab/kubelet/machine.ts';
@@ -10,7 +10,7 @@ import { User } from './user.ts';
 
 const cluster = 'west';
 
-test('an uninstalled cluster has its nodes as they were, and can be installed again', async (context) => {
+test('uninstalling restores the nodes, and Isthmus can be installed again', async (context) => {
   const user = new User(openLab());
   const { lab } = user;
   const { nodes } = lab.cluster(cluster);
@@ -51,7 +51,7 @@ test('an uninstalled cluster has its nodes as they were, and can be installed ag
   }
   await user.install(cluster, [`interconnect.hub=${user.hub()}`]);
   await user.untilReady(cluster);
-  // Pods that ran all the while have no interface any more.
+  // Pods that ran throughout no longer have an interface.
   await lab.kubectl(cluster, ['-n', 'demo', 'delete', 'pods', '--all', '--wait']);
   await user.runPods(cluster, 'demo');
   const address = await lab.addressOf(cluster, 'demo/web-3');
@@ -62,7 +62,7 @@ test('an uninstalled cluster has its nodes as they were, and can be installed ag
   );
 });
 
-/** Of the links that the node has besides its loopback. */
+/** IPv4 addresses of the node's links except its loopback, by link. */
 async function addresses(node: NodeLayout): Promise<Record<string, string[]>> {
   const text = await run(onMachine(node, ['ip', '-j', '-4', 'addr']));
   const links = JSON.parse(text) as { ifname: string; addr_info: { local: string }[] }[];

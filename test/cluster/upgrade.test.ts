@@ -22,7 +22,7 @@ test('a release is upgraded and rolled back, and nothing is lost', async (contex
   const settled = async (): Promise<void> => {
     for (const workload of workloads) await user.untilRolledOut(home, workload);
   };
-  // Another one at each try, for the same again would change nothing.
+  // A different value at each try, because the same value would change nothing.
   const levels = ['debug', 'warn', 'error'].values();
   await loseNothing(context, user, async () => {
     await user.helm(home, 'upgrade', [`logLevel=${levels.next().value ?? ''}`]);

@@ -1,6 +1,6 @@
 /**
- * What users of Isthmus do in a lab of kubelets: helm, kubectl and isthmus, with README's own command lines, and pods of their own.
- * Who calls: `make cluster`, the scenarios beside this file.
+ * Actions of an Isthmus user in a lab of kubelets: helm, kubectl and isthmus with the README's command lines, and workload pods.
+ * Callers: `make cluster` and the scenarios beside this file.
  */
 import { join } from 'node:path';
 import { bgpManifests } from '../lab/cluster-objects.ts';
@@ -13,7 +13,7 @@ import { tool } from '../lab/tools.ts';
 
 export const namespace = 'kube-system';
 const chart = 'charts/isthmus';
-/** Longer than any --timeout in a command line, so that the program itself says what it waited for. */
+/** Longer than any --timeout in a command line, so that the program itself reports the condition it waited for. */
 const timeoutMs = 400_000;
 
 export class User {
@@ -23,7 +23,7 @@ export class User {
     this.lab = lab;
   }
 
-  /** A program of a command line in the README, in the checkout, with the kubeconfig of a cluster. @throws Error unless it exits with 0 */
+  /** Runs a command line of the README in the checkout with the kubeconfig of a cluster. @throws Error unless it exits with 0 */
   run(cluster: string, argv: readonly string[]): Promise<string> {
     return run(commandOf(argv), { env: this.#env(cluster), timeoutMs });
   }
@@ -73,7 +73,7 @@ export class User {
     return this.lab.layout.clusters[0]?.nodes[0]?.address ?? '';
   }
 
-  /** Until all nodes are Ready. @throws Error with what they say when the time is over */
+  /** Waits until all nodes are Ready. @throws Error with kubectl's list of nodes after the timeout */
   async untilReady(cluster: string, patienceMs = 180_000): Promise<void> {
     const { nodes } = this.lab.cluster(cluster);
     await waitFor(
@@ -87,12 +87,12 @@ export class User {
     );
   }
 
-  /** Until all pods of a workload, `kind/name`, are of its newest template and ready. @throws Error with what kubectl says */
+  /** Waits until all pods of a workload, `kind/name`, have its newest template and are ready. @throws Error with kubectl's output */
   async untilRolledOut(cluster: string, workload: string): Promise<void> {
     await this.lab.kubectl(cluster, ['-n', namespace, 'rollout', 'status', workload, '--timeout=120s']);
   }
 
-  /** Until `isthmus status` reports something. @throws Error with its output when the time is over */
+  /** Waits until the output of `isthmus status` matches. @throws Error with the output after the timeout */
   async untilReported(cluster: string, report: RegExp): Promise<void> {
     await waitFor(`isthmus status to report ${String(report)}`, async () => {
       const { stdout } = await this.tryRun(cluster, ['isthmus', 'status']);
@@ -100,7 +100,7 @@ export class User {
     });
   }
 
-  /** Until `isthmus ic verify` finds all well in all clusters. @throws Error with what it says when the time is over */
+  /** Waits until `isthmus ic verify` finds no problem in any cluster. @throws Error with its output after the timeout */
   async untilWell(): Promise<void> {
     const waits = this.lab.layout.clusters.map(({ name }) =>
       waitFor(
@@ -124,7 +124,7 @@ export class User {
     await this.helm(cluster, 'upgrade', [`interconnect.hub=${hub}`, `interconnect.token=${token}`]);
   }
 
-  /** A pod on each node, called web-1, web-2 …, that answer pings and HTTP with their names; their namespaces have names afterwards. */
+  /** Creates a pod on each node, web-1, web-2 …, that answers pings, and HTTP with its name; then names their network namespaces. */
   async runPods(cluster: string, space: string): Promise<void> {
     const { nodes } = this.lab.cluster(cluster);
     const pods = nodes.map(({ name }, at) => podManifest(space, `web-${at + 1}`, name));
@@ -143,7 +143,7 @@ export class User {
     }
   }
 
-  /** An operator's BGP objects: each router a peer, all subnets announced. */
+  /** Applies an operator's BGP objects: each router is a peer, all subnets are announced. */
   async peer(cluster: string): Promise<void> {
     const list = { apiVersion: 'v1', kind: 'List', items: bgpManifests(this.lab.layout, this.lab.cluster(cluster)) };
     await this.lab.kubectl(cluster, ['apply', '-f', '-'], JSON.stringify(list));

@@ -1,17 +1,17 @@
 /**
- * What a new socket may hold of packets that its owner has not read yet. In userspace Open vSwitch reads all packets of a
- * node from sockets, with the thread that also takes OpenFlow changes: with the kernel's usual 208 KiB some fifty
- * milliseconds of five thousand packets a second fill it, and what comes then is lost, which no datapath in the kernel does.
- * The kernel knows one value for the whole machine: the first lab raises it, the last one puts it back.
+ * Receive buffer size of new sockets. In userspace, Open vSwitch reads all packets of a
+ * node from sockets, with the thread that also handles OpenFlow changes. With the kernel's default of 208 KiB, some fifty
+ * milliseconds of five thousand packets a second fill a buffer, and further packets are lost. A kernel datapath has no such loss.
+ * The setting applies to the whole machine: the first lab raises it, the last one restores it.
  */
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 const setting = '/proc/sys/net/core/rmem_default';
-/** The value before the first lab; gone with a reboot, as the one that labs set. */
+/** File with the value before the first lab; a reboot removes it and the labs' value. */
 const former = '/run/isthmus-lab.rmem_default';
 const wantedBytes = 4 * 1024 * 1024;
 
-/** Before the sockets are made. @throws Error if the setting cannot be written. */
+/** Must run before the sockets are created. @throws Error if the setting cannot be written. */
 export function raiseBuffers(): void {
   const found = readFileSync(setting, 'utf8').trim();
   if (Number(found) >= wantedBytes) return;
@@ -19,7 +19,7 @@ export function raiseBuffers(): void {
   writeFileSync(setting, String(wantedBytes));
 }
 
-/** Nothing happens while another lab is there. */
+/** Does nothing while another lab exists. */
 export function restoreBuffers(): void {
   if (!existsSync(former)) return;
   if (existsSync('/run/netns') && readdirSync('/run/netns').some((name) => name.endsWith('-net'))) return;

@@ -120,7 +120,7 @@ export function removeIfEmpty(folder: string): void {
   unlessGone(() => rmdirSync(folder), ['ENOENT', 'ENOTEMPTY', 'EBUSY']);
 }
 
-/** Other labs take away what is theirs meanwhile, and one folder may be found under two names. */
+/** Other labs may remove their folders meanwhile, and one folder may be found under two names. */
 export function unlessGone<T>(act: () => T, codes: readonly string[] = ['ENOENT', 'ENODEV', 'ENOTDIR']): T | undefined {
   try {
     return act();

@@ -1,6 +1,6 @@
 /**
- * What the chart gives to a cluster of the lab: CRDs, service accounts, RBAC and the objects made from its values, but
- * no workloads: the lab runs those processes itself, with the very accounts that the chart makes for them.
+ * The chart's objects in a cluster of the lab: CRDs, service accounts, RBAC and objects made from its values, but
+ * no workloads: the lab runs those processes itself, with the service accounts of the chart.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,11 +13,11 @@ import { run } from './run.ts';
 import { tool } from './tools.ts';
 
 const namespace = 'kube-system';
-/** Accounts of processes that run on nodes, each with a token of the node's own. */
+/** Service accounts of processes that run on nodes, each with its own token per node. */
 export const nodeAccounts = ['isthmus-daemon', 'isthmus-speaker'] as const;
 const tokenLifetimeSeconds = 365 * 24 * 3600;
 
-/** What a cluster is besides a cluster. */
+/** Additional roles of a cluster. */
 export interface InterconnectValues {
   readonly join: JoinValues | undefined;
   /** Of the hub that this cluster keeps the state of. */
@@ -72,7 +72,7 @@ function writeConflist(cluster: ClusterLayout, manifests: readonly Manifest[]): 
   writeWhole(chartConflist(cluster), text);
 }
 
-/** The namespaces that the chart has objects in; a new API server may not have made them yet. */
+/** The namespaces of the chart's objects; a new API server may not have created them yet. */
 export async function makeNamespaces(kube: KubeClient): Promise<void> {
   const names = [namespace, 'default'];
   await applyAll(
@@ -86,17 +86,17 @@ export async function installChart(kube: KubeClient, manifests: readonly Manifes
   await applyAll(kube, manifests);
 }
 
-/** Where the kubeconfig of a service account lies: beside the cluster's, or the node's, processes. */
+/** Path of the kubeconfig of a service account, in the folder of the cluster's or the node's processes. */
 export function accountKubeconfig(place: ClusterLayout | NodeLayout, account: string): string {
   return join(place.dir, `${account}.kubeconfig`);
 }
 
-/** Where the token of a node's process lies, read anew by the process as one that kubelet renews is. */
+/** Path of the token of a node's process. The process reads it again, as it does with a token that kubelet renews. */
 export function tokenFile(node: NodeLayout, account: string): string {
   return join(node.dir, `${account}.token`);
 }
 
-/** Writes a kubeconfig that has exactly the rights of a service account of the chart. @throws KubeApiError if the chart has no such account. */
+/** Writes a kubeconfig with exactly the rights of a service account of the chart. @throws KubeApiError if the chart has no such account. */
 export async function writeAccountKubeconfig(kube: KubeClient, cluster: ClusterLayout, account: string): Promise<void> {
   const token = await requestToken(kube, account);
   writeKubeconfig(accountKubeconfig(cluster, account), serverOf(cluster), join(cluster.dir, 'pki'), { token });
@@ -112,7 +112,7 @@ export async function writeNodeKubeconfigs(kube: KubeClient, cluster: ClusterLay
 }
 
 /**
- * Gives a node's processes tokens that are bound to the Node, as those in pods are through their pod; they end with the object.
+ * Writes tokens bound to the Node for a node's processes; they expire with the object, as tokens in pods expire with their pod.
  * @throws KubeApiError, for example while there is no such Node.
  */
 export async function renewNodeTokens(kube: KubeClient, node: NodeLayout): Promise<void> {

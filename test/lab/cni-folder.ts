@@ -1,5 +1,5 @@
 /**
- * What a node's runtime finds on disk: `<node>/cni/bin` with the plugins. The configuration in `<node>/cni/net.d` is
+ * The CNI files of a node's runtime: `<node>/cni/bin` with the plugins. The configuration in `<node>/cni/net.d` is
  * written by the node's daemon once the node is ready.
  */
 import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { checkout, type NodeLayout } from './layout.ts';
 import { tool } from './tools.ts';
 
 const shim = join(checkout, 'daemon/shim/isthmus-cni');
-/** `loopback` is what containerd calls before any network; the others may stand behind ours in a chain. */
+/** containerd calls `loopback` before any network; the others may follow ours in a chain. */
 const others = ['loopback', 'portmap', 'bandwidth', 'tuning'] as const;
 
 /** Folder of the plugins: CNI_PATH of the node's runtime. */
@@ -21,7 +21,7 @@ export function cniConf(node: Pick<NodeLayout, 'dir'>): string {
   return join(node.dir, 'cni/net.d');
 }
 
-/** Makes the folder of plugins: ours as `isthmus`, and those of the pinned tools. @throws Error where a tool is missing */
+/** Creates the folder of plugins: ours as `isthmus`, and those of the pinned tools. @throws Error if a tool is missing */
 export function makeCniBin(node: Pick<NodeLayout, 'dir'>): void {
   const folder = cniBin(node);
   mkdirSync(folder, { recursive: true });

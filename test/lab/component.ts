@@ -1,7 +1,7 @@
 /**
  * Long-running processes of a lab. Each leaves `<name>.pid`, `<name>.log` and `<name>.cmd.json` (its recorded command
- * line) in its directory, so that whoever comes later can kill, freeze, read or start it again. A process is known
- * by a variable in its environment, never by its pid alone: pids are used again.
+ * line) in its directory, so that a later command can kill, freeze, read or restart it. A process is known
+ * by a variable in its environment, never by its pid alone: pids are reused.
  */
 import { spawn } from 'node:child_process';
 import {

@@ -10,7 +10,7 @@ import type { NodeLayout } from './layout.ts';
 import { cniSocket } from './rooms.ts';
 import { run } from './run.ts';
 
-/** containerd keeps what the API of Kubernetes made in this namespace of its own. */
+/** containerd's own namespace for objects created through the CRI. */
 export const criNamespace = 'k8s.io';
 
 /** Where a node's containerd answers. */
@@ -31,7 +31,7 @@ function stateDir(node: Pick<NodeLayout, 'dir'>): string {
   return join(node.dir, 'containerd/state');
 }
 
-/** Makes a node's containerd and gives it the image that its pods run. @throws Error with its last log lines */
+/** Starts a node's containerd and imports the image of its pods. @throws Error with its last log lines */
 export async function startContainerd(node: NodeLayout): Promise<void> {
   const { dir, netns } = node;
   const config = join(dir, 'containerd.toml');
@@ -42,7 +42,7 @@ export async function startContainerd(node: NodeLayout): Promise<void> {
     name: 'containerd',
     netns,
     argv: ['containerd', '--config', config],
-    // Plugins inherit it: it tells ours where the daemon of this node listens.
+    // Plugins inherit the variable: it gives ours the socket of this node's daemon.
     env: { ISTHMUS_SOCKET: cniSocket(node) },
   };
   await startAndAsk(node, component);
@@ -51,7 +51,7 @@ export async function startContainerd(node: NodeLayout): Promise<void> {
   await run(['ctr', '--address', containerdSocket(node), '--namespace', criNamespace, 'image', 'import', archive]);
 }
 
-/** Starts a containerd and waits until it answers: it listens before it has read what it knows. @throws Error with its last log lines */
+/** Starts a containerd and waits until it answers: it listens before it has loaded its state. @throws Error with its last log lines */
 export async function startAndAsk(node: NodeLayout, component: Component): Promise<void> {
   const cri = new CriClient({ socket: containerdSocket(node), timeoutMs: 5000 });
   const answers = async (): Promise<true | string> => {
@@ -70,7 +70,7 @@ export async function startAndAsk(node: NodeLayout, component: Component): Promi
   }
 }
 
-/** Where a containerd has what. */
+/** Folders of a containerd. */
 export interface ContainerdPlaces {
   readonly root: string;
   readonly state: string;

@@ -26,7 +26,7 @@ const controllers = [
   'endpointslice-controller',
 ];
 
-/** Starts the control plane and writes `kubeconfig`; gives a client with all rights once the API is ready. */
+/** Starts the control plane and writes `kubeconfig`; returns a client with all rights when the API is ready. */
 export async function startControlPlane(cluster: ClusterLayout): Promise<KubeClient> {
   const { dir } = cluster;
   const pki = join(dir, 'pki');

@@ -52,7 +52,7 @@ async function killUntilNone(what: string, find: () => readonly number[]): Promi
   );
 }
 
-/** What a user started by hand in a namespace of the lab would keep it alive. */
+/** A process that a user started in a namespace of the lab would keep the namespace alive. */
 async function killWithin(namespaces: readonly string[]): Promise<void> {
   for (const netns of namespaces) {
     const pids = (await run(['ip', 'netns', 'pids', netns])).split('\n').filter(Boolean);

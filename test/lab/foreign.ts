@@ -40,7 +40,7 @@ export interface ForeignZone {
 const router = 'router';
 const podMtu = 1400;
 
-/** Starts the zone and its `ovn-ic`; it is attached to no transit switch yet. @throws Error if the lab has no hub. */
+/** Starts the zone and its `ovn-ic`, not yet attached to a transit switch. @throws Error if the lab has no hub. */
 export async function startForeignZone(lab: Lab, plan: ForeignPlan): Promise<ForeignZone> {
   if (lab.hub === undefined) throw new Error(`lab ${lab.name} has no hub`);
   const zone = new Zone(lab, lab.hub, plan);
@@ -139,7 +139,7 @@ class Zone implements ForeignZone {
     rmSync(this.dir, { recursive: true, force: true });
   }
 
-  /** What a daemon would say to ovn-controller. */
+  /** The settings that a daemon would give to ovn-controller. */
   async #configureChassis(): Promise<void> {
     const ids = [
       `ovn-remote=tcp:${this.#cluster.address}:6642`,
@@ -180,7 +180,7 @@ class Zone implements ForeignZone {
         `route add default via ${hostOf(this.#cluster.podCidr, 1)}`,
       ].join('\n'),
     });
-    // Otherwise the userspace datapath sees packets whose checksum nobody finished.
+    // Otherwise the userspace datapath sees packets with unfinished checksums.
     await run(['ethtool', '-K', 'eth0', 'tx', 'off'], { netns: this.netns });
     await run(['ip', '-n', node, 'link', 'set', 'pod0', 'up']);
     await this.#vsctl(['add-port', 'br-int', 'pod0', '--', 'set', 'interface', 'pod0', 'external_ids:iface-id=pod']);

@@ -13,7 +13,7 @@ import { waitFor } from './run.ts';
 
 const clients = 100;
 
-describe('the way to an API server', () => {
+describe('the forward to an API server', () => {
   const dir = mkdtempSync(join(tmpdir(), 'isthmus-forward-'));
   const names = ['api-outside', 'api-inside'];
   const server = createServer((socket) => socket.end('well'));
@@ -45,8 +45,8 @@ describe('the way to an API server', () => {
     }
   }
 
-  // A process that does not come to accept is what a busy machine makes of any.
-  it('lets a hundred clients in at once while its listener accepts none', async () => {
+  // On a busy machine any process may be late to accept.
+  it('queues a hundred clients while the outer listener accepts none', async () => {
     const sockets = await whileFrozen('api-outside', async () => {
       const opened = Array.from({ length: clients }, open);
       await Promise.all(opened.map((socket) => once(socket, 'connect')));
@@ -55,7 +55,7 @@ describe('the way to an API server', () => {
     assert.deepEqual(new Set(await Promise.all(sockets.map(answer))), new Set(['well']));
   });
 
-  it('cuts none of a hundred off while the half in the namespace accepts none', async () => {
+  it('drops none of a hundred clients while the half in the namespace accepts none', async () => {
     const answers = await whileFrozen('api-inside', async () => {
       const sockets = Array.from({ length: clients }, open);
       await Promise.all(sockets.map((socket) => once(socket, 'connect')));

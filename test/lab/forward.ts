@@ -12,7 +12,7 @@ export interface Forward extends Pick<ClusterLayout, 'dir' | 'apiPort'> {
   readonly target: number;
 }
 
-/** As many as the kernel allows: socat's own five are fewer than one client opens at once, and what finds no room is dropped. */
+/** The kernel's limit: one client opens more connections at once than socat's default backlog of five, and the excess is dropped. */
 const queue = 'fork,backlog=4096';
 
 export async function startForward({ dir, netns, apiPort, target }: Forward): Promise<void> {

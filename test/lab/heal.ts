@@ -1,6 +1,6 @@
 /**
- * Gives a lab back what a user killed or froze: dead processes start with their recorded command line, stopped ones
- * continue. Supervised ones are labd's work, and labd itself is healed here.
+ * Repairs a lab after processes were killed or stopped: dead ones start with their recorded command line, stopped ones
+ * continue. labd restarts supervised processes; labd itself is repaired here.
  */
 import { existsSync } from 'node:fs';
 import { startAndAsk } from './containerd.ts';
@@ -11,7 +11,7 @@ import type { Lab, NodeLayout } from './layout.ts';
 import { configureNodeAddress } from './network.ts';
 import { remakeDatabase, waitForBridge } from './ovn.ts';
 
-/** Databases before their clients, so that nobody starts into a refusal. */
+/** Databases before their clients, so that no client starts with a refused connection. */
 const order = [
   'etcd',
   'nb',
@@ -45,7 +45,7 @@ export function allComponents(lab: Lab): Component[] {
   return directoriesOf(lab).flatMap(componentsIn);
 }
 
-/** Gives what was started or continued, as `<directory>/<name>` without the lab's own directory. */
+/** Returns the started or continued processes, as `<directory>/<name>` without the lab's own directory. */
 export async function healLab(lab: Lab): Promise<string[]> {
   const healed: string[] = [];
   const ranked = allComponents(lab).toSorted((a, b) => rank(a) - rank(b));
@@ -79,7 +79,7 @@ async function startAgain(lab: Lab, component: Component): Promise<void> {
   await configureNodeAddress(lab, node);
 }
 
-/** After a power cut it has new links. */
+/** A machine has new links after a power cut. */
 async function startMachineAgain(lab: Lab, node: NodeLayout): Promise<void> {
   if (existsSync(`/run/netns/${node.netns}`)) await cutPower(lab, node);
   await switchOn(lab, node);

@@ -12,7 +12,7 @@ export function homeOfHub(lab: Lab): ClusterLayout {
   return home;
 }
 
-/** What has to be there before the next step of the hub's start. */
+/** Preconditions of the next step of the hub's start. */
 export interface HubSteps {
   /** The API server of the hub's home answers. */
   readonly api: Promise<unknown>;

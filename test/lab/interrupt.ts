@@ -1,6 +1,6 @@
 /**
- * What a user stops half way leaves nothing: a signal, or a terminal that is closed, takes away the lab that this process is
- * making, and names the command for one that was up before. The work goes no further meanwhile: all is done within the handler.
+ * An interrupted command leaves nothing behind: a signal, or the end of the terminal, removes the lab that this process is
+ * creating, or prints the command to remove a lab that was up before. The handler is synchronous, so the work does not continue meanwhile.
  */
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
@@ -11,11 +11,11 @@ import { readRecord } from './layout.ts';
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 type Signal = (typeof signals)[number];
 
-/** Runs what brings a lab up. Exits with 128 and the signal's number where it is interrupted. */
+/** Runs the work that starts a lab. Exits with 128 plus the signal's number if interrupted. */
 export async function interruptible<T>(lab: string, work: () => Promise<T>): Promise<T> {
   const wasThere = readRecord(lab)?.isComplete === true;
   const interrupt = (signal: Signal): never => end(lab, signal, wasThere);
-  // Who reads what we say has gone: as after SIGHUP there is nobody to go on for.
+  // The reader of the output has gone, so this counts as SIGHUP.
   const onBroken = (): never => interrupt('SIGHUP');
   for (const signal of signals) process.on(signal, interrupt);
   process.stdout.on('error', onBroken);

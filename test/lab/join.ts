@@ -34,7 +34,7 @@ export async function joinCluster(lab: Lab, cluster: ClusterLayout, token: strin
   if (stateOf(agent) === 'dead') await startComponent(agent);
 }
 
-/** Resolves when the Interconnect is gone, which is when the agent has taken back all it wrote. @throws Error if that takes longer than 60 seconds. */
+/** Resolves when the Interconnect is deleted, after the agent has removed all its rows. @throws Error if that takes longer than 60 seconds. */
 export async function leaveCluster(cluster: ClusterLayout): Promise<void> {
   const kubectl = [tool('kubectl'), `--kubeconfig=${join(cluster.dir, 'kubeconfig')}`];
   await run([...kubectl, 'delete', 'interconnect', 'default', '--timeout=60s'], { timeoutMs: 90_000 });

@@ -57,7 +57,7 @@ export async function startLan(lab: Lab, lan: LanLayout): Promise<void> {
   await configureGateway(lan);
 }
 
-/** The gateway's interfaces are ports of its Open vSwitch: whoever starts that sets their addresses again. */
+/** The gateway's interfaces are ports of its Open vSwitch: their addresses must be set again after each start of it. */
 export async function configureGateway(lan: LanLayout): Promise<void> {
   const lines = lan.gateways.flatMap(({ vlan, addresses }) => [
     `link set ${gatewayInterface(vlan)} up`,

@@ -1,7 +1,7 @@
 /**
- * Where everything of a lab is: directories, namespaces, addresses. In: a lab's name and topology; out: one immutable
+ * Layout of a lab: directories, namespaces, addresses. In: a lab's name and topology; out: one immutable
  * value that every other file here and the tests read. Nothing is created here, and the same input gives the same
- * output, so a second process (labd, a test, lab-down) finds what the first one made.
+ * output, so a second process (labd, a test, lab-down) finds the objects that the first one created.
  */
 import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { createHash } from 'node:crypto';
@@ -16,7 +16,7 @@ export interface NodeLayout {
   readonly address: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly ovn: string;
-  /** Who makes its pods: the lab itself, a containerd on the node, or a kubelet with one. */
+  /** Pod runtime: the lab itself, a containerd on the node, or a kubelet with a containerd. */
   readonly runtime: 'bare' | 'containerd' | 'kubelet';
 }
 export interface ClusterLayout {
@@ -81,13 +81,13 @@ export interface Lab {
 export const rooms = ['controller', 'daemon', 'interconnect', 'speaker'] as const;
 export type Room = (typeof rooms)[number];
 
-/** What lab.json keeps: all that the layout is derived from. */
+/** Content of lab.json: the input of the layout. */
 export interface LabRecord {
   readonly name: string;
   readonly topology: Topology;
   readonly without: readonly Room[];
   readonly apiPorts: readonly number[];
-  /** False while the lab is being made; such a lab is taken down before it is made again. */
+  /** False while the lab is being created; an incomplete lab is removed before it is created again. */
   readonly isComplete: boolean;
 }
 
@@ -108,8 +108,8 @@ export function publicStateDir(name: string): string {
 }
 
 /**
- * Where the state really lies. Unix socket paths end at 107 bytes, FRR gives up root before it opens its own, and paths
- * stand in command lines of `ip -batch`, socat and OVN's remotes, which have separators and no quotes. So a checkout whose
+ * Real directory of the state. Unix socket paths end at 107 bytes, FRR drops root before it opens its sockets, and paths
+ * occur in command lines of `ip -batch`, socat and OVN's remotes, which have separators and no quotes. So a checkout whose
  * path is long, private, or has more than plain characters keeps the state in a short temporary directory behind a symlink.
  */
 export function realStateDir(name: string): string {
@@ -120,7 +120,7 @@ export function realStateDir(name: string): string {
   return join('/tmp', `isthmus-${name}-${id}`);
 }
 
-/** Of at most sixty bytes, none of which means anything to a program that takes a path within a text. */
+/** Whether a path has at most sixty bytes, without characters that are special in a text containing it. */
 export function isPlainPath(path: string): boolean {
   return /^[A-Za-z0-9/._-]{1,60}$/.test(path);
 }

@@ -1,6 +1,6 @@
 /**
- * What a containerd leaves when it is killed: shims and containers, which outlive it by design, mounts, cgroups, and files
- * in folders of the machine. All is found by what it belongs to: a cgroup named after the lab, a path below its directory.
+ * Leftovers of a killed containerd: shims and containers, which outlive it by design, mounts, cgroups, and files
+ * in folders of the machine. They are found by their owner: a cgroup named after the lab, or a path below its directory.
  */
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
@@ -19,7 +19,7 @@ export function mountsBelow(dir: string): string[] {
     .toReversed();
 }
 
-/** Takes away what the containerds of a lab left, once no process of theirs lives. @throws Error if the kernel holds on to something */
+/** Removes the leftovers of a lab's containerds after their processes have ended. @throws Error if the kernel still holds one */
 export async function removeLeftovers(lab: string, dir: string): Promise<void> {
   removeShimSockets(dir);
   for (const path of mountsBelow(dir)) await run(['umount', path]);
@@ -31,8 +31,8 @@ export async function removeLeftovers(lab: string, dir: string): Promise<void> {
 const shimFolder = '/run/containerd';
 
 /**
- * Shims listen in a folder of the machine, under a name made of containerd's own socket and the container. One that was killed
- * leaves its socket, and containerd forgets it; the ids of all it ever started are in its log.
+ * Shims listen in a folder of the machine, under a name derived from containerd's socket and the container. A killed shim
+ * leaves its socket, and containerd forgets it; the log of containerd contains the ids of all its containers.
  */
 function removeShimSockets(dir: string): void {
   for (const log of globSync('*/*/containerd.log', { cwd: dir })) {
@@ -43,7 +43,7 @@ function removeShimSockets(dir: string): void {
       rmSync(join(shimFolder, 's', name), { force: true });
     }
   }
-  // The second is of those who ran `ctr` by hand.
+  // `fifo` exists if `ctr` was run by hand.
   for (const name of ['s', 'fifo']) removeIfEmpty(join(shimFolder, name));
   removeIfEmpty(shimFolder);
 }

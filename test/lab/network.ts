@@ -79,7 +79,7 @@ export async function makeNetwork(lab: Lab): Promise<void> {
 export async function addHost(lab: Lab, host: Host): Promise<void> {
   await run(['ip', 'netns', 'add', host.netns]);
   for (const { netns, name, bridge } of linksOf(host)) {
-    // The name of a link has fifteen bytes; a host that is not of the topology is told from the others by its address.
+    // The name of a link has at most fifteen bytes; hosts outside the topology are distinguished by their address.
     const port = `${bridge === 'br0' ? 'x' : 'y'}${host.address.split('.').slice(2).join('-')}`;
     // A namespace that was deleted keeps its links until the kernel has come to it.
     await tryRun(['ip', '-n', lab.netns, 'link', 'del', port]);
@@ -100,7 +100,7 @@ async function configureHost(lab: Lab, host: Host): Promise<void> {
   const gateway = lab.routers[0];
   if (kind === 'machine' && gateway) lines.push(`route add default via ${gateway.address} dev up0`);
   await run(['ip', '-n', netns, '-batch', '-'], { input: lines.join('\n') });
-  // Otherwise the userspace datapath sees packets whose checksum nobody finished, and TCP fails.
+  // Otherwise the userspace datapath sees packets with unfinished checksums, and TCP fails.
   for (const { name } of linksOf(host)) await run(['ethtool', '-K', name, 'tx', 'off'], { netns });
   // The address lies on br-phys. The kernel would answer for it on up0, too, by another MAC address, to which tunnels are lost.
   if (kind === 'node') await run(['sysctl', '-q', '-w', 'net.ipv4.conf.up0.arp_ignore=1'], { netns });
@@ -108,7 +108,7 @@ async function configureHost(lab: Lab, host: Host): Promise<void> {
     await run(['sysctl', '-q', '-w', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1'], { netns });
 }
 
-/** The node's own address lies on br-phys, an OVS port: it is lost whenever ovs-vswitchd dies, and set again by whoever starts it. */
+/** The node's address is on br-phys, an OVS port: it is lost when ovs-vswitchd dies, and must be set again after each start. */
 export async function configureNodeAddress(
   lab: Lab,
   node: { readonly netns: string; readonly address: string },

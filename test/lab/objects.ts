@@ -1,6 +1,6 @@
 /**
  * Puts objects into a cluster as `kubectl apply --server-side` does, without starting it: in order of dependence, and
- * custom resources once their kind is served. Who calls: lab-up with the chart's objects, the demo with examples.
+ * custom resources once their kind is served. Callers: lab-up with the chart's objects, the demo with examples.
  */
 import { readFileSync } from 'node:fs';
 import { parseAllDocuments } from 'yaml';

@@ -1,4 +1,4 @@
-/** OVN and OVS processes of a lab: database servers, ovn-northd, and what runs on a node. */
+/** OVN and OVS processes of a lab: database servers, ovn-northd, and the processes of a node. */
 import { existsSync, mkdirSync, symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Installation, installation, ovnProgram, schemaFile, type SchemaName } from 'ovsdb-client/testing';
@@ -52,7 +52,7 @@ interface Database {
 
 interface RaftServer {
   readonly name: string;
-  /** Where the others reach it. */
+  /** Address for the other servers. */
   readonly address: string;
 }
 
@@ -80,7 +80,7 @@ async function createDatabase({ dir, name, schema, from, raft }: Database, file:
     return;
   }
   const others = raft.filter((server) => server !== own);
-  // Where others have the database it exists, and this server takes part; where none has, the first one begins it.
+  // If another server has the database, this server joins it; if none has, the first server creates it.
   const isThere = others.some((server) => existsSync(join(dir, `${server.name}.db`)));
   if (!isThere && own === raft[0]) {
     await run([tool, 'create-cluster', file, definition, own.address]);
@@ -139,7 +139,7 @@ export async function startCentral(cluster: ClusterLayout): Promise<void> {
 }
 
 /**
- * Starts the databases between clusters, makes those whose files are not there, and waits until they can be written to.
+ * Starts the interconnect databases, creates those without a file, and waits until they are writable.
  * The servers of a raft talk to each other on loopback addresses, `127.0.0.<number>`.
  */
 export async function startInterconnectDatabases(hub: HubLayout): Promise<void> {
@@ -180,7 +180,7 @@ async function untilMember({ dir, name, from }: Database, which: HubDatabase): P
   });
 }
 
-/** Makes the file of an interconnect database anew where somebody has deleted it; nothing happens for other components. */
+/** Recreates the file of an interconnect database if it was deleted; does nothing for other components. */
 export async function remakeDatabase(hub: HubLayout, component: string): Promise<void> {
   const servers = (['icnb', 'icsb'] as const).flatMap((which) => interconnectServers(hub, which));
   const server = servers.find(({ name }) => name === component);
@@ -216,7 +216,7 @@ export async function startNode(lab: Lab, node: NodeLayout): Promise<void> {
     '.',
     `external_ids:system-id=${node.netns}`,
     `external_ids:hostname=${node.name}`,
-    // ovn-controller may be there before the daemon, and makes br-int if nobody did: in this kernel only the userspace datapath works.
+    // ovn-controller may start before the daemon, and creates br-int if it is missing: in this kernel only the userspace datapath works.
     'external_ids:ovn-bridge-datapath-type=netdev',
   ]);
   await startComponent(vswitchd(node));
@@ -234,7 +234,7 @@ export async function startNode(lab: Lab, node: NodeLayout): Promise<void> {
   });
 }
 
-/** What an Open vSwitch of the lab needs to know of where it runs. */
+/** The fields of a node that an Open vSwitch of the lab needs. */
 type SwitchPlace = Pick<NodeLayout, 'dir' | 'netns' | 'ovn'>;
 
 /** The database of an Open vSwitch, `db.sock`. */

@@ -1,4 +1,4 @@
-/** When a lab is ready: what its parts themselves report, asked until all agree or the time is over. */
+/** Readiness of a lab: polls the reports of its parts until all are ready or the timeout ends. */
 import { openAdmin } from './control-plane.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { type Component, lastLines, stateOf } from './component.ts';
@@ -23,14 +23,14 @@ interface Listed {
   }[];
 }
 
-/** One thing that must be so; `culprits` are the processes whose logs explain it. */
+/** One condition of readiness; `culprits` are the processes whose logs explain a failure. */
 interface Check {
   readonly what: string;
   readonly culprits: readonly Pick<Component, 'dir' | 'name'>[];
   readonly ask: () => Promise<true | string>;
 }
 
-/** @throws Error that says what is not ready, with the last log lines of the processes at fault. */
+/** @throws Error naming the parts that are not ready, with the last log lines of the processes at fault. */
 export async function waitUntilReady(lab: Lab, say: (step: string) => void): Promise<void> {
   const clients = lab.clusters.map((cluster) => ({
     cluster,
@@ -77,7 +77,7 @@ function explain(
 
 function clusterChecks(lab: Lab, cluster: ClusterLayout, kube: KubeClient): Check[] {
   const checks: Check[] = [];
-  // Nothing of Isthmus is there until it is installed.
+  // Isthmus has no processes here until it is installed.
   if (runsKubelets(cluster)) return [];
   const controller = { dir: cluster.dir, name: 'controller' };
   if (runs(lab, 'daemon') && runs(lab, 'controller')) {

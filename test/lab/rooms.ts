@@ -1,4 +1,4 @@
-/** Isthmus's own processes in a lab: their command lines, as the chart's workloads would have them. All are supervised. */
+/** Isthmus's own processes in a lab, all supervised, with the command lines of the chart's workloads. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -27,7 +27,7 @@ const roomEnv = {
 
 /**
  * How the chart starts the controller, whose memory grows with the cluster, and the daemon, which is on every node: a small
- * young generation, little room to grow between two collections, and what is freed in idle times goes back to the machine.
+ * young generation, little growth between collections, and memory freed in idle times is returned to the machine.
  */
 export const frugalProcess = {
   flags: ['--expose-gc', '--max-semi-space-size=4', '--heap-growing-percent=15'],
@@ -55,7 +55,7 @@ export function runs(lab: Lab, room: Room): boolean {
   return !lab.without.includes(room);
 }
 
-/** Rooms whose code is absent, so that a lab says at once what it cannot run. */
+/** Rooms without code, so that a lab reports at once which rooms it cannot run. */
 export function missingRooms(lab: Lab): Room[] {
   const wanted: Room[] = ['controller', 'daemon', 'speaker', ...(lab.hub ? (['interconnect'] as const) : [])];
   return wanted.filter((room) => runs(lab, room) && !existsSync(join(checkout, room, 'main.ts')));
@@ -81,7 +81,7 @@ function controller(cluster: ClusterLayout): Component {
   return { dir, name: 'controller', netns, argv, env: { ...roomEnv, ...frugalProcess.env }, isSupervised: true };
 }
 
-/** The agent of a cluster that is a member, or is to become one. */
+/** The agent of a member, or of a cluster that will join. */
 export function agentOf(cluster: ClusterLayout): Component {
   const { dir, netns } = cluster;
   const argv = roomArgv('interconnect/main.ts', {
@@ -116,7 +116,7 @@ function daemon(cluster: ClusterLayout, node: NodeLayout): Component {
   return { dir, name: 'daemon', netns, argv, env: { ...roomEnv, ...frugalProcess.env }, isSupervised: true };
 }
 
-/** Where a node's daemon answers the CNI shim. */
+/** The socket of a node's daemon for the CNI shim. */
 export function cniSocket(node: NodeLayout): string {
   return join(node.dir, 'daemon.sock');
 }

@@ -1,4 +1,4 @@
-/** A physical router, as FRR plays it: eBGP to the speaker nodes of every cluster, and one address that is "the outside". */
+/** A physical router, simulated by FRR: eBGP to the speaker nodes of every cluster, and one address that is "the outside". */
 import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Component, fileExists, startAndWait } from './component.ts';
@@ -10,7 +10,7 @@ export async function startRouter(lab: Lab, router: RouterLayout): Promise<void>
   const { dir } = router;
   writeFileSync(join(dir, 'zebra.conf'), `hostname ${router.name}\nlog stdout informational\n`);
   writeFileSync(join(dir, 'bgpd.conf'), renderBgp(lab, router));
-  // FRR gives up root before it makes its sockets and reads its configuration.
+  // FRR drops root before it creates its sockets and reads its configuration.
   const [uid, gid] = await frrIds();
   chownSync(dir, uid, gid);
   chmodSync(dir, 0o755);
@@ -49,7 +49,7 @@ function frr(router: RouterLayout, name: 'zebra' | 'bgpd', more: readonly string
   };
 }
 
-/** On kubelets users label the nodes that speak, whenever they like. */
+/** On kubelets, users label the speaker nodes at any time. */
 function mayPeer(node: NodeLayout): boolean {
   return isSpeaker(node) || node.runtime === 'kubelet';
 }
@@ -63,7 +63,7 @@ function renderBgp(lab: Lab, router: RouterLayout): string {
     'log stdout informational',
     `router bgp ${String(router.asn)}`,
     ` bgp router-id ${router.address}`,
-    // Otherwise FRR drops what an eBGP neighbour without a policy sends, and says so nowhere but in `show bgp summary`.
+    // Otherwise FRR drops routes of an eBGP neighbour without a policy, and reports it only in `show bgp summary`.
     ' no bgp ebgp-requires-policy',
     ' bgp bestpath as-path multipath-relax',
     ...neighbours.flatMap(({ address, asn, text }) => [
@@ -81,7 +81,7 @@ function renderBgp(lab: Lab, router: RouterLayout): string {
   ].join('\n');
 }
 
-/** What a show command answers. @throws Error with what vtysh said. */
+/** Output of a show command. @throws Error with the output of vtysh. */
 export function vtysh(router: RouterLayout, command: string): Promise<string> {
   return run(['vtysh', '--vty_socket', router.dir, '-c', command]);
 }

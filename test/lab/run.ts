@@ -1,10 +1,10 @@
-/** Running programs to their end: arguments as arrays, their standard error in the message when they fail. */
+/** Runs programs to completion: arguments are arrays, and the error of a failed program contains its standard error. */
 import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Who gets a core before all others that want one, and who before all but those. */
+/** CPU priority: `first` goes before all other processes, `second` before all but those. */
 export type Place = 'first' | 'second';
 const niceOf: Readonly<Record<Place, number>> = { first: -20, second: -15 };
 
@@ -27,16 +27,16 @@ export function inNetns(netns: string | undefined, argv: readonly string[]): rea
   return netns === undefined ? argv : ['nsenter', `--net=/run/netns/${netns}`, '--', ...argv];
 }
 
-/** For a process that was just started, as leader of a session. */
+/** Sets the CPU priority of a process that was just started as leader of a session. */
 export function letGo(pid: number, place: Place): void {
   const nice = niceOf[place];
   setPriority(pid, nice);
-  // Kernels that share the cores between sessions heed what a process asks for only against others of its own session.
+  // With autogroup scheduling, a nice value counts only within the session; that of the session counts between sessions.
   const session = `/proc/${String(pid)}/autogroup`;
   if (existsSync(session)) writeFileSync(session, String(nice));
 }
 
-/** Runs a program and gives its exit code and output, whatever the code. @throws Error if it cannot start or exceeds its time. */
+/** Runs a program and returns its output and any exit code. @throws Error if it cannot start or exceeds its timeout. */
 export async function tryRun(argv: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   const [command = '', ...args] = inNetns(options.netns, argv);
   const child = spawn(command, args, {
@@ -49,7 +49,7 @@ export async function tryRun(argv: readonly string[], options: RunOptions = {}):
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  // A program that ends without reading its input is judged by its exit code, not by our broken pipe.
+  // The exit code decides about a program that exits without reading its input, not the broken pipe.
   child.stdin.on('error', () => undefined);
   child.stdin.end(options.input ?? '');
   const code = await new Promise<number>((resolve, reject) => {
@@ -74,8 +74,8 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
 }
 
 /**
- * Asks again, at growing intervals up to `everyMs`, until the answer is `true`; any other answer says what is missing.
- * @throws Error with the description and the last answer when the time is over.
+ * Polls, at growing intervals up to `everyMs`, until the result is `true`; any other result describes the missing part.
+ * @throws Error with the description and the last result after the timeout.
  */
 export async function waitFor(
   description: string,

@@ -1,4 +1,4 @@
-/** What runs in a lab, one line per place. */
+/** Running processes of a lab, one line per place. */
 import { execFileSync } from 'node:child_process';
 import { installation, ovnProgram, versionIn } from 'ovsdb-client/testing';
 import { componentsIn, stateOf } from './component.ts';

@@ -1,4 +1,4 @@
-/** Where the pinned Go programs are, ISTHMUS_TOOLS or what the Makefile says, and what else is kept for all labs. */
+/** Folder of the pinned Go programs (ISTHMUS_TOOLS or the Makefile's default), and other files shared by all labs. */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';

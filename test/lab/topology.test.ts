@@ -7,12 +7,12 @@ import { checkTopology, readTopology } from './topology.ts';
 
 const cluster = { name: 'east', podCidr: '10.16.0.0/16', asn: 65001, nodes: [{ name: 'n1' }] };
 
-test('the topologies that come with the lab are usable', () => {
+test('the topologies of the lab are valid', () => {
   for (const file of readdirSync(join(import.meta.dirname, 'topologies')))
     readTopology(join(import.meta.dirname, 'topologies', file));
 });
 
-test('every field at fault is named', () => {
+test('every invalid field is named', () => {
   const bad = { clusters: [{ ...cluster, name: 'east-1', podCidr: '10.16', nodes: [] }], colour: 'red' };
   assert.throws(
     () => checkTopology(bad, 'mine.yaml'),
@@ -46,7 +46,7 @@ test('a cluster runs its own OVN, else that of the lab, else the one of this mac
   assert.throws(() => checkTopology({ ovn: '25', clusters: [cluster] }, 'mine.yaml'), /ovn: must be an OVN version/);
 });
 
-test('a node has the runtime it names, else that of its cluster, else none of its own', () => {
+test('a node has its own runtime, else that of its cluster, else none', () => {
   const nodes = [{ name: 'n1' }, { name: 'n2', runtime: 'bare' }];
   const topology = {
     clusters: [

@@ -1,6 +1,6 @@
 /**
- * What a lab consists of, as its user writes it in YAML. In: a topology file; out: a checked value, or one error
- * that names every field at fault. Addresses are not part of it: layout.ts derives them.
+ * The topology of a lab, written by its user in YAML. In: a topology file; out: a checked value, or one error
+ * that names every invalid field. Addresses are not part of it: layout.ts derives them.
  */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
@@ -19,7 +19,7 @@ const ovn = z
   .regex(/^\d\d\.\d\d$/, 'must be an OVN version such as 25.03')
   .optional();
 const labels = z.record(z.string(), z.string()).default({});
-/** What makes the pods of a node: the lab itself as bare namespaces, a containerd of the node's own, or a kubelet with one. */
+/** The pod runtime of a node: bare namespaces by the lab itself, a containerd of the node, or a kubelet with a containerd. */
 const runtime = z.enum(['bare', 'containerd', 'kubelet'], 'must be bare, containerd or kubelet').optional();
 
 const cluster = z.strictObject({
@@ -94,7 +94,7 @@ const topology = z
 
 export type Topology = z.infer<typeof topology>;
 
-/** On kubelets the chart runs all that the lab would run, so the lab must run none of it. */
+/** On kubelets the chart runs the processes that the lab would run otherwise, so the lab must not run them. */
 function reportMixture(value: Pick<Topology, 'clusters' | 'hub' | 'lans'>, context: z.RefinementCtx): void {
   const runtimes = value.clusters.flatMap((c) => c.nodes.map((node) => node.runtime ?? c.runtime ?? 'bare'));
   if (!runtimes.includes('kubelet')) return;

@@ -1,6 +1,6 @@
 /**
- * Makes a lab: namespaces, control planes, OVN, nodes, hub, routers, then Isthmus's processes. In: name, topology, rooms
- * to leave out; out: a lab whose every process runs. All that does not depend on each other starts at once.
+ * Creates a lab: namespaces, control planes, OVN, nodes, hub, routers, then the processes of Isthmus. In: name, topology, rooms
+ * to leave out; out: a lab in which every process runs. Independent parts start concurrently.
  */
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -51,19 +51,19 @@ export interface UpOptions {
   readonly name: string;
   /** A path; the default topology if absent. */
   readonly topology: string | undefined;
-  /** Version of OVN for all clusters that name none themselves; what the topology says if absent. */
+  /** Version of OVN for all clusters without one of their own; by default that of the topology. */
   readonly ovn: string | undefined;
   readonly without: readonly Room[];
-  /** Told of each step when it is done. */
+  /** Reports each completed step. */
   readonly say: (step: string) => void;
 }
 
 export const defaultTopology: string = join(import.meta.dirname, 'topologies/default.yaml');
 
-/** Starts a lab, or what is dead of one that is up already. Readiness is awaited by ready.ts. @throws Error saying what could not be started. */
+/** Starts a lab, or the dead processes of a running one. ready.ts waits for readiness. @throws Error naming the part that failed to start. */
 export async function bringUp(options: UpOptions): Promise<Lab> {
   const record = readRecord(options.name);
-  // After a reboot the record is there and the namespaces are not.
+  // After a reboot the record exists without the namespaces.
   if (record?.isComplete && namespacesOf(options.name).length > 0) return resume(record, options);
   await takeDown(options.name);
   const strangers = namespacesOf(options.name);
@@ -98,7 +98,7 @@ function wantedTopology(options: UpOptions): Topology {
 
 async function make(options: UpOptions): Promise<Lab> {
   const topology = wantedTopology(options);
-  // Before anything is made: the OVN that is asked for may not be there.
+  // Checked before anything is created: the requested OVN may not be installed.
   for (const { ovn } of [topology, ...topology.clusters]) installation(ovn ?? '');
   const apiPorts = await freePorts(topology.clusters.length);
   const record: LabRecord = { name: options.name, topology, without: options.without, apiPorts, isComplete: false };
@@ -151,7 +151,7 @@ function announce<T>(options: UpOptions, step: string): (value: T) => T {
   };
 }
 
-/** What a cluster's start waits for and tells. */
+/** Dependencies and progress reports of a cluster's start. */
 interface Progress {
   readonly tokens: Promise<ReadonlyMap<string, string>>;
   readonly say: (step: string) => void;
@@ -173,7 +173,7 @@ async function startCluster(lab: Lab, cluster: ClusterLayout, progress: Progress
   say(`${cluster.name}: Isthmus's processes started`);
 }
 
-/** A cluster of machines: Kubernetes, and nothing of Isthmus, which users install. */
+/** Starts a cluster of machines: Kubernetes only; users install Isthmus. */
 async function startMachines(
   lab: Lab,
   cluster: ClusterLayout,

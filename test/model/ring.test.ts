@@ -1,4 +1,4 @@
-/** Prefixes of routers go round a ring of clusters and routers without coming back, and are gone when their origin is. */
+/** In a ring of clusters and routers, learned prefixes cause no loop and disappear with their origin. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { randomOf } from '../../lib/testing-random.ts';
@@ -52,7 +52,7 @@ function permutations<T>(list: readonly T[]): readonly (readonly T[])[] {
 }
 
 describe('a ring of three clusters and two routers', () => {
-  it('settles; everything is reached from everywhere, and by own routers where there are any', () => {
+  it('converges: every prefix is reachable from every place, through the own routers where there are sessions', () => {
     const world = ring();
     world.settle(randomOf(1));
     for (const from of places) {
@@ -64,7 +64,7 @@ describe('a ring of three clusters and two routers', () => {
     assert.deepEqual(a.hops({ family: 4, value: 0xc0000109n }), ['r1']);
   });
 
-  it('what routers say of a cluster’s own prefixes is told to no cluster, with the mark of another or without', () => {
+  it('a cluster’s own prefixes learned from routers are offered to no other cluster, with an interconnect community or without', () => {
     for (const tellsOfOthers of [true, false]) {
       const world = ring();
       for (const cluster of world.clusters) cluster.tellsOfOthers = tellsOfOthers;
@@ -81,7 +81,7 @@ describe('a ring of three clusters and two routers', () => {
     }
   });
 
-  it('what carries the mark of a cluster is learned nowhere, though routers prefer it', () => {
+  it('a route with an interconnect community is learned by no cluster, even if routers prefer it', () => {
     const world = ring();
     for (const cluster of world.clusters) cluster.tellsOfOthers = cluster.name === 'a';
     world.settle(randomOf(1));
@@ -92,7 +92,7 @@ describe('a ring of three clusters and two routers', () => {
     assert.ok(learned('r2').includes(subnets.c));
   });
 
-  it('a cluster without sessions goes by another one, and by its own again as soon as it can', () => {
+  it('a cluster without sessions routes through another cluster, and through its own router when the session is back', () => {
     const world = ring();
     const random = randomOf(2);
     world.settle(random);
@@ -106,7 +106,7 @@ describe('a ring of three clusters and two routers', () => {
       [two, 'r2'],
     ] as const)
       assert.equal(endsOf(world, 'a', prefix), end);
-    // b is the first by name and leads there; without a path to it, c does.
+    // Both b and c have a route; b is first by name. Without a path to b, c is used.
     world.cut.add('a b');
     world.settle(random);
     assert.deepEqual(a.hops({ family: 4, value: 0xc0000109n }), ['c']);
@@ -115,7 +115,7 @@ describe('a ring of three clusters and two routers', () => {
     assert.deepEqual(a.hops({ family: 4, value: 0xc0000109n }), ['r1']);
   });
 
-  it('without a policy that says so no cluster is told of what routers lead to', () => {
+  it('learned prefixes are not exported to other clusters without a policy', () => {
     const world = ring({ rules: [{}] });
     world.link('a', 'r1', false);
     world.settle(randomOf(3));
@@ -123,7 +123,7 @@ describe('a ring of three clusters and two routers', () => {
     assert.equal(endsOf(world, 'a', subnets.c), 'c');
   });
 
-  it('nothing of a prefix is left when its origin is gone, in whatever order it and the sessions go', () => {
+  it('no route to a prefix remains after its origin is removed, in any order of its removal and that of sessions', () => {
     const ends = [
       (world: World) => void router(world, 'r1').origins.delete(one),
       (world: World) => world.link('a', 'r1', false),
@@ -146,7 +146,7 @@ describe('a ring of three clusters and two routers', () => {
     assert.ok(most <= 8, `${most} rounds`);
   });
 
-  it('nor when all goes at once, while everybody works from what was said before', () => {
+  it('no route remains when all origins are removed at once while actors still hold earlier routes', () => {
     for (let seed = 0; seed < 100; seed += 1) {
       const world = ring();
       const random = randomOf(seed);
@@ -157,7 +157,7 @@ describe('a ring of three clusters and two routers', () => {
     }
   });
 
-  it('a cluster that leaves is reached by routers, and by the interconnect again when it is back', () => {
+  it('a cluster that leaves is reached through routers, and through the interconnect after it rejoins', () => {
     const world = ring();
     const random = randomOf(5);
     world.settle(random);
@@ -168,7 +168,7 @@ describe('a ring of three clusters and two routers', () => {
     for (const from of places) assert.equal(endsOf(world, from, subnets.c), 'c', from);
     world.link('a', 'r1', false);
     world.settle(random);
-    // Of what was another cluster's only routers speak now.
+    // Now only routers advertise this prefix.
     assert.equal(endsOf(world, 'a', subnets.c), 'c');
     c.isJoined = true;
     world.settle(random);

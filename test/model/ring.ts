@@ -1,7 +1,7 @@
 /**
- * Three clusters joined by the interconnect and two routers, as the pure functions of the rooms see them: what speakers learn and
- * announce, what agents offer and take, what the hub admits. Each actor works from what the others said last, one at a time and in any
- * order. Played here: routers, paths of BGP, and the controller's choice between a learned prefix and another cluster's.
+ * A model of three clusters joined by the interconnect and two routers, built from the pure functions of the rooms: routes that
+ * speakers learn and announce, prefixes that agents offer and use, and prefixes that the hub admits. One actor steps at a time, in any
+ * order, with the latest output of the others. Simulated: routers, BGP paths, and the controller's choice between learned and remote prefixes.
  */
 import type { BgpPeerSpec } from '../../lib/api/kinds/bgp-peer.ts';
 import { bgpAdvertisementSpec } from '../../lib/api/kinds/bgp-advertisement.ts';
@@ -50,7 +50,7 @@ interface Path {
   readonly communities: readonly string[];
 }
 
-/** What one end of a session tells the other, by prefix. */
+/** Paths that one end of a session advertises to the other, by prefix. */
 type Told = ReadonlyMap<string, Path>;
 const nothingTold: Told = new Map();
 
@@ -58,7 +58,7 @@ export interface Actor {
   readonly name: string;
   readonly asn: number;
   readonly neighbours: Set<string>;
-  /** Works from what the others said; whether it says anything else than before. */
+  /** Recomputes from the output of the other actors. Returns whether its own output changed. */
   step(world: World): boolean;
   tells(neighbour: string): Told;
 }
@@ -68,7 +68,7 @@ export class Router implements Actor {
   readonly origins = new Set<string>();
   readonly name: string;
   readonly asn: number;
-  /** Best paths: from whom, and what. */
+  /** Best path by prefix, with the neighbour that advertised it. */
   best = new Map<string, { readonly from: string; readonly path: Path }>();
 
   constructor(name: string, asn: number) {
@@ -111,7 +111,7 @@ export class Cluster implements Actor {
   uses = new Map<string, readonly RouteUse[]>();
   request: readonly Prefix[] = [];
   isJoined = true;
-  /** Whether routers hear of the other clusters' prefixes too. */
+  /** Whether the cluster also announces the prefixes of other clusters to routers. */
   tellsOfOthers = true;
   readonly #exports = new Exports();
   readonly #natives = new NativePrefixes();
@@ -217,7 +217,7 @@ export class Cluster implements Actor {
   }
   #view: typeof sample | undefined;
 
-  /** Prefix → community: its own subnet, and those of other clusters that go there now. */
+  /** Communities by prefix: the own subnet, and prefixes of other clusters with an active route. */
   #announced(): ReadonlyMap<string, readonly string[]> {
     const announced = new Map<string, readonly string[]>([[this.subnet, []]]);
     const advertisement = {
@@ -241,7 +241,7 @@ export class Cluster implements Actor {
     );
   }
 
-  /** Where a packet goes that comes to the VPC's router; several where they share the load, empty where it is dropped. */
+  /** Next hops of a packet at the VPC's router: several for ECMP, none if the packet is dropped. */
   hops(address: Ip): readonly string[] {
     if (cidrContains(parseCidr(this.subnet) as Cidr, address)) return ['here'];
     const remote = [...this.uses].flatMap(([cluster, uses]) =>
@@ -253,7 +253,7 @@ export class Cluster implements Actor {
     return longest([...remote, ...own], address);
   }
 
-  /** As the controller has it: within what another cluster has of its own. */
+  /** Like the controller: whether a prefix lies within a native prefix of another cluster. */
   #isAnothers(prefix: string): boolean {
     const cover = new PrefixCover();
     for (const [cluster, uses] of this.uses)
@@ -291,7 +291,7 @@ function longest(routes: readonly { readonly prefix: string; readonly to: string
   return [...new Set(held.filter(({ mask }) => mask === most).map(({ to }) => to))];
 }
 
-/** The hub admits what it was told last, whole, one member after the other. */
+/** The hub admits the complete latest request of each member, one member after the other. */
 class Hub {
   readonly #holdings = new Holdings();
   readonly admitted = new Map<string, readonly Prefix[]>();
@@ -353,7 +353,7 @@ export class World {
     return !this.cut.has([a, b].sort().join(' '));
   }
 
-  /** As the hub shows it. */
+  /** The member as the hub publishes it. */
   member(name: string): Member {
     const routes = (this.hub.admitted.get(name) ?? []).map(({ cidr, origin, tags, via }) => ({
       transitSwitch: 'ts',
@@ -369,7 +369,7 @@ export class World {
     return { ...sampleMember, name, routes };
   }
 
-  /** Until nobody has anything new to say; each round in another order. @throws Error where that takes too long */
+  /** Steps all actors, each round in another order, until no output changes. @throws Error if that takes too many rounds */
   settle(random: (limit: number) => number, mostRounds = 40): number {
     const actors = [...this.routers, ...this.clusters, this.hub];
     for (let round = 1; round <= mostRounds; round += 1) {
@@ -380,7 +380,7 @@ export class World {
     throw new Error(`still changing after ${mostRounds} rounds:\n${this.describe()}`);
   }
 
-  /** Where packets from a cluster or router end: names of clusters and routers, `dropped`, or `loop` with the way. */
+  /** Destinations of packets from a cluster or router: names of clusters and routers, `dropped`, or `loop` with the path. */
   ends(from: string, address: string): ReadonlySet<string> {
     const ip = parseIp(address) as Ip;
     const ends = new Set<string>();
@@ -403,7 +403,7 @@ export class World {
     return longest(routes, ip);
   }
 
-  /** Who still knows of a prefix. */
+  /** Actors that still have state about a prefix. */
   traces(prefix: string): readonly string[] {
     return [
       ...this.routers.flatMap(({ name, best }) => (best.has(prefix) ? [name] : [])),

@@ -1,4 +1,4 @@
-// Exits with 0 if node_modules holds what package-lock.json asks for. Runs on the machine's own Node, before ours is there.
+// Exits with 0 if node_modules matches package-lock.json. Runs on the machine's own Node, before ours is installed.
 import { existsSync, readFileSync } from 'node:fs';
 
 const read = (file) => JSON.parse(readFileSync(file, 'utf8')).packages;

@@ -76,7 +76,7 @@ fetch_tree() {
   run_debootstrap "$log" --download-only --include="$include" "$suite" "$target"
 }
 
-# run_debootstrap LOG OPTION… SUITE TARGET: from whatever mirror and by whatever proxy this machine's own apt uses for Debian.
+# run_debootstrap LOG OPTION… SUITE TARGET: uses the Debian mirror and the proxy of this machine's apt.
 run_debootstrap() {
   local log=$1 mirror proxy; shift
   mirror=${DEBIAN_MIRROR:-$(debian_mirror)}
@@ -110,7 +110,7 @@ copy_programs() {
   loader=$(cd "$tree" && echo "$libraries"/ld-linux*.so.*)
   [ -e "$tree/$loader" ] || stop "the tree has no dynamic loader at $loader"
   mkdir "$bin" "$sbin"
-  # Debian names ovs-vswitchd by a link that only its package's script makes.
+  # In Debian, ovs-vswitchd is a link that only its package's script creates.
   for path in "$tree"/usr/{bin,sbin,lib/openvswitch-switch}/{ovn,ovs,ovsdb,vtep}-*; do
     is_program "$path" || continue
     cp "$path" "$bin/"

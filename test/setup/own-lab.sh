@@ -1,4 +1,4 @@
-# Sourced by scripts that have a lab of their own ($LAB), which goes away whatever happens (KEEP_LAB=1: unless a step fails).
+# Sourced by scripts with their own lab ($LAB), which is removed in any case (KEEP_LAB=1: unless a step fails).
 PATH=$PWD/node_modules/.bin:$PATH
 ISTHMUS_TOOLS=$(test/setup/setup.sh tools-path)
 export PATH ISTHMUS_TOOLS LAB

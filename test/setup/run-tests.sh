@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks, unit tests and system tests, several at once, some of them in one lab, which goes away whatever happens.
+# Checks, unit tests and system tests, several at once, some of them in one lab, which is removed in any case.
 # run-tests.sh [all|without-check|system [FILE…]]   FILE: only these system tests. ISTHMUS_OVN chooses the OVN of all servers; AT_ONCE how many
 # jobs run at once
 set -euo pipefail

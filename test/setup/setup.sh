@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes a bare Debian machine with Node 20, npm, Go and gcc ready for the lab and the tests. Every part looks first whether its
+# Prepares a bare Debian machine with Node 20, npm, Go and gcc for the lab and the tests. Each part first checks whether its
 # work is done, so a second run takes a second.   setup.sh [packages|modules|tools|shim|tools-path|cache|cluster|conformance|images|ovn-<version>] …
-# (packages, modules, tools and shim by default; cluster: what a lab of kubelets needs besides; conformance: Kubernetes' own tests;
-#   images: what tests of images need)
+# (packages, modules, tools and shim by default; cluster: additions for a lab of kubelets; conformance: Kubernetes' own tests;
+#   images: requirements of the image tests)
 #   ISTHMUS_KUBERNETES  1.30 for example: the control plane and the nodes run that release instead of the newest, which the tests run on by default
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -26,7 +26,7 @@ stop() { printf 'cannot go on: %s\n' "$*" >&2; exit 1; }
 leftovers=()
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "${leftovers[@]}"' EXIT
 
-# What lists of folders and lines are divided by cannot be part of one.
+# Separators of PATH and of lines cannot be part of a folder's name.
 case $PWD in
   *:* | *$'\n'*) stop "the checkout lies in a folder whose name has a colon or a line break, which PATH cannot name: move it, for example to $HOME/isthmus" ;;
 esac

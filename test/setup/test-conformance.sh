@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kubernetes' own tests in a lab of kubelets of their own, which goes away whatever happens (KEEP_LAB=1: unless one fails).
+# Kubernetes' conformance tests in their own lab of kubelets, which is removed in any case (KEEP_LAB=1: unless one fails).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . test/setup/own-lab.sh

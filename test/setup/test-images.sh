@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The images as somebody gets them: built twice from nothing they have the same bytes, and those for the other architecture run, in an emulator.
+# Tests the images as released: two builds from nothing have the same bytes, and images of the other architecture run in an emulator.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 test/setup/setup.sh images
@@ -30,7 +30,7 @@ unpack_image() {
   jq -r '.[0].Layers[]' "$dir/$1/layers/manifest.json" | while read -r layer; do tar -C "$dir/$1" -xf "$dir/$1/layers/$layer"; done
   cp "$(command -v "$emulator")" "$dir/$1/"
 }
-# emulated IMAGE PATTERN PROGRAM…: what the program says matches the pattern
+# emulated IMAGE PATTERN PROGRAM…: checks that the program's output matches the pattern
 emulated() {
   local image=$1 pattern=$2 said; shift 2
   said=$(env -i "$(command -v chroot)" "$dir/$image" "/$emulator" "$@" 2>&1 </dev/null || true)

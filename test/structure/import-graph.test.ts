@@ -1,6 +1,6 @@
 /**
  * The arrows between the stages of each room run one way, and there is no circle: a reader follows an
- * object from `watch/` to the row without going back. What is allowed stands in `places.ts`.
+ * object from `watch/` to the row without going back. `places.ts` lists the allowed imports.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -30,14 +30,14 @@ test('every arrow between folders follows the order of the stages', () => {
   );
 });
 
-test('no files import each other in a circle', () => {
+test('files have no circular imports', () => {
   failWith(
     'circles',
     circlesOf(graph).map((circle) => circle.join(' → ')),
   );
 });
 
-test('no folders import each other in a circle', () => {
+test('folders have no circular imports', () => {
   const folders = new Map<string, Set<string>>();
   for (const [from, imports] of graph)
     for (const to of imports) {
@@ -56,7 +56,7 @@ function failWith(what: string, findings: readonly string[]): void {
   if (findings.length > 0) assert.fail(`${what}:\n${findings.join('\n')}`);
 }
 
-test('what is not allowed is seen', () => {
+test('forbidden imports are detected', () => {
   const circle: Graph = new Map([
     ['a', new Set(['b', 'd'])],
     ['b', new Set(['c'])],

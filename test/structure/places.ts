@@ -1,5 +1,5 @@
 /**
- * Which folder of a room may import which. A room is a list of folders, lowest first: files of a folder import files of
+ * Allowed imports between the folders of a room. A room is a list of folders, lowest first: files of a folder import files of
  * the same folder and of those before it. Files that lie directly in a room (`main.ts` and the rest of the wiring)
  * import everything, and no folder imports them. A folder that is not listed has no place, which the test reports.
  */
@@ -8,7 +8,7 @@ export interface Room {
   readonly path: string;
   /** Lowest first. */
   readonly order: readonly string[];
-  /** What `watch/` imports. It only feeds the state, so most of what comes before it in the order is not for it. */
+  /** Folders that `watch/` may import. It only feeds the state, so most folders before it in the order are excluded. */
   readonly watchImports: readonly string[];
   /** Folders of another room's path that this one stands on. */
   readonly standsOn?: readonly string[];
@@ -23,7 +23,7 @@ export const rooms: readonly Room[] = [
   room('central'),
   // `ipam/` allocates the addresses of one subnet: a data structure that model/ speaks of.
   room('controller', { ipam: 'lib' }),
-  // `host/` and `ovs/` write what was planned to the kernel and to the local switch; `cni/` answers the runtime with both.
+  // `host/` and `ovs/` apply plans to the kernel and to the local switch; `cni/` uses both to serve the runtime.
   room('daemon', { host: 'plan', ovs: 'host', cni: 'apply' }, ['host']),
   // `link/` is the session between agent and hub; its messages are values in model/, which all stages speak.
   room('interconnect', { link: 'model' }),
@@ -40,7 +40,7 @@ function room(path: string, own: Readonly<Record<string, string>> = {}, watchImp
   return { path, order, watchImports: ['model', ...watchImports] };
 }
 
-/** Tests and their beds use whatever they test. */
+/** Tests and test beds import the code under test. */
 export function isTestFile(file: string): boolean {
   return /\.test\.ts$|(?:^|\/)testing[^/]*\.ts$|-bed\.ts$|(?:^|\/)fake-server\.ts$/.test(file);
 }
@@ -57,7 +57,7 @@ export function folderOf(file: string, { path }: Room): string {
   return rest.length === 0 ? path : `${path}/${folder}`;
 }
 
-/** Why a file must not import another; undefined where it may. Which rooms import which is for the linter. */
+/** Why a file must not import another; undefined if the import is allowed. The linter checks imports between rooms. */
 export function objectionTo(from: string, to: string): string | undefined {
   const [room, target] = [roomOf(from), roomOf(to)];
   if (room === undefined || target === undefined || isTestFile(from)) return undefined;

@@ -1,6 +1,6 @@
 /**
- * What the measurements of BGP stand on: a kube-apiserver with our kinds, one node in a network namespace with gobgpd, its
- * speaker as a process of its own, and two FRR routers. All that is announced comes from objects made through the API.
+ * The test bed of the BGP measurements: a kube-apiserver with our kinds, one node in a network namespace with gobgpd, its
+ * speaker as a process of its own, and two FRR routers. All announcements come from objects created through the API.
  */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -28,13 +28,13 @@ import { createPods, createSubnet, firstSingle, type Group, groups, node, select
 import { SpeakerProcess } from './speaker-process.ts';
 import { Tor } from './tor.ts';
 
-/** Of a process that was killed, before somebody starts it again. */
+/** Delay before a killed process is restarted. */
 const restartMs = 1000;
 const advertisement = 'bench';
 
-/** The sessions shall not end because this machine has much to do. */
+/** Hold time that keeps sessions up on a busy machine. */
 const holdSeconds = 90;
-/** The order in which they are linked to the node. */
+/** Routers, in the order of their links to the node. */
 const setups = [
   { kind: 'frr', name: 'tor1', asn: 65_101, holdSeconds },
   { kind: 'frr', name: 'tor2', asn: 65_102, holdSeconds },
@@ -96,14 +96,14 @@ export class BgpBed {
   }
 
   async close(): Promise<void> {
-    // Only who ends in order leaves a profile.
+    // Only a process that exits gracefully writes its profile.
     await this.#speaker?.end(profiling().length > 0 ? 'SIGTERM' : 'SIGKILL');
     for (const tor of this.tors) tor.close();
     await this.kube.close();
     await Promise.all([this.api.stop(), this.lab.close()]);
   }
 
-  /** The router most measurements look at. */
+  /** The router that most measurements observe. */
   get tor(): Tor {
     return this.tors[0];
   }
@@ -112,7 +112,7 @@ export class BgpBed {
     return this.lab.gobgpd;
   }
 
-  /** @throws Error while there is none */
+  /** @throws Error while no speaker runs */
   get speaker(): SpeakerProcess {
     if (this.#speaker === undefined) throw new Error('there is no speaker');
     return this.#speaker;
@@ -137,14 +137,14 @@ export class BgpBed {
     await waitFor('the speaker to be ready', async () => (await this.speaker.isReady()) || 'not ready', 60_000, 20);
   }
 
-  /** Milliseconds of a program that reads the pods and ends. */
+  /** Run time, in ms, of a program that reads the pods and exits. */
   async nodeStartMs(): Promise<number> {
     const started = performance.now();
     await run([node24, join(import.meta.dirname, 'pod-reader.ts'), this.api.kubeconfig]);
     return performance.now() - started;
   }
 
-  /** As a container is started again after it ended. */
+  /** Restarts gobgpd like a container that has exited. */
   async restartGobgpd(): Promise<number> {
     await this.gobgpd.kill();
     await pause(restartMs);
@@ -162,7 +162,7 @@ export class BgpBed {
     });
   }
 
-  /** @param more of its spec */
+  /** @param more further fields of the spec */
   async addPeer(address: string, name: string, asn: number, more: object = {}): Promise<void> {
     await this.create(bgpPeers, name, { instance: 'rack', address, asn, ...more });
   }
@@ -171,7 +171,7 @@ export class BgpBed {
     await this.kube.delete(bgpPeers, { name });
   }
 
-  /** What the status of a BgpPeer says of the node. */
+  /** The node's session in the status of a BgpPeer. */
   async session(name: string): Promise<ToldSession> {
     const { status } = (await this.kube.get(bgpPeers, { name })) as {
       readonly status?: { readonly nodes?: readonly ToldSession[] };
@@ -179,14 +179,14 @@ export class BgpBed {
     return status?.nodes?.[0] ?? {};
   }
 
-  /** All pods of the groups exist and are ready; none of the others is looked at. */
+  /** Ensures that all pods of the groups exist and are ready; ignores other pods. */
   async ensurePods(count: number = firstSingle): Promise<void> {
     if (this.#pods >= count) return;
     await createPods(this.kube, this.#pods, count, true);
     this.#pods = count;
   }
 
-  /** Makes a pod ready, which is none of the groups; resolves with the time of the API's answer, by performance.now(). */
+  /** Makes a pod outside the groups ready; resolves with the time of the API's answer, by performance.now(). */
   async addPod(at: number): Promise<number> {
     await setReady(this.kube, firstSingle + at, true);
     return performance.now();
@@ -196,12 +196,12 @@ export class BgpBed {
     await setReady(this.kube, firstSingle + at, false);
   }
 
-  /** Pods that are not ready yet, for `addPod`. */
+  /** Creates pods that are not ready yet, for `addPod`. */
   async createSingles(from: number, to: number): Promise<void> {
     await createPods(this.kube, firstSingle + from, firstSingle + to, false);
   }
 
-  /** The pods of these groups are announced, and the first one; the time of the API's answer to that, by performance.now(). */
+  /** Requests the announcement of these groups and the first pod; resolves with the time of the API's answer, by performance.now(). */
   async ask(taken: readonly Group[]): Promise<number> {
     const spec = { source: 'Pod', selector: selectorOf(['first', ...taken]) };
     const body = { apiVersion: apiVersionOf(bgpAdvertisements), kind: 'BgpAdvertisement', spec };
@@ -213,7 +213,7 @@ export class BgpBed {
     return performance.now();
   }
 
-  /** The same, with the pods they need, and waits until the router has them all and no others. */
+  /** Like `ask`, with the required pods; waits until the router has exactly their routes. */
   async announce(taken: readonly Group[]): Promise<number> {
     const last = Math.max(-1, ...Object.keys(groups).map((group, at) => (taken.includes(group as Group) ? at : -1)));
     const needed = Object.values(groups).slice(0, last + 1);
@@ -223,14 +223,14 @@ export class BgpBed {
     return this.announced;
   }
 
-  /** How many routes the groups have that are announced. */
+  /** Number of routes of the announced groups. */
   get announced(): number {
     return new Set<Group>(['first', ...this.#announced])
       .values()
       .reduce((sum, group) => sum + (group === 'single' ? 0 : groups[group]), 0);
   }
 
-  /** The mark by which gobgpd's policies know paths of the announced pods. */
+  /** The community by which gobgpd's policies recognize paths of the announced pods. */
   async tag(): Promise<string> {
     const gobgp = await openGobgp({ target: this.gobgpd.target });
     const { largeCommunitySets } = await gobgp.listPolicies();
@@ -262,12 +262,12 @@ export class BgpBed {
   }
 }
 
-/** Bundled as they ship; the lab's folder goes away with it. */
+/** Bundles the programs as they ship, in the lab's folder, which is removed with the lab. */
 function programsOf({ dir }: BgpLab): string {
   return join(dir, 'shipped');
 }
 
-/** BGP_PROFILE=folder: speakers that are ended in order leave CPU profiles there. */
+/** BGP_PROFILE=folder: speakers that exit gracefully write CPU profiles there. */
 export function profiling(): readonly string[] {
   const dir = process.env['BGP_PROFILE'];
   return dir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${dir}`];

@@ -1,4 +1,4 @@
-/** From no route at all to very many: on a session that is there, until the router's bgpd has the last. */
+/** From no route to very many on an established session, until the router's bgpd has the last one. */
 import { join } from 'node:path';
 import { run } from '../../lab/run.ts';
 import { node24 } from '../../lab/rooms.ts';

@@ -1,4 +1,4 @@
-/** lib/gobgp against grpc-js alone, both into a gobgpd that has no peers: what it costs that values become bytes and are checked. */
+/** lib/gobgp compared with grpc-js alone, on a gobgpd without peers: the cost of encoding and checking values. */
 import { type BgpPath, openGobgp } from '../../../lib/gobgp/src/index.ts';
 import { nodeGobgpd, startGobgpd } from '../../../lib/gobgp/src/testing.ts';
 import { median } from '../row.ts';
@@ -16,7 +16,7 @@ const attributes = { nextHop: '0.0.0.0', largeCommunities: [tag] };
 
 const path = (at: number): BgpPath => ({ prefix: prefixOf(at), attributes });
 
-/** Milliseconds of each of the two, in turn, so that what else the machine does concerns both. */
+/** Milliseconds of both, measured in turn, so that other load of the machine affects both. */
 async function inTurn(
   count: number,
   ours: (at: number) => Promise<unknown>,

@@ -1,4 +1,4 @@
-/** A neighbour of the node that counts the prefixes it is told: `listener.ts` in a network namespace of its own. */
+/** A neighbour of the node that counts the prefixes it receives: `listener.ts` in its own network namespace. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** A node is drained and switched off while requests come through it: what the client notices. */
+/** Effects on the client when a node is drained and powered off while it forwards requests. */
 import { setTimeout as pause } from 'node:timers/promises';
 import {
   apiVersionOf,
@@ -22,7 +22,7 @@ const leastRate = 900;
 const settleSeconds = 2;
 /** How long the node stays away. */
 const awayMs = 3000;
-/** What each way carries at least, of all, where both do. */
+/** Minimum share of the packets on each way while both are in use. */
 const leastShare = 0.2;
 const service = { namespace: 'default', name: 'drain' } as const;
 
@@ -87,7 +87,7 @@ async function assertAsked(bed: BgpBed): Promise<void> {
     throw new Error(`the router was not asked to prefer others: it has ${JSON.stringify(path)} of the node`);
 }
 
-/** The node is drained, goes away with its gobgpd, and comes back. */
+/** The node is drained, stopped with its gobgpd, and started again. */
 async function drainAndReturn(bed: BgpBed, ways: TwoWays): Promise<void> {
   await setDrain(bed, 'true');
   await ways.untilInRouter('second');
@@ -122,7 +122,7 @@ async function measureWith(bed: BgpBed, ways: TwoWays): Promise<BgpRow[]> {
   await pause(1000 * drained.seconds);
   const calm = await ways.answers();
   const reached = [drained, calm].map(assertRate);
-  // A node that goes without a word must be noticed, or nothing is.
+  // Control: the measurement must detect a node that stops without notice.
   ways.cutNode();
   await pause(awayMs);
   ways.mendNode();

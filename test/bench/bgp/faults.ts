@@ -1,4 +1,4 @@
-/** Twelve ways in which a session of the node fails, each with the reason that is true. */
+/** Twelve faults of a BGP session of the node, each with the reason to be reported. */
 import { bgpPeers, secrets } from '../../../lib/kube/resources.ts';
 import { waitFor } from '../../lab/run.ts';
 import type { FrrPeer } from '../../system/bgp/frr.ts';
@@ -10,18 +10,18 @@ export interface Fault {
   readonly reason: string;
   /** A router of the node's own AS. */
   readonly isInternal?: boolean;
-  /** Of the BgpPeer, besides what every one has. */
+  /** Fields of the BgpPeer's spec besides the common ones. */
   readonly spec?: object;
-  /** The session comes back by itself, and the reason goes. */
+  /** The session recovers by itself, and the reason is cleared. */
   readonly isShort?: boolean;
-  /** What the other side has before the session begins. */
+  /** Prepares the other side before the session starts. */
   readonly prepare?: (site: Site) => Promise<void>;
   readonly cause: (site: Site) => Promise<void>;
-  /** It shows when the session ends, which a timer does. */
+  /** Sign of a fault that shows when a timer ends the session. */
   readonly end?: Sign;
-  /** It shows when somebody is refused, who must dial before. */
+  /** Sign of a fault that shows when a connection attempt is refused. */
   readonly refusal?: Sign;
-  /** Brings the router back to what it was. */
+  /** Restores the router. */
   readonly undo?: (site: Site) => Promise<void>;
 }
 
@@ -70,10 +70,10 @@ async function setPassword({ bed }: Site): Promise<void> {
   await bed.kube.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: passwordSecret, stringData });
 }
 
-/** On the first router's link. */
+/** An unused address on the first router's link. */
 const nobody = '172.31.1.77';
 
-/** Those of passwords come last: for minutes the refusals that the kernel counts may be those of any session that is down. */
+/** Faults of passwords come last: for minutes the refusals that the kernel counts may belong to any session that is down. */
 export const faults: readonly Fault[] = [
   { what: 'the BgpPeer has an address that nobody has', reason: 'NotConnected', cause: change({ address: nobody }) },
   {

@@ -1,6 +1,6 @@
 /**
  * Requests at an even rate, each on a connection of its own, whether those before were answered or not; as a process of its own
- * in a network namespace. Any line on its input is answered with what became of the requests since the last one, as JSON.
+ * in a network namespace. Each line on its input is answered with the results of the requests since the previous line, as JSON.
  * Arguments: address, port, requests a second.
  */
 import { connect } from 'node:net';

@@ -1,4 +1,4 @@
-/** What speaker and gobgpd take of the machine: while nothing happens, and while pods come and go. */
+/** CPU and memory of speaker and gobgpd: idle, and while pods are added and removed. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { cpuSeconds, memoryMb } from '../processes.ts';
 import type { BgpBed } from './bed.ts';
@@ -9,7 +9,7 @@ const everything = ['hundred', 'thousand', 'rest'] as const;
 const idleSeconds = Number(process.env['BGP_IDLE_SECONDS'] ?? 30);
 const churnSeconds = Number(process.env['BGP_CHURN_SECONDS'] ?? 60);
 const changesPerSecond = 50;
-/** Until what was just done is over, heaps are collected, and statuses are told. */
+/** Time until pending work is done, heaps are collected, and statuses are written. */
 const settleMs = 5000;
 
 interface Use {

@@ -1,6 +1,6 @@
 /**
  * `make bench-bgp`: a bed of its own, every measurement of BGP in turn, one table, which replaces the one in
- * docs/performance.md. A measurement that cannot be made is named below the table, and the command ends with 1.
+ * docs/performance.md. A failed measurement is named below the table, and the command exits with 1.
  * ONLY=text: those whose name has it, and the page is left as it is. BGP_PROFILE=folder: CPU profiles of speakers.
  */
 import { versionIn } from 'ovsdb-client/testing';

@@ -1,4 +1,4 @@
-/** What a measurement of BGP gives: figures with a floor of the same run beside them, and what was promised. */
+/** Result of a BGP measurement: figures, each with its floor of the same run and its target. */
 import type { PromisedRow } from '../promise.ts';
 import type { BgpBed } from './bed.ts';
 
@@ -19,6 +19,6 @@ export type BgpRow = PromisedRow<
 
 export interface Measurement {
   readonly name: string;
-  /** Leaves the bed with its speaker, gobgpd and routers at work; what is announced it may leave as it likes. */
+  /** Leaves the bed with speaker, gobgpd and routers running; the announced routes may differ. */
   readonly measure: (bed: BgpBed) => Promise<readonly BgpRow[]>;
 }

@@ -1,4 +1,4 @@
-/** What neighbours can do to a node: more routes than it takes, messages that are none, silence. */
+/** Effects of misbehaving neighbours on a node: more routes than its limit, malformed messages, silence. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Random, pick, randomOf } from '../../../lib/testing-random.ts';
 import { waitFor } from '../../lab/run.ts';
@@ -12,10 +12,10 @@ const offeredRoutes = 100_000;
 const badHosts = 10;
 const messagesOfEach = 20;
 const seed = 5;
-/** Until heaps are collected. */
+/** Time until heaps are collected. */
 const settleMs = 5000;
 
-/** Highest memory of speaker and gobgpd above what it is now, in MB, and the sessions the router lost meanwhile. */
+/** Peak memory growth of speaker and gobgpd, in MB, and the sessions that the router lost meanwhile. */
 async function growth(
   bed: BgpBed,
   work: () => Promise<void>,
@@ -59,7 +59,7 @@ async function reasonOf(bed: BgpBed, name: string): Promise<string> {
   return reason ?? state;
 }
 
-/** A router with a table of the Internet's kind, and a limit on its session, or on what is used of it. */
+/** A router with a table like the Internet's, and a limit on its session or on the routes used from it. */
 async function offered(bed: BgpBed): Promise<BgpRow[]> {
   await bed.announce([]);
   const announces = Array.from(
@@ -105,7 +105,7 @@ const others = [
   [0x80, 14, 21, 0, 2, 1, 16, ...Array.from({ length: 16 }, () => 0xfd), 0],
 ];
 
-/** A message of RFC 4271 with one to three bytes changed, one too short, or one with a length of its own. */
+/** A message of RFC 4271 with one to three bytes changed, a truncated one, or one with a wrong length. */
 function mutant(random: Random): Buffer {
   const whole = pick(random, [
     () => update([...origin, ...asPath, ...nextHop, ...pick(random, others)], [24, 198, 51, 100]),
@@ -137,7 +137,7 @@ async function speakNonsense(host: RawHost, random: Random): Promise<void> {
 }
 
 async function malformed(bed: BgpBed): Promise<BgpRow[]> {
-  // What sessions are told when they begin is not what is looked at.
+  // The initial advertisements of a session are not measured.
   await bed.announce([]);
   const names = Array.from({ length: badHosts }, (_, at) => `bad${at}`);
   for (const [at, name] of names.entries()) {

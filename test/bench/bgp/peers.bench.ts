@@ -1,4 +1,4 @@
-/** What happens to all routes of a session, or to a few of them: a reset by the neighbour, another attribute. */
+/** Changes to all routes of a session or to a few: a reset by the neighbour, another attribute. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { apiVersionOf, bgpAdvertisements } from '../../../lib/kube/resources.ts';
 import { waitFor } from '../../lab/run.ts';

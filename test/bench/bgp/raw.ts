@@ -1,4 +1,4 @@
-/** gobgpd by grpc-js and nothing else, as a program would that knows every byte: the floor of what goes through lib/gobgp. */
+/** gobgpd through grpc-js alone, with known bytes: the floor of calls through lib/gobgp. */
 import { fileURLToPath } from 'node:url';
 import * as grpc from '@grpc/grpc-js';
 import { loadSync, type ServiceDefinition } from '@grpc/proto-loader';
@@ -14,7 +14,7 @@ export interface RawPath {
   readonly is_withdraw?: boolean;
 }
 
-/** An IPv4 host route with the next hop that stands for our own address; `tag` is a large community. */
+/** An IPv4 host route with the next hop that denotes the speaker's own address; `tag` is a large community. */
 export function rawPath(address: string, tag?: string): RawPath {
   const words = tag?.split(':').map(Number) ?? [];
   const community = Buffer.alloc(3 + 4 * words.length);

@@ -18,7 +18,7 @@ interface Outcome {
   /** From the fault until it shows, and until the status has the reason. */
   readonly shownAfter: number;
   readonly toldAfter: number;
-  /** What the status said since the fault. */
+  /** Values of the status since the fault. */
   readonly told: readonly string[];
 }
 
@@ -69,7 +69,7 @@ async function outcomeOf(site: Site, fault: Fault): Promise<Outcome> {
   return { ...found, isTrue: isShort || later === reason, toldAfter: since(at) };
 }
 
-/** The BgpPeer is made anew for each fault. */
+/** The BgpPeer is recreated for each fault. */
 async function suffer(site: Site, fault: Fault): Promise<Outcome> {
   const { bed, router, name } = site;
   await fault.prepare?.(site);

@@ -1,4 +1,4 @@
-/** The speaker or gobgpd ends without a word and comes again: what the routers notice. */
+/** Effects on the routers when the speaker or gobgpd is killed and restarts. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { bgpInstances } from '../../../lib/kube/resources.ts';
 import { waitFor } from '../../lab/run.ts';
@@ -7,9 +7,9 @@ import type { BgpRow, Measurement } from './measurement.ts';
 import { type Group, prefixOf, firstSingle } from './pods.ts';
 import { KernelCount } from './tor.ts';
 
-/** Longer than it takes until a session is up again and both sides have said all. */
+/** Longer than it takes until a session is up again and both sides have sent all routes. */
 const afterMs = 8000;
-/** An address of the second router's link that nobody has. */
+/** An unused address of the second router's link. */
 const nobody = '172.31.2.77';
 const everything = ['hundred', 'thousand', 'rest'] as const;
 
@@ -62,7 +62,7 @@ interface Watched {
   readonly pid: number;
 }
 
-/** Routes that are missing in a router's kernel at the worst moment while gobgpd is killed and comes again. */
+/** Peak number of routes missing in a router's kernel while gobgpd is killed and restarts. */
 async function missing(bed: BgpBed, { name, pid }: Watched, count: number, base: number): Promise<BgpRow> {
   const fib = new KernelCount(pid);
   await waitFor(`${count} routes in the kernel of ${name}`, () => fib.now() - base === count || `${fib.now() - base}`);
@@ -86,7 +86,7 @@ async function missing(bed: BgpBed, { name, pid }: Watched, count: number, base:
 async function gobgpdKilled(bed: BgpBed): Promise<BgpRow[]> {
   const rows: BgpRow[] = [];
   const sizes: readonly (readonly Group[])[] = [['hundred', 'thousand'], everything];
-  // A table of no BGP route: what the router's own addresses are.
+  // The routes of the router's own addresses, without BGP routes.
   await bed.announce([]);
   // bgpd is ahead of the kernel.
   await pause(1000);
@@ -118,7 +118,7 @@ interface Returned {
   readonly route: number;
 }
 
-/** How long after gobgpd's start a living neighbour has a route that is new, while another does not answer. */
+/** Time from gobgpd's start until a live neighbour has a new route, while another neighbour does not answer. */
 async function deadPeer(bed: BgpBed): Promise<BgpRow[]> {
   const pod = 501;
   const [living, dying] = bed.tors;

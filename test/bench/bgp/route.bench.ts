@@ -34,7 +34,7 @@ async function timesOf(
   return times;
 }
 
-/** The speaker is frozen: it would take back what it did not plan. */
+/** The speaker is frozen, because it would withdraw routes outside its plan. */
 async function bare(bed: BgpBed, fib: KernelWatch): Promise<Times> {
   const tag = await bed.tag();
   const gobgp = new RawGobgp(bed.gobgpd.target);

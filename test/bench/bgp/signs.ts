@@ -1,4 +1,4 @@
-/** The moment from which somebody could know that a session fails: before, a timer of the protocol runs. */
+/** The earliest moment at which a session's failure can be detected: before it, a timer of the protocol runs. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openGobgp } from '../../../lib/gobgp/src/index.ts';
@@ -13,7 +13,7 @@ export interface Site {
   readonly name: string;
 }
 
-/** Is asked for before the fault; what it gives says then whether it shows. */
+/** Created before the fault; the returned function then reports whether the sign is visible. */
 export type Sign = (site: Site) => Promise<() => Promise<boolean>>;
 
 /** gobgpd has given up the session. */

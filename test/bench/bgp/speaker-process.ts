@@ -1,4 +1,4 @@
-/** The speaker as it ships, bundled, as a process of its own, and what it says about itself. */
+/** The bundled speaker, as it ships, in a process of its own, with its output and metrics. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -62,12 +62,12 @@ export class SpeakerProcess {
     return this.#child.pid ?? 0;
   }
 
-  /** What it said last. */
+  /** The end of its output. */
   get log(): string {
     return this.#log;
   }
 
-  /** Whether it has read the cluster and spoken to gobgpd. */
+  /** Whether it has read the cluster's objects and is connected to gobgpd. */
   async isReady(): Promise<boolean> {
     if (this.#isOver) throw new Error(`the speaker ended:\n${this.#log}`);
     return fetch(`http://127.0.0.1:${this.#port}/readyz`).then(

@@ -93,7 +93,7 @@ export function vtyOf({ dir }: FrrPeer): string {
   return join(dir, 'bgpd.vty');
 }
 
-/** What changes in the kernel's table of a namespace, and when. */
+/** Changes of the kernel's routing table in a namespace, with their times. */
 export class KernelWatch {
   readonly #monitor: ChildProcess;
   readonly #at = new Map<string, number>();

@@ -1,6 +1,6 @@
 /**
- * One server that two nodes lead to, and a client behind the router that has both: the node of the bed, and a BIRD that stands
- * for a second one. Both pass on what comes for the server's address, as a node does for a service, but keep no state of it.
+ * One server behind two nodes, and a client behind the router that knows both: the node of the bed, and a BIRD in place
+ * of a second node. Both forward packets for the server's address, as a node does for a service, but without connection state.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ export const serverAddress = '203.0.113.10';
 export const serverPrefix = `${serverAddress}/32`;
 const port = '80';
 const nodeAsn = 65_001;
-/** Links, by who is at their ends. */
+/** Links, by their ends. */
 const links = {
   client: { router: '172.31.240.1', client: '172.31.240.2' },
   second: { router: '172.31.241.1', second: '172.31.241.2' },
@@ -28,7 +28,7 @@ const device = 'server';
 
 export type Way = 'node' | 'second';
 
-/** What became of the requests of some time. */
+/** Results of the requests of a period. */
 export interface Answers {
   readonly answered: number;
   readonly slowestMs: number;
@@ -76,7 +76,7 @@ export class TwoWays {
     this.#client = this.#start(this.#namespaces.client, 'http-client.ts', serverAddress, port, String(rate));
   }
 
-  /** Of the requests that were over since the last call. */
+  /** Results of the requests that finished since the last call. */
   async answers(): Promise<Answers> {
     if (!this.#client?.stdin || !this.#client.stdout) throw new Error('nobody asks');
     const answer = once(this.#client.stdout, 'data');
@@ -95,7 +95,7 @@ export class TwoWays {
     return { node: sent(this.#bed.lab.node), second: sent(this.#namespaces.second) };
   }
 
-  /** The ways that the router's kernel has. */
+  /** The ways in the routing table of the router's kernel. */
   inRouter(): readonly Way[] {
     const hops = this.#router.fib()[serverPrefix] ?? [];
     const ways: Readonly<Record<string, Way>> = {
@@ -110,7 +110,7 @@ export class TwoWays {
     await waitFor(`the router to have ${wanted.join(' and ')}`, isThere, 30_000, 20);
   }
 
-  /** The node passes nothing on any more, as one that is switched off. */
+  /** The node stops forwarding, like one that is powered off. */
   cutNode(): void {
     this.#bed.lab.node.ip(`route replace blackhole ${serverPrefix}`);
   }
@@ -138,7 +138,7 @@ export class TwoWays {
     server.ip(`addr add ${serverPrefix} dev lo`);
   }
 
-  /** The way back is over both, whichever way a packet came. */
+  /** The return path uses both ways, independent of the way of the request. */
   #route(): void {
     const { second, server, client } = this.#namespaces;
     const { node } = this.#bed.lab;
@@ -180,7 +180,7 @@ export class TwoWays {
   }
 }
 
-/** Packets may come from where none would be sent to. */
+/** Disables the reverse path filter: a packet may arrive on another interface than that of the route to its source. */
 function looseReversePath(namespace: Namespace): void {
   const all = namespace.run('sysctl', '-aN', '--pattern', String.raw`^net\.ipv4\.conf\..*\.rp_filter$`);
   namespace.run('sysctl', '-qw', ...all.split('\n').flatMap((key) => (key === '' ? [] : `${key}=0`)));

@@ -1,4 +1,4 @@
-/** What flows met, put together. Pure. All times are in milliseconds. */
+/** Combines the results of flows. Pure. All times are in milliseconds. */
 import { quantile } from '../row.ts';
 
 /** One UDP flow. */
@@ -54,7 +54,7 @@ export interface FlowReport {
 /** Losses further apart than this are two matters. */
 const burstMs = 500;
 
-/** `originMs`: what the times of packets count from, Unix milliseconds. */
+/** `originMs`: origin of the packets' times, in Unix milliseconds. */
 export function reportOf(
   intervalMs: number,
   udp: readonly UdpResult[],

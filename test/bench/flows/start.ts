@@ -1,4 +1,4 @@
-/** Runs flows.ts in namespaces of the lab: an echo where packets go, a sender where they come from. */
+/** Runs flows.ts in namespaces of the lab: an echo server at the destination, a sender at the source. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ export interface FlowEnds {
   /** Network namespaces. */
   readonly from: string;
   readonly to: string;
-  /** Where the echo is reached. */
+  /** Address of the echo server. */
   readonly address: string;
 }
 
@@ -19,12 +19,12 @@ export interface FlowOptions {
   readonly udp?: number;
   readonly tcp?: number;
   readonly intervalMs?: number;
-  /** Different for flows that go on at the same time to one namespace. */
+  /** Must differ between concurrent flows to one namespace. */
   readonly port?: number;
 }
 
 export interface Flows {
-  /** Ends the flows and says what they met. */
+  /** Stops the flows and returns their report. */
   stop(): Promise<FlowReport>;
 }
 
@@ -42,7 +42,7 @@ class Part {
     this.#what = `flows.ts ${args.join(' ')} in ${netns}`;
     const [command = '', ...argv] = inNetns(netns, [node24, program, ...args]);
     this.#child = spawn(command, argv, { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
-    // What is measured is the network, not the patience of this machine.
+    // High priority: the flows measure the network, not the load of this machine.
     letGo(this.#child.pid ?? 0, 'first');
     this.#ended = once(this.#child, 'close');
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#errors += text));
@@ -51,7 +51,7 @@ class Part {
     this.#waiting = this.#lines[Symbol.asyncIterator]();
   }
 
-  /** @throws Error with what the program said if it has ended. */
+  /** @throws Error with the program's output if it has exited. */
   async line(): Promise<unknown> {
     const next = await this.#waiting.next();
     if (next.done === true) throw new Error(`${this.#what} ended: ${this.#errors.trim() || 'it said nothing'}`);

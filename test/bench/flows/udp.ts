@@ -1,4 +1,4 @@
-/** UDP flows, each with a socket and so a source port of its own, one numbered packet an interval. */
+/** UDP flows: each has its own socket and source port, and sends one numbered packet per interval. */
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { type Packet, resultOf, type UdpResult } from './report.ts';
@@ -80,7 +80,7 @@ export class UdpFlows {
     return this.#flows.every((flow) => flow.isAnswered);
   }
 
-  /** What was sent before this does not count. */
+  /** Packets sent before this time do not count. */
   begin(): void {
     for (const flow of this.#flows) flow.begin();
     this.#stallMs = 0;
@@ -90,7 +90,7 @@ export class UdpFlows {
     clearInterval(this.#timer);
   }
 
-  /** The longest time between two looks at the clock, beyond what was meant. */
+  /** The longest delay of a timer beyond its interval. */
   get stallMs(): number {
     return this.#stallMs;
   }
@@ -106,7 +106,7 @@ export class UdpFlows {
     for (const flow of this.#flows) {
       if (flow.nextMs > now) continue;
       flow.send(now);
-      // What was missed while this process had no CPU is not made up for.
+      // Packets that are overdue because this process had no CPU are skipped.
       flow.nextMs = Math.max(flow.nextMs + this.#intervalMs, now + this.#intervalMs / 2);
     }
   }

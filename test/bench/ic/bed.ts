@@ -1,6 +1,6 @@
 /**
- * What the measurements between clusters stand on: the lab, one pod a cluster away from the gateways where there are
- * other nodes, who carries a path, and waiting until everything is as it was. It uses nothing but the lab's contract:
+ * The test bed of the measurements between clusters: the lab, one pod per cluster (not on a gateway if there are
+ * other nodes), the gateway of a path, and waiting until the lab is steady again. It uses only the lab's interfaces:
  * kubectl, the databases' sockets, pid files.
  */
 import { setTimeout as pause } from 'node:timers/promises';
@@ -15,9 +15,9 @@ import { type FlowEnds, type FlowOptions, startFlows } from '../flows/start.ts';
 
 export const namespace = 'bench-ic';
 const pod = `${namespace}/one`;
-/** Where the userspace datapath sends what it puts into a tunnel. */
+/** Tunnel destination in a flow of the userspace datapath. */
 const pushed = /tnl_push\(.*?ipv4\(src=[\d.]+,dst=([\d.]+)/;
-/** The flow was used within the last second. */
+/** Matches a flow that was used within the last second. */
 const isRecent = /used:0\.\d+s/;
 const settleTimeoutMs = 90_000;
 
@@ -36,7 +36,7 @@ export class IcBed {
     this.lab = lab;
   }
 
-  /** The clusters that were members from the beginning. */
+  /** The clusters that are members from the start. */
   get members(): readonly ClusterLayout[] {
     return this.lab.layout.clusters.filter(({ joins }) => joins);
   }
@@ -125,9 +125,9 @@ export class IcBed {
   }
 
   /**
-   * The node of `cluster`, one of the two, whose gateway the flows of these benchmarks pass on their way. Open vSwitch
-   * spreads UDP by the addresses alone, so that all flows between two pods take one path.
-   * @throws Error if the packets leave for no gateway
+   * The node of `cluster`, one of the two, whose gateway carries the flows of these benchmarks. Open vSwitch
+   * hashes UDP by the addresses alone, so that all flows between two pods take one path.
+   * @throws Error if the packets pass no gateway
    */
   async carrierOf(cluster: string, [from, to]: readonly [string, string]): Promise<string> {
     const pair = { src: this.address(from), dst: this.address(to) };
@@ -146,13 +146,13 @@ export class IcBed {
     return holder;
   }
 
-  /** The other node of its cluster to which a node sends the UDP packets of a pair of pods, now; undefined for none. */
+  /** The node of the same cluster to which `node` currently sends the UDP packets of a pair of pods; undefined if there is none. */
   async nextNode(
     cluster: string,
     node: string,
     { src, dst }: { readonly src: string; readonly dst: string },
   ): Promise<string | undefined> {
-    // Pings of the pair may take the other path.
+    // UDP only: pings of the pair may take the other path.
     const pair = [`src=${src}`, `dst=${dst}`, 'proto=17'];
     const lines = (await this.lab.datapathFlows(cluster, node)).split('\n');
     const flows = lines.filter((line) => isRecent.test(line) && pair.every((part) => line.includes(part)));
@@ -160,7 +160,7 @@ export class IcBed {
     return this.lab.cluster(cluster).nodes.find(({ address }) => address === target)?.name;
   }
 
-  /** Starts what is dead, continues what is stopped, and waits until all paths between all members carry traffic. */
+  /** Starts dead processes, continues stopped ones, and waits until all paths between all members carry traffic. */
   async settle(): Promise<void> {
     await this.lab.heal();
     for (const [from, to] of this.pairs()) {
@@ -170,7 +170,7 @@ export class IcBed {
     await this.#untilSteady();
   }
 
-  /** Anchors that come home and paths that rest do so one after the other: all is over when nothing has moved for long. */
+  /** Anchors return and paths leave their hold-down one after the other: the lab is steady when nothing has moved for longer than that. */
   async #untilSteady(): Promise<void> {
     const steadyMs = (await this.holdDownMs()) + 1000;
     let since = performance.now();
@@ -187,7 +187,7 @@ export class IcBed {
     await waitFor(`nothing to move for ${steadyMs} ms`, isSteady, settleTimeoutMs, 500);
   }
 
-  /** What of a cluster's ends is not where it is to be; empty where all is. */
+  /** The first path of a cluster that is down or not at its anchor; empty if there is none. */
   async #moving(cluster: string): Promise<string> {
     const up = await this.#pathsAreUp(cluster);
     if (up !== true) return `${cluster}: ${up}`;
@@ -195,19 +195,19 @@ export class IcBed {
     return moving === '' ? '' : `${cluster}: ${moving}`;
   }
 
-  /** As the agents themselves report. */
+  /** Waits until the agents report all paths as up. */
   async untilPathsAreUp(): Promise<void> {
     for (const { name } of this.members)
       await waitFor(`the paths of ${name} to be up`, () => this.#pathsAreUp(name), settleTimeoutMs, 500);
   }
 
-  /** When a pod first answered another cluster's, by performance.now(). @throws Error if none does in time. */
+  /** Time of the first answer of a pod to another cluster's pod, by performance.now(). @throws Error after the timeout. */
   async untilAnswers(from: string, to: string, timeoutMs = 30_000): Promise<number> {
     await untilPinged(this.netns(from), this.address(to), timeoutMs);
     return performance.now();
   }
 
-  /** When a cluster's pod first answered a node of its own, by performance.now(). */
+  /** Time of the first answer of a cluster's pod to a node of its cluster, by performance.now(). */
   async untilLocalAnswer(cluster: string): Promise<number> {
     await untilPinged(this.lab.cluster(cluster).nodes[0]?.netns ?? '', this.address(cluster), 30_000);
     return performance.now();
@@ -226,14 +226,14 @@ export class IcBed {
     return names.flatMap((from) => names.filter((to) => to !== from).map((to) => [from, to] as const));
   }
 
-  /** How long a path must have been well before it carries traffic again, in ms. */
+  /** The hold-down of a recovered path, in ms. */
   async holdDownMs(): Promise<number> {
     const path = 'jsonpath={.spec.failback.holdDownSeconds}';
     const text = await this.lab.kubectl('east', ['get', 'interconnect', 'default', '-o', path]);
     return Number(text) * 1000;
   }
 
-  /** What BFD needs to notice a dead tunnel, as configured: interval × multiplier, in ms. */
+  /** BFD's configured detection time of a dead tunnel: interval × multiplier, in ms. */
   async detectionMs(): Promise<number> {
     const get = (key: string): Promise<string> => this.lab.nbctl('east', ['get', 'NB_Global', '.', `options:${key}`]);
     const texts = await Promise.all([get('bfd-min-rx'), get('bfd-mult')]);
@@ -248,7 +248,7 @@ export class IcBed {
       const found = items.find(({ metadata }) => metadata.name === name);
       if (found === undefined) return `it does not know ${name}`;
       const { status } = found;
-      // Absent where the agent knows of one path only.
+      // Absent if the agent knows one path only.
       const [up, all] = status?.pathsUp?.split('/') ?? [];
       if (up !== all) return `${name}: ${status?.pathsUp ?? 'unknown'}`;
       if (status?.phase !== 'Ready') return `${name} is ${status?.phase ?? 'unknown'}`;
@@ -257,7 +257,7 @@ export class IcBed {
   }
 }
 
-/** Asks every tenth of a second, so that the time of the first answer is known as exactly. */
+/** Pings at least every tenth of a second, which is the precision of the first answer's time. */
 async function untilPinged(netns: string, address: string, timeoutMs: number): Promise<void> {
   const ping = ['ping', '-n', '-c', '1', '-W', '0.1', address];
   await waitFor(
@@ -272,7 +272,7 @@ function rowsIn(json: string): readonly (readonly unknown[])[] {
   return (JSON.parse(json) as { data: unknown[][] }).data;
 }
 
-/** Of an OVSDB uuid, or of an optional one. */
+/** The text of an OVSDB uuid; empty for an absent optional one. */
 function uuidIn(value: unknown): string {
   return Array.isArray(value) && value[0] === 'uuid' ? String(value[1]) : '';
 }

@@ -1,4 +1,4 @@
-/** What an operator does to gateways and paths while traffic runs: nothing of it may cost a connection. */
+/** An operator's changes to gateways and paths under traffic: none may break a connection. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { waitFor } from '../../lab/run.ts';
 import type { FlowReport } from '../flows/report.ts';
@@ -34,7 +34,7 @@ function rowsOf(what: string, report: FlowReport): IcRow[] {
   ];
 }
 
-/** Flows while `change` is made and until it has come to rest. */
+/** Flows during `change` and until the lab is steady again. */
 async function during(bed: IcBed, change: () => Promise<unknown>, afterMs: number): Promise<FlowReport> {
   return bed.flowsDuring(direction, change, { tcp: streams, afterMs });
 }
@@ -50,7 +50,7 @@ async function untilNotHolder(bed: IcBed, node: string): Promise<void> {
   );
 }
 
-/** After a change the agents wait for the hold-down before traffic returns to what has moved. */
+/** After a change the agents wait for the hold-down before traffic returns to a moved path. */
 async function restMs(bed: IcBed): Promise<number> {
   return (await bed.holdDownMs()) + 5000;
 }

@@ -1,6 +1,6 @@
 /**
  * Processes of the control plane are killed one after the other, at random, while Subnets come and go and flows go on.
- * At the end everybody has what is there; and a fresh start of all agents and the hub would change no row.
+ * At the end all clusters have the same state, and a restart of all agents and the hub changes no row.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Random, randomOf } from '../../../lib/testing-random.ts';
@@ -53,7 +53,7 @@ async function killAtRandom(bed: IcBed, random: Random, end: number): Promise<re
   return kills;
 }
 
-/** Subnets that are there at the end, by cluster. */
+/** Subnets that exist at the end, by cluster. */
 type Left = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 async function churn(bed: IcBed, random: Random, end: number): Promise<Left> {
@@ -123,7 +123,7 @@ async function orphans(bed: IcBed): Promise<number> {
 
 const suspectMs = 5000;
 
-/** Beside each burst of losses, who was killed shortly before. */
+/** Prints each burst of losses with the processes killed shortly before. */
 function tellLosses({ udp: { bursts }, stallMs }: FlowReport, kills: readonly Kill[]): void {
   for (const { fromMs, toMs, packets } of bursts) {
     const before = kills.filter(({ atMs }) => atMs <= toMs && atMs >= fromMs - suspectMs);

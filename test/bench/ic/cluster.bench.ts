@@ -10,7 +10,7 @@ const victim = 'north';
 /** How long it is dead: longer than its session at the hub lives. */
 const deadMs = 15_000;
 
-/** Kills the cluster; from then until nobody else has a route to it, in seconds. */
+/** Kills the cluster; returns the seconds until no other cluster has a route to it. */
 async function untilForgotten(bed: IcBed, cluster: ClusterLayout): Promise<number> {
   const others = bed.members.filter(({ name }) => name !== cluster.name);
   const watches = await Promise.all(others.map((other) => RouteWatch.open(other)));

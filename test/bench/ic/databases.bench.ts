@@ -1,4 +1,4 @@
-/** The databases between clusters are away, lose one of three servers, or lose everything: nobody's packets know. */
+/** The interconnect databases are unreachable, lose one of three servers, or lose all data: no packet is lost. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { ovnProgram } from 'ovsdb-client/testing';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import type { IcRow, Measurement } from './measurement.ts';
 import { RouteWatch } from './routes.ts';
 
 const direction = ['east', 'west'] as const;
-/** Two minutes are what was promised; the short form shows the same, because no timer of anybody is longer. */
+/** The target is two minutes; the short form is equivalent, because no timer of any component is longer. */
 const outageMs = Number(process.env['IC_OUTAGE_SECONDS'] ?? 20) * 1000;
 
 function rowOf(what: string, lost: number, floor: number): IcRow {
@@ -61,7 +61,7 @@ async function oneOfThree(bed: IcBed): Promise<IcRow[]> {
   try {
     const lost = await lostDuring(bed, async () => {
       await bed.lab.kill('hub', await leaderOf(bed));
-      // Not only packets: the two that are left must still take what is new.
+      // Besides packets: the two remaining servers must still accept changes.
       await bed.addSubnet('east', subnet.name, subnet.cidr);
       await routes.untilPrefix(subnet.cidr, true);
       await bed.lab.heal();

@@ -1,4 +1,4 @@
-/** Ways to break parts of a lab. What is broken here is mended by `heal`, unless said otherwise. */
+/** Fault injection in a lab. `heal` repairs each fault unless stated otherwise. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { componentsIn, killComponent, pidOf, stateOf, writeWhole } from '../../lab/component.ts';
@@ -6,7 +6,7 @@ import { type ClusterLayout, hubDatabaseServers, type HubLayout } from '../../la
 import type { LabHandle } from '../../lab/lib/lab.ts';
 import { run } from '../../lab/run.ts';
 
-/** BFD takes a gateway for dead that is silent for 300 ms, and its last message may be 100 ms old when the machine stands still. */
+/** BFD declares a gateway dead after 300 ms without a message, and the last message may be 100 ms old when the machine stalls. */
 export const stallAllowedMs = 200;
 
 export function hubOf({ layout }: LabHandle): HubLayout {
@@ -25,7 +25,7 @@ export function signal(lab: LabHandle, place: string, component: string, name: '
 export const gatewayFaults = ['killed', 'frozen'] as const;
 export type GatewayFault = (typeof gatewayFaults)[number];
 
-/** A gateway, `east/n1`, forwards nothing any more. */
+/** Stops all forwarding of a gateway, such as `east/n1`. */
 export async function loseGateway(lab: LabHandle, place: string, fault: GatewayFault): Promise<void> {
   if (fault === 'killed') await lab.kill(place, 'ovs-vswitchd');
   else signal(lab, place, 'ovs-vswitchd', 'SIGSTOP');
@@ -54,8 +54,8 @@ export async function wipeDatabases(lab: LabHandle): Promise<void> {
 }
 
 /**
- * A whole cluster loses its power: its links first, then all its processes; labd stands still, so that nobody
- * starts any of them. Gives when that began, by performance.now().
+ * Cuts the power of a whole cluster: its links first, then all its processes. labd is stopped, so that it
+ * restarts none of them. Returns the time of the start, by performance.now().
  */
 export async function killCluster(lab: LabHandle, cluster: ClusterLayout): Promise<number> {
   process.kill(pidOf({ dir: lab.layout.dir, name: 'labd' }) ?? 0, 'SIGSTOP');
@@ -66,7 +66,7 @@ export async function killCluster(lab: LabHandle, cluster: ClusterLayout): Promi
   return started;
 }
 
-/** Gives the cluster its links again and starts everything; resolves when all its processes have been started. */
+/** Restores the cluster's links and starts all its processes; resolves when they have been started. */
 export async function reviveCluster(lab: LabHandle, cluster: ClusterLayout): Promise<void> {
   await setLinks(cluster, 'up');
   await lab.heal();
@@ -77,7 +77,7 @@ async function setLinks({ netns, nodes }: ClusterLayout, state: 'up' | 'down'): 
   await Promise.all(names.map((name) => run(['ip', '-n', name, 'link', 'set', 'up0', state])));
 }
 
-/** Restarts the hub with other values of its flags, as a changed workload would; gives those that it had. */
+/** Restarts the hub with changed flags, as a changed workload would; returns the former values. */
 export async function restartHub(
   lab: LabHandle,
   flags: Readonly<Record<string, string | undefined>>,

@@ -1,4 +1,4 @@
-/** The same rows learned by stock `ovn-ic`, in a zone of its own: what everybody else does with them today. */
+/** The floor: stock `ovn-ic` learns the same rows in a zone of its own. */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { OvsdbClient } from 'ovsdb-client';
@@ -21,7 +21,7 @@ export interface OvnIcFigures {
   readonly oneCpuSeconds: number;
 }
 
-/** The rows are there already; the zone is removed again with all it wrote. */
+/** The rows exist already; the zone is removed afterwards with all its rows. */
 export async function measureOvnIc(bed: IcBed, plan: ForeignClusters, southbound: OvsdbClient): Promise<OvnIcFigures> {
   const zone = await startForeignZone(bed.lab.layout, { name, podCidr: '10.30.0.0/16', octet: 200 });
   try {
@@ -34,7 +34,7 @@ export async function measureOvnIc(bed: IcBed, plan: ForeignClusters, southbound
 
 async function learnAll(zone: ForeignZone, plan: ForeignClusters, southbound: OvsdbClient): Promise<OvnIcFigures> {
   const routes = await RouteWatch.open(zone);
-  // Tunnels to all those gateways are not what is measured.
+  // Tunnels to all these gateways are not part of the measurement.
   freeze(zone, 'n1/ovn-controller');
   try {
     const count = plan.clusters * plan.routesEach;

@@ -1,12 +1,12 @@
 /**
  * Rows of very many clusters in IC-SB, in the form plain `ovn-ic` gives them: a zone, a gateway with its encapsulation, a
- * port on a transit switch, routes. In: how many; out: what transactions insert them, each of less than 128 KB. Pure.
+ * port on a transit switch, routes. In: their number; out: transactions that insert them, each smaller than 128 KB. Pure.
  */
 import type { Operation } from 'ovsdb-client';
 
 export interface ForeignClusters {
   readonly transitSwitch: string;
-  /** IPv4 network of the transit switch: addresses are taken from its end, so that those of members stay free. */
+  /** IPv4 network of the transit switch: addresses are allocated from its end, so that those of members stay free. */
   readonly network: string;
   readonly clusters: number;
   readonly routesEach: number;
@@ -14,10 +14,10 @@ export interface ForeignClusters {
 
 /** A cluster of ten routes is about four KB. */
 const clustersPerTransaction = 20;
-/** Above what a hub would allocate, below 32,768. */
+/** Above the keys that a hub allocates, below 32,768. */
 const firstKey = 20_000;
 const namePrefix = 'scale-';
-/** `20.0.0.0/8`: nobody in the lab has such prefixes. */
+/** `20.0.0.0/8`: the lab has no such prefixes. */
 const firstOctet = 20;
 
 /** The prefix of a route, counted over all clusters. */

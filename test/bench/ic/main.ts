@@ -1,7 +1,7 @@
 /**
- * `make bench-ic`: labs of its own, every measurement between clusters in turn, one table, which replaces the one in
- * docs/performance.md. A measurement that cannot be made is named below the table, and the command ends with 1.
- * ONLY=text: those whose name has it. IC_LAB=name: in that lab, which stays, and the page is left as it is.
+ * `make bench-ic`: runs every measurement between clusters in its own labs and replaces the table in
+ * docs/performance.md. A failed measurement is named below the table, and the command exits with 1.
+ * ONLY=text: measurements whose name contains it. IC_LAB=name: uses and keeps that lab, and leaves the page unchanged.
  */
 import { join } from 'node:path';
 import { takeDown } from '../../lab/down.ts';
@@ -26,12 +26,12 @@ const only = process.env['ONLY'] ?? '';
 
 interface Group {
   readonly topology: string;
-  /** Of clusters whose topology names none; by default what the environment says, else this machine's own. */
+  /** For clusters without a version in the topology; by default that of the environment, else this machine's own. */
   readonly ovn?: string;
   readonly measurements: readonly Measurement[];
 }
 
-/** What the oldest and the newest release make of a cluster of two nodes is not the same code. */
+/** The oldest and the newest release: OVN's code for a cluster of two nodes differs between them. */
 const pairsOn = ['23.03', '25.03'];
 
 const groups: readonly Group[] = [

@@ -1,4 +1,4 @@
-/** What a measurement between clusters gives: figures with a floor of the same run beside them, and what was promised. */
+/** Result of a measurement between clusters: figures, each with its floor of the same run and its target. */
 import type { IcBed } from './bed.ts';
 
 export interface IcRow {
@@ -13,7 +13,7 @@ export interface IcRow {
 
 export interface Measurement {
   readonly name: string;
-  /** Leaves the lab as it found it, but for what `heal` and a while of quiet mend. */
+  /** Leaves the lab unchanged, except for faults that `heal` and some time without changes repair. */
   readonly measure: (bed: IcBed) => Promise<readonly IcRow[]>;
 }
 

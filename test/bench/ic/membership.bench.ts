@@ -10,7 +10,7 @@ const floorConfigMap = 'bench-ic-floor';
 
 const seconds = (ms: number): number => ms / 1000;
 
-/** The least that one command and one object need. */
+/** The floor: the time of one command on one object. */
 async function bareCommandsMs(bed: IcBed): Promise<number> {
   await bed.lab.kubectl(member, ['create', 'configmap', floorConfigMap]);
   const started = performance.now();
@@ -18,7 +18,7 @@ async function bareCommandsMs(bed: IcBed): Promise<number> {
   return performance.now() - started;
 }
 
-/** @throws Error that names rows that stay for longer than the others need to hear of it. */
+/** Waits until no row of the member remains. @returns the number of rows that remain after the timeout, and logs them */
 async function rowsLeft(bed: IcBed): Promise<number> {
   const cluster = bed.lab.cluster(member);
   let left: readonly string[] = [];
@@ -26,7 +26,7 @@ async function rowsLeft(bed: IcBed): Promise<number> {
     left = await leftovers(bed.lab, cluster, bed.members);
     return left.length === 0 || left.join('\n');
   };
-  // What is left is a figure; the pause is what northd and ovn-controller need to take back what they made of it.
+  // The number of leftover rows is a figure; northd and ovn-controller need the pause to remove their own.
   await waitFor(`no trace of ${member}`, isClean, 10_000).catch((error: Error) => console.error(error.message));
   return left.length;
 }

@@ -1,4 +1,4 @@
-/** A cluster joins whose pods have the addresses of another's: it is told so, and nobody's packets notice. */
+/** A cluster joins with the pod addresses of another: its status reports the conflict, and no packet of others is lost. */
 import { reflect } from '../../../lib/kube/reflector.ts';
 import { interconnects } from '../../../lib/kube/resources.ts';
 import type { Reflector } from '../../../lib/kube/types.ts';
@@ -15,7 +15,7 @@ const timeoutMs = 60_000;
 interface Seen {
   readonly isThere: boolean;
   readonly isJoined: boolean;
-  /** What NoConflicts says while it is False. */
+  /** The message of NoConflicts while it is False. */
   readonly conflict: string;
   readonly mark: string;
 }

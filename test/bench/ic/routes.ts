@@ -1,4 +1,4 @@
-/** A cluster's static routes as they come and go, told by the database itself. */
+/** Watches the static routes of a cluster in its northbound database. */
 import { join } from 'node:path';
 import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import type { ClusterLayout } from '../../lab/layout.ts';
@@ -22,7 +22,7 @@ export class RouteWatch {
     return new RouteWatch(client);
   }
 
-  /** Of routes: known without a look at each, which would take the cores from what is measured. */
+  /** Number of routes, counted without reading each one, which would take CPU time from the measured programs. */
   get size(): number {
     return this.#client.cache.table(table).rows.size;
   }
@@ -31,7 +31,7 @@ export class RouteWatch {
     return this.#client.cache.table(table).byIndex(['ip_prefix'], [prefix]).length > 0;
   }
 
-  /** Prefixes of routes; one that has several next hops is there as often. */
+  /** Prefixes of routes; a prefix occurs once per next hop. */
   prefixes(): string[] {
     return [...this.#client.cache.table(table).rows.values()].map((row) => row['ip_prefix'] as string);
   }

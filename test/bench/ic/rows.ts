@@ -1,4 +1,4 @@
-/** What the databases of a lab hold of the interconnect, read by the programs that anybody has. */
+/** The interconnect's rows in the databases of a lab, read with OVN's own programs. */
 import { join } from 'node:path';
 import { ovnProgram } from 'ovsdb-client/testing';
 import { externalId } from '../../../lib/api/names.ts';
@@ -9,7 +9,7 @@ import { run } from '../../lab/run.ts';
 export interface DumpedRow {
   readonly database: string;
   readonly table: string;
-  /** As the wire has them. */
+  /** In OVSDB's JSON format. */
   readonly columns: Readonly<Record<string, unknown>>;
 }
 
@@ -19,7 +19,7 @@ interface DumpedTable {
   readonly data: readonly (readonly unknown[])[];
 }
 
-/** Told by OVN about itself: different from one minute to the next. */
+/** Columns that OVN itself updates all the time. */
 const restless = new Set(['up', 'nb_cfg', 'nb_cfg_timestamp', 'sb_cfg', 'hv_cfg', 'hv_cfg_timestamp', 'status']);
 
 async function dump(remotes: string, schema: string, database: string): Promise<DumpedRow[]> {
@@ -55,14 +55,14 @@ export async function dumpHub({ layout }: LabHandle): Promise<DumpedRow[]> {
   return dumps.flat();
 }
 
-/** Rows that the interconnect made: its agent's and its hub's. */
+/** Rows created by the interconnect's agent or hub. */
 export function isInterconnects({ columns }: DumpedRow): boolean {
   return /^(interconnect|hub)\//.test(mapOf(columns['external_ids']).get(externalId.owner) ?? '');
 }
 
 /**
- * What is left of a cluster that has left: in its own databases all that the interconnect made there, in the hub's all
- * that names it or belongs to its zone, in the other members' all that is owned in its name. One line a row.
+ * Leftover rows of a cluster that has left, one line per row: in its own databases all rows of the interconnect, in the hub's all
+ * rows that name it or belong to its zone, in the other members' all rows owned in its name.
  */
 export async function leftovers(
   lab: LabHandle,
@@ -80,7 +80,7 @@ export async function leftovers(
   return [...found.map(lineOf), ...(await settingsLeft(lab, gone))];
 }
 
-/** Rows and entries that carry no owner, and are there only because of the interconnect. */
+/** Rows and entries without an owner that exist only because of the interconnect. */
 function isTrace({ database, table, columns }: DumpedRow): boolean {
   if (table === 'NB_Global') return columns['name'] !== '' || mapOf(columns['options']).has('bfd-min-rx');
   if (table === 'Chassis') return mapOf(columns['other_config']).get('is-remote') === 'true';
@@ -108,7 +108,7 @@ async function settingsLeft(lab: LabHandle, { name, nodes }: ClusterLayout): Pro
 }
 
 /**
- * The interconnect's rows as texts that stay the same as long as the rows mean the same: without uuids, and without what OVN
+ * The interconnect's rows as texts that change only with the meaning of the rows: without uuids, and without values that OVN
  * reports in them.
  */
 export function meaningOf(rows: readonly DumpedRow[]): string[] {

@@ -1,7 +1,7 @@
 /**
- * A thousand other clusters with ten routes each, as rows that the benchmark itself writes into IC-SB: how long until a
- * member has them all in its northbound database, and what one change costs then. `ovn-northd` and `ovn-controller`
- * stand still meanwhile: what OVN makes of the rows is not measured, and this machine has no core for it.
+ * A thousand other clusters with ten routes each, as rows that the benchmark itself writes into IC-SB: the time until the
+ * northbound database of a member contains them all, and the cost of one change after that. `ovn-northd` and `ovn-controller`
+ * are stopped meanwhile: OVN's work on the rows is not measured, and this machine has no core for it.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
@@ -40,7 +40,7 @@ async function openSouthbound(bed: IcBed): Promise<OvsdbClient> {
   });
 }
 
-/** The network of the first path, as the hub has it. */
+/** The network of the first path in the hub's databases. */
 async function transitNetwork(bed: IcBed): Promise<string> {
   const client = await openOvsdb({
     remotes: hubRemotes(hubOf(bed.lab), 'icnb').split(','),
@@ -60,7 +60,7 @@ function processes(bed: IcBed): number[] {
 
 const cpuOf = (pids: readonly number[]): number => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0);
 
-/** With OVN itself standing still. */
+/** Runs `work` while OVN itself is stopped. */
 async function whileOvnIsFrozen<T>(bed: IcBed, work: () => Promise<T>): Promise<T> {
   const { nodes } = bed.lab.cluster(member);
   const frozen = [[member, 'northd'], ...nodes.map(({ name }) => [`${member}/${name}`, 'ovn-controller'])] as const;
@@ -72,7 +72,7 @@ async function whileOvnIsFrozen<T>(bed: IcBed, work: () => Promise<T>): Promise<
   }
 }
 
-/** The hub stands still while the rows are written: they are there at once when it goes on. */
+/** The hub is stopped while the rows are written, and sees them all at once when it continues. */
 async function cold(bed: IcBed, plan: ForeignClusters, southbound: OvsdbClient, routes: RouteWatch): Promise<number> {
   signal(bed.lab, 'hub', 'hub', 'SIGSTOP');
   try {
@@ -87,7 +87,7 @@ async function cold(bed: IcBed, plan: ForeignClusters, southbound: OvsdbClient, 
   return (await routes.until(`${String(count)} routes`, all, timeoutMs)) - started;
 }
 
-/** A route more, over and over: each until the member's northbound database has it. */
+/** Adds one route at a time, and waits each time until the member's northbound database contains it. */
 async function oneByOne(
   bed: IcBed,
   plan: ForeignClusters,
@@ -109,7 +109,7 @@ async function oneByOne(
   return { ms, cpu: (cpuOf(pids) - before) / changes };
 }
 
-/** What remains if nobody decides anything: the same routes into a northbound database of their own, as its client sees them. */
+/** The floor without any decisions: the same routes written to a separate northbound database, as its client sees them. */
 async function bareWrites(count: number): Promise<{ readonly coldMs: number; readonly oneMs: number }> {
   const server = await startOvsdbServer({ schema: schemaFile('ovn-nb') });
   const client = await openOvsdb({
@@ -168,7 +168,7 @@ async function measureThem(bed: IcBed, plan: ForeignClusters): Promise<Figures> 
   const [southbound, routes] = [await openSouthbound(bed), await RouteWatch.open(bed.lab.cluster(member))];
   try {
     const coldMs = await cold(bed, plan, southbound, routes);
-    // What is said of ten thousand routes in statuses comes after the routes, and is no part of one change.
+    // Status updates about ten thousand routes follow the routes, and are no part of one change.
     await pause(restMs);
     const one = await oneByOne(bed, plan, southbound, routes);
     return { coldMs, one, ovnIc: await measureOvnIc(bed, plan, southbound) };

@@ -45,7 +45,7 @@ const custom: Vpc = {
   ],
 };
 
-/** Makes what is not there yet, and waits until pods of both clusters reach each other. */
+/** Creates missing objects, and waits until pods of both clusters reach each other. */
 async function prepare({ lab }: IcBed, { namespace, objects }: Vpc): Promise<void> {
   const pods = Array.from({ length: podCount }, (_, index) => ({ name: `p${index}`, node: survivor }));
   for (const [index, cluster] of direction.entries()) {

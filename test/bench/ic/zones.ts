@@ -1,4 +1,4 @@
-/** Zones of IC-SB that nobody of Isthmus made: found by name, removed with all that belongs to them. */
+/** Zones of IC-SB that Isthmus did not create: found by name, removed with all their rows. */
 import type { Operation, OvsdbClient } from 'ovsdb-client';
 
 const zonesAtOnce = 50;

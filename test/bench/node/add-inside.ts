@@ -37,7 +37,7 @@ export interface Times {
   };
   /** By burst. */
   readonly together: { readonly ours: readonly (readonly number[])[]; readonly bare: readonly (readonly number[])[] };
-  /** What ADD said where it failed. */
+  /** The error of a failed ADD. */
   readonly errors: readonly string[];
   /** Ports, links and records of sandboxes that were not there before and are at the end. */
   readonly left: readonly string[];
@@ -80,7 +80,7 @@ class Calls {
   }
 
   /**
-   * A program started, as runtimes start plugins, then all calls nobody can leave out; the second figure is with OVN's
+   * Starts a program, as runtimes start plugins, then makes all indispensable calls; the second figure includes OVN's
    * flows, which a pod has to wait for.
    */
   async bare(at: number): Promise<readonly [madeMs: number, installedMs: number]> {

@@ -29,7 +29,7 @@ async function measure({ lab, cluster, node }: NodeBed): Promise<readonly NodeRo
   return rowsOf(times);
 }
 
-/** Pods bound to the node, and what the controller gave to those that the floor uses. */
+/** Pods bound to the node, and the controller's allocations for those that the floor uses. */
 async function makePods(kube: KubeClient, nbSocket: string, node: string): Promise<Task['given']> {
   await prepare(kube, { withNode: false });
   const numbers = Array.from({ length: count }, (_, at) => at);

@@ -1,4 +1,4 @@
-/** What the daemon costs on a node full of pods where nothing happens. */
+/** Cost of the daemon on an idle node full of pods. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { cpuSeconds, memoryMb } from '../processes.ts';
 import { whileFrozen } from '../row.ts';
 import type { Measurement, NodeBed, NodeRow } from './measurement.ts';
 
-/** What kubelet allows on a node by default. */
+/** Kubelet's default limit of pods on a node. */
 const count = 110;
 const settleMs = 20_000;
 const watchedMs = 60_000;
@@ -35,7 +35,7 @@ async function costsOf(pids: readonly number[]): Promise<readonly Cost[]> {
   }));
 }
 
-/** The programs as they ship, each in one file: the daemon, and what its memory and CPU are compared with. */
+/** The programs as they ship, each bundled in one file: the daemon, and the program that its memory and CPU are compared with. */
 async function bundle(folder: string): Promise<{ readonly daemon: string; readonly reader: string }> {
   await run([node24, join(checkout, 'images/bundle.ts'), join(folder, 'shipped')], { timeoutMs: 120_000 });
   await build({
@@ -67,7 +67,7 @@ async function makePods({ lab, cluster, node }: NodeBed): Promise<void> {
   await kube.close();
 }
 
-/** In the node's namespace, with the environment of the chart; ready once it has said something. */
+/** Runs in the node's namespace with the environment of the chart; ready after its first output. */
 async function start(netns: string, program: string, args: readonly string[]): Promise<ChildProcess> {
   const [command = '', ...rest] = inNetns(netns, [node24, ...frugalProcess.flags, program, ...args]);
   const child = spawn(command, rest, {
@@ -80,7 +80,7 @@ async function start(netns: string, program: string, args: readonly string[]): P
   return child;
 }
 
-/** The lab's daemon runs from source: the shipped one takes its place. */
+/** Replaces the lab's daemon, which runs from source, by the bundled one. */
 async function compare({ lab, cluster, node }: NodeBed, folder: string): Promise<readonly Cost[]> {
   const { daemon, reader } = await bundle(folder);
   const { argv } = JSON.parse(readFileSync(join(node.dir, 'daemon.cmd.json'), 'utf8')) as { argv: readonly string[] };

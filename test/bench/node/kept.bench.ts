@@ -1,4 +1,4 @@
-/** The host network applied again where nothing changed: what the kernel tells of changes meanwhile. */
+/** Applies the unchanged host network again, and counts the changes that the kernel reports meanwhile. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';

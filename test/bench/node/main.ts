@@ -1,6 +1,6 @@
 /**
  * `make bench-node`: a lab of its own with one node, every measurement of the daemon in turn, one table, which replaces the one
- * in docs/performance.md. A measurement that cannot be made is named below the table, and the command ends with 1.
+ * in docs/performance.md. A failed measurement is named below the table, and the command exits with 1.
  * ONLY=text: those whose name has it, and the page is left as it is.
  */
 import { join } from 'node:path';

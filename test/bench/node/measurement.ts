@@ -1,4 +1,4 @@
-/** What a measurement of one node gives: figures with a floor of the same run beside them, and what was promised. */
+/** Result of a measurement of one node: figures, each with its floor of the same run and its target. */
 import type { LabHandle } from '../../lab/lib/lab.ts';
 import type { PromisedRow } from '../promise.ts';
 

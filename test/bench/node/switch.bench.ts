@@ -1,5 +1,5 @@
 /**
- * The switch of a node restarted on purpose: how long a flow to a pod of another node has no answers. Beside it what Open vSwitch's own scripts need, which
+ * Planned restart of a node's switch: the time without answers for a flow to a pod of another node. The floor is Open vSwitch's own scripts, which
  * leave the database running. The userspace datapath, two nodes of their own.
  */
 import { execFileSync } from 'node:child_process';
@@ -17,7 +17,7 @@ const intervalMs = 5;
 const beforeMs = 1000;
 /** Longer than ovn-controller takes, so that the exchange of the flows is part of it. */
 const afterMs = 5000;
-/** So long an ovn-controller that starts leaves the flows that it finds, where nobody set anything else. */
+/** Default time for which a starting ovn-controller keeps the existing flows. */
 const keptMs = 4000;
 
 async function gapMs(bed: SwitchBed, restart: () => Promise<void> | void): Promise<number> {

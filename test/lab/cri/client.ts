@@ -64,11 +64,11 @@ export class CriClient {
     this.#client = new grpc.Client(`unix:${socket}`, grpc.credentials.createInsecure(), {
       'grpc.enable_http_proxy': 0,
       'grpc.max_receive_message_length': 16 << 20,
-      // What a runtime that was killed leaves behind is tried again soon: the lab kills runtimes.
+      // Reconnects soon after a runtime was killed: the lab kills runtimes.
       'grpc.initial_reconnect_backoff_ms': 100,
       'grpc.min_reconnect_backoff_ms': 100,
       'grpc.max_reconnect_backoff_ms': 1000,
-      // The name of the socket's path would be sent as the host, and containerd's gRPC refuses what is no host.
+      // By default the socket's path is sent as the authority, and containerd's gRPC refuses it because it is no host.
       'grpc.default_authority': 'localhost',
     });
   }
@@ -177,7 +177,7 @@ interface SandboxStatus {
   readonly network: { readonly ip: string; readonly additional_ips: readonly { readonly ip: string }[] } | null;
 }
 
-/** What containerd tells beyond the API when it is asked to be verbose. */
+/** containerd's additional information in a verbose response. */
 interface VerboseInfo {
   readonly pid: number;
   readonly runtimeSpec?: { readonly linux?: { readonly namespaces?: readonly { type: string; path?: string }[] } };

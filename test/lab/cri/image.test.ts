@@ -25,7 +25,7 @@ interface Descriptor {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-test('an archive holds files, folders and links as they were given', () => {
+test('an archive contains the given files, folders and links', () => {
   const content = Buffer.from('x'.repeat(513));
   const folder = unpack(
     'plain',

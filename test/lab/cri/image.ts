@@ -7,9 +7,9 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { tar, type TarEntry } from './tar.ts';
 
-/** The name under which containerd has it. The domain exists nowhere, so nobody can be asked for it. */
+/** The name of the image in containerd. The domain does not exist, so the image cannot be pulled. */
 export const imageName = 'isthmus.test/busybox:lab';
-/** What a sandbox runs: nothing, until SIGTERM or SIGINT. */
+/** The program of a sandbox: waits for SIGTERM or SIGINT. */
 const pauseCommand = '/bin/pause';
 /** Answers any HTTP request on port 8080 with the pod's name, as all pods of the lab do. */
 export const answerCommand = ['/bin/nc', '-ll', '-p', '8080', '-e', '/bin/answer'] as const;

@@ -10,7 +10,7 @@ hierarchies=("${@:7}")
 
 start() {
   local each
-  # Before the namespace of cgroups is made: its root is what its maker was in.
+  # Before the cgroup namespace is created: its root is the cgroup of its creator.
   for each in "${hierarchies[@]}"; do echo $$ >"/sys/fs/cgroup/${each%%=*}$cgroup/cgroup.procs"; done
   exec unshare --mount --uts --ipc --cgroup --pid --fork --kill-child -- "${BASH_SOURCE[0]}" boot "${@:2}"
 }
@@ -24,7 +24,7 @@ mount_disks() {
     mkdir -p "$folder/disk/$each" "$folder/disk/.$each"
     mount -t overlay overlay -o "lowerdir=/$each,upperdir=$folder/disk/$each,workdir=$folder/disk/.$each" "/$each"
   done
-  # The first time: what the machine below has of these is not this node's.
+  # At the first start: the underlying machine's files in these folders are not the node's.
   if [ ! -e "$folder/disk/made" ]; then rm -rf /etc/cni /opt/cni; : >"$folder/disk/made"; fi
   mount -t tmpfs -o mode=755 tmpfs /run
   mkdir -p /run/lock /run/netns

@@ -44,7 +44,7 @@ function kubeletConfig(cluster: ClusterLayout, node: NodeLayout): object {
     clusterDNS: [dnsAddress(cluster)],
     clusterDomain,
     resolvConf: join(node.dir, 'resolv.conf'),
-    // The disk is the whole machine's: how full it is says nothing of this node.
+    // The disk belongs to the whole machine, so its usage does not concern this node.
     evictionHard: { 'memory.available': '1Mi', 'nodefs.available': '0%', 'imagefs.available': '0%' },
     imageGCHighThresholdPercent: 100,
     // A machine that is itself a container may not let a process be spared from the kernel's memory killer.

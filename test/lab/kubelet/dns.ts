@@ -11,7 +11,7 @@ const labels = { 'k8s-app': 'kube-dns' };
 
 export const clusterDomain = 'cluster.local';
 
-/** The address of Service `kube-dns`, that kubelets tell their pods. */
+/** The address of Service `kube-dns`, which kubelets pass to their pods. */
 export function dnsAddress({ serviceCidr }: Pick<ClusterLayout, 'serviceCidr'>): string {
   return serviceCidr.replace(/\d+\/\d+$/, '10');
 }
@@ -22,7 +22,7 @@ export function dnsVersion(): string {
   return /github\.com\/coredns\/coredns v(\S+)/.exec(pinned)?.[1] ?? '';
 }
 
-/** @throws Error with what kubectl says */
+/** @throws Error with kubectl's output */
 export async function applyDns(cluster: ClusterLayout): Promise<void> {
   const input = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: dnsObjects(cluster) });
   await run([tool('kubectl'), '--kubeconfig', join(cluster.dir, 'kubeconfig'), 'apply', '-f', '-'], { input });

@@ -46,7 +46,7 @@ function archives(): string[] {
   return files;
 }
 
-/** The folder of a containerd that has all images, made if it is not there. */
+/** The folder of a containerd with all images; created if missing. */
 export async function imageStore(): Promise<string> {
   const files = archives();
   const busybox = busyboxImage();
@@ -56,7 +56,7 @@ export async function imageStore(): Promise<string> {
   const store = join(parent, hash.digest('hex').slice(0, 16));
   if (existsSync(store)) return store;
   mkdirSync(parent, { recursive: true });
-  // What other versions of the images left is of no use any more.
+  // Leftovers of other versions of the images are no longer used.
   for (const name of readdirSync(parent))
     if (/^[0-9a-f]{16}$/.test(name)) rmSync(join(parent, name), { recursive: true });
   const making = mkdtempSync(join(parent, 'new-'));
@@ -64,7 +64,7 @@ export async function imageStore(): Promise<string> {
     await importAll(making, files, busybox);
     renameSync(join(making, 'root'), store);
   } catch (error) {
-    // Another lab has made it meanwhile.
+    // Another lab has created it meanwhile.
     if (!existsSync(store)) throw error;
   } finally {
     rmSync(making, { recursive: true, force: true });

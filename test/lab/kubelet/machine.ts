@@ -25,7 +25,7 @@ export async function makeMachine(lab: Lab, cluster: ClusterLayout, node: NodeLa
   await switchOn(lab, node);
 }
 
-/** Everything in it ends at once, and its links and addresses are gone; what was written to its disks stays. */
+/** Ends all processes of the machine at once and removes its links and addresses; its disks remain. */
 export async function cutPower(lab: Lab, node: NodeLayout): Promise<void> {
   await killComponent({ dir: node.dir, name: 'machine' });
   const left = (): readonly number[] => nodeProcesses(lab.name, node);

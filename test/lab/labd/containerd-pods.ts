@@ -65,7 +65,7 @@ export class ContainerdPods {
     return this.#cri.listPodSandbox();
   }
 
-  /** One more than those that a labd before this one made. */
+  /** One more than the last attempt of earlier labd processes. */
   async #firstAttempt(planned: Sandbox): Promise<number> {
     const attempts = (await this.#sandboxesOf(planned)).map(({ metadata }) => metadata.attempt);
     return Math.max(-1, ...attempts) + 1;

@@ -1,5 +1,5 @@
 /**
- * Renews the tokens of a node's processes when its Node object is made anew: the old ones ended with the old object. A real
+ * Renews the tokens of a node's processes when its Node object is recreated: the old tokens expired with the old object. A real
  * cluster deletes the pods of a deleted Node, and makes new ones, whose tokens name the new Node. In: the Nodes of the API and the
  * tokens there are; out: tokens, which the processes read again once theirs is refused.
  */
@@ -39,7 +39,7 @@ export function keepNodeTokens({ cluster, kube, log, signal }: NodeTokensOptions
       log.info({ node: node.name, uid }, 'tokens renewed: the Node is another one');
     } catch (error) {
       if (!isKubeError(error)) throw error;
-      // The Node may be gone again; the next one brings the next renewal.
+      // The Node may be deleted again; its next creation triggers the next renewal.
       log.warn({ node: node.name, err: error }, 'tokens not renewed: the processes of this node cannot use the API');
     }
   }

@@ -42,7 +42,7 @@ test('a node takes pods when it is Ready, has a network and is not cordoned', ()
   assert.equal(raw([]).canTakePods, false);
 });
 
-test('deletion and completion are told apart', () => {
+test('deletion and completion are distinguished', () => {
   const deleting = { ...metadata, deletionTimestamp: '2026-01-01T00:00:00Z' };
   assert.deepEqual(pick(parsePod({ metadata: deleting })), { isDeleting: true, isReleased: false, isFinished: false });
   const released = { ...deleting, deletionGracePeriodSeconds: 0 };

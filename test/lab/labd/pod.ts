@@ -148,7 +148,7 @@ export function chooseNode(pod: Pod, nodes: Iterable<Node>, podsOn: ReadonlyMap<
   return fitting.toSorted((a, b) => load(a) - load(b) || a.name.localeCompare(b.name))[0]?.name;
 }
 
-/** What kubelet would report of a running pod. */
+/** The status that kubelet would report for a running pod. */
 export function runningStatus(pod: Pod, addresses: readonly string[], hostAddress: string, now: string): object {
   const condition = (type: string): object => ({ type, status: 'True', lastTransitionTime: now });
   return {

@@ -25,7 +25,7 @@ function queueOf(parallel: number): { queue: KeyedQueue; runs: Run[]; failures: 
   return { queue, runs, failures };
 }
 
-test('a key is never run twice at once, and once more for all that came meanwhile', async () => {
+test('a key never runs concurrently, and runs once more for all changes during a run', async () => {
   const { queue, runs } = queueOf(4);
   queue.add('a');
   queue.add('a');
@@ -54,7 +54,7 @@ test('no more keys run at once than allowed', async () => {
   );
 });
 
-test('a failed key runs again by itself after a pause, and a change does not cut the pause short', async () => {
+test('a failed key is requeued after a delay, and a change does not shorten the delay', async () => {
   const { queue, runs, failures } = queueOf(2);
   queue.add('a');
   runs[0]?.fail();

@@ -25,7 +25,7 @@ export class KeyedQueue {
     this.#options = options;
   }
 
-  /** Has the key run soon; what is under way for it is run once more afterwards. A pause after a failure goes on. */
+  /** Enqueues the key; a key that is running runs once more afterwards. A delay after a failure is not shortened. */
   add(key: string): void {
     const entry = this.#entries.get(key) ?? { isRunning: false, isDirty: false, failures: 0, timer: undefined };
     this.#entries.set(key, entry);

@@ -20,7 +20,7 @@ const listed = (id: string, change: Partial<ListedSandbox> = {}): ListedSandbox 
   ...change,
 });
 
-test('sandboxes that ended, and those that are not there any more', () => {
+test('sandboxes that are not ready or missing in the runtime have ended', () => {
   const { ended } = compareSandboxes(
     [known('a'), known('b'), known('c')],
     [listed('a'), listed('b', { state: 'SANDBOX_NOTREADY' })],
@@ -32,7 +32,7 @@ test('sandboxes that ended, and those that are not there any more', () => {
   );
 });
 
-test('orphans are those of pods that nobody knows, whatever their state; what is no pod’s is left alone', () => {
+test('sandboxes of unknown pods are orphans in any state; sandboxes without a pod are not', () => {
   const all = [listed('a'), listed('b', { state: 'SANDBOX_NOTREADY' }), listed('c'), listed('d', { labels: {} })];
   const { orphans } = compareSandboxes([known('a')], all, (uid) => uid === 'uid-a');
   assert.deepEqual(

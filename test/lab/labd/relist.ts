@@ -1,17 +1,17 @@
-/** What the runtime of a node has, against what labd knows of: the difference is work. Pure. */
+/** Compares the sandboxes of a node's runtime with those that labd knows: differences are work. Pure. */
 import type { Sandbox as ListedSandbox } from '../cri/messages.ts';
 import type { Sandbox } from './sandbox.ts';
 
 export interface Difference {
-  /** Known ones whose process has ended, or that somebody else removed. */
+  /** Known sandboxes whose process has ended, or that another program removed. */
   readonly ended: readonly Sandbox[];
-  /** Those of pods that are gone, and of which nothing is known. */
+  /** Sandboxes of deleted pods without a record. */
   readonly orphans: readonly ListedSandbox[];
 }
 
 /**
- * `known` are the finished sandboxes from before the runtime was asked: one that is made meanwhile may be missing from its
- * answer. `isKnown` tells whether a pod is there, or a sandbox of it still recorded. Others than pods' sandboxes have no uid.
+ * `known` are the sandboxes that were complete before the runtime was listed: a sandbox created meanwhile may be missing from the
+ * list. `isKnown` returns whether the pod exists or a sandbox of it is still recorded. Only sandboxes of pods have a uid.
  */
 export function compareSandboxes(
   known: readonly Sandbox[],

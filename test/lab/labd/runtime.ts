@@ -1,7 +1,7 @@
 /**
  * The pod runtime of one cluster: scheduler, kubelet and container runtime in one, as far as the network can tell. In:
- * pods and nodes of the API; out: sandboxes, pod statuses, events. Works by pod key; a failed sandbox is taken away
- * whole and made anew with another container id, as kubelet does.
+ * pods and nodes of the API; out: sandboxes, pod statuses, events. Works by pod key; a failed sandbox is removed
+ * completely and recreated with another container id, as kubelet does.
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -50,7 +50,7 @@ export class PodRuntime {
   readonly #nodes: Reflector<Node>;
   readonly #sandboxes: Map<string, Sandbox>;
   readonly #queue: KeyedQueue;
-  /** Bindings that the mirror does not show yet, so that a burst is spread. */
+  /** Bindings that the mirror does not contain yet, so that a burst is spread over the nodes. */
   readonly #bound = new Map<string, string>();
   readonly #eventCounts = new Map<string, number>();
   /** The nodes that have a containerd, by name. */
@@ -97,7 +97,7 @@ export class PodRuntime {
     await Promise.all([...this.#containerd].map(([node, pods]) => this.#relist(node, pods, signal)));
   }
 
-  /** Notices what happened without labd, as kubelet does: by asking the runtime for all sandboxes every second. */
+  /** Detects changes made without labd, as kubelet does: lists all sandboxes of the runtime every second. */
   async #relist(node: string, containerd: ContainerdPods, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const known = [...this.#sandboxes.values()].filter((one) => one.node === node && one.result !== undefined);
@@ -130,14 +130,14 @@ export class PodRuntime {
     this.#queue.add(key);
   }
 
-  /** What was under way when a labd died may have become a sandbox that no labd ever heard of. */
+  /** A sandbox that was being created when a labd died may be unknown to every labd. */
   async #removeOrphan(containerd: ContainerdPods, node: string, { namespace, name, uid }: Metadata): Promise<void> {
     const netns = podNetns(this.#lab, this.#cluster.name, namespace, name);
     const orphan = { namespace, pod: name, uid, node, netns, containerId: '' };
     await containerd.remove(orphan);
     const key = `${namespace}/${name}`;
     this.#log.info({ pod: key, uid }, 'sandbox of a pod that is gone removed');
-    // Another pod of that name has the names now.
+    // Another pod with this name uses the names now.
     if (!this.#sandboxes.has(key)) await forgetSandbox(this.#cluster, orphan);
   }
 
@@ -284,7 +284,7 @@ export class PodRuntime {
     );
   }
 
-  /** Writes about an object that may be gone, or be another of that name, by now; its end arrives as a change. */
+  /** Writes to an object that may have been deleted or recreated meanwhile; its deletion arrives as a change. */
   async #unlessGone(path: string, method: string, body: object, contentType?: string): Promise<void> {
     try {
       await this.#kube.request(method, path, body, contentType === undefined ? {} : { contentType });
@@ -299,7 +299,7 @@ export class PodRuntime {
   #isWanted(sandbox: Sandbox, pod: Pod | undefined): boolean {
     if (pod === undefined || pod.uid !== sandbox.uid || pod.isDeleting || pod.isFinished) return false;
     if (this.#ended.has(sandbox.containerId)) return false;
-    // Without a result an ADD was cut short: what it left is taken away before the next.
+    // Without a result, an ADD was interrupted: its leftovers are removed before the next ADD.
     return sandbox.result !== undefined && existsSync(`/run/netns/${sandbox.netns}`);
   }
 }

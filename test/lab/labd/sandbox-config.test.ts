@@ -10,20 +10,20 @@ function pod(spec: object, name = 'web'): Pod {
   return parsePod({ metadata: { name, namespace: 'shop', uid: 'u1', resourceVersion: '1' }, spec });
 }
 
-test('a sandbox has the names of its pod, the attempt, and the labels it is found by', () => {
+test('a sandbox has the names of its pod, the attempt and the labels for lookup', () => {
   const config = sandboxConfig(pod({ containers: [] }), place);
   assert.deepEqual(config.metadata, { name: 'web', namespace: 'shop', uid: 'u1', attempt: 2 });
   assert.deepEqual(config.linux, { cgroup_parent: '/lab/n1' });
   assert.equal(config.labels?.['io.kubernetes.pod.uid'], 'u1');
 });
 
-test('a hostname is what the pod says or its name, as far as the kernel takes it', () => {
+test('the hostname is that of the pod’s spec or the pod’s name, cut to the kernel’s limit', () => {
   assert.equal(sandboxConfig(pod({ hostname: 'mail', containers: [] }), place).hostname, 'mail');
   const long = sandboxConfig(pod({ containers: [] }, `${'a'.repeat(62)}-b`), place);
   assert.equal(long.hostname, 'a'.repeat(62));
 });
 
-test('names are resolved by the cluster, by the node, or as the pod says', () => {
+test('DNS follows the pod’s policy: cluster, node or its own configuration', () => {
   const dns = (spec: object) => sandboxConfig(pod({ containers: [], ...spec }), place).dns_config;
   assert.deepEqual(dns({}), {
     servers: ['10.96.0.10'],
@@ -37,7 +37,7 @@ test('names are resolved by the cluster, by the node, or as the pod says', () =>
   assert.deepEqual(dns({ dnsConfig })?.servers, ['10.96.0.10', '192.0.2.1']);
 });
 
-test('ports of the node are told to the runtime', () => {
+test('host ports are passed to the runtime', () => {
   const ports = [{ containerPort: 53, hostPort: 5353, protocol: 'UDP', hostIP: '192.0.2.7' }, { containerPort: 80 }];
   assert.deepEqual(sandboxConfig(pod({ containers: [{ name: 'a', ports }] }), place).port_mappings, [
     { protocol: 'UDP', container_port: 53, host_port: 5353, host_ip: '192.0.2.7' },

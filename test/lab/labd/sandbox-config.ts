@@ -29,7 +29,7 @@ export function sandboxConfig(
   const dns = dnsOf(pod, serviceCidr);
   return {
     metadata: { name, namespace, uid, attempt },
-    // What the kernel takes as a host's name.
+    // The kernel's limit for a hostname.
     hostname: (pod.hostname ?? name).slice(0, 63).replace(/[-.]+$/, ''),
     log_directory: logDirectory,
     ...(dns === undefined ? {} : { dns_config: dns }),

@@ -25,7 +25,7 @@ export interface Sandbox {
   readonly netns: string;
   /** Of the sandbox; on a node with a containerd it is known once that has made it. */
   readonly containerId: string;
-  /** What ADD answered; absent while it is under way, or after a crash in the midst of it. */
+  /** Result of ADD; absent while ADD runs, or after a crash during ADD. */
   readonly result?: CniResult;
 }
 export interface CniResult {
@@ -59,7 +59,7 @@ export function readSandboxes(cluster: ClusterLayout): Map<string, Sandbox> {
   return found;
 }
 
-/** Records a sandbox to be made: from here on a crash is followed by DEL. */
+/** Records a sandbox before its creation: after this, a crash is followed by DEL. */
 export function planSandbox(lab: Lab, cluster: ClusterLayout, pod: Pod, node: string): Sandbox {
   const sandbox: Sandbox = {
     namespace: pod.namespace,

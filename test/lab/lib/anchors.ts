@@ -1,7 +1,7 @@
-/** Which paths between clusters are with the gateway that anchors them, by what the agents report. */
+/** Whether the paths between clusters are at their anchor, according to the agents' status. */
 import type { LabHandle } from './lab.ts';
 
-/** A path in one of these states stays where it is until a gateway dies or somebody changes an object. */
+/** A path in one of these states does not move until a gateway dies or an object changes. */
 const atRest: readonly string[] = ['Settled', 'Unprotected'];
 
 interface Networks {
@@ -11,7 +11,7 @@ interface Networks {
   }[];
 }
 
-/** @returns the first path of a cluster that moves, with its state, as `ts/0 is Draining`; empty where every path is at rest */
+/** @returns the first moving path of a cluster with its state, as `ts/0 is Draining`; empty if no path moves */
 export async function movingPath(lab: LabHandle, cluster: string): Promise<string> {
   const { items } = JSON.parse(await lab.kubectl(cluster, ['get', 'transitswitches', '-o', 'json'])) as Networks;
   const ends = items.flatMap(({ metadata, status }) =>

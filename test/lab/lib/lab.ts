@@ -1,5 +1,5 @@
 /**
- * The lab as tests and the demo use it: programs run in the right place, waiting with a reason. The lab is the one that LAB
+ * The lab for tests and the demo: runs programs in its places and waits with a reason. The lab is the one that LAB
  * names; it must be up. Nothing here changes the lab by itself.
  */
 import { spawn } from 'node:child_process';
@@ -16,7 +16,7 @@ import { vtysh } from '../router.ts';
 import { inNetns, run, type RunResult, tryRun, waitFor } from '../run.ts';
 import { tool } from '../tools.ts';
 
-/** Longer than any --timeout a caller passes, so that kubectl itself says what it waited for. */
+/** Longer than any --timeout of a caller, so that kubectl itself reports the condition it waited for. */
 const kubectlTimeoutMs = 150_000;
 const captureTimeoutMs = 120_000;
 
@@ -65,7 +65,7 @@ export class LabHandle {
     return run(this.#kubectl(cluster, args), { timeoutMs: kubectlTimeoutMs, input: input ?? '' });
   }
 
-  /** Like `kubectl`, for what is expected to fail. */
+  /** Like `kubectl`, for commands that are expected to fail. */
   tryKubectl(cluster: string, args: readonly string[], input?: string): Promise<RunResult> {
     return tryRun(this.#kubectl(cluster, args), { timeoutMs: kubectlTimeoutMs, input: input ?? '' });
   }
@@ -98,7 +98,7 @@ export class LabHandle {
     return run([this.#ovn(cluster, 'ovs-vsctl'), `--db=unix:${dir}/db.sock`, ...args]);
   }
 
-  /** What the datapath of a node does with the packets that pass now, one flow a line, with the fields that do not matter too. */
+  /** The datapath flows of a node, one per line, including wildcarded fields. */
   datapathFlows(cluster: string, node: string): Promise<string> {
     const { dir } = found(this.cluster(cluster).nodes, node, 'node');
     return run([this.#ovn(cluster, 'ovs-appctl'), '-t', `${dir}/ovs-vswitchd.ctl`, 'dpctl/dump-flows', '-m']);
@@ -144,7 +144,7 @@ export class LabHandle {
     return (await tryRun(['ping', '-n', '-c', '1', '-W', '1', address], { netns })).code === 0;
   }
 
-  /** The first packet that a filter of tcpdump takes on a device, as it tells of it, of those that `send` makes when all is ready. */
+  /** The first packet on a device that matches a tcpdump filter, in tcpdump's format. `send` runs after the capture has started. */
   async firstPacket(netns: string, device: string, filter: string, send: () => Promise<unknown>): Promise<string> {
     const argv = ['tcpdump', '--immediate-mode', '-enli', device, '-c', '1', filter];
     const [command = '', ...args] = inNetns(netns, argv);
@@ -207,7 +207,7 @@ export class LabHandle {
     return healLab(this.layout);
   }
 
-  /** The processes that do not run, as `place/component`. */
+  /** Processes that are not running, as `place/component`. */
   notRunning(): string[] {
     return directoriesOf(this.layout)
       .flatMap(componentsIn)

@@ -69,7 +69,7 @@ describe('jobs of the suite', () => {
     ]);
   });
 
-  it('are no more at once than they may be', () => {
+  it('run at most as many at once as allowed', () => {
     const jobs = systemJobs(['a', 'b', 'c'].map((name) => file(`test/system/${name}.test.ts`, 1, true)));
     for (const running of startOrder([...checkJobs(), ...unitJobs(['lib/a.test.ts']), ...jobs], 2))
       assert.ok(running.length <= 2, running.join());
@@ -85,12 +85,12 @@ describe('jobs of the suite', () => {
     ]);
   });
 
-  it('of files in a lab that did not come up none runs', () => {
+  it('in a lab that failed to start do not run', () => {
     const jobs = systemJobs([file('test/system/a.test.ts', 1, true)]);
     assert.deepEqual(startOrder(jobs, 3, ['lab up']), [['lab up'], []]);
   });
 
-  it('are checks that need nothing', () => {
+  it('include checks without dependencies', () => {
     assert.deepEqual(startOrder(checkJobs(), 1), [['types, lint, format'], []]);
   });
 });

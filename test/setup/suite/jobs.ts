@@ -12,11 +12,11 @@ export interface Job {
   readonly tier: Tier;
   /** The test files it runs. */
   readonly files: readonly string[];
-  /** The program in place of test files. */
+  /** A program to run instead of test files. */
   readonly argv?: readonly string[];
   /** Names of jobs that must have passed before it starts. */
   readonly needs: readonly string[];
-  /** Of all jobs that have the same word here, one runs at a time. */
+  /** Jobs with the same value run one at a time. */
   readonly uses?: string;
 }
 
@@ -33,7 +33,7 @@ const labDown = 'lab down';
 /** Files with a lab, or with clusters joined by OVN, of their own. */
 const hasOwnLab = /^test\/system\/(?:lab|ic|interconnect)[^/]*$/;
 
-/** Files that take longer than their size says. All others are in the order of their sizes, which is near enough. */
+/** Files that take longer than their size suggests. All others are ordered by size, which is close enough. */
 const slow: readonly string[] = ['test/system/central.test.ts', 'test/system/central-recovery.test.ts'];
 
 /** A failure ends the run. */
@@ -54,7 +54,7 @@ export function unitJobs(paths: readonly string[]): Job[] {
   return parts.filter(({ files }) => files.length > 0).map((part) => ({ ...part, tier: 'unit', needs: [] }));
 }
 
-/** Files in labs come first, as they run one after the other. What takes longest comes first among the others: a run ends with its last file. */
+/** Files in labs come first, because they run one after the other. The others are ordered longest first: a run ends with its last file. */
 export function systemJobs(files: readonly TestFile[]): Job[] {
   const isSlow = ({ path }: TestFile): number => Number(slow.includes(path));
   const bySize = files.toSorted(

@@ -1,9 +1,9 @@
 /**
  * Runs the suite or a part of it, several jobs at once.   main.ts all|without-check|unit|system [FILE…]   FILE: only these system tests
- * Called by run-tests.sh, which takes the lab away, and by npm. AT_ONCE: how many jobs run at once, in place of two more than there are cores.
+ * Called by run-tests.sh, which removes the lab, and by npm. AT_ONCE: number of concurrent jobs; by default the number of cores plus two.
  *
- * Tests live by the clock of real servers and of a machine that may stand still: where one or two files of the unit tests or of the system
- * tests fail, these run once more at the end, with nothing beside them. The last lines name what passed only then, for somebody to look into.
+ * Tests depend on the timing of real servers and of a machine that may stall: if one or two files of the unit tests or of the system
+ * tests fail, they run once more at the end, alone. The last lines name files that passed only then, for investigation.
  */
 import type { ChildProcess } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -21,7 +21,7 @@ const unitTests = [
   'test/!(cluster|system)/**/*.test.ts',
 ];
 const systemTests = 'test/system/**/*.test.ts';
-/** More than these fail for a reason. */
+/** More failed files than this have a cause other than timing. */
 const mostOnceMore = 2;
 
 class Suite {
@@ -32,7 +32,7 @@ class Suite {
   readonly #counts: Counts[] = [];
   /** Test files that failed, of each tier. */
   readonly #failed = { unit: new Set<string>(), system: new Set<string>() };
-  /** All else that failed. */
+  /** Other failed jobs. */
   readonly #broken: string[] = [];
   #performed = 0;
   #isStopped = false;
@@ -136,7 +136,7 @@ function jobsOf(part: string, only: readonly string[]): Job[] | undefined {
   }
 }
 
-/** The lab, which is long in coming, starts before all else. */
+/** The lab takes long to start, so it starts first. */
 function inOrder(first: readonly Job[], [lab, ...system]: readonly Job[]): Job[] {
   return [...(lab === undefined ? [] : [lab]), ...first, ...system];
 }

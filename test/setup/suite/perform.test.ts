@@ -32,7 +32,7 @@ describe('a job', () => {
   });
 
   for (const tier of ['unit', 'system'] as const)
-    it(`of the ${tier} tests tells which of its files failed`, async () => {
+    it(`of the ${tier} tests reports which of its files failed`, async () => {
       const { isPassed, output, results } = await perform(job(tier, 'good', 'bad'), join(dir, tier)).ended;
       assert.equal(isPassed, false);
       assert.match(output, /✖ ill/);
@@ -41,7 +41,7 @@ describe('a job', () => {
       assert.deepEqual(failed, [file('bad')]);
     });
 
-  it('whose file ends before its tests do has failed', async () => {
+  it('fails when its file ends before its tests', async () => {
     const { isPassed, results } = await perform(job('system', 'gone'), join(dir, 'gone')).ended;
     assert.equal(isPassed, false);
     assert.deepEqual(
@@ -50,13 +50,13 @@ describe('a job', () => {
     );
   });
 
-  it('whose file never ends is ended at the limit, and has failed', { timeout: 30_000 }, async () => {
+  it('fails at the time limit when its file never ends', { timeout: 30_000 }, async () => {
     const { isPassed, output } = await perform(job('system', 'endless'), join(dir, 'endless'), 2000).ended;
     assert.equal(isPassed, false);
     assert.match(output, /job did not end within 2\.0 s and was ended/);
   });
 
-  it('that runs a program has passed if that exits with 0', async () => {
+  it('with a program passes when it exits with 0', async () => {
     const program: Job = { name: 'true', tier: 'lab', files: [], argv: ['true'], needs: [] };
     const { isPassed, results } = await perform(program, join(dir, 'program')).ended;
     assert.deepEqual([isPassed, results], [true, undefined]);

@@ -1,4 +1,4 @@
-/** Runs one job to its end. Its output is shown when it has ended, in one piece, as other jobs run beside it. */
+/** Runs one job to completion. Its output is printed in one piece when it has ended, because other jobs run concurrently. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import type { Results } from './results.ts';
 import { seconds } from './table.ts';
 
 const reporter = join(import.meta.dirname, 'results.ts');
-/** Many times what the slowest job takes. A test file that never ends would hold up the run for ever. */
+/** Many times the duration of the slowest job. A test file that never ends would block the run forever. */
 const mostMs = 15 * 60_000;
 /** Between the request to end and SIGKILL. */
 const graceMs = 10_000;

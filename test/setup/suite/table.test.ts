@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { renderCounts, renderSlowest, withoutCounts } from './table.ts';
 
-test('the slowest come first, and no more than asked for', () => {
+test('the slowest tests come first, up to the limit', () => {
   const timings = [
     { name: 'lab up', ms: 12_340 },
     { name: 'a.test.ts', ms: 100 },
@@ -22,7 +22,7 @@ test('counts are added up, in the words of the test runner', () => {
   );
 });
 
-test('of the output of one process only its counts go', () => {
+test('only the counts are removed from the output of a process', () => {
   const output = '✔ one (1ms)\nℹ tests 1\nℹ 12 ms from here to there\nℹ duration_ms 3.5\n';
   assert.equal(withoutCounts(output), '✔ one (1ms)\nℹ 12 ms from here to there\n');
 });

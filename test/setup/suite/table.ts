@@ -1,4 +1,4 @@
-/** What the suite says at its end: the slowest files and phases, and the counts as the test runner writes them. Pure. */
+/** Summary of the suite: the slowest files and phases, and the counts in the test runner's format. Pure. */
 import type { Counts } from './results.ts';
 
 export interface Timing {
