@@ -9,7 +9,7 @@ import { bundleOf, isAuthorityDue, joinPem, signerOf, withGiven } from './author
 const hour = 60 * 60 * 1000;
 const year = 365 * 24 * hour;
 
-test('an authority that is alone signs at once; a second one only after everybody can know it', async () => {
+test('a single authority signs at once; a second one signs only after all nodes can know it', async () => {
   const first = await createAuthority('test', 0);
   assert.equal(signerOf([first], 0), first);
   const second = await createAuthority('test', 7 * year);
@@ -24,14 +24,14 @@ test('an authority that is alone signs at once; a second one only after everybod
   assert.equal(signerOf([first], 11 * year), undefined);
 });
 
-test('another authority is due after two thirds of its life', async () => {
+test('a new authority is due after two thirds of the lifetime of the present one', async () => {
   const authority = await createAuthority('test', 0);
   assert.equal(isAuthorityDue([], 0), true);
   assert.equal(isAuthorityDue([authority], 6 * year), false);
   assert.equal(isAuthorityDue([authority], 7 * year), true);
 });
 
-test('keys and certificates of a set survive their Secret', async () => {
+test('a set of keys and certificates reads back from its Secret unchanged', async () => {
   const parts = await Promise.all([createAuthority('a', 0), createAuthority('b', 0)]);
   for (const field of ['key', 'certificate'] as const) {
     const texts = parts.map((part) => part[field].trim());
@@ -40,7 +40,7 @@ test('keys and certificates of a set survive their Secret', async () => {
   assert.deepEqual(splitPem('nothing'), []);
 });
 
-test('an authority of the administrator becomes the newest, unless it cannot be one', async () => {
+test('an authority from the administrator becomes the newest, unless it is not a valid authority', async () => {
   const [first, given] = await Promise.all([createAuthority('a', 0), createAuthority('b', 0)]);
   const set = withGiven([first], given, 0);
   assert.deepEqual(set, [given, first]);

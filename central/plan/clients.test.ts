@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { empty, member, planOf } from '../settle/testing-reports.ts';
 import { planClients } from './clients.ts';
 
-test('clients get the remotes of members that are connected, and of those they had before', () => {
+test('clients get the remotes of connected members and of the members that they had before', () => {
   const reports = new Map(Object.entries({ a1: member(1, [1, 2, 3]), a2: member(2), a3: empty(3) }));
   const view = { scheme: 'ssl', plan: planOf(1, 2, 3), reports } as const;
   assert.deepEqual(planClients({ ...view, published: '' }), {

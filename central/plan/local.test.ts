@@ -42,14 +42,14 @@ function takenOut(number: number): ReadonlyMap<string, Report> {
 
 const founding: Plan = { ...planOf(1, 2, 3), clusters: {}, from: { nb: { copy: 'none' } } };
 
-test('nothing is made without a plan; a member goes on', () => {
+test('without a plan no database is created, and a member continues to serve', () => {
   assert.equal(told(view(1, undefined, { model: 'none' })), 'wait');
   assert.equal(told(view(1, undefined, { model: 'standalone' })), 'wait');
   assert.equal(told(view(1, undefined, clustered(1))), 'serve');
   assert.equal(told(view(1, undefined, clustered(1), { address: '10.0.0.9' })), 'wait');
 });
 
-test('the founder makes the database once, from the copy that the plan names', () => {
+test('the founder creates the database once, from the copy that the plan names', () => {
   assert.equal(told(view(1, founding, { model: 'none' })), 'create none');
   assert.equal(told(view(1, founding, clustered(1))), 'serve');
   assert.equal(told(view(1, founding, { model: 'standalone' })), 'wait');
@@ -63,12 +63,12 @@ test('the founder makes the database once, from the copy that the plan names', (
   assert.equal(told(view(2, restored, clustered(2))), 'wait');
 });
 
-test('a copy of the cluster is served without reports of other nodes', () => {
+test('a copy of the cluster is served without reports from other nodes', () => {
   assert.equal(told(view(2, planOf(1, 2, 3), clustered(2))), 'serve');
   assert.equal(told(view(4, planOf(1, 2, 3), clustered(4))), 'serve');
 });
 
-test('a node without a copy joins once its former server was taken out', () => {
+test('a node without a copy joins once its former server is removed', () => {
   const plan = planOf(1, 2, 3);
   assert.equal(told(view(3, plan, { model: 'none' })), 'wait');
   assert.equal(told(view(3, plan, { model: 'none' }, { reports: led(1, 2) })), `join ${own(1)} ${own(2)}`);
@@ -79,7 +79,7 @@ test('a node without a copy joins once its former server was taken out', () => {
   assert.match(alone.why ?? '', /the only copy of the nb database is gone/);
 });
 
-test('a copy is put aside if it is another generation, or its server was taken out', () => {
+test('a copy is moved aside if it is of another generation or its server was removed', () => {
   const plan = planOf(1, 2, 3);
   assert.equal(told(view(2, plan, clustered(2, cidOf('nb', 2)))), 'wipe');
   assert.equal(told(view(2, plan, { model: 'standalone' })), 'wipe');
@@ -90,14 +90,14 @@ test('a copy is put aside if it is another generation, or its server was taken o
   assert.equal(told(view(3, plan, clustered(3), { reports: led(1, 2) })), 'serve');
 });
 
-test('a database that was overlooked is not put aside', () => {
+test('a database that the plan does not account for is not moved aside', () => {
   const plan: Plan = { ...planOf(1, 2, 3), from: { nb: { copy: 'none' } } };
   const decision = planDatabase(view(2, plan, { model: 'standalone' }));
   assert.equal(decision.instruction.verb, 'wait');
   assert.match(decision.why ?? '', /isthmus\.network\/recover: a2/);
 });
 
-test('a node with another address joins again once its former server was taken out', () => {
+test('a node whose address changed joins again once its former server is removed', () => {
   const plan: Plan = { ...planOf(1, 2, 3), members: { ...planOf(1, 2, 3).members, a3: '10.0.0.9' } };
   const moved = { address: '10.0.0.9' };
   assert.equal(told(view(3, plan, clustered(3), moved)), 'wait');
@@ -119,7 +119,7 @@ test('a joining server continues while the plan has its node', () => {
   assert.equal(told(view(3, { ...planOf(1, 2, 3), clusters: { nb: cidOf('nb', 2) } }, file)), 'wipe');
 });
 
-test('a server that gave the database up is followed by another one, unless it was taken out', () => {
+test('a server that gave up the database is restarted, unless it was removed from the cluster', () => {
   const isSpent = (reports: ReadonlyMap<string, Report>): boolean => {
     const copy: Copy = { file: clustered(2), server: undefined, isGivenUp: true };
     const decision = planDatabase(view(2, planOf(1, 2, 3), clustered(2), { copy, reports }));

@@ -34,34 +34,34 @@ function removed(plan: Plan, server: Server, reports: ReadonlyMap<string, Report
   return planRemoval({ name: 'nb', scheme: 'ssl', plan, server, reports })?.server.address;
 }
 
-test('members of the plan stay', () => {
+test('servers of members in the plan stay', () => {
   assert.equal(removed(planOf(1, 2, 3), leader([1, 2, 3], [3])), undefined);
 });
 
-test('a dead server is taken out at once, a live one once all members have joined', () => {
+test('a dead server is removed at once, a live server once all members have joined', () => {
   assert.equal(removed(planOf(1, 2, 4), leader([1, 2, 3], [3])), own(3));
   assert.equal(removed(planOf(1, 2, 4), leader([1, 2, 3])), undefined);
   assert.equal(removed(planOf(1, 2, 4), leader([1, 2, 3, 4])), own(3));
 });
 
-test('no server is taken out if the rest would have no live majority', () => {
+test('no server is removed if the rest would have no live majority', () => {
   assert.equal(removed(planOf(1, 2, 4), leader([1, 2, 3], [2, 3])), undefined);
   assert.equal(removed(planOf(1), leader([1, 2, 3], [2, 3])), undefined);
   assert.equal(removed(planOf(1), leader([1, 2], [2])), own(2));
 });
 
-test('the leader is taken out last', () => {
+test('the leader is removed last', () => {
   assert.equal(removed(planOf(2), leader([1, 2, 3])), own(3));
   assert.equal(removed(planOf(2), leader([1, 2])), own(1));
 });
 
-test('a server whose disk is lost is taken out, although the plan has its node', () => {
+test('a server whose disk is lost is removed, although its node is in the plan', () => {
   const report = empty(3);
   const databases = { ...report.databases, nb: { model: 'none', lost: idOf('nb', 3).slice(0, 4) } as const };
   assert.equal(removed(planOf(1, 2, 3), leader([1, 2, 3], [3]), new Map([['a3', { ...report, databases }]])), own(3));
 });
 
-test('a follower, a leader of another cluster and a new leader take out no server', () => {
+test('a follower, the leader of another cluster and a new leader remove no server', () => {
   const plan = planOf(1, 2, 4);
   assert.equal(removed(plan, { ...leader([1, 2, 3], [3]), role: 'follower' }), undefined);
   assert.equal(removed(plan, { ...leader([1, 2, 3], [3]), cid: cidOf('nb', 2) }), undefined);

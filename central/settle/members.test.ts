@@ -19,7 +19,7 @@ function assertSame(view: MembersView, status: RegExp): void {
 }
 
 describe('founding', () => {
-  test('one node founds at once, of three all are in the first plan', () => {
+  test('a single node founds at once; the first plan of three nodes has all three', () => {
     const { plan } = decideMembers(viewOf({ a1: empty(1) }));
     const from = { nb: { copy: 'none' }, sb: { copy: 'none' } };
     assert.deepEqual(plan, { generation: 1, founder: 'a1', from, clusters: {}, members: { a1: '10.0.0.1' } });
@@ -29,14 +29,14 @@ describe('founding', () => {
     assert.equal(members(viewOf({ a1: empty(1), a2: empty(2), a3: empty(3) }, wish)), 'a1');
   });
 
-  test('waits for the others, not for long', () => {
+  test('waits for the other nodes for a limited time', () => {
     const candidates = [candidate(1), candidate(2)];
     assertSame(viewOf({}, { candidates }), /no node that may serve/);
     assertSame(viewOf({ a1: empty(1) }, { candidates }), /waits a few seconds for reports of a2/);
     assert.equal(members(viewOf({ a1: empty(1) }, { candidates, nowMs: 3_605_000 })), 'a1');
   });
 
-  test('a node with a database founds: a clustered one before a standalone one', () => {
+  test('a node with a database is the founder: a clustered database precedes a standalone one', () => {
     const reports = { a1: empty(1), a2: empty(2, 'standalone'), a3: empty(3) };
     const { plan } = decideMembers(viewOf(reports));
     assert.equal(plan?.founder, 'a2');
@@ -48,14 +48,14 @@ describe('founding', () => {
     );
   });
 
-  test('a lost plan is restored from the clusters that serve', () => {
+  test('a lost plan is restored from the serving clusters', () => {
     const reports = { a1: empty(1), a2: member(2), a3: member(3, [2, 3, 4]), a4: member(4) };
     const { plan } = decideMembers(viewOf(reports));
     assert.deepEqual(Object.keys(plan?.members ?? {}), ['a2', 'a3', 'a4']);
     assert.equal(plan?.generation, 1);
   });
 
-  test('the ids of the clusters come into the plan once their founder serves them', () => {
+  test('the plan gets the cluster ids once the founder serves the clusters', () => {
     const { plan } = decideMembers(viewOf({ a1: empty(1) }));
     const founding = plan as Plan;
     assertSame(viewOf({ a1: { ...empty(1), generation: 1 } }, { plan: founding }), /waits for a1 to make nb and sb/);
@@ -67,7 +67,7 @@ describe('founding', () => {
     assert.deepEqual(decideMembers(viewOf({ a1: before }, { plan: again })).plan?.clusters, {});
   });
 
-  test('a founder that goes before it founded is not waited for', () => {
+  test('a founder that leaves before it founds is not waited for', () => {
     const { plan } = decideMembers(viewOf({ a1: empty(1) }));
     const next = decideMembers(viewOf({ a2: empty(2) }, { plan })).plan;
     assert.deepEqual([next?.founder, next?.generation], ['a2', 2]);
@@ -78,7 +78,7 @@ describe('members', () => {
   const three = { a1: member(1, [1, 2, 3]), a2: member(2), a3: member(3) };
   const plan = planOf(1, 2, 3);
 
-  test('nothing changes while all serve', () => {
+  test('the plan stays the same while all members serve', () => {
     assertSame(viewOf(three, { plan }), /^3 of 3 members serve$/);
     assertSame(viewOf({ ...three, a4: empty(4), a5: empty(5) }, { plan }), /^3 of 3/);
   });
@@ -88,7 +88,7 @@ describe('members', () => {
     assertSame(viewOf(full, { plan }), /^3 of 3 members serve; hardly any room is left on the disk of a2$/);
   });
 
-  test('grows to what is wanted, never to an even number', () => {
+  test('the cluster grows to the wanted number of members, never to an even number', () => {
     const one = { a1: member(1, [1]), a2: empty(2) };
     assertSame(viewOf(one, { plan: planOf(1) }), /1 of 1/);
     assert.equal(members(viewOf({ ...one, a3: empty(3) }, { plan: planOf(1) })), 'a1 a2 a3');
@@ -99,7 +99,7 @@ describe('members', () => {
     assertSame(viewOf({ ...one, a3: empty(3) }, { plan: planOf(1), candidates }), /1 of 1/);
   });
 
-  test('fewer are wanted: those that serve stay', () => {
+  test('when fewer members are wanted, the serving members stay', () => {
     const reports = { a1: member(1), a2: member(2, [1, 2, 3], [1]), a3: member(3) };
     const { plan: fewer } = decideMembers(viewOf(reports, { plan, replicas: 1 }));
     assert.deepEqual(Object.keys(fewer?.members ?? {}), ['a2', 'a3'], 'one leaves after the other');
@@ -109,7 +109,7 @@ describe('members', () => {
     assert.equal(members(viewOf(left, { plan: fewer, replicas: 1 })), 'a2');
   });
 
-  test('a Node that is gone is replaced at once, by the oldest; without another one, one serves', () => {
+  test('a member whose Node is deleted is replaced at once by the oldest candidate; without a candidate one member remains', () => {
     const reports = { ...three, a4: empty(4), a5: empty(5) };
     const candidates = [1, 3, 4, 5].map((number) => candidate(number));
     assert.equal(members(viewOf(reports, { plan, candidates })), 'a1 a3 a4');
@@ -120,7 +120,7 @@ describe('members', () => {
     assert.equal(members(viewOf(left, { plan: fewer, ...two })), 'a1');
   });
 
-  test('a Node that is not Ready is replaced after a while, where another can', () => {
+  test('a member whose Node is not Ready is replaced after five minutes, if there is a candidate', () => {
     const late = (sinceMs: number) => [candidate(1), candidate(2, 3_600_000 - sinceMs), candidate(3), candidate(4)];
     const reports = { ...three, a4: empty(4) };
     assertSame(viewOf(reports, { plan, candidates: late(299_000) }), /3 of 3/);
@@ -128,7 +128,7 @@ describe('members', () => {
     assertSame(viewOf(three, { plan, candidates: late(300_000).slice(0, 3) }), /3 of 3/);
   });
 
-  test('one at a time, and only while the others are connected', () => {
+  test('members are replaced one at a time, and only while the others are connected', () => {
     const reports = { ...three, a4: empty(4), a5: empty(5) };
     const candidates = [1, 4, 5].map((number) => candidate(number));
     const first = decideMembers(viewOf(reports, { plan, candidates })).plan;
@@ -138,16 +138,16 @@ describe('members', () => {
     assertSame(viewOf(silent, { plan, candidates: [1, 3, 4].map((number) => candidate(number)) }), /a3 cannot be/);
   });
 
-  test('without a majority it says what to do', () => {
+  test('the message without a majority names the annotation for recovery', () => {
     const reports: Record<string, Report> = { a1: { ...member(1) }, a2: member(2), a3: member(3) };
     assertSame(viewOf(reports, { plan }), /0 of 3 members serve.*isthmus\.network\/recover/);
   });
 
-  test('that all Nodes are gone is not believed', () => {
+  test('members stay when all of their Nodes seem to be deleted', () => {
     assertSame(viewOf(three, { plan, candidates: [] }), /no Node of a member/);
   });
 
-  test('a node with another address moves', () => {
+  test('a member whose address changes gets the new address in the plan', () => {
     const moved = { ...three, a2: { ...member(2), address: '10.0.0.9' } };
     assert.equal(decideMembers(viewOf(moved, { plan })).plan?.members['a2'], '10.0.0.9');
     const alone = decideMembers(viewOf({ a1: { ...member(1), address: '10.0.0.9' } }, { plan: planOf(1) })).plan;
@@ -161,7 +161,7 @@ describe('members', () => {
     assert.equal(addressOf(1), plan.members['a1']);
   });
 
-  test('TLS switched off: once all members wait, one that a majority would elect begins anew', () => {
+  test('with TLS switched off, a member that a majority would elect founds anew once all members wait', () => {
     /** The servers of the former generation, all stopped. */
     const stopped = (number: number, index: number, term = 1): Report => {
       const before = member(number);

@@ -15,11 +15,11 @@ function refusal(requests: Requests): string {
   return answer !== undefined && 'refused' in answer ? answer.refused : '';
 }
 
-test('nothing is asked', () => {
+test('no request changes nothing', () => {
   assert.equal(ask({}), undefined);
 });
 
-test('goes on with the copy of one node, by itself', () => {
+test('a recovery continues with the copy of one node as the only member', () => {
   const answer = ask({ recover: 'a2' });
   assert.ok(answer !== undefined && 'plan' in answer);
   assert.deepEqual(answer.plan, {
@@ -31,7 +31,7 @@ test('goes on with the copy of one node, by itself', () => {
   });
 });
 
-test('restores both backups of a time; without one the southbound database stays', () => {
+test('a restore uses both backups of a time; without a southbound backup the southbound database stays', () => {
   const answer = ask({ restore: `a2/${time}` });
   assert.ok(answer !== undefined && 'plan' in answer);
   assert.deepEqual(answer.plan.from, {
@@ -45,7 +45,7 @@ test('restores both backups of a time; without one the southbound database stays
   assert.deepEqual(northbound.plan.from, { nb: { copy: cidOf('nb'), backup: time } });
 });
 
-test('what cannot be done is refused with the reason', () => {
+test('a request that is impossible is refused with the reason', () => {
   assert.match(refusal({ recover: 'a9' }), /a9 is no node that may serve/);
   assert.match(refusal({ recover: 'a3' }), /a3 has no copy/);
   assert.match(refusal({ restore: 'a2' }), /is not <node>\/<time>/);

@@ -27,7 +27,7 @@ Servers:
     11aa (11aa at ssl:[fd00::3]:6643) next_index=9 match_index=0
 `;
 
-test('a leader', () => {
+test('the status of a leader is parsed', () => {
   const server = parseClusterStatus(leader);
   assert.deepEqual(
     [server?.role, server?.term, server?.isConnected, server?.leadingMs, server?.electionTimerMs],
@@ -40,7 +40,7 @@ test('a leader', () => {
   ]);
 });
 
-test('one that joins, one without a leader, and something else', () => {
+test('a joining server and a server without a leader are not connected; other text has no status', () => {
   const joining = leader
     .replace(/^Cluster ID: .*$/m, 'Cluster ID: not yet known')
     .replace('Status: cluster member', 'Status: joining cluster')

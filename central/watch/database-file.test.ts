@@ -35,7 +35,7 @@ async function endOf(path: string): Promise<unknown> {
   return file.model === 'clustered' ? file.end : undefined;
 }
 
-test('a log ends with its last entry, or with what the snapshot goes up to', async (t) => {
+test('a log ends at its last entry, or at the end of its snapshot', async (t) => {
   const path = await fileOf(t, header, { vote: ids.sid, term: 4 });
   assert.deepEqual(await readDatabaseFile(path), {
     model: 'clustered',
@@ -52,7 +52,7 @@ test('a log ends with its last entry, or with what the snapshot goes up to', asy
   assert.deepEqual(await endOf(path), { term: 9, index: 41 });
 });
 
-test('an entry that was cut off is none', async (t) => {
+test('a truncated entry does not count', async (t) => {
   const last = record({ term: 3, index: 42, data: [null, { Logical_Switch: {} }] });
   const path = await fileOf(t, header, { term: 3, index: 41 });
   await appendFile(path, last);
@@ -61,13 +61,13 @@ test('an entry that was cut off is none', async (t) => {
   assert.deepEqual(await endOf(path), { term: 3, index: 41 });
 });
 
-test('the last entry is found before records of any length', async (t) => {
+test('the last entry is found in front of records of any length', async (t) => {
   const votes = Array.from({ length: 2000 }, (_, term) => ({ vote: ids.sid, term }));
   const path = await fileOf(t, header, { term: 3, index: 41, data: [null, 'x'.repeat(300_000)] }, ...votes);
   assert.deepEqual(await endOf(path), { term: 3, index: 41 });
 });
 
-test('a server that no cluster took in has no rows; what cannot be read is an error', async (t) => {
+test('a server that no cluster admitted has no rows; an unreadable file is an error', async (t) => {
   const { server_id, local_address, cluster_id } = header;
   const asked = { server_id, local_address, cluster_id, remote_addresses: ['tcp:127.0.0.2:6643'] };
   const joining = { model: 'clustered', sid: ids.sid, address, cid: undefined, joins: ids.cid };

@@ -48,7 +48,7 @@ async function exercise(cluster: FakeCluster, timeoutMs = 30): Promise<readonly 
 }
 
 describe('draining each gateway in turn', () => {
-  it('gives each back before the next, and is content where a path stayed', async () => {
+  it('returns each gateway before the next, and passes if a path stayed up', async () => {
     const cluster = new FakeCluster();
     const checks = await exercise(cluster, 2000);
     assert.deepEqual(cluster.calls, ['e1 true', 'e1 false', 'e2 true', 'e2 false']);
@@ -61,7 +61,7 @@ describe('draining each gateway in turn', () => {
     );
   });
 
-  it('says where every path was down meanwhile', async () => {
+  it('reports clusters to which every path was down meanwhile', async () => {
     const cluster = new FakeCluster();
     cluster.isCut = true;
     const [first] = await exercise(cluster, 2000);
@@ -69,7 +69,7 @@ describe('draining each gateway in turn', () => {
     assert.match(first.evidence, /every path was down to west/);
   });
 
-  it('says where nothing moves in time, and gives the gateway back', async () => {
+  it('reports paths that do not move in time, and returns the gateway', async () => {
     const cluster = new FakeCluster();
     cluster.isDead = true;
     const [first] = await exercise(cluster);
@@ -80,14 +80,14 @@ describe('draining each gateway in turn', () => {
     );
   });
 
-  it('gives the gateway back where looking fails', async () => {
+  it('returns the gateway if the observation fails', async () => {
     const cluster = new FakeCluster();
     cluster.failAfter = 0;
     await assert.rejects(exercise(cluster), /the API server is gone/);
     assert.deepEqual(cluster.calls, ['e1 true', 'e1 false']);
   });
 
-  it('is not begun with one gateway, or with one that is drained on purpose', () => {
+  it('does not start with a single gateway, or with a gateway that a user drained', () => {
     const { east } = wellPair();
     assert.deepEqual(drainable(east), ['e1', 'e2']);
     assert.ok(east.gateways[0]);

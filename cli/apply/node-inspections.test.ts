@@ -59,8 +59,8 @@ const wish = (client: FakeCluster, nodes: readonly string[], signal = new AbortC
   signal,
 });
 
-describe('looks at nodes', () => {
-  it('are what the pods said; nothing is left of them, nor of an earlier run', async () => {
+describe('inspections of nodes', () => {
+  it('are the output of the pods; no pods are left, nor of an earlier run', async () => {
     const cluster = new FakeCluster({
       n1: { phase: 'Succeeded', log: `${JSON.stringify(look)}\n` },
       n2: { phase: 'Succeeded', log: look },
@@ -74,7 +74,7 @@ describe('looks at nodes', () => {
     assert.equal(cluster.pods.size, 0);
   });
 
-  it('that fail say why, each for itself', async () => {
+  it('that fail report the reason, each on its own', async () => {
     const waiting = {
       containerStatuses: [{ name: 'inspect', state: { waiting: { reason: 'ErrImagePull', message: 'not found' } } }],
     };
@@ -97,7 +97,7 @@ describe('looks at nodes', () => {
     assert.equal(cluster.pods.size, 0);
   });
 
-  it('that are interrupted leave nothing either', async () => {
+  it('that are interrupted leave no pods', async () => {
     const cluster = new FakeCluster({});
     const stopping = new AbortController();
     cluster.onList = () => stopping.abort(new Error('stopped'));

@@ -93,7 +93,7 @@ describe('the words of a command', () => {
     assert.deepEqual(((await parse('-', '--', '--odd')) as { operands: string[] }).operands, ['-', '--odd']);
   });
 
-  it('what is wrong is said', async () => {
+  it('a usage error names the wrong word', async () => {
     await assert.rejects(parse(), usage(/try: NODE is missing/));
     await assert.rejects(parse('a', 'b', 'c'), usage(/unexpected argument "c"/));
     await assert.rejects(parse('a', '--odd'), usage(/"--odd" is no flag/));
@@ -110,7 +110,7 @@ describe('the words of a command', () => {
     );
   });
 
-  it('a span of time that may be left out takes no word of others', async () => {
+  it('an optional duration takes no following word', async () => {
     const given: unknown[] = [];
     const text = { name: 'try', operands: ['[WORD]'], summary: 's', description: 'd', examples: [] };
     const one = command(text, { wait: optionalDuration('how long', '5m') }, ({ flags, operands }) => {

@@ -36,7 +36,7 @@ describe('routes of other clusters', () => {
     assert.equal(unlisted, 0);
   });
 
-  it('are counted where slices have no room for them', () => {
+  it('are counted if slices have no room for them', () => {
     const { unlisted } = listRoutes(
       cluster({ routes: [sampled], ...counts, routesActive: 9, routesBackup: 2 }),
       undefined,

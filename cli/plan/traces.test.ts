@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findTraces } from './traces.ts';
 
-test('what controller and daemons wrote on a Node is found, and what a person wrote stays', () => {
+test('fields that controller and daemons wrote on a Node are found, and fields of users stay', () => {
   const metadata = {
     name: 'n1',
     annotations: {
@@ -28,7 +28,7 @@ test('what controller and daemons wrote on a Node is found, and what a person wr
   });
 });
 
-test('a Node without traces is left alone, also where another network says that it is ready', () => {
+test('a Node without traces stays unchanged, also if another network reports it ready', () => {
   const status = { conditions: [{ type: 'NetworkUnavailable', reason: 'OtherNetworkReady' }] };
   assert.equal(findTraces({ metadata: { name: 'n1', labels: { 'kubernetes.io/os': 'linux' } }, status }), undefined);
   assert.equal(findTraces({ metadata: { name: 'n1' } }), undefined);

@@ -23,7 +23,7 @@ const ovn = (...owners: string[]) => ({
 });
 
 describe('verification', () => {
-  it('is content with two clusters that are well', () => {
+  it('passes for two healthy clusters', () => {
     assert.deepEqual(
       failed(() => undefined),
       [],
@@ -31,7 +31,7 @@ describe('verification', () => {
     assert.ok(verify(wellPair().east, wellPair().west).length > 30);
   });
 
-  it('wants an agent that leads, for the conditions are its own', () => {
+  it('requires a leading agent, because it writes the conditions', () => {
     assert.deepEqual(
       failed(({ east }) => Object.assign(east, { lease: undefined, workloads: [] })),
       ['east agent: no agent has ever led here: there is no Lease kube-system/isthmus-interconnect'],
@@ -42,14 +42,14 @@ describe('verification', () => {
     );
   });
 
-  it('wants every condition to be true', () => {
+  it('requires every condition to be True', () => {
     assert.deepEqual(
       failed(({ east }) => spoil(east, 'DataplaneProtected', 'OnePathLeft', 'one path only')),
       ['east DataplaneProtected: one path only'],
     );
   });
 
-  it('wants each side to use what the other offers', () => {
+  it('requires each side to use the offers of the other', () => {
     const found = failed(({ west }) => {
       const [route] = west.remotes[0]?.status.routes ?? [];
       Object.assign(route ?? {}, { state: 'Rejected', reason: 'Overlap' });
@@ -68,7 +68,7 @@ describe('verification', () => {
     );
   });
 
-  it('is content with what a policy keeps back or does not take', () => {
+  it('accepts prefixes that a policy withholds or rejects', () => {
     const export_ = policyOf('secret', { direction: 'Export', rules: [{ action: 'Deny' }] });
     const unheard = ({ west }: Pair): void => void Object.assign(west.remotes[0]?.status ?? {}, { routes: [] });
     const keptBack = (pair: Pair): void => {
@@ -84,7 +84,7 @@ describe('verification', () => {
     assert.deepEqual(refused, []);
   });
 
-  it('wants ports held, paths up, tunnels up', () => {
+  it('requires held ports, and paths and tunnels that are up', () => {
     const found = failed(({ east }) => {
       Object.assign(east.transitSwitches[0]?.status.paths?.[1] ?? {}, { holder: 'e1', state: 'FailedOver' });
       Object.assign(east.remotes[0]?.status.paths?.[1] ?? {}, { state: 'Moving' });
@@ -100,7 +100,7 @@ describe('verification', () => {
     ]);
   });
 
-  it('finds rows of clusters that are gone', () => {
+  it('finds rows of removed clusters', () => {
     const owners = ['interconnect/remote/west/ts', 'interconnect/remote/north', 'interconnect/zone'];
     assert.deepEqual(
       failed(({ east }) => (east.ovn = ovn(...owners)), true),

@@ -42,7 +42,7 @@ describe('why an address is reached', () => {
     assert.equal(found.paths.length, 2);
   });
 
-  it('not by a longer prefix that is refused', () => {
+  it('not through a longer prefix that is refused', () => {
     const found = why('10.17.3.4', (pair) =>
       offer(pair, '10.17.3.0/24', {
         state: 'Rejected',
@@ -85,7 +85,7 @@ describe('why an address is reached', () => {
       assert.match(found.next.join(), /add .* to spec\.allowSubnets of Subnet secret in west .*10\.16\.0\.0\/16/);
       assert.equal(there([]).answer, 'Refused');
     });
-    it('says which Subnets of this cluster are admitted, and what a route alone does not say', () => {
+    it('names the Subnets of this cluster that are admitted, and what a route does not show', () => {
       const found = there(['10.16.5.0/24']);
       assert.equal(found.answer, 'Reached');
       assert.match(found.access.join(), /lets in 10\.16\.5\.0\/24: of east that is 10\.16\.0\.0\/16/);
@@ -95,7 +95,7 @@ describe('why an address is reached', () => {
       );
       assert.deepEqual(why('10.17.9.9', () => undefined, false).access, []);
     });
-    it('of this cluster: who reaches it, and what its pods do not get out to', () => {
+    it('of this cluster: the clusters that reach it, and the prefixes that its pods do not reach', () => {
       const own = (text: string) =>
         why(text, ({ east }) => east.subnets.push(subnetOf('secret', '10.16.3.0/24', secret(['10.16.5.0/24']))), false);
       assert.match(own('10.16.3.4').access.join(), /secret is private: .* and from 10\.16\.5\.0\/24, and from nowhere/);
@@ -129,7 +129,7 @@ describe('why an address is reached', () => {
     assert.match(offered('10.16.3.4', refused).join(), /west,NotOffered,the hub allows east/);
   });
 
-  it('offered, but refused: says why and what to do', () => {
+  it('an offered but refused prefix has the reason and the remedy', () => {
     const found = why('10.17.0.0/16', ({ east }) => {
       const [route] = east.remotes[0]?.status.routes ?? [];
       Object.assign(route ?? {}, { state: 'Rejected', reason: 'Denied', message: 'denied by RoutePolicy no-west' });
@@ -181,7 +181,7 @@ describe('why an address is reached', () => {
       assert.equal(why('10.17.3.4', ({ east }) => learn(east, '10.17.3.0/24')).answer, 'Reached');
     });
 
-    it('says which clusters are offered them, and why others are not', () => {
+    it('names the clusters that are offered them, and why others are not', () => {
       const offered = (policies: ReturnType<typeof policyOf>[], text = '192.0.2.0/24', tags: string[] = []) =>
         why(text, ({ east }) => {
           learn(east, text, tags);
@@ -202,7 +202,7 @@ describe('why an address is reached', () => {
       ]);
     });
 
-    it('where another cluster has them, what keeps it from telling', () => {
+    it('names what keeps another cluster from offering its learned prefixes', () => {
       const found = why('192.0.2.7', ({ west }) => learn(west, '192.0.2.0/24'), false);
       assert.equal(found.answer, 'NotOffered');
       assert.deepEqual(found.next, [
@@ -211,7 +211,7 @@ describe('why an address is reached', () => {
     });
   });
 
-  it('a part of a prefix is not the whole', () => {
+  it('part of a prefix does not answer for the whole', () => {
     assert.equal(why('10.16.0.0/12').answer, 'NotReached');
     assert.match(why('10.16.0.0/12').sentence, /parts of it are/);
   });
@@ -288,7 +288,7 @@ describe('which policy decides', () => {
 });
 
 describe('the list of routes', () => {
-  it('is in the order of addresses, and says what the objects leave out', () => {
+  it('is in the order of addresses, and reports what the objects leave out', () => {
     const { east } = wellPair();
     const status = east.remotes[0]?.status;
     assert.ok(status?.routes);

@@ -140,7 +140,7 @@ describe('a cluster by itself', () => {
 });
 
 describe('tables', () => {
-  it('align by what is seen: colours take no room', () => {
+  it('align by visible width: colours take no room', () => {
     const rows = [
       ['a', toned('up', 'good'), 1],
       ['long name', toned('down', 'bad'), 22],
@@ -152,7 +152,7 @@ describe('tables', () => {
     );
     assert.ok(renderTable(['NAME', 'STATE', 'N'], rows, paintFor(true)).join('\n').includes('\u001B[32mup\u001B[0m'));
   });
-  it('leave out columns that nobody has, and are empty where there are no rows', () => {
+  it('leave out columns without values, and are empty without rows', () => {
     assert.deepEqual(renderTable(['A', 'B'], [['x', '']], plain), ['A', 'x']);
     assert.deepEqual(renderTable(['A', 'B'], [], plain), []);
   });

@@ -20,7 +20,7 @@ describe('values of the chart', () => {
     return path;
   };
 
-  it('have the chart’s own defaults', () => {
+  it('have the defaults of the chart', () => {
     const chart = readFileSync(join(import.meta.dirname, '../../charts/isthmus/values.yaml'), 'utf8');
     const whole = parseChartValues(parseYaml(chart) as Record<string, unknown>);
     assert.deepEqual(whole, parseChartValues({}));
@@ -61,7 +61,7 @@ describe('values of the chart', () => {
     assert.deepEqual([values.networking.podCIDR, values.hub.port], ['10.16.0.0/16,fd00:10:16::/112', 7000]);
   });
 
-  it('that the chart would not take are refused', async () => {
+  it('that the chart does not accept are refused', async () => {
     const refused = (message: RegExp) => (error: unknown) => error instanceof UsageError && message.test(error.message);
     assert.throws(() => parseChartValues({ networking: { podCIDR: '10.16.0.0' } }), refused(/podCIDR/));
     assert.throws(() => parseChartValues({ networking: { podCIDR: '10.16.0.0/16,10.17.0.0/16' } }), refused(/podCIDR/));

@@ -72,7 +72,7 @@ describe('the databases of a cluster', () => {
     await Promise.all([nb.stop(), sb.stop()]);
   });
 
-  it('nothing is read where no socket was given', async () => {
+  it('nothing is read without a socket', async () => {
     assert.equal(await readDatabases({ nb: [], sb: [], timeoutMs: 100, signal }), undefined);
   });
 
@@ -86,7 +86,7 @@ describe('the databases of a cluster', () => {
     assert.deepEqual(facts.silent, []);
   });
 
-  it('a chassis whose ovn-controller takes nothing up is told from one of another cluster', async () => {
+  it('a chassis whose ovn-controller is stalled is distinguished from one of another cluster', async () => {
     await write(sb, 'OVN_Southbound', chassis);
     const facts = await read(patienceMs);
     assert.deepEqual(
@@ -123,7 +123,7 @@ describe('the databases of a cluster', () => {
     northd?.kill('SIGCONT');
   });
 
-  it('a frozen database is silent, and the other is read all the same', async () => {
+  it('a frozen database is silent, and the other is still read', async () => {
     await sb.kill('SIGSTOP');
     const facts = await read(patienceMs);
     await sb.kill('SIGCONT');

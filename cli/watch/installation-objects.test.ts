@@ -42,7 +42,7 @@ describe('pods', () => {
   };
   const container = (fields: object) => ({ containerStatuses: [{ name: 'daemon', ready: false, ...fields }] });
 
-  it('say why they are not ready', () => {
+  it('report why they are not ready', () => {
     const conditions = [{ type: 'PodScheduled', status: 'False', message: '0/2 nodes are available' }];
     assert.deepEqual(why({ conditions }), ['cannot be scheduled: 0/2 nodes are available', false]);
     assert.deepEqual(why(container({ state: { waiting: { reason: 'ErrImagePull', message: 'not found' } } })), [
@@ -63,7 +63,7 @@ describe('pods', () => {
     assert.deepEqual(why({ phase: 'Failed', reason: 'Evicted', message: 'disk' }), ['failed: Evicted: disk', false]);
   });
 
-  it('have the images that their nodes have by the names in their spec', () => {
+  it('have the images of their nodes under the names in their spec', () => {
     const spec = {
       nodeName: 'n1',
       containers: [
@@ -80,7 +80,7 @@ describe('pods', () => {
     ]);
   });
 
-  it('that crash say the last thing they said', () => {
+  it('that crash report their last message', () => {
     const waiting = { reason: 'CrashLoopBackOff', message: 'back-off 10s' };
     const crash = (terminated: object) => why(container({ state: { waiting }, lastState: { terminated } }));
     assert.deepEqual(crash({ exitCode: 1, reason: 'Error', message: 'first\ncannot open db.sock\n' }), [
@@ -93,7 +93,7 @@ describe('pods', () => {
     ]);
   });
 
-  it('on their way are told apart, and a fault comes before them', () => {
+  it('that are starting are distinguished, and a fault precedes them', () => {
     assert.deepEqual(why(container({ state: { waiting: { reason: 'ContainerCreating' } } })), [
       'container daemon: ContainerCreating',
       true,

@@ -59,7 +59,7 @@ describe('which kubeconfig is used', () => {
     assert.equal(root.contexts.find(({ name }) => name === 'other')?.context.cluster, 'east');
   });
 
-  it('what is wrong names the file and what there is', async () => {
+  it('an error names the file and the available entries', async () => {
     const says = (words: RegExp) => (error: unknown) => error instanceof KubeConfigError && words.test(error.message);
     await assert.rejects(
       find({ kubeconfig: west, context: 'north' }),

@@ -40,7 +40,7 @@ describe('metrics', () => {
     ]);
   });
 
-  it('are fetched; whatever is no metrics is said with its address', async () => {
+  it('are fetched; any other answer is an error with its address', async () => {
     assert.equal((await fetchMetrics(`${url}/metrics`, 1000, signal)).length, 3);
     const fails = (words: RegExp) => (error: unknown) =>
       error instanceof CommandFailed && error.exitCode === 3 && words.test(error.message);

@@ -10,7 +10,7 @@ import { nodeInspection } from '../model/node-inspection.ts';
 import { inspectNode, usualPlaces } from './node-inspection.ts';
 import { parseSockets } from './sockets.ts';
 
-describe('a look at a machine', () => {
+describe('the inspection of a machine', () => {
   let dir = '';
   before(() => {
     dir = mkdtempSync(join(tmpdir(), 'isthmus-look-'));
@@ -47,7 +47,7 @@ describe('a look at a machine', () => {
     assert.match((await inspectNode(places)).unreadable.join(), /net\/tcp: EISDIR/);
   });
 
-  it('of this machine finds who listens here', async () => {
+  it('of this machine finds its listening sockets', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     try {

@@ -22,7 +22,7 @@ async function insertChassis(client: OvsdbClient, name: string): Promise<void> {
 const metadata = { name: 'n1', uid: 'u', resourceVersion: '1', annotations: { 'ovn.kubernetes.io/chassis': 'c1' } };
 const view = { nodes: new Map([['n1', parseNode({ metadata })]]) };
 
-test('a database that refuses writes is told of, once, and still says which chassis there are', async () => {
+test('a database that refuses writes is reported once, and the chassis are still read from it', async () => {
   const active = await startOvsdbServer({ schema: schemaFile('ovn-sb') });
   // A server that follows another one takes no writes of its own.
   const follower = await startOvsdbServer({

@@ -67,7 +67,7 @@ describe('order', () => {
     assert.equal(give(pool, { owner: 'b' }), '10.0.0.2');
   });
 
-  test('v6 and dual; half an allocation is given back', () => {
+  test('IPv6 and dual-stack; a partial allocation is released', () => {
     const six = new SubnetPool('s', { v6: net('fd00::/112', 'fd00::1') });
     assert.equal(give(six, { owner: 'a' }), 'fd00::2');
     const dual = new SubnetPool('s', { v4: net('10.0.0.0/24', '10.0.0.1'), v6: net('fd00::/126', 'fd00::1') });
@@ -117,7 +117,7 @@ describe('asked for', () => {
   test('a family the subnet lacks', () => assert.equal(give(pool(), { owner: 'a', families: [6] }), 'InvalidIPFamily'));
 });
 
-test('a random sequence never gives an address or MAC address twice, nor loses one', () => {
+test('a random sequence allocates no IP or MAC address twice and loses none', () => {
   const random = randomOf(42);
   let v4 = net('10.0.0.0/26', '10.0.0.1', ['10.0.0.20..10.0.0.30']);
   const v6 = net('fd00::/122', 'fd00::1');

@@ -51,7 +51,7 @@ describe('addresses', () => {
     assert.deepEqual([...cluster.settle()], ['pod/ns/a']);
   });
 
-  test('a pod that is being deleted keeps its address, one that finished does not', () => {
+  test('a pod that is being deleted keeps its address; a finished pod does not', () => {
     const cluster = basic();
     cluster.change('pods', 'ns/a', pod('a', 'n1'));
     cluster.restore(new Map());
@@ -64,7 +64,7 @@ describe('addresses', () => {
     assert.equal(allocated(cluster, 'a'), undefined);
   });
 
-  test('another pod of the same name is another pod', () => {
+  test('a new pod with the name of a former pod is another claimant', () => {
     const cluster = basic();
     cluster.change('pods', 'ns/a', pod('a', 'n1'));
     cluster.restore(new Map());
@@ -74,7 +74,7 @@ describe('addresses', () => {
     assert.equal(allocated(cluster, 'a')?.v4, '10.16.0.3');
   });
 
-  test('a port in the database keeps its address although nothing else tells of it', () => {
+  test('a port in the database keeps its address without any other record', () => {
     const cluster = basic();
     cluster.change('pods', 'ns/a', pod('a', 'n1'));
     cluster.change('pods', 'ns/b', pod('b', 'n1'));
@@ -118,7 +118,7 @@ describe('addresses', () => {
     assert.equal(allocated(cluster, 'c')?.v4, '10.16.0.2');
   });
 
-  test('a node that is registered anew has its former address, unless somebody else has it now', () => {
+  test('a node that is registered again gets its former address, unless the address has another holder', () => {
     const cluster = basic();
     cluster.restore(new Map());
     cluster.settle();
@@ -147,7 +147,7 @@ describe('addresses', () => {
 });
 
 describe('verdicts', () => {
-  test('who is in force stays so, even against an older one that is edited', () => {
+  test('an object in force stays in force, even against an older object that is edited', () => {
     const cluster = basic();
     const older = { creationTimestamp: '2026-01-01T00:00:00Z' };
     cluster.change('subnets', 'old', subnet('old', { cidrBlock: '10.20.0.0/24' }, older));
@@ -212,7 +212,7 @@ describe('the subnet of the nodes', () => {
   };
   const dual = (more: Metadata = {}) => subnet('join', { cidrBlock: '100.64.0.0/16,fd00:64::/64' }, more);
 
-  test('gets a second family: so do its nodes, and who restarts meanwhile finds them lacking it', () => {
+  test('gets a second family: its nodes get an address of it, also over a restart', () => {
     const cluster = basic();
     cluster.restore(new Map());
     cluster.settle();
@@ -231,7 +231,7 @@ describe('the subnet of the nodes', () => {
     assert.equal(later.ports('node/n1')[0]?.allocation.mac, '0a:00:00:00:00:01');
   });
 
-  test('is being deleted: a node that comes gets an address all the same', () => {
+  test('is being deleted: a new node still gets an address', () => {
     const cluster = basic();
     cluster.restore(new Map());
     cluster.settle();
@@ -241,7 +241,7 @@ describe('the subnet of the nodes', () => {
     assert.deepEqual(nodeAddresses(cluster, 'n2'), ['100.64.0.3', 'fd00:64::3']);
   });
 
-  test('is full: the node is told', () => {
+  test('is full: the node has a problem', () => {
     const cluster = basic();
     cluster.change('subnets', 'join', subnet('join', { cidrBlock: '100.64.0.0/30' }));
     cluster.restore(new Map());
@@ -253,7 +253,7 @@ describe('the subnet of the nodes', () => {
   });
 });
 
-test('a family that nodes have no addresses of: the subnet is told that it leads nowhere', () => {
+test('a subnet of a family that nodes have no address of is Ready, with a message that names the limit', () => {
   const cluster = basic();
   cluster.change('subnets', 'six', subnet('six', { cidrBlock: 'fd00:6::/64' }));
   cluster.restore(new Map());
@@ -346,7 +346,7 @@ function randomNode(random: Random): readonly [string, ReturnType<typeof node> |
 }
 
 describe('dependencies', () => {
-  test('after random changes every plan is what was planned last: nothing that matters was left clean', () => {
+  test('after random changes every plan is current: every key that a change affects became dirty', () => {
     const random = randomOf(99);
     const cluster = basic();
     cluster.restore(new Map());
@@ -429,7 +429,7 @@ describe('dependencies', () => {
   });
 });
 
-test('parsing survives whatever it is given', () => {
+test('parsing does not throw on any input', () => {
   for (const junk of [
     undefined,
     null,

@@ -37,7 +37,7 @@ const planned = (cluster: TestCluster, key: string): string =>
   JSON.stringify([planKey(cluster, key), planPodAnnotations(cluster, key.slice('pod/'.length))]);
 
 describe('an edit that is refused', () => {
-  test('leaves the former network in force, for new pods, too; also over a restart', () => {
+  test('leaves the former network in force, also for new pods and over a restart', () => {
     const spec = {
       cidrBlock: '10.30.0.0/24',
       gateway: '10.30.0.9',
@@ -88,7 +88,7 @@ describe('an edit that is refused', () => {
     }
   });
 
-  test('a network that nobody is in yet stays in force over a refused edit, and a Subnet made anew has nothing of it', () => {
+  test('keeps a network without pods in force, and a recreated Subnet inherits nothing of it', () => {
     const cluster = basic();
     cluster.change('subnets', 'own', subnet('own', { cidrBlock: '10.30.0.0/24', namespaces: ['ns'] }));
     cluster.restore(new Map());
@@ -115,7 +115,7 @@ describe('an edit that is refused', () => {
     assert.equal(cluster.verdicts.get('thief')?.problem, undefined);
   });
 
-  test('a Subnet made anew over one that pods are in gives no addresses, also after a restart', () => {
+  test('a Subnet recreated over one with pods allocates no addresses, also after a restart', () => {
     const spec = { cidrBlock: '10.30.0.0/24', namespaces: ['ns'] };
     const refused = { ...spec, cidrBlock: '10.16.0.0/16' };
     const cluster = basic();

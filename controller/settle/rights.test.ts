@@ -45,7 +45,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
 };
 
-describe('what is in force keeps', () => {
+describe('an object in force keeps', () => {
   for (const [what, { write, conditions, mine, other, code }] of Object.entries(kinds))
     test(`${what}, against an older object that comes to ask for it, and over a restart`, () => {
       const validated = (cluster: TestCluster, name: string): string =>
@@ -75,7 +75,7 @@ describe('what is in force keeps', () => {
     conditions: [{ type: 'Validated', status, reason, observedGeneration, lastTransitionTime: '' }],
   });
 
-  test('the id of a Vlan whose ProviderNetwork was away, against an older Vlan that was refused', () => {
+  test('the id of a Vlan whose ProviderNetwork was missing, against an older Vlan that was refused', () => {
     const cluster = basic();
     const spec = { id: 10, provider: 'net1' };
     const write = (name: string, more: object, status: object): void =>
@@ -99,7 +99,7 @@ describe('what is in force keeps', () => {
     assert.match(nameConflictOf(cluster, 'a-b')?.message ?? '', /security group a\.b/);
   });
 
-  test('the table of an egress gateway, whatever else is wrong with the Subnet', () => {
+  test('the table of an egress gateway, in spite of other problems of the Subnet', () => {
     const spec = { externalEgressGateway: '192.0.2.1', policyRoutingPriority: 9, policyRoutingTableID: 9 };
     const acls = [{ direction: 'sideways', priority: 1, match: 'ip', action: 'drop' }];
     const build = (cluster: TestCluster, statuses: readonly object[]): void => {
@@ -127,7 +127,7 @@ describe('what is in force keeps', () => {
     }
   });
 
-  test('the port of a peering, whatever else is wrong with the Vpc, against an older Vpc that comes to need the name', () => {
+  test('the port of a peering, in spite of other problems of the Vpc, against an older Vpc that later needs the name', () => {
     const cluster = basic();
     const peering = (remoteVpc: string, localConnectIP: string): object => ({
       vpcPeerings: [{ remoteVpc, localConnectIP }],
@@ -168,7 +168,7 @@ describe('what is in force keeps', () => {
     }
   });
 
-  test('a namespace in its Vpc, against an older one that comes to list it', () => {
+  test('a namespace in its Vpc, against an older Vpc that later lists it', () => {
     const cluster = basic();
     cluster.change('namespaces', 'shop', parseNamespace({ metadata: meta('shop') }));
     vpc(cluster, 'old', {}, created(1));

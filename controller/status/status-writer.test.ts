@@ -46,7 +46,7 @@ async function basic(options: ConstructorParameters<typeof TestController>[0] = 
 
 const pod = (name: string, annotations = {}) => ({ metadata: { name, annotations }, spec: { nodeName: 'n1' } });
 
-describe('what is written is what is reported', () => {
+describe('reports are written completely', () => {
   for (const path of globSync('*.in.yaml', { cwd: cases }))
     test(`${basename(path, '.in.yaml')}: writes end, and another start writes nothing`, async () => {
       const documents = parseAllDocuments(readFileSync(join(cases, path), 'utf8')).map(

@@ -4,7 +4,7 @@ import { parsePing, passes } from './ping.ts';
 
 const head = 'PING 172.30.2.11 (172.30.2.11) from 172.30.1.11 : 56(84) bytes of data.\n\n';
 
-test('what ping prints: answers, some lost, none', () => {
+test('the output of ping is parsed with all answers, with losses and with no answer', () => {
   const times = 'rtt min/avg/max/mdev = 0.027/0.036/0.046/0.006 ms\n';
   const counts = '5 packets transmitted, 4 received, 20% packet loss, time 804ms\n';
   assert.deepEqual(parsePing(`${head}--- 172.30.2.11 ping statistics ---\n${counts}${times}`, ''), {
@@ -18,7 +18,7 @@ test('what ping prints: answers, some lost, none', () => {
   assert.deepEqual([none.sent, none.received, none.rttMs, none.problem], [5, 0, undefined, undefined]);
 });
 
-test('a ping that could not send says why', () => {
+test('a ping that could not send reports the reason', () => {
   assert.equal(parsePing('', 'ping: connect: Network is unreachable').problem, 'ping: connect: Network is unreachable');
   assert.equal(parsePing('', '').problem, 'ping ended silently');
 });

@@ -7,7 +7,7 @@ const owner = '02:00:00:00:00:07';
 const bytes = (...hex: readonly string[]): Buffer => Buffer.from(hex.join('').replaceAll(/[ :]/g, ''), 'hex');
 
 describe('questions', () => {
-  test("of ARP: to everybody, with the tag, in nobody's name", () => {
+  test('of ARP: broadcast, with the tag, without a sender address', () => {
     const frame = solicitationFrame({ vlan: 10, mac: own, address: '10.30.0.7' });
     const expected = bytes(
       'ffffffffffff 12aabbcc000a 8100 000a 0806',

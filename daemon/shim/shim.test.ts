@@ -57,7 +57,7 @@ async function runShim(
   return { status: await exited, stdout };
 }
 
-test('environment and stdin reach the daemon unchanged, its answer and status come back', async () => {
+test('environment and stdin reach the daemon unchanged, and its answer and status are returned', async () => {
   let request: ShimRequest | undefined;
   const long = `{"name":"${'ä'.repeat(100_000)}"}\n`;
   const { path, server } = await listen('ok.sock', (socket) => {
@@ -88,7 +88,7 @@ function errorIn({ status, stdout }: { status: number; stdout: string }): Record
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
-test('without a daemon it waits, then says "try again later" in the version of the configuration, naming the socket', async () => {
+test('without a daemon the shim waits, then answers "try again later" in the version of the configuration, and names the socket', async () => {
   const path = join(dir, 'nobody.sock');
   const startMs = performance.now();
   const error = errorIn(await runShim(path, { CNI_COMMAND: 'ADD' }, '{ "cniVersion" : "0.4.0", "name": "n" }'));
@@ -107,7 +107,7 @@ test('STATUS without a daemon is "not available" at once', async () => {
   assert.deepEqual([error['cniVersion'], error['code']], ['1.1.0', 50]);
 });
 
-test('a folder that is not there is not waited for', async () => {
+test('a missing folder is not waited for', async () => {
   const startMs = performance.now();
   assert.equal(errorIn(await runShim('/nowhere/x.sock', { CNI_COMMAND: 'DEL' }, '', patient))['code'], 11);
   assert.ok(performance.now() - startMs < 30_000);
@@ -143,7 +143,7 @@ function leaveSocket(path: string): void {
   spawnSync(process.execPath, ['-e', code]);
 }
 
-test('a daemon that goes away in the middle is "try again later" too, and not asked again', async () => {
+test('a daemon that exits during a request gives "try again later", and is not asked again', async () => {
   let requests = 0;
   const { path, server } = await listen('rude.sock', (socket) => {
     requests++;
@@ -190,12 +190,12 @@ for (const [number, [what, bytes]] of (
     assert.deepEqual([error['code'], String(error['details']).includes('Protocol error')], [11, true]);
   });
 
-test('a path that would break the JSON is not told', async () => {
+test('a path that would break the JSON is left out of the error', async () => {
   for (const path of ['/nowhere/a"b', '/nowhere/a\nb', '/nowhere/a\\b'])
     assert.match(String(errorIn(await runShim(path, { CNI_COMMAND: 'ADD' }, '{}'))['details']), /the daemon's socket/);
 });
 
-test('a daemon that hangs is given up', async () => {
+test('a daemon that hangs runs into the timeout', async () => {
   const { path, server } = await listen('hangs.sock', (socket) => socket.on('error', () => undefined));
   const error = errorIn(await runShim(path, { CNI_COMMAND: 'ADD' }, '{}', impatient));
   server.close();

@@ -7,7 +7,7 @@ const metadata = { name: 'n1', uid: 'u', resourceVersion: '1' };
 const parse = (status?: object, routes: readonly object[] = []) =>
   viewOf(bgpNodeStateView, { metadata, ...(status && { status }) }, routes);
 
-test('links whose routers wait for this node are read, and next hops with theirs', () => {
+test('links whose routers wait for this node are read, and next hops with their link', () => {
   const learned = [{ prefix: '198.51.100.0/24', peer: 'tor', nextHop: 'fe80::1%eth1', preference: 100 }];
   const facts = parse({ interfaces: ['eth1', 'eth2'] }, learned);
   assert.deepEqual(facts.interfaces, ['eth1', 'eth2']);

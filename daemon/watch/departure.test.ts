@@ -47,13 +47,13 @@ test('the name of another installation is ignored, and a later name of this one 
   assert.equal(await departure.isAsked({ leave: 'ours' }), true);
 });
 
-test('a daemon that is in no pod is never asked', async () => {
+test('a daemon outside a pod reads no pod', async () => {
   const { departure, asked } = open({ isInNoPod: true });
   assert.equal(await departure.isAsked({ leave: 'ours' }), false);
   assert.deepEqual(asked, []);
 });
 
-test('where the pod cannot be read, the next change of the Node asks again', async () => {
+test('after a failed read of the pod, the next change of the Node reads it again', async () => {
   const { departure, left } = open({ fails: 1 });
   assert.equal(await departure.isAsked({ leave: 'ours' }), false);
   assert.equal(left(), 0);

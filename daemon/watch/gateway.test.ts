@@ -31,7 +31,7 @@ test('an object without a status, and one with all the daemon reads', () => {
   assert.deepEqual(parseGateway({ metadata, status }), { ...empty, peers, tunnels, probes, wantedMtu: 1500, ...own });
 });
 
-test('an address that is none reaches no program, and is named', () => {
+test('an invalid address reaches no program, and is named', () => {
   const peers = [
     { chassis: 'b1', cluster: 'west', address: '-f' },
     { chassis: 'b2', cluster: 'west', address: '172.30.2.12' },
@@ -41,7 +41,7 @@ test('an address that is none reaches no program, and is named', () => {
   assert.match(facts.refused.join('\n'), /^gateway b1 of cluster west has no usable tunnel address: "-f"/);
 });
 
-test('a field that another release writes otherwise is absent, the others stand', () => {
+test('a field of an unknown form is absent, and the others are read', () => {
   const peers = [{ chassis: 'b1', cluster: 'west', address: '172.30.2.11' }];
   const facts = parseGateway({ metadata, status: { peers, tunnels: 'none', wantedMTU: 'auto' } });
   assert.deepEqual([facts.peers, facts.tunnels, facts.wantedMtu], [peers, [], undefined]);
@@ -57,7 +57,7 @@ test('the selector of an Interconnect, the VPC it joins, and its hub without the
   assert.deepEqual(parseInterconnect({ metadata, spec: {} }), { gateways: undefined, vpc: 'ovn-cluster', hub: '' });
 });
 
-test('a transit switch is of the VPC in force, before that of the one that is wanted', () => {
+test('a transit switch belongs to the VPC in force, not to the VPC in the spec', () => {
   const vpcOf = (object: object) => parseTransitSwitch({ metadata: {}, ...object } as never).vpc;
   assert.equal(vpcOf({ spec: { vpc: 'red' }, status: { vpc: 'blue' } }), 'blue');
   assert.equal(vpcOf({ spec: { vpc: 'red' } }), 'red');

@@ -13,19 +13,19 @@ function path(
 
 const search = { wanted: 1500, least: 576, hint: undefined };
 
-test('one question where the wanted size passes', async () => {
+test('a path that passes the wanted size costs one probe', async () => {
   const { asked, passes } = path(9000);
   assert.equal(await findPathMtu({ ...search, passes }), 1500);
   assert.deepEqual(asked, [1500]);
 });
 
-test('the largest that passes, whatever it is', async () => {
+test('the search finds the largest size that passes', async () => {
   for (const mtu of [576, 577, 1000, 1280, 1449, 1450, 1498, 1499])
     for (const hint of [undefined, 576, 900, 1280, 1450, 1499, 9000])
       assert.equal(await findPathMtu({ ...search, hint, passes: path(mtu).passes }), mtu, `${mtu} with hint ${hint}`);
 });
 
-test('a path that is as it was costs few questions', async () => {
+test('an unchanged path costs few probes', async () => {
   let questions = 0;
   const { passes } = path(1400);
   const counting = (size: number): Promise<boolean> => {
@@ -36,12 +36,12 @@ test('a path that is as it was costs few questions', async () => {
   assert.equal(questions, 5);
 });
 
-test('nothing is said of a path that answers no size at all', async () => {
+test('a path on which no probed size passes has no MTU', async () => {
   assert.equal(await findPathMtu({ ...search, passes: path(0).passes }), undefined);
   assert.equal(await findPathMtu({ ...search, wanted: 500, passes: path(400).passes }), undefined);
 });
 
-test('an outage during the first question is not taken for a small path', async () => {
+test('an outage during the first probe is not taken for a small path', async () => {
   for (const lost of [[1], [1, 3], [1, 4, 6]])
     assert.equal(await findPathMtu({ ...search, passes: path(1500, lost).passes }), 1500, `lost ${lost.join()}`);
 });

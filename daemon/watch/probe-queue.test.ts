@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { probeIntervalMs } from '../model/interconnect.ts';
 import { nextProbe, parallelProbes } from './probe-queue.ts';
 
-test('every peer each ten seconds, never more than five a second and four at a time', () => {
+test('every peer is probed each ten seconds, or less often if that were more than five probes a second; at most four run at a time', () => {
   assert.equal(probeIntervalMs(1), 10_000);
   assert.equal(probeIntervalMs(50), 10_000);
   assert.equal(probeIntervalMs(2000), 400_000);

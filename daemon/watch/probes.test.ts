@@ -35,7 +35,7 @@ function results(prober: Prober, count: number): Promise<void> {
   return promise;
 }
 
-test('each peer at once, from the own tunnel address: time, loss and size', async () => {
+test('each new peer is measured at once from the own tunnel address: time, loss and size', async () => {
   const paths = {
     '172.30.2.2': { mtu: 1430 },
     '172.30.2.3': { echo: { received: 0, rttMs: undefined } },
@@ -57,7 +57,7 @@ test('each peer at once, from the own tunnel address: time, loss and size', asyn
   ]);
 });
 
-test('without a wanted size none is looked for; once there is one, at once', async () => {
+test('the size of a path is measured as soon as a wanted size is set, and not before', async () => {
   const { prober } = open({ '172.30.2.1': { mtu: 1400 } });
   let done = results(prober, 1);
   prober.set({ peers: [peer(1)], wantedMtu: undefined });
@@ -70,7 +70,7 @@ test('without a wanted size none is looked for; once there is one, at once', asy
   assert.equal(prober.results.get('b1')?.mtu, 1400);
 });
 
-test('what is learned of a peer goes with it, and with its address', async () => {
+test('the measurements of a peer are removed with the peer or its address', async () => {
   const { prober, asked } = open({});
   let done = results(prober, 2);
   prober.set({ peers: [peer(1), peer(2)], wantedMtu: 1500 });

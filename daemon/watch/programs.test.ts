@@ -81,7 +81,7 @@ describe('asking programs whether they live', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('a program that answers is up; one whose folder is not there is not watched, which is said once', async () => {
+  test('a program that answers is up; a program without its folder is not watched, which is logged once', async () => {
     const opened = open();
     await opened.asked;
     assert.deepEqual([states(opened), opened.down], [{ 'ovs-vswitchd': true }, []]);
@@ -90,7 +90,7 @@ describe('asking programs whether they live', () => {
     assert.match(said[0] ?? '', /^ovn-controller is not watched/);
   });
 
-  test('frozen: down; answers again: up', async () => {
+  test('a frozen program is down, and up once it answers again', async () => {
     const opened = open();
     await opened.asked;
     control.isFrozen = true;
@@ -114,7 +114,7 @@ describe('asking programs whether they live', () => {
     assert.deepEqual(states(opened), { 'ovs-vswitchd': true });
   });
 
-  test('a start while the program is frozen goes on from what the Node says', async () => {
+  test('a start while the program is frozen continues from the state in the Node', async () => {
     control.isFrozen = true;
     const opened = open('SwitchDown');
     await opened.asked;

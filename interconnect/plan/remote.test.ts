@@ -134,7 +134,7 @@ describe('a remote cluster', () => {
     ]);
   });
 
-  it('has its gateways stand witness that the last one here is not cut off: ports without packets, bound there', () => {
+  it('has gateways as witnesses for the last local gateway: ports without packets, bound on the remote chassis', () => {
     const { northbound, southbound } = planOf(west).plan;
     const witness = northbound.rows.find(({ key }) => key === 'isthmus-interconnect:ts:b1');
     assert.deepEqual(witness?.columns, { type: 'remote', enabled: false });
@@ -150,7 +150,7 @@ describe('a remote cluster', () => {
     );
   });
 
-  it('with a single gateway has those of this cluster behind it: a group of one is none', () => {
+  it('with a single gateway has the gateways of this cluster behind it, because a group needs two', () => {
     const ports = [port('west', 2, 0, { gateways: ['b1'], holder: 'b1' })];
     const { plan } = planOf({ ...west, gateways: west.gateways.slice(0, 1), ports });
     const group = plan.northbound.rows.filter(({ key }) => key.startsWith('isthmus-interconnect:ts-west/'));
@@ -160,7 +160,7 @@ describe('a remote cluster', () => {
     );
   });
 
-  it('is found by its MAC through rows whose owner their content tells', () => {
+  it('is found by its MAC in rows whose owner follows from their content', () => {
     const { plan } = planOf(west);
     assert.deepEqual([...plan.fdb.keys()], ['fdb/16711681/0a:58:64:64:00:02', 'fdb/16711682/0a:58:64:96:00:02']);
     assert.deepEqual(plan.fdb.values().next().value?.rows[0]?.columns, {
@@ -229,7 +229,7 @@ describe('a remote cluster', () => {
 });
 
 describe('a prefix of another cluster', () => {
-  it('is not taken if it is or lies in a subnet or a transit switch, or holds a node or nothing; a wider one leaves subnets theirs', () => {
+  it('is rejected if it is or lies in a subnet or a transit switch, or contains a node or nothing; a wider one leaves subnets unchanged', () => {
     const prefixes = [
       '10.16.5.0/24',
       '10.0.0.0/8',
@@ -252,7 +252,7 @@ describe('a prefix of another cluster', () => {
     ]);
   });
 
-  it('is not taken back', () => {
+  it('is rejected as a loop if it came through this cluster', () => {
     assert.deepEqual(codesOf({ ...west, routes: [route('10.20.0.0/16', { via: ['east', 'north', 'west'] })] }), [
       'Loop',
     ]);

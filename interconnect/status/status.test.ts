@@ -24,10 +24,10 @@ describe('the Interconnect', () => {
       JSON.stringify(conditions()),
     );
   });
-  it('says when one gateway would be enough to cut a cluster off', () => {
+  it('reports that the loss of one gateway would cut a cluster off', () => {
     assert.equal(conditions({}, stateOf({ verdicts: verdicts(['ts1']) }))['DataplaneProtected'], 'False OnePathLeft');
   });
-  it('says when a gateway could die and nobody would take its port over', () => {
+  it('reports a gateway whose port no other gateway would take over', () => {
     const takeovers = new Map([['ts', { code: 'NoWitness', message: 'a2 would not take it' }]]);
     assert.equal(conditions({ takeovers })['DataplaneProtected'], 'False NoWitness');
     const { paths = [], conditions: all } = renderTransitSwitch('ts', situation(stateOf(), { takeovers }), {}, 1);
@@ -40,11 +40,11 @@ describe('the Interconnect', () => {
     );
     assert.equal(conditionsOf({ conditions: all })['Protected'], 'False NoWitness');
   });
-  it('says when the other cluster has one gateway only', () => {
+  it('reports that the other cluster has a single gateway', () => {
     const one = verdicts().map((verdict) => ({ ...verdict, remoteGateway: 'b1' }));
     assert.equal(conditions({}, stateOf({ verdicts: one }))['DataplaneProtected'], 'False OnePathLeft');
   });
-  it('says when its certificate ran out, and when the hub cannot be reached', () => {
+  it('reports an expired certificate, and a hub that cannot be reached', () => {
     const problem = { code: 'HubUnreachable', message: 'm' };
     const link = { isJoined: true, isConnected: false, problem, notAfterMs: Date.parse(at) - 1 };
     const found = conditions({ link });
@@ -52,7 +52,7 @@ describe('the Interconnect', () => {
     assert.equal(found['HubReachable'], 'False HubUnreachable');
     assert.equal(found['Joined'], 'True');
   });
-  it('is a member that has not joined by the name that is wanted while the hub has not renamed it', () => {
+  it('has not joined with the wanted name while the hub has not renamed the member', () => {
     const renaming = { code: 'TokenForOtherCluster', message: 'this cluster keeps the name "east"' };
     const link = { isJoined: true, isConnected: true, problem: undefined, notAfterMs: Date.parse(at) + 1000 };
     const found = conditions({ link: { ...link, cluster: 'east', renaming } });
@@ -60,7 +60,7 @@ describe('the Interconnect', () => {
     assert.equal(found['Ready'], 'False TokenForOtherCluster');
     assert.equal(found['HubReachable'], 'True');
   });
-  it('says that the databases of the hub do not answer, also of what waits for them; what is well stays so', () => {
+  it('reports silent databases of the hub, and the conditions that wait for them; the others stay True', () => {
     const silentDatabases = [{ name: 'OVN_IC_Southbound', sinceMs: Date.parse(at) }];
     const waiting = { silentDatabases, isConverged: false, isWaitingForHub: true };
     const before = renderInterconnect(situation(stateOf(), { silentDatabases }), {}, 1);
@@ -80,7 +80,7 @@ describe('the Interconnect', () => {
     assert.equal(conditions({ ...waiting, link: away })['RoutesConverged'], 'False WaitingForHub');
     assert.equal(conditions({ isConverged: false })['RoutesConverged'], 'False InProgress');
   });
-  it('names what of its OVN stands still; a gateway whose ovn-controller does is one less', () => {
+  it('names stalled parts of its OVN; a gateway whose ovn-controller is stalled does not count', () => {
     const stuckOf = (still: Partial<Stalled>) => ({
       stuck: stuckProblems({
         northbound: undefined,
@@ -103,7 +103,7 @@ describe('the Interconnect', () => {
     assert.deepEqual(found({ controllers: new Map([['n1', 0]]) }), ['False OvnControllerStuck', 'True']);
     assert.deepEqual(found({}), ['True', 'True']);
   });
-  it('says whose name a gateway has; the others go on', () => {
+  it('reports a gateway whose chassis name another chassis has; the other gateways continue', () => {
     const clash = { node: 'n1', chassis: 'b1', problem: { code: 'DuplicateChassis', message: 'n1 and b1 of west' } };
     const all = conditions({ clashes: [clash] });
     assert.deepEqual([all['GatewaysReady'], all['Ready']], ['False DuplicateChassis', 'True']);
@@ -116,7 +116,7 @@ describe('the Interconnect', () => {
     const status = renderInterconnect(situation(stateOf(), { rejections, prefixesOffered: 10 }), {}, 1);
     assert.equal(status.routesAdvertised, 2);
   });
-  it('keeps what it said of others while a new process has not heard of the hub', () => {
+  it('keeps its status of other clusters until a new process has heard from the hub', () => {
     const conflict = {
       kind: 'prefix',
       value: 'x',
@@ -144,7 +144,7 @@ describe('the Interconnect', () => {
     const worse = renderInterconnect(situation(stateOf(), { ...unheard, link, local: without }), before, 1);
     assert.match(conditionsOf(worse)['Ready'] ?? '', /^False/);
   });
-  it('says what is wrong with its gateways', () => {
+  it('reports problems of its gateways', () => {
     assert.equal(conditions({ local: { ...local, gatewayNodes: [] } })['GatewaysReady'], 'False NoGateway');
     assert.equal(conditions({ local: { ...local, unknownNodes: ['n9'] } })['GatewaysReady'], 'False ChassisMissing');
     const idle = new Map([['ts', network([ownPath(0, { holder: '' })])]]);
@@ -183,7 +183,7 @@ describe('a RemoteCluster', () => {
     );
     assert.equal(status.routes?.length, 2);
   });
-  it('is Degraded, Unreachable, Stale, Conflicted or Joining as it is', () => {
+  it('is Degraded, Unreachable, Stale, Conflicted or Joining, by its paths, member and gateways', () => {
     assert.equal(render(stateOf({ verdicts: verdicts(['ts1']) })).phase, 'Degraded');
     assert.equal(render(stateOf({ verdicts: verdicts(['ts', 'ts1']), isUnreachable: true })).phase, 'Unreachable');
     assert.equal(render(stateOf({ member: { ...west, connected: false } })).phase, 'Stale');
@@ -193,7 +193,7 @@ describe('a RemoteCluster', () => {
     const refused = new Map([['b1', { code: 'DuplicateChassis', message: 'm' }]]);
     assert.equal(render(stateOf({ gateways: { gateways: [], refused } })).phase, 'Conflicted');
   });
-  it('names the cause where its gateways cannot be taken, not the tunnels that there cannot be', () => {
+  it('names the cause if its gateways cannot be used, not the missing tunnels', () => {
     const problem = { code: 'DuplicateEncap', message: 'b1 has the address of a1' };
     const refused = new Map(['b1', 'b2'].map((chassis) => [chassis, problem]));
     const state = stateOf({ verdicts: verdicts([], refused), isUnreachable: true });
@@ -201,7 +201,7 @@ describe('a RemoteCluster', () => {
     assert.deepEqual([status.phase, conditionsOf(status)['Ready']], ['Unreachable', 'False DuplicateEncap']);
     assert.equal(messageOf(status, 'Ready'), problem.message);
   });
-  it('shows what its gateways measured, and says when packets of the size needed do not pass', () => {
+  it('shows the measurements of its gateways, and reports when packets of the needed size do not pass', () => {
     const probe = {
       chassis: 'b1',
       address: '172.30.2.11',
@@ -219,7 +219,7 @@ describe('a RemoteCluster', () => {
     assert.equal(conditionsOf(status)['PathMTU'], 'False PathMTUTooSmall');
     assert.equal(conditionsOf(render())['PathMTU'], 'Unknown NotMeasured');
   });
-  it('is the same after a restart: times of what did not change stay', () => {
+  it('is the same after a restart: unchanged conditions keep their times', () => {
     const before = render(stateOf(), { nowMs: 0 });
     assert.ok(isSameJson(render(stateOf(), {}, before), before));
     const down = render(stateOf({ verdicts: verdicts(['ts1']) }), {}, before);
@@ -228,7 +228,7 @@ describe('a RemoteCluster', () => {
       [new Date(0).toISOString(), at],
     );
   });
-  it('is news by its state, and measures only now and then', () => {
+  it('is written at once when its state changes, and rarely when only measurements change', () => {
     const before = render();
     const measured = { ...before, paths: (before.paths ?? []).map((path) => ({ ...path, rttMs: 9 })) };
     assert.ok(isSameJson(withoutMeasures(before), withoutMeasures(measured)));
@@ -238,7 +238,7 @@ describe('a RemoteCluster', () => {
 
 describe('a TransitSwitch', () => {
   const render = (fields: Partial<Situation> = {}) => renderTransitSwitch('ts', situation(stateOf(), fields), {}, 1);
-  it('shows each path as this end of it stands', () => {
+  it('shows each path with the state of this end', () => {
     const paths = [ownPath(0, { phase: 'draining' }), ownPath(1, { holder: 'a1' })];
     const status = render({ networks: new Map([['ts', network(paths)]]) });
     assert.deepEqual(
@@ -251,7 +251,7 @@ describe('a TransitSwitch', () => {
     assert.equal(status.activeGateways, 'a1');
     assert.deepEqual(status.clusters, [{ name: 'west', address: '100.100.0.2/19' }]);
   });
-  it('says why this cluster has no part in it', () => {
+  it('reports why this cluster does not take part', () => {
     assert.equal(conditionsOf(render({ local: undefined, networks: new Map() }))['Ready'], 'False NotJoined');
     assert.equal(conditionsOf(render({ networks: new Map() }))['Ready'], 'False WaitingForHub');
     const rejections = [
@@ -291,7 +291,7 @@ describe('an InterconnectGateway', () => {
     assert.equal(conditionsOf(status)['Ready'], 'True');
     assert.ok(!('tunnels' in status) && !('probes' in status), 'what the daemon writes is not its own');
   });
-  it('names the other gateways of its cluster, and from which it is cut off', () => {
+  it('names the other gateways of its cluster, and those from which it is cut off', () => {
     const siblings = [{ chassis: 'a2', address: '172.30.1.12' }];
     assert.deepEqual(render().siblings, siblings);
     const cuts = [{ pair: ['a1', 'a2'] as const, sinceMs: 1 }];
@@ -299,7 +299,7 @@ describe('an InterconnectGateway', () => {
     assert.deepEqual(render({ cuts }).siblings, watched);
     assert.deepEqual(render({ cuts, isDead: () => true }).siblings, watched, 'whether it returns, it has to tell');
   });
-  it('says what is wrong with its chassis and its paths', () => {
+  it('reports problems of its chassis and its paths', () => {
     assert.equal(conditionsOf(render({ local: { ...local, chassis: new Map() } }))['Ready'], 'False ChassisUnknown');
     assert.equal(conditionsOf(render({ isDead: () => true }))['Ready'], 'False Lost');
     const probes = [{ chassis: 'b1', address: '172.30.2.11', lossPercent: 0, mtu: 1400, at }];

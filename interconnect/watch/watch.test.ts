@@ -12,7 +12,7 @@ const raw = (name: string, fields: object, metadata: object = {}): RawObject => 
 const accepted = (cidr: string) => ({ annotations: { 'isthmus.network/accepted': `${cidr} ${cidr}` } });
 
 describe('parsing', () => {
-  it('a node has a network until its daemon says that it has none, ready or not', () => {
+  it('a node has a network until its daemon reports that it has none, ready or not', () => {
     const parsed = (...conditions: readonly object[]) => parseNode(raw('n1', { status: { conditions } }));
     const down = { type: 'NetworkUnavailable', status: 'True', reason: 'OvnControllerDown' };
     assert.equal(parsed().hasNetwork, true);
@@ -20,7 +20,7 @@ describe('parsing', () => {
     assert.equal(parsed({ ...down, status: 'False' }).hasNetwork, true);
   });
 
-  it('fills in the defaults of an Interconnect and keeps what is wrong as a problem', () => {
+  it('fills in the defaults of an Interconnect and keeps an invalid field as a problem', () => {
     const good = parseInterconnect(
       raw('default', { spec: { clusterName: 'east', hub: 'h:6650', tokenSecretRef: { name: 't' } } }),
     );
@@ -56,7 +56,7 @@ describe('parsing', () => {
 });
 
 describe('a gateway object', () => {
-  it("drains when its user says so, and is the agent's to remove when the agent made it", () => {
+  it('drains on request of the user, and is removed by the agent only if the agent created it', () => {
     const labels = { 'app.kubernetes.io/managed-by': 'isthmus-interconnect' };
     const ours = parseGateway(raw('n1', { spec: { drain: true } }, { labels }));
     assert.deepEqual([ours.isDrained, ours.isMadeByAgent], [true, true]);
@@ -122,7 +122,7 @@ describe('the local view', () => {
     assert.deepEqual(local.unknownNodes, ['n4']);
   });
 
-  it('takes part in the network of the hub, and in what users made, each for its VPC', () => {
+  it('takes part in the network of the hub and in transit switches of users, each for its VPC', () => {
     const made = (name: string, spec_: object, metadata: object = {}) =>
       [name, parseTransitSwitch(raw(name, { spec: spec_ }, metadata))] as const;
     const local = buildLocal(
@@ -160,7 +160,7 @@ describe('the local view', () => {
     assert.deepEqual([...buildLocal({ ...parts(), spec: custom }, undefined).vpcs.keys()], ['nowhere']);
   });
 
-  it('has no transit switch by the name of a subnet, unless that has come later', () => {
+  it('has no transit switch with the name of a subnet, unless the transit switch already exists', () => {
     const made = ['a', parseTransitSwitch(raw('a', { spec: { paths: 2 } }))] as const;
     const other = ['clash', parseTransitSwitch(raw('clash', { spec: { paths: 2 } }))] as const;
     const subnets = [...parts().subnets, subnet('clash1', '10.18.0.0/16')];
@@ -182,7 +182,7 @@ describe('the local view', () => {
     );
   });
 
-  it('keeps the VPC that takes part until the one that is wanted instead exists', () => {
+  it('keeps the VPC that takes part until the wanted VPC exists', () => {
     const made = ['blue', parseTransitSwitch(raw('blue', { spec: { vpc: 'nowhere' } }))] as const;
     const routerIdOf = (vpc: string): string => (vpc === 'nowhere' ? '' : `uuid of ${vpc}`);
     const moved = { ...parts(), spec: { ...spec, vpc: 'nowhere' }, transitSwitches: [made], routerIdOf };
@@ -202,7 +202,7 @@ describe('the local view', () => {
     assert.deepEqual(buildLocal(overlapping, undefined), buildLocal(parts(), undefined));
   });
 
-  it('is the same object for the same parts, another for others', () => {
+  it('is the same object for the same parts, and a new one for other parts', () => {
     const first = buildLocal(parts(), undefined);
     assert.equal(buildLocal(parts(), first), first);
     assert.notEqual(buildLocal({ ...parts(), routerIdOf: () => 'other' }, first), first);

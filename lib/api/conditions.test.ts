@@ -6,7 +6,7 @@ const ready = { type: 'Ready', status: 'True', reason: 'Ok', message: 'all well'
 const early = '2026-01-01T00:00:00Z';
 const late = '2026-01-02T00:00:00Z';
 
-test('a new condition gets the time of now, others stay', () => {
+test('a new condition gets the present time, and the others stay', () => {
   const before = setCondition(undefined, ready, early);
   assert.deepEqual(before, [{ ...ready, lastTransitionTime: early }]);
   const after = setCondition(before, { ...ready, type: 'Other' }, late);
@@ -14,12 +14,12 @@ test('a new condition gets the time of now, others stay', () => {
   assert.equal(after[1]?.lastTransitionTime, late);
 });
 
-test('the same condition gives the very same list', () => {
+test('an unchanged condition returns the same list object', () => {
   const before = setCondition(undefined, ready, early);
   assert.equal(setCondition(before, ready, late), before);
 });
 
-test('another message keeps the time, another status moves it', () => {
+test('a changed message keeps the transition time, a changed status sets it', () => {
   const before = setCondition(undefined, ready, early);
   assert.equal(setCondition(before, { ...ready, message: 'well' }, late)[0]?.lastTransitionTime, early);
   assert.equal(setCondition(before, { ...ready, status: 'False' }, late)[0]?.lastTransitionTime, late);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { matchesSelector, readSelector, unmetParts } from './label-selector.ts';
 
-test('selectors read as Kubernetes reads them', () => {
+test('selectors match as in Kubernetes', () => {
   const labels = { a: '1', b: '2' };
   const is = (operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist', key: string, values?: string[]) =>
     matchesSelector({ matchExpressions: [{ key, operator, ...(values && { values }) }] }, labels);
@@ -17,7 +17,7 @@ test('selectors read as Kubernetes reads them', () => {
   );
 });
 
-test('what is no selector selects nothing, rather than more than was meant', () => {
+test('an invalid selector selects nothing', () => {
   const selector = { matchLabels: { a: '1' }, matchExpressions: [{ key: 'b', operator: 'Exists' }] };
   assert.deepEqual(readSelector({ ...selector, more: 1 }), selector);
   assert.ok(matchesSelector(readSelector({}), { a: '1' }));
@@ -27,7 +27,7 @@ test('what is no selector selects nothing, rather than more than was meant', () 
     assert.ok(!matchesSelector(readSelector(value), { a: '1' }), JSON.stringify(value));
 });
 
-test('what labels lack is told part by part, as kubectl writes it', () => {
+test('missing labels are listed requirement by requirement, in the syntax of kubectl', () => {
   const selector = {
     matchLabels: { a: '1', b: '3' },
     matchExpressions: [

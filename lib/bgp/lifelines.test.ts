@@ -40,7 +40,7 @@ function ask(prefix: string, of: Lifelines = lifelines): { readonly holder?: str
   return { ...(holder !== undefined && { holder }), ...(taken !== undefined && { taken }) };
 }
 
-test('what is a lifeline, or a part of one, has a holder', () => {
+test('a lifeline or a part of it has a holder', () => {
   const holders: Readonly<Record<string, string>> = {
     '100.64.3.0/24': 'subnet join',
     'fd00:64::/120': 'subnet join',
@@ -68,11 +68,11 @@ test('what is a lifeline, or a part of one, has a holder', () => {
   for (const [prefix, holder] of Object.entries(holders)) assert.equal(ask(prefix).holder, holder, prefix);
 });
 
-test('what another cluster offers to another VPC is free: only the default one has routes of routers', () => {
+test('a prefix that another cluster offers to another VPC is no lifeline: only the default VPC has routes from routers', () => {
   for (const prefix of ['10.19.4.0/24', '10.20.4.0/24']) assert.deepEqual(ask(prefix), {}, prefix);
 });
 
-test('a wider prefix takes what the node reaches by a router, and nothing that is on its own links', () => {
+test('a wider prefix covers lifelines that the node reaches through a router, not those on its own links', () => {
   const taken: Readonly<Record<string, string | undefined>> = {
     '10.5.5.8/30': 'the API server',
     '10.5.0.0/16': 'the API server',
@@ -93,7 +93,7 @@ test('a wider prefix takes what the node reaches by a router, and nothing that i
   assert.deepEqual(ask('8000::/1'), { taken: 'the API server' });
 });
 
-test('without facts nothing is anybody’s', () => {
+test('without facts there is no lifeline', () => {
   const none = new Lifelines({});
   for (const prefix of ['0.0.0.0/0', '10.0.0.0/8', '10.0.0.1/32', '::/0']) assert.deepEqual(ask(prefix, none), {});
 });

@@ -16,7 +16,7 @@ const pod: ObjectRef = { source: 'Pod', key: 'default/web' };
 const web = subnetOf('web', ['10.16.0.0/16'], { labels: { tier: 'web' } });
 const objects: TestObjects = { subnets: [web], pods: [podOf('web', ['10.16.0.7'], { labels: { app: 'web' } })] };
 
-test('a selector that fails says what it wants and what the object has', () => {
+test('a selector that does not match is reported with its requirement and the labels of the object', () => {
   const selector = {
     matchLabels: { app: 'db' },
     matchExpressions: [
@@ -42,14 +42,14 @@ test('so do a selector of namespaces and one of the subnet; other sources are no
   ]);
 });
 
-test('who announces the prefix, or refuses it, misses nothing', () => {
+test('an advertisement that announces or refuses the prefix has no missing requirement', () => {
   const finished = podOf('web', ['10.16.0.7'], { isAlive: false });
   const advertisements = [advertisementOf('all', { source: 'Pod', aggregation: { ipv4Length: 26 } })];
   assert.deepEqual(missed({ ...objects, advertisements }, pod), []);
   assert.deepEqual(missed({ ...objects, advertisements, pods: [finished] }, pod), []);
 });
 
-test('what is selected and still nothing to an advertisement', () => {
+test('a selected object that an advertisement cannot announce is reported with the reason', () => {
   const subnet: ObjectRef = { source: 'Subnet', key: 'web' };
   const lb: ObjectRef = { source: 'Service', key: 'default/lb' };
   const tenant = subnetOf('web', ['10.16.0.0/16'], { vpc: 'tenant' });
@@ -65,7 +65,7 @@ test('what is selected and still nothing to an advertisement', () => {
   ]);
 });
 
-test('an advertisement that cannot be read may be the one', () => {
+test('an advertisement that cannot be read may be the matching one', () => {
   const problem = { code: 'InvalidSpec', message: 'spec.source: odd; correct the object' };
   const odd = { ...advertisementOf('odd'), spec: { problem } };
   assert.deepEqual(missed({ ...objects, advertisements: [odd] }, pod), [
@@ -73,7 +73,7 @@ test('an advertisement that cannot be read may be the one', () => {
   ]);
 });
 
-test('the objects that have an address, and only those', () => {
+test('exactly the objects that have an address are found', () => {
   const services = [serviceOf('lb', { clusterIps: ['10.96.0.5'], loadBalancerIps: ['192.0.2.1'] })];
   const owners = (prefix: string) => ownersOf(stateOf({ ...objects, services }), (own) => own === prefix);
   assert.deepEqual(owners('10.16.0.7/32'), [pod]);

@@ -16,7 +16,7 @@ function planned(peers: readonly BgpPeer[], neighbors: Readonly<Record<string, L
 
 const codes = ({ problems }: PlannedPeers) => [...problems].map(([name, { code }]) => `${name} ${code}`);
 
-test('a peer on an interface has the address of who is there, both families and no next hop but the own', () => {
+test('a peer on an interface has the address of its neighbour, both families and only the own next hop', () => {
   const { peers, interfaces, problems } = planned([on('tor', 'eth1'), on('six', 'eth2', { families: ['ipv6'] })], {
     eth1: there('fe80::1%eth1'),
     eth2: there('fe80::2%eth2'),
@@ -45,7 +45,7 @@ test('a peer on an interface has the address of who is there, both families and 
   );
 });
 
-test('without a neighbour there is no peer, and the link is still one to look for it', () => {
+test('a link without a neighbour has no peer and is still searched for one', () => {
   const nobody = { address: undefined, ownAddress: undefined, problem: { code: 'NoNeighbor', message: 'nobody' } };
   const plan = planned([on('tor', 'eth1'), on('gone', 'eth9')], { eth1: nobody });
   assert.deepEqual(codes(plan), ['gone InterfaceNotFound', 'tor NoNeighbor']);

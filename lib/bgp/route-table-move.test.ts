@@ -13,7 +13,7 @@ const state = stateOf({
   pods: [podOf('a', ['10.16.0.1'], { node: 'n1' }), podOf('b', ['10.16.0.2'], { node: 'n2' })],
 });
 
-test('a table that was moved is the one that is built for that node', () => {
+test('a table moved to another node equals the table built for that node', () => {
   const moved = new RouteTable();
   moved.rebuild(state, { isLeaving: false });
   assert.deepEqual([...moved.routes.keys()], ['10.16.0.0/16', '10.16.0.1/32']);

@@ -101,7 +101,7 @@ test('a subnet with scope Local is announced by the pods in it', () => {
   });
 });
 
-test('a service is announced where it has somewhere to go', () => {
+test('a service is announced from the nodes that its endpoints, traffic policy and scope allow', () => {
   const addresses = { clusterIps: ['10.96.0.9'], externalIps: ['198.51.100.9'], loadBalancerIps: ['203.0.113.9'] };
   const of = (more: object, endpoints: readonly Endpoint[], spec: object = {}) =>
     outcome({
@@ -162,7 +162,7 @@ test('an annotated service needs no EndpointSlice to be announced, but a ready e
   assert.deepEqual(of('local', {}), { n1: [], n2: [], refused: ['NoEndpoint'] });
 });
 
-test('EIPs are announced when they are ready, prefixes of other clusters unless a router told them', () => {
+test('EIPs are announced when they are ready, prefixes of other clusters unless they were learned from a router', () => {
   const eip = { kind: 'OvnEip', name: 'e', uid: 'u', labels: {}, ips: ['203.0.113.7'], isReady: true } as const;
   const eips = [
     { ...eip, annotation: undefined },
@@ -198,7 +198,7 @@ test('objects that are not announced are counted by advertisement and reason, ea
   assert.deepEqual([...table.refused()], []);
 });
 
-test('an aggregate is there as long as one of its members, and never wider than what the cluster owns', () => {
+test('an aggregate exists as long as one of its members, and is never wider than the prefixes that the cluster owns', () => {
   const pods = [podOf('a', ['10.16.3.5']), podOf('b', ['10.16.3.6']), podOf('c', ['10.16.4.5'])];
   const a = advertisementOf('a', { source: 'Pod', aggregation: { ipv4Length: 24 } });
   assert.deepEqual(outcome({ pods, advertisements: [a] }).n1, ['10.16.3.0/24', '10.16.4.0/24']);
@@ -227,7 +227,7 @@ test('an aggregate is there as long as one of its members, and never wider than 
   assert.deepEqual(owning('198.51.100.0/24'), { n1: [], n2: [], refused: ['NotOwned'] });
 });
 
-test('prefixes announced alike share a class, whose name has everything in it that decides', () => {
+test('prefixes announced alike share a class, whose name contains every deciding attribute', () => {
   const subnets = [web, subnetOf('db', ['10.17.0.0/16'])];
   const classes = (attributes: object, name = 'a') => {
     const table = tableOf({ subnets, advertisements: [advertisementOf(name, { attributes })] });
@@ -239,7 +239,7 @@ test('prefixes announced alike share a class, whose name has everything in it th
   assert.notDeepEqual(classes({}), classes({}, 'b'));
 });
 
-test('worked on object by object in any order, the table is what a build of everything gives', () => {
+test('a table updated object by object in any order equals a table built from all objects', () => {
   const random = randomOf(7);
   const advertisements = [
     advertisementOf('pods', {
@@ -341,7 +341,7 @@ test('prefixes that may not be announced are announced from no source', () => {
   assert.deepEqual([eips.n1, new Set(eips.refused)], [[], new Set(['AddressInvalid'])]);
 });
 
-test('an aggregate that would hold special addresses is not made', () => {
+test('an aggregate that would contain special-use addresses is not announced', () => {
   const of = (ip: string, ipv4Length: number) =>
     outcome({
       services: [serviceOf('s', { loadBalancerIps: [ip] })],

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { instanceOf, peerOf, stateOf } from './testing.ts';
 import { objectsOfValues, textOfValues, valuesName, valuesOfText } from './values.ts';
 
-test('objects of values go through their text, beside real ones', () => {
+test('objects of values read back from their text, beside real objects', () => {
   const made = objectsOfValues({ localASN: 65001 }, [
     { address: '10.0.0.254', asn: 65000, passive: true },
     { address: 'fd00::fe', asn: 65000 },
@@ -20,7 +20,7 @@ test('objects of values go through their text, beside real ones', () => {
   assert.equal(state.instances.get(valuesName), made.instance);
 });
 
-test('without values there is no text, and what no speaker wrote makes no objects', () => {
+test('no values give no text, and text that no speaker wrote gives no objects', () => {
   assert.equal(textOfValues(stateOf({})), undefined);
   for (const text of ['', '{', '[]', '{"instance":{},"peers":[{}]}']) assert.equal(valuesOfText(text), undefined, text);
 });

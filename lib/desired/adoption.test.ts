@@ -76,7 +76,7 @@ describe('rows of another product', () => {
     assert.deepEqual(policies(), before);
   });
 
-  it('are taken over by content, aligned, and from then on ours', async () => {
+  it('are adopted by content, aligned, and owned from then on', async () => {
     await bed.write(...theirRouter('lr', ['a', 'b']));
     const uuids = policies().map(([uuid]) => uuid);
     target.set('vpc/lr', { rows: [router, policy('one', 'a'), policy('two', 'b')] });
@@ -103,7 +103,7 @@ describe('rows of another product', () => {
   });
 
   for (const batchSize of [1, 500])
-    it(`are taken by one wanted row each, ${batchSize} owners a transaction`, async () => {
+    it(`are adopted by one wanted row each, ${batchSize} owners a transaction`, async () => {
       await bed.write(...theirRouter('lr', ['a', 'a', 'b']));
       const theirs = new Set(policies().map(([uuid]) => uuid));
       target = bed.open({ batchSize });
@@ -116,7 +116,7 @@ describe('rows of another product', () => {
       assert.equal(policies().filter(([uuid]) => theirs.has(uuid)).length, 3);
     });
 
-  it('are left where they have an owner or hang elsewhere', async () => {
+  it('stay unchanged if they have an owner or another parent', async () => {
     await bed.write(...theirRouter('lr', ['a'], { 'isthmus-owner': 'other/a/b' }));
     await bed.write(...theirRouter('theirs', ['a']));
     const theirs = policies().map(([uuid]) => uuid);
@@ -126,7 +126,7 @@ describe('rows of another product', () => {
     assert.equal(policies().filter(([uuid, , action]) => theirs.includes(uuid) && action === 'drop').length, 2);
   });
 
-  it('are left where somebody else marked them, and taken where nobody did', async () => {
+  it('stay unchanged if another product marked them, and are adopted without a mark', async () => {
     await bed.write(...theirRouter('lr', ['a'], { 'made-by': 'somebody' }));
     await bed.write(...theirRouter('lr2', ['a'], {}));
     const onSecond = { parent: { table: 'Logical_Router', key: 'lr2', column: 'policies' } };
@@ -137,7 +137,7 @@ describe('rows of another product', () => {
     assert.equal(policies().filter(([, , action]) => action === 'drop').length, 1);
   });
 
-  it('may come later: what appears after the start is seen', async () => {
+  it('may appear later: rows that appear after the start are adopted', async () => {
     target.set('vpc/lr', { rows: [router, policy('one', 'a')] });
     await target.untilApplied();
     await bed.write(
@@ -160,7 +160,7 @@ describe('rows of another product', () => {
     );
   });
 
-  it('are told apart by one entry of a map; rows of root tables need no parent', async () => {
+  it('are distinguished by one entry of a map; rows of root tables need no parent', async () => {
     const options = (subnet: string): Operation => ({
       op: 'insert',
       table: 'DHCP_Options',
@@ -186,7 +186,7 @@ describe('rows of another product', () => {
     assert.equal(bed.rows('DHCP_Options').length, 3);
   });
 
-  it('keep what is only wanted of new rows', async () => {
+  it('keep values that are wanted only for new rows', async () => {
     const port = (key: string): DesiredRow => ({
       table: 'Logical_Router_Port',
       key,

@@ -29,7 +29,7 @@ describe('an entry that two owners want with different values', () => {
   const codes = (): Record<string, string> =>
     Object.fromEntries([...bed.problems].flatMap(([owner, problem]) => (problem ? [[owner, problem.code]] : [])));
 
-  it('is the older one’s, whichever comes first, and the younger one has a problem', async () => {
+  it('has the value of the older owner, in any order of arrival, and the younger owner has a problem', async () => {
     target.set('svc/young', gives({ a: 'young', own: 'young' }, 2000));
     await target.untilApplied();
     assert.deepEqual(config(), { a: 'young', own: 'young' });
@@ -42,7 +42,7 @@ describe('an entry that two owners want with different values', () => {
       assert.ok(message.includes(part), `${part} is missing in: ${message}`);
   });
 
-  it('stays the older one’s while the younger one changes its mind, and what else that wants is written', async () => {
+  it('keeps the value of the older owner while the younger changes its plan, and other rows of the younger are written', async () => {
     target.set('svc/old', gives({ a: 'old' }, 1000));
     target.set('svc/young', gives({ a: 'young' }, 2000));
     await target.untilApplied();
@@ -60,7 +60,7 @@ describe('an entry that two owners want with different values', () => {
     assert.deepEqual(codes(), {});
   });
 
-  it('goes to the younger one in the transaction that takes it from the older one', async () => {
+  it('goes to the younger owner in the transaction that takes it from the older', async () => {
     target.set('svc/old', gives({ a: 'old' }, 1000));
     target.set('svc/young', gives({ a: 'young' }, 2000));
     await target.untilApplied();
@@ -78,7 +78,7 @@ describe('an entry that two owners want with different values', () => {
     assert.deepEqual(config(), {});
   });
 
-  it('comes and goes as often as the older one does, and no other client is blamed', async () => {
+  it('changes as often as the older owner comes and goes, and no other client is blamed', async () => {
     target.set('svc/young', gives({ a: 'young' }, 2000));
     for (let turn = 0; turn < 10; turn++) {
       target.set('svc/old', gives({ a: 'old' }, 1000));
@@ -90,7 +90,7 @@ describe('an entry that two owners want with different values', () => {
     }
   });
 
-  it('is nobody’s problem any more once both want the same', async () => {
+  it('is no problem once both owners want the same value', async () => {
     target.set('svc/old', gives({ a: 'old' }, 1000));
     target.set('svc/young', gives({ a: 'young' }, 2000));
     await target.untilApplied();
@@ -102,7 +102,7 @@ describe('an entry that two owners want with different values', () => {
     assert.deepEqual([config(), codes()], [{ a: 'young' }, {}]);
   });
 
-  it('is left with the older one while the plan that would leave it has to wait', async () => {
+  it('stays with the older owner while the plan that drops it waits', async () => {
     target.set('svc/old', gives({ a: 'old' }, 1000));
     target.set('svc/young', gives({ a: 'young' }, 2000));
     await target.untilApplied();
@@ -141,7 +141,7 @@ describe('an entry that two owners want with different values', () => {
     assert.deepEqual([config(), codes()], [{ a: 'young' }, {}]);
   });
 
-  it('does not stay behind where the database refuses the rows of the one that gets it', async () => {
+  it('does not stay behind if the database refuses the rows of the owner that gets it', async () => {
     target.set('svc/old', gives({ a: 'old' }, 1000));
     target.set('svc/young', {
       ...gives({ a: 'young' }, 2000),
@@ -154,7 +154,7 @@ describe('an entry that two owners want with different values', () => {
     assert.deepEqual([config(), codes()], [{}, { 'svc/young': 'DatabaseRefused' }]);
   });
 
-  it('is given back to the older one when another client writes the younger one’s value', async () => {
+  it('is restored to the older owner’s value when another client writes the younger owner’s', async () => {
     target.set('svc/old', gives({ a: 'old' }, 1000));
     target.set('svc/young', gives({ a: 'young' }, 2000));
     await target.untilApplied();

@@ -109,7 +109,7 @@ describe('a dry run', () => {
     dry = openDryRun({ client, room: 'room' });
   });
 
-  it('tells what would be inserted, adopted, changed and deleted, and sends nothing', async () => {
+  it('reports inserts, adoptions, changes and deletions, and sends nothing', async () => {
     plan(dry);
     await dry.untilApplied();
     const { changes } = dry.report();
@@ -141,7 +141,7 @@ describe('a dry run', () => {
     });
   });
 
-  it('lists what it leaves alone, and what cannot be written', () => {
+  it('lists rows that stay unchanged, and rows that cannot be written', () => {
     plan(dry);
     const { leftAlone, problems } = dry.report();
     assert.deepEqual(leftAlone, [
@@ -158,7 +158,7 @@ describe('a dry run', () => {
     );
   });
 
-  it('is what then happens: after the real run nothing is left to do', async () => {
+  it('matches the real run: afterwards nothing is left to do', async () => {
     plan(dry);
     const report = dry.report();
     assert.deepEqual(dry.report(), report, 'the same every time');

@@ -106,7 +106,7 @@ describe('owners and their contributions', () => {
     assert.deepEqual([...bare], []);
   });
 
-  it('takes out what the database has of a plan that was replaced before it could be applied', async () => {
+  it('removes entries of a plan that was replaced before it could be applied', async () => {
     target.set('subnet/ls', aSwitch);
     for (const one of ['a', 'c']) target.set(`group/${one}`, group(one));
     target.set('pod/p', pod('p', 'a'));
@@ -177,7 +177,7 @@ describe('owners and their contributions', () => {
     assert.deepEqual(seen, [[0, ['10.0.0.9']]], 'port and address went at once');
   });
 
-  it('repairs a member that was taken out, a stray that was put in, and a group made anew by another', async () => {
+  it('repairs a removed member, an added stray, and a group that another client recreated', async () => {
     target.set('subnet/ls', aSwitch);
     target.set('group/a', group('a'));
     target.set('pod/p', pod('p', 'a'));
@@ -198,7 +198,7 @@ describe('owners and their contributions', () => {
     assert.deepEqual(bed.ports('Port_Group', 'a'), ['p']);
   });
 
-  it('refers anew to a row of another owner that was made anew', async () => {
+  it('refers to a row of another owner again after the row was recreated', async () => {
     target.set('subnet/ls', aSwitch);
     target.set('pod/p', { rows: [port('p')] });
     target.set('group/a', group('a'));
@@ -211,7 +211,7 @@ describe('owners and their contributions', () => {
     assert.deepEqual(bed.ports('Port_Group', 'a'), ['p']);
   });
 
-  it('of two owners that disagree on an entry the first has its way, then the other', async () => {
+  it('the first of two owners that disagree on an entry decides, then the other', async () => {
     const gives = (a: string): Desired => ({
       rows: [],
       contributions: [{ table: 'Logical_Switch', key: 'ls', column: 'other_config', entries: { a } }],
@@ -229,7 +229,7 @@ describe('owners and their contributions', () => {
     assert.deepEqual(bed.named('Logical_Switch', 'ls')?.['other_config'], {});
   });
 
-  it('tells of one result for one plan, not again for the echo of its own write', async () => {
+  it('reports one result for one plan, and none for the echo of its own write', async () => {
     let told = 0;
     target.onResult(() => (told += 1));
     target.set('subnet/ls', aSwitch);

@@ -129,7 +129,7 @@ describe('random plans', () => {
   }
 
   for (let seed = 1; seed <= 6; seed++) {
-    it(`end in what they say, and no port is ever without a group by our doing (seed ${seed})`, async () => {
+    it(`end in the planned rows, and no write leaves a port without a group (seed ${seed})`, async () => {
       const next = randomOf(seed);
       const model = new Model();
       await bed.reset();

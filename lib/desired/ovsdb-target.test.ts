@@ -76,7 +76,7 @@ describe('the OVSDB target on a real northbound database', () => {
     parent: { table: 'Logical_Switch', key: on, column: 'ports' },
   });
 
-  it('says when a revision is in the database, also while there is always more to write', async () => {
+  it('reports when a revision is in the database, also under continuous writes', async () => {
     let last = 0;
     const setNext = (): void => {
       last += 1;
@@ -94,7 +94,7 @@ describe('the OVSDB target on a real northbound database', () => {
     await target.untilApplied(revision);
   });
 
-  it('waits for who reads it, marks each transaction for him, and writes together what was wanted meanwhile', async () => {
+  it('waits for its reader, marks each transaction, and writes the plans set meanwhile together', async () => {
     const mark = {
       op: 'mutate',
       table: 'NB_Global',
@@ -174,7 +174,7 @@ describe('the OVSDB target on a real northbound database', () => {
     assert.deepEqual(rows('Logical_Switch_Port'), [], 'ports of pruned owners went');
   });
 
-  it('adopts a row of that name that nobody owns', async () => {
+  it('adopts a row of that name without an owner', async () => {
     await client.transact([
       { op: 'insert', table: 'Logical_Switch', row: { name: 'ls', other_config: { keep: 'me' } } },
     ]);
@@ -186,7 +186,7 @@ describe('the OVSDB target on a real northbound database', () => {
     assert.deepEqual(named('Logical_Switch', 'ls')?.['other_config'], { keep: 'me' });
   });
 
-  it('leaves a row of another room alone and says whose it is', async () => {
+  it('leaves a row of another room unchanged and reports its owner', async () => {
     await client.transact([
       { op: 'insert', table: 'Logical_Switch', row: { name: 'ls', external_ids: { 'isthmus-owner': 'other/a/b' } } },
     ]);
@@ -241,7 +241,7 @@ describe('the OVSDB target on a real northbound database', () => {
     assert.equal(problems.get('subnet/s0'), undefined);
   });
 
-  it('waits for a row it refers to, and goes on by itself when that comes', async () => {
+  it('waits for a row that it refers to, and continues when the row appears', async () => {
     target.set('pod/p', {
       rows: [aPort('p', 'later')],
       contributions: [{ table: 'Port_Group', key: 'pg', column: 'ports', values: [ref('Logical_Switch_Port', 'p')] }],
@@ -358,7 +358,7 @@ describe('the OVSDB target on a real northbound database', () => {
     assert.equal(transactions, 1, 'what others have there is nothing to write');
   });
 
-  it('repairs what somebody else changed or deleted', async () => {
+  it('repairs rows that another client changed or deleted', async () => {
     target.set('subnet/ls', aSwitch('ls'));
     target.set('pod/p', { rows: [aPort('p', 'ls', '00:00:00:00:00:01 10.0.0.1')] });
     await target.untilApplied();
@@ -372,7 +372,7 @@ describe('the OVSDB target on a real northbound database', () => {
     assert.deepEqual(portNames('ls'), ['p']);
   });
 
-  it('gives way to another client that changes its rows back for ever, and says so', async () => {
+  it('gives way to another client that reverts its rows forever, and reports it', async () => {
     target.set('subnet/ls', aSwitch('ls', { columns: { other_config: { by: 'us' } } }));
     await target.untilApplied();
     const fights = client.subscribe((changes) => {
@@ -391,7 +391,7 @@ describe('the OVSDB target on a real northbound database', () => {
     assert.ok(transactions < 20, `${transactions} transactions`);
   });
 
-  it('gives a row to the next owner when the first lets go', async () => {
+  it('gives a row to the next owner when the first releases it', async () => {
     target.set('subnet/first', aSwitch('ls', { columns: { other_config: { by: 'first' } } }));
     target.set('subnet/second', aSwitch('ls', { columns: { other_config: { by: 'second' } } }));
     await target.untilApplied();
@@ -402,7 +402,7 @@ describe('the OVSDB target on a real northbound database', () => {
     assert.equal(rows('Logical_Switch').length, 1);
   });
 
-  it('deletes a row together with what refers to it, also of an owner that it never heard of', async () => {
+  it('deletes a row together with references to it, also those of an unknown owner', async () => {
     const port = aPort('p', 'ls');
     const group: DesiredRow = { table: 'HA_Chassis_Group', key: 'group', columns: {} };
     const held = { ...port, columns: { ...port.columns, ha_chassis_group: ref('HA_Chassis_Group', 'group') } };

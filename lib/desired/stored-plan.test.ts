@@ -13,7 +13,7 @@ const into = (key: string, port: string): Contribution => ({
   required: true,
 });
 
-test('a plan is read as it was set, whatever form its contributions have', () => {
+test('a plan reads back as it was set, whatever the form of its contributions', () => {
   const plans = new Plans();
   const set = { table: 'Address_Set', key: 'as', column: 'addresses' };
   const forms: readonly Desired[] = [
@@ -45,7 +45,7 @@ test('a plan is read as it was set, whatever form its contributions have', () =>
   }
 });
 
-test('members that look like ids of others are told apart', () => {
+test('members that look like ids of others are distinguished', () => {
   const plans = new Plans();
   const set = { table: 'Address_Set', key: 'as', column: 'addresses' };
   const values = ['@a', '=@a', '.a', '!', '', '=', 'a', 1, true, '1'];
@@ -58,7 +58,7 @@ test('members that look like ids of others are told apart', () => {
   );
 });
 
-/** Heap in use once everything that nobody holds is collected. */
+/** Heap in use after a garbage collection. */
 function heapBytes(): number {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { Plans } from './plans.ts';
 import { WorkQueue } from './work-queue.ts';
 
-test('a revision is done when nothing of it waits or is under way, whatever came since', () => {
+test('a revision is done when none of its keys is waiting or in progress, whatever was added since', () => {
   const queue = new WorkQueue();
   const plans = new Plans();
   assert.equal(queue.oldest, undefined);
@@ -26,7 +26,7 @@ test('a revision is done when nothing of it waits or is under way, whatever came
   assert.equal(queue.isDone(), true);
 });
 
-test('what is put back, or touched again, keeps its revision', () => {
+test('a key that is put back or touched again keeps its revision', () => {
   const queue = new WorkQueue();
   const plans = new Plans();
   queue.advance();

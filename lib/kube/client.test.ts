@@ -99,7 +99,7 @@ describe('client', () => {
     await assert.rejects(client.get(nodes, { name: 'n1' }, { signal: stop.signal }), reason);
   });
 
-  test('deleting what is not there, or by the uid of a former object, is no error', async () => {
+  test('deleting an absent object, or by the uid of a former one, is no error', async () => {
     for (const status of [404, 409]) {
       server.breakNext((_, response) => refuse(response, status, 'x'));
       await client.delete(nodes, { name: 'n1' }, { uid: 'u' });
@@ -129,7 +129,7 @@ describe('client', () => {
     ]);
   });
 
-  test('a certificate nobody trusts is an error, and a kubeconfig put right is not needed to be opened anew', async () => {
+  test('an untrusted certificate is an error, and a corrected one needs no new client', async () => {
     const other = await startFaultServer();
     const file = `${server.kubeconfig}.rotated`;
     const own = JSON.parse(readFileSync(server.kubeconfig, 'utf8')) as {
@@ -149,7 +149,7 @@ describe('client', () => {
     await other.close();
   });
 
-  test('connections that are refused or cut before a request left cost none of a burst', async () => {
+  test('connections that are refused or cut before a request was sent fail no request of a burst', async () => {
     await using door = await openDoor(server, { cuts: 40 });
     const patient = openKube({ kubeconfig: door.kubeconfig, userAgent: 'test', patienceMs: 60_000 });
     const before = server.requests.length;
@@ -159,7 +159,7 @@ describe('client', () => {
     assert.equal(door.cutsLeft, 0);
   });
 
-  test('what may have reached the server is sent again only if it reads', async () => {
+  test('a request that may have reached the server is sent again only if it is a read', async () => {
     const seen: string[] = [];
     const cut = () =>
       server.breakNext((_, response) => {
@@ -177,7 +177,7 @@ describe('client', () => {
     assert.deepEqual(seen, ['GET', 'PATCH']);
   });
 
-  test('an API server that goes on refusing is reported after the patience, or at once without one', async () => {
+  test('an API server that keeps refusing is reported after the patience, or at once without patience', async () => {
     await using door = await openDoor(server, { cuts: Infinity });
     const impatient = openKube({ kubeconfig: door.kubeconfig, userAgent: 'test', patienceMs: 0 });
     const refused = { name: 'KubeUnreachable', isUnsent: true, message: /Client network socket disconnected before/ };
@@ -194,7 +194,7 @@ describe('client', () => {
     await Promise.all([impatient.close(), waiting.close()]);
   });
 
-  test('a client that is closed says so', async () => {
+  test('a call of a closed client rejects with KubeUnreachable', async () => {
     const closed = openKube({ kubeconfig: server.kubeconfig, userAgent: 'test' });
     await closed.close();
     await assert.rejects(closed.get(nodes, { name: 'n1' }), KubeUnreachable);

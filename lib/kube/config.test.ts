@@ -96,7 +96,7 @@ describe('kubeconfig', () => {
       );
     });
 
-  test('without a kubeconfig the pod is asked for', async () => {
+  test('without a kubeconfig the configuration of the pod is used', async () => {
     await assert.rejects(loadEndpoint(undefined, {}), /KUBERNETES_SERVICE_HOST is not set: pass --kubeconfig/);
     const { server } = await loadEndpoint(undefined, {
       KUBERNETES_SERVICE_HOST: 'fd00::1',

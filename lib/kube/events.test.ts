@@ -78,7 +78,7 @@ test('events of cluster-scoped objects are in the namespace default', async () =
   assert.equal(store.all[0]?.metadata.namespace, 'default');
 });
 
-test('a process started anew goes on counting; an event the server forgot begins again', async () => {
+test('a restarted process continues the count; an event that the server deleted starts again', async () => {
   const store = new EventStore();
   const first = recorder(store);
   first.record(subnet, 'Warning', 'CidrOverlap', 'overlaps with b');
@@ -124,7 +124,7 @@ test('another message is another event; an object that repeats one reason is slo
   assert.equal(store.all.length, 6);
 });
 
-test('long messages are cut to what the server takes', async () => {
+test('long messages are truncated to the limit of the server', async () => {
   const store = new EventStore();
   const events = recorder(store);
   events.record(pod, 'Warning', 'Long', 'x'.repeat(5000));
@@ -132,7 +132,7 @@ test('long messages are cut to what the server takes', async () => {
   assert.match(String(store.all[0]?.['message']), /^x{1023}…$/);
 });
 
-test('what the server refuses is dropped without harm', async () => {
+test('an event that the server refuses is dropped', async () => {
   const store = new EventStore();
   store.client.create = async () => {
     throw new KubeApiError(422, 'Invalid', 'no');

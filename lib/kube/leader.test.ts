@@ -69,7 +69,7 @@ function candidate(store: LeaseStore, identity: string) {
   return { stop: () => stop.abort(), started: started.promise, ended, work };
 }
 
-test('one of two leads; the lease is handed back at the end and taken over at once', async () => {
+test('one of two leads; the lease is released at the end and acquired by the other at once', async () => {
   const store = new LeaseStore();
   const first = candidate(store, 'first');
   await first.started;
@@ -89,7 +89,7 @@ test('one of two leads; the lease is handed back at the end and taken over at on
   assert.equal(store.holder, '');
 });
 
-test('a lease whose holder vanished is taken after its time, not before', async () => {
+test('a lease whose holder vanished is acquired after its duration, not before', async () => {
   const store = new LeaseStore();
   store.stored = { metadata: { resourceVersion: '0' }, spec: { holderIdentity: 'gone', leaseDurationSeconds: 1 } };
   const startedMs = performance.now();
@@ -109,7 +109,7 @@ test('a process that comes back under its own name leads at once', async () => {
   await again.ended;
 });
 
-test('a lease that cannot be renewed ends the work before its time is over', async () => {
+test('a lease that cannot be renewed ends the work before the lease expires', async () => {
   const store = new LeaseStore();
   const leader = candidate(store, 'leader');
   await leader.started;
@@ -133,7 +133,7 @@ test('a short outage is survived', async () => {
   await leader.ended;
 });
 
-test('a lease that another took is lost at once', async () => {
+test('a lease that another instance acquired is lost at once', async () => {
   const store = new LeaseStore();
   const leader = candidate(store, 'leader');
   await leader.started;
@@ -145,7 +145,7 @@ test('a lease that another took is lost at once', async () => {
   assert.equal(store.holder, 'thief');
 });
 
-test('a lease edited or removed by somebody is kept', async () => {
+test('a lease that another client edits or removes is kept', async () => {
   const store = new LeaseStore();
   const leader = candidate(store, 'leader');
   await leader.started;
@@ -159,7 +159,7 @@ test('a lease edited or removed by somebody is kept', async () => {
   await leader.ended;
 });
 
-test('what the work throws hands the lease back and reaches the caller', async () => {
+test('an error of the work releases the lease and reaches the caller', async () => {
   const store = new LeaseStore();
   const ended = runWithLease({
     client: store.client,

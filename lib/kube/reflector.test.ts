@@ -81,7 +81,7 @@ describe('reflector', () => {
     await scene.server.close();
   });
 
-  test('reads by WatchList and goes on watching on the same stream', async () => {
+  test('reads by WatchList and continues to watch on the same stream', async () => {
     const { server, changes, reflector } = await open();
     server.put('c', '1');
     server.put('a', '2');
@@ -207,7 +207,7 @@ describe('reflector', () => {
     assert.ok((again?.atMs ?? 0) - (refused?.atMs ?? 0) >= 990);
   });
 
-  test('an expired version is answered by a full read whose differences alone are told', async () => {
+  test('an expired version causes a full read that reports only differences', async () => {
     const { server, changes } = await open();
     // The watch is cut first, so that the changes are seen by the full read only.
     server.breakNext(({ kind }, response) => {
@@ -232,7 +232,7 @@ describe('reflector', () => {
     assert.equal(kinds(server), 'watch-list watch-list');
   });
 
-  test('an object made anew under its old name is told as deleted and added', async () => {
+  test('an object recreated under its name is reported as deleted and added', async () => {
     const { server, changes } = await open();
     server.breakNext(({ kind }, response) => {
       if (kind !== 'watch') return false;
@@ -361,7 +361,7 @@ describe('reflector', () => {
     assert.ok((second ?? 0) - (first ?? 0) >= 145 && (third ?? 0) - (second ?? 0) >= 145);
   });
 
-  test('of an optional kind that goes away everything is deleted', async () => {
+  test('all objects of an optional kind that is no longer served are deleted', async () => {
     const { server, changes } = await open({ optional: true, timing: { absentMs: 100 } });
     absent(server, 3);
     server.endWatches('reset');
@@ -373,7 +373,7 @@ describe('reflector', () => {
     assert.equal(kinds(server), 'watch-list watch watch watch-list watch-list');
   });
 
-  test('one answer alone that an optional kind is not served deletes nothing', async () => {
+  test('a single answer that an optional kind is not served deletes nothing', async () => {
     const { server, changes } = await open({ optional: true });
     absent(server, 1);
     server.endWatches('reset');
@@ -398,7 +398,7 @@ describe('reflector', () => {
     assert.equal(kinds(server), 'watch-list watch-list watch-list');
   });
 
-  test('a server that closes every watch at once is not stormed', async () => {
+  test('a server that closes every watch at once gets no flood of requests', async () => {
     const { server } = await open({ timing: { baseMs: 40, maxMs: 10_000, random: () => 0.99 } });
     for (let count = 0; count < 50; count++)
       server.breakNext(({ kind }, response) => {
@@ -412,7 +412,7 @@ describe('reflector', () => {
     assert.ok(server.requests.length <= 6, kinds(server));
   });
 
-  test('stopping ends the requests, and synced rejects when it never came', async () => {
+  test('stopping ends the requests, and synced rejects if it was never reached', async () => {
     const { server, client } = await open({ before: () => undefined });
     server.breakNext(({ kind }) => kind === 'watch-list');
     const other = reflect({ client, resource: nodes, parse: specOf, timing });

@@ -61,7 +61,7 @@ test('a newer write replaces one that is being tried again', async () => {
   await writer.idle();
 });
 
-test('keys that are refused for long do not hold up others', async () => {
+test('keys that are refused for long do not delay others', async () => {
   const writer = new ObjectWriter({ timing: { baseMs: 60_000, maxMs: 60_000, random: () => 1, parallel: 2 } });
   for (const key of ['a', 'b', 'c', 'd'])
     void writer.enqueue(key, async () => {
@@ -95,7 +95,7 @@ test('the token bucket lets a burst pass and then keeps the rate', async () => {
   assert.ok(tookMs >= 85, `ten writes above the burst took ${tookMs} ms at 100/s`);
 });
 
-test('closing drops what waits and ends the pause of a failed write', async () => {
+test('closing drops waiting writes and ends the backoff of a failed write', async () => {
   const writer = new ObjectWriter({ timing: { baseMs: 60_000, maxMs: 60_000, random: () => 1 } });
   const outcome = writer.enqueue('a', async () => {
     throw apiError(500);
@@ -106,7 +106,7 @@ test('closing drops what waits and ends the pause of a failed write', async () =
   assert.equal(await writer.enqueue('a', async () => undefined), 'stopped');
 });
 
-test('cancel forgets what has not started', async () => {
+test('cancel drops a write that has not started', async () => {
   const writer = new ObjectWriter({ timing });
   const gate = Promise.withResolvers<void>();
   const first = writer.enqueue('a', () => gate.promise);

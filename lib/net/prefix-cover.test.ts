@@ -5,7 +5,7 @@ import { PrefixCover } from './prefix-cover.ts';
 
 const cidr = (text: string): Cidr => parseCidr(text) ?? assert.fail(text);
 
-test('a prefix is covered by what has all of its addresses', () => {
+test('a prefix is covered by prefixes that contain all of its addresses', () => {
   const cover = new PrefixCover();
   const networks = ['10.16.0.0/16', '10.16.3.0/24', '192.0.2.1/32', '0.0.0.0/1', 'fd00:16::/64', '::/0'];
   for (const text of networks) cover.add(cidr(text), text);

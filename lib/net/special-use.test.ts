@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { parseCidr } from './cidr.ts';
 import { specialUse } from './special-use.ts';
 
-test('what no router may be told of is named, ordinary prefixes are not', () => {
+test('a special-use prefix has a name, an ordinary prefix has none', () => {
   const use = (text: string): string | undefined => {
     const cidr = parseCidr(text);
     assert.ok(cidr, text);

@@ -11,7 +11,7 @@ const route = (destination: string, gateway: string | undefined, protocol: numbe
   protocol,
 });
 
-test('networks of links and next hops count, what BGP brought and other tables do not', () => {
+test('networks of links and next hops count; routes of BGP and of other tables do not', () => {
   const routes = [
     route('172.30.1.0/24', undefined, 2),
     route('fd00:30::/64', undefined, 2),

@@ -24,7 +24,7 @@ test('any other failure is passed on as it is', async () => {
   await assert.rejects(exchange(failing(defect), 16, 0, [], 'veth a_h'), (error) => error === defect);
 });
 
-test('a dump is asked for again while the kernel is busy, and not where it refuses', async () => {
+test('a dump is requested again while the kernel is busy, and not after a refusal', async () => {
   const answers: (() => Promise<[never[]]>)[] = [
     () => Promise.reject(new Error('Timeout has been reached')),
     () => Promise.resolve([[]]),

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { CredentialFiles } from './credential-files.ts';
 
-test('key and certificate change together, and nothing of the former ones stays', async (t) => {
+test('key and certificate change together, and no former file stays', async (t) => {
   const parent = await mkdtemp(join(tmpdir(), 'isthmus-credentials-'));
   t.after(() => rm(parent, { recursive: true }));
   const files = new CredentialFiles(join(parent, 'run', 'tls'));

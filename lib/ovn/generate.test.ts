@@ -70,7 +70,7 @@ test('the constants are those of the types', () => {
   assert.equal(northbound.ACL.isRoot, false);
 });
 
-test('every table identified by its name has one; every other that we may own rows in has external_ids or is a singleton', () => {
+test('every table that is keyed by name has a name; every other table with owned rows has external_ids or is a singleton', () => {
   // Rows of these can only be owned through the row that holds them, or by all of their columns.
   const without = new Set(['Connection', 'SSL', 'Encap', 'Static_MAC_Binding', 'Chassis_Template_Var']);
   for (const path of [

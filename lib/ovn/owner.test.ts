@@ -4,7 +4,7 @@ import { externalIdOf, keyOf, ownerIdOf, ownerOf } from './owner.ts';
 
 const row = (ids: Record<string, string>, name = 'n') => ({ _uuid: '1', name, external_ids: ids });
 
-test('the owner of a row, and whether it is ours at all', () => {
+test('the owner of a row is read from its external_ids; other rows have none', () => {
   assert.deepEqual(ownerOf(row({ 'isthmus-owner': 'controller/pod-port/default/web' })), {
     room: 'controller',
     name: 'pod-port/default/web',

@@ -16,7 +16,7 @@ function started(options: Partial<RoundEngineOptions<string>> = {}) {
   return { rounds, timers, seen };
 }
 
-test('nothing runs before the start, whose round takes what was requested until then', () => {
+test('no round runs before the start; the first round takes all requests until then', () => {
   const timers = new TestTimers();
   const seen: string[][] = [];
   const rounds = new RoundEngine<string>({ run: ({ keys }) => void seen.push([...keys]), timers });
@@ -30,7 +30,7 @@ test('nothing runs before the start, whose round takes what was requested until 
   assert.deepEqual(seen, [['a']]);
 });
 
-test('what is requested in one turn of the event loop is one round', async () => {
+test('requests in one turn of the event loop are one round', async () => {
   const seen: string[][] = [];
   const rounds = new RoundEngine<string>({ run: ({ keys }) => void seen.push([...keys]) });
   rounds.start();
@@ -63,7 +63,7 @@ test('rounds keep their distance from start to start', () => {
   ]);
 });
 
-test('the distance may follow from how long the round before took', () => {
+test('the distance may depend on the duration of the former round', () => {
   const timers = new TestTimers();
   const startedMs: number[] = [];
   const run = (): void => {
@@ -77,7 +77,7 @@ test('the distance may follow from how long the round before took', () => {
   assert.deepEqual(startedMs, [0, 50]);
 });
 
-test('an urgent request waits for neither, and takes along what was gathered', () => {
+test('an urgent request waits for neither gathering nor distance, and includes the gathered requests', () => {
   const { rounds, timers, seen } = started({ gatherMs: 20, spacingMs: 100 });
   rounds.request('a');
   timers.pass(1);
@@ -116,7 +116,7 @@ test('a wake-up without a key is cancelled by any round', () => {
   assert.deepEqual(seen, [[10], [30, 'a']]);
 });
 
-test('one round runs at a time; what comes meanwhile is gathered from its end on', async () => {
+test('one round runs at a time; requests meanwhile are gathered from its end on', async () => {
   const running: (() => void)[] = [];
   const timers = new TestTimers();
   const seen: Seen[] = [];
@@ -195,7 +195,7 @@ test('a round knows how long its oldest request has waited', () => {
   assert.deepEqual(waited, [0, 20]);
 });
 
-test('it ends with the signal, after the round under way', async () => {
+test('the engine ends with the signal, after the running round', async () => {
   const abort = new AbortController();
   let finish: (() => void) | undefined;
   let isEnded = false;
@@ -212,7 +212,7 @@ test('it ends with the signal, after the round under way', async () => {
   await new RoundEngine({ run: () => assert.fail('a round after the end') }).run(abort.signal);
 });
 
-test('what a round throws ends it', async () => {
+test('an error of a round ends the engine', async () => {
   const signal = new AbortController().signal;
   const error = new Error('nobody knows this one');
   const broken: (() => void | Promise<void>)[] = [

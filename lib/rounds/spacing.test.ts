@@ -4,7 +4,7 @@ import { RoundEngine } from './engine.ts';
 import { spacingUnderLoad } from './spacing.ts';
 import { TestTimers } from './testing.ts';
 
-test('work that takes long is done less often, and after the last request', () => {
+test('long rounds run less often, and still after the last request', () => {
   const timers = new TestTimers();
   const startedMs: number[] = [];
   const run = (): void => {
@@ -18,7 +18,7 @@ test('work that takes long is done less often, and after the last request', () =
   assert.deepEqual(startedMs, [0, 1000, 2000, 3000]);
 });
 
-test('work that takes no time keeps its distance', () => {
+test('short rounds keep the distance', () => {
   assert.equal(spacingUnderLoad(100)(0), 100);
   assert.equal(spacingUnderLoad(100)(10), 110);
 });

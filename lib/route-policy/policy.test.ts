@@ -6,7 +6,7 @@ import { isForClusters } from './policy.ts';
 const spec = (fields: object) => routePolicySpec.parse({ direction: 'Import', ...fields });
 const unreadable = { code: 'SpecInvalid', message: 'odd' };
 
-test('a policy that names only BgpPeers is not for those who decide between clusters, nor while its spec cannot be read', () => {
+test('a policy that names only BgpPeers does not apply between clusters, even while its spec is unreadable', () => {
   const ofPeers = spec({ bgpPeers: ['tor'] });
   assert.equal(isForClusters({ spec: spec({}), inForce: undefined }), true);
   assert.equal(isForClusters({ spec: ofPeers, inForce: undefined }), false);

@@ -14,7 +14,7 @@ function bed(t: TestContext) {
   return { said, onState, stop };
 }
 
-test('a server that never answers is named once, with the last reason', (t) => {
+test('a server that never answers is logged once, with the last reason', (t) => {
   const { said, onState } = bed(t);
   for (const code of ['ENOENT', 'EACCES']) {
     onState('connecting');
@@ -28,14 +28,14 @@ test('a server that never answers is named once, with the last reason', (t) => {
   assert.deepEqual(said.slice(1), [`info ${server} answers`]);
 });
 
-test('one that accepts and says nothing is named, too', (t) => {
+test('a server that accepts the connection and stays silent is logged too', (t) => {
   const { said, onState } = bed(t);
   onState('connecting');
   t.mock.timers.tick(5000);
   assert.deepEqual(said, [`warn ${server} does not answer; trying again`]);
 });
 
-test('a short interruption is nothing to say; the next long one is, with its own reason', (t) => {
+test('a short interruption is not logged; the next long one is, with its own reason', (t) => {
   const { said, onState } = bed(t);
   onState('synced');
   onState('disconnected', new Error('reset'));
@@ -48,7 +48,7 @@ test('a short interruption is nothing to say; the next long one is, with its own
   assert.deepEqual(said, [`warn ${server} does not answer: refused; trying again`]);
 });
 
-test('nothing is said of a connection that was closed on purpose', (t) => {
+test('a connection that was closed on purpose is not logged', (t) => {
   const { said, onState, stop } = bed(t);
   onState('synced');
   stop.abort();

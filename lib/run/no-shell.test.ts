@@ -28,7 +28,7 @@ function shellsIn(source: string): string[] {
   ];
 }
 
-test('no program of ours starts a shell', () => {
+test('no program of Isthmus starts a shell', () => {
   const files = globSync('{central,controller,daemon,interconnect,speaker,cli,lib}/**/*.ts', { cwd: root }).filter(
     (file) => !/\.test\.ts$|testing|node_modules/.test(file),
   );
@@ -39,7 +39,7 @@ test('no program of ours starts a shell', () => {
   assert.deepEqual(found, []);
 });
 
-test('every way to start one is seen', () => {
+test('every way to start a shell is found', () => {
   for (const [source, what] of [
     [`import { exec } from 'node:child_process';`, 'exec'],
     [`import { execFile, execSync as run } from 'child_process';`, 'execSync as run'],

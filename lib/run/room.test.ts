@@ -44,7 +44,7 @@ test('rejecting with the reason of the abort is a clean end', async () => {
   assert.equal(code, 0);
 });
 
-test('an error nobody expected is logged and ends the process with 1', async () => {
+test('an unexpected error is logged and ends the process with 1', async () => {
   for (const main of [
     `async () => { throw new TypeError('a defect'); }`,
     `async () => { void Promise.reject(new TypeError('a defect')); await forever(); }`,

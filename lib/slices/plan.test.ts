@@ -62,7 +62,7 @@ describe('planSlices', () => {
     );
   });
 
-  it('writes nothing where all agrees, in whatever slices the entries are', () => {
+  it('writes nothing if all entries agree, in whatever slices they are', () => {
     const slices = made(entries(0, 25));
     assert.deepEqual(planSlices(kind, owner, entries(0, 25), slices.toReversed()), nothing);
     const scattered: Slice<Entry>[] = entries(0, 5).map((entry) => {
@@ -71,7 +71,7 @@ describe('planSlices', () => {
     assert.deepEqual(planSlices(kind, owner, entries(0, 5), scattered), nothing);
   });
 
-  it('rewrites one slice where one entry is another, or gone', () => {
+  it('rewrites one slice if one entry changed or is gone', () => {
     const slices = made(entries(0, 30));
     const other = entries(0, 30).map((entry) => (entry.key === '0014' ? { ...entry, value: 1 } : entry));
     const edit = planSlices(kind, owner, other, slices);
@@ -96,7 +96,7 @@ describe('planSlices', () => {
     );
   });
 
-  it('deletes slices that come to be empty, but for the last one, which says that there is nothing', () => {
+  it('deletes slices that become empty, except the last one, which shows that there are no entries', () => {
     const slices = made(entries(0, 30));
     const few = planSlices(kind, owner, entries(12, 14), slices);
     assert.deepEqual([few.writes.map(({ name }) => name), few.deletes], [['n1.1'], ['n1.0', 'n1.2']]);
@@ -119,7 +119,7 @@ describe('planSlices', () => {
     assert.deepEqual(plan.deletes, ['n1.2']);
   });
 
-  it('writes a slice whose label somebody took away', () => {
+  it('writes a slice whose label was removed', () => {
     const slices = made(entries(0, 20)).map((slice, at) => ({ ...slice, isLabelled: at !== 1 }));
     assert.deepEqual(
       planSlices(kind, owner, entries(0, 20), slices).writes.map(({ name }) => name),

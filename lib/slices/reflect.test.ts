@@ -101,7 +101,7 @@ describe('reflectSliced', () => {
     await reflector.stop();
   });
 
-  it('tells of all slices of one answer at once, and of the owner without reading slices anew', async () => {
+  it('reports all slices of one answer at once, and the owner without reading slices again', async () => {
     const { watches, reflector, taken, merges, stop } = open();
     await watches.send('bgpnodestates', put(state('u')), end);
     await watches.send('bgprouteslices', end);
@@ -120,7 +120,7 @@ describe('reflectSliced', () => {
     await reflector.stop();
   });
 
-  it('goes by the uid: of an owner that is made anew the slices of the one before do not count', async () => {
+  it('ignores the slices of a former owner with another uid', async () => {
     const { watches, reflector, taken, stop } = open();
     await watches.send('bgpnodestates', put(state('u')), end);
     await watches.send('bgprouteslices', put(slice('n1.0', 'u', '10.1.0.0/16')), end);

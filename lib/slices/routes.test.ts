@@ -89,7 +89,7 @@ describe('prefixes of another cluster', () => {
     };
   };
 
-  it('are each there once, Active where one entry says so; none that is rejected', () => {
+  it('are each listed once, Active if one entry is Active; rejected ones are not listed', () => {
     const routes = [
       route('10.1.0.0/16', { state: 'Backup' }),
       route('10.1.0.0/16'),

@@ -61,7 +61,7 @@ class Server {
     return raw;
   }
 
-  /** As somebody else would. */
+  /** As another client would. */
   lose(name: string): void {
     this.#objects.delete(name);
     this.#changes.push([name, undefined]);
@@ -157,7 +157,7 @@ describe('SliceWriter', () => {
     assert.deepEqual(server.writes, []);
   });
 
-  it('makes again what somebody deleted or changed', async () => {
+  it('restores slices that another client deleted or changed', async () => {
     const { server, slices, write } = open();
     await write('abc');
     server.lose('n1.0');
@@ -168,7 +168,7 @@ describe('SliceWriter', () => {
     assert.equal(server.entries, 'abc');
   });
 
-  it('deletes all slices of an owner that is gone, of one that it never wrote for, too', async () => {
+  it('deletes all slices of a removed owner, also of one that it never wrote for', async () => {
     const { server, slices, write } = open();
     await write('abc');
     server.deliver(slices);

@@ -12,7 +12,7 @@ interface Pod {
   readonly groups: readonly string[];
 }
 
-test('an index has what was there, and follows each change', () => {
+test('an index contains the existing objects and follows each change', () => {
   const pods = new Store<Pod>();
   pods.set('a', { node: 'n1', groups: ['g', 'h'] });
   const byNode = index(pods, ({ node }) => (node === undefined ? [] : [node]));
@@ -37,7 +37,7 @@ const expression = (key: string, operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotE
 });
 
 describe('an index of selectors', () => {
-  test('says which objects a changed label concerns', () => {
+  test('reports the objects that a changed label concerns', () => {
     const store = new Store<readonly LabelSelector[]>();
     const selectors = selectorIndex(store, (list) => list);
     store.set('web', [pair('app', 'web')]);
@@ -50,7 +50,7 @@ describe('an index of selectors', () => {
     assert.deepEqual([...selectors.concerned({ other: '1' }, { other: '2' })], []);
   });
 
-  test('answers as a look at every selector does, after random changes', () => {
+  test('gives the result of evaluating every selector, after random changes', () => {
     const random = randomOf(3);
     const store = new Store<readonly LabelSelector[]>();
     const selectors = selectorIndex(store, (list) => list);
@@ -76,7 +76,7 @@ describe('an index of selectors', () => {
     }
   });
 
-  test('looks at no selector that asks for other labels', () => {
+  test('evaluates no selector for other labels', () => {
     let looks = 0;
     const store = new Store<readonly LabelSelector[]>();
     const selectors = selectorIndex(store, (list) => list);

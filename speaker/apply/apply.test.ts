@@ -7,7 +7,7 @@ import { stateOf } from '../plan/testing.ts';
 import { applySteps } from './apply.ts';
 import { diffSteps, fresh } from './steps.ts';
 
-test('a peer that gobgpd does not take, or cannot be told of, has a problem, and the others are added', async () => {
+test('a peer that gobgpd refuses or cannot be sent has a problem, and the others are added', async () => {
   const peers = ['10.0.0.250', '10.0.0.251', '10.0.0.252', '10.0.0.253'].map((address, at) =>
     peerOf(`tor${at}`, address),
   );

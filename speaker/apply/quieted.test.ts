@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { quieted } from './quieted.ts';
 
-test('what is asked for without a pause runs all the same', (t) => {
+test('a call that is requested without a pause still runs', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let nowMs = 0;
   t.mock.method(performance, 'now', () => nowMs);

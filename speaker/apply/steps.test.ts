@@ -67,19 +67,19 @@ test('a gobgpd that has the plan gets nothing', () => {
   assert.deepEqual(shown(diffSteps(plan, applied)), {});
 });
 
-test('a new prefix of a class that is there needs no policy, and nothing but itself is sent', () => {
+test('a new prefix of an existing class needs no policy, and only the prefix is sent', () => {
   const more = planSpeaker(stateOf({ ...base, subnets: [web, db, subnetOf('new', ['10.18.0.0/24'])] }));
   assert.deepEqual(shown(diffSteps(more, applied)), { addPaths: ['10.18.0.0/24'] });
   assert.deepEqual(shown(diffSteps(plan, programmedBy(more, applied))), { withdraw: ['10.18.0.0/24'] });
 });
 
-test('of the prefixes that are looked at only those that differ are sent', () => {
+test('of the compared prefixes only those that differ are sent', () => {
   const more = planSpeaker(stateOf({ ...base, subnets: [db, subnetOf('new', ['10.18.0.0/24'])] }));
   const looked = diffSteps(more, applied, new Set(['10.18.0.0/24', '10.16.0.0/24']));
   assert.deepEqual(shown(looked), { addPaths: ['10.18.0.0/24'], prunePolicies: true });
 });
 
-test('a prefix that changes its class is sent anew while the policy of both is in force', () => {
+test('a prefix that changes its class is sent again while the policies of both classes are in force', () => {
   const hidden = planSpeaker(stateOf({ ...base, subnets: [{ ...web, labels: {} }, db] }));
   const steps = diffSteps(hidden, applied);
   assert.deepEqual(shown(steps), { addPaths: ['10.17.0.0/24'], prunePolicies: true });
@@ -103,7 +103,7 @@ test('a changed attribute moves the prefixes of its advertisement to a new class
   );
 });
 
-test('a peer that selects otherwise is judged anew, and only it', () => {
+test('a peer whose selector changes is evaluated again, and no other peer', () => {
   const wider = peerOf('tor2', '10.0.0.253');
   const seesAll = planSpeaker(stateOf({ ...base, peers: [tor1, wider] }));
   assert.deepEqual(shown(diffSteps(seesAll, applied)), { setPolicies: true, resendTo: ['10.0.0.253'] });
@@ -138,7 +138,7 @@ test('a node that loses its instance loses peers and paths', () => {
   });
 });
 
-test('while a password is not known a peer is neither made nor changed nor removed', () => {
+test('a peer is neither created, changed nor removed while its password is unknown', () => {
   const tor = (more: object) => peerOf('tor1', '10.0.0.254', { passwordSecretRef: { name: 's' }, ...more });
   const known = planSpeaker(stateOf({ peers: [tor({})], secrets: new Map([['s', new Map([['password', 'x']])]]) }));
   const programmed = programmedBy(known, fresh());

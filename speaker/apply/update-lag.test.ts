@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UpdateLag } from './update-lag.ts';
 
-test('a change is answered once, as old as the oldest that went with it, and waits on where gobgpd did not take it', () => {
+test('changes sent together have one lag, that of the oldest; changes that gobgpd did not accept keep waiting', () => {
   let nowMs = 100;
   const lags: number[] = [];
   const lag = new UpdateLag(

@@ -80,7 +80,7 @@ function learn(
 
 const prefixes = (learned: PeerLearned) => learned.routes.map(({ prefix }) => prefix);
 
-test('what a rule allows is a route, with the rule’s preference and tags, ordered by address', () => {
+test('a prefix that a rule allows is a route with the rule’s preference and tags, ordered by address', () => {
   const rules = [{ match: { communities: ['65101:1'] }, setPreference: 300, setTags: ['edge'] }];
   const learned = learn(
     {
@@ -103,7 +103,7 @@ test('what a rule allows is a route, with the rule’s preference and tags, orde
   assert.deepEqual(learned.refused, new Map([['Denied', 1]]));
 });
 
-test('what could lead traffic of the cluster in circles is not used, and why is counted', () => {
+test('a prefix that could make traffic of the cluster loop is not used, and is counted by reason', () => {
   const cases: Readonly<Record<string, readonly [prefix: string, route: Partial<ReceivedRoute>]>> = {
     'within a subnet': ['10.16.7.0/24', {}],
     'an address of a node': ['10.0.0.2/32', {}],
@@ -124,7 +124,7 @@ test('a default route is used only where a rule names prefixes', () => {
   assert.deepEqual(learn(everything, stateWith([{ match: {} }])).refused, new Map([['DefaultRoute', 1]]));
 });
 
-test('what the node, its peers, control plane, tunnels and Services live on is refused, and by what is said', () => {
+test('a lifeline of the node, its peers, control plane, tunnels or Services is refused, and named', () => {
   const everywhere = {
     match: {
       prefixes: [
@@ -163,7 +163,7 @@ test('what the node, its peers, control plane, tunnels and Services live on is r
   ]);
 });
 
-test('of many prefixes that are the cluster’s own the first are named, and all are counted', () => {
+test('many refused prefixes of the cluster itself are counted, and the first are named', () => {
   const many = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`10.16.${20 - at}.0/24`, {}]));
   const learned = learn(many);
   assert.deepEqual(learned.refused, new Map([['OwnPrefix', 20]]));
@@ -171,14 +171,14 @@ test('of many prefixes that are the cluster’s own the first are named, and all
   assert.equal(learned.own.length, 8);
 });
 
-test('of more than the limit the lowest are used, whatever order they came in', () => {
+test('beyond the limit the lowest prefixes are used, in whatever order they arrive', () => {
   const state = stateWith([{ match: {} }], 2);
   const learned = learn({ '192.0.2.0/24': {}, '20.0.0.0/8': {}, '100.0.0.0/8': {} }, state);
   assert.deepEqual(prefixes(learned), ['20.0.0.0/8', '100.0.0.0/8']);
   assert.deepEqual(learned.refused, new Map([['OverLimit', 1]]));
 });
 
-test('how many prefixes each rule decided is counted, and kept until it is known anew', () => {
+test('the number of prefixes that each rule decided is counted, and kept until the next count', () => {
   const rules = [{ match: { prefixes: [{ cidr: '20.0.0.0/8' }] }, action: 'Deny' }, { match: {} }];
   const state = stateWith(rules);
   const { hits } = learn({ '20.0.0.0/8': {}, '192.0.2.0/24': {}, '10.16.0.0/24': {} }, state);

@@ -102,7 +102,7 @@ test('a node without IPv4 address has no router ID; a node without label has no 
   assert.deepEqual([announced(unlabelled), unlabelled.peers.size, unlabelled.problems.peers.size], [[], 0, 0]);
 });
 
-test('each bad peer has its reason and the good one stays', () => {
+test('each invalid peer has its reason, and the valid peer stays', () => {
   const younger = '2024-02-01T00:00:00Z';
   const plan = planSpeaker(
     stateOf({

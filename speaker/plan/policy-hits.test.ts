@@ -5,7 +5,7 @@ import { planSpeaker } from './plan.ts';
 import { exportHits, hitsOfStatus, statusOfHits } from './policy-hits.ts';
 import { stateOf } from './testing.ts';
 
-test('prefixes count for the rule that decided about them, once for each session and family that was asked', () => {
+test('a prefix counts for the rule that decided it, once for each session and family that was evaluated', () => {
   const rules = [
     { match: { prefixes: [{ cidr: '10.16.0.0/16' }] }, action: 'Deny' },
     { match: { sources: ['Subnet'] } },

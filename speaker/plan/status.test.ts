@@ -48,7 +48,7 @@ function withSessions(...sessions: NodeSession[]): SpeakerState {
 
 const up: NodeSession = { node: 'n2', state: 'Established', advertised: 1, since: '2024-01-01T00:00:00Z' };
 
-test('n of m counts the entries of selected nodes, this node by what gobgpd says now', () => {
+test('n of m counts the entries of selected nodes, and this node by the present state of gobgpd', () => {
   const state = withSessions(up, { ...up, node: 'n3' }, { ...up, node: 'gone' });
   const before = statusOf(state, seen({ '10.0.0.254': { state: 'Active', reason: 'HoldTimerExpired' } })).peers.get(
     'tor',
@@ -62,7 +62,7 @@ test('n of m counts the entries of selected nodes, this node by what gobgpd says
   assert.deepEqual(conditions(after), { Accepted: 'True Accepted', Established: 'True Established' });
 });
 
-test('the state of a node that Kubernetes does not hear does not count', () => {
+test('the state of a node that is silent to Kubernetes does not count', () => {
   const silent = nodes.map((node) => ({ ...node, isSilent: node.name === 'n2' }));
   const peer = peerOf('tor', '10.0.0.254');
   const instance = instanceOf('rack');
@@ -148,7 +148,7 @@ test('a subnet of another VPC that an advertisement selects is named, and not an
   assert.doesNotMatch(statusWith(both, {})?.conditions[0]?.message ?? '', /red/, 'nobody asked for it by name');
 });
 
-test('an advertisement names peers that do not get it: one that is not there, or none on its nodes', () => {
+test('an advertisement names peers that do not receive it: a missing peer, or a peer on none of its nodes', () => {
   const at = (
     spec: object,
     peers = [peerOf('tor', '10.0.0.254', { nodeSelector: { matchLabels: { rack: 'a' } } })],
@@ -175,7 +175,7 @@ test('an advertisement names peers that do not get it: one that is not there, or
   assert.match(at({ nodeSelector: { matchLabels: { rack: 'c' } } }), /^False NoNode/);
 });
 
-test('a session beyond its limit of prefixes says which limit, and what brings it back', () => {
+test('a session beyond its prefix limit is reported with the limit and the way to restore it', () => {
   const of = (spec: object) => {
     const state = stateOf({ nodes: nodes.slice(0, 1), peers: [peerOf('tor', '10.0.0.254', spec)] });
     const session = { state: 'Idle', reason: 'PrefixLimit', isOverLimit: true } as const;
@@ -200,7 +200,7 @@ const address = '10.0.0.254';
 const signed = (secrets: SpeakerState['secrets']): SpeakerState =>
   stateOf({ nodes: nodes.slice(0, 1), peers: [peerOf('tor', address, { passwordSecretRef: { name: 's' } })], secrets });
 
-test('a password that cannot be read is said, whether the session is there or not', () => {
+test('an unreadable password is reported, with or without a session', () => {
   const state = signed(new Map([['s', 'missing' as const]]));
   const without = statusOf(state, seen({})).peers.get('tor');
   assert.deepEqual(conditions(without), {
@@ -217,7 +217,7 @@ test('a password that cannot be read is said, whether the session is there or no
   assert.match(going?.entry?.message ?? '', /continues unchanged/);
 });
 
-test('signatures that the kernel refused are the reason of sessions that are not up, by who has a password', () => {
+test('signatures that the kernel refused are the reason of sessions that are down, by the side that has a password', () => {
   const withOne = signed(new Map([['s', new Map([['password', 'x']])]]));
   const down = seen({ [address]: { state: 'Active' } });
   const reasonOf = (state: SpeakerState, observed: Observed, wrong: boolean, unexpected: boolean) =>
@@ -290,7 +290,7 @@ test('a host that is no BgpPeer and signs its segments is not blamed on a neighb
   assert.equal(entryOf([10_000, 35_000])?.reason, 'AuthenticationFailed');
 });
 
-test('what is wrong on the link is the reason while the session is down, and does not hide one that is up', () => {
+test('a problem of the link is the reason while the session is down, and does not hide a session that is up', () => {
   const address = 'fe80::1%eth1';
   const reasonOf = (code: string, session: Pick<ObservedSession, 'state' | 'reason'>) => {
     const neighbors = { eth1: { address, ownAddress: 'fe80::9%eth1', problem: { code, message: `${code} on eth1` } } };
@@ -333,7 +333,7 @@ test('a notification that ended the session does not explain an OPEN that is ref
   assert.equal(reasonOf('BadBgpIdentifier', refused), 'BadBgpIdentifier');
 });
 
-test('a source address that the node has not is said, and does not end a session', () => {
+test('a source address that the node does not have is reported, and does not end a session', () => {
   const peers = [peerOf('tor', '10.0.0.254', { sourceAddress: '10.0.0.77' }), peerOf('self', '10.0.0.99')];
   const at = (ownAddresses: readonly string[] | undefined, session: ObservedSession['state']) => {
     const state = stateOf({ nodes: nodes.slice(0, 1), peers, ...(ownAddresses && { ownAddresses }) });

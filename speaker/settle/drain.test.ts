@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Drain } from './drain.ts';
 
-test('a node that is drained leaves first, and is drained once its neighbours had time', () => {
+test('a node to be drained is Leaving first, and Drained once its neighbours had time', () => {
   const drain = new Drain();
   assert.equal(drain.phase(false, 3, 0), 'None');
   assert.equal(drain.leftMs(0), Infinity);

@@ -20,7 +20,7 @@ function after(neighbors: Neighbors, ...looks: readonly (SeenLink | undefined)[]
 
 const down: SeenLink = { isRunning: false, ownAddresses: [], neighbors: [] };
 
-test('the one neighbour of a link is it, and of several the one router', () => {
+test('the peer of a link is its only neighbour, or the only router among several', () => {
   assert.deepEqual(after(new Neighbors('n1'), link(host('fe80::1'))), ['fe80::1%eth1', undefined]);
   assert.deepEqual(after(new Neighbors('n1'), link(host('fe80::1'), router('fe80::2'))), ['fe80::2%eth1', undefined]);
   assert.deepEqual(after(new Neighbors('n1'), link()), [undefined, 'NoNeighbor']);
@@ -28,7 +28,7 @@ test('the one neighbour of a link is it, and of several the one router', () => {
   assert.deepEqual(after(new Neighbors('n1'), undefined), [undefined, undefined]);
 });
 
-test('who was found stays while the link has no carrier or nobody answers, and goes with the link', () => {
+test('a neighbour stays while the link has no carrier or no answer, and is removed with the link', () => {
   const neighbors = new Neighbors('n1');
   const found = link(router('fe80::1'));
   assert.deepEqual(after(neighbors, found, down), ['fe80::1%eth1', 'InterfaceDown']);
@@ -37,7 +37,7 @@ test('who was found stays while the link has no carrier or nobody answers, and g
   assert.deepEqual(after(neighbors, undefined, link()), [undefined, 'NoNeighbor']);
 });
 
-test('another router changes nothing while the first is there, and follows it', () => {
+test('a second router changes nothing while the first is there, and replaces it afterwards', () => {
   const neighbors = new Neighbors('n1');
   const both = link(router('fe80::1'), router('fe80::2'));
   assert.deepEqual(after(neighbors, both), [undefined, 'SeveralNeighbors']);
@@ -51,7 +51,7 @@ test('another router changes nothing while the first is there, and follows it', 
   assert.deepEqual(neighbors.doubtful, []);
 });
 
-test('what an earlier process found counts, so that its session goes on', () => {
+test('a neighbour that an earlier process found is kept, so that its session continues', () => {
   const neighbors = new Neighbors('n1');
   const peer = { peer: 'tor', asn: 65000, state: 'Established' };
   neighbors.remember({
@@ -63,7 +63,7 @@ test('what an earlier process found counts, so that its session goes on', () => 
   assert.deepEqual(after(neighbors, link(router('fe80::1'), router('fe80::2'))), ['fe80::2%eth1', 'SeveralNeighbors']);
 });
 
-test('the own address follows the kernel, and without one nobody can be spoken to', () => {
+test('the own address follows the kernel; a link that never had one has no peer', () => {
   const neighbors = new Neighbors('n1');
   const withOwn = (...ownAddresses: readonly string[]): SeenLink => ({ ...link(router('fe80::1')), ownAddresses });
   const own = (seen: SeenLink) => {

@@ -25,7 +25,7 @@ test('a session over its limit comes back after restartSeconds', () => {
   assert.deepEqual(enabledAfter(looks), [0, 0, 1, 1]);
 });
 
-test('a session over a limit that was changed, or taken away, comes back at once', () => {
+test('a session over a limit that was changed or removed comes back at once', () => {
   assert.deepEqual(
     enabledAfter([
       [2, 0],
@@ -43,7 +43,7 @@ test('a session over a limit that was changed, or taken away, comes back at once
   );
 });
 
-test('a session that was lost is remade once, a little after the loss, and not before it was up', () => {
+test('a lost session is recreated once, shortly after the loss, and only if it was up before', () => {
   const revival = new Revival();
   const judge = (session: ObservedSession, nowMs: number) =>
     revival.judge(address, session, { isPeer: true, prefixes: undefined }, nowMs);

@@ -8,7 +8,7 @@ function clusterAt(monotonicMs: () => number = () => 0): Cluster {
   return new Cluster({ node: 'n1', instances, peers, neighbors, ownAddresses: new Set(), monotonicMs });
 }
 
-test('a change of what all routes depend on concerns everything, a status or a repetition nothing', () => {
+test('a change of an object that all routes depend on concerns everything; a status or a repetition concerns nothing', () => {
   const cluster = clusterAt();
   const rack = instanceOf('rack');
   cluster.change('instances', 'rack', rack);
@@ -25,7 +25,7 @@ test('a change of what all routes depend on concerns everything, a status or a r
   assert.equal(cluster.objects.nodes.size, 0);
 });
 
-test('a change of an object with routes of its own concerns that object, since it was seen', () => {
+test('a change of an object with routes of its own concerns that object, with the time of the first change', () => {
   let nowMs = 5;
   const cluster = clusterAt(() => nowMs);
   const pod = podOf('web', ['10.16.0.2']);

@@ -114,7 +114,7 @@ test('figures are those of plan, observation and status', async () => {
     assert.ok(lines.includes(line), line);
 });
 
-test('a peer that is gone has no series any more, and gobgpd that is lost is counted once', async () => {
+test('a removed peer has no series, and a lost gobgpd is counted once', async () => {
   const registry = new Registry();
   const metrics = metricsOf(registry);
   const names = async () => (await scrape(registry)).map((line) => line.replace(/[{ ].*/, ''));

@@ -28,7 +28,7 @@ test('each neighbour of the flags is a peer, and all have one instance', () => {
   assert.equal(first?.extendedNextHop, false);
 });
 
-test('without neighbours there is nothing, and what makes no session is refused', () => {
+test('flags without neighbours give no objects, and flags that make no session are refused', () => {
   assert.equal(objects('--cluster-as=65001'), undefined);
   assert.throws(() => objects(...neighbours), /needs cluster-as/);
   assert.throws(

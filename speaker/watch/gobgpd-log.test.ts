@@ -8,7 +8,7 @@ import { GobgpdLog } from './gobgpd-log.ts';
 const line = (address: string, code: number, subcode: number): string =>
   `${JSON.stringify({ msg: 'received notification', Key: address, Code: code, Subcode: subcode })}\n`;
 
-test('the last notification counts while the session is down, and no longer than there is one', (context) => {
+test('the last notification of a neighbour counts until its session is up', (context) => {
   const dir = mkdtempSync(join(tmpdir(), 'gobgpd-log-'));
   const file = join(dir, 'gobgpd.log');
   writeFileSync(

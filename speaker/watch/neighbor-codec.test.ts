@@ -14,7 +14,7 @@ const failed = '0a000000 02000000 2000 80 01 14000100fe8000000000000000000000000
 const address =
   '0a4080fd 02000000 14000100fe800000000000009850d6fffe85941c 14000600ffffffffffffffff43465c0043465c00 0800080080000000';
 
-test('neighbours are read with what the kernel knows of them', () => {
+test('neighbours are read with their state in the kernel', () => {
   assert.deepEqual(readNeighbor(bytes(router)), [
     { index: 2, address: 'fe80::ac92:c4ff:feaf:f94f', isRouter: true, isThere: true },
   ]);

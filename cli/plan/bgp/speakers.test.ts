@@ -29,7 +29,7 @@ function reading(): BgpReading {
   };
 }
 
-test('who is on a link of a node is known by its speaker, as is that nobody is', () => {
+test('the speaker of a node reports the neighbor of a link, or that the link has none', () => {
   const speaker = speakerOf(reading(), 'n1');
   const peer = speaker.peers.get('tor');
   assert.equal(peer?.address, address);

@@ -96,9 +96,9 @@ const refusals: Readonly<Record<string, readonly [TestObjects, string]>> = {
 };
 
 for (const [code, [changed, text]] of Object.entries(refusals))
-  test(`${code} is told`, () => assert.deepEqual(codes(changed, text), [code]));
+  test(`${code} is reported`, () => assert.deepEqual(codes(changed, text), [code]));
 
-test('the refusal of one prefix is none of the others', () => {
+test('the refusal of one prefix does not affect the other prefixes', () => {
   const reading = readingOf({ advertisements: west, remotes: [remote('bgp', '10.60.0.0/16')] });
   const { answers } = why(reading, 'remotecluster/west', n1tor1);
   assert.deepEqual(
@@ -110,7 +110,7 @@ test('the refusal of one prefix is none of the others', () => {
   );
 });
 
-test('an aggregate that is not the cluster’s is told beside the address, which is announced', () => {
+test('an aggregate that the cluster does not own is reported, and the address is announced', () => {
   const advertisements = [advertisementOf('wide', { source: 'Pod', aggregation: { ipv4Length: 8 } })];
   const { answers, objects: about } = why(readingOf({ advertisements }), 'pod/web', n1tor1);
   assert.equal(answers[0]?.as, '10.16.0.7/32');
@@ -159,9 +159,9 @@ const obstacles: Readonly<Record<string, readonly [TestObjects, string, { node: 
 };
 
 for (const [code, [changed, text, session]] of Object.entries(obstacles))
-  test(`${code} is told`, () => assert.ok(codes(changed, text, session).includes(code)));
+  test(`${code} is reported`, () => assert.ok(codes(changed, text, session).includes(code)));
 
-test('what a policy denies a peer is told with the policy and its rule; other peers and prefixes are as before', () => {
+test('a prefix that a policy denies to a peer is reported with the policy and its rule; other peers and prefixes stay the same', () => {
   const rules = [
     { match: { sources: ['Service'] } },
     { match: { prefixes: [{ cidr: '10.16.0.0/16', ge: 32 }] }, action: 'Deny' },
@@ -183,7 +183,7 @@ test('what a policy denies a peer is told with the policy and its rule; other pe
   assert.deepEqual([...new Set(free?.obstacles.map(({ code }) => code))], ['NotReported']);
 });
 
-test('a policy that denies the rest is named by its defaultAction; one that is not asked is not named', () => {
+test('a policy that denies by default is named by its defaultAction; a policy that is not evaluated is not named', () => {
   const rest = policyOf('services-only', {
     direction: 'Export',
     bgpPeers: ['tor1', 'tor2'],
@@ -203,7 +203,7 @@ test('a policy that denies the rest is named by its defaultAction; one that is n
   );
 });
 
-test('a drained node announces nothing; one that leaves says so', () => {
+test('a drained node announces nothing; a leaving node announces with the graceful shutdown community', () => {
   const drained = (drain: 'Leaving' | 'Drained') =>
     why(readingOf({}, { ...nodeStates, n1: { ...nodeStates['n1'], drain } }), '10.16.0.0/16', n1tor1).answers[0];
   assert.deepEqual(
@@ -220,7 +220,7 @@ test('a drained node announces nothing; one that leaves says so', () => {
   );
 });
 
-test('what was told by a node that Kubernetes does not hear counts for nothing', () => {
+test('the state of a node that is silent to Kubernetes does not count', () => {
   const [node, ...others] = objects.nodes;
   assert.ok(node);
   const answer = why(readingOf({ nodes: [{ ...node, isSilent: true }, ...others] }), '10.16.0.0/16', n1tor1).answers[0];
@@ -231,13 +231,13 @@ test('what was told by a node that Kubernetes does not hear counts for nothing',
   );
 });
 
-test('where nobody speaks, that is said once', () => {
+test('a missing instance is reported once', () => {
   const { answers, isAnnounced } = why(readingOf({ instances: [] }), 'subnet/web');
   assert.equal(isAnnounced, false);
   assert.deepEqual([...new Set(answers.flatMap(({ obstacles: all }) => all.map(({ code }) => code)))], ['NoInstance']);
 });
 
-test('an address counts by the prefix that holds it; a prefix and an object only as themselves', () => {
+test('an address is announced by the prefix that contains it; a prefix or an object only by itself', () => {
   const at = (text: string) => why(readingOf(), text, n1tor1);
   assert.deepEqual([at('10.16.0.8').isAnnounced, at('10.16.0.8').answers[0]?.as], [true, '10.16.0.0/16']);
   assert.deepEqual([at('10.16.0.8/32').isAnnounced, at('10.16.0.8/32').answers[0]?.state], [false, 'Covered']);
@@ -247,7 +247,7 @@ test('an address counts by the prefix that holds it; a prefix and an object only
   assert.equal(at('10.16.1.0/26').answers[0]?.state, 'Covered');
 });
 
-test('objects by the names that kubectl takes', () => {
+test('objects are found by the names that kubectl accepts', () => {
   const { state } = readingOf({ eips: [eip] });
   const found = (text: string) => findTarget(state, text)?.name;
   assert.equal(found('pods/default/web'), 'pod/default/web');

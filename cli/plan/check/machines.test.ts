@@ -29,7 +29,7 @@ describe('versions', () => {
       assert.deepEqual(found(server(version)), [], version);
   });
 
-  it('older, newer and unreadable ones are told apart', () => {
+  it('older, newer and unreadable ones are distinguished', () => {
     assert.deepEqual(found(server('v1.29.9')), ['problem VersionTooOld', 'problem KubeletTooOld']);
     assert.deepEqual(found(server('v1.35.0')), ['warning VersionNotTested']);
     assert.deepEqual(found(server('devel')), [
@@ -64,7 +64,7 @@ describe('machines', () => {
     assert.deepEqual(found(second({ conditions })), ['warning NodeSilent']);
   });
 
-  it('have a kernel that keeps comments of nftables, whatever switches packets', () => {
+  it('have a kernel that keeps comments of nftables, with any datapath', () => {
     for (const kernel of ['5.10.0-28-amd64', '6.1.0', '5.14.0-427.el9.x86_64'])
       assert.deepEqual(found(second({ kernel })), [], kernel);
     assert.deepEqual(found(second({ kernel: '5.4.0-100-generic' })), ['problem KernelTooOld']);
@@ -83,13 +83,13 @@ describe('machines', () => {
 });
 
 describe('addresses of nodes', () => {
-  it('are there, and each is of one node', () => {
+  it('exist, and each belongs to one node', () => {
     assert.deepEqual(found(second({ addresses: [] })), ['problem NodeAddressMissing']);
     const { problems } = checked(second({ addresses: ['192.0.2.13'] }));
     assert.match(problems[0]?.message ?? '', /^n2, n3 all have the InternalIP 192\.0\.2\.13/);
   });
 
-  it('have one family first, and those of the pods', () => {
+  it('have the same family first, and the families of the pods', () => {
     assert.deepEqual(found(second({ addresses: ['2001:db8::2', '192.0.2.12'] })), ['problem NodeFamiliesMixed']);
     const dual = {
       networking: { podCIDR: '10.16.0.0/16,fd00:10:16::/112', joinCIDR: '100.64.0.0/16,fd00:100:64::/112' },

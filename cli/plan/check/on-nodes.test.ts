@@ -26,8 +26,8 @@ function found(spoil: (look: NodeInspection) => void, values = {}): readonly str
   return [...problems.map(({ code }) => `problem ${code}`), ...warnings.map(({ code }) => `warning ${code}`)];
 }
 
-describe('what nodes tell', () => {
-  it('is well, and is not judged where nobody looked', () => {
+describe('the report of a node', () => {
+  it('is well, and is not evaluated without an inspection', () => {
     assert.deepEqual(
       found(() => undefined),
       [],
@@ -36,7 +36,7 @@ describe('what nodes tell', () => {
     assert.ok(!names.includes('kernel modules') && !names.includes('MTU'));
   });
 
-  it('a node that could not be looked at, or only in part', () => {
+  it('a node that could not be inspected, or only in part', () => {
     const { problems } = checked((facts) => {
       facts.looks = [
         { node: 'n1', look: undefined, why: 'its pod did not end in time: container inspect: ErrImagePull' },
@@ -72,7 +72,7 @@ describe('what nodes tell', () => {
     );
   });
 
-  it('ports that its programs have', () => {
+  it('ports that other programs of the node hold', () => {
     const port = (protocol: 'TCP' | 'UDP', number: number, address: string, values = {}) =>
       found((look) => void look.listening.push({ protocol, port: number, address }), values);
     assert.deepEqual(port('TCP', 6641, '0.0.0.0'), ['problem PortInUse']);

@@ -19,7 +19,7 @@ describe('networks', () => {
     assert.deepEqual(found(nothing, { podCIDR: '10.20.1.0/16' }), ['warning NetworkHasHostBits']);
   });
 
-  it('the transit network counts where there is a hub or a member', () => {
+  it('the transit network counts if there is a hub or a member', () => {
     const networking = { joinCIDR: '100.100.0.0/16' };
     assert.deepEqual(found(nothing, networking), []);
     const gateways = ['warning RoleNotGiven'];
@@ -54,7 +54,7 @@ describe('addresses that are in use', () => {
     );
   });
 
-  it('without ServiceCIDRs the Services themselves, and that this is not all', () => {
+  it('without ServiceCIDRs the Services themselves, with a note that the list is incomplete', () => {
     const old: Spoil = (facts) => void (facts.serviceRanges = { cidrs: [], isKnown: false });
     assert.deepEqual(found(old), ['warning ServiceRangeUnknown']);
     assert.deepEqual(found(old, { podCIDR: '10.96.0.0/24' }), [
@@ -86,7 +86,7 @@ describe('sizes', () => {
     assert.deepEqual(found(nothing, { joinCIDR: '100.64.0.0/30' }), ['problem JoinNetworkSmall']);
   });
 
-  it('networks that Kubernetes gives nodes are noted', () => {
+  it('networks that Kubernetes allocates to nodes are a warning', () => {
     const given: Spoil = ({ machines }) => void machines?.[0]?.podCidrs.push('10.244.0.0/24');
     assert.deepEqual(found(given), ['warning NodePodCidrsUnused']);
   });

@@ -27,7 +27,7 @@ const kinds =
     void definitions?.push(...all);
 
 describe('other networks', () => {
-  it('that run are in the way, with both ways out', () => {
+  it('that run are a problem, with both remedies', () => {
     for (const name of [
       'calico-node',
       'kube-flannel-ds',
@@ -44,18 +44,18 @@ describe('other networks', () => {
     assert.match(checked(also('calico-node')).problems[0]?.fix ?? '', /^remove Calico with its CNI configuration/);
   });
 
-  it('of which kinds are left are worth a look', () => {
+  it('of which kinds are left are a warning', () => {
     assert.deepEqual(found(kinds(definition('ippools.crd.projectcalico.org'))), ['warning OtherNetworkLeft']);
   });
 
-  it('kinds of kubeovn.io that somebody else brought are in the way', () => {
+  it('kinds of kubeovn.io from another installation are a problem', () => {
     const spoil = kinds(definition('subnets.kubeovn.io', 'kube-system/kube-ovn'), definition('vpcs.kubeovn.io'));
     assert.deepEqual(found(spoil), ['problem KindsOfAnother']);
     assert.match(checked(spoil).problems[0]?.message ?? '', /kube-system\/kube-ovn, an owner unknown to helm/);
     assert.deepEqual(found(kinds(definition('subnets.kubeovn.io', 'kube-system/isthmus'))), []);
   });
 
-  it('kube-proxy is there, by its name or its image', () => {
+  it('kube-proxy is found by its name or its image', () => {
     const without: Spoil = (facts) => void (facts.controllers = []);
     assert.deepEqual(found(without), ['warning ServiceProxyNotSeen']);
     const images = ['registry.k8s.io/kube-proxy:v1.34.4'];
@@ -72,7 +72,7 @@ describe('Isthmus itself', () => {
     return ({ controllers }) => void controllers?.push(one);
   };
 
-  it('installed: to be upgraded; in another namespace: in the way', () => {
+  it('an existing installation is to be upgraded; in another namespace it is a problem', () => {
     const { isWell, warnings } = checked(ours('kube-system'));
     assert.equal(isWell, true);
     assert.match(warnings[0]?.message ?? '', /^Isthmus 0\.1\.0 is installed in kube-system: isthmus-daemon$/);
@@ -80,7 +80,7 @@ describe('Isthmus itself', () => {
     assert.deepEqual(found(ours('net')), ['problem Installed']);
   });
 
-  it('kinds that an uninstallation keeps are noted', () => {
+  it('kinds that an uninstallation keeps are a warning', () => {
     const kept = kinds(definition('interconnects.isthmus.network', 'kube-system/isthmus'));
     assert.deepEqual(found(kept), ['warning FormerInstallation']);
   });
@@ -106,7 +106,7 @@ describe('placement', () => {
     );
   });
 
-  it('the controller needs one too, and its replicas one each', () => {
+  it('the controller needs a node, and each of its replicas another one', () => {
     assert.deepEqual(found(nothing, { controller: { nodeSelector: { role: 'none' } } }), [
       'problem ControllerNotPlaced',
     ]);
@@ -119,7 +119,7 @@ describe('placement', () => {
     ]);
   });
 
-  it('speakers and gateways may have theirs later', () => {
+  it('speakers and gateways may get their nodes later', () => {
     const plain: Spoil = ({ machines }) =>
       machines?.forEach(({ labels }) => Reflect.deleteProperty(labels, 'ovn.kubernetes.io/bgp'));
     assert.deepEqual(found(plain), ['warning RoleNotGiven']);
@@ -156,7 +156,7 @@ describe('ports', () => {
     ({ portHolders }) =>
       void portHolders?.push({ namespace: 'net', name: 'other', node, isOurs, ports: [{ protocol, port }] });
 
-  it('are free where ours need them', () => {
+  it('are free where Isthmus needs them', () => {
     for (const [protocol, port] of [
       ['TCP', 10_660],
       ['TCP', 10_665],
@@ -171,7 +171,7 @@ describe('ports', () => {
     );
   });
 
-  it('elsewhere, of another protocol or of ours they are nobody’s concern', () => {
+  it('on other nodes, of another protocol or held by Isthmus they are ignored', () => {
     assert.deepEqual(found(pod('n2', 'TCP', 6641)), []);
     assert.deepEqual(found(pod('n1', 'TCP', 6641)), ['problem PortTaken']);
     assert.deepEqual(found(pod('n2', 'TCP', 6081)), []);
@@ -183,7 +183,7 @@ describe('ports', () => {
   });
 });
 
-it('what could not be read is no health', () => {
+it('a failed read is not reported as healthy', () => {
   const unreadable = [{ code: 'Forbidden', what: 'nodes', message: 'you may not read nodes' }];
   const report = checked((facts) => Object.assign(facts, { machines: undefined, unreadable }));
   assert.deepEqual([report.isWell, report.problems], [false, []]);

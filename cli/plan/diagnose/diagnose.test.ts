@@ -5,7 +5,7 @@ import { diagnose } from './diagnose.ts';
 import { gone, hubSays, pathsAre, phaseIs, tunnels, unheard } from '../../testing-faults.ts';
 
 describe('the diagnosis', () => {
-  it('an open session counts more than what answers at the address from here', () => {
+  it('an open session takes precedence over the probe of the address from here', () => {
     const { east } = wellPair();
     for (const authorities of [[], ['c'.repeat(64)]]) {
       east.probe = {
@@ -21,7 +21,7 @@ describe('the diagnosis', () => {
     assert.deepEqual(diagnose({ near: east, far: undefined, peer: undefined }).causes, []);
   });
 
-  it('what the agent says counts more than what answers at the address from here', () => {
+  it('the status of the agent takes precedence over the probe of the address from here', () => {
     const { east } = wellPair();
     const message =
       'the hub did not answer: No connection established. Last error: connect ECONNREFUSED 192.0.2.99:6650';
@@ -44,7 +44,7 @@ describe('the diagnosis', () => {
     );
   });
 
-  it('finds nothing where nothing is wrong, from one side and from both', () => {
+  it('finds nothing in a healthy pair, from one side and from both', () => {
     const { east, west } = wellPair();
     for (const far of [undefined, west]) {
       const found = diagnose({ near: east, far, peer: far === undefined ? undefined : 'west' });
@@ -57,7 +57,7 @@ describe('the diagnosis', () => {
     }
   });
 
-  it('tells causes from what follows of them', () => {
+  it('distinguishes causes from consequences', () => {
     const { east } = wellPair();
     tunnels(east, unheard);
     pathsAre(east, 'Down', 'TunnelDown');
@@ -74,7 +74,7 @@ describe('the diagnosis', () => {
     assert.equal(found.steps.find(({ id }) => id === 'paths')?.because, 'tunnels');
   });
 
-  it('keeps two faults that have nothing to do with each other apart', () => {
+  it('keeps two independent faults apart', () => {
     const { east } = wellPair();
     hubSays(east, 'connect ECONNREFUSED 192.0.2.99:6650');
     tunnels(east, unheard, 'w1');
@@ -85,7 +85,7 @@ describe('the diagnosis', () => {
     );
   });
 
-  it('looks at one cluster where one is named', () => {
+  it('examines one cluster if one is named', () => {
     const { east } = wellPair();
     tunnels(east, gone);
     east.remotes = [...east.remotes, { name: 'north', status: { phase: 'Ready', routesActive: 1 }, prefixes: [] }];
@@ -93,7 +93,7 @@ describe('the diagnosis', () => {
     assert.equal(diagnose({ near: east, far: undefined, peer: undefined }).isWell, false);
   });
 
-  it('says unknown where it may not look, and finds no fault in that', () => {
+  it('reports unknown where it may not read, and finds no fault in that', () => {
     const { east } = wellPair();
     const kinds = ['leases', 'nodes', 'interconnectgateways', 'transitswitches', 'remoteclusters', 'subnets', 'vpcs'];
     const unreadable = kinds.map((what) => ({ code: 'Forbidden', what, message: `you may not read ${what}` }));

@@ -17,7 +17,7 @@ const rollout = (installation: Draft<Installation>, name: string) =>
   installation.rollouts.find((one) => one.name === name) ?? {};
 
 describe('what an installation lacks', () => {
-  it('nothing, where all is there', () => {
+  it('is nothing if everything is there', () => {
     assert.deepEqual(
       lacks(() => undefined),
       [],
@@ -78,7 +78,7 @@ describe('what an installation lacks', () => {
     ]);
   });
 
-  it('the image that a node has by the name of another one', () => {
+  it('an image that a node has under the name of another one', () => {
     const pod = { component: 'isthmus-daemon', isReady: true, isEnding: false, isPassing: false, why: '' };
     const found = (ids: readonly string[], architectures: readonly string[] = []) =>
       lacks((all) => {
@@ -144,7 +144,7 @@ describe('what an installation lacks', () => {
 describe('progress', () => {
   const missing = (object: string, why: string, isPassing = false): Missing => ({ object, why, isPassing });
 
-  it('is told once, and again when it changes; what passes by itself is not', () => {
+  it('is reported once, and again when it changes; a transient state is not', () => {
     const first = tellProgress(new Map(), [
       missing('Node n1', 'a'),
       missing('Pod p on n1', 'broken'),

@@ -20,7 +20,7 @@ function matches(context: TestContext, name: string, text: string): void {
   context.assert.fileSnapshot(text, join(import.meta.dirname, 'testdata', `${name}.txt`), { serializers: [String] });
 }
 
-test('sessions: what is up, what is not, and peers that nobody has', (t) => {
+test('sessions: those that are up, those that are not, and peers without a node', (t) => {
   const peers = [
     ...objects.peers,
     peerOf('twin', '10.0.0.254', {}, '2024-02-01T00:00:00Z'),

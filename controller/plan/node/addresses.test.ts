@@ -39,7 +39,7 @@ function withPod(): TestCluster {
 }
 
 describe('InternalIPs of a node', () => {
-  test('in a subnet in force stop nothing but the way to the node by them', () => {
+  test('in a subnet in force disable only the route to the node by them', () => {
     const claims: readonly (readonly [string, RegExp])[] = [
       ['10.16.0.2', /of subnet ovn-default/],
       ['10.16.0.1', /of subnet ovn-default/],
@@ -113,7 +113,7 @@ describe('InternalIPs of a node', () => {
     assert.deepEqual(policies(cluster, 'bad'), ['10.17.0.5', '172.30.0.9']);
   });
 
-  test('that were there first keep a Subnet from coming into force, and from growing over them', () => {
+  test('that are older keep a Subnet from coming into force, and from growing over them', () => {
     const cluster = withPod();
     subnet(cluster, 'late', { cidrBlock: '172.30.0.0/24' }, created(3));
     subnet(cluster, 'grown', { cidrBlock: '172.31.0.0/24' }, created(4));
@@ -174,7 +174,7 @@ describe('InternalIPs of a node', () => {
     assert.match(told(next, 'bad'), /NodeAddressesTooMany: node bad has 300 InternalIPs/);
   });
 
-  test('are what counts: other types of addresses say nothing', () => {
+  test('alone count: other types of addresses are ignored', () => {
     const cluster = withPod();
     for (const type of ['ExternalIP', 'Hostname', 'InternalDNS']) {
       node(cluster, 'bad', ['10.16.0.2', '172.30.0.1'], 1, type);

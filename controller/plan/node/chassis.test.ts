@@ -42,7 +42,7 @@ test('a tagged chassis goes with its node, and when its node has another one', (
   assert.deepEqual([...plan.removals.keys()], ['gone', 'old']);
 });
 
-test('one that Kube-OVN tagged is known by its hostname', () => {
+test('a chassis that Kube-OVN tagged is identified by its hostname', () => {
   const kubeOvn = { vendor: 'kube-ovn' };
   const plan = planChassis(nodesOf({ n1: '' }), [
     row('c1', kubeOvn, { hostname: 'n1' }),
@@ -52,7 +52,7 @@ test('one that Kube-OVN tagged is known by its hostname', () => {
   assert.deepEqual([...plan.removals.keys()], ['c9']);
 });
 
-test('what has no tag, or is of another cluster, is left alone', () => {
+test('a chassis without a tag or of another cluster stays unchanged', () => {
   const plan = planChassis(nodesOf({ n1: 'c1' }), [
     row('stranger', {}, { hostname: 'n9' }),
     row('far', tag('n9'), { isRemote: true }),

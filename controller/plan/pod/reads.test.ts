@@ -81,7 +81,7 @@ function changeRest(cluster: TestCluster, random: Random): void {
   }
 }
 
-test('after random changes of what ports are made of, no pod, group or Vip was left as it was', () => {
+test('after random changes of the inputs of ports, every affected pod, group and Vip is planned again', () => {
   const random = randomOf(7);
   const cluster = new TestCluster();
   const subnet = (name: string, spec: object) => parseSubnet({ metadata: meta(name), spec });

@@ -66,7 +66,7 @@ describe('options of DHCP', () => {
     test(`v${family} ${text}`, () => assert.equal(rendered(family, text), expected));
   }
 
-  test('what is not named stays, and what is wrong too', () => {
+  test('options that are not named keep their value, as do invalid ones', () => {
     const { options, problems } = readDhcpOptions(
       4,
       'lease_time=60,mtu=big',

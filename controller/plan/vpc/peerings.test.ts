@@ -10,7 +10,7 @@ describe('peerings', () => {
     vpcPeerings: [{ remoteVpc, localConnectIP }],
   });
 
-  test('once both sides agree there is a port on each', () => {
+  test('a peering on which both sides agree has a port on each', () => {
     const cluster = basic();
     vpc(cluster, 'blue', peer('red', '169.254.0.1/30,fd00:9::1/126'));
     cluster.settle();
@@ -34,7 +34,7 @@ describe('peerings', () => {
     assert.deepEqual(columns(cluster, 'peering/blue/red'), []);
   });
 
-  test('what is wrong is told on both sides, and no side has a port', () => {
+  test('an invalid peering is reported on both sides, and no side has a port', () => {
     const cases: readonly (readonly [string, string, RegExp])[] = [
       ['169.254.0.1/30', '169.254.0.5/30', /are not in the same network/],
       ['169.254.0.1/30', '169.254.0.1/30', /both sides have the address 169\.254\.0\.1/],
@@ -56,7 +56,7 @@ describe('peerings', () => {
     }
   });
 
-  test('a link in force stays so against a Subnet that comes later, also over a restart', () => {
+  test('a link in force stays in force against a later Subnet, also over a restart', () => {
     const cluster = basic();
     const build = (one: TestCluster, status: object): void => {
       for (const [name, remote, ip] of [
@@ -121,7 +121,7 @@ describe('peerings', () => {
     assert.deepEqual(peers(cluster, 'green'), ['ovn-cluster'], 'a transit switch without a port takes nothing');
   });
 
-  test('names that two router ports would have', () => {
+  test('the name of a router port belongs to one peering', () => {
     const cluster = basic();
     vpc(cluster, 'a', peer('b-c', '169.254.1.1/30'), created(2));
     vpc(cluster, 'b-c', peer('a', '169.254.1.2/30'), created(2));

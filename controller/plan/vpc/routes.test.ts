@@ -53,7 +53,7 @@ describe('static routes', () => {
     assert.deepEqual(keys(list.toReversed()), keys(list));
   });
 
-  test('what is wrong is named, and the rest served', () => {
+  test('an invalid route is named, and the others are served', () => {
     const cluster = basic();
     const good = { cidr: '10.9.0.0/16', nextHopIP: '10.1.0.9' };
     const bad: readonly (readonly [object, RegExp])[] = [
@@ -78,7 +78,7 @@ describe('static routes', () => {
     assert.deepEqual(told(cluster, 'blue'), {});
   });
 
-  test('one whose next hop is nowhere is there, and waits', () => {
+  test('a route whose next hop is in no network is planned, and reported until the network exists', () => {
     const cluster = basic();
     vpc(cluster, 'blue', { staticRoutes: [{ cidr: '10.0.0.0/8', nextHopIP: '10.1.0.1' }] });
     cluster.settle();
@@ -89,7 +89,7 @@ describe('static routes', () => {
     assert.deepEqual(told(cluster, 'blue'), {});
   });
 
-  test('a default route of the user takes the place of ours once it leads somewhere', () => {
+  test('a default route of the user replaces the built-in one once its next hop is reachable', () => {
     const cluster = basic();
     const prefixes = (): readonly unknown[] =>
       planKey(cluster, 'vpc/ovn-cluster').rows.flatMap(({ columns: row }) =>
@@ -155,7 +155,7 @@ describe('policy routes', () => {
     }
   });
 
-  test('of two that say different things of one match the first stays', () => {
+  test('of two with the same match and different actions the first stays', () => {
     const cluster = basic();
     const [drop, allow] = ['drop', 'allow'].map((action) => ({ priority: 10, match: 'ip4', action }));
     vpc(cluster, 'blue', { policyRoutes: [drop, drop, allow] });

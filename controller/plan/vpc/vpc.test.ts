@@ -11,7 +11,7 @@ import { planned } from '../../testing-reports.ts';
 import { basic, created, meta, subnet, told, vpc } from '../../testing-vpcs.ts';
 
 describe('load balancers', () => {
-  test('six for each VPC, at the switches that want them', () => {
+  test('each VPC has six, on the switches that want them', () => {
     const cluster = basic();
     vpc(cluster, 'blue', {});
     subnet(cluster, 'sea', { cidrBlock: '10.1.0.0/24', vpc: 'blue' });
@@ -38,7 +38,7 @@ describe('load balancers', () => {
 });
 
 describe('namespaces', () => {
-  test('of a VPC, and who loses', () => {
+  test('of a VPC, and the VPC that loses a conflict', () => {
     const cluster = basic();
     cluster.change('namespaces', 'shop', parseNamespace({ metadata: meta('shop') }));
     vpc(cluster, 'blue', { namespaces: ['shop', 'kube-system'], defaultSubnet: 'sea' }, created(2));
@@ -86,7 +86,7 @@ test('a VPC is deleted after its subnets, and gets no new ones', () => {
   assert.deepEqual(planKey(cluster, 'vpc/blue').rows, []);
 });
 
-test('after random changes every plan and status is what it was last', () => {
+test('after random changes every plan and status is current', () => {
   const random = randomOf(7);
   const pick = <T>(...list: readonly T[]): T => list[random(list.length)] as T;
   const cluster = basic();

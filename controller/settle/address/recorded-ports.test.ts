@@ -48,7 +48,7 @@ const ipObject = (address: string) =>
     spec: { podName: 'web', namespace: 'ns', subnet: 'ovn-default', ipAddress: address, v4IpAddress: address },
   });
 
-describe('what a start believes of a pod whose status vouches for an address', () => {
+describe('the restart with a pod whose status vouches for an address', () => {
   for (const [what, { ip, row, expected }] of Object.entries({
     'neither IP object nor row: the status': { ip: undefined, row: undefined, expected: '10.16.0.66' },
     'a row of another address: the row': { ip: undefined, row: '10.16.0.9', expected: '10.16.0.9' },
@@ -75,7 +75,7 @@ describe('what a start believes of a pod whose status vouches for an address', (
       assert.equal(addressOf(next, 'web'), expected);
     });
 
-  test('an address on record is not taken by a status that vouches for it, of an older pod too', () => {
+  test('an address on record is not lost to a status that vouches for it, even of an older pod', () => {
     const { annotations, status } = vouchedFor('10.16.0.66');
     const next = starting();
     for (const [name, day] of [

@@ -37,7 +37,7 @@ const active = (cluster: TestCluster): string | undefined =>
     .join();
 const allReady = { n1: true, n2: true, n3: true };
 
-test('one node: the first, then whoever took over', () => {
+test('a centralized subnet uses the first healthy node, then the node that took over', () => {
   const cluster = clusterWith({}, allReady);
   assert.equal(active(cluster), 'n1');
   set(cluster, { ...allReady, n1: false });
@@ -50,13 +50,13 @@ test('one node: the first, then whoever took over', () => {
   assert.equal(active(cluster), 'n3');
 });
 
-test('a start goes on from the status', () => {
+test('a restart continues from the status', () => {
   assert.equal(active(clusterWith({}, allReady, 'n3')), 'n3');
   assert.equal(active(clusterWith({}, { ...allReady, n3: false }, 'n3')), 'n1');
   assert.equal(active(clusterWith({ enableEcmp: true }, { n1: false, n2: false, n3: false }, 'n2,n3')), 'n2,n3');
 });
 
-test('all that are healthy; the last ones when none is', () => {
+test('ECMP uses all healthy gateways; if none is healthy, the last ones stay', () => {
   const cluster = clusterWith({ enableEcmp: true }, allReady);
   assert.equal(active(cluster), 'n1,n2,n3');
   set(cluster, { ...allReady, n2: false });
@@ -70,7 +70,7 @@ test('all that are healthy; the last ones when none is', () => {
   assert.equal(cluster.gateways.get('s')?.problems[0]?.code, 'GatewayNodeNotFound');
 });
 
-test('a node without its chassis is not healthy, where the chassis are known', () => {
+test('a node without a chassis is not healthy once the chassis are known', () => {
   const cluster = clusterWith({}, allReady);
   cluster.setChassis(new Set(['c-n2', 'c-n3']));
   cluster.settle();

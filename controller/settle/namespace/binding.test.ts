@@ -30,7 +30,7 @@ const validated = (cluster: TestCluster, name: string): string => {
 };
 
 describe('pods of a namespace wait, with the reason', () => {
-  test('while its subnet is being deleted; a further one takes them', () => {
+  test('while its subnet is being deleted; another subnet takes them', () => {
     const cluster = basic();
     namespace(cluster, 'shop');
     const spec = { cidrBlock: '10.30.0.0/24', namespaces: ['shop'] };
@@ -77,7 +77,7 @@ describe('pods of a namespace wait, with the reason', () => {
     assert.match(place(cluster, 'b'), /^NoSubnet: namespace shop belongs to a Vpc that has no subnet/);
   });
 
-  test('an annotation of the namespace that names no subnet says nothing', () => {
+  test('an annotation of the namespace that names no existing subnet has no effect', () => {
     const cluster = basic();
     namespace(cluster, 'shop', { annotations: { 'ovn.kubernetes.io/logical_switch': 'nosuch' } });
     pod(cluster, 'a');
@@ -99,7 +99,7 @@ describe('a namespace that subnets of two VPCs ask for', () => {
     subnet(cluster, 'red-a', { ...red, namespaces: [] }, created(2));
   };
 
-  test('stays where it was, also when that is full, and over a restart; the other is told', () => {
+  test('stays in its VPC, also when that is full and over a restart; the other VPC has a problem', () => {
     const cluster = basic();
     build(cluster, {}, {});
     cluster.settle();
@@ -137,7 +137,7 @@ describe('a namespace that subnets of two VPCs ask for', () => {
     assert.equal(validated(next, 'red-a'), 'True');
   });
 
-  test('of which one was never valid gets the other', () => {
+  test('gets the other if one was never valid', () => {
     const cluster = basic();
     build(cluster, {}, {});
     subnet(cluster, 'red-a', { ...red, cidrBlock: '10.31.0.0' }, created(2));

@@ -40,7 +40,7 @@ describe('addresses that Nodes give as theirs', () => {
       { prefix, peer: 'tor', nextHop: '172.30.0.254', preference: 100, vpc: 'ovn-cluster' },
     ]);
 
-  test('take no learned route away, unless the Node is served by them', () => {
+  test('remove no learned route, unless the Node is served by them', () => {
     const cluster = basic();
     const far = '203.0.113.5';
     cluster.change('bgpNodeStates', 'n1', learnedBy('n1', `${far}/32`));
@@ -60,7 +60,7 @@ describe('addresses that Nodes give as theirs', () => {
     assert.match(learnedProblems(cluster, 'n1')[0]?.message ?? '', /belongs to subnet ovn-default/);
   });
 
-  test('stay those of the Node that has them over a restart, also where it is not served by them', () => {
+  test('stay with the Node that has them over a restart, also if it is not served by them', () => {
     const nodes = [
       nodeWith('younger', ['10.16.0.7'], { creationTimestamp: '2026-01-02T00:00:00Z' }),
       nodeWith('older', ['10.16.0.7'], { creationTimestamp: '2026-01-01T00:00:00Z' }),

@@ -62,7 +62,7 @@ const problemOf = (cluster: TestCluster, name: string) => cluster.verdicts.get(n
 const rowsOf = (cluster: TestCluster, name: string) => planKey(cluster, `subnet/${name}`).rows.length;
 
 describe('a Subnet that overlaps what another cluster offers', () => {
-  it('is refused, too, where it may be one of the prefixes that the RemoteCluster has no room for', () => {
+  it('is refused if it may be one of the prefixes that the RemoteCluster has no room for', () => {
     const cluster = start(member());
     cut(cluster, '10.32.0.0/12');
     subnet(cluster, 'inside', { cidrBlock: '10.40.0.0/24' }, at(5));
@@ -81,7 +81,7 @@ describe('a Subnet that overlaps what another cluster offers', () => {
     assert.ok(rowsOf(cluster, 'inside') > 0);
   });
 
-  it('is none with what that cluster has from its routers', () => {
+  it('is not refused for prefixes that the other cluster learned from its routers', () => {
     const cluster = start(member());
     remote(cluster, 'west', [{ ...route('10.0.0.0/8'), origin: 'bgp' }], at(1));
     for (const [name, cidrBlock] of [
@@ -95,7 +95,7 @@ describe('a Subnet that overlaps what another cluster offers', () => {
     }
   });
 
-  it('is refused before anything is written, equal, inside or around; the sentence names everybody', () => {
+  it('is refused before anything is written, if equal, inside or around; the message names both sides', () => {
     for (const cidrBlock of ['10.17.0.0/16', '10.17.4.0/24', '10.0.0.0/8']) {
       const cluster = start(member());
       if (cidrBlock === '10.0.0.0/8') subnet(cluster, 'ovn-default', { cidrBlock: '192.168.0.0/16' });
@@ -116,14 +116,14 @@ describe('a Subnet that overlaps what another cluster offers', () => {
     }
   });
 
-  it('is refused too where it would not be told to others', () => {
+  it('is refused even if it is not offered to other clusters', () => {
     const cluster = start(member());
     subnet(cluster, 'new', { cidrBlock: '10.17.4.0/24', disableInterConnection: true }, at(5));
     cluster.settle();
     assert.equal(problemOf(cluster, 'new')?.code, 'InterconnectOverlap');
   });
 
-  it('comes into force once the prefix is withdrawn, or its cluster gone, not while only its paths are down', () => {
+  it('comes into force once the prefix is withdrawn or its cluster removed, not while only its paths are down', () => {
     for (const last of [[], [route('10.17.0.0/16', 'Rejected')], undefined]) {
       const cluster = start(member());
       subnet(cluster, 'new', { cidrBlock: '10.17.4.0/24' }, at(5));
@@ -138,7 +138,7 @@ describe('a Subnet that overlaps what another cluster offers', () => {
     }
   });
 
-  it('stays refused where the other cluster goes on under another name', () => {
+  it('stays refused if the other cluster continues under another name', () => {
     const cluster = start(member());
     const spec = { cidrBlock: '10.17.4.0/24' };
     subnet(cluster, 'new', spec, at(5));
@@ -168,7 +168,7 @@ describe('a Subnet that overlaps what another cluster offers', () => {
     assert.ok(rowsOf(again, 'mine') > 0);
   });
 
-  it('is served where it was never judged but is older than what is known of the other cluster', () => {
+  it('is served without an earlier verdict if it is older than the RemoteCluster', () => {
     const cluster = member();
     subnet(cluster, 'taken-over', { cidrBlock: '10.17.4.0/24' }, at(0));
     subnet(cluster, 'ovn-default', { cidrBlock: '10.17.32.0/20' }, at(9));
@@ -177,7 +177,7 @@ describe('a Subnet that overlaps what another cluster offers', () => {
     assert.equal(problemOf(cluster, 'taken-over'), undefined);
   });
 
-  it('keeps what it has where an edit is refused, with pods in it and without', () => {
+  it('keeps its network if an edit is refused, with pods in it and without', () => {
     const cluster = start(member());
     subnet(cluster, 'mine', { cidrBlock: '10.20.0.0/16' }, at(5));
     cluster.settle();
@@ -194,7 +194,7 @@ describe('a Subnet that overlaps what another cluster offers', () => {
     assert.match(problemOf(cluster, 'other')?.message ?? '', /overlaps 10\.20\.0\.0\/16 of subnet mine/);
   });
 
-  it('may be given a second family while another cluster offers more than its first', () => {
+  it('may get a second family while another cluster offers a prefix around its first', () => {
     const cluster = start(member());
     remote(cluster, 'west', [route('10.16.0.0/12')], at(1));
     subnet(cluster, 'ovn-default', { cidrBlock: '10.16.0.0/16,fd00:10:16::/112' });
@@ -202,7 +202,7 @@ describe('a Subnet that overlaps what another cluster offers', () => {
     assert.equal(problemOf(cluster, 'ovn-default'), undefined);
   });
 
-  it('of another VPC than the transit switch joins is nobody’s concern', () => {
+  it('in a VPC that the transit switch does not join is accepted', () => {
     const cluster = start(member());
     subnet(cluster, 'new', { cidrBlock: '10.17.4.0/24', vpc: 'blue' }, at(5));
     cluster.settle();
@@ -219,7 +219,7 @@ describe('a Subnet that overlaps what another cluster offers', () => {
 });
 
 describe('names of a Subnet and its Vpc', () => {
-  it('that are one are told apart for the user', () => {
+  it('that are equal are a NameConflict', () => {
     const cluster = start(member());
     subnet(cluster, 'blue', { cidrBlock: '10.30.0.0/24', vpc: 'blue' }, at(5));
     cluster.settle();
@@ -227,7 +227,7 @@ describe('names of a Subnet and its Vpc', () => {
     assert.match(problemOf(cluster, 'blue')?.message ?? '', /is also the name of its Vpc.*blue-blue: choose another/);
   });
 
-  it('crosswise in two pairs would be two ports of one name', () => {
+  it('that are crosswise in two pairs are a NameConflict, because two ports would share a name', () => {
     const cluster = start(member());
     cluster.change('vpcs', 'red', parseVpc({ metadata: meta('red'), spec: {} }));
     subnet(cluster, 'red', { cidrBlock: '10.30.0.0/24', vpc: 'blue' }, at(5));

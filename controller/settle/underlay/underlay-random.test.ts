@@ -54,7 +54,7 @@ function changeOne(cluster: TestCluster, random: Random): void {
   }
 }
 
-test('after random changes every plan is what was planned last: nothing that matters was left clean', () => {
+test('after random changes every plan is current: every key that a change affects became dirty', () => {
   const random = randomOf(7);
   const cluster = basic();
   cluster.change('namespaces', 'lan', parseNamespace({ metadata: meta('lan') }));

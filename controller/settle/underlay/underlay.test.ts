@@ -30,7 +30,7 @@ const told = (cluster: TestCluster, name: string, key: string): unknown =>
   planPodAnnotations(cluster, `lan/${name}`)?.[`ovn.kubernetes.io/${key}`];
 
 describe('a Vlan', () => {
-  test('its id is the tag, and an edit of it is followed', () => {
+  test('its id is the tag, also after an edit', () => {
     const cluster = underlay();
     assert.deepEqual(tags(cluster), [[10, { network_name: 'net1' }]]);
     vlan(cluster, 'v10', { id: 20, provider: 'net1' }, created(2));
@@ -38,7 +38,7 @@ describe('a Vlan', () => {
     assert.deepEqual(tags(cluster), [[20, { network_name: 'net1' }]]);
   });
 
-  test('of two with one id the older is in force; the younger heals when that one goes', () => {
+  test('of two with one id the older is in force; the younger comes into force when the older is deleted', () => {
     const cluster = underlay({ ...lan, vlan: 'again' });
     vlan(cluster, 'again', { id: 10, provider: 'net1' }, created(3));
     cluster.settle();
@@ -54,7 +54,7 @@ describe('a Vlan', () => {
     assert.equal(ready(cluster), 'True');
   });
 
-  test('that vanishes takes nothing from pods that are there, and gives nothing to others; also after a restart', () => {
+  test('that is deleted keeps its existing pods connected and admits no others; also after a restart', () => {
     const cluster = underlay();
     pod(cluster, 'a');
     cluster.settle();
@@ -80,7 +80,7 @@ describe('a Vlan', () => {
     assert.equal(ready(next), 'True');
   });
 
-  test('without its ProviderNetwork is not in force until that is there', () => {
+  test('is not in force until its ProviderNetwork exists', () => {
     const cluster = basic();
     fill(cluster);
     network(cluster, 'net1', undefined);
@@ -91,7 +91,7 @@ describe('a Vlan', () => {
     assert.equal(ready(cluster), 'True');
   });
 
-  test('says what its deletion waits for', () => {
+  test('reports what its deletion waits for', () => {
     const cluster = underlay();
     const deleted = { ...created(2), deletionTimestamp: '2026-01-09T00:00:00Z' };
     vlan(cluster, 'v10', { id: 10, provider: 'net1' }, deleted);
@@ -130,7 +130,7 @@ describe('the address of a load balancer in a VLAN', () => {
     return is?.status === 'True' ? 'True' : `${is?.reason}: ${is?.message}`;
   };
 
-  test('is refused where no router of OVN would answer for it, and heals when one does', () => {
+  test('is refused if no OVN router would answer for it, and accepted when a router does', () => {
     const cluster = underlay();
     const spec = { subnet: 'lan', type: 'switch_lb_vip' };
     cluster.change('vips', 'balancer', parseVip({ metadata: meta('balancer'), spec }));
@@ -171,7 +171,7 @@ describe('DHCP in a VLAN', () => {
       labels: { 'net1.provider-network.kubernetes.io/mtu': mtu },
     });
 
-  test('announces what the physical network carries, as nodes say it, or the smaller one of the subnet', () => {
+  test('announces the MTU of the physical network as nodes report it, or the smaller MTU of the subnet', () => {
     const cluster = underlay({ ...lan, enableDHCP: true });
     const ask = (spec: object): void => {
       subnet(cluster, 'lan', spec, created(3));
@@ -201,8 +201,8 @@ describe('DHCP in a VLAN', () => {
   });
 });
 
-describe('what is being deleted', () => {
-  test('a ProviderNetwork takes no further Vlan or Subnet and waits for none; those that are in it stay', () => {
+describe('an object that is being deleted', () => {
+  test('a ProviderNetwork accepts no further Vlan or Subnet and waits for none; the existing ones stay', () => {
     const cluster = underlay();
     network(cluster, 'net1', { defaultInterface: 'eth1' }, deletion);
     vlan(cluster, 'late', { id: 30, provider: 'net1' }, created(9));
@@ -241,7 +241,7 @@ describe('what is being deleted', () => {
     assert.deepEqual(subnetsIn(cluster, 'v10'), []);
   });
 
-  test('a ProviderNetwork waits for a Subnet whose Vlan somebody took away by force', () => {
+  test('a ProviderNetwork waits for a Subnet whose Vlan was removed by force', () => {
     const cluster = underlay();
     pod(cluster, 'a');
     cluster.settle();
@@ -253,7 +253,7 @@ describe('what is being deleted', () => {
 });
 
 describe('addresses in a VLAN', () => {
-  test("those of nodes are not for pods; one that a node claims later stays the pod's, and the node is told", () => {
+  test("of nodes are not allocated to pods; an address that a node claims later stays the pod's, and the node has a problem", () => {
     const cluster = underlay();
     node(cluster, 'n2', '192.168.1.2');
     pod(cluster, 'a');
@@ -282,7 +282,7 @@ describe('addresses in a VLAN', () => {
     assert.ok(!planKey(next, 'node/n3').rows.some(({ key }) => key === 'node/n3/192.168.1.3'));
   });
 
-  test('VLANs may have one CIDR between them where no router joins them; a router may not', () => {
+  test('VLANs may share a CIDR if no router joins them; subnets of a router may not', () => {
     const cluster = underlay();
     vlan(cluster, 'v20', { id: 20, provider: 'net1' }, created(2));
     subnet(cluster, 'other', { cidrBlock: '192.168.1.0/24', vlan: 'v20' }, created(4));
@@ -300,7 +300,7 @@ describe('addresses in a VLAN', () => {
 describe('a subnet that is joined with the overlay', () => {
   const joined = { ...lan, u2oInterconnection: true };
 
-  test('has an address for the router before any pod has one, which is their gateway', () => {
+  test('allocates the address of the router before those of pods, and it is their gateway', () => {
     const cluster = basic();
     pod(cluster, 'a');
     fill(cluster, joined);
@@ -313,7 +313,7 @@ describe('a subnet that is joined with the overlay', () => {
     assert.deepEqual(planIps(cluster, 'u2o/lan')[0]?.object.name, 'u2o-interconnection.ovn-cluster.lan');
   });
 
-  test('whose router gets no address says so, and its pods wait', () => {
+  test('whose router gets no address has a problem, and its pods wait', () => {
     const cluster = underlay({ ...joined, u2oInterconnection: false });
     pod(cluster, 'a');
     cluster.settle();
@@ -327,7 +327,7 @@ describe('a subnet that is joined with the overlay', () => {
     assert.deepEqual([ready(cluster), router(cluster)], ['True', '192.168.1.9']);
   });
 
-  test('that is deleted keeps its router for as long as pods are there, and then lets go of it', () => {
+  test('that is deleted keeps its router as long as it has pods, and then releases it', () => {
     const cluster = underlay(joined);
     pod(cluster, 'a');
     cluster.settle();
@@ -401,7 +401,7 @@ describe('the router of a joined subnet, once it is to have another address or n
     });
   }
 
-  test('gets one of a family that the subnet has come to have', () => {
+  test('gets an address of a family that was added to the subnet', () => {
     const cluster = underlay(joined);
     edit(cluster, { ...joined, cidrBlock: '192.168.1.0/24,fd00:1::/64' });
     assert.deepEqual(networks(cluster), ['192.168.1.2/24', 'fd00:1::2/64']);
@@ -409,7 +409,7 @@ describe('the router of a joined subnet, once it is to have another address or n
     assert.equal(ready(cluster), 'True');
   });
 
-  test('has the one it had after a restart, although another is free and its port has its MAC address', () => {
+  test('keeps its address over a restart, although another is free and its port has its MAC address', () => {
     const cluster = underlay({ ...joined, u2oInterconnection: false });
     pod(cluster, 'a');
     cluster.settle();

@@ -48,7 +48,7 @@ test('a map keeps the type of its values, an open object its unknown fields', ()
   });
 });
 
-test('what a structural schema cannot say is refused', () => {
+test('a type that a structural schema cannot express is refused', () => {
   assert.throws(
     () => structuralSchema(z.object({ a: z.union([z.string(), z.number()]) })),
     /"anyOf".*structural schema/,

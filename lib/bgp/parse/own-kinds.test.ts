@@ -10,7 +10,7 @@ const raw = (spec: object) => ({ metadata: { name: 'x', uid: 'u', resourceVersio
 const codeOf = (spec: { readonly value: unknown } | { readonly problem: { readonly code: string } }) =>
   'problem' in spec ? spec.problem.code : 'accepted';
 
-test('a next hop that routers refuse, or end the session for', () => {
+test('a next hop that routers refuse or end the session for is refused', () => {
   const of = (nextHop: object) =>
     codeOf(parseBgpAdvertisement(raw({ source: 'Subnet', attributes: { nextHop } })).spec);
   const bad4 = ['127.0.0.1', '224.0.0.1', '0.0.0.0', '0.1.2.3', '240.0.0.1', '255.255.255.255', 'fd00::1', 'x'];
@@ -21,7 +21,7 @@ test('a next hop that routers refuse, or end the session for', () => {
   assert.equal(of({ ipv4: '169.254.10.1' }), 'accepted');
 });
 
-test('communities that no path can have', () => {
+test('communities that no path can have are refused', () => {
   const of = (communities: object) =>
     codeOf(parseBgpAdvertisement(raw({ source: 'Subnet', attributes: { communities } })).spec);
   for (const bad of [
@@ -35,7 +35,7 @@ test('communities that no path can have', () => {
   assert.equal(of({ standard: ['0:65101', '65535:666'], large: ['0:0:0'] }), 'accepted');
 });
 
-test('AS numbers that nobody may have, ours or theirs', () => {
+test('reserved AS numbers are refused, local and remote', () => {
   for (const asn of [23456, 65535, 4294967295]) {
     assert.equal(codeOf(parseBgpInstance(raw({ localASN: asn })).spec), 'AsnInvalid');
     const peer = { instance: 'rack', address: '10.0.0.254', asn: 65001 };

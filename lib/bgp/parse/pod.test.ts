@@ -26,7 +26,7 @@ test('a pod has the addresses that the controller vouches for, not what its auth
   assert.deepEqual(addressesWith({}), []);
 });
 
-test('of a pod that the controller has not spoken of, what its kubelet saw', () => {
+test('a pod without the condition of the controller has the addresses that the kubelet reported', () => {
   assert.deepEqual(addressesWith({ podIPs: [{ ip: '10.16.0.5' }] }), ['10.16.0.5']);
   const refused = { type: addressCondition, status: 'False', reason: 'AddressConflict', message: 'taken' };
   assert.deepEqual(addressesWith({ podIPs: [{ ip: '10.16.0.5' }], conditions: [refused] }), []);

@@ -221,6 +221,6 @@ for (const binary of gobgpdBinaries()) {
   });
 }
 
-test('nobody at the target is GobgpUnreachable', async () => {
+test('a target without a server is GobgpUnreachable', async () => {
   await assert.rejects(openGobgp({ target: 'unix:/nonexistent/gobgpd.sock' }), GobgpUnreachable);
 });

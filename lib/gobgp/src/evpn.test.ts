@@ -63,14 +63,14 @@ test('a route is withdrawn by its key, with the rest of its bytes zero', () => {
   assert.equal(hex(nlri), hex(bytes(`0522 0000fde800000064 ${zeros(10)} 00000003 18 0a010200 00000000 000000`)));
 });
 
-test('host bits and spellings make no other route', () => {
+test('host bits and spellings do not change a route', () => {
   const { nlri } = encodeRoute('10.1.2.3/24', { rd: '065000:0100', ethernetTag: 0, vni: 100 });
   assert.equal(hex(nlri), hex(encodeRoute('10.1.2.0/24', evpn).nlri));
   assert.equal(routeKey({ prefix: 'p', evpn: { rd: '1.0:5' } }), routeKey({ prefix: 'p', evpn: { rd: '65536:5' } }));
   assert.equal(routeKey({ prefix: '10.0.0.0/8' }), '10.0.0.0/8');
 });
 
-test('a key tells routes apart by prefix, distinguisher and tag, and is read back', () => {
+test('a key distinguishes routes by prefix, distinguisher and tag, and reads back', () => {
   const keys = [
     { family: 'ipv4-unicast', prefix: '10.1.0.0/16' },
     { family: 'ipv6-unicast', prefix: 'fd00::/16' },
@@ -143,7 +143,7 @@ test('extended communities come before large ones, and those without words are l
   assert.deepEqual(decoded, { nextHop: '', asPath: [], communities: [], largeCommunities: [] });
 });
 
-test('a fingerprint tells what is said about a route: VNI, gateway and every attribute', () => {
+test('a fingerprint covers everything about a route: VNI, gateway and every attribute', () => {
   const path = { prefix: '10.1.2.0/23', evpn, attributes };
   const same = {
     ...path,
@@ -167,7 +167,7 @@ test('a fingerprint tells what is said about a route: VNI, gateway and every att
   assert.equal(pathFingerprint(plain), fingerprintOf('ipv4-unicast', plain.attributes));
 });
 
-test('what is no route or attribute of EVPN is refused with its reason', () => {
+test('an invalid route or attribute of EVPN is refused with the reason', () => {
   const route =
     (change: Partial<EvpnPrefix>, prefix = '10.0.0.0/8') =>
     () =>
@@ -218,7 +218,7 @@ test('what is no route or attribute of EVPN is refused with its reason', () => {
     refused(said({ routerMac }), /is not the MAC address of one router/);
 });
 
-test('the words of an event say what the bytes of a list say', () => {
+test('an event and a list give the same route', () => {
   const route = {
     rd: { four_octet_asn: { admin: 65000, assigned: 100 } },
     ethernet_tag: 7,
@@ -270,7 +270,7 @@ test('the words of an event say what the bytes of a list say', () => {
   );
 });
 
-test('events of other families and types are not told', () => {
+test('events of other families and types are not reported', () => {
   const unicast = { ...events, pattrs: [], nlri: { prefix: { prefix: '10.0.0.0', prefix_len: 8 } } };
   assert.equal(changeOfEvent({ ...unicast, family: { afi: 1, safi: 1 } }, ['l2vpn-evpn']), undefined);
   assert.equal(changeOfEvent({ ...unicast, family: { afi: 1, safi: 1 } }, ['ipv4-unicast'])?.prefix, '10.0.0.0/8');

@@ -45,7 +45,7 @@ test('a statement that adds and removes large communities is two messages, and o
   assert.deepEqual(statementsOf(messages), statements);
 });
 
-test('a half of such a pair is a statement of its own, so that it differs from what is wanted', () => {
+test('half of such a pair is a separate statement, so that it differs from the wanted one', () => {
   const [first, second] = statementMessages({ name: 'a', action: 'accept', actions: everyAction });
   assert.ok(first && second);
   assert.deepEqual(
@@ -54,7 +54,7 @@ test('a half of such a pair is a statement of its own, so that it differs from w
   );
 });
 
-test('actions that gobgpd would take as something else are refused', () => {
+test('actions that gobgpd would misread are refused', () => {
   const refused: PolicyActions[] = [
     { localPref: 0 },
     { med: -1 },
@@ -170,7 +170,7 @@ describe('policies of gobgpd towards FRR', { skip: labMissing() }, () => {
     assert.ok(!isSamePolicies({ ...wanted, largeCommunitySets: { one: [tag(9)] } }, read));
   });
 
-  test('a peer gets what its tag says, with the changes of its statement, and never the tag', async () => {
+  test('a peer gets the paths of its tag, with the changes of its statement, and never the tag', async () => {
     const removal = { removeLargeCommunities: [tag(1), tag(2)] };
     await gobgp.setPolicies(
       policies([
@@ -239,7 +239,7 @@ describe('policies of gobgpd towards FRR', { skip: labMissing() }, () => {
     }
   });
 
-  test('a path with another tag is withdrawn from whom it is no longer for, and nothing else is sent', async () => {
+  test('a path whose tag changes is withdrawn from peers that no longer get it, and nothing else is sent', async () => {
     const both = (number: 'one' | 'two', set: 'outside' | 'inside'): PolicyStatement => ({
       name: `${set}-${number}`,
       neighborSet: set,

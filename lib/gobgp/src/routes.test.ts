@@ -66,7 +66,7 @@ describe('routes that FRR announces to gobgpd', { skip: labMissing() }, () => {
     lab = await openFrrLab([config(65101, ['10.50.0.0/24']), config(65102, ['10.60.0.0/24', '10.61.0.0/24'])]);
     [first, second] = lab.routers as [TestRouter, TestRouter];
     ({ daemon, gobgp } = await startLabGobgpd(lab));
-    // Nothing is imported: what is told is what came, not what was taken.
+    // Nothing is imported: the watch reports received routes, not accepted ones.
     await gobgp.setPolicies({
       prefixSets: {},
       neighborSets: {},
@@ -96,7 +96,7 @@ describe('routes that FRR announces to gobgpd', { skip: labMissing() }, () => {
         ({ config, session }) => config.address === router.v4 && session.received === count,
       ),
     );
-  /** A watch that keeps what it is told as a table: `peer prefix` → change. */
+  /** A watch that keeps the reported changes as a table: `peer prefix` → change. */
   const watched = (addresses: readonly string[]): { watch: RouteWatch; table: Map<string, RouteChange> } => {
     const table = new Map<string, RouteChange>();
     const watch = gobgp.watchRoutes(addresses, (changes) => {
@@ -110,7 +110,7 @@ describe('routes that FRR announces to gobgpd', { skip: labMissing() }, () => {
     return { watch, table };
   };
 
-  test('existing routes come first, with all they say, then changes; other neighbours are not told of', async () => {
+  test('existing routes come first with all attributes, then changes; routes of other neighbours are not reported', async () => {
     await gobgp.addPeer(peer(first));
     await gobgp.addPeer(peer(second));
     await untilReceived(first, 2);
@@ -154,7 +154,7 @@ describe('routes that FRR announces to gobgpd', { skip: labMissing() }, () => {
     first.configure('router bgp 65101', 'address-family ipv6 unicast', 'no network fd51::/64', 'network fd50::/64');
   });
 
-  test('routes of a session that ends are withdrawn; of a peer that is added later they are told', async () => {
+  test('routes of an ended session are withdrawn; routes of a peer that is added later are reported', async () => {
     const { watch, table } = watched([first.v4, second.v4]);
     await watch.ready;
     assert.equal(table.size, 0);
@@ -188,7 +188,7 @@ describe('routes that FRR announces to gobgpd', { skip: labMissing() }, () => {
     await eventually(() => table.size === 2);
   });
 
-  test('a listener that takes its time gets everything, one batch at a time, and nothing after close', async () => {
+  test('a slow listener gets everything, one batch at a time, and nothing after close', async () => {
     const networks = Array.from({ length: 1200 }, (_, at) => `network 10.70.${at >> 8}.${at & 255}/32`);
     first.configure('router bgp 65101', 'address-family ipv4 unicast', ...networks);
     await gobgp.addPeer(peer(first));
@@ -217,7 +217,7 @@ describe('routes that FRR announces to gobgpd', { skip: labMissing() }, () => {
     first.configure('router bgp 65101', 'address-family ipv4 unicast', 'no network 10.80.0.0/24');
   });
 
-  test('what a neighbour sends back of our own is not told, first or later', async () => {
+  test('own routes that a neighbour sends back are not reported, first or later', async () => {
     const accept = { policies: [], otherwise: 'accept' } as const;
     await gobgp.setPolicies({ ...(await gobgp.listPolicies()), import: accept, export: accept });
     await gobgp.addPaths([{ prefix: '10.1.0.0/16', attributes: { nextHop: '0.0.0.0' } }]);
@@ -230,7 +230,7 @@ describe('routes that FRR announces to gobgpd', { skip: labMissing() }, () => {
     assert.deepEqual([...table.keys()].toSorted(), [`${first.v4} 10.50.0.0/24`, `${first.v4} fd50::/64`]);
   });
 
-  test('an address that is none is refused', () => {
+  test('an invalid address is refused', () => {
     assert.throws(() => gobgp.watchRoutes(['router'], () => {}), GobgpInvalidArgument);
   });
 });

@@ -29,7 +29,7 @@ const full: PeerConfig = {
   maxPrefixes: 1000,
 };
 
-test('what gobgpd would take as something else is refused', () => {
+test('a value that gobgpd would misread is refused', () => {
   const wrong: Partial<PeerConfig>[] = [
     { sourceAddress: 'fd00::1' },
     { sourceAddress: 'eth0' },
@@ -126,7 +126,7 @@ describe('sessions of gobgpd with FRR', { skip: labMissing() }, () => {
   const prefixesAtRouter = () =>
     Object.keys((router.show('bgp ipv4 unicast') as { routes?: object }).routes ?? {}).length;
 
-  test('an established session tells what was negotiated; its peer reads back as it was added', async () => {
+  test('an established session reports the negotiated values; its peer reads back as it was added', async () => {
     const startedAt = Math.floor(Date.now() / 1000);
     await gobgp.addPeer(full);
     assert.ok(isSamePeer((await only()).config, full), JSON.stringify(await only()));
@@ -174,7 +174,7 @@ describe('sessions of gobgpd with FRR', { skip: labMissing() }, () => {
     assert.ok(!isSamePeer(config, { ...plain, sourceAddress: '172.30.1.11' }));
   });
 
-  test('an update keeps the session or makes a new one, as isSessionKept says, and is always taken over', async () => {
+  test('an update keeps the session or starts a new one, as isSessionKept says, and always takes effect', async () => {
     let current: PeerConfig = { ...plain, gracefulRestart: restart };
     await gobgp.addPeer(current);
     await untilUp();
@@ -214,7 +214,7 @@ describe('sessions of gobgpd with FRR', { skip: labMissing() }, () => {
     assert.equal((await only()).session.adminState, 'Up');
   });
 
-  test('an OPEN that one of the two refuses is told, though not why', async () => {
+  test('an OPEN that either side refuses is reported, without the reason', async () => {
     await gobgp.addPeer({ ...plain, asn: 65102 });
     await eventually(async () => (await only()).session.reason === 'OpenRefused');
     await gobgp.deletePeer(plain.address);

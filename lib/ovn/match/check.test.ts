@@ -4,12 +4,12 @@ import { badMatches, goodMatches } from './cases.ts';
 import { checkMatch, maxMatchLength, referencedNames } from './check.ts';
 import { growthOf } from '../../testing-growth.ts';
 
-test('a match that OVN takes is taken', () => {
+test('a match that OVN accepts is accepted', () => {
   const refused = goodMatches.flatMap((match) => checkMatch(match, 'acl-to-lport')?.message ?? []);
   assert.deepEqual(refused, []);
 });
 
-test('a match that OVN refuses is refused, with a place inside of it', () => {
+test('a match that OVN refuses is refused with a position inside it', () => {
   for (const match of badMatches) {
     const problem = checkMatch(match, 'acl-to-lport');
     assert.ok(problem, match);
@@ -39,7 +39,7 @@ const sentences: readonly (readonly [match: string, offset: number, message: Reg
   ['ip4 &&\u00a0tcp', 6, /U\+00A0/],
 ];
 
-test('a message says where, what and what to do', () => {
+test('a message names the position, the problem and the remedy', () => {
   for (const [match, offset, message] of sentences) {
     const problem = checkMatch(match, 'acl-to-lport');
     assert.equal(problem?.offset, offset, match);
@@ -47,7 +47,7 @@ test('a message says where, what and what to do', () => {
   }
 });
 
-test('what a packet does not have yet, or a router never has, is refused by the place of the match', () => {
+test('a field that the packet or the router lacks at the place of the match is refused', () => {
   assert.match(checkMatch('outport == "p1"', 'acl-from-lport')?.message ?? '', /to-lport/);
   assert.equal(checkMatch('outport == "p1"', 'acl-to-lport'), undefined);
   assert.equal(checkMatch('outport == "p1"', 'router-policy'), undefined);

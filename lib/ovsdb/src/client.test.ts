@@ -147,7 +147,7 @@ test('a string that would make the server close the connection is refused here, 
   stop();
 });
 
-test('refused transactions say which operation, table and why', async () => {
+test('refused transactions report the operation, the table and the reason', async () => {
   const rejected = (operations: Parameters<OvsdbClient['transact']>[0]): Promise<TransactionRejected> =>
     client.transact(operations).then(
       () => assert.fail('was accepted'),
@@ -194,7 +194,7 @@ test('refused transactions say which operation, table and why', async () => {
   assert.deepEqual([waited.error, waited.retry], ['timed out', 'backoff']);
 });
 
-test('a deadline and a signal end the wait for a reply, and the server is told', async () => {
+test('a deadline and a signal end the wait for a reply, and cancel the request on the server', async () => {
   const waiting = [
     { op: 'wait', table: 'Address_Set', where: [], columns: ['name'], until: '==', rows: [{ name: 'never' }] },
     { op: 'insert', table: 'Address_Set', row: { name: 'late' } },
@@ -216,7 +216,7 @@ test('a deadline and a signal end the wait for a reply, and the server is told',
   );
 });
 
-test('what one client writes, the other is told as one list of changes', async () => {
+test('a write of one client reaches the other as one list of changes', async () => {
   const other = await openNorthbound();
   const told = new Promise<readonly Change[]>((resolve) => {
     other.subscribe(resolve);
@@ -252,7 +252,7 @@ test('the same over tcp', async () => {
   await other.close();
 });
 
-test('close and abort end everything: later calls are told so', async () => {
+test('close and abort end everything, and later calls reject with that reason', async () => {
   const abort = new AbortController();
   const other = await openNorthbound({ signal: abort.signal });
   abort.abort();

@@ -25,7 +25,7 @@ type Methods = Readonly<Record<string, (params: readonly unknown[], socket: net.
 interface Manners {
   /** Said to each new connection. */
   readonly greeting?: string;
-  /** Told of answers to the server's own requests. */
+  /** Called with each answer to the server's own requests. */
   onAnswer?(answer: unknown): void;
 }
 
@@ -136,7 +136,7 @@ test('a server that knows `monitor_cond` but not `monitor_cond_since`, and an up
   assert.deepEqual(things(client), [{ _uuid: uuid, name: 'a', tags: ['w'] }]);
 });
 
-test('the server is answered when it probes, and told when it asks what we do not know', async (t) => {
+test('probes of the server are answered, and unknown requests get an error', async (t) => {
   const answers: unknown[] = [];
   const greeting = '{"method":"echo","params":["p"],"id":"echo"}{"method":"dance","params":[],"id":9}';
   await open(t, await serve(t, old, { greeting, onAnswer: (answer) => answers.push(answer) }));
@@ -146,7 +146,7 @@ test('the server is answered when it probes, and told when it asks what we do no
   ]);
 });
 
-test('after a message that cannot be understood the connection is made anew, with a whole dump', async (t) => {
+test('after a malformed message the client reconnects and reads a whole dump', async (t) => {
   const asked: unknown[] = [];
   let socket: net.Socket | undefined;
   const since: Methods[string] = (params, from) => {

@@ -130,7 +130,7 @@ async function select(client: OvsdbClient, table: string): Promise<readonly Row[
   return inOrder(result?.rows ?? []);
 }
 
-test('after random transactions the caches equal the server, and the changes told add up to it', async (t) => {
+test('after random transactions the caches equal the server, and the reported changes add up to it', async (t) => {
   const server = await startOvsdbServer({ schema });
   t.after(() => server.stop());
   const options = { remotes: [server.remote], database: 'Every_Type', monitor: { Root: undefined, Leaf: undefined } };
@@ -158,7 +158,7 @@ test('after random transactions the caches equal the server, and the changes tol
   }
   assert.ok(refused > 0 && refused < rounds / 2, `${refused} of ${rounds} refused`);
   assert.ok(rowsOf(writer, 'Root').length > 10);
-  // The answer to the reader's own request comes after all that was told it before.
+  // The answer to the reader's own request comes after all earlier updates.
   await reader.transact([{ op: 'comment', comment: 'fence' }]);
   assert.deepEqual(reader.cache.table('Root').rows, writer.cache.table('Root').rows);
   assert.equal(told.size, reader.cache.table('Root').rows.size + reader.cache.table('Leaf').rows.size);

@@ -66,7 +66,7 @@ function told(client: OvsdbClient): string[] {
   return list;
 }
 
-/** Replies to monitor_cond_since, as the proxy saw them: `found` and the number of rows told of. */
+/** Replies to monitor_cond_since, as the proxy saw them: `found` and the number of rows. */
 function sinceReplies(proxy: TestProxy): readonly [found: unknown, rows: number][] {
   const asked = new Set(proxy.fromClient.filter(({ method }) => method === 'monitor_cond_since').map(({ id }) => id));
   return proxy.fromServer.flatMap(({ id, result }): [unknown, number][] => {
@@ -75,7 +75,7 @@ function sinceReplies(proxy: TestProxy): readonly [found: unknown, rows: number]
   });
 }
 
-test('a server that was killed and comes back with other rows: subscribers are told the difference', async (t) => {
+test('subscribers get the difference when a killed server comes back with other rows', async (t) => {
   const { server, proxy } = await start(t);
   const client = await open(t, proxy.remote);
   const other = await open(t, server.remote);
@@ -159,7 +159,7 @@ test('while there is no connection, a transaction is refused unsent', async (t) 
   await assert.rejects(insert(client, 'a'), (error) => error instanceof OvsdbConnectionLost && !error.sent);
 });
 
-test('a server that is stopped is found out by the probe; it is taken up again when it goes on', async (t) => {
+test('a stopped server is detected by the probe, and used again when it continues', async (t) => {
   const { server } = await start(t);
   const client = await open(t, server.remote, { probeIntervalMs: 500 });
   const down = state(client, 'disconnected');
@@ -179,7 +179,7 @@ test('a quiet server that answers probes is kept', async (t) => {
   assert.deepEqual(states, ['connecting', 'synced']);
 });
 
-test('of several remotes the first that answers is taken; a database that does not exist is waited for', async (t) => {
+test('the first of several remotes that answers is used; a missing database is waited for', async (t) => {
   const { server } = await start(t);
   const client = await openOvsdb({
     remotes: ['unix:/nowhere/db.sock', 'tcp:127.0.0.1:1', server.remote],
@@ -207,7 +207,7 @@ test('of several remotes the first that answers is taken; a database that does n
   assert.match(reasons[0] ?? '', /no use for Nope: it does not have it/);
 });
 
-test('remotes that a function names are asked for anew; a list that cannot be used is told and not followed', async (t) => {
+test('remotes from a function are requested again; an unusable list is reported and not followed', async (t) => {
   const { server, proxy } = await start(t);
   let remotes: readonly string[] = [proxy.remote];
   const reasons: string[] = [];

@@ -29,7 +29,7 @@ async function certify(dir: string, name: string, ca?: string): Promise<void> {
   ]);
 }
 
-test('ssl: both sides prove themselves; renewed files are taken up at the next attempt', async (t) => {
+test('ssl: both sides authenticate; renewed files are used at the next attempt', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'ovsdb-'));
   t.after(() => rm(dir, { recursive: true }));
   await Promise.all([certify(dir, 'ca'), certify(dir, 'stranger')]);

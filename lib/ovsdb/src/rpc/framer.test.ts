@@ -34,7 +34,7 @@ test('white space between messages is skipped', () => {
   assert.deepEqual(frame([Buffer.from('\n{"a":1}\r\n '), Buffer.from('\t{"b":2}\n')]), [{ a: 1 }, { b: 2 }]);
 });
 
-test('what is not JSON is a protocol error', () => {
+test('input that is not JSON is a protocol error', () => {
   for (const bad of ['HTTP/1.1 400', '}', '{"a":}', ']', '"text"']) {
     assert.throws(() => frame([Buffer.from(bad)]), OvsdbProtocolError, bad);
   }
