@@ -94,3 +94,52 @@ describe('ten thousand owners of one switch, group and address set', () => {
     return sentUs / 1000;
   }
 });
+
+describe('rows of one owner', () => {
+  let bed: NorthboundBed;
+
+  before(async () => {
+    bed = await NorthboundBed.start();
+  });
+  after(() => bed.stop());
+
+  it('are compared in a time that grows as their number does', async (context) => {
+    const few = await costOfChange(2000);
+    const many = await costOfChange(20_000);
+    context.diagnostic(`${many.toFixed(0)} ms for 20,000 rows, ${few.toFixed(0)} ms for 2,000`);
+    // A look at all rows of the former plan for each row would be a hundred times as much.
+    assert.ok(many < 20 * few, `${many} ms of CPU, and ${few} ms for a tenth of the rows`);
+  });
+
+  /** Milliseconds of CPU, the least of a few, from a plan with another first row to the transaction. */
+  async function costOfChange(rows: number): Promise<number> {
+    const target = await bed.reset();
+    const routes = (vendor: string): Desired => ({
+      rows: [
+        { table: 'Logical_Router', key: 'lr', columns: {} },
+        ...Array.from({ length: rows }, (_, at) => ({
+          table: 'Logical_Router_Static_Route',
+          key: String(at),
+          columns: {
+            ip_prefix: `10.${String(at >> 8)}.${String(at & 255)}.0/24`,
+            nexthop: '100.100.0.2',
+            external_ids: { vendor: at === 0 ? vendor : 'isthmus' },
+          },
+          parent: { table: 'Logical_Router', key: 'lr', column: 'static_routes' },
+        })),
+      ],
+    });
+    target.set('remote/west', routes('first'));
+    target.seal();
+    await target.untilApplied();
+    const times: number[] = [];
+    for (const vendor of ['second', 'third', 'fourth'])
+      times.push(
+        await cpuMsOf(() => {
+          target.set('remote/west', routes(vendor));
+          return target.untilApplied();
+        }),
+      );
+    return Math.min(...times);
+  }
+});

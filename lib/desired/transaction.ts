@@ -10,7 +10,7 @@ import type { Atom, NamedUuid, Row, WriteValue } from 'ovsdb-client';
 import { externalId } from '../api/names.ts';
 import { admit } from './admission.ts';
 import { hasMember, isEqual, isMap, isNamed, mapDifference } from './compare.ts';
-import { type ColumnId, columnOf } from './contributions.ts';
+import { type ColumnId, columnOf, rowId } from './contributions.ts';
 import { Draft, isInserted, type Place } from './draft.ts';
 import { clear, contribute, withdraw, type MembershipContext } from './membership.ts';
 import { Places, uuidOf } from './places.ts';
@@ -47,6 +47,8 @@ export function buildTransaction(database: Database, batch: Batch): BuiltTransac
 class RowWriter {
   readonly #context: MembershipContext;
   readonly #draft: Draft;
+  /** Rows of the former plan that was asked for last, by their ids: the rows of an owner are written one after the other. */
+  #former: { readonly plan: Desired; readonly rows: ReadonlyMap<string, DesiredRow> } | undefined;
 
   constructor(context: MembershipContext) {
     this.#context = context;
@@ -133,7 +135,7 @@ class RowWriter {
     { wanted, applied }: { readonly wanted: DesiredRow; readonly applied: Desired | undefined },
   ): readonly string[] | undefined {
     const { database } = this.#context;
-    const before = Object.keys(wantedBefore(wanted, applied)?.columns[column] ?? {});
+    const before = Object.keys(this.#wantedBefore(wanted, applied)?.columns[column] ?? {});
     if (wanted.shared?.includes(column) === true) return before;
     const isOwn = database.ownEntries(wanted.table, column);
     const there = row[column];
@@ -142,6 +144,14 @@ class RowWriter {
       isNamed(value) || !isOwn(entry, value) ? [] : [entry],
     );
     return [...before, ...own];
+  }
+
+  /** The same row in the owner's former plan, which may have many thousands. */
+  #wantedBefore({ table, key }: DesiredRow, applied: Desired | undefined): DesiredRow | undefined {
+    if (applied === undefined) return undefined;
+    if (this.#former?.plan !== applied)
+      this.#former = { plan: applied, rows: new Map(applied.rows.map((row) => [rowId(row.table, row.key), row])) };
+    return this.#former.rows.get(rowId(table, key));
   }
 
   /** Puts the row under its parent, and removes it from a former parent. */
@@ -155,9 +165,4 @@ class RowWriter {
     if (!isNamed(uuid))
       this.#draft.orphan(database.parentsOf(table), uuid, isInserted(holder) ? undefined : holder._uuid);
   }
-}
-
-/** The same row in the owner's former plan. */
-function wantedBefore(wanted: DesiredRow, applied: Desired | undefined): DesiredRow | undefined {
-  return applied?.rows.find(({ table, key }) => table === wanted.table && key === wanted.key);
 }
