@@ -6,6 +6,7 @@ import { reflect } from '../../lib/kube/reflector.ts';
 import { apiVersionOf, subnets } from '../../lib/kube/resources.ts';
 import { Vty } from '../system/bgp/vty.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
+import { classTag } from './class-tag.ts';
 import { median, type Row, whileFrozen } from './row.ts';
 import { untilRoute } from './router-polls.ts';
 
@@ -52,9 +53,7 @@ async function announce(lab: LabHandle, router: Vty, nextHop: string): Promise<{
 /** The speaker is frozen, as it would withdraw a path that it did not plan. The paths have the class of a Subnet's, which the policies export. */
 async function announceBare(socket: string, router: Vty, nextHop: string): Promise<number[]> {
   const gobgp = await openGobgp({ target: `unix:${socket}` });
-  const { largeCommunitySets } = await gobgp.listPolicies();
-  const [tag] = Object.values(largeCommunitySets)[0] ?? [];
-  if (tag === undefined) throw new Error('gobgpd has no class of routes');
+  const tag = await classTag(gobgp);
   const prefixes = Array.from({ length: count }, (_, at) => `10.81.${at}.0/24`);
   const times: number[] = [];
   for (const prefix of prefixes) {

@@ -113,13 +113,13 @@ export class ScaleBed {
   }
 
   /** Waits until `count` pods are annotated and `count` IP objects created since the count of writes `before`. */
-  async untilTold(count: number, before: ReadonlyMap<string, number>): Promise<void> {
-    const isTold = async (): Promise<true | string> => {
+  async untilReported(count: number, before: ReadonlyMap<string, number>): Promise<void> {
+    const areReported = async (): Promise<true | string> => {
       const writes = await apiWrites(this.bed.kube);
-      const told = ['PATCH pods/status', 'POST ips'].map((key) => (writes.get(key) ?? 0) - (before.get(key) ?? 0));
-      return told.every((one) => one >= count) || told.join(' PATCH, ');
+      const counts = ['PATCH pods/status', 'POST ips'].map((key) => (writes.get(key) ?? 0) - (before.get(key) ?? 0));
+      return counts.every((one) => one >= count) || counts.join(' PATCH, ');
     };
-    await waitFor(`${String(count)} pods to be told`, isTold, 600_000, 500);
+    await waitFor(`${String(count)} pods to be annotated`, areReported, 600_000, 500);
   }
 }
 

@@ -55,7 +55,7 @@ async function load(scale: ScaleBed, controller: ControllerProcess, count: numbe
   const [writes, cpuBefore, started] = [await apiWrites(scale.bed.kube), cpu(), performance.now()];
   const all = Array.from({ length: count }, (_, at) => podAt(at));
   await forAll(all, (pod) => createPod(scale.bed.kube, pod));
-  await scale.untilTold(count, writes);
+  await scale.untilReported(count, writes);
   const seconds = (performance.now() - started) / 1000;
   const cores = cpu().map((now, at) => [pids[at]?.[0] ?? '', (now - (cpuBefore[at] ?? 0)) / seconds] as const);
   await scale.quiet();

@@ -4,6 +4,7 @@
  */
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { classTag } from '../class-tag.ts';
 import { customResourceDefinition } from '../../../lib/api/generate/crd.ts';
 import { allKinds } from '../../../lib/api/kinds/all.ts';
 import { openKube } from '../../../lib/kube/client.ts';
@@ -233,11 +234,11 @@ export class BgpBed {
   /** The community by which gobgpd's policies recognize paths of the announced pods. */
   async tag(): Promise<string> {
     const gobgp = await openGobgp({ target: this.gobgpd.target });
-    const { largeCommunitySets } = await gobgp.listPolicies();
-    gobgp.close();
-    const [tag] = Object.values(largeCommunitySets)[0] ?? [];
-    if (tag === undefined) throw new Error('gobgpd has no class of routes');
-    return tag;
+    try {
+      return await classTag(gobgp);
+    } finally {
+      gobgp.close();
+    }
   }
 
   async #createNode(): Promise<void> {
