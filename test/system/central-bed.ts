@@ -307,16 +307,24 @@ export class CentralBed {
     });
   }
 
-  async client(which: readonly CentralNode[]): Promise<OvsdbClient> {
+  /** Connects to the leader of the northbound database. @throws Error with the last state if that takes too long */
+  async client(which: readonly CentralNode[], timeoutMs = 60_000): Promise<OvsdbClient> {
     const [first] = which;
+    const limit = new AbortController();
+    let last = 'no attempt';
+    const timer = setTimeout(() => limit.abort(new Error(`no leader within ${timeoutMs} ms: ${last}`)), timeoutMs);
     const client = await openOvsdb({
       remotes: which.map((node) => node.remote(6641)),
       database: 'OVN_Northbound',
       leaderOnly: true,
       probeIntervalMs: 1000,
       monitor: { [table]: ['name'] },
+      signal: limit.signal,
+      onState: (state, reason) => {
+        last = `${state} ${reason?.message ?? ''}`;
+      },
       ...(first?.scheme === 'ssl' && { tls: first.tls }),
-    });
+    }).finally(() => clearTimeout(timer));
     this.#clients.push(client);
     return client;
   }

@@ -13,7 +13,7 @@ import { poolVariable, servePool } from '../../../lib/kube/testing-pool.ts';
 import { checkJobs, type Job, nextJob, systemJobs, type TestFile, unitJobs } from './jobs.ts';
 import { perform } from './perform.ts';
 import type { Counts, FileResult } from './results.ts';
-import { renderCounts, renderSlowest, seconds, type Timing, withoutCounts } from './table.ts';
+import { renderCounts, renderFailures, renderSlowest, seconds, type Timing, withoutCounts } from './table.ts';
 
 const unitTests = [
   'lib/**/*.test.ts',
@@ -30,6 +30,7 @@ class Suite {
   readonly #children = new Set<ChildProcess>();
   readonly #timings: Timing[] = [];
   readonly #counts: Counts[] = [];
+  readonly #failures: string[] = [];
   /** Test files that failed, of each tier. */
   readonly #failed = { unit: new Set<string>(), system: new Set<string>() };
   /** Other failed jobs. */
@@ -81,6 +82,7 @@ class Suite {
     this.#timings.push({ name: job.name, ms });
     if (results !== undefined) {
       this.#counts.push(results.counts);
+      this.#failures.push(...results.files.map(renderFailures).filter((text) => text !== ''));
       if (job.files.length > 1) this.#timings.push(...results.files.map((file) => ({ name: file.path, ms: file.ms })));
     }
     if (verdict === 'failed') this.#note(job, results?.files ?? []);
@@ -112,6 +114,7 @@ class Suite {
   #conclude(passedLate: readonly string[]): boolean {
     const failures = [...this.#broken, ...this.#failed.unit, ...this.#failed.system];
     console.log(`\n${renderSlowest(this.#timings)}\n\n${renderCounts(this.#counts)}`);
+    for (const text of this.#failures) console.log(text);
     for (const file of passedLate) console.log(`failed once and passed when run again: ${file}`);
     for (const failure of failures) console.log(`failed: ${failure}`);
     return failures.length === 0;

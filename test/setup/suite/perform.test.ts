@@ -19,7 +19,10 @@ describe('a job', () => {
       file('good'),
       `import { test } from 'node:test'; test('well', () => {}); test('later', { skip: true });`,
     );
-    writeFileSync(file('bad'), `import { test } from 'node:test'; test('ill', () => { throw new Error('oh'); });`);
+    writeFileSync(
+      file('bad'),
+      `import { test } from 'node:test'; test('ill', () => { throw new Error('oh', { cause: new Error('why') }); });`,
+    );
     writeFileSync(file('gone'), `process.exit(3);`);
     writeFileSync(
       file('endless'),
@@ -37,8 +40,11 @@ describe('a job', () => {
       assert.equal(isPassed, false);
       assert.match(output, /✖ ill/);
       assert.deepEqual(results?.counts, { tests: 3, passed: 1, failed: 1, cancelled: 0, skipped: 1 });
-      const failed = results.files.filter(({ hasFailed }) => hasFailed).map(({ path }) => path);
-      assert.deepEqual(failed, [file('bad')]);
+      const failed = results.files.filter(({ hasFailed }) => hasFailed);
+      assert.deepEqual(
+        failed.map(({ path, failures }) => [path, failures]),
+        [[file('bad'), [{ test: 'ill', error: 'oh: why' }]]],
+      );
     });
 
   it('fails when its file ends before its tests', async () => {

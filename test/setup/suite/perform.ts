@@ -10,6 +10,8 @@ import { seconds } from './table.ts';
 const reporter = join(import.meta.dirname, 'results.ts');
 /** Many times the duration of the slowest job. A test file that never ends would block the run forever. */
 const mostMs = 15 * 60_000;
+/** The limit of a file and of each of its tests. The runner then still reports which test it was, and which failed before. */
+const mostOfTestMs = 10 * 60_000;
 /** Between the request to end and SIGKILL. */
 const graceMs = 10_000;
 
@@ -63,7 +65,8 @@ function testCommand({ files, tier }: Job, report: string): string[] {
   const reporters = ['spec', 'stdout', reporter, report].map(
     (word, index) => `--test-reporter${index % 2 === 0 ? '' : '-destination'}=${word}`,
   );
-  return ['node', '--test', ...isolation, '--test-concurrency=1', ...reporters, ...files];
+  const limits = ['--test-concurrency=1', `--test-timeout=${String(mostOfTestMs)}`];
+  return ['node', '--test', ...isolation, ...limits, ...reporters, ...files];
 }
 
 function resultsIn(text: string): Results | undefined {

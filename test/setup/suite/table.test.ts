@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { renderCounts, renderSlowest, withoutCounts } from './table.ts';
+import { renderCounts, renderFailures, renderSlowest, withoutCounts } from './table.ts';
 
 test('the slowest tests come first, up to the limit', () => {
   const timings = [
@@ -19,6 +19,15 @@ test('counts are added up, in the words of the test runner', () => {
   assert.equal(
     renderCounts([counts, counts]),
     ['ℹ tests 10', 'ℹ pass 4', 'ℹ fail 2', 'ℹ cancelled 2', 'ℹ skipped 2'].join('\n'),
+  );
+});
+
+test('a failed test is named with its file and the first lines of its error', () => {
+  const error = ['it serves: no', '', 'a', 'b', 'c', 'd', 'e', 'f'].join('\n');
+  const result = { path: 'a.test.ts', ms: 1, hasFailed: true, failures: [{ test: 'restart', error }] };
+  assert.equal(
+    renderFailures(result),
+    ['✖ a.test.ts: restart: it serves: no', ...['a', 'b', 'c', 'd', 'e'].map((line) => `    ${line}`)].join('\n'),
   );
 });
 

@@ -1,5 +1,8 @@
 /** Summary of the suite: the slowest files and phases, and the counts in the test runner's format. Pure. */
-import type { Counts } from './results.ts';
+import type { Counts, FileResult } from './results.ts';
+
+/** Lines of an error beside its first one. */
+const mostErrorLines = 5;
 
 export interface Timing {
   readonly name: string;
@@ -22,6 +25,15 @@ export function renderCounts(all: readonly Counts[]): string {
   return Object.entries(lines)
     .map(([name, word]) => `ℹ ${word} ${String(sum(name as keyof Counts))}`)
     .join('\n');
+}
+
+/** Which tests of a file failed and why, each error cut to a few lines. */
+export function renderFailures({ path, failures }: FileResult): string {
+  const lines = failures.map(({ test, error }) => {
+    const [first = '', ...rest] = error.split('\n').filter((line) => line.trim() !== '');
+    return [`✖ ${path}: ${test}: ${first}`, ...rest.slice(0, mostErrorLines).map((line) => `    ${line}`)].join('\n');
+  });
+  return lines.join('\n');
 }
 
 /** The output of one test process without its own counts, which are added up over all of them. */
