@@ -7,6 +7,7 @@ import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
 import type { PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { ProviderNodeSpec } from '../../lib/api/provider-nodes.ts';
+import type { EndpointSlice, Service } from '../../lib/services/service.ts';
 import type { UnlistedNetwork } from '../../lib/slices/remote-routes.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 
@@ -332,6 +333,8 @@ export interface Kinds {
   readonly remoteClusters: RemoteCluster;
   readonly bgpNodeStates: BgpNodeState;
   readonly serviceCidrs: ServiceCidr;
+  readonly services: Service;
+  readonly endpointSlices: EndpointSlice;
 }
 
 /** `namespace/name`, as reflectors key namespaced objects. */

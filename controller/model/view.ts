@@ -61,6 +61,8 @@ export interface Indexes {
   readonly subnetsByVpc: Index;
   readonly subnetsByNamespace: Index;
   readonly subnetsByProvider: Index;
+  /** EndpointSlices by `namespace/name` of their Service. */
+  readonly slicesByService: Index;
   /** Subnets that select the labels of a namespace. */
   readonly namespaceSelectors: SelectorIndex;
   /** Vips that select the labels of a pod, whatever the pod's namespace. */

@@ -13,7 +13,7 @@ import type { Indexes } from '../model/view.ts';
 export type Stores = { readonly [K in keyof Kinds]: Store<Kinds[K]> };
 
 export function indexesOf(stores: Stores): Indexes {
-  const { pods, nodes, subnets, vpcs, vips, ipPools, securityGroups } = stores;
+  const { pods, nodes, subnets, vpcs, vips, ipPools, securityGroups, endpointSlices } = stores;
   return {
     podsByNode: index(pods, ({ node }) => (node === undefined ? [] : [node])),
     podsByPortGroup: index(pods, (pod) => namedGroupsOf(pod).map(securityPortGroup)),
@@ -36,6 +36,7 @@ export function indexesOf(stores: Stores): Indexes {
     subnetsByVpc: index(subnets, ({ spec }) => [vpcNameOf(spec)]),
     subnetsByNamespace: index(subnets, ({ spec }) => spec.namespaces),
     subnetsByProvider: index(subnets, ({ spec }) => [spec.provider]),
+    slicesByService: index(endpointSlices, ({ service }) => (service === '' ? [] : [service])),
     namespaceSelectors: selectorIndex(subnets, ({ spec }) => spec.namespaceSelectors),
     vipSelectors: selectorIndex(vips, (vip) => {
       const selector = vipSelector(vip);

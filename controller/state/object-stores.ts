@@ -27,6 +27,8 @@ export class ObjectStores implements Stores {
   readonly transitSwitches = new Store<Kinds['transitSwitches']>();
   readonly remoteClusters = new Store<Kinds['remoteClusters']>();
   readonly serviceCidrs = new Store<Kinds['serviceCidrs']>();
+  readonly services = new Store<Kinds['services']>();
+  readonly endpointSlices = new Store<Kinds['endpointSlices']>();
   readonly bgpNodeStates = new Store<Kinds['bgpNodeStates']>();
   readonly indexes: Indexes = indexesOf(this);
 

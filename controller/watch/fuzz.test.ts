@@ -14,7 +14,13 @@ import { vipKind } from '../../lib/api/kinds/vip.ts';
 import { vlanKind } from '../../lib/api/kinds/vlan.ts';
 import { vpcKind } from '../../lib/api/kinds/vpc.ts';
 import { viewParser } from '../../lib/slices/testing.ts';
-import { attachmentSchemas, nodeSchemas, podSchemas } from '../../lib/testing-core-schemas.ts';
+import {
+  attachmentSchemas,
+  endpointSliceSchemas,
+  nodeSchemas,
+  podSchemas,
+  serviceSchemas,
+} from '../../lib/testing-core-schemas.ts';
 import { fuzzParser, type ObjectSchemas, type Parser } from '../../lib/testing-fuzz.ts';
 import type { Kinds } from '../model/objects.ts';
 import { bgpNodeStateView } from './bgp.ts';
@@ -44,6 +50,8 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   remoteClusters: { ...remoteClusterKind, routes: z.array(remoteRoute) },
   bgpNodeStates: { ...bgpNodeStateKind, routes: z.array(bgpRoute) },
   serviceCidrs: { spec: z.object({ cidrs: z.array(z.string()) }) },
+  services: serviceSchemas,
+  endpointSlices: endpointSliceSchemas,
 };
 const views: Readonly<Partial<Record<keyof Kinds, Parser>>> = {
   remoteClusters: viewParser(remoteClusterView),

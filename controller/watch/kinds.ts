@@ -1,5 +1,6 @@
 /** All watched kinds: where the API server serves each, and how its raw objects are parsed. To watch another kind: its line here. */
 import {
+  endpointSlices,
   ipPools,
   ips,
   namespaces,
@@ -9,6 +10,7 @@ import {
   providerNetworks,
   securityGroups,
   serviceCidrs,
+  services,
   statefulSets,
   subnets,
   transitSwitches,
@@ -19,6 +21,7 @@ import {
   vpcs,
 } from '../../lib/kube/resources.ts';
 import type { RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
+import { parseEndpointSlice, parseService } from '../../lib/services/parse.ts';
 import { reflectSliced, type SlicedReflectorOptions } from '../../lib/slices/reflect.ts';
 import { joinWithoutSlices, type SlicedView } from '../../lib/slices/slice.ts';
 import type { Kinds } from '../model/objects.ts';
@@ -84,4 +87,6 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   bgpNodeStates: withSlices(bgpNodeStateView),
   // Served by Kubernetes 1.33 and newer.
   serviceCidrs: { resource: serviceCidrs, parse: parseServiceCidr, isOptional: true },
+  services: { resource: services, parse: parseService },
+  endpointSlices: { resource: endpointSlices, parse: parseEndpointSlice },
 };

@@ -1,0 +1,91 @@
+/**
+ * The endpoints that serve a port of a Service, as Kubernetes prescribes them: ready endpoints, and endpoints that terminate and still serve
+ * where none is ready; for traffic policy Local the same among the endpoints of one node; by hints only where every ready endpoint has some.
+ * Pure. Results are in the order of addresses, so that equal endpoints give equal results.
+ */
+import type { Family } from '../net/ip.ts';
+import type { Endpoint, EndpointSlice, ServicePort } from './service.ts';
+
+/** An endpoint with the port of one port of its Service. */
+export interface Backend extends Endpoint {
+  readonly port: number;
+}
+
+/** The client's place. */
+export interface Place {
+  /** Name of the Node. */
+  readonly node: string;
+  /** Empty where unknown. */
+  readonly zone: string;
+}
+
+/** All endpoints of a port, from all slices of its Service, each address and port once. */
+export function backendsOf(slices: Iterable<EndpointSlice>, port: ServicePort, family: Family): readonly Backend[] {
+  const backends = new Map<string, Backend>();
+  for (const slice of slices) {
+    if (slice.family !== family) continue;
+    for (const { name, protocol, port: number } of slice.ports) {
+      if (name !== port.name || protocol !== port.protocol) continue;
+      for (const endpoint of slice.endpoints) {
+        const key = backendKey(endpoint.address, number);
+        // While an endpoint moves from one slice to another, both have it. The better state is the newer one.
+        const before = backends.get(key);
+        if (before === undefined || rankOf(endpoint) > rankOf(before)) backends.set(key, { ...endpoint, port: number });
+      }
+    }
+  }
+  return [...backends].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, backend]) => backend);
+}
+
+/** `address:port`, with brackets around an IPv6 address. */
+export function backendKey(address: string, port: number): string {
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+/** Those that serve clients anywhere in the cluster. */
+export function clusterBackends(backends: readonly Backend[]): readonly Backend[] {
+  const ready = backends.filter(({ isReady }) => isReady);
+  return ready.length > 0 ? ready : backends.filter((backend) => backend.isServingWhileTerminating);
+}
+
+/** Those on the node that serve clients under traffic policy Local. */
+export function localBackends(backends: readonly Backend[], node: string): readonly Backend[] {
+  return clusterBackends(backends.filter((backend) => backend.node === node));
+}
+
+export type Topology = 'node' | 'zone';
+
+/** How hints choose among the endpoints for clients at a place; undefined where all endpoints serve them. */
+export function topologyAt(backends: readonly Backend[], { node, zone }: Place): Topology | undefined {
+  const ready = backends.filter(({ isReady }) => isReady);
+  if (ready.length === 0) return undefined;
+  const isForNode = ready.every(({ nodeHints }) => nodeHints.length > 0);
+  if (isForNode && ready.some(({ nodeHints }) => nodeHints.includes(node))) return 'node';
+  const isForZone = zone !== '' && ready.every(({ zoneHints }) => zoneHints.length > 0);
+  return isForZone && ready.some(({ zoneHints }) => zoneHints.includes(zone)) ? 'zone' : undefined;
+}
+
+/** Whether places may differ in the endpoints that serve them by hints. */
+export function hasTopology(backends: readonly Backend[]): boolean {
+  const ready = backends.filter(({ isReady }) => isReady);
+  return (
+    ready.length > 0 &&
+    (ready.every(({ nodeHints }) => nodeHints.length > 0) || ready.every(({ zoneHints }) => zoneHints.length > 0))
+  );
+}
+
+/** Those that serve clients at a place under traffic policy Cluster. */
+export function backendsAt(backends: readonly Backend[], place: Place): readonly Backend[] {
+  switch (topologyAt(backends, place)) {
+    case 'node':
+      return backends.filter(({ isReady, nodeHints }) => isReady && nodeHints.includes(place.node));
+    case 'zone':
+      return backends.filter(({ isReady, zoneHints }) => isReady && zoneHints.includes(place.zone));
+    default:
+      return clusterBackends(backends);
+  }
+}
+
+function rankOf({ isReady, isServingWhileTerminating }: Endpoint): number {
+  return isReady ? 2 : Number(isServingWhileTerminating);
+}

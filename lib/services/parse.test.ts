@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { RawObject } from '../kube/types.ts';
+import { endpointSliceSchemas, serviceSchemas } from '../testing-core-schemas.ts';
+import { fuzzParser } from '../testing-fuzz.ts';
+import { parseEndpointSlice, parseService } from './parse.ts';
+
+const metadata = { name: 'web', namespace: 'default', uid: 'u', resourceVersion: '1' };
+
+function service(spec: object, more: Partial<RawObject> = {}): RawObject {
+  return { kind: 'Service', metadata, spec: { clusterIPs: ['10.96.0.10'], ...spec }, ...more };
+}
+
+function slice(more: object, labels: Record<string, string> = { 'kubernetes.io/service-name': 'web' }): RawObject {
+  return { kind: 'EndpointSlice', metadata: { ...metadata, labels }, addressType: 'IPv4', ...more };
+}
+
+describe('a Service', () => {
+  it('has the defaults of the API where fields are absent', () => {
+    const parsed = parseService(service({ ports: [{ port: 80 }] }));
+    assert.deepEqual(parsed.ports, [{ name: '', protocol: 'TCP', port: 80, nodePort: 0 }]);
+    assert.deepEqual(
+      [parsed.type, parsed.isServed, parsed.affinitySeconds, parsed.isExternalPolicyLocal],
+      ['ClusterIP', true, undefined, false],
+    );
+  });
+
+  it('keeps a client for three hours, or for as long as it says', () => {
+    const affinity = { sessionAffinity: 'ClientIP' };
+    assert.equal(parseService(service(affinity)).affinitySeconds, 10_800);
+    const config = { sessionAffinityConfig: { clientIP: { timeoutSeconds: 7 } } };
+    assert.equal(parseService(service({ ...affinity, ...config })).affinitySeconds, 7);
+  });
+
+  it('is not served if it is headless, an ExternalName, or of another proxy', () => {
+    const label = (name: string): RawObject => service({}, { metadata: { ...metadata, labels: { [name]: 'x' } } });
+    for (const raw of [
+      service({ clusterIPs: ['None'] }),
+      service({ type: 'ExternalName', clusterIPs: undefined }),
+      label('service.kubernetes.io/service-proxy-name'),
+      label('service.kubernetes.io/headless'),
+    ])
+      assert.equal(parseService(raw).isServed, false);
+  });
+
+  it('has addresses in canonical text, and those of its load balancer unless a proxy has them', () => {
+    const raw = service(
+      { type: 'LoadBalancer', clusterIPs: ['FD00:0::A'], loadBalancerSourceRanges: ['10.0.0.1/8 ', 'x'] },
+      { status: { loadBalancer: { ingress: [{ ip: '192.0.2.1' }, { ip: '192.0.2.2', ipMode: 'Proxy' }] } } },
+    );
+    const parsed = parseService(raw);
+    assert.deepEqual(parsed.clusterIps, ['fd00::a']);
+    assert.deepEqual(parsed.loadBalancerIps, ['192.0.2.1']);
+    assert.deepEqual(parsed.loadBalancerSourceRanges, ['10.0.0.0/8']);
+  });
+});
+
+describe('an EndpointSlice', () => {
+  const ports = [{ name: 'http', port: 8080 }, { name: 'all' }];
+
+  it('has the first address of each endpoint, ready where no condition says otherwise', () => {
+    const parsed = parseEndpointSlice(
+      slice({
+        ports,
+        endpoints: [
+          { addresses: ['10.0.0.1', '10.0.0.2'], nodeName: 'n1', targetRef: { kind: 'Pod', name: 'p' } },
+          { addresses: ['10.0.0.3'], conditions: { ready: false, serving: true, terminating: true } },
+          { addresses: ['10.0.0.4'], conditions: { ready: false } },
+          { addresses: ['host'] },
+        ],
+      }),
+    );
+    assert.deepEqual(parsed.ports, [{ name: 'http', protocol: 'TCP', port: 8080 }]);
+    assert.deepEqual(
+      parsed.endpoints.map((one) => [one.address, one.node, one.isReady, one.isServingWhileTerminating, one.pod]),
+      [
+        ['10.0.0.1', 'n1', true, false, 'default/p'],
+        ['10.0.0.3', '', false, true, undefined],
+        ['10.0.0.4', '', false, false, undefined],
+      ],
+    );
+  });
+
+  it('serves nothing without a Service, for domain names, or for another proxy', () => {
+    const endpoints = [{ addresses: ['10.0.0.1'] }];
+    for (const raw of [
+      slice({ ports, endpoints }, {}),
+      slice({ ports, endpoints, addressType: 'FQDN' }),
+      slice({ ports, endpoints }, { 'kubernetes.io/service-name': 'web', 'service.kubernetes.io/headless': '' }),
+    ])
+      assert.deepEqual(parseEndpointSlice(raw).endpoints, []);
+  });
+});
+
+describe('parsers take whatever an object holds', () => {
+  it('Service', () => fuzzParser(parseService, serviceSchemas));
+  it('EndpointSlice', () => fuzzParser(parseEndpointSlice, endpointSliceSchemas));
+});

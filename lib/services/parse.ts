@@ -1,0 +1,119 @@
+/** Raw Services and EndpointSlices → values. The API server validated them; a value of another type counts as absent. */
+import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../kube/fields.ts';
+import type { RawObject } from '../kube/types.ts';
+import { formatCidr, parseCidr } from '../net/cidr.ts';
+import { formatIp, parseIp } from '../net/ip.ts';
+import type { Endpoint, EndpointSlice, Protocol, Service, ServicePort, SlicePort } from './service.ts';
+
+const serviceLabel = 'kubernetes.io/service-name';
+/** Services and slices with one of these labels are served by another program, or by none. */
+const foreignLabels = ['service.kubernetes.io/service-proxy-name', 'service.kubernetes.io/headless'];
+/** Default of `sessionAffinityConfig.clientIP.timeoutSeconds`. */
+const affinitySeconds = 10_800;
+
+export function parseService(raw: RawObject): Service {
+  const { metadata, spec: rawSpec } = raw;
+  const spec = fieldsOf(rawSpec);
+  const type = textOf(spec['type']) || 'ClusterIP';
+  const clusterIps = addressesOf(textsOf(spec['clusterIPs'] ?? [spec['clusterIP']]));
+  const loadBalancer = fieldsOf(fieldsOf(raw['status'])['loadBalancer']);
+  const ingress = recordsOf(loadBalancer['ingress']).filter(({ ipMode }) => ipMode !== 'Proxy');
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    uid: metadata.uid,
+    createdMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
+    isServed: type !== 'ExternalName' && clusterIps.length > 0 && !isForeign(raw),
+    type,
+    clusterIps,
+    externalIps: addressesOf(textsOf(spec['externalIPs'])),
+    loadBalancerIps: type === 'LoadBalancer' ? addressesOf(ingress.map(({ ip }) => textOf(ip))) : [],
+    loadBalancerSourceRanges: textsOf(spec['loadBalancerSourceRanges']).flatMap(canonicalCidr),
+    loadBalancerClass: textOf(spec['loadBalancerClass']) || undefined,
+    ports: recordsOf(spec['ports']).flatMap(parseServicePort),
+    isExternalPolicyLocal: spec['externalTrafficPolicy'] === 'Local',
+    isInternalPolicyLocal: spec['internalTrafficPolicy'] === 'Local',
+    healthCheckNodePort: numberOf(spec['healthCheckNodePort']),
+    affinitySeconds: spec['sessionAffinity'] === 'ClientIP' ? timeoutOf(spec['sessionAffinityConfig']) : undefined,
+    hasTrafficDistribution: textOf(spec['trafficDistribution']) !== '',
+    annotations: metadata.annotations ?? {},
+  };
+}
+
+export function parseEndpointSlice(raw: RawObject): EndpointSlice {
+  const name = raw.metadata.labels?.[serviceLabel] ?? '';
+  const namespace = raw.metadata.namespace ?? '';
+  const isOurs = name !== '' && !isForeign(raw) && raw['addressType'] !== 'FQDN';
+  return {
+    service: isOurs ? `${namespace}/${name}` : '',
+    family: raw['addressType'] === 'IPv6' ? 6 : 4,
+    ports: isOurs ? recordsOf(raw['ports']).flatMap(parseSlicePort) : [],
+    endpoints: isOurs ? recordsOf(raw['endpoints']).flatMap((one) => parseEndpoint(one, namespace)) : [],
+  };
+}
+
+function isForeign({ metadata }: RawObject): boolean {
+  return foreignLabels.some((label) => metadata.labels?.[label] !== undefined);
+}
+
+function timeoutOf(config: unknown): number {
+  return numberOf(fieldsOf(fieldsOf(config)['clientIP'])['timeoutSeconds']) || affinitySeconds;
+}
+
+function parseServicePort(port: Readonly<Record<string, unknown>>): readonly ServicePort[] {
+  const protocol = protocolOf(port['protocol']);
+  const [number, nodePort] = [numberOf(port['port']), numberOf(port['nodePort'])];
+  return protocol === undefined || number === 0
+    ? []
+    : [{ name: textOf(port['name']), protocol, port: number, nodePort }];
+}
+
+/** A port without a number stands for all ports, which no virtual address can have. */
+function parseSlicePort(port: Readonly<Record<string, unknown>>): readonly SlicePort[] {
+  const protocol = protocolOf(port['protocol']);
+  const number = numberOf(port['port']);
+  return protocol === undefined || number === 0 ? [] : [{ name: textOf(port['name']), protocol, port: number }];
+}
+
+/** Only the first address of an endpoint is used, as the API prescribes. Absent conditions mean ready and not terminating. */
+function parseEndpoint(endpoint: Readonly<Record<string, unknown>>, namespace: string): readonly Endpoint[] {
+  const address = canonicalIp(textsOf(endpoint['addresses'])[0] ?? '');
+  if (address === undefined) return [];
+  const { ready, serving = ready, terminating } = fieldsOf(endpoint['conditions']);
+  const { forNodes, forZones } = fieldsOf(endpoint['hints']);
+  const { kind, name } = fieldsOf(endpoint['targetRef']);
+  return [
+    {
+      address,
+      node: textOf(endpoint['nodeName']),
+      isReady: ready !== false,
+      isServingWhileTerminating: ready === false && serving !== false && terminating === true,
+      nodeHints: namesOf(forNodes),
+      zoneHints: namesOf(forZones),
+      pod: kind === 'Pod' && typeof name === 'string' ? `${namespace}/${name}` : undefined,
+    },
+  ];
+}
+
+function namesOf(hints: unknown): readonly string[] {
+  return recordsOf(hints).map(({ name }) => textOf(name));
+}
+
+function protocolOf(value: unknown): Protocol | undefined {
+  const name = value ?? 'TCP';
+  return name === 'TCP' || name === 'UDP' || name === 'SCTP' ? name : undefined;
+}
+
+function addressesOf(texts: readonly string[]): readonly string[] {
+  return [...new Set(texts.flatMap((text) => canonicalIp(text) ?? []))];
+}
+
+function canonicalIp(text: string): string | undefined {
+  const ip = parseIp(text);
+  return ip && formatIp(ip);
+}
+
+function canonicalCidr(text: string): readonly string[] {
+  const cidr = parseCidr(text.trim());
+  return cidr === undefined ? [] : [formatCidr(cidr)];
+}

@@ -1,0 +1,83 @@
+/** Services and EndpointSlices as all rooms see them: immutable values that `parse.ts` makes of raw objects. */
+import type { Family } from '../net/ip.ts';
+
+export type Protocol = 'TCP' | 'UDP' | 'SCTP';
+
+export interface ServicePort {
+  /** Empty where a Service has one port without a name. */
+  readonly name: string;
+  readonly protocol: Protocol;
+  readonly port: number;
+  /** Zero where the port has none. */
+  readonly nodePort: number;
+}
+
+export interface Service {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** Milliseconds since 1970. */
+  readonly createdMs: number;
+  /** Whether it has virtual addresses that Isthmus serves: false for a headless Service, an ExternalName, and one of another proxy. */
+  readonly isServed: boolean;
+  /** `ClusterIP`, `NodePort`, `LoadBalancer` or `ExternalName`. */
+  readonly type: string;
+  /** Canonical; empty for a headless Service. */
+  readonly clusterIps: readonly string[];
+  readonly externalIps: readonly string[];
+  /** Addresses of `status.loadBalancer` whose `ipMode` is not `Proxy`. */
+  readonly loadBalancerIps: readonly string[];
+  /** CIDRs in canonical text; empty where every client may use the load balancer's addresses. */
+  readonly loadBalancerSourceRanges: readonly string[];
+  readonly loadBalancerClass: string | undefined;
+  readonly ports: readonly ServicePort[];
+  readonly isExternalPolicyLocal: boolean;
+  readonly isInternalPolicyLocal: boolean;
+  /** Zero where the Service has none. */
+  readonly healthCheckNodePort: number;
+  /** How long a client keeps its endpoint; undefined without session affinity. */
+  readonly affinitySeconds: number | undefined;
+  readonly hasTrafficDistribution: boolean;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** A port of an EndpointSlice. */
+export interface SlicePort {
+  /** That of the Service's port; empty for a Service with one port without a name. */
+  readonly name: string;
+  readonly protocol: Protocol;
+  readonly port: number;
+}
+
+export interface Endpoint {
+  /** Canonical. */
+  readonly address: string;
+  /** Empty where unknown. */
+  readonly node: string;
+  /** It is ready, and Services send it connections. */
+  readonly isReady: boolean;
+  /** It answers, and does not take new connections unless no endpoint is ready. */
+  readonly isServingWhileTerminating: boolean;
+  /** Nodes and zones that should use it; empty without hints. */
+  readonly nodeHints: readonly string[];
+  readonly zoneHints: readonly string[];
+  /** `namespace/name` of its pod; undefined for other endpoints. */
+  readonly pod: string | undefined;
+}
+
+export interface EndpointSlice {
+  /** `namespace/name` of its Service; empty where it has none. */
+  readonly service: string;
+  readonly family: Family;
+  readonly ports: readonly SlicePort[];
+  readonly endpoints: readonly Endpoint[];
+}
+
+export function serviceKey(service: { readonly namespace: string; readonly name: string }): string {
+  return `${service.namespace}/${service.name}`;
+}
+
+/** Whether routers and clients outside of the cluster reach it. */
+export function isExternal({ type, externalIps }: Service): boolean {
+  return type === 'NodePort' || type === 'LoadBalancer' || externalIps.length > 0;
+}
