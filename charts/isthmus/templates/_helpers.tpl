@@ -191,6 +191,14 @@ podAntiAffinity:
 --expose-gc, --max-semi-space-size=4, --heap-growing-percent=15
 {{- end }}
 
+{{- /* Where the programs find the API server if the Service `kubernetes` does not lead there. Overrides what kubelet sets. */}}
+{{- define "isthmus.apiServerEnv" -}}
+{{- with .Values.apiServer.host }}
+- { name: KUBERNETES_SERVICE_HOST, value: {{ . | quote }} }
+- { name: KUBERNETES_SERVICE_PORT, value: {{ $.Values.apiServer.port | quote }} }
+{{- end }}
+{{- end }}
+
 {{/* … and memory that is freed goes back to the node. */}}
 {{- define "isthmus.frugalEnv" -}}
 - { name: MALLOC_ARENA_MAX, value: "1" }
