@@ -7,6 +7,7 @@ import { bgpManifests } from '../lab/cluster-objects.ts';
 import { answerCommand, imageName } from '../lab/cri/image.ts';
 import { namePods } from '../lab/kubelet/pods.ts';
 import { checkout, type ClusterLayout } from '../lab/layout.ts';
+import { managementAddress } from '../lab/network.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
 import { run, type RunResult, tryRun, waitFor } from '../lab/run.ts';
 import { tool } from '../lab/tools.ts';
@@ -49,7 +50,7 @@ export class User {
 
   /** Installs a cluster and labels its gateways and speakers; the first cluster also has the hub. `sets` are further values. */
   async install(cluster: string, sets: readonly string[] = []): Promise<void> {
-    const { podCidr, nodes } = this.lab.cluster(cluster);
+    const { podCidr, nodes, kubeProxy } = this.lab.cluster(cluster);
     const [home] = this.lab.layout.clusters;
     const hub = [
       'hub.enabled=true',
@@ -58,7 +59,9 @@ export class User {
       `hub.nodeSelector.kubernetes\\.io/hostname=${nodes[0]?.name ?? ''}`,
     ];
     const values = [`clusterName=${cluster}`, `networking.podCIDR=${podCidr}`, 'networking.datapathType=netdev'];
-    await this.helm(cluster, 'install', [...values, ...(home?.name === cluster ? hub : []), ...sets]);
+    const services = [`apiServer.host=${managementAddress(this.lab.cluster(cluster))}`, 'services.nodes=on'];
+    const own = [...(home?.name === cluster ? hub : []), ...(kubeProxy === 'none' ? services : [])];
+    await this.helm(cluster, 'install', [...values, ...own, ...sets]);
     const labels = ['ovn.kubernetes.io/ic-gw=true', 'ovn.kubernetes.io/bgp=true'];
     const gateways = nodes.slice(-2).map(({ name }) => name);
     await this.run(cluster, ['kubectl', 'label', '--overwrite', 'node', ...gateways, ...labels]);

@@ -61,10 +61,11 @@ function usersOf(cluster: ClusterLayout): User[] {
   const admin = { token: token(), user: 'admin', group: 'system:masters' };
   const server = `https://${managementAddress(cluster)}:6443`;
   const proxy = { token: token(), server, user: 'system:kube-proxy', group: '' };
+  const hasProxy = runsKubelets(cluster) && cluster.kubeProxy !== 'none';
   return [
     { ...admin, file: join(dir, 'kubeconfig'), server: `https://127.0.0.1:${apiPort}` },
     { ...admin, file: join(dir, 'internal.kubeconfig'), server: 'https://127.0.0.1:6443' },
-    ...(runsKubelets(cluster) ? [{ ...proxy, file: proxyKubeconfig(cluster) }] : []),
+    ...(hasProxy ? [{ ...proxy, file: proxyKubeconfig(cluster) }] : []),
     ...cluster.nodes
       .filter(({ runtime }) => runtime === 'kubelet')
       .map(({ dir: folder, name }) => ({

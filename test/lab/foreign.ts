@@ -216,6 +216,7 @@ function foreignLayout(lab: Lab, name: string, podCidr: string, octet: number): 
     serviceCidr: '',
     asn: 0,
     joins: false,
+    kubeProxy: 'none',
     apiPort: 0,
     nodes: [{ ...node, address: `${subnet}.11` }],
   };

@@ -35,6 +35,8 @@ export interface ClusterLayout {
   readonly nodes: readonly NodeLayout[];
   /** Whether the lab makes it a member of the hub. */
   readonly joins: boolean;
+  /** The mode of kube-proxy on kubelets. */
+  readonly kubeProxy: 'iptables' | 'nftables' | 'none';
   /** Loopback port of the root namespace that leads to the API server. */
   readonly apiPort: number;
 }

@@ -37,6 +37,8 @@ const cluster = z.strictObject({
   joins: z.boolean().default(true),
   /** Of the nodes that name none themselves; bare if absent. */
   runtime,
+  /** The mode of kube-proxy on kubelets; `none`: it does not run, and Isthmus serves Services on the nodes as well. */
+  kubeProxy: z.enum(['iptables', 'nftables', 'none'], 'must be iptables, nftables or none').default('iptables'),
   nodes: z.array(z.strictObject({ name, labels, runtime })).min(1).max(200),
 });
 

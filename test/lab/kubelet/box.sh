@@ -3,7 +3,7 @@
 # /var, /opt and /run are its own, so that containerd, kubelet and the chart find their usual paths. The end of its first process is a power cut.
 #   box.sh start FOLDER NODE ADDRESS LAB CGROUP HIERARCHY=OPTIONS …   puts itself into the cgroups, then into the namespaces
 #   box.sh boot  …                                                   the first process in there, with the same arguments
-# FOLDER: containerd.toml, kubelet.yaml, kube-proxy.yaml and kubelet.kubeconfig; logs and disks of the node come there, too.
+# FOLDER: containerd.toml, kubelet.yaml, kubelet.kubeconfig, and kube-proxy.yaml where it runs; logs and disks of the node come there, too.
 set -euo pipefail
 command=$1 folder=$2 node=$3 address=$4 lab=$5 cgroup=$6
 hierarchies=("${@:7}")
@@ -77,7 +77,7 @@ boot() {
   until ctr version >/dev/null 2>&1; do sleep 0.1; done
   service kubelet --config "$folder/kubelet.yaml" --kubeconfig "$folder/kubelet.kubeconfig" --hostname-override "$node" --node-ip "$address" \
     --root-dir /var/lib/kubelet
-  service kube-proxy --config "$folder/kube-proxy.yaml"
+  [ ! -e "$folder/kube-proxy.yaml" ] || service kube-proxy --config "$folder/kube-proxy.yaml"
   # The first process takes in the orphans of all others.
   while :; do wait -n || true; done
 }

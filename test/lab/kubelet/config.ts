@@ -17,7 +17,7 @@ export function nodeFiles(cluster: ClusterLayout, node: NodeLayout): Readonly<Re
       hasOwnNamespaces: false,
     }),
     'kubelet.yaml': text(kubeletConfig(cluster, node)),
-    'kube-proxy.yaml': text(proxyConfig(cluster, node)),
+    ...(cluster.kubeProxy !== 'none' && { 'kube-proxy.yaml': text(proxyConfig(cluster, node)) }),
     // There is no name server outside.
     'resolv.conf': 'nameserver 192.0.2.53\n',
   };
@@ -56,7 +56,7 @@ function proxyConfig(cluster: ClusterLayout, node: NodeLayout): object {
   return {
     apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
     kind: 'KubeProxyConfiguration',
-    mode: 'iptables',
+    mode: cluster.kubeProxy,
     clientConnection: { kubeconfig: proxyKubeconfig(cluster) },
     clusterCIDR: cluster.podCidr,
     hostnameOverride: node.name,
