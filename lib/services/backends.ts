@@ -81,7 +81,7 @@ export function backendsAt(backends: readonly Backend[], place: Place): readonly
       return backends.filter(({ isReady, nodeHints }) => isReady && nodeHints.includes(place.node));
     case 'zone':
       return backends.filter(({ isReady, zoneHints }) => isReady && zoneHints.includes(place.zone));
-    default:
+    case undefined:
       return clusterBackends(backends);
   }
 }
