@@ -27,6 +27,8 @@ export const nodeSchemas: ObjectSchemas = {
 
 export const attachmentSchemas: ObjectSchemas = { spec: z.object({ config: z.string().optional() }) };
 
+const protocol = z.enum(['TCP', 'UDP', 'SCTP']);
+
 export const serviceSchemas: ObjectSchemas = {
   spec: z.object({
     type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName']).optional(),
@@ -35,24 +37,51 @@ export const serviceSchemas: ObjectSchemas = {
     externalIPs: z.array(z.string()).optional(),
     externalTrafficPolicy: z.enum(['Cluster', 'Local']).optional(),
     internalTrafficPolicy: z.enum(['Cluster', 'Local']).optional(),
+    ports: z
+      .array(
+        z.object({
+          name: z.string().optional(),
+          protocol: protocol.optional(),
+          port: z.int(),
+          nodePort: z.int().optional(),
+        }),
+      )
+      .optional(),
+    sessionAffinity: z.enum(['None', 'ClientIP']).optional(),
+    sessionAffinityConfig: z
+      .object({ clientIP: z.object({ timeoutSeconds: z.int().optional() }).optional() })
+      .optional(),
+    loadBalancerClass: z.string().optional(),
+    loadBalancerSourceRanges: z.array(z.string()).optional(),
+    healthCheckNodePort: z.int().optional(),
+    trafficDistribution: z.string().optional(),
   }),
   status: z.object({
-    loadBalancer: z.object({ ingress: z.array(z.object({ ip: z.string().optional() })).optional() }).optional(),
+    loadBalancer: z
+      .object({ ingress: z.array(z.object({ ip: z.string().optional(), ipMode: z.string().optional() })).optional() })
+      .optional(),
+    conditions: z.array(condition).optional(),
   }),
 };
 
 export const configMapSchemas: ObjectSchemas = { data: z.record(z.string(), z.string()) };
+
+const named = z.array(z.object({ name: z.string() }));
 
 export const endpointSliceSchemas: ObjectSchemas = {
   endpoints: z.array(
     z.object({
       addresses: z.array(z.string()),
       nodeName: z.string().optional(),
+      zone: z.string().optional(),
       conditions: z
         .object({ ready: z.boolean().optional(), serving: z.boolean().optional(), terminating: z.boolean().optional() })
         .optional(),
+      hints: z.object({ forNodes: named.optional(), forZones: named.optional() }).optional(),
+      targetRef: z.object({ kind: z.string().optional(), name: z.string().optional() }).optional(),
     }),
   ),
+  ports: z.array(z.object({ name: z.string().optional(), protocol: protocol.optional(), port: z.int().optional() })),
 };
 
 export const eipSchemas: ObjectSchemas = {

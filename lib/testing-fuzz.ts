@@ -18,6 +18,7 @@ export interface ObjectSchemas {
   readonly status?: z.ZodType | undefined;
   readonly data?: z.ZodType | undefined;
   readonly endpoints?: z.ZodType | undefined;
+  readonly ports?: z.ZodType | undefined;
   readonly routes?: z.ZodType | undefined;
 }
 
@@ -51,9 +52,9 @@ export function fuzzParser(parse: Parser, schemas: ObjectSchemas): void {
   );
 }
 
-function objectsOf({ spec, status, data, endpoints, routes }: ObjectSchemas): fc.Arbitrary<RawObject> {
+function objectsOf({ spec, status, data, endpoints, ports, routes }: ObjectSchemas): fc.Arbitrary<RawObject> {
   const fields = Object.fromEntries(
-    Object.entries({ spec, status, data, endpoints, routes }).flatMap(([name, schema]) =>
+    Object.entries({ spec, status, data, endpoints, ports, routes }).flatMap(([name, schema]) =>
       schema === undefined ? [] : [[name, valuesOf(z.toJSONSchema(schema, { io: 'input' }) as JsonSchema)] as const],
     ),
   );

@@ -1,8 +1,9 @@
 /** Fields that many kinds have: a value of another type than expected counts as absent. */
+import { conditionsOf } from '../../lib/api/conditions.ts';
 import { readSelector } from '../../lib/api/label-selector.ts';
 import { fieldsOf, type Fields } from '../../lib/kube/fields.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
+import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { ApiObjectFacts, ObjectFacts } from '../model/objects.ts';
 import { shared } from './shared.ts';
 
@@ -55,15 +56,4 @@ export function pick(
     if (value !== undefined) picked[name] = isOneOfItsKind.test(name) ? value : shared(value);
   }
   return picked;
-}
-
-export function conditionsOf(status: Fields): readonly Condition[] {
-  const conditions = Array.isArray(status['conditions']) ? status['conditions'] : [];
-  return conditions.filter(isCondition);
-}
-
-function isCondition(value: unknown): value is Condition {
-  const { observedGeneration = 0, ...texts } = fieldsOf(value);
-  const hasTexts = Object.values(texts).every((text) => typeof text === 'string');
-  return hasTexts && 'type' in texts && 'status' in texts && typeof observedGeneration === 'number';
 }

@@ -1,4 +1,5 @@
 /** The edge, networks: Subnets, Vpcs, SecurityGroups and the networks between clusters. */
+import { conditionsOf } from '../../lib/api/conditions.ts';
 import type { RemoteRoute as RouteEntry } from '../../lib/api/kinds/remote-route-slice.ts';
 import { annotation, defaultVpc } from '../../lib/api/names.ts';
 import { remotePrefixes, remoteRoutes } from '../../lib/slices/remote-routes.ts';
@@ -18,7 +19,7 @@ import type {
   Vpc,
 } from '../model/objects.ts';
 import { type Fields, fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
-import { apiFactsOf, conditionsOf, factsOf, namesSet, pick, selectorsOf } from './fields.ts';
+import { apiFactsOf, factsOf, namesSet, pick, selectorsOf } from './fields.ts';
 import { unsupportedSubnetFields, unsupportedVpcFields } from './unsupported.ts';
 
 export function parseSubnet(raw: RawObject): Subnet {

@@ -1,4 +1,17 @@
+import { fieldsOf, type Fields } from '../kube/fields.ts';
 import type { Condition } from './kinds/shared.ts';
+
+/** The conditions of a raw status; members that are no conditions count as absent. */
+export function conditionsOf(status: Fields): readonly Condition[] {
+  const conditions = Array.isArray(status['conditions']) ? status['conditions'] : [];
+  return conditions.filter(isCondition);
+}
+
+function isCondition(value: unknown): value is Condition {
+  const { observedGeneration = 0, ...texts } = fieldsOf(value);
+  const hasTexts = Object.values(texts).every((text) => typeof text === 'string');
+  return hasTexts && 'type' in texts && 'status' in texts && typeof observedGeneration === 'number';
+}
 
 /**
  * The list with `condition` set by its type. `lastTransitionTime` becomes `nowIso` only if the status changed. Returns the

@@ -1,4 +1,5 @@
 /** Raw Services and EndpointSlices → values. The API server validated them; a value of another type counts as absent. */
+import { conditionsOf } from '../api/conditions.ts';
 import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../kube/fields.ts';
 import type { RawObject } from '../kube/types.ts';
 import { formatCidr, parseCidr } from '../net/cidr.ts';
@@ -16,12 +17,14 @@ export function parseService(raw: RawObject): Service {
   const spec = fieldsOf(rawSpec);
   const type = textOf(spec['type']) || 'ClusterIP';
   const clusterIps = addressesOf(textsOf(spec['clusterIPs'] ?? [spec['clusterIP']]));
-  const loadBalancer = fieldsOf(fieldsOf(raw['status'])['loadBalancer']);
+  const status = fieldsOf(raw['status']);
+  const loadBalancer = fieldsOf(status['loadBalancer']);
   const ingress = recordsOf(loadBalancer['ingress']).filter(({ ipMode }) => ipMode !== 'Proxy');
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
     uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
     createdMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
     isServed: type !== 'ExternalName' && clusterIps.length > 0 && !isForeign(raw),
     type,
@@ -37,6 +40,7 @@ export function parseService(raw: RawObject): Service {
     affinitySeconds: spec['sessionAffinity'] === 'ClientIP' ? timeoutOf(spec['sessionAffinityConfig']) : undefined,
     hasTrafficDistribution: textOf(spec['trafficDistribution']) !== '',
     annotations: metadata.annotations ?? {},
+    conditions: conditionsOf(status),
   };
 }
 

@@ -1,4 +1,5 @@
 /** Services and EndpointSlices as all rooms see them: immutable values that `parse.ts` makes of raw objects. */
+import type { Condition } from '../api/kinds/shared.ts';
 import type { Family } from '../net/ip.ts';
 
 export type Protocol = 'TCP' | 'UDP' | 'SCTP';
@@ -16,6 +17,7 @@ export interface Service {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
+  readonly resourceVersion: string;
   /** Milliseconds since 1970. */
   readonly createdMs: number;
   /** Whether it has virtual addresses that Isthmus serves: false for a headless Service, an ExternalName, and one of another proxy. */
@@ -39,6 +41,8 @@ export interface Service {
   readonly affinitySeconds: number | undefined;
   readonly hasTrafficDistribution: boolean;
   readonly annotations: Readonly<Record<string, string>>;
+  /** Of its status, those of other programs among them. */
+  readonly conditions: readonly Condition[];
 }
 
 /** A port of an EndpointSlice. */
