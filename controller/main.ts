@@ -23,7 +23,8 @@ import { Rounds } from './apply/rounds.ts';
 import { Southbound } from './apply/southbound.ts';
 import { preview } from './preview.ts';
 import { DirtyKeys } from './plan/dirty-keys.ts';
-import { ownEntries } from './plan/own-keys.ts';
+import { ownEntries, ownerByName } from './plan/own-keys.ts';
+import type { Capabilities } from './model/view.ts';
 import { Cluster } from './settle/cluster.ts';
 import { Bootstrap } from './status/bootstrap.ts';
 import { openMetrics } from './status/metrics.ts';
@@ -41,6 +42,11 @@ const flags = {
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10660'),
   'default-cidr': text('CIDRs of the Subnet ovn-default, where it is absent', '10.16.0.0/16'),
   'enable-lb': choice('whether switches get load balancers', ['true', 'false'], 'true'),
+  'external-ips': choice(
+    'whether Services are reached by their externalIPs, which any author of a Service can choose (CVE-2020-8554)',
+    ['Deny', 'Allow'],
+    'Deny',
+  ),
   'join-cidr': text('CIDRs of the Subnet join, where it is absent', '100.64.0.0/16'),
 } as const;
 
@@ -65,8 +71,9 @@ function northboundOf(databases: Databases) {
   return access;
 }
 
-function hasLoadBalancers({ enableLb }: Settings): boolean {
-  return enableLb === 'true';
+/** What the flags allow load balancers. */
+function balancing({ enableLb, externalIps }: Settings): Pick<Capabilities, 'loadBalancers' | 'externalIps'> {
+  return { loadBalancers: enableLb === 'true', externalIps: externalIps === 'Allow' };
 }
 
 async function lead({ settings, client, registry, signal, log, onStarted }: Leadership): Promise<void> {
@@ -79,7 +86,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
 
   const cluster = new Cluster({
     ...northbound.capabilities,
-    loadBalancers: hasLoadBalancers(settings),
+    ...balancing(settings),
     apiServer: await apiServerAddresses({ client, signal, log }),
   });
   const dirty = new DirtyKeys(cluster);
@@ -96,6 +103,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     client: northbound.client,
     room,
     ownEntries,
+    ownerOf: ownerByName,
     logger: log,
     onTransaction(figures) {
       metrics.transaction(figures);
@@ -154,7 +162,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     },
   });
   await bootstrap.run(cluster, signal);
-  cluster.restore(northbound.portRecords(), northbound.nodeHolders());
+  cluster.restore(northbound.portRecords(), northbound.nodeHolders(), northbound.serviceVips());
   await southbound.settled();
   rounds.start();
   southbound.start();
@@ -188,7 +196,7 @@ runRoom(room, async (signal, log) => {
       northbound: { ...northboundOf(databases), signal },
       client,
       basics: settings,
-      loadBalancers: hasLoadBalancers(settings),
+      capabilities: balancing(settings),
       signal,
       log,
     });

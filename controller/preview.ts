@@ -11,7 +11,8 @@ import { openNorthbound, room } from './apply/northbound.ts';
 import type { Northbound } from './apply/northbound.ts';
 import { DirtyKeys } from './plan/dirty-keys.ts';
 import { Refusals } from './apply/refusals.ts';
-import { ownEntries } from './plan/own-keys.ts';
+import type { Capabilities } from './model/view.ts';
+import { ownEntries, ownerByName } from './plan/own-keys.ts';
 import { planKey } from './plan/plan.ts';
 import { Cluster } from './settle/cluster.ts';
 import { basicsOf } from './status/bootstrap.ts';
@@ -27,8 +28,8 @@ export interface PreviewOptions {
   readonly northbound: Parameters<typeof openNorthbound>[0];
   readonly client: KubeClient;
   readonly basics: Pick<BootstrapOptions, 'defaultCidr' | 'joinCidr'>;
-  /** Whether switches get load balancers. */
-  readonly loadBalancers: boolean;
+  /** What the administrator allows. */
+  readonly capabilities: Pick<Capabilities, 'loadBalancers' | 'externalIps'>;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
@@ -38,17 +39,17 @@ export async function preview(options: PreviewOptions): Promise<string> {
   const { client, signal, log } = options;
   const northbound = await openNorthbound(options.northbound, { isWhole: true });
   const apiServer = await apiServerAddresses({ client, signal, log });
-  const cluster = new Cluster({ ...northbound.capabilities, loadBalancers: options.loadBalancers, apiServer });
+  const cluster = new Cluster({ ...northbound.capabilities, ...options.capabilities, apiServer });
   const reading = new AbortController();
   const watching = { client, signal: AbortSignal.any([signal, reading.signal]), log };
   await openWatches({ ...watching, onChange: (kind, name, after) => cluster.change(kind, name, after) });
   reading.abort();
   const missing = assumeBasics(cluster, options.basics);
   northbound.followForeignPorts((port, foreign) => cluster.setForeignPort(port, foreign));
-  cluster.restore(northbound.portRecords(), northbound.nodeHolders());
+  cluster.restore(northbound.portRecords(), northbound.nodeHolders(), northbound.serviceVips());
   cluster.settle();
   const keys = [...new DirtyKeys(cluster).take()].sort();
-  const target = openDryRun({ client: northbound.client, room, ownEntries });
+  const target = openDryRun({ client: northbound.client, room, ownEntries, ownerOf: ownerByName });
   for (const key of keys) target.set(key, planKey(cluster, key));
   target.seal();
   const report = target.report();

@@ -1,5 +1,6 @@
 /** Builds clusters for the tests of VPCs and reads their plans and conditions; used by tests only. */
 import assert from 'node:assert/strict';
+import type { Cluster } from './settle/cluster.ts';
 import { TestCluster } from './testing-cluster.ts';
 import { parseSubnet, parseVpc } from './watch/networks.ts';
 import { planKey } from './plan/plan.ts';
@@ -24,12 +25,12 @@ export function basic(): TestCluster {
 }
 
 /** Writes a Vpc; without spec, deletes it. */
-export function vpc(cluster: TestCluster, name: string, spec: object | undefined, more: Metadata = {}): void {
+export function vpc(cluster: Cluster, name: string, spec: object | undefined, more: Metadata = {}): void {
   cluster.change('vpcs', name, spec && parseVpc({ metadata: meta(name, more), spec }));
 }
 
 /** Writes a Subnet; without spec, deletes it. */
-export function subnet(cluster: TestCluster, name: string, spec: object | undefined, more: Metadata = {}): void {
+export function subnet(cluster: Cluster, name: string, spec: object | undefined, more: Metadata = {}): void {
   cluster.change('subnets', name, spec && parseSubnet({ metadata: meta(name, more), spec }));
 }
 

@@ -9,6 +9,7 @@ import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
 import { recordOfRow } from '../settle/address/records.ts';
 import type { PortRecord } from '../settle/address/records.ts';
 import { heldBy } from '../settle/node/traits.ts';
+import { recordOfVip } from '../settle/service/service-verdicts.ts';
 import type { Capabilities } from '../model/view.ts';
 import { ForeignPorts } from './foreign-ports.ts';
 import type { ForeignListener } from './foreign-ports.ts';
@@ -23,7 +24,7 @@ export const monitor: Readonly<Record<string, readonly string[]>> = {
   Logical_Router_Port: [...common, 'mac', 'networks', 'peer', 'options', 'ipv6_ra_configs'],
   Logical_Router_Static_Route: ['ip_prefix', 'nexthop', 'policy', 'route_table', 'options', 'external_ids'],
   Logical_Router_Policy: ['priority', 'match', 'action', 'nexthops', 'external_ids'],
-  Logical_Switch: [...common, 'ports', 'acls', 'load_balancer', 'qos_rules', 'other_config'],
+  Logical_Switch: [...common, 'ports', 'acls', 'load_balancer', 'load_balancer_group', 'qos_rules', 'other_config'],
   Logical_Switch_Port: [
     ...common,
     'type',
@@ -40,7 +41,9 @@ export const monitor: Readonly<Record<string, readonly string[]>> = {
   DHCP_Options: ['cidr', 'options', 'external_ids'],
   QoS: ['priority', 'direction', 'match', 'action', 'bandwidth', 'external_ids'],
   Address_Set: [...common, 'addresses'],
-  Load_Balancer: [...common, 'protocol', 'selection_fields', 'options'],
+  Load_Balancer: [...common, 'protocol', 'vips', 'selection_fields', 'options'],
+  Load_Balancer_Group: ['name', 'load_balancer'],
+  Chassis_Template_Var: ['chassis', 'variables', 'external_ids'],
 };
 
 /** Tables that no plan writes to. A dry run lists the rows that a former Kube-OVN has in them. */
@@ -52,7 +55,6 @@ const others = [
   'Gateway_Chassis',
   'HA_Chassis',
   'HA_Chassis_Group',
-  'Load_Balancer_Group',
   'Load_Balancer_Health_Check',
   'Meter',
   'Mirror',
@@ -66,7 +68,7 @@ const whole = Object.fromEntries([...Object.keys(monitor), ...others].map((table
 export interface Northbound {
   readonly client: OvsdbClient;
   /** Features of this version of OVN, according to its schema. */
-  readonly capabilities: Omit<Capabilities, 'loadBalancers' | 'apiServer'>;
+  readonly capabilities: Omit<Capabilities, 'loadBalancers' | 'externalIps' | 'apiServer'>;
   /** Whether a port exists, with exactly these addresses if they are given. */
   hasPort(name: string, addresses?: string): boolean;
   /** Whether a switch of this room exists. */
@@ -83,16 +85,20 @@ export interface Northbound {
   portRecords(): ReadonlyMap<string, PortRecord>;
   /** Nodes that own rows of which only one node can be the owner, by the name of the port group or by the address. */
   nodeHolders(): ReadonlyMap<string, string>;
+  /** Virtual addresses of Services in rows of this room, as `recordOfVip` names them. */
+  serviceVips(): ReadonlySet<string>;
 }
 
 function isOurs(row: Row | undefined): boolean {
   return row !== undefined && ownerOf(row)?.room === room;
 }
 
-/** The node whose plan owns a row of this room. */
-function nodeOf(row: Row): string | undefined {
+/** The name behind `feature/` in the owner of a row of this room. */
+function ownedBy(row: Row, feature: string): string | undefined {
   const owner = ownerOf(row);
-  return owner?.room === room && owner.name.startsWith('node/') ? owner.name.slice('node/'.length) : undefined;
+  return owner?.room === room && owner.name.startsWith(`${feature}/`)
+    ? owner.name.slice(feature.length + 1)
+    : undefined;
 }
 
 function capabilitiesOf({ schema }: OvsdbClient): Northbound['capabilities'] {
@@ -167,10 +173,20 @@ export async function openNorthbound(
       const holders = new Map<string, string>();
       for (const table of ['Port_Group', 'Logical_Router_Policy', 'Logical_Switch_Port'])
         for (const row of client.cache.table(table).rows.values()) {
-          const node = nodeOf(row);
+          const node = ownedBy(row, 'node');
           if (node !== undefined) for (const trait of heldBy(table, row)) holders.set(trait, node);
         }
       return holders;
+    },
+    serviceVips: () => {
+      const vips = new Set<string>();
+      for (const row of client.cache.table('Load_Balancer').rows.values()) {
+        const service = ownedBy(row, 'service');
+        const protocol = row['protocol'];
+        if (service === undefined || typeof protocol !== 'string') continue;
+        for (const vip of Object.keys(row['vips'] ?? {})) vips.add(recordOfVip(service, protocol, vip));
+      }
+      return vips;
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Kinds } from './objects.ts';
-import type { Verdict, PoolVerdict, VlanVerdict } from './settled.ts';
+import type { Verdict, PoolVerdict, ServiceVerdict, VlanVerdict } from './settled.ts';
 
 interface Changed<K, T> {
   readonly kind: K;
@@ -20,6 +20,8 @@ export type Change =
   | Changed<'vlanVerdicts', VlanVerdict>
   /** The verdict on an IPPool. */
   | Changed<'poolVerdicts', PoolVerdict>
+  /** The verdict on a Service. */
+  | Changed<'serviceVerdicts', ServiceVerdict>
   /** The nodes that a Subnet's centralized gateway uses, or its problems. */
   | { readonly kind: 'gateways'; readonly name: string }
   /** The route for a prefix that nodes learned by BGP, or its problem; by the prefix. */

@@ -93,6 +93,20 @@ export interface LearnedRoute {
   readonly problem?: Problem;
 }
 
+/** The decisions about a Service that depend on other objects. */
+export interface ServiceVerdict {
+  /** The VPC whose pods reach it. */
+  readonly vpc: string;
+  /** Whether that VPC has a router. */
+  readonly hasVpc: boolean;
+  /** The VPCs of its endpoints' pods, in the order of the endpoints' addresses. */
+  readonly endpointVpcs: readonly string[];
+  /** Addresses of endpoints in other VPCs. Pods of this VPC do not reach them, and may know another pod by the same address. */
+  readonly strangers: readonly string[];
+  /** Virtual addresses that another Service of the VPC has, by `vipId`, with the key of that Service. */
+  readonly lost: Readonly<Record<string, string>>;
+}
+
 /** The OVN names of a security group that has rows. */
 export interface ServedGroup {
   readonly portGroup: string;

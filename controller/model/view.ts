@@ -16,6 +16,7 @@ import type {
   PoolVerdict,
   Verdict,
   ServedGroup,
+  ServiceVerdict,
 } from './settled.ts';
 
 /** A port that has its addresses. */
@@ -38,6 +39,8 @@ export interface Capabilities {
   readonly ipv6Selection: boolean;
   /** Whether load balancers exist, and switches have them by default. */
   readonly loadBalancers: boolean;
+  /** Whether Services get the addresses of their `externalIPs`, which any author of a Service can choose. */
+  readonly externalIps?: boolean;
   /** Addresses of the Service `kubernetes`, which pods of the default VPC use. */
   readonly apiServer?: readonly string[];
 }
@@ -63,6 +66,12 @@ export interface Indexes {
   readonly subnetsByProvider: Index;
   /** EndpointSlices by `namespace/name` of their Service. */
   readonly slicesByService: Index;
+  /** EndpointSlices by `namespace/name` of the pods of their endpoints. */
+  readonly slicesByPod: Index;
+  /** EndpointSlices with hints, by `namespace/name` of their Service. */
+  readonly hintedSlicesByService: Index;
+  /** Services with internalTrafficPolicy Local, all under the empty key. */
+  readonly localServices: Index;
   /** Subnets that select the labels of a namespace. */
   readonly namespaceSelectors: SelectorIndex;
   /** Vips that select the labels of a pod, whatever the pod's namespace. */
@@ -75,6 +84,8 @@ export interface View extends Stores {
   readonly verdicts: ReadonlyMap<string, Verdict>;
   readonly vlanVerdicts: ReadonlyMap<string, VlanVerdict>;
   readonly poolVerdicts: ReadonlyMap<string, PoolVerdict>;
+  /** Verdicts on the Services that have virtual addresses, by `namespace/name`. */
+  readonly serviceVerdicts: ReadonlyMap<string, ServiceVerdict>;
   /** Security groups that have rows, by name. */
   readonly servedGroups: ReadonlyMap<string, ServedGroup>;
   /** The gateway nodes in use, by Subnet with a centralized gateway. */

@@ -10,6 +10,7 @@ const identifyingColumns: Readonly<Record<string, readonly string[]>> = {
   Logical_Router_Static_Route: ['ip_prefix', 'nexthop', 'policy', 'route_table'],
   ACL: ['direction', 'priority', 'match'],
   DHCP_Options: ['cidr'],
+  Chassis_Template_Var: ['chassis'],
   QoS: ['direction', 'priority', 'match'],
 };
 

@@ -15,6 +15,9 @@ import { nodeFeature } from './node/node.ts';
 import { podFeature } from './pod/pod.ts';
 import { denyAllFeature } from './security-group/deny-all.ts';
 import { securityGroupFeature } from './security-group/security-group.ts';
+import { serviceGroupFeature } from './service/group.ts';
+import { chassisVariablesFeature } from './service/places.ts';
+import { serviceFeature } from './service/service.ts';
 import { aclFeature } from './subnet/acl.ts';
 import { dhcpFeature } from './subnet/dhcp.ts';
 import { multicastFeature } from './subnet/multicast.ts';
@@ -39,6 +42,7 @@ export const features: readonly Feature[] = [
   policyRouteFeature,
   peeringFeature,
   loadBalancerFeature,
+  serviceGroupFeature,
   subnetFeature,
   aclFeature,
   dhcpFeature,
@@ -65,4 +69,6 @@ export const features: readonly Feature[] = [
   ipFeature,
   ipPoolFeature,
   vipFeature,
+  chassisVariablesFeature,
+  serviceFeature,
 ];

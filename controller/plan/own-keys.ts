@@ -7,6 +7,7 @@
 import type { OwnEntries } from '../../lib/desired/row.ts';
 import { externalId } from '../../lib/api/names.ts';
 import { parseIp } from '../../lib/net/ip.ts';
+import { balancerGroupPrefix } from '../model/ovn-names.ts';
 
 const externalIds: ReadonlySet<string> = new Set([
   ...Object.values(externalId),
@@ -43,14 +44,21 @@ const options: Readonly<Record<string, ReadonlySet<string>>> = {
     'virtual-parents',
   ]),
   Logical_Router_Static_Route: new Set(['ecmp_symmetric_reply']),
-  Load_Balancer: new Set(['affinity_timeout', 'ct_flush']),
+  Load_Balancer: new Set(['address-family', 'affinity_timeout', 'ct_flush', 'hairpin_snat_ip', 'reject', 'template']),
 };
 
 function isOwnId(entry: string): boolean {
   return externalIds.has(entry) || entry.startsWith('associated_sg_');
 }
 
+/** The owner of a row in a table without external_ids, by the row's name: a group of load balancers belongs to its VPC. */
+export function ownerByName(table: string, { name }: Readonly<Record<string, unknown>>): string | undefined {
+  const isGroup = table === 'Load_Balancer_Group' && typeof name === 'string' && name.startsWith(balancerGroupPrefix);
+  return isGroup ? `service-group/${name.slice(balancerGroupPrefix.length)}` : undefined;
+}
+
 export const ownEntries: OwnEntries = (table, column) => {
+  if (table === 'Load_Balancer' && column === 'vips') return () => true;
   if (column === 'options') {
     const own = options[table];
     return own && ((entry) => own.has(entry));

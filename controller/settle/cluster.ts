@@ -27,6 +27,7 @@ import { bindPools } from './namespace/binding.ts';
 import { NamespaceBindings } from './namespace/bindings.ts';
 import { TraitHolders } from './node/trait-holders.ts';
 import { ServedGroups } from './security-group/served-groups.ts';
+import { ServiceVerdicts } from './service/service-verdicts.ts';
 import { notedOwner, noteOn, parseAcceptedNote } from './subnet/accepted-note.ts';
 import { judgeSubnets } from './subnet/judge.ts';
 import { interconnectOverlap } from './subnet/remote-overlap.ts';
@@ -57,6 +58,7 @@ export class Cluster extends ObjectStores implements View {
   readonly servedGroups: View['servedGroups'];
   readonly gateways: View['gateways'];
   readonly learned: View['learned'];
+  readonly serviceVerdicts: View['serviceVerdicts'];
   chassis: ReadonlySet<string> | undefined;
   readonly #addresses = new Addresses();
   readonly #ports: Ports;
@@ -69,6 +71,7 @@ export class Cluster extends ObjectStores implements View {
   readonly #servedGroups = new ServedGroups(this);
   readonly #activeGateways: ActiveGateways;
   readonly #learnedRoutes: LearnedRoutes;
+  readonly #serviceVerdicts: ServiceVerdicts;
   readonly #listeners: ((change: Change) => void)[] = [];
   #isJudgementDue = true;
   #areLinksStale = true;
@@ -95,6 +98,11 @@ export class Cluster extends ObjectStores implements View {
       onChange: (name) => this.#changed({ kind: 'learned', name }),
     });
     this.learned = this.#learnedRoutes.routes;
+    this.#serviceVerdicts = new ServiceVerdicts({
+      view: this,
+      onChange: (name, before, after) => this.#changed({ kind: 'serviceVerdicts', name, before, after }),
+    });
+    this.serviceVerdicts = this.#serviceVerdicts.verdicts;
   }
 
   binding(namespace: string): Binding {
@@ -155,10 +163,16 @@ export class Cluster extends ObjectStores implements View {
 
   /**
    * Restores holders and their addresses, once all objects are known. `rows` are the ports in the database, by name;
-   * `holders` are the nodes that had traits which only one node can have.
+   * `holders` are the nodes that had traits which only one node can have; `vips` are the virtual addresses of Services in the
+   * database, as `recordOfVip` names them.
    */
-  restore(rows: ReadonlyMap<string, PortRecord>, holders: ReadonlyMap<string, string> = new Map()): void {
+  restore(
+    rows: ReadonlyMap<string, PortRecord>,
+    holders: ReadonlyMap<string, string> = new Map(),
+    vips: ReadonlySet<string> = new Set(),
+  ): void {
     this.#traitHolders.restore(holders);
+    this.#serviceVerdicts.restore(vips);
     for (const subnet of this.subnets.values()) {
       const { name, uid } = subnet;
       const note = noteOn(subnet);
@@ -196,6 +210,7 @@ export class Cluster extends ObjectStores implements View {
     }
     this.#activeGateways.settle();
     this.#learnedRoutes.settle();
+    this.#serviceVerdicts.settle();
     this.#bindings.settle();
   }
 
@@ -212,6 +227,7 @@ export class Cluster extends ObjectStores implements View {
 
   #changed(change: Change): void {
     this.#learnedRoutes.changed(change);
+    this.#serviceVerdicts.changed(change);
     for (const listener of this.#listeners) listener(change);
   }
 

@@ -13,7 +13,7 @@ import type { Indexes } from '../model/view.ts';
 export type Stores = { readonly [K in keyof Kinds]: Store<Kinds[K]> };
 
 export function indexesOf(stores: Stores): Indexes {
-  const { pods, nodes, subnets, vpcs, vips, ipPools, securityGroups, endpointSlices } = stores;
+  const { pods, nodes, subnets, vpcs, vips, ipPools, securityGroups, services, endpointSlices } = stores;
   return {
     podsByNode: index(pods, ({ node }) => (node === undefined ? [] : [node])),
     podsByPortGroup: index(pods, (pod) => namedGroupsOf(pod).map(securityPortGroup)),
@@ -37,6 +37,11 @@ export function indexesOf(stores: Stores): Indexes {
     subnetsByNamespace: index(subnets, ({ spec }) => spec.namespaces),
     subnetsByProvider: index(subnets, ({ spec }) => [spec.provider]),
     slicesByService: index(endpointSlices, ({ service }) => (service === '' ? [] : [service])),
+    slicesByPod: index(endpointSlices, ({ endpoints }) => endpoints.flatMap(({ pod }) => pod ?? [])),
+    hintedSlicesByService: index(endpointSlices, ({ service, endpoints }) =>
+      endpoints.some(({ nodeHints, zoneHints }) => nodeHints.length > 0 || zoneHints.length > 0) ? [service] : [],
+    ),
+    localServices: index(services, ({ isInternalPolicyLocal }) => (isInternalPolicyLocal ? [''] : [])),
     namespaceSelectors: selectorIndex(subnets, ({ spec }) => spec.namespaceSelectors),
     vipSelectors: selectorIndex(vips, (vip) => {
       const selector = vipSelector(vip);

@@ -52,6 +52,8 @@ export const annotation = {
   vip: 'ovn.kubernetes.io/vip',
   /** On a pod of a KubeVirt virtual machine: the name of the machine, which is also the name of its ports. */
   virtualMachine: 'ovn.kubernetes.io/virtualmachine',
+  /** On a Service: the VPC whose pods reach it. */
+  vpc: 'ovn.kubernetes.io/vpc',
   /** On a pod of an underlay subnet. */
   vlanId: 'ovn.kubernetes.io/vlan_id',
   providerNetwork: 'ovn.kubernetes.io/provider_network',
@@ -113,6 +115,9 @@ export function markedNetwork(key: string): string | undefined {
 export function providerBridge(network: string): string {
   return `br-${network}`;
 }
+
+/** Condition of a Service: whether pods reach it by all of its addresses. Only a Service that had a problem has it. */
+export const servedCondition = 'isthmus.network/Served';
 
 /** On objects whose deletion requires cleanup by the controller. */
 export const controllerFinalizer = 'isthmus.network/controller';

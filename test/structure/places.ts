@@ -17,7 +17,9 @@ export interface Room {
 export const rooms: readonly Room[] = [
   {
     path: 'lib',
-    order: 'net run rounds netlink gobgp ovsdb kube api services slices ovn desired pki store route-policy bgp'.split(' '),
+    order: 'net run rounds netlink gobgp ovsdb kube api services slices ovn desired pki store route-policy bgp'.split(
+      ' ',
+    ),
     watchImports: [],
   },
   room('central'),

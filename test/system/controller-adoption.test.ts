@@ -76,6 +76,8 @@ describe('adoption of a Kube-OVN cluster', () => {
       assert.equal(annotations['ovn.kubernetes.io/ip_address'], ip);
     }
     assert.deepEqual(bed.members('ovn.default.n1'), ['web-1.default']);
+    // Its address belongs to no Service here.
+    assert.deepEqual(bed.row('Load_Balancer', 'cluster-tcp-loadbalancer')?.['vips'], {});
   });
 
   test('keeps foreign rows and deletes the IP objects of deleted pods', async () => {

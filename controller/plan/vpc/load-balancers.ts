@@ -1,4 +1,8 @@
-/** The load balancers of each VPC, without their virtual addresses and backends, and the switches that have them. */
+/**
+ * Kube-OVN's six load balancers of each VPC, and the switches that have load balancers. Services have rows of their own (`plan/service`):
+ * these six keep their names, which the status of a Vpc has, and are empty. Virtual addresses of a former Kube-OVN go last, once the
+ * rows of all Services were written.
+ */
 import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import { ref } from '../../../lib/desired/row.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
@@ -8,6 +12,7 @@ import { hasRouter } from '../../settle/vpc/routers.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
+import { groupOfSwitch } from '../service/group.ts';
 import { routers, routersReading } from './router.ts';
 
 const protocols = ['tcp', 'udp', 'sctp'] as const;
@@ -36,6 +41,8 @@ function rowOf(view: View, vpc: string, protocol: Protocol, hasSessions: boolean
       options: hasSessions ? { affinity_timeout: affinitySeconds } : flush,
       external_ids: vendorIds,
     },
+    // Without contributions: cleared after all plans were tried.
+    collects: ['vips'],
   };
 }
 
@@ -61,7 +68,8 @@ function planSwitch(view: View, subnet: string): Desired {
     return nothing;
   const names = protocols.flatMap((one) => [loadBalancerName(vpc, one, false), loadBalancerName(vpc, one, true)]);
   const values = names.map((name) => ref('Load_Balancer', name));
-  return { rows: [], contributions: [{ table: 'Logical_Switch', key: subnet, column: 'load_balancer', values }] };
+  const six = { table: 'Logical_Switch', key: subnet, column: 'load_balancer', values };
+  return { rows: [], contributions: [six, groupOfSwitch(vpc, subnet)] };
 }
 
 /** Keys: the VPC. */

@@ -98,6 +98,11 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   },
   dhcpV4Options: { on: 'Pod', writer: 'you', text: 'DHCPv4 options of the interface in place of those of the subnet.' },
   dhcpV6Options: { on: 'Pod', writer: 'you', text: 'DHCPv6 options of the interface in place of those of the subnet.' },
+  vpc: {
+    on: 'Service',
+    writer: 'you',
+    text: 'VPC whose pods reach the Service. Without it the VPC of the first endpoint, by address, else `ovn-cluster`.',
+  },
   virtualMachine: {
     on: 'Pod',
     writer: 'Isthmus',

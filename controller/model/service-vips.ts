@@ -1,0 +1,55 @@
+/** The virtual addresses of Services in OVN. Pure. */
+import { parseIp } from '../../lib/net/ip.ts';
+import type { Family } from '../../lib/net/ip.ts';
+import { backendKey } from '../../lib/services/backends.ts';
+import type { Service, ServicePort } from '../../lib/services/service.ts';
+import { variableName } from '../../lib/services/variables.ts';
+import type { Capabilities } from './view.ts';
+
+/** One address with one port of a Service. */
+export interface ServiceVip {
+  /** As OVN names it. */
+  readonly protocol: 'tcp' | 'udp' | 'sctp';
+  readonly family: Family;
+  readonly address: string;
+  readonly port: ServicePort;
+  /** An address of the cluster, which `internalTrafficPolicy` governs. */
+  readonly isInternal: boolean;
+}
+
+const ovnProtocols = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
+
+/**
+ * The virtual addresses that load balancers of OVN serve, each once. Addresses that only some clients may use are left out: a load
+ * balancer cannot tell clients apart, so these packets go to the node, which can.
+ */
+export function vipsOf(service: Service, { externalIps = false }: Capabilities): readonly ServiceVip[] {
+  if (!service.isServed) return [];
+  const balanced = service.loadBalancerSourceRanges.length > 0 ? [] : service.loadBalancerIps;
+  const external = externalIps ? service.externalIps : [];
+  const vips = new Map<string, ServiceVip>();
+  for (const [addresses, isInternal] of [
+    [service.clusterIps, true],
+    [balanced, false],
+    [external, false],
+  ] as const)
+    for (const address of addresses)
+      for (const port of service.ports) {
+        const family = parseIp(address)?.family ?? 4;
+        const vip = { protocol: ovnProtocols[port.protocol], family, address, port, isInternal };
+        const id = vipId(vip);
+        if (!vips.has(id)) vips.set(id, vip);
+      }
+  return [...vips.values()];
+}
+
+/** `tcp 10.96.0.1:443`. */
+export function vipId({ protocol, address, port }: ServiceVip): string {
+  return `${protocol} ${backendKey(address, port.port)}`;
+}
+
+/** `10.96.0.1:443`; of IPv6 in a row with variables the address is one too, because OVN splits such texts at every colon. */
+export function vipText({ family, address, port }: ServiceVip, isTemplate: boolean): string {
+  if (family === 4 || !isTemplate) return backendKey(address, port.port);
+  return `^${variableName('vip', address)}:${port.port}`;
+}

@@ -1,0 +1,23 @@
+import type { DesiredRow } from '../../../lib/desired/row.ts';
+import { serviceKey, type Service } from '../../../lib/services/service.ts';
+import { vipId, type ServiceVip } from '../../model/service-vips.ts';
+import { matchFamily, policyPriority, vendorIds } from '../names.ts';
+
+/**
+ * Drops packets for a virtual address with internalTrafficPolicy Local from nodes without an endpoint. A load balancer has no flow for
+ * them: they would go on to the router, to the node, and leave the cluster by its default route.
+ */
+export function localPolicy(service: Service, vpc: string, vip: ServiceVip): DesiredRow {
+  const { protocol, family, address, port } = vip;
+  return {
+    table: 'Logical_Router_Policy',
+    key: `service/${serviceKey(service)}/${vipId(vip).replace(' ', '/')}`,
+    columns: {
+      priority: policyPriority.serviceLocal,
+      match: `${matchFamily(family)}.dst == ${address} && ${protocol}.dst == ${port.port}`,
+      action: 'drop',
+      external_ids: vendorIds,
+    },
+    parent: { table: 'Logical_Router', key: vpc, column: 'policies' },
+  };
+}

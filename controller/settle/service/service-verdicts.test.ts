@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { randomOf } from '../../../lib/testing-random.ts';
+import { planKey } from '../../plan/plan.ts';
+import { TestCluster } from '../../testing-cluster.ts';
+import { planned } from '../../testing-reports.ts';
+import { addressOf, endpointOf, placedNode, pod, service, slice } from '../../testing-services.ts';
+import { created, meta, subnet, vpc } from '../../testing-vpcs.ts';
+import { parseNamespace } from '../../watch/workloads.ts';
+import { recordOfVip } from './service-verdicts.ts';
+
+const capabilities = { aclTier: false, ipv6Selection: false, loadBalancers: true, externalIps: true };
+const external = (...ips: readonly string[]): object => ({ clusterIPs: ['10.96.0.1'], externalIPs: ips });
+
+/** Two VPCs with a namespace each, whose subnets have the same addresses. */
+function clusterOf(): TestCluster {
+  const cluster = new TestCluster(capabilities);
+  for (const [name, day] of [
+    ['ovn-cluster', 1],
+    ['blue', 2],
+  ] as const)
+    vpc(cluster, name, {}, created(day));
+  subnet(cluster, 'join', { cidrBlock: '100.64.0.0/16' }, created(1));
+  subnet(cluster, 'ovn-default', { cidrBlock: '10.16.0.0/16' }, created(1));
+  subnet(cluster, 'sea', { cidrBlock: '10.16.0.0/24', vpc: 'blue', namespaces: ['blue'] }, created(2));
+  for (const name of ['default', 'blue'])
+    cluster.change('namespaces', name, parseNamespace({ metadata: meta(name, created(1)) }));
+  return cluster;
+}
+
+function started(fill: (cluster: TestCluster) => void, vips: ReadonlySet<string> = new Set()): TestCluster {
+  const cluster = clusterOf();
+  fill(cluster);
+  cluster.restore(new Map(), new Map(), vips);
+  cluster.settle();
+  return cluster;
+}
+
+/** What a restart would find in the database. */
+function recorded(cluster: TestCluster): ReadonlySet<string> {
+  const vips = new Set<string>();
+  for (const key of cluster.services.keys())
+    for (const { table, columns } of planKey(cluster, `service/${key}`).rows)
+      if (table === 'Load_Balancer')
+        for (const vip of Object.keys(columns['vips'] ?? {}))
+          vips.add(recordOfVip(key, String(columns['protocol']), vip));
+  return vips;
+}
+
+const lost = (cluster: TestCluster, key: string): object | undefined => cluster.serviceVerdicts.get(key)?.lost;
+
+describe('the VPC of a Service', () => {
+  test('is that of its first endpoint, or the one it names, and follows its pods', () => {
+    const cluster = started((one) => {
+      pod(one, 'blue/a', 'n1');
+      service(one, 'blue/web', { clusterIPs: ['10.96.0.1'] });
+    });
+    const vpcOf = (): string | undefined => cluster.serviceVerdicts.get('blue/web')?.vpc;
+    assert.equal(vpcOf(), 'ovn-cluster', 'without endpoints');
+    slice(cluster, 'blue/web-a', 'web', [endpointOf(addressOf(cluster, 'blue/a'), 'a')]);
+    assert.ok(cluster.settle().has('service/blue/web'));
+    assert.equal(vpcOf(), 'blue');
+    slice(cluster, 'blue/web-a', 'web', [endpointOf('10.16.0.77', 'a')]);
+    cluster.settle();
+    assert.equal(vpcOf(), 'ovn-cluster', 'an address that the pod does not have says nothing');
+    service(cluster, 'blue/web', { clusterIPs: ['10.96.0.1'] }, { annotations: { 'ovn.kubernetes.io/vpc': 'red' } });
+    cluster.settle();
+    assert.deepEqual([vpcOf(), cluster.serviceVerdicts.get('blue/web')?.hasVpc], ['red', false]);
+    assert.deepEqual(planKey(cluster, 'service/blue/web').rows, []);
+    vpc(cluster, 'red', {}, created(3));
+    assert.ok(cluster.settle().has('service/blue/web'));
+    assert.equal(planKey(cluster, 'service/blue/web').rows.length, 1);
+  });
+
+  test('has no endpoint of another VPC, although a pod of its own has the same address', () => {
+    const cluster = started((one) => {
+      for (const key of ['blue/a', 'default/a']) pod(one, key, 'n1');
+      service(one, 'default/web', { clusterIPs: ['10.96.0.1'] }, { annotations: { 'ovn.kubernetes.io/vpc': 'blue' } });
+    });
+    assert.equal(addressOf(cluster, 'blue/a'), addressOf(cluster, 'default/a'));
+    slice(cluster, 'default/web-a', 'web', [endpointOf(addressOf(cluster, 'default/a'), 'a')]);
+    cluster.settle();
+    assert.deepEqual(planKey(cluster, 'service/default/web').rows[0]?.columns['vips'], { '10.96.0.1:80': '' });
+    assert.match(planned(cluster, 'service/default/web'), /EndpointsInOtherVpcs.*are in Vpc ovn-cluster/);
+  });
+});
+
+describe('an address that two Services want', () => {
+  test('is the older one’s, and the other’s once it is released', () => {
+    const cluster = started((one) => {
+      service(one, 'default/b', external('198.51.100.7'), created(5));
+      service(one, 'default/a', external('198.51.100.7', '198.51.100.8'), created(6));
+    });
+    assert.deepEqual(lost(cluster, 'default/a'), {
+      'tcp 198.51.100.7:80': 'default/b',
+      'tcp 10.96.0.1:80': 'default/b',
+    });
+    assert.deepEqual(lost(cluster, 'default/b'), {});
+    service(cluster, 'default/b', undefined);
+    assert.ok(cluster.settle().has('service/default/a'));
+    assert.deepEqual(lost(cluster, 'default/a'), {});
+  });
+
+  test('stays with the one that has it where both are as old, also over a restart', () => {
+    const cluster = started((one) => service(one, 'default/b', external('198.51.100.7'), created(5)));
+    service(cluster, 'default/a', external('198.51.100.7'), created(5));
+    cluster.settle();
+    const next = started((one) => {
+      for (const key of ['default/a', 'default/b']) service(one, key, external('198.51.100.7'), created(5));
+    }, recorded(cluster));
+    for (const one of [cluster, next]) assert.deepEqual(lost(one, 'default/b'), {});
+    assert.deepEqual(lost(next, 'default/a'), lost(cluster, 'default/a'));
+    const fresh = started((one) => {
+      for (const key of ['default/b', 'default/a']) service(one, key, external('198.51.100.7'), created(5));
+    });
+    assert.deepEqual(lost(fresh, 'default/a'), {}, 'the first by name');
+  });
+
+  test('is no matter between VPCs, protocols and ports', () => {
+    const cluster = started((one) => {
+      service(one, 'default/a', external('198.51.100.7'), created(5));
+      const ports = [
+        { name: 'u', port: 80, protocol: 'UDP' },
+        { name: 't', port: 81 },
+      ];
+      service(one, 'default/b', { ...external('198.51.100.7'), ports }, created(6));
+      const annotations = { 'ovn.kubernetes.io/vpc': 'blue' };
+      service(one, 'default/c', external('198.51.100.7'), { ...created(6), annotations });
+    });
+    for (const key of ['a', 'b', 'c']) assert.deepEqual(lost(cluster, `default/${key}`), {});
+  });
+
+  test('is not wanted where externalIPs are denied', () => {
+    const cluster = new TestCluster({ ...capabilities, externalIps: false });
+    service(cluster, 'default/a', external('198.51.100.7'), created(5));
+    vpc(cluster, 'ovn-cluster', {}, created(1));
+    cluster.restore(new Map());
+    cluster.settle();
+    assert.deepEqual(planKey(cluster, 'service/default/a').rows[0]?.columns['vips'], { '10.96.0.1:80': '' });
+    assert.match(planned(cluster, 'service/default/a'), /ExternalIPsDenied.*services\.externalIPs=Allow/);
+  });
+});
+
+test('after random changes of what Services read, none was left as it was', () => {
+  const random = randomOf(20);
+  const cluster = started(() => undefined);
+  const last = new Map<string, string>();
+  const keys = ['default/a', 'default/b', 'blue/c'];
+  const pick = <T>(all: readonly T[]): T => all[random(all.length)] as T;
+  const act = (): void => {
+    const [key, index] = [pick(keys), random(4)];
+    const [namespace = '', name = ''] = key.split('/');
+    const kind = random(10);
+    if (kind < 3) {
+      const spec = {
+        clusterIPs: [`10.96.0.${random(2)}`, ...(random(2) === 0 ? [`fd00:96::${random(2)}`] : [])],
+        externalIPs: random(2) === 0 ? [] : ['198.51.100.7'],
+        internalTrafficPolicy: random(3) === 0 ? 'Local' : 'Cluster',
+      };
+      const annotations = random(5) === 0 ? { 'ovn.kubernetes.io/vpc': pick(['blue', 'red']) } : {};
+      service(cluster, key, random(4) === 0 ? undefined : spec, { ...created(1 + random(2)), annotations });
+    } else if (kind < 6) {
+      const endpoints = Array.from({ length: random(3) }, () => {
+        const of = `p${random(4)}`;
+        const more = random(2) === 0 ? {} : { hints: { forZones: [{ name: `z${random(2)}` }] } };
+        return endpointOf(addressOf(cluster, `${namespace}/${of}`) || '10.16.0.9', of, `n${random(2)}`, more);
+      });
+      slice(cluster, `${key}-${random(2)}`, name, random(5) === 0 ? undefined : endpoints);
+    } else if (kind < 8) pod(cluster, `${namespace}/p${index}`, random(3) === 0 ? undefined : `n${random(2)}`);
+    else if (kind < 9) placedNode(cluster, `n${random(2)}`, `c${random(3)}`, `z${random(2)}`);
+    else if (random(2) === 0) vpc(cluster, 'red', random(2) === 0 ? undefined : {}, created(3));
+    else {
+      const of = pick(['blue', 'ovn-cluster']);
+      subnet(cluster, 'lake', { cidrBlock: '10.17.0.0/24', vpc: of, namespaces: ['blue'] }, created(3));
+    }
+  };
+  for (let round = 0; round < 1500; round += 1) {
+    act();
+    for (const key of cluster.settle()) last.set(key, planned(cluster, key));
+    for (const key of cluster.services.keys()) {
+      const owner = `service/${key}`;
+      assert.equal(planned(cluster, owner), last.get(owner), `${owner} in round ${round}`);
+    }
+  }
+});

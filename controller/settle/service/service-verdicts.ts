@@ -1,0 +1,185 @@
+/**
+ * Decides the VPC of each Service, and which of two Services of one VPC has a virtual address that both want. In: changed Services,
+ * EndpointSlices and ports. Out: verdicts. Rule: the older Service has the address, of equally old ones the one that had it before, else the
+ * first by name. After a restart the former holders are read from the database. A change costs what it touches: the Services of
+ * that object, and the Services that want the same addresses.
+ */
+import { addTo, allOf, countOf, firstOf, removeFrom, type Few } from '../../../lib/desired/few.ts';
+import type { Service } from '../../../lib/services/service.ts';
+import { defaultVpc } from '../../../lib/api/names.ts';
+import type { Change } from '../../model/change.ts';
+import { type ServiceVip, vipId, vipsOf, vipText } from '../../model/service-vips.ts';
+import type { ServiceVerdict } from '../../model/settled.ts';
+import type { View } from '../../model/view.ts';
+import { text } from '../fingerprint.ts';
+import { placeOfService } from './endpoint-vpcs.ts';
+
+export interface ServiceVerdictsOptions {
+  readonly view: View;
+  readonly onChange: (service: string, before: ServiceVerdict | undefined, after: ServiceVerdict | undefined) => void;
+}
+
+/** A virtual address in a VPC. */
+interface Claim {
+  /** `<vpc> <vipId>`. */
+  readonly key: string;
+  readonly vip: ServiceVip;
+}
+
+type Place = Omit<ServiceVerdict, 'lost'>;
+
+/** How `vipHolders` of the database names the virtual address of a Service. */
+export function recordOfVip(service: string, protocol: string, vip: string): string {
+  return `${service} ${protocol} ${vip}`;
+}
+
+export class ServiceVerdicts {
+  readonly verdicts = new Map<string, ServiceVerdict>();
+  readonly #options: ServiceVerdictsOptions;
+  #due = new Set<string>();
+  readonly #claims = new Map<string, readonly Claim[]>();
+  /** Services by the key of a claim. */
+  readonly #claimants = new Map<string, Few>();
+  /** The Service that has the address, of claims with several claimants. */
+  readonly #holders = new Map<string, string>();
+  /** Services by VPC, where it is not the default one. */
+  readonly #byVpc = new Map<string, Few>();
+  #recorded: ReadonlySet<string> = new Set();
+
+  constructor(options: ServiceVerdictsOptions) {
+    this.#options = options;
+  }
+
+  /** Sets the virtual addresses in the database, as `recordOfVip` names them. Call before the first `settle`. */
+  restore(recorded: ReadonlySet<string>): void {
+    this.#recorded = recorded;
+  }
+
+  /** Marks the Services whose verdicts read the changed value. */
+  changed(change: Change): void {
+    if (change.kind === 'services') this.#due.add(change.name);
+    else if (change.kind === 'endpointSlices') {
+      for (const slice of [change.before, change.after]) if (slice !== undefined) this.#mark(slice.service);
+    } else if (change.kind === 'ports' && change.name.startsWith('pod/')) this.#markPod(change.name);
+    else if (change.kind === 'vpcs' && change.before?.isDeleting !== change.after?.isDeleting)
+      this.#markVpc(change.name);
+    else if (change.kind === 'verdicts') {
+      const [was, is] = [change.before?.vpc, change.after?.vpc];
+      for (const vpc of new Set([was, is])) if (vpc !== undefined) this.#markVpc(vpc);
+      if (was !== is) for (const key of this.#options.view.keysIn(change.name)) this.#markPod(key);
+    }
+  }
+
+  settle(): void {
+    if (this.#due.size === 0) return;
+    const due = this.#due;
+    this.#due = new Set();
+    const places = new Map<string, Place>();
+    /** Claims of these Services, with the holder before the changes. */
+    const touched = new Map<Claim['key'], { readonly claim: Claim; readonly before: string | undefined }>();
+    for (const service of due) {
+      const object = this.#options.view.services.get(service);
+      const place = object?.isServed === true ? placeOfService(this.#options.view, service, object) : undefined;
+      if (place !== undefined) places.set(service, place);
+      this.#claim(service, place === undefined || object === undefined ? [] : this.#claimsOf(object, place), touched);
+      this.#settleIn(service, place);
+    }
+    const affected = new Set(due);
+    for (const { claim, before } of touched.values()) {
+      const isContested = countOf(this.#claimants.get(claim.key)) > 1;
+      if (isContested) this.#holders.set(claim.key, this.#holderOf(claim, before));
+      if (isContested || this.#holders.has(claim.key))
+        for (const service of allOf(this.#claimants.get(claim.key))) affected.add(service);
+      if (!isContested) this.#holders.delete(claim.key);
+    }
+    for (const service of affected) this.#become(service, places.get(service) ?? this.#keptPlace(service, due));
+    // From now on the holders are known.
+    this.#recorded = new Set();
+  }
+
+  #mark(service: string): void {
+    if (this.#options.view.services.has(service)) this.#due.add(service);
+  }
+
+  #markPod(key: string): void {
+    const { view } = this.#options;
+    if (!key.startsWith('pod/')) return;
+    for (const slice of view.indexes.slicesByPod.of(key.slice('pod/'.length)))
+      this.#mark(view.endpointSlices.get(slice)?.service ?? '');
+  }
+
+  #markVpc(vpc: string): void {
+    for (const service of allOf(this.#byVpc.get(vpc))) this.#mark(service);
+  }
+
+  /** The place of a Service whose addresses alone are decided again. */
+  #keptPlace(service: string, due: ReadonlySet<string>): Place | undefined {
+    return due.has(service) ? undefined : this.verdicts.get(service);
+  }
+
+  #settleIn(service: string, place: Place | undefined): void {
+    const before = this.verdicts.get(service)?.vpc ?? defaultVpc;
+    const after = place?.vpc ?? defaultVpc;
+    if (before === after) return;
+    if (before !== defaultVpc) removeFrom(this.#byVpc, before, service);
+    if (after !== defaultVpc) addTo(this.#byVpc, after, service);
+  }
+
+  #claimsOf(object: Service, { vpc }: Place): readonly Claim[] {
+    return vipsOf(object, this.#options.view.capabilities).map((vip) => ({ key: `${vpc} ${vipId(vip)}`, vip }));
+  }
+
+  #claim(
+    service: string,
+    claims: readonly Claim[],
+    touched: Map<Claim['key'], { readonly claim: Claim; readonly before: string | undefined }>,
+  ): void {
+    const before = this.#claims.get(service) ?? [];
+    for (const claim of [...before, ...claims])
+      if (!touched.has(claim.key)) touched.set(claim.key, { claim, before: this.#incumbentOf(claim.key) });
+    for (const { key } of before) removeFrom(this.#claimants, key, service);
+    for (const { key } of claims) addTo(this.#claimants, key, service);
+    if (claims.length === 0) this.#claims.delete(service);
+    else this.#claims.set(service, claims);
+  }
+
+  #incumbentOf(claim: string): string | undefined {
+    const claimants = this.#claimants.get(claim);
+    return countOf(claimants) > 1 ? this.#holders.get(claim) : firstOf(claimants);
+  }
+
+  #holderOf({ key, vip }: Claim, before: string | undefined): string {
+    const { services } = this.#options.view;
+    const isRecorded = (service: string): boolean =>
+      [false, true].some((isTemplate) =>
+        this.#recorded.has(recordOfVip(service, vip.protocol, vipText(vip, isTemplate))),
+      );
+    const rank = (service: string): readonly [number, number] => {
+      const hadIt = service === before || isRecorded(service);
+      return [services.get(service)?.createdMs ?? Infinity, hadIt ? 0 : 1];
+    };
+    const [first = ''] = [...allOf(this.#claimants.get(key))].sort((a, b) => {
+      const [[ageA, hadA], [ageB, hadB]] = [rank(a), rank(b)];
+      return ageA - ageB || hadA - hadB || (a < b ? -1 : 1);
+    });
+    return first;
+  }
+
+  #become(service: string, place: Place | undefined): void {
+    const before = this.verdicts.get(service);
+    const after = place && { ...place, lost: this.#lostBy(service) };
+    if (text(before) === text(after)) return;
+    if (after === undefined) this.verdicts.delete(service);
+    else this.verdicts.set(service, after);
+    this.#options.onChange(service, before, after);
+  }
+
+  #lostBy(service: string): Readonly<Record<string, string>> {
+    const lost: Record<string, string> = {};
+    for (const { key, vip } of this.#claims.get(service) ?? []) {
+      const holder = this.#holders.get(key);
+      if (holder !== undefined && holder !== service) lost[vipId(vip)] = holder;
+    }
+    return lost;
+  }
+}

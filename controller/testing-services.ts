@@ -1,0 +1,54 @@
+/** Services, EndpointSlices and pods for tests; used by tests only. */
+import { parseEndpointSlice, parseService } from '../lib/services/parse.ts';
+import type { Cluster } from './settle/cluster.ts';
+import { meta } from './testing-vpcs.ts';
+import { parseNode, parsePod } from './watch/workloads.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** An endpoint that is the pod `name` of the slice's namespace, with further fields. */
+export function endpointOf(address: string, name: string | undefined, node = 'n1', more: Fields = {}): Fields {
+  const targetRef = name === undefined ? {} : { targetRef: { kind: 'Pod', name } };
+  return { addresses: [address], nodeName: node, ...targetRef, ...more };
+}
+
+/** Writes the Service `namespace/name`; without spec, deletes it. The default port is 80 of TCP. */
+export function service(cluster: Cluster, key: string, spec: object | undefined, more: Fields = {}): void {
+  const [namespace = '', name = ''] = key.split('/');
+  const metadata = meta(name, { namespace, uid: `uid-${key}`, ...more });
+  const raw = { metadata, spec: { ports: [{ port: 80 }], ...spec } };
+  cluster.change('services', key, spec && parseService(raw));
+}
+
+/** Writes the EndpointSlice `namespace/name`; without endpoints, deletes it. The port is 8080 of TCP. */
+export function slice(
+  cluster: Cluster,
+  key: string,
+  of: string,
+  endpoints: readonly Fields[] | undefined,
+  more: Fields = {},
+): void {
+  const [namespace = '', name = ''] = key.split('/');
+  const metadata = meta(name, { namespace, labels: { 'kubernetes.io/service-name': of } });
+  const raw = { metadata, addressType: 'IPv4', ports: [{ name: '', port: 8080 }], endpoints, ...more };
+  cluster.change('endpointSlices', key, endpoints && parseEndpointSlice(raw));
+}
+
+/** Writes the pod `namespace/name` on a node; without a node, deletes it. */
+export function pod(cluster: Cluster, key: string, node: string | undefined): void {
+  const [namespace = '', name = ''] = key.split('/');
+  const raw = { metadata: meta(name, { namespace }), spec: { nodeName: node } };
+  cluster.change('pods', key, node === undefined ? undefined : parsePod(raw));
+}
+
+/** Writes a node with a chassis in a zone. */
+export function placedNode(cluster: Cluster, name: string, chassis: string, zone: string): void {
+  const labels = { 'topology.kubernetes.io/zone': zone };
+  const annotations = { 'ovn.kubernetes.io/chassis': chassis };
+  cluster.change('nodes', name, parseNode({ metadata: meta(name, { labels, annotations }) }));
+}
+
+/** The address of a pod in a cluster that is settled. */
+export function addressOf(cluster: Cluster, key: string): string {
+  return cluster.ports(`pod/${key}`)[0]?.allocation.v4 ?? '';
+}
