@@ -4,9 +4,11 @@
  */
 import { openOvsdb } from 'ovsdb-client';
 import type { ColumnSchema, OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
-import { externalId, joinSubnet, vendor } from '../../lib/api/names.ts';
+import { externalId, joinSubnet, nodePortName, vendor } from '../../lib/api/names.ts';
 import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
-import { recordOfRow } from '../settle/address/records.ts';
+
+import { nodeServicePort } from '../model/ovn-names.ts';
+import { recordOfRow, serviceRecordOfRow } from '../settle/address/records.ts';
 import type { PortRecord } from '../settle/address/records.ts';
 import { heldBy } from '../settle/node/traits.ts';
 import { recordOfVip } from '../settle/service/service-verdicts.ts';
@@ -166,6 +168,9 @@ export async function openNorthbound(
             : undefined;
         if (record === undefined || typeof row['name'] !== 'string') continue;
         records.set(row['name'], owner === undefined ? { ...record, isNobodys: true } : record);
+        const node = ownedBy(row, 'node');
+        const service = row['name'] === nodePortName(node ?? '') ? serviceRecordOfRow(String(first)) : undefined;
+        if (node !== undefined && service !== undefined) records.set(nodeServicePort(node), service);
       }
       return records;
     },

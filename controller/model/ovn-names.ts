@@ -5,6 +5,11 @@ export function vipPort(name: string): string {
   return `vip/${name}`;
 }
 
+/** Under which name a node holds its service address, a second address of its port; no port of a pod or node can have it. */
+export function nodeServicePort(node: string): string {
+  return `node-service/${node}`;
+}
+
 /** Names that an IPPool's address sets may have: one for each family where it has both. */
 export function addressSetsOf(pool: string): readonly [string, string] {
   const base = portGroupPart(pool);

@@ -238,18 +238,24 @@ describe('the subnet of the nodes', () => {
     cluster.change('subnets', 'join', dual({ deletionTimestamp: '2026-01-01T00:00:00Z' }));
     cluster.change('nodes', 'n2', node('n2', '172.30.0.2'));
     cluster.settle();
-    assert.deepEqual(nodeAddresses(cluster, 'n2'), ['100.64.0.3', 'fd00:64::3']);
+    assert.deepEqual(nodeAddresses(cluster, 'n2'), ['100.64.0.4', 'fd00:64::3']);
   });
 
-  test('is full: the node has a problem', () => {
+  test('is full: the node has a problem, and no service address goes before the first address of a node', () => {
     const cluster = basic();
     cluster.change('subnets', 'join', subnet('join', { cidrBlock: '100.64.0.0/30' }));
     cluster.restore(new Map());
     cluster.settle();
     cluster.change('nodes', 'n2', node('n2', '172.30.0.2'));
     cluster.settle();
-    assert.deepEqual(nodeProblems(cluster, 'n1'), []);
-    assert.equal(nodeProblems(cluster, 'n2')[0]?.code, 'NoAvailableAddress');
+    assert.match(nodeProblems(cluster, 'n1')[0]?.message ?? '', /node n1 has no service address/);
+    assert.deepEqual(
+      nodeProblems(cluster, 'n2').map(({ code }) => code),
+      ['NoAvailableAddress'],
+    );
+    cluster.change('subnets', 'join', subnet('join', { cidrBlock: '100.64.0.0/29' }));
+    cluster.settle();
+    for (const name of ['n1', 'n2']) assert.deepEqual(nodeProblems(cluster, name), []);
   });
 });
 

@@ -24,6 +24,7 @@ const nodeAnnotations = [
   annotation.logicalSwitch,
   annotation.portName,
   annotation.chassis,
+  annotation.serviceAddress,
   annotation.ingressRate,
   annotation.egressRate,
   annotation.ingressBurst,

@@ -61,6 +61,8 @@ export const annotation = {
   dryRun: 'isthmus.network/dry-run',
   /** On a Subnet, Pod, Service or EIP: announced over BGP, `true`, `cluster` or `local`. */
   bgp: 'ovn.kubernetes.io/bgp',
+  /** On a Node: its second address in the Subnet `join`, with which connections of Services leave the node. */
+  serviceAddress: 'isthmus.network/service-address',
   /** On a Node: with `true` its speaker announces nothing. */
   bgpDrain: 'isthmus.network/bgp-drain',
   /** On a Node: the uid of the DaemonSet whose daemon shall release the node; daemons of a later installation ignore it. */

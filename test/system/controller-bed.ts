@@ -25,6 +25,7 @@ import {
   pods,
   providerNetworks,
   securityGroups,
+  services,
   subnets,
   transitSwitches,
   vips,
@@ -43,7 +44,9 @@ const system = 'kube-system';
 /** The controller's longest delay of status writes after many changes, with some margin. */
 const longestWaitMs = 1100;
 const tables = [
+  'Chassis_Template_Var',
   'Load_Balancer',
+  'Load_Balancer_Group',
   'Logical_Router',
   'Logical_Router_Port',
   'Logical_Router_Policy',
@@ -368,7 +371,20 @@ export class ControllerBed {
   /** The version of each object that the controller may write, with its content, so that failures show the difference. */
   async versions(): Promise<Readonly<Record<string, string>>> {
     const versions: Record<string, string> = {};
-    const kinds = [pods, nodes, namespaces, subnets, vlans, providerNetworks, vpcs, ips, ipPools, vips, securityGroups];
+    const kinds = [
+      pods,
+      services,
+      nodes,
+      namespaces,
+      subnets,
+      vlans,
+      providerNetworks,
+      vpcs,
+      ips,
+      ipPools,
+      vips,
+      securityGroups,
+    ];
     for (const resource of [...kinds, events]) {
       const answer = (await this.kube.request('GET', collectionPath(resource))) as { items: RawObject[] };
       for (const { metadata, ...rest } of answer.items) {
@@ -407,9 +423,15 @@ export class ControllerBed {
     const all = addresses.flatMap((text) => text.split(' '));
     assert.equal(new Set(all).size, all.length, `an address twice: ${all.sort().join(' ')}`);
     const objects = await this.kube.list(ips);
+    const second = new Map<string, string>();
+    for (const { metadata } of await this.kube.list(nodes)) {
+      const address = metadata.annotations?.['isthmus.network/service-address'];
+      if (address !== undefined) second.set(`node-${metadata.name}`, ` ${address.replace(',', ' ')}`);
+    }
     const told = objects.map((ip) => {
       const spec = ip['spec'] as Record<string, string>;
-      return `${ip.metadata.name} ${spec['macAddress']} ${spec['ipAddress']?.replace(',', ' ')}`;
+      const own = `${spec['macAddress']} ${spec['ipAddress']?.replace(',', ' ')}`;
+      return `${ip.metadata.name} ${own}${second.get(ip.metadata.name) ?? ''}`;
     });
     assert.deepEqual(told.sort(), ports.map((row, index) => `${nameOf(row)} ${addresses[index]}`).sort());
     for (const pod of await this.kube.list(pods)) {

@@ -76,8 +76,8 @@ describe('an empty cluster', () => {
       'address of n1',
       async () => (await bed.annotations(nodes, 'n1'))[ovn('ip_address')],
     );
-    const mac = (await bed.annotations(nodes, 'n1'))[ovn('mac_address')];
-    assert.deepEqual(bed.row('Logical_Switch_Port', 'node-n1')?.['addresses'], [`${mac} ${address}`]);
+    const { [ovn('mac_address')]: mac, 'isthmus.network/service-address': second } = await bed.annotations(nodes, 'n1');
+    assert.deepEqual(bed.row('Logical_Switch_Port', 'node-n1')?.['addresses'], [`${mac} ${address} ${second}`]);
     assert.deepEqual(bed.policy('ip4.dst == 172.30.1.11')?.['nexthops'], [address]);
     const gateway = bed.policy('ip4.src == $ovn.default.n1_ip4');
     assert.deepEqual([gateway?.['priority'], gateway?.['nexthops']], [29000, [address]]);

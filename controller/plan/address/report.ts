@@ -3,21 +3,28 @@ import type { ObjectReport, Outcome, WantedEvent } from '../report.ts';
 import { refusalOf } from '../report.ts';
 import { failure } from '../events.ts';
 import { withoutFormer } from '../finalizers.ts';
-import type { View } from '../../model/view.ts';
+import type { HeldPort, View } from '../../model/view.ts';
 import { isOwnIp } from '../../settle/address/own-ip.ts';
+import { serviceAllocation } from '../../settle/node/join.ts';
 import { planIps } from './ip-object.ts';
 import { portAddresses } from './texts.ts';
 
+/** The addresses of a port of an object, as its row has them. A node's port has its service address, too. */
+function rowAddresses(view: View, key: string, { allocation }: HeldPort): string {
+  const isNode = key.startsWith('node/');
+  return portAddresses(allocation, isNode ? serviceAllocation(view, key.slice('node/'.length)) : undefined);
+}
+
 /** Whether all ports of an object are in the database with their addresses. */
 export function hasAllPorts(view: View, key: string, { rows }: Outcome): boolean {
-  return view.ports(key).every(({ port, allocation }) => rows.hasPort(port, portAddresses(allocation)));
+  return view.ports(key).every((held) => rows.hasPort(held.port, rowAddresses(view, key, held)));
 }
 
 /** IP objects of an object's ports, once the ports are in the database. Those of ports it lost are reported by the key of the port. */
 export function reportIps(view: View, key: string, { rows }: Outcome): readonly ObjectReport[] {
   // The addresses of a pod that is gone are only kept: without its IP object, a restart would forget whose they are.
   const isKept = key.startsWith('pod/') && !view.pods.has(key.slice('pod/'.length));
-  const held = new Map(view.ports(key).map(({ port, allocation }) => [port, portAddresses(allocation)]));
+  const held = new Map(view.ports(key).map((one) => [one.port, rowAddresses(view, key, one)]));
   return planIps(view, key).filter(({ object: { name } }) => isKept || rows.hasPort(name, held.get(name)));
 }
 

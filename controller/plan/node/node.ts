@@ -9,7 +9,7 @@ import { nodeAddresses, nodeTraits } from '../../model/node-traits.ts';
 import type { Node } from '../../model/objects.ts';
 import { nodePortGroup } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
-import { joinAllocation } from '../../settle/node/join.ts';
+import { joinAllocation, serviceAllocation } from '../../settle/node/join.ts';
 import { nodesInClusters, nodesInLan } from '../../settle/node/network-owner.ts';
 import { heldBy, holds, servedAddresses } from '../../settle/node/traits.ts';
 import { portAddresses } from '../address/texts.ts';
@@ -32,7 +32,7 @@ function planNode(view: View, name: string): Desired {
     table: 'Logical_Switch_Port',
     key: nodePortName(name),
     columns: {
-      addresses: [portAddresses(allocation)],
+      addresses: [portAddresses(allocation, serviceAllocation(view, name))],
       external_ids: {
         ...vendorIds,
         ...(withheld.length > 0 && { [externalId.withheldAddresses]: withheld.join(' ') }),
@@ -89,7 +89,8 @@ export const nodeFeature: Feature = {
       const traits = [change.before, change.after].flatMap((node) => (node === undefined ? [] : nodeTraits(node)));
       return new Set([change.name, ...traits.flatMap((trait) => [...view.indexes.nodesByTrait.of(trait)])]);
     }
-    if (change.kind === 'ports' && change.name.startsWith('node/')) return [change.name.slice('node/'.length)];
+    if (change.kind === 'ports' && /^node(?:-service)?\//.test(change.name))
+      return [change.name.slice(change.name.indexOf('/') + 1)];
     if (change.kind === 'verdicts' && change.name === joinSubnet) return view.nodes.keys();
     if (change.kind === 'verdicts') {
       const nets = [change.before?.net, change.after?.net].filter((net) => net !== undefined);

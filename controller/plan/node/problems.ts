@@ -15,6 +15,11 @@ export function nodeProblems(view: View, name: string): readonly Problem[] {
   const problems: Problem[] = [];
   const obstacle = view.addressProblem(`node/${name}`);
   if (obstacle !== undefined) problems.push(obstacle);
+  const unserved = view.addressProblem(`node-service/${name}`);
+  if (unserved !== undefined && obstacle === undefined) {
+    const message = `node ${name} has no service address, with which connections from outside of the cluster go on to endpoints on other nodes: ${unserved.message}`;
+    problems.push({ code: unserved.code, message });
+  }
   const group = nodePortGroup(name);
   const twin = view.holderOf(group);
   if (twin !== undefined && twin !== name) {

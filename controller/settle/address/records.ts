@@ -98,5 +98,17 @@ export function recordOfVip({ spec, status }: Vip): PortRecord | undefined {
 /** A port's row as a record: `0a:… 10.16.0.2 fd00::2` in `addresses`, the subnet in `external_ids:ls`. */
 export function recordOfRow(addresses: string, subnet: string): PortRecord | undefined {
   const [mac = '', ...ips] = addresses.split(' ');
-  return recordOf(subnet, ips.join(','), mac);
+  return recordOf(subnet, ofEachFamily(ips, 0), mac);
+}
+
+/** The service address of a node in the row of its port: the second address of each family. */
+export function serviceRecordOfRow(addresses: string): PortRecord | undefined {
+  const [, ...ips] = addresses.split(' ');
+  return recordOf(joinSubnet, ofEachFamily(ips, 1), '');
+}
+
+/** The nth address of each family, as a list. */
+function ofEachFamily(ips: readonly string[], nth: number): string {
+  const [v6, v4] = [ips.filter((ip) => ip.includes(':')), ips.filter((ip) => !ip.includes(':'))];
+  return [v4[nth], v6[nth]].filter((ip) => ip !== undefined).join(',');
 }

@@ -22,6 +22,11 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
     writer: 'Isthmus',
     text: 'Written by `isthmus nodes leave`, which `helm uninstall` runs: the uid of the DaemonSet `isthmus-daemon` whose daemon is to give the node back. Another uid is not heeded.',
   },
+  serviceAddress: {
+    on: 'Node',
+    writer: 'Isthmus',
+    text: 'A second address of the node in the Subnet `join`, `v4`, `v6` or `v4,v6`: the source of connections that the node passes on to endpoints of Services.',
+  },
   accepted: {
     on: 'Subnet',
     writer: 'Isthmus',

@@ -8,6 +8,7 @@ import type { PortRecord } from '../records.ts';
 import { foreignPortHolder } from './foreign-port.ts';
 import type { HolderKind, KeptPort } from './kind.ts';
 import { nodeHolder } from './node.ts';
+import { nodeServiceHolder } from './node-service.ts';
 import { podHolder } from './pod.ts';
 import { querierHolder } from './querier.ts';
 import { reservationHolder } from './reservation.ts';
@@ -18,6 +19,7 @@ import { vipHolder } from './vip.ts';
 const kinds: readonly HolderKind[] = [
   foreignPortHolder,
   nodeHolder,
+  nodeServiceHolder,
   reservationHolder,
   vipHolder,
   querierHolder,
@@ -28,6 +30,7 @@ const kinds: readonly HolderKind[] = [
 /** In the order of precedence of their records. Vips are less trusted: their authors can write the status, which is the record. */
 const byRecord: readonly (readonly [HolderKind, 'recorded' | 'borrowed'])[] = [
   [nodeHolder, 'recorded'],
+  [nodeServiceHolder, 'recorded'],
   [podHolder, 'recorded'],
   [vipHolder, 'recorded'],
   [podHolder, 'borrowed'],
