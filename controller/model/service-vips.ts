@@ -17,6 +17,12 @@ export interface ServiceVip {
   readonly isInternal: boolean;
 }
 
+/**
+ * Sources of connections of an endpoint to itself by its Service: an endpoint drops packets from its own address. No Subnet may contain
+ * them.
+ */
+export const hairpinSources = ['169.254.169.5', 'fd69::5'] as const;
+
 const ovnProtocols = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
 
 /**

@@ -184,6 +184,20 @@ describe('verdicts', () => {
     assert.equal(cluster.verdicts.get('apart')?.problem, undefined);
   });
 
+  test('the source of a pod that connects to itself is no pod address, in any VPC', () => {
+    const cluster = basic();
+    cluster.change('vpcs', 'blue', parseVpc({ metadata: meta('blue') }));
+    for (const [name, cidrBlock] of [
+      ['local', 'fd69::/64'],
+      ['free', 'fd69:1::/64'],
+    ] as const)
+      cluster.change('subnets', name, subnet(name, { cidrBlock, vpc: 'blue' }));
+    cluster.restore(new Map());
+    cluster.settle();
+    assert.match(cluster.verdicts.get('local')?.problem?.message ?? '', /contains fd69::5, .*own Service/);
+    assert.equal(cluster.verdicts.get('free')?.problem, undefined);
+  });
+
   test('names that make the same port group names', () => {
     const cluster = basic();
     cluster.change(

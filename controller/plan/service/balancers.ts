@@ -16,12 +16,9 @@ import {
 } from '../../../lib/services/backends.ts';
 import { type EndpointSlice, type Service, serviceKey } from '../../../lib/services/service.ts';
 import { variableName } from '../../../lib/services/variables.ts';
-import { type ServiceVip, vipId, vipsOf, vipText } from '../../model/service-vips.ts';
+import { hairpinSources, type ServiceVip, vipId, vipsOf, vipText } from '../../model/service-vips.ts';
 import type { View } from '../../model/view.ts';
 import { vendorIds } from '../names.ts';
-
-/** Sources of connections of an endpoint to itself: an endpoint drops packets from its own address. Subnets must not contain them. */
-const hairpinAddresses = '169.254.169.5 fd69::5';
 
 /** `local`: those of the client's node; `hints`: those whose hints are for the client's place; `all`: the same for all clients. */
 type Choice = 'local' | 'hints' | 'all';
@@ -134,7 +131,7 @@ export function balancerRow(view: View, service: Service, balancer: Balancer): D
       selection_fields: service.affinitySeconds === undefined ? [] : clientFields(view, family),
       options: {
         reject: 'true',
-        hairpin_snat_ip: hairpinAddresses,
+        hairpin_snat_ip: hairpinSources.join(' '),
         // Datagrams of a connection would go on to a backend that is gone. Connections of TCP end by themselves, and those of a
         // terminating endpoint go on.
         ...(protocol === 'udp' ? { ct_flush: 'true' } : {}),

@@ -13,6 +13,7 @@ import type { Family } from '../../../lib/net/ip.ts';
 import type { Range } from '../../../lib/net/range.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
+import { hairpinSources } from '../../model/service-vips.ts';
 import { hasRouterPort, routingInForce } from '../../model/net-in-force.ts';
 import type { NetInForce } from '../../model/net-in-force.ts';
 import { partsOf } from '../../model/net-parts.ts';
@@ -300,6 +301,9 @@ class Judge {
     const { name } = subnet;
     const usage = this.#usageConflictOf(name, net);
     if (this.#isIncumbent(subnet)) return usage;
+    const hairpin = hairpinSources.find((one) => isInside(net, one));
+    if (hairpin !== undefined)
+      return containedProblem(net, hairpin, 'the source of connections of a pod to its own Service');
     const remote = hasRouterPort(net)
       ? (this.#linkConflictOf(subnet, net) ?? this.#remoteConflictOf(subnet, net))
       : undefined;
