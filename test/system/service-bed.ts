@@ -1,0 +1,298 @@
+/**
+ * Two nodes with OVN of their own, the controller and an API server, and pods as network namespaces: what services.test.ts sends
+ * connections through. The userspace datapath; nothing but pods and `ovn0` is on a node, so that every packet there has a reason.
+ */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ovnEnvironment, schemaFile, startOvsdbServer, type TestServer } from 'ovsdb-client/testing';
+import { apiVersionOf, endpointSlices, nodes, objectPath, pods, services } from '../../lib/kube/resources.ts';
+import { formatIp, parseIp } from '../../lib/net/ip.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
+import { tryRun, type RunResult } from '../lab/run.ts';
+import { ControllerBed } from './controller-bed.ts';
+import { words } from './ovn-bed.ts';
+
+const nodeNames = ['n1', 'n2'] as const;
+export type NodeName = (typeof nodeNames)[number];
+type Addresses = readonly string[];
+
+/** Merged with the fields of an endpoint. */
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Shorter than a client would try again, longer than a busy machine needs for an answer. */
+const connectSeconds = 5;
+
+export class ServiceBed {
+  readonly controller: ControllerBed;
+  readonly dir = mkdtempSync(join(tmpdir(), 'services-'));
+  readonly #southbound: TestServer;
+  readonly #prefix = `sv${process.pid}`;
+  readonly #children: ChildProcess[] = [];
+  readonly #namespaces: string[] = [];
+  readonly #addresses = new Map<string, Addresses>();
+
+  private constructor(controller: ControllerBed, southbound: TestServer) {
+    this.controller = controller;
+    this.#southbound = southbound;
+  }
+
+  static async open(): Promise<ServiceBed> {
+    const [controller, southbound] = await Promise.all([
+      ControllerBed.open(),
+      startOvsdbServer({ schema: schemaFile('ovn-sb') }),
+    ]);
+    const bed = new ServiceBed(controller, southbound);
+    try {
+      await bed.#start();
+    } catch (error) {
+      await bed.close();
+      throw error;
+    }
+    return bed;
+  }
+
+  async #start(): Promise<void> {
+    const remotes = [`--ovnnb-db=${this.controller.server.remote}`, `--ovnsb-db=${this.#southbound.remote}`];
+    this.#run('northd', ['ovn-northd', ...remotes, `--unixctl=${this.dir}/northd.ctl`]);
+    for (const name of nodeNames) this.#addSpace(name);
+    const [near, far] = nodeNames.map((name) => this.space(name));
+    words(`ip link add up0 netns ${near} type veth peer name up0 netns ${far}`);
+    for (const [index, name] of nodeNames.entries()) await this.#addNode(name, `172.31.8.${index + 1}`);
+    await this.startController();
+    for (const name of nodeNames) await this.#plugNode(name);
+  }
+
+  /** Both families, externalIPs allowed. */
+  startController(): Promise<void> {
+    const cidrs = ['--default-cidr=10.16.0.0/16,fd00:10::/112', '--join-cidr=100.64.0.0/16,fd00:64::/112'];
+    return this.controller.start([...cidrs, '--external-ips=Allow']);
+  }
+
+  async close(): Promise<void> {
+    for (const child of this.#children.toReversed()) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      process.kill(-(child.pid ?? 0), 'SIGKILL');
+      await once(child, 'exit');
+    }
+    for (const name of this.#namespaces) words(`ip netns del ${name}`);
+    await this.controller.close();
+    await this.#southbound.stop();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  space(name: string): string {
+    return `${this.#prefix}-${name}`;
+  }
+
+  in(name: string, command: string, ...argv: string[]): string {
+    return words(`ip netns exec ${this.space(name)} ${command}`, ...argv);
+  }
+
+  /** IPv4 and IPv6 address of a pod. */
+  addressesOf(pod: string): Addresses {
+    return this.#addresses.get(pod) ?? [];
+  }
+
+  /** A pod that answers at 8080 with its name and the client's address, over TCP and UDP. */
+  async addPod(name: string, node: NodeName): Promise<void> {
+    await this.controller.createPod(name, { node });
+    const addresses = (await this.controller.address(name)).split(',');
+    const { 'ovn.kubernetes.io/mac_address': mac = '', 'ovn.kubernetes.io/gateway': gateways = '' } =
+      await this.controller.annotations(pods, name, 'default');
+    this.#addresses.set(name, addresses);
+    this.#addSpace(name);
+    words(`ip link add eth0 netns ${this.space(name)} type veth peer name ${name}_h netns ${this.space(node)}`);
+    this.in(node, `ip link set ${name}_h up`);
+    this.in(name, `ip link set eth0 address ${mac} mtu 1400`);
+    // Else the userspace datapath sees packets with unfinished checksums.
+    this.in(name, 'ethtool -K eth0 tx off');
+    this.in(name, 'ip link set eth0 up');
+    for (const address of addresses) {
+      const isV6 = address.includes(':');
+      this.in(name, `ip addr add ${address}/${isV6 ? '112 nodad' : '16'} dev eth0`);
+    }
+    for (const gateway of gateways.split(',')) this.in(name, `ip route add default via ${gateway}`);
+    this.#plug(node, `${name}_h`, `${name}.default`);
+    const tell = `SYSTEM:echo ${name} $SOCAT_PEERADDR`;
+    this.#serve(name, ['TCP6-LISTEN:8080,ipv6only=0,reuseaddr,fork', tell]);
+    this.#serve(name, ['UDP6-RECVFROM:8080,ipv6only=0,fork', tell]);
+  }
+
+  #serve(name: string, ends: readonly string[]): void {
+    this.#run(`${name}-${ends[0]?.slice(0, 3)}`, [
+      'ip',
+      'netns',
+      'exec',
+      this.space(name),
+      'socat',
+      `-t${connectSeconds}`,
+      ...ends,
+    ]);
+  }
+
+  /** Creates or replaces a Service; gives its cluster address. */
+  async service(name: string, spec: object = {}): Promise<string> {
+    const ports = [
+      { name: 'tcp', port: 80, targetPort: 8080 },
+      { name: 'udp', port: 80, targetPort: 8080, protocol: 'UDP' },
+    ];
+    const body = {
+      apiVersion: 'v1',
+      kind: services.kind,
+      metadata: { name, namespace: 'default' },
+      spec: { ports, ...spec },
+    };
+    const created = await this.controller.kube.create(services, body);
+    return (created['spec'] as { clusterIP: string }).clusterIP;
+  }
+
+  /** The endpoints of a Service, in one slice for each family: pods, with further fields of each. */
+  async endpoints(service: string, all: Readonly<Record<string, Fields>>, target = 8080): Promise<void> {
+    for (const [index, addressType] of ['IPv4', 'IPv6'].entries()) {
+      const endpoints = Object.entries(all).map(([name, fields]) => ({
+        addresses: [this.addressesOf(name)[index]],
+        targetRef: { kind: 'Pod', namespace: 'default', name },
+        ...fields,
+      }));
+      const ports = ['TCP', 'UDP'].map((protocol) => ({ name: protocol.toLowerCase(), protocol, port: target }));
+      const name = `${service}-${addressType.toLowerCase()}`;
+      const metadata = { name, namespace: 'default', labels: { 'kubernetes.io/service-name': service } };
+      const body = {
+        apiVersion: apiVersionOf(endpointSlices),
+        kind: endpointSlices.kind,
+        metadata,
+        addressType,
+        endpoints,
+        ports,
+      };
+      const path = objectPath(endpointSlices, { namespace: 'default', name });
+      await this.controller.kube.request('PATCH', `${path}?fieldManager=test&force=true`, body, {
+        contentType: 'application/apply-patch+yaml',
+      });
+    }
+  }
+
+  /** One connection: the name of the pod that answers and the address that it saw, or why there is no answer. */
+  async connect(from: string, address: string, protocol: 'TCP' | 'UDP' = 'TCP'): Promise<string> {
+    const host = address.includes(':') ? `[${address}]` : address;
+    const target = `${protocol}${address.includes(':') ? 6 : 4}:${host}:80`;
+    const options = protocol === 'TCP' ? `,connect-timeout=${connectSeconds}` : '';
+    // Without -t it waits half a second for the answer, which is too short for a busy machine.
+    const argv = ['socat', `-T${connectSeconds}`, `-t${connectSeconds}`, '-', `${target}${options}`];
+    const { stdout, stderr }: RunResult = await tryRun(argv, { netns: this.space(from), input: 'who\n' });
+    const [name = '', seen = ''] = stdout.trim().split(' ');
+    if (name !== '') return `${name} ${canonical(seen)}`;
+    return /refused/.test(stderr) ? 'refused' : 'silence';
+  }
+
+  /** Waits until a connection ends as expected. */
+  async until(from: string, address: string, expected: RegExp, protocol: 'TCP' | 'UDP' = 'TCP'): Promise<string> {
+    return eventually(`${protocol} from ${from} to ${address} gives ${expected}`, async () => {
+      const answer = await this.connect(from, address, protocol);
+      if (!expected.test(answer)) throw new Error(answer);
+      return answer;
+    });
+  }
+
+  /** What a program in a pod or on a node does meanwhile is seen by tcpdump on `device`; gives what it saw. */
+  async packets(place: string, device: string, filter: string, meanwhile: () => Promise<unknown>): Promise<string> {
+    const argv = ['ip', 'netns', 'exec', this.space(place), 'tcpdump', '--immediate-mode', '-nli', device, filter];
+    const [program = '', ...rest] = argv;
+    const child = spawn(program, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
+    let seen = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (seen += text));
+    await new Promise<void>((resolve) => {
+      child.stderr.on('data', (chunk: Buffer) => chunk.includes('listening') && resolve());
+    });
+    await meanwhile();
+    child.kill('SIGINT');
+    await once(child, 'close');
+    return seen.trim();
+  }
+
+  #run(name: string, [program = '', ...argv]: readonly string[], dir = this.dir): void {
+    const log = openSync(join(this.dir, `${name}.log`), 'a');
+    const env = { ...ovnEnvironment(), OVS_RUNDIR: dir, OVS_DBDIR: dir, OVS_SYSCONFDIR: dir, OVN_RUNDIR: dir };
+    const child = spawn(program, argv, { env, stdio: ['ignore', log, log], detached: true });
+    closeSync(log);
+    this.#children.push(child);
+  }
+
+  #addSpace(name: string): void {
+    words(`ip netns add ${this.space(name)}`);
+    this.#namespaces.push(this.space(name));
+    this.in(name, 'ip link set lo up');
+  }
+
+  #vsctl(node: NodeName, ...argv: string[]): string {
+    return words(`ovs-vsctl --no-wait --timeout=60 --db=unix:${this.dir}/${node}/db.sock`, ...argv).trim();
+  }
+
+  #plug(node: NodeName, device: string, port: string, ...more: string[]): void {
+    const id = `external_ids:iface-id=${port}`;
+    this.#vsctl(node, 'add-port', 'br-int', device, '--', 'set', 'interface', device, id, ...more);
+  }
+
+  async #addNode(node: NodeName, address: string): Promise<void> {
+    const dir = join(this.dir, node);
+    mkdirSync(dir);
+    this.in(node, 'ethtool -K up0 tx off');
+    this.in(node, 'ip link set up0 up');
+    words(`ovsdb-tool create ${dir}/conf.db ${schemaFile('vswitch')}`);
+    const start = (name: string, ...argv: string[]): void =>
+      this.#run(`${node}-${name}`, ['ip', 'netns', 'exec', this.space(node), name, ...argv], dir);
+    start('ovsdb-server', `${dir}/conf.db`, `--remote=punix:${dir}/db.sock`, `--unixctl=${dir}/db.ctl`);
+    await eventually('the database of the switch', () => existsSync(`${dir}/db.sock`));
+    this.#vsctl(node, 'init');
+    start('ovs-vswitchd', `unix:${dir}/db.sock`, '--disable-system', `--unixctl=${dir}/vswitchd.ctl`);
+    const ids = {
+      'system-id': `chassis-${node}`,
+      'ovn-remote': this.#southbound.remote,
+      'ovn-encap-type': 'geneve',
+      'ovn-encap-ip': address,
+    };
+    const settings = Object.entries(ids).map(([key, value]) => `external_ids:${key}="${value}"`);
+    this.#vsctl(node, 'set', 'open', '.', ...settings);
+    for (const bridge of ['br-phys', 'br-int'])
+      this.#vsctl(node, 'add-br', bridge, '--', 'set', 'bridge', bridge, 'datapath_type=netdev');
+    this.#vsctl(node, 'set', 'bridge', 'br-int', 'fail_mode=secure', '--', 'add-port', 'br-phys', 'up0');
+    start('ovn-controller', `unix:${dir}/db.sock`);
+    await this.#untilLink(node, 'br-phys');
+    this.in(node, `ip addr add ${address}/24 dev br-phys`);
+    this.in(node, 'ip link set br-phys up');
+    await this.controller.createNode(node, address);
+    const annotations = { 'ovn.kubernetes.io/chassis': `chassis-${node}` };
+    const metadata = { annotations, labels: { 'topology.kubernetes.io/zone': `zone-${node}` } };
+    await this.controller.kube.patch(nodes, { name: node }, 'merge', { metadata });
+  }
+
+  /** The node's own port, which packets without another way come to. */
+  async #plugNode(node: NodeName): Promise<void> {
+    const annotations = await eventually(`the address of ${node}`, async () => {
+      const all = await this.controller.annotations(nodes, node);
+      return all['ovn.kubernetes.io/allocated'] === 'true' ? all : undefined;
+    });
+    this.#plug(node, 'ovn0', `node-${node}`, 'type=internal');
+    await this.#untilLink(node, 'ovn0');
+    this.in(node, `ip link set ovn0 address ${annotations['ovn.kubernetes.io/mac_address'] ?? ''} up`);
+    const addresses = (annotations['ovn.kubernetes.io/ip_address'] ?? '').split(',');
+    for (const address of addresses)
+      this.in(node, `ip addr add ${address}/${address.includes(':') ? '112 nodad' : '16'} dev ovn0`);
+  }
+
+  async #untilLink(place: string, device: string): Promise<void> {
+    const show = ['-n', this.space(place), 'link', 'show', device];
+    await eventually(`${device} of ${place}`, () => spawnSync('ip', show).status === 0);
+  }
+}
+
+/** An address as socat tells it, in its usual form. */
+function canonical(text: string): string {
+  const ip = parseIp(text.replace(/[[\]]/g, ''));
+  if (ip === undefined) throw new Error(`${text} is no address`);
+  const isMapped = ip.family === 6 && ip.value >> 32n === 0xffffn;
+  return formatIp(isMapped ? { family: 4, value: ip.value & 0xffff_ffffn } : ip);
+}

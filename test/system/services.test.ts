@@ -1,0 +1,183 @@
+/** Services for pods as clients, by connections: a real API server, the controller, OVN, and Open vSwitch on two nodes. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { services } from '../../lib/kube/resources.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
+import { ServiceBed } from './service-bed.ts';
+import { sendFlows, startEcho } from './udp-flows.ts';
+
+/** So long sockets send before and after a change. */
+const flowMs = 2000;
+const ready = { conditions: { ready: true } };
+const leaving = { conditions: { ready: false, serving: true, terminating: true } };
+const on = (node: string, more: object = {}) => ({ nodeName: node, ...ready, ...more });
+
+describe('pods reach Services', () => {
+  let bed: ServiceBed;
+  before(async () => {
+    bed = await ServiceBed.open();
+    for (const [name, node] of [
+      ['a', 'n1'],
+      ['b', 'n1'],
+      ['c', 'n2'],
+    ] as const)
+      await bed.addPod(name, node);
+  });
+  after(() => bed.close());
+
+  const v4 = (pod: string): string => bed.addressesOf(pod)[0] ?? '';
+  const v6 = (pod: string): string => bed.addressesOf(pod)[1] ?? '';
+
+  it('on both nodes, over TCP and UDP, and the endpoint sees the client', async () => {
+    const vip = await bed.service('web');
+    await bed.endpoints('web', { b: on('n1') });
+    for (const from of ['a', 'c'])
+      for (const protocol of ['TCP', 'UDP'] as const) {
+        const answer = await bed.until(from, vip, /^b /, protocol);
+        assert.equal(answer, `b ${v4(from)}`);
+      }
+    await bed.endpoints('web', { b: on('n1'), c: on('n2') });
+    const answers = new Set<string>();
+    await eventually('both endpoints answer', async () => {
+      answers.add(await bed.connect('a', vip));
+      return answers.has(`b ${v4('a')}`) && answers.has(`c ${v4('a')}`);
+    });
+  });
+
+  it('that they are the endpoint of, as another source', async () => {
+    const vip = await bed.service('own');
+    await bed.endpoints('own', { a: on('n1') });
+    for (const protocol of ['TCP', 'UDP'] as const)
+      assert.equal(await bed.until('a', vip, /^a /, protocol), 'a 169.254.169.5');
+  });
+
+  it('over IPv6', async () => {
+    const vip = 'fd00:99::1';
+    await bed.service('six', { externalIPs: [vip] });
+    await bed.endpoints('six', { b: on('n1') });
+    for (const from of ['a', 'c']) assert.equal(await bed.until(from, vip, /^b /), `b ${v6(from)}`);
+    assert.equal(await bed.until('b', vip, /^b /), 'b fd69::5');
+  });
+
+  it('and are rejected within a second where there is no endpoint', async () => {
+    const vip = await bed.service('none');
+    for (const protocol of ['TCP', 'UDP'] as const) {
+      await bed.until('a', vip, /^refused$/, protocol);
+      const begunMs = performance.now();
+      assert.equal(await bed.connect('a', vip, protocol), 'refused');
+      assert.ok(performance.now() - begunMs < 1000, protocol);
+    }
+    await bed.endpoints('none', { c: on('n2') });
+    await bed.until('a', vip, /^c /);
+    await bed.endpoints('none', {});
+    await bed.until('a', vip, /^refused$/);
+  });
+
+  it('whose endpoints terminate, where none is ready', async () => {
+    const vip = await bed.service('leaving');
+    await bed.endpoints('leaving', { b: { nodeName: 'n1', ...leaving }, c: on('n2') });
+    await bed.until('a', vip, /^c /);
+    for (let round = 0; round < 8; round += 1) assert.match(await bed.connect('a', vip), /^c /);
+    await bed.endpoints('leaving', { b: { nodeName: 'n1', ...leaving } });
+    await bed.until('a', vip, /^b /);
+    await bed.endpoints('leaving', { b: { nodeName: 'n1', conditions: { ready: false } } });
+    await bed.until('a', vip, /^refused$/);
+  });
+
+  it('by UDP sockets, which move when their endpoint goes', async () => {
+    const port = 9090;
+    const [old, next] = await Promise.all(['b', 'c'].map((name) => startEcho(bed.space(name), port)));
+    const vip = await bed.service('moving', { ports: [{ name: 'udp', port: 80, targetPort: port, protocol: 'UDP' }] });
+    await bed.endpoints('moving', { b: on('n1') }, port);
+    await eventually('the load balancer', () => bed.controller.row('Load_Balancer', 'default/moving/udp/ipv4'));
+    const end = sendFlows(bed.space('a'), { address: vip, port: 80, flows: 10, intervalMs: 20 });
+    await sleep(flowMs);
+    await bed.endpoints('moving', { c: on('n2') }, port);
+    await sleep(flowMs);
+    old?.kill('SIGKILL');
+    await sleep(2 * flowMs);
+    const { received, gapsMs } = await end();
+    next?.kill('SIGKILL');
+    assert.ok(received > 0);
+    // A socket that stays with the former endpoint has no answer until the end.
+    assert.ok((gapsMs[0] ?? Infinity) < flowMs, `gaps of ${gapsMs.join(', ')} ms`);
+  });
+
+  it('by the same endpoint with session affinity', async () => {
+    const external = 'fd00:99::2';
+    const vip = await bed.service('sticky', { sessionAffinity: 'ClientIP', externalIPs: [external] });
+    await bed.endpoints('sticky', { a: on('n1'), b: on('n1'), c: on('n2') });
+    for (const address of [vip, external])
+      for (const from of ['a', 'b', 'c']) {
+        const first = await bed.until(from, address, /^[abc] /);
+        for (let round = 0; round < 12; round += 1) assert.equal(await bed.connect(from, address), first);
+      }
+  });
+
+  it('with internalTrafficPolicy Local only on their node, and nothing leaves by the node where there is none', async () => {
+    const vip = await bed.service('local', { internalTrafficPolicy: 'Local' });
+    await bed.endpoints('local', { b: on('n1') });
+    await bed.until('a', vip, /^b /);
+    await bed.until('c', vip, /^silence$/);
+    const filter = `host ${vip}`;
+    const seen = await bed.packets('n2', 'ovn0', filter, async () => {
+      for (const protocol of ['TCP', 'UDP'] as const) assert.equal(await bed.connect('c', vip, protocol), 'silence');
+    });
+    assert.equal(seen, '');
+    await bed.endpoints('local', { b: on('n1'), c: on('n2') });
+    assert.equal(await bed.until('c', vip, /^c /), 'c 169.254.169.5');
+    for (let round = 0; round < 8; round += 1) assert.match(await bed.connect('a', vip), /^b /);
+    await bed.endpoints('local', {});
+    for (const from of ['a', 'c']) await bed.until(from, vip, /^refused$/);
+  });
+
+  it('in their zone, where all endpoints have hints, over both families', async () => {
+    const external = 'fd00:99::3';
+    const hint = (zone: string): object => ({ hints: { forZones: [{ name: zone }] } });
+    const vip = await bed.service('near', { trafficDistribution: 'PreferClose', externalIPs: [external] });
+    await bed.endpoints('near', { b: on('n1', hint('zone-n1')), c: on('n2', hint('zone-n2')) });
+    for (const address of [vip, external]) {
+      await bed.until('a', address, /^b /);
+      await bed.until('c', address, /^c /);
+      for (let round = 0; round < 6; round += 1) assert.match(await bed.connect('a', address), /^b /);
+    }
+    await bed.endpoints('near', { b: on('n1'), c: on('n2', hint('zone-n2')) });
+    const answers = new Set<string>();
+    await eventually('endpoints in other zones answer too', async () => {
+      answers.add((await bed.connect('a', external)).slice(0, 1));
+      return answers.has('b') && answers.has('c');
+    });
+  });
+
+  it('of which the older one has an address that two want, and the other says so', async () => {
+    const address = '198.51.100.7';
+    const young = async (): Promise<string> => {
+      const object = await bed.controller.kube.get(services, { namespace: 'default', name: 'young' });
+      const { conditions = [] } = object['status'] as { conditions?: { type: string; message: string }[] };
+      return conditions.find(({ type }) => type === 'isthmus.network/Served')?.message ?? '';
+    };
+    await bed.service('old', { externalIPs: [address] });
+    await bed.endpoints('old', { b: on('n1') });
+    await bed.until('a', address, /^b /);
+    await bed.service('young', { externalIPs: [address] });
+    await bed.endpoints('young', { c: on('n2') });
+    await eventually('the condition', async () => /virtual address of Service default\/old/.test(await young()));
+    await bed.controller.event('AddressInUse', 'young', /default\/old/);
+    for (let round = 0; round < 8; round += 1) assert.match(await bed.connect('a', address), /^b /);
+    await bed.controller.kube.delete(services, { namespace: 'default', name: 'old' });
+    await bed.until('a', address, /^c /);
+    await eventually('the condition is over', async () => (await young()) === '');
+  });
+
+  it('and a controller that starts again writes nothing', async () => {
+    await bed.controller.quiet();
+    const before = await bed.controller.versions();
+    const { changes } = bed.controller;
+    await bed.controller.kill();
+    await bed.startController();
+    await bed.controller.quiet();
+    assert.deepEqual(await bed.controller.versions(), before);
+    assert.equal(bed.controller.changes, changes);
+  });
+});
