@@ -26,6 +26,7 @@ import type { Settings } from './settings.ts';
 import { runAtMost } from '../lib/run/wait-until.ts';
 import { networkUnavailable } from './model/node.ts';
 import { openLocal } from './apply/open-local.ts';
+import { newServiceTable } from './apply/open-services.ts';
 import { openUnderlay } from './apply/open-underlay.ts';
 import { askApi } from './watch/api-server.ts';
 
@@ -89,6 +90,7 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
       ...(await new KernelLearnedRoutes(netlink).set([])),
     ];
     for (const family of ['inet', 'netdev'] as const) await new NftTable(family).remove();
+    await newServiceTable().remove();
     const links = new PodLinks(netlink);
     for (const name of await links.hostNames()) await links.remove(name);
     target.set('node/chassis', planLeft());

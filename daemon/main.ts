@@ -27,6 +27,7 @@ import { openChassis } from './apply/open-chassis.ts';
 import { openLearnedRoutes } from './apply/open-learned-routes.ts';
 import { openLocal } from './apply/open-local.ts';
 import { openNodeNetwork } from './apply/open-node-network.ts';
+import { newServiceTable, openServices } from './apply/open-services.ts';
 import { openPodPorts } from './apply/open-pod-ports.ts';
 import { openUnderlay } from './apply/open-underlay.ts';
 import { startRounds } from './apply/rounds.ts';
@@ -46,6 +47,7 @@ import { reportOutcome } from './status/cni-outcomes.ts';
 import { ObjectEvents } from './status/events.ts';
 import { openGatewayMetrics } from './status/gateway-metrics.ts';
 import { GatewayReport } from './status/gateway-report.ts';
+import { reportServices } from './status/services.ts';
 import { openGauges, openMetrics } from './status/metrics.ts';
 import { findUnavailable, openPublisher } from './status/open-publisher.ts';
 import { askApi, isApiWell } from './watch/api-server.ts';
@@ -55,6 +57,7 @@ import { untilRegistered } from './watch/node.ts';
 import { Prober } from './watch/probes.ts';
 import { ProgramWatch } from './watch/programs.ts';
 import { TunnelWatch } from './watch/tunnels.ts';
+import { openServiceWatches } from './watch/services.ts';
 import { openWatches } from './watch/watches.ts';
 
 /** Time for the API server to answer over a new connection. */
@@ -117,6 +120,23 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   const sandboxes = new Sandboxes();
   watches.nodes.subscribe(() => cluster.node && void departure.isAsked(cluster.node));
 
+  // Services come before everything that reaches the API server by its ClusterIP, such as OVN's databases of this node.
+  const encapIp = encapAddress(settings, self);
+  const services =
+    settings.services === 'off'
+      ? undefined
+      : await openServices({
+          local,
+          cluster,
+          objects: await openServiceWatches({ client: kube, signal, log }),
+          nodeName,
+          encapIp,
+          nodePortNetworks: settings.nodeportAddresses,
+          hasExternalIps: settings.externalIps === 'Allow',
+          log,
+        });
+  if (services === undefined) await newServiceTable().remove();
+
   // settle/
   const folders = controlFolders(settings);
   const programs = new ProgramLiveness(folders, self.unavailable?.reason);
@@ -134,7 +154,6 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     });
 
   // plan/ → apply/
-  const encapIp = encapAddress(settings, self);
   const mtu = podMtu(settings, encapIp, await netlink.addressedLinks());
   const chassis = await openChassis({
     ovs,
@@ -155,6 +174,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     southbound: () => chassis.access.southbound,
     isGateway: isGatewayNode,
     isSwitchUp: () => !isSwitchDown(),
+    hasServices: services !== undefined,
     switchFolder: folders.get('ovs-vswitchd'),
     log,
   });
@@ -169,6 +189,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     log,
   });
   const objectEvents = new ObjectEvents({ events, log, uidOfSubnet: (name) => cluster.subnet(name)?.uid });
+  if (services !== undefined) reportServices(services, objectEvents, cluster);
   const pods = openPodPorts({
     local,
     cluster,
@@ -240,7 +261,15 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   await underlay.close();
   for (const part of [pods, cni, memory, programWatch, nodeNetwork, learned, tunnels, prober, advertisements])
     part.close();
-  await Promise.all([publisher.close(), chassis.close(), gateway.close(), events.close(), local.close(), kube.close()]);
+  await Promise.all([
+    services?.close(),
+    publisher.close(),
+    chassis.close(),
+    gateway.close(),
+    events.close(),
+    local.close(),
+    kube.close(),
+  ]);
 }
 
 /** The process answers for its health from the start: it is alive while it waits, and ready once the node is. */

@@ -13,6 +13,7 @@ const node: Node = {
   internalIps: ['172.30.1.11'],
   chassis: undefined,
   leave: undefined,
+  serviceAddresses: [],
   unavailable: undefined,
 };
 

@@ -53,6 +53,20 @@ export const flagSpec = {
     "the node's folder of CNI plugins; the plugins that install-cni put there are removed when the node is given back. Without this flag they stay",
     undefined,
   ),
+  services: choice(
+    'on: the node serves ClusterIPs, NodePorts and addresses of load balancers itself, in place of kube-proxy',
+    ['on', 'off'],
+    'off',
+  ),
+  'nodeport-addresses': list(
+    "networks of the node's addresses that have NodePorts; without it all of its addresses but loopback",
+    [],
+  ),
+  'external-ips': choice(
+    'Allow: spec.externalIPs of Services are served, so that whoever may create a Service may take over any address (CVE-2020-8554)',
+    ['Allow', 'Deny'],
+    'Deny',
+  ),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', ':10665'),
 };
 export type Settings = FlagValues<typeof flagSpec>;

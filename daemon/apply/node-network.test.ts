@@ -14,6 +14,7 @@ const node = {
   labels: {},
   chassis: undefined,
   leave: undefined,
+  serviceAddresses: [],
   unavailable: undefined,
   internalIps: [],
   networkNotes: {},
@@ -68,6 +69,7 @@ test('a missing ovn0 is created again only once ovs-vswitchd has removed the old
     subnets: () => [],
     isGateway: () => false,
     forwarding: () => ({ isSpeaker: false, vpcs: new Map(), remotes: [] }),
+    hasServices: false,
     addresses: () => [],
   });
   const wait = async (): Promise<readonly string[]> => {

@@ -33,6 +33,7 @@ export interface NodeNetworkOptions {
   readonly forwarding: () => ForwardingInput;
   /** Addresses of the node's interfaces. */
   readonly addresses: () => readonly string[];
+  readonly hasServices: boolean;
 }
 
 /** An ovs-vswitchd that is starting makes ovn0 in less time. */
@@ -90,7 +91,17 @@ export class NodeNetwork {
     const [addresses, subnets] = [this.#options.addresses(), this.#options.subnets()];
     const otherNodes = this.#options.otherNodes();
     const forwarding = this.#options.forwarding();
-    const plan = planHostNetwork({ node, subnets, mtu, addresses, otherNodes, mirrorInterface, forwarding });
+    const { hasServices } = this.#options;
+    const plan = planHostNetwork({
+      node,
+      subnets,
+      mtu,
+      addresses,
+      otherNodes,
+      mirrorInterface,
+      forwarding,
+      hasServices,
+    });
     this.#subnetProblems = plan.problems;
     host.set(plan.network);
   }

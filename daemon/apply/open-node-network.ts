@@ -4,6 +4,7 @@ import { nodeInterface } from '../../lib/api/names.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { HostLoop } from '../host/loop.ts';
 import { KernelHost } from '../host/network.ts';
+import { tableName } from '../host/nft.ts';
 import { NodeAddresses } from '../host/node-addresses.ts';
 import { watchHost } from '../host/watch-host.ts';
 import { watchRuleset } from '../host/watch-ruleset.ts';
@@ -23,6 +24,7 @@ export interface OpenNodeNetworkOptions {
   readonly southbound: () => Southbound;
   readonly isGateway: () => boolean;
   readonly isSwitchUp: () => boolean;
+  readonly hasServices: boolean;
   /** Folder of the control socket of ovs-vswitchd; undefined for a remote one. */
   readonly switchFolder: string | undefined;
   readonly log: Logger;
@@ -40,7 +42,7 @@ export interface OpenedNodeNetwork {
 }
 
 export async function openNodeNetwork(options: OpenNodeNetworkOptions): Promise<OpenedNodeNetwork> {
-  const { local, cluster, settings, southbound, isGateway, isSwitchUp, switchFolder, log } = options;
+  const { local, cluster, settings, southbound, isGateway, isSwitchUp, hasServices, switchFolder, log } = options;
   const { netlink, kernelEvents, ovs, target } = local;
   const kernel = new KernelHost(netlink);
   const addresses = new NodeAddresses(netlink, settings.encapIp);
@@ -55,7 +57,7 @@ export async function openNodeNetwork(options: OpenNodeNetworkOptions): Promise<
           onChange,
           onAddress: () => void addresses.refresh(),
         }),
-        watchRuleset('inet', onChange),
+        watchRuleset({ family: 'inet', name: tableName }, onChange),
       ];
       return () => stops.forEach((stop) => stop());
     },
@@ -76,6 +78,7 @@ export async function openNodeNetwork(options: OpenNodeNetworkOptions): Promise<
       remotes: cluster.remoteRoutes,
     }),
     addresses: () => addresses.all,
+    hasServices,
     otherNodes: () => tunnelEnds(ovs),
     isSwitchUp,
   });

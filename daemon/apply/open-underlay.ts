@@ -3,6 +3,7 @@ import { loadEndpoint } from '../../lib/kube/config.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { Nics } from '../host/nics.ts';
 import { watchNics } from '../host/watch-nics.ts';
+import { tableName } from '../host/nft.ts';
 import { watchRuleset } from '../host/watch-ruleset.ts';
 import type { Local } from './open-local.ts';
 import { UnderlayHost } from './underlay-host.ts';
@@ -35,7 +36,10 @@ export async function openUnderlay({ local, settings, askApi, log }: OpenUnderla
     askApi,
   });
   const watch: UnderlayOptions['watch'] = (names, onChange) => {
-    const stops = [watchNics(kernelEvents, names, onChange), watchRuleset('netdev', onChange)];
+    const stops = [
+      watchNics(kernelEvents, names, onChange),
+      watchRuleset({ family: 'netdev', name: tableName }, onChange),
+    ];
     return () => stops.forEach((stop) => stop());
   };
   const underlay = new Underlay({ node: settings.node, client, target, host, watch, log });

@@ -13,6 +13,7 @@ const empty = planHostNetwork({
   otherNodes: [],
   mirrorInterface: '',
   forwarding: { isSpeaker: false, vpcs: new Map(), remotes: [] },
+  hasServices: false,
 }).network;
 
 /** A host that records each wanted value and answers with `problems`. */

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { rulesetGeneration } from './nft-generation.ts';
-import { run } from './program.ts';
+import { ProgramError, run, type RunOptions } from './program.ts';
 
 export const tableName = 'isthmus';
 export type TableFamily = 'inet' | 'netdev';
@@ -49,8 +49,22 @@ export class NftTable {
 
   /** Empty if there is no such table. */
   async #list(): Promise<string> {
-    const listing = await run('nft', ['list', 'ruleset', this.#family]);
-    return new RegExp(`^table ${this.#table} \\{\\n[^]*?^\\}`, 'm').exec(listing)?.[0] ?? '';
+    return (await listTable(this.#family, tableName)).trimEnd();
+  }
+}
+
+/** Empty if there is no such table. Lists no other table: that of Services has an element for every endpoint. @throws ProgramError */
+export async function listTable(
+  family: TableFamily,
+  name: string,
+  flags: readonly string[] = [],
+  options: RunOptions = {},
+): Promise<string> {
+  try {
+    return await run('nft', [...flags, 'list', 'table', family, name], '', options);
+  } catch (error) {
+    if (error instanceof ProgramError && error.message.includes('No such file or directory')) return '';
+    throw error;
   }
 }
 

@@ -1,7 +1,7 @@
-/** Watches for changes of our nftables table of one family, by us or by somebody else. */
+/** Watches for changes of one of our nftables tables, by us or by somebody else. */
 import * as wire from '../../lib/netlink/message.ts';
 import { type NetlinkMessage, openSocket, Protocol } from '../../lib/netlink/socket.ts';
-import { tableName, type TableFamily } from './nft.ts';
+import type { TableFamily } from './nft.ts';
 
 /** NFNLGRP_NFTABLES */
 const group = 7;
@@ -12,11 +12,18 @@ const NFPROTO = { inet: 1, netdev: 5 } as const;
 /** The attribute with the name of the table, in messages about tables and about everything in them. */
 const NFTA_TABLE = 1;
 
+export interface WatchedTable {
+  readonly family: TableFamily;
+  readonly name: string;
+  /** Whether the netlink port of the change's author is one of ours, so that the change is none for the listener. */
+  readonly isOwn?: (port: number) => boolean;
+}
+
 /** Calls `onChange` after each transaction that touched the table, and when the kernel lost messages. Returns a function that unsubscribes. */
-export function watchRuleset(family: TableFamily, onChange: () => void): () => void {
+export function watchRuleset(table: WatchedTable, onChange: () => void): () => void {
   const socket = openSocket(Protocol.NETFILTER);
   socket.on('message', (messages) => {
-    if (messages.some((message) => isOurs(family, message))) onChange();
+    if (messages.some((message) => concerns(table, message))) onChange();
   });
   socket.on('invalid', onChange);
   // ENOBUFS: more changes than the buffer holds.
@@ -25,8 +32,8 @@ export function watchRuleset(family: TableFamily, onChange: () => void): () => v
   return () => socket.close();
 }
 
-function isOurs(family: TableFamily, { type, data }: NetlinkMessage): boolean {
+function concerns({ family, name, isOwn }: WatchedTable, { type, port, data }: NetlinkMessage): boolean {
   if (type >> 8 !== nftables || (type & 0xff) === newGeneration || data[0] !== NFPROTO[family]) return false;
-  const name = wire.readAttributes(data.subarray(4)).get(NFTA_TABLE);
-  return name !== undefined && wire.readText(name) === tableName;
+  const table = wire.readAttributes(data.subarray(4)).get(NFTA_TABLE);
+  return table !== undefined && wire.readText(table) === name && isOwn?.(port) !== true;
 }

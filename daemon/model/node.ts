@@ -10,6 +10,8 @@ export interface Node {
   /** Addresses of ovn0, as `InterfaceAnnotations.network` has those of a pod. */
   readonly network: InterfaceNetwork | string | undefined;
   readonly internalIps: readonly string[];
+  /** Further addresses of ovn0, with which clients of Services are masqueraded; canonical, at most one per family. */
+  readonly serviceAddresses: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
   /** Annotations about provider networks. */
   readonly networkNotes: Readonly<Record<string, string>>;

@@ -25,6 +25,8 @@ export interface HostInput {
   /** Name of the mirror's output interface; empty for none. */
   readonly mirrorInterface: string;
   readonly forwarding: ForwardingInput;
+  /** Whether the node serves Services, for which ovn0 has further addresses. */
+  readonly hasServices: boolean;
 }
 
 export interface HostPlan {
@@ -64,7 +66,11 @@ export function planHostNetwork(input: HostInput): HostPlan {
     name: nodeInterface,
     mac: network.mac,
     mtu,
-    addresses: network.addresses.map(({ ip, prefix }) => `${ip}/${prefix}`),
+    addresses: [
+      ...network.addresses.map(({ ip, prefix }) => `${ip}/${prefix}`),
+      // With full prefixes, so that the kernel does not choose them for packets of the node itself.
+      ...(input.hasServices ? node.serviceAddresses.map((ip) => `${ip}/${ip.includes(':') ? 128 : 32}`) : []),
+    ],
     isMirror: false,
     hasForeignSources: forwarding.routes.length > 0,
   };

@@ -12,6 +12,7 @@ const node: Node = {
   networkNotes: {},
   chassis: undefined,
   leave: undefined,
+  serviceAddresses: [],
   unavailable: undefined,
 };
 const well: NodeStatusInput = {

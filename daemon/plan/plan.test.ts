@@ -39,6 +39,7 @@ interface Case {
   /** Addresses of the node's interfaces. */
   readonly addresses?: readonly string[];
   readonly otherNodes?: readonly string[];
+  readonly hasServices?: boolean;
   readonly bgpNodeState?: RawObject;
   /** Of the slices of that. */
   readonly bgpRoutes?: readonly object[];
@@ -113,7 +114,17 @@ function planAll(input: Case): object {
     ]),
     remotes: [...joinSliced(remoteClusterView, remoteClusters, remoteSlices).values()].flat(),
   };
-  const host = planHostNetwork({ node, subnets, mtu, mirrorInterface, addresses, otherNodes, forwarding });
+  const hasServices = input.hasServices ?? false;
+  const host = planHostNetwork({
+    node,
+    subnets,
+    mtu,
+    mirrorInterface,
+    addresses,
+    otherNodes,
+    forwarding,
+    hasServices,
+  });
   const learned =
     bgpNodeState === undefined ? undefined : viewOf(bgpNodeStateView, bgpNodeState, input.bgpRoutes ?? []);
   return {

@@ -23,6 +23,8 @@ export class ObjectEvents {
   readonly #bgp = new CurrentProblems<Problem>();
   readonly #ofPods = new CurrentProblems<PodProblem>();
   readonly #access = new CurrentProblems<Problem>();
+  readonly #services = new CurrentProblems<Problem>();
+  readonly #ofServices = new Map<string, CurrentProblems<Problem>>();
 
   constructor(options: ObjectEventsOptions) {
     this.#options = options;
@@ -64,6 +66,33 @@ export class ObjectEvents {
   reportNode({ name, uid }: Pick<Node, 'name' | 'uid'>, { code, message }: Problem): void {
     this.#options.log.warn({ reason: code }, message);
     this.#options.events.record({ apiVersion: 'v1', kind: 'Node', name, uid }, 'Warning', code, message);
+  }
+
+  /** Problems of the node with Services, all current ones. */
+  reportServices(node: Pick<Node, 'name' | 'uid'>, problems: readonly Problem[]): void {
+    for (const begun of this.#services.update(problems, (one) => `${one.code} ${one.message}`))
+      this.reportNode(node, begun);
+  }
+
+  /** All current problems of each of these Services. */
+  reportServiceProblems(
+    problems: ReadonlyMap<string, readonly Problem[]>,
+    uidOf: (service: string) => string | undefined,
+  ): void {
+    for (const [service, now] of problems) {
+      const known = this.#ofServices.get(service) ?? new CurrentProblems<Problem>();
+      const begun = known.update(now, (one) => `${one.code} ${one.message}`);
+      if (now.length === 0) this.#ofServices.delete(service);
+      else this.#ofServices.set(service, known);
+      const [namespace = '', name = ''] = service.split('/');
+      const uid = uidOf(service);
+      if (uid === undefined) continue;
+      for (const { code, message } of begun) {
+        this.#options.log.warn({ service, reason: code }, message);
+        const subject = { apiVersion: 'v1', kind: 'Service', namespace, name, uid };
+        this.#options.events.record(subject, 'Warning', code, message);
+      }
+    }
   }
 
   /** To be called after each change, with all current problems of pods. */

@@ -17,6 +17,7 @@ function nodeThatSays({ condition }: NodeStatus): Node {
     networkNotes: {},
     chassis: 'c',
     leave: undefined,
+    serviceAddresses: [],
     unavailable: { ...condition, lastTransitionTime: '2026-01-01T00:00:00Z' },
   };
 }

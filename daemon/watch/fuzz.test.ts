@@ -18,6 +18,7 @@ import { parseNode } from './node.ts';
 import { parsePod } from './pod.ts';
 import { parseProviderNetwork } from './provider-network.ts';
 import { remoteClusterView } from './remote-cluster.ts';
+import { parseServiceCidr } from './services.ts';
 import { parseSubnet } from './subnet.ts';
 
 const parsers: readonly (readonly [Parser, ObjectSchemas])[] = [
@@ -28,6 +29,7 @@ const parsers: readonly (readonly [Parser, ObjectSchemas])[] = [
   [parseGateway, interconnectGatewayKind],
   [parseInterconnect, interconnectKind],
   [parseTransitSwitch, transitSwitchKind],
+  [parseServiceCidr, { spec: z.object({ cidrs: z.array(z.string()) }) }],
 ];
 
 describe('parsers take whatever an object holds', () => {

@@ -2,10 +2,10 @@
 import { z } from 'zod';
 import { annotation, markedNetwork } from '../../lib/api/names.ts';
 import type { RawObject, Reflector } from '../../lib/kube/types.ts';
-import { parseIp } from '../../lib/net/ip.ts';
+import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { type NodeCondition, type Node, networkUnavailable } from '../model/node.ts';
 import { waitUntil } from '../../lib/run/wait-until.ts';
-import { parseInterfaceNetwork } from './address.ts';
+import { parseInterfaceNetwork, splitList } from './address.ts';
 
 const shape = z.looseObject({
   status: z
@@ -38,6 +38,10 @@ export function parseNode(raw: RawObject): Node {
     uid: metadata.uid,
     network: parseInterfaceNetwork(annotations),
     internalIps: addresses.map(({ address }) => address),
+    serviceAddresses: splitList(annotations[annotation.serviceAddress]).flatMap((text) => {
+      const ip = parseIp(text);
+      return ip === undefined ? [] : [formatIp(ip)];
+    }),
     labels: metadata.labels ?? {},
     networkNotes: Object.fromEntries(Object.entries(annotations).filter(([key]) => markedNetwork(key) !== undefined)),
     chassis: annotations[annotation.chassis],

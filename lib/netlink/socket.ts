@@ -40,9 +40,15 @@ export async function exchange(
   const [messages] = await request(socket, type, flags, body, what);
   const first = messages[0];
   if (first?.type !== NLM.ERROR) return messages;
-  const { errno } = parseError(first.data, first.flags);
-  if (errno !== 0) throw new NetlinkError(getSystemErrorName(errno), what);
+  const error = parseAnswer(first, what);
+  if (error !== undefined) throw error;
   return [];
+}
+
+/** The refusal in an answer of type NLM.ERROR; undefined for an acknowledgement. */
+export function parseAnswer({ data, flags }: NetlinkMessage, what: string): NetlinkError | undefined {
+  const { errno } = parseError(data, flags);
+  return errno === 0 ? undefined : new NetlinkError(getSystemErrorName(errno), what);
 }
 
 async function request(

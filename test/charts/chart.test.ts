@@ -169,6 +169,7 @@ test('invalid values are refused with a reason', () => {
     [['interconnect.token=t', 'clusterName=east'], /interconnect.hub is needed/],
     [['interconnect.hub=192.0.2.1'], /\/interconnect\/hub': '192.0.2.1' does not match/],
     [['hub.enabled=true'], /hub.address is needed/],
+    [['services.nodes=on'], /services\.nodes: on needs apiServer\.host/],
     [['daemon.cni.plugins[0].name=x'], /\/daemon\/cni\/plugins\/0': missing property 'type'/],
     [['daemon.cni.plugins[0].type=../x'], /\/daemon\/cni\/plugins\/0\/type'/],
   ];

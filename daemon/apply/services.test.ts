@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { parseEndpointSlice, parseService } from '../../lib/services/parse.ts';
+import type { EndpointSlice, Service } from '../../lib/services/service.ts';
+import { growthOf } from '../../lib/testing-growth.ts';
+import { ProgramError } from '../host/program.ts';
+import type { PresentTable, TableChanges, TableElement } from '../model/service-table.ts';
+import { Services } from '../state/services.ts';
+import { TestMirror } from '../testing-mirror.ts';
+import { type FrontendChange, NodeServices, type ServiceTarget } from './services.ts';
+
+/** A table in memory, with the rules of the kernel: what is added is not there, and what is removed is. */
+class MemoryTable implements ServiceTarget {
+  readonly elements = new Map<string, Map<string, string>>();
+  isIntact = false;
+  isRefusing = false;
+  reads = 0;
+  writes: TableChanges[] = [];
+
+  read(): Promise<PresentTable> {
+    this.reads += 1;
+    return Promise.resolve({ isIntact: this.isIntact, elements: this.elements, chains: new Set<string>() });
+  }
+
+  create(elements: readonly TableElement[]): Promise<void> {
+    this.elements.clear();
+    this.isIntact = true;
+    return this.apply({ removed: [], added: elements });
+  }
+
+  apply(changes: TableChanges): Promise<void> {
+    if (this.isRefusing) return Promise.reject(new ProgramError('nft: no'));
+    this.writes.push(changes);
+    for (const { set, key } of changes.removed)
+      assert.ok(this.elements.get(set)?.delete(key), `${set} ${key} is there`);
+    for (const { set, key, value } of changes.added) {
+      const members = this.elements.get(set) ?? new Map<string, string>();
+      this.elements.set(set, members);
+      assert.ok(!members.has(key), `${set} ${key} is not there yet`);
+      members.set(key, value);
+    }
+    return Promise.resolve();
+  }
+
+  get text(): string {
+    const lines = [...this.elements].flatMap(([set, members]) =>
+      [...members].map(([key, value]) => `${set} ${key} ${value}`),
+    );
+    return lines.toSorted().join('\n');
+  }
+}
+
+function bed(table = new MemoryTable()) {
+  const [services, slices] = [new TestMirror<Service>(), new TestMirror<EndpointSlice>()];
+  const written: FrontendChange[] = [];
+  let results = 0;
+  const state = new Services({ services, slices, cidrs: new TestMirror() }, (key) => engine.changed(key));
+  const facts = { zone: '', cidr: '10.96.0.0/16' };
+  const engine: NodeServices = new NodeServices({
+    services: state,
+    table,
+    node: () => ({ node: 'n1', zone: facts.zone, masqueraded: new Set([4] as const) }),
+    nodeElements: () => [{ set: 'service-cidrs4', key: facts.cidr, value: '' }],
+    hasExternalIps: true,
+    onWritten: (changes) => written.push(...changes),
+    onResult: () => (results += 1),
+  });
+  return {
+    table,
+    engine,
+    facts,
+    written,
+    results: () => results,
+    setService: (name: string, spec: object, seconds = 0): void => {
+      const metadata = {
+        namespace: 'default',
+        name,
+        uid: name,
+        resourceVersion: '1',
+        creationTimestamp: new Date(seconds * 1000).toISOString(),
+      };
+      services.set(
+        `default/${name}`,
+        parseService({ kind: 'Service', metadata, spec: { ports: [{ port: 80, nodePort: 30_080 }], ...spec } }),
+      );
+    },
+    deleteService: (name: string) => services.set(`default/${name}`, undefined),
+    setEndpoints: (name: string, addresses: readonly string[], slice = '1', zones: readonly string[] = []): void => {
+      const labels = { 'kubernetes.io/service-name': name };
+      const metadata = { namespace: 'default', name: `${name}-${slice}`, uid: 'v', resourceVersion: '1', labels };
+      slices.set(
+        `default/${name}-${slice}`,
+        parseEndpointSlice({
+          kind: 'EndpointSlice',
+          metadata,
+          addressType: 'IPv4',
+          ports: [{ port: 8080 }],
+          endpoints: addresses.map((address, at) => ({
+            addresses: [address],
+            nodeName: 'n2',
+            ...(zones[at] === undefined ? {} : { hints: { forZones: [{ name: zones[at] }] } }),
+          })),
+        }),
+      );
+    },
+  };
+}
+
+const ip = (number: number): string => `10.96.${number >> 8}.${number & 255}`;
+
+describe('rounds of Services', () => {
+  test('a change of one endpoint is a few elements, and the table is that of a cold start', async () => {
+    const { table, engine, setService, setEndpoints } = bed();
+    setService('web', { clusterIPs: ['10.96.0.10'], type: 'NodePort' });
+    setEndpoints('web', ['10.16.0.2', '10.16.0.3']);
+    setEndpoints('web', ['10.16.0.9'], '2');
+    engine.start();
+    await engine.untilApplied();
+    setEndpoints('web', ['10.16.0.2']);
+    await engine.untilApplied();
+    const { removed, added } = table.writes.at(-1) ?? { removed: [], added: [] };
+    assert.deepEqual([removed.length, added.length], [6, 4], 'for each of two addresses: verdict, slot, moved slot');
+    const fresh = bed();
+    fresh.setService('web', { clusterIPs: ['10.96.0.10'], type: 'NodePort' });
+    fresh.setEndpoints('web', ['10.16.0.2', '10.16.0.9']);
+    fresh.engine.start();
+    await fresh.engine.untilApplied();
+    assert.equal(table.text, fresh.table.text);
+    await Promise.all([engine.close(), fresh.engine.close()]);
+  });
+
+  test('another process on the same table writes nothing, whatever numbers the endpoints have', async () => {
+    const first = bed();
+    first.setService('web', { clusterIPs: ['10.96.0.10'] });
+    first.setEndpoints('web', ['10.16.0.2', '10.16.0.3', '10.16.0.4']);
+    first.engine.start();
+    await first.engine.untilApplied();
+    first.setEndpoints('web', ['10.16.0.3', '10.16.0.4']);
+    await first.engine.untilApplied();
+    const { length } = first.table.writes;
+    const second = bed(first.table);
+    second.setService('web', { clusterIPs: ['10.96.0.10'] });
+    second.setEndpoints('web', ['10.16.0.3', '10.16.0.4']);
+    second.engine.start();
+    await second.engine.untilApplied();
+    assert.equal(first.table.writes.length, length);
+    assert.deepEqual(
+      second.written.map(({ before }) => before),
+      [undefined],
+      'connections from before are looked through',
+    );
+    await Promise.all([first.engine.close(), second.engine.close()]);
+  });
+
+  test('what somebody else changed is repaired, and a table that was replaced is made again', async () => {
+    const { table, engine, setService, setEndpoints } = bed();
+    setService('web', { clusterIPs: ['10.96.0.10'] });
+    setEndpoints('web', ['10.16.0.2']);
+    engine.start();
+    await engine.untilApplied();
+    const wanted = table.text;
+    table.elements.get('services4')?.clear();
+    table.elements.get('cluster-ips4')?.set('10.96.0.99', '');
+    engine.doubt();
+    await engine.untilApplied();
+    assert.equal(table.text, wanted);
+    table.isIntact = false;
+    engine.doubt();
+    await engine.untilApplied();
+    assert.equal(table.text, wanted);
+    await engine.close();
+  });
+
+  test('a refused transaction is a problem until it is written', async () => {
+    const { table, engine, results, setService } = bed();
+    engine.start();
+    await engine.untilApplied();
+    table.isRefusing = true;
+    setService('web', { clusterIPs: ['10.96.0.10'] });
+    const before = results();
+    while (results() === before) await new Promise(setImmediate);
+    assert.equal(engine.problem?.code, 'ServiceRulesRefused');
+    table.isRefusing = false;
+    engine.changed('default/web');
+    await engine.untilApplied();
+    assert.equal(engine.problem, undefined);
+    assert.match(table.text, /refused4 10\.96\.0\.10 \. 6 \. 80 goto refuse/);
+    await engine.close();
+  });
+
+  test('a younger Service does not take an external IP, and gets it when the older one is gone', async () => {
+    const { table, engine, setService, setEndpoints, deleteService } = bed();
+    const shared = { externalIPs: ['192.0.2.7'] };
+    setService('young', { clusterIPs: ['10.96.0.11'], ...shared }, 20);
+    setEndpoints('young', ['10.16.0.3']);
+    engine.start();
+    await engine.untilApplied();
+    assert.match(table.text, /slots4 192\.0\.2\.7 \. 6 \. 80 \. 0 10\.16\.0\.3/);
+    setService('old', { clusterIPs: ['10.96.0.10'], ...shared }, 10);
+    setEndpoints('old', ['10.16.0.2']);
+    await engine.untilApplied();
+    assert.match(table.text, /slots4 192\.0\.2\.7 \. 6 \. 80 \. 0 10\.16\.0\.2/);
+    assert.match(table.text, /slots4 10\.96\.0\.11 \. 6 \. 80 \. 0 10\.16\.0\.3/, 'it keeps its other addresses');
+    const [problem] = engine.problemsOf('default/young');
+    assert.match(problem?.message ?? '', /192\.0\.2\.7 6 80.*default\/old/);
+    deleteService('old');
+    await engine.untilApplied();
+    assert.match(table.text, /slots4 192\.0\.2\.7 \. 6 \. 80 \. 0 10\.16\.0\.3/);
+    assert.doesNotMatch(table.text, /10\.96\.0\.10 /);
+    assert.deepEqual(engine.problemsOf('default/young'), []);
+    await engine.close();
+  });
+
+  test('a changed zone of the node changes Services with hints, and no other', async () => {
+    const { table, engine, facts, setService, setEndpoints } = bed();
+    setService('web', { clusterIPs: ['10.96.0.10'] });
+    setEndpoints('web', ['10.16.0.2', '10.16.0.3'], '1', ['a', 'b']);
+    setService('plain', { clusterIPs: ['10.96.0.11'] });
+    setEndpoints('plain', ['10.16.0.4']);
+    engine.start();
+    await engine.untilApplied();
+    facts.zone = 'b';
+    engine.nodeChanged();
+    await engine.untilApplied();
+    assert.match(table.text, /services4 10\.96\.0\.10 \. 6 \. 80 goto all4-1/);
+    const { removed, added } = table.writes.at(-1) ?? { removed: [], added: [] };
+    assert.ok([...removed, ...added].every(({ key }) => key.startsWith('10.96.0.10')));
+    facts.cidr = '10.97.0.0/16';
+    engine.nodeChanged();
+    await engine.untilApplied();
+    assert.match(table.text, /service-cidrs4 10\.97\.0\.0\/16/);
+    assert.doesNotMatch(table.text, /service-cidrs4 10\.96/);
+    await engine.close();
+  });
+});
+
+test('one changed slice costs the same with 10 and 10,000 Services', async () => {
+  const opened = await Promise.all(
+    [10, 10_000].map(async (count) => {
+      const one = bed();
+      for (let number = 1; number <= count; number += 1) {
+        one.setService(`s${number}`, { clusterIPs: [ip(number)] });
+        one.setEndpoints(`s${number}`, ['10.16.0.2', '10.16.0.3', '10.16.0.4']);
+      }
+      one.engine.start();
+      await one.engine.untilApplied();
+      return one;
+    }),
+  );
+  const changeOf = (at: number) => {
+    let turn = 0;
+    return async (): Promise<void> => {
+      for (let times = 0; times < 30; times += 1) {
+        turn += 1;
+        opened[at]?.setEndpoints('s5', ['10.16.0.2', '10.16.0.3', ...(turn % 2 === 0 ? ['10.16.0.4'] : [])]);
+        await opened[at]?.engine.untilApplied();
+      }
+    };
+  };
+  const growth = await growthOf({ small: changeOf(0), large: changeOf(1) });
+  assert.ok(growth < 3, `${growth}`);
+  await Promise.all(opened.map(({ engine }) => engine.close()));
+});

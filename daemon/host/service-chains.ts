@@ -1,0 +1,116 @@
+/** The chains of the Services' table that are added while it is in use: one for each number of endpoints, and for each time that clients are remembered. */
+import {
+  addressRegisters,
+  clearAddress,
+  encodeChains,
+  type Expression,
+  isFamily,
+  isTransport,
+  loadAddress,
+  loadDestinationPort,
+  loadOriginalAddress,
+  loadOriginalPort,
+  loadRandom,
+  loadTransport,
+  lookUp,
+  type NewChain,
+  translateDestination,
+  updateMap,
+} from '../../lib/netlink/nftables.ts';
+import { NLM } from '../../lib/netlink/message.ts';
+import { NetlinkError, openSocket, parseAnswer, Protocol } from '../../lib/netlink/socket.ts';
+import { affinityMaps, parseLearnChain, parsePickChain, type PickChain, slotMap } from '../model/service-table.ts';
+
+const families = [4, 6] as const;
+/** TCP, UDP, SCTP */
+const transports = [6, 17, 132] as const;
+const answerMs = 5000;
+
+/** Returns undefined for a name that is not of such a chain. */
+export function chainOf(name: string): NewChain | undefined {
+  const pick = parsePickChain(name);
+  if (pick !== undefined) return { name, rules: pickRules(pick) };
+  const seconds = parseLearnChain(name);
+  return seconds === undefined ? undefined : { name, rules: learnRules(seconds) };
+}
+
+/**
+ * Adds chains that no rule reaches yet, in one transaction.
+ * @param onPort called with the netlink port by which the kernel tells others of the change
+ * @throws NetlinkError
+ */
+export async function addChains(
+  table: string,
+  chains: readonly NewChain[],
+  onPort: (port: number) => void,
+): Promise<void> {
+  if (chains.length === 0) return;
+  const socket = openSocket(Protocol.NETFILTER);
+  onPort(socket.address().port);
+  const what = `chains of table ${table}`;
+  try {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const timer = setTimeout(() => reject(new NetlinkError('ETIMEDOUT', what)), answerMs);
+    const { data, last } = encodeChains(table, chains, socket.address().port);
+    socket.on('error', reject);
+    socket.on('message', (messages) => {
+      for (const message of messages) {
+        if (message.type !== NLM.ERROR) continue;
+        const error = parseAnswer(message, what);
+        if (error !== undefined) reject(error);
+        else if (message.seq === last) resolve();
+      }
+    });
+    socket.socket.send(data, undefined, (error) => error !== undefined && reject(error));
+    await promise.finally(() => clearTimeout(timer));
+  } finally {
+    socket.close();
+  }
+}
+
+/** The same rules as those of the sample in plan/services/skeleton.ts. */
+function pickRules({ family, list, isNodePort, isSticky, width }: PickChain): readonly (readonly Expression[])[] {
+  const size = addressRegisters[family];
+  const translated = translateDestination(family, 0, size);
+  const address = [loadAddress(family, 'destination', 0), ...(isNodePort ? [clearAddress(family, 0)] : [])];
+  const pick = (modulus: number): readonly Expression[] => [
+    ...isFamily(family),
+    ...address,
+    loadTransport(size),
+    loadDestinationPort(size + 1),
+    loadRandom(modulus, size + 2),
+    lookUp(`${slotMap[list]}${family}`, 0, 0),
+    translated,
+  ];
+  const known = [
+    ...isFamily(family),
+    loadAddress(family, 'source', 0),
+    loadAddress(family, 'destination', size),
+    loadTransport(2 * size),
+    loadDestinationPort(2 * size + 1),
+    lookUp(affinityMaps[family], 0, 0),
+    translated,
+  ];
+  return [...(isSticky ? [known] : []), pick(width), pick(1)];
+}
+
+/** Adds the endpoint that the client got, or starts its time again. */
+function learnRules(seconds: number): readonly (readonly Expression[])[] {
+  return transports.flatMap((transport) =>
+    families.map((family) => {
+      const size = addressRegisters[family];
+      const value = 2 * size + 2;
+      return [
+        ...isTransport(transport),
+        ...isFamily(family),
+        loadOriginalAddress(family, 'source', 0),
+        loadOriginalAddress(family, 'destination', size),
+        loadTransport(2 * size),
+        loadOriginalPort(2 * size + 1),
+        loadAddress(family, 'destination', value),
+        loadDestinationPort(value + size),
+        updateMap(affinityMaps[family], 0, value, seconds),
+      ];
+    }),
+  );
+}

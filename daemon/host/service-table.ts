@@ -1,0 +1,158 @@
+/**
+ * The nftables table of Services in the kernel. It is written whole once, and afterwards only by elements, and by chains that the first
+ * Service of a kind needs. The table has a seal: digests of what was written and of its listing. So a restarted daemon recognizes its own
+ * table and changes nothing, and finds edits by others.
+ */
+import { nodeInterface } from '../../lib/api/names.ts';
+import type { Family } from '../../lib/net/ip.ts';
+import {
+  affinityMaps,
+  learnChainName,
+  type PresentTable,
+  type TableChanges,
+  type TableElement,
+} from '../model/service-table.ts';
+import { listTable } from './nft.ts';
+import { rulesetGeneration } from './nft-generation.ts';
+import { ProgramError, run } from './program.ts';
+import { addChains, chainOf } from './service-chains.ts';
+import { digestOf, parseAffinity, parseListing, sampleSeconds, sealChain } from './service-listing.ts';
+
+export const serviceTableName = 'isthmus-services';
+const table = `inet ${serviceTableName}`;
+/** Time for the elements of ten thousand Services on a busy node. */
+const timeoutMs = 120_000;
+/** Attempts in a row while others write rules of their own. */
+const tries = 5;
+
+export interface ServiceTableOptions {
+  /** Body of the table without elements, in the language of nft. */
+  readonly skeleton: string;
+  /** A chain for a number of endpoints in that language; undefined for another chain. */
+  readonly renderChain: (name: string) => string | undefined;
+  /** Called with each netlink port by which the table is changed for us. */
+  readonly onPort?: (port: number) => void;
+}
+
+export class ServiceTable {
+  readonly #options: ServiceTableOptions;
+  readonly #digest: string;
+  #chains: ReadonlySet<string> = new Set();
+  #exists = false;
+
+  constructor(options: ServiceTableOptions) {
+    this.#options = options;
+    this.#digest = digestOf(options.skeleton);
+  }
+
+  /** @throws ProgramError */
+  async read(): Promise<PresentTable> {
+    const listing = await this.#list();
+    const { skeleton, seal, digest, elements, chains } = parseListing(listing);
+    this.#chains = chains;
+    this.#exists = listing !== '';
+    return { isIntact: skeleton === this.#digest && seal === digest, elements, chains };
+  }
+
+  /** Makes the table, or replaces it in one transaction, so that no packet meets an empty one. @throws ProgramError, NetlinkError */
+  async create(elements: readonly TableElement[], chains: ReadonlySet<string>): Promise<void> {
+    const { skeleton, renderChain } = this.#options;
+    // Chains that nft cannot write are added afterwards, and elements that lead to them.
+    const rendered = new Map(
+      [...chains].flatMap((name) => {
+        const text = renderChain(name);
+        return text === undefined ? [] : [[name, text] as const];
+      }),
+    );
+    const isLate = ({ value }: TableElement): boolean =>
+      value.startsWith('goto ') && chains.has(value.slice(5)) && !rendered.has(value.slice(5));
+    const [first, late] = this.#exists
+      ? [elements.filter((one) => !isLate(one)), elements.filter(isLate)]
+      : [[], elements];
+    const picks = this.#exists ? [...rendered.values()] : [];
+    const body = `comment "isthmus ${this.#digest}"\n${skeleton}${picks.join('\n')}\n`;
+    const text = `table ${table}\ndelete table ${table}\ntable ${table} {\n${body}}\n${[...render('add', first)].join('')}`;
+    for (let left = tries; left > 0; left -= 1) {
+      const before = await rulesetGeneration();
+      await this.#write(text);
+      await this.#addChains([learnChainName(sampleSeconds)]);
+      const { digest, chains: present } = parseListing(await this.#list());
+      this.#chains = present;
+      // A transaction in between may have edited the table, and an edited listing must not be sealed. Without a seal, the next reading
+      // finds the table edited.
+      if ((await rulesetGeneration()) !== before + 2) continue;
+      await this.#write(`table ${table} {\nchain ${sealChain} { comment "${digest}"; }\n}\n`);
+      break;
+    }
+    await this.apply({ removed: [], added: late }, chains);
+  }
+
+  /** In one transaction; chains that are not there yet come before, in one of their own, because no packet passes them yet. @throws ProgramError, NetlinkError */
+  async apply({ removed, added }: TableChanges, chains: Iterable<string>): Promise<void> {
+    const missing = [...chains].filter((name) => !this.#chains.has(name));
+    if (missing.length > 0) {
+      await this.#addChains(missing);
+      this.#chains = new Set([...this.#chains, ...missing]);
+    }
+    const text = [...render('delete', removed), ...render('add', added)].join('');
+    if (text !== '') await this.#write(text);
+  }
+
+  /** Forgets clients whose endpoint may not serve them. @throws ProgramError */
+  async forgetClients(family: Family, isStale: (client: string, endpoint: string) => boolean): Promise<void> {
+    const set = affinityMaps[family];
+    for (let left = tries; left > 0; left -= 1) {
+      const listing = await run('nft', ['-n', 'list', 'map', ...table.split(' '), set], '', { timeoutMs });
+      const stale = [...parseAffinity(listing)].filter(([client, endpoint]) => isStale(client, endpoint));
+      if (stale.length === 0) return;
+      try {
+        await this.#write(
+          [
+            ...render(
+              'delete',
+              stale.map(([key, value]) => ({ set, key, value })),
+            ),
+          ].join(''),
+        );
+        return;
+      } catch (error) {
+        // The time of one of them was over meanwhile.
+        if (!(error instanceof ProgramError) || left === 1) throw error;
+      }
+    }
+  }
+
+  /** @throws ProgramError */
+  async remove(): Promise<void> {
+    const tables = await run('nft', ['list', 'tables', 'inet']);
+    if (tables.split('\n').includes(`table ${table}`)) await this.#write(`delete table ${table}\n`);
+  }
+
+  async #addChains(names: readonly string[]): Promise<void> {
+    await addChains(
+      serviceTableName,
+      names.flatMap((name) => chainOf(name) ?? []),
+      (port) => this.#options.onPort?.(port),
+    );
+  }
+
+  async #write(text: string): Promise<void> {
+    // The netlink port of a process that has one socket is its id.
+    await run('nft', ['-f', '-'], text, { timeoutMs, onStart: (pid) => this.#options.onPort?.(pid) });
+  }
+
+  #list(): Promise<string> {
+    return listTable('inet', serviceTableName, ['-n'], { timeoutMs });
+  }
+}
+
+function* render(verb: 'add' | 'delete', elements: readonly TableElement[]): Generator<string> {
+  const bySet = Map.groupBy(elements, ({ set }) => set);
+  for (const [set, members] of bySet) {
+    const list = members.map(({ key, value }) => {
+      const name = key === nodeInterface ? `"${key}"` : key;
+      return verb === 'delete' || value === '' ? name : `${name} : ${value}`;
+    });
+    yield `${verb} element ${table} ${set} { ${list.join(', ')} }\n`;
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * Service and endpoints → its virtual addresses and NodePorts at this node, as kube-proxy prescribes them. Pure.
+ *
+ * Clients in the cluster reach an external address like a ClusterIP, whatever externalTrafficPolicy says. A policy Local without a local endpoint
+ * drops packets, so that a client tries again and a load balancer may choose another node; without any endpoint they are rejected.
+ */
+import { annotation, defaultVpc } from '../../../lib/api/names.ts';
+import { bitsOf, type Family } from '../../../lib/net/ip.ts';
+import { cidrCovers, formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
+import {
+  type Backend,
+  backendsAt,
+  backendsOf,
+  clusterBackends,
+  localBackends,
+} from '../../../lib/services/backends.ts';
+import type { EndpointSlice, Service, ServicePort } from '../../../lib/services/service.ts';
+import { anyAddress } from '../../model/service-table.ts';
+import {
+  type Frontend,
+  type HealthCheck,
+  protocolNumber,
+  type ServedService,
+  type ServiceNode,
+} from '../../model/service.ts';
+
+export interface ServiceInput {
+  readonly service: Service;
+  readonly slices: Iterable<EndpointSlice>;
+  readonly node: ServiceNode;
+  readonly hasExternalIps: boolean;
+  /** Whether the Service has the right to this key or address; another, older one may have it. */
+  readonly hasRight: (key: string) => boolean;
+}
+
+type Kind = 'cluster' | 'node' | 'loadBalancer' | 'external';
+
+interface Address {
+  readonly kind: Kind;
+  readonly ip: string;
+  readonly family: Family;
+}
+
+/** Keys and ClusterIPs that the Service asks for. */
+export function rightsOf(service: Service, hasExternalIps: boolean): readonly string[] {
+  if (!service.isServed) return [];
+  if (!isReachable(service)) return service.clusterIps;
+  const keys = service.ports.flatMap((port) =>
+    addressesOf(service, port, hasExternalIps).map((address) => keyOf(address, port)),
+  );
+  return [...new Set([...service.clusterIps, ...keys])];
+}
+
+export function planService(input: ServiceInput): ServedService {
+  const { service, hasExternalIps, hasRight } = input;
+  if (!service.isServed) return { frontends: [], clusterIps: [], healthCheck: undefined };
+  // Its ClusterIPs are refused, as if they had no port.
+  if (!isReachable(service))
+    return { frontends: [], clusterIps: service.clusterIps.filter(hasRight), healthCheck: undefined };
+  const slices = [...input.slices];
+  const frontends = new Map<string, Frontend>();
+  const localAddresses = new Set<string>();
+  for (const port of service.ports) {
+    const byFamily = new Map<Family, readonly Backend[]>();
+    for (const address of addressesOf(service, port, hasExternalIps)) {
+      const key = keyOf(address, port);
+      if (frontends.has(key) || !hasRight(key)) continue;
+      const backends = byFamily.get(address.family) ?? backendsOf(slices, port, address.family);
+      byFamily.set(address.family, backends);
+      frontends.set(key, planFrontend(input, port, address, key, backends));
+    }
+    for (const backend of [...byFamily.values()].flat())
+      if (backend.isReady && backend.node === input.node.node) localAddresses.add(backend.address);
+  }
+  return {
+    frontends: [...frontends.values()],
+    clusterIps: service.clusterIps.filter(hasRight),
+    healthCheck: planHealthCheck(service, localAddresses.size),
+  };
+}
+
+/** Nodes route to pods of the default VPC only; elsewhere another pod may have the address of an endpoint. */
+function isReachable({ annotations }: Service): boolean {
+  return (annotations[annotation.vpc] ?? defaultVpc) === defaultVpc;
+}
+
+function planHealthCheck(service: Service, localEndpoints: number): HealthCheck | undefined {
+  const { type, isExternalPolicyLocal, healthCheckNodePort: port, namespace, name, uid } = service;
+  if (type !== 'LoadBalancer' || !isExternalPolicyLocal || port === 0) return undefined;
+  return { port, namespace, name, uid, localEndpoints };
+}
+
+function planFrontend(
+  { service, node }: ServiceInput,
+  port: ServicePort,
+  { kind, family }: Address,
+  key: string,
+  backends: readonly Backend[],
+): Frontend {
+  const isInternal = kind === 'cluster';
+  const hasAny = clusterBackends(backends).length > 0;
+  const isOfClientsNode = isInternal && service.isInternalPolicyLocal && hasAny;
+  const onNode = (): readonly Backend[] => localBackends(backends, node.node);
+  const all = isOfClientsNode ? onNode() : backendsAt(backends, node);
+  const isLocal = !isInternal && service.isExternalPolicyLocal && hasAny;
+  const local = isLocal ? onNode() : undefined;
+  const isUnserved = all.length > 0 && !isLocal && !node.masqueraded.has(family);
+  const isRanged = kind === 'loadBalancer' && service.loadBalancerSourceRanges.length > 0;
+  return {
+    key,
+    family,
+    isNodePort: kind === 'node',
+    isUdp: port.protocol === 'UDP',
+    all: slotsOf(all),
+    // An empty list of their own: clients outside are not translated.
+    local: local === undefined ? (isUnserved ? [] : undefined) : slotsOf(local),
+    refusal: all.length > 0 ? undefined : hasAny ? 'drop' : 'reject',
+    outsideRefusal: local?.length === 0 ? 'drop' : isUnserved ? 'reject' : undefined,
+    isOfClientsNode,
+    sourceRanges: isRanged ? disjoint(service.loadBalancerSourceRanges, family) : undefined,
+    affinitySeconds: service.affinitySeconds,
+  };
+}
+
+function slotsOf(backends: readonly Backend[]): readonly string[] {
+  return backends.map(({ address, port }) => `${address} . ${port}`);
+}
+
+function addressesOf(service: Service, port: ServicePort, hasExternalIps: boolean): readonly Address[] {
+  const families = new Set(service.clusterIps.map(familyOf));
+  const of = (kind: Kind, ips: readonly string[]): readonly Address[] =>
+    ips.map((ip) => ({ kind, ip, family: familyOf(ip) })).filter(({ family }) => families.has(family));
+  const hasNodePort = port.nodePort !== 0 && (service.type === 'NodePort' || service.type === 'LoadBalancer');
+  return [
+    ...of('cluster', service.clusterIps),
+    ...of('loadBalancer', service.loadBalancerIps),
+    ...of('external', hasExternalIps ? service.externalIps : []),
+    ...of('node', hasNodePort ? [anyAddress[4], anyAddress[6]] : []),
+  ];
+}
+
+function keyOf({ kind, ip }: Address, { protocol, port, nodePort }: ServicePort): string {
+  return `${ip} . ${protocolNumber[protocol]} . ${kind === 'node' ? nodePort : port}`;
+}
+
+function familyOf(address: string): Family {
+  return address.includes(':') ? 6 : 4;
+}
+
+/** CIDRs of the family without those inside another one, which nft refuses in one set; a single address without its prefix, as nft shows it. */
+export function disjoint(networks: readonly string[], family: Family): readonly string[] {
+  const cidrs = [...new Set(networks)].flatMap((text) => {
+    const cidr = parseCidr(text);
+    return cidr?.family === family ? [cidr] : [];
+  });
+  return cidrs
+    .filter((inner) => cidrs.every((outer) => outer === inner || !cidrCovers(outer, inner) || cidrCovers(inner, outer)))
+    .map((cidr) => formatCidr(cidr).replace(new RegExp(`/${bitsOf(family)}$`), ''))
+    .filter((text, at, all) => all.indexOf(text) === at)
+    .toSorted();
+}

@@ -1,0 +1,55 @@
+/** The node and the networks of the cluster → elements of the Services' table that belong to no Service. Pure. */
+import { nodeInterface } from '../../../lib/api/names.ts';
+import { cidrContains, parseCidr } from '../../../lib/net/cidr.ts';
+import { type Family, isLinkLocal, parseIp } from '../../../lib/net/ip.ts';
+import type { TableElement } from '../../model/service-table.ts';
+import { disjoint } from './frontends.ts';
+
+export interface NodeElementsInput {
+  /** Networks of pods and of nodes' ports in the overlay: sources in them are no clients outside. */
+  readonly podNetworks: readonly string[];
+  readonly serviceCidrs: readonly string[];
+  /** Addresses of the node's interfaces. */
+  readonly addresses: readonly string[];
+  /** Networks of the addresses that have NodePorts; all where empty. */
+  readonly nodePortNetworks: readonly string[];
+  /** Addresses of ovn0 for the node's own connections. */
+  readonly ownAddresses: readonly string[];
+  /** Addresses of ovn0 for connections of other clients. */
+  readonly serviceAddresses: readonly string[];
+}
+
+const families = [4, 6] as const;
+
+export function planNodeElements(input: NodeElementsInput): readonly TableElement[] {
+  const { podNetworks, serviceCidrs, ownAddresses, serviceAddresses } = input;
+  const members = (set: string, keys: readonly string[]): readonly TableElement[] =>
+    keys.map((key) => ({ set, key, value: '' }));
+  const source = (set: string, address: string | undefined): readonly TableElement[] =>
+    address === undefined ? [] : [{ set, key: nodeInterface, value: address }];
+  return families.flatMap((family) => [
+    ...members(`pods${family}`, disjoint(podNetworks, family)),
+    ...members(`service-cidrs${family}`, disjoint(serviceCidrs, family)),
+    ...members(`node-addresses${family}`, nodePortAddresses(input, family)),
+    ...source(`own-sources${family}`, ofFamily(ownAddresses, family)[0]),
+    ...source(`service-sources${family}`, ofFamily(serviceAddresses, family)[0]),
+  ]);
+}
+
+export function nodePortAddresses(
+  { addresses, nodePortNetworks }: Pick<NodeElementsInput, 'addresses' | 'nodePortNetworks'>,
+  family: Family,
+): readonly string[] {
+  const networks = nodePortNetworks.flatMap((text) => parseCidr(text) ?? []);
+  return ofFamily(addresses, family).filter((address) => {
+    const ip = parseIp(address);
+    if (ip === undefined || isLinkLocal(ip) || loopbacks.some((network) => cidrContains(network, ip))) return false;
+    return networks.length === 0 || networks.some((network) => cidrContains(network, ip));
+  });
+}
+
+const loopbacks = ['127.0.0.0/8', '::1/128'].flatMap((text) => parseCidr(text) ?? []);
+
+function ofFamily(addresses: readonly string[], family: Family): readonly string[] {
+  return addresses.filter((address) => address.includes(':') === (family === 6));
+}

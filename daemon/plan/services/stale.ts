@@ -1,0 +1,64 @@
+/** Frontends whose endpoints changed → which connections of UDP, and which remembered clients, lead to an endpoint that no longer serves. Pure. */
+import type { Family } from '../../../lib/net/ip.ts';
+import { anyAddress } from '../../model/service-table.ts';
+import { type Frontend, protocolNumber } from '../../model/service.ts';
+
+/** Key of a frontend → endpoints that may serve its clients, as `address . port`. */
+export type Served = ReadonlyMap<string, ReadonlySet<string>>;
+
+export interface Flow {
+  readonly family: Family;
+  /** As the client sent it. */
+  readonly original: { readonly destination: string; readonly destinationPort: number };
+  /** As the answer comes. */
+  readonly reply: { readonly source: string; readonly sourcePort: number };
+}
+
+/**
+ * Frontends of UDP that lost an endpoint, or got their first one: connections from before were not translated. Without a former value
+ * anything may have changed.
+ */
+export function changedFlows(before: Frontend | undefined, after: Frontend | undefined): Served {
+  const frontend = after ?? before;
+  if (frontend?.isUdp !== true) return new Map();
+  const now = slotsOf(after);
+  const was = slotsOf(before);
+  const isUnchanged = before !== undefined && was.size > 0 && [...was].every((slot) => now.has(slot));
+  return isUnchanged ? new Map() : new Map([[frontend.key, now]]);
+}
+
+/** Frontends with affinity that lost an endpoint. Where clients outside have a list of their own now, only its endpoints may serve. */
+export function changedClients(before: Frontend | undefined, after: Frontend | undefined): Served {
+  const frontend = after ?? before;
+  if (frontend?.affinitySeconds === undefined && before?.affinitySeconds === undefined) return new Map();
+  if (frontend === undefined) return new Map();
+  const isNarrowed = after?.local !== undefined && after.local.length > 0 && before?.local === undefined;
+  const now = isNarrowed ? new Set(after.local) : slotsOf(after?.affinitySeconds === undefined ? undefined : after);
+  const isUnchanged = before !== undefined && !isNarrowed && [...slotsOf(before)].every((slot) => now.has(slot));
+  return isUnchanged ? new Map() : new Map([[frontend.key, now]]);
+}
+
+/** @param nodeAddresses addresses with NodePorts */
+export function isStaleFlow(
+  { family, original, reply }: Flow,
+  served: Served,
+  nodeAddresses: ReadonlySet<string>,
+): boolean {
+  const rest = `${protocolNumber.UDP} . ${original.destinationPort}`;
+  const { destination } = original;
+  const atNode = nodeAddresses.has(destination) ? served.get(`${anyAddress[family]} . ${rest}`) : undefined;
+  const endpoints = served.get(`${destination} . ${rest}`) ?? atNode;
+  return endpoints !== undefined && !endpoints.has(`${reply.source} . ${reply.sourcePort}`);
+}
+
+/** @param client `source . address . protocol . port` */
+export function isStaleClient(client: string, endpoint: string, served: Served): boolean {
+  const [, address = '', protocol, port] = client.split(' . ');
+  const [family, rest] = [address.includes(':') ? 6 : 4, `${protocol} . ${port}`] as const;
+  const endpoints = served.get(`${address} . ${rest}`) ?? served.get(`${anyAddress[family]} . ${rest}`);
+  return endpoints !== undefined && !endpoints.has(endpoint);
+}
+
+function slotsOf(frontend: Frontend | undefined): ReadonlySet<string> {
+  return new Set(frontend === undefined ? [] : [...frontend.all, ...(frontend.local ?? [])]);
+}

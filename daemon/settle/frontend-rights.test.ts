@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FrontendRights } from './frontend-rights.ts';
+
+test('the oldest Service has a key, whatever the order, and the next one gets it', () => {
+  const claims = [
+    ['default/young', 3000],
+    ['default/old', 1000],
+    ['default/twin', 1000],
+  ] as const;
+  for (const order of [claims, claims.toReversed()]) {
+    const rights = new FrontendRights();
+    for (const [service, createdMs] of order) rights.set(service, createdMs, ['k', `own ${service}`]);
+    assert.equal(rights.holderOf('k'), 'default/old');
+    assert.deepEqual(rights.deniedTo('default/young'), [{ key: 'k', holder: 'default/old' }]);
+    assert.deepEqual(rights.deniedTo('default/old'), []);
+    assert.deepEqual(rights.set('default/old', 1000, []), new Set(['default/twin']));
+    assert.deepEqual(rights.set('default/old', 1000, ['k']), new Set(['default/twin']));
+    assert.equal(rights.holderOf('k'), 'default/old');
+    assert.deepEqual(rights.set('default/young', 3000, []), new Set(), 'it had nothing of others');
+    assert.equal(rights.holderOf('own default/young'), undefined);
+  }
+});

@@ -1,0 +1,279 @@
+/** The nftables table of Services, by packets: from the node, from pods and from outside. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { exec, TestNode } from '../../daemon/testing.ts';
+import { NodeServices } from '../../daemon/apply/services.ts';
+import { ServiceTable } from '../../daemon/host/service-table.ts';
+import { planNodeElements } from '../../daemon/plan/services/node-elements.ts';
+import { planSkeleton, renderNamedChain } from '../../daemon/plan/services/skeleton.ts';
+import { Services } from '../../daemon/state/services.ts';
+import { parseEndpointSlice, parseService } from '../../lib/services/parse.ts';
+import type { EndpointSlice, Service } from '../../lib/services/service.ts';
+import { ServiceBed } from './node-services-bed.ts';
+import { TestMirror } from '../../daemon/testing-mirror.ts';
+
+const node = new TestNode();
+const services = new TestMirror<Service>();
+const slices = new TestMirror<EndpointSlice>();
+const cidrs = new TestMirror<readonly string[]>();
+const state = new Services({ services, slices, cidrs }, (key) => engine.changed(key));
+let masqueraded = new Set<4 | 6>([4, 6]);
+let bed: ServiceBed;
+const nodeElements = () =>
+  planNodeElements({
+    podNetworks: ['10.16.0.0/16', '100.64.0.0/16', 'fd00:10::/64', 'fd00:64::/64'],
+    serviceCidrs: ['10.96.0.0/16', 'fd00:96::/112'],
+    addresses: ['172.30.9.11', 'fd00:9::11', '127.0.0.1', '::1'],
+    nodePortNetworks: [],
+    ownAddresses: ['100.64.0.2', 'fd00:64::2'],
+    serviceAddresses: ['100.64.0.9', 'fd00:64::9'],
+  });
+const engine = newEngine();
+
+function newEngine(): NodeServices {
+  return new NodeServices({
+    services: state,
+    table: new ServiceTable({ skeleton: planSkeleton(), renderChain: renderNamedChain }),
+    node: () => ({ node: 'n1', zone: '', masqueraded }),
+    nodeElements,
+    hasExternalIps: true,
+    onWritten: () => undefined,
+    onResult: () => undefined,
+  });
+}
+
+interface Endpoint {
+  readonly address: string;
+  readonly node?: string;
+}
+
+/** Sets a Service and the IPv4 and IPv6 slices of its endpoints, and waits until the kernel has it. */
+async function set(name: string, spec: object, endpoints: readonly (string | Endpoint)[], status = {}): Promise<void> {
+  const metadata = { namespace: 'default', name, uid: name, resourceVersion: '1' };
+  services.set(`default/${name}`, parseService({ kind: 'Service', metadata, spec, status }));
+  const all = endpoints.map((one) => (typeof one === 'string' ? { address: one, node: 'n2' } : { node: 'n1', ...one }));
+  for (const family of ['IPv4', 'IPv6']) {
+    const labels = { 'kubernetes.io/service-name': name };
+    const own = all.filter(({ address }) => address.includes(':') === (family === 'IPv6'));
+    slices.set(
+      `default/${name}-${family}`,
+      parseEndpointSlice({
+        kind: 'EndpointSlice',
+        metadata: { ...metadata, labels },
+        addressType: family,
+        ports: ['TCP', 'UDP', 'SCTP'].map((protocol) => ({ name: protocol, protocol, port: 8080 })),
+        endpoints: own.map(({ address, node: nodeName }) => ({ addresses: [address], nodeName })),
+      }),
+    );
+  }
+  await engine.untilApplied();
+  assert.equal(engine.problem, undefined);
+}
+
+const ports = [
+  { name: 'TCP', protocol: 'TCP', port: 80, nodePort: 30_080 },
+  { name: 'UDP', protocol: 'UDP', port: 80, nodePort: 30_080 },
+];
+const pods = ['10.16.0.2', '10.16.0.3', 'fd00:10::2', 'fd00:10::3'];
+const clusterIPs = ['10.96.0.10', 'fd00:96::a'];
+const outside = (): string => node.outside;
+
+before(async () => {
+  node.enterNamespace();
+  bed = new ServiceBed(node);
+  for (const number of [2, 3, 4, 5])
+    for (const address of [`10.16.0.${number}`, `fd00:10::${number}`])
+      await bed.serve(`pod${number}${address.includes(':') ? 'v6' : ''}`, address, 8080, bed.pods);
+  for (const address of ['172.30.9.11', 'fd00:9::11'])
+    await bed.serve(`node${address.includes(':') ? 'v6' : ''}`, address, 8080, undefined);
+  engine.start();
+  await engine.untilApplied();
+});
+after(async () => {
+  await engine.close();
+  await bed.close();
+  await node.stop();
+});
+
+describe('a Service with endpoints', () => {
+  before(() => set('web', { type: 'NodePort', clusterIPs, externalIPs: ['192.0.2.7'], ports }, pods));
+
+  for (const kind of ['tcp', 'udp'])
+    for (const [family, ip, nodeIp, own, masquerade, name] of [
+      [4, '10.96.0.10', '172.30.9.11', '100.64.0.2', '100.64.0.9', /^pod[23] /],
+      [6, 'fd00:96::a', 'fd00:9::11', 'fd00:64::2', 'fd00:64::9', /^pod[23]v6 /],
+    ] as const)
+      test(`${kind} over IPv${family}: node, pod and outside reach it, and pods see the node's addresses`, async () => {
+        const more = kind === 'udp' ? ['udp'] : [];
+        const seen = async (from: string | undefined, to: string, port: number, ...rest: string[]): Promise<string> => {
+          const answer = await bed.ask(from, to, port, ...more, ...rest);
+          assert.match(answer, name, `${to} ${port}`);
+          return answer.split(' ')[1] ?? '';
+        };
+        assert.equal(await seen(undefined, ip, 80), own);
+        assert.equal(await seen(undefined, nodeIp, 30_080), own);
+        assert.equal(await seen(outside(), ip, 80), masquerade);
+        assert.equal(await seen(outside(), nodeIp, 30_080), masquerade);
+        assert.equal(await seen(bed.pods, ip, 80, family === 4 ? '10.16.0.2' : 'fd00:10::2'), masquerade);
+      });
+
+  test('an external IP, and all endpoints in turn', async () => {
+    const answers = await bed.askTimes(24, outside(), '192.0.2.7', 80);
+    assert.deepEqual([...new Set(answers)].toSorted(), ['pod2 100.64.0.9', 'pod3 100.64.0.9']);
+  });
+
+  test('an unknown port of a ClusterIP is refused at once, and an unallocated one is dropped', async () => {
+    for (const from of [undefined, outside(), bed.pods]) {
+      const ask = (...what: readonly [string, number, ...string[]]): Promise<string> => bed.ask(from, ...what);
+      assert.equal(await ask('10.96.0.10', 81), 'refused', `TCP from ${from}`);
+      assert.equal(await ask('10.96.0.10', 81, 'udp'), 'refused', `UDP from ${from}`);
+      assert.equal(await ask('fd00:96::a', 81), 'refused', `IPv6 from ${from}`);
+      assert.equal(await ask('10.96.0.99', 80), 'silent', `unallocated from ${from}`);
+    }
+  });
+
+  test('the endpoints change: every connection gets one of the new ones', async () => {
+    await set('web', { type: 'NodePort', clusterIPs, ports }, ['10.16.0.3', '10.16.0.4', '10.16.0.5']);
+    const answers = new Set(await bed.askTimes(40, undefined, '10.96.0.10', 80));
+    assert.deepEqual([...answers].toSorted(), ['pod3 100.64.0.2', 'pod4 100.64.0.2', 'pod5 100.64.0.2']);
+    assert.equal(await bed.ask(undefined, 'fd00:96::a', 80), 'refused', 'no endpoint in this family');
+    assert.match(await bed.ask(outside(), '172.30.9.11', 30_080, 'udp'), /^pod[345] /);
+  });
+
+  test('the endpoint is the node itself', async () => {
+    await set('web', { type: 'NodePort', clusterIPs, ports }, [{ address: '172.30.9.11' }]);
+    assert.match(await bed.ask(undefined, '10.96.0.10', 80), /^node /);
+    assert.match(await bed.ask(bed.pods, '10.96.0.10', 80, '10.16.0.2'), /^node /);
+    assert.match(await bed.ask(outside(), '172.30.9.11', 30_080), /^node /);
+  });
+
+  test('without endpoints every client is refused', async () => {
+    await set('web', { type: 'NodePort', clusterIPs, ports }, []);
+    for (const from of [undefined, outside(), bed.pods]) assert.equal(await bed.ask(from, '10.96.0.10', 80), 'refused');
+    assert.equal(await bed.ask(outside(), '172.30.9.11', 30_080, 'udp'), 'refused');
+  });
+});
+
+describe('policies and addresses of load balancers', () => {
+  const loadBalancer = { loadBalancer: { ingress: [{ ip: '192.0.2.8' }] } };
+  const type = 'LoadBalancer';
+
+  test('externalTrafficPolicy Local keeps the source, and drops without a local endpoint', async () => {
+    const spec = { type, externalTrafficPolicy: 'Local', clusterIPs: ['10.96.0.11'], ports };
+    await set('local', spec, ['10.16.0.2', { address: '10.16.0.3' }], loadBalancer);
+    for (const [ip, port] of [
+      ['172.30.9.11', 30_080],
+      ['192.0.2.8', 80],
+    ] as const)
+      assert.deepEqual(new Set(await bed.askTimes(10, outside(), ip, port)), new Set(['pod3 172.30.9.1']));
+    const inside = new Set(await bed.askTimes(24, undefined, '192.0.2.8', 80));
+    assert.deepEqual([...inside].toSorted(), ['pod2 100.64.0.2', 'pod3 100.64.0.2']);
+    await set('local', spec, ['10.16.0.2'], loadBalancer);
+    assert.equal(await bed.ask(outside(), '192.0.2.8', 80), 'silent');
+    assert.equal(await bed.ask(outside(), '172.30.9.11', 30_080), 'silent');
+    assert.match(await bed.ask(undefined, '192.0.2.8', 80), /^pod2 /);
+  });
+
+  test('internalTrafficPolicy Local: the endpoints of the node, none for packets of pods', async () => {
+    const spec = { internalTrafficPolicy: 'Local', clusterIPs: ['10.96.0.11'], ports };
+    await set('local', spec, ['10.16.0.2', { address: '10.16.0.3' }]);
+    assert.deepEqual(new Set(await bed.askTimes(10, undefined, '10.96.0.11', 80)), new Set(['pod3 100.64.0.2']));
+    assert.equal(await bed.ask(bed.pods, '10.96.0.11', 80), 'silent');
+    await set('local', spec, ['10.16.0.2']);
+    assert.equal(await bed.ask(undefined, '10.96.0.11', 80), 'silent');
+    await set('local', spec, []);
+    assert.equal(await bed.ask(undefined, '10.96.0.11', 80), 'refused');
+    assert.equal(await bed.ask(bed.pods, '10.96.0.11', 80), 'refused');
+  });
+
+  test('loadBalancerSourceRanges drop other clients of the address, and of no other', async () => {
+    const spec = {
+      type,
+      clusterIPs: ['10.96.0.11'],
+      ports,
+      loadBalancerSourceRanges: ['172.30.9.0/30', '172.30.9.1/32'],
+    };
+    await set('local', spec, ['10.16.0.2'], loadBalancer);
+    assert.match(await bed.ask(outside(), '192.0.2.8', 80), /^pod2 /);
+    assert.equal(await bed.ask(undefined, '192.0.2.8', 80), 'silent');
+    await set('local', { ...spec, loadBalancerSourceRanges: ['203.0.113.0/24'] }, ['10.16.0.2'], loadBalancer);
+    assert.equal(await bed.ask(outside(), '192.0.2.8', 80), 'silent');
+    assert.match(await bed.ask(outside(), '172.30.9.11', 30_080), /^pod2 /);
+  });
+
+  test('without a service address, clients outside are refused under policy Cluster', async () => {
+    masqueraded = new Set();
+    engine.nodeChanged();
+    await set('local', { type, clusterIPs: ['10.96.0.11'], ports }, ['10.16.0.2'], loadBalancer);
+    assert.equal(await bed.ask(outside(), '192.0.2.8', 80), 'refused');
+    assert.equal(await bed.ask(outside(), '172.30.9.11', 30_080), 'refused');
+    assert.equal(await bed.ask(outside(), '10.96.0.11', 80), 'refused');
+    assert.match(await bed.ask(undefined, '192.0.2.8', 80), /^pod2 /);
+    masqueraded = new Set([4, 6]);
+    engine.nodeChanged();
+    await engine.untilApplied();
+    assert.match(await bed.ask(outside(), '192.0.2.8', 80), /^pod2 100.64.0.9$/);
+  });
+});
+
+describe('session affinity', () => {
+  const spec = {
+    type: 'NodePort',
+    clusterIPs: ['10.96.0.12', 'fd00:96::c'],
+    ports: [{ ...ports[0], nodePort: 30_081 }],
+    sessionAffinity: 'ClientIP',
+  };
+
+  test('a client keeps its endpoint from its first connection on, over each address', async () => {
+    await set('sticky', spec, [
+      '10.16.0.2',
+      '10.16.0.3',
+      '10.16.0.4',
+      '10.16.0.5',
+      'fd00:10::2',
+      'fd00:10::3',
+      'fd00:10::4',
+    ]);
+    for (const [from, ip, port] of [
+      [undefined, '10.96.0.12', 80],
+      [undefined, 'fd00:96::c', 80],
+      [outside(), '172.30.9.11', 30_081],
+      [outside(), 'fd00:9::11', 30_081],
+    ] as const) {
+      const answers = await bed.askTimes(12, from, ip, port);
+      assert.match(answers[0] ?? '', /^pod/);
+      assert.equal(new Set(answers).size, 1, `${ip}: ${answers.join()}`);
+    }
+  });
+
+  test('other clients get other endpoints', async () => {
+    for (let host = 20; host < 40; host += 1)
+      exec('ip', '-n', outside(), 'addr', 'add', `172.30.9.${host}/24`, 'dev', 'eth0');
+    const names = new Set<string>();
+    for (let host = 20; host < 40; host += 1)
+      names.add((await bed.ask(outside(), '172.30.9.11', 30_081, `172.30.9.${host}`)).split(' ')[0] ?? '');
+    assert.ok(names.size > 1, [...names].join());
+  });
+});
+
+test('another process finds everything as it is and writes nothing; edits are repaired', async () => {
+  const list = (): string =>
+    exec('nft', '-n', 'list', 'table', 'inet', 'isthmus-services').replaceAll(/ expires \d+\w*/g, '');
+  const before = list();
+  const generation = (): string => exec('nft', 'list', 'ruleset');
+  generation();
+  const other = newEngine();
+  other.start();
+  await other.untilApplied();
+  assert.equal(list(), before);
+  for (const edit of [
+    ['delete', 'element', 'inet', 'isthmus-services', 'cluster-ips4', '{ 10.96.0.10 }'],
+    ['add', 'element', 'inet', 'isthmus-services', 'cluster-ips4', '{ 10.96.0.77 }'],
+  ]) {
+    exec('nft', ...edit);
+    other.doubt();
+    await other.untilApplied();
+    assert.equal(list(), before, edit.join(' '));
+  }
+  await other.close();
+});
