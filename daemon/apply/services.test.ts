@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { parseEndpointSlice, parseService } from '../../lib/services/parse.ts';
 import type { EndpointSlice, Service } from '../../lib/services/service.ts';
 import { growthOf } from '../../lib/testing-growth.ts';
+import { randomOf } from '../../lib/testing-random.ts';
 import { ProgramError } from '../host/program.ts';
 import type { PresentTable, TableChanges, TableElement } from '../model/service-table.ts';
 import { Services } from '../state/services.ts';
@@ -232,6 +233,58 @@ describe('rounds of Services', () => {
     assert.doesNotMatch(table.text, /service-cidrs4 10\.96/);
     await engine.close();
   });
+});
+
+test('after random changes the table is that of a cold start', async () => {
+  const random = randomOf(20);
+  const table = new MemoryTable();
+  const live = bed(table);
+  live.engine.start();
+  await live.engine.untilApplied();
+  const services = new Map<string, readonly [object, number]>();
+  const slices = new Map<string, readonly string[]>();
+  for (let step = 0; step < 400; step += 1) {
+    const name = `s${random(6)}`;
+    if (random(3) > 0) {
+      const slice = `${random(3)}`;
+      const addresses = Array.from({ length: random(5) }, () => `10.16.0.${random(9) + 2}`);
+      slices.set(`${name} ${slice}`, [...new Set(addresses)]);
+      live.setEndpoints(name, slices.get(`${name} ${slice}`) ?? [], slice);
+    } else if (random(4) === 0) {
+      services.delete(name);
+      live.deleteService(name);
+    } else {
+      const spec = {
+        clusterIPs: [`10.96.0.${Number(name.slice(1)) + 10}`],
+        type: ['ClusterIP', 'NodePort', 'LoadBalancer'][random(3)],
+        externalIPs: random(2) === 0 ? ['192.0.2.7'] : [],
+        externalTrafficPolicy: ['Cluster', 'Local'][random(2)],
+        internalTrafficPolicy: ['Cluster', 'Local'][random(2)],
+        sessionAffinity: ['None', 'ClientIP'][random(2)],
+        ports: [{ port: 80, nodePort: 30_080 + random(3), protocol: ['TCP', 'UDP'][random(2)] }],
+      };
+      services.set(name, [spec, random(3)]);
+      live.setService(name, spec, services.get(name)?.[1]);
+    }
+    if (random(4) === 0) await live.engine.untilApplied();
+  }
+  await live.engine.untilApplied();
+  const cold = bed();
+  for (const [name, [spec, seconds]] of services) cold.setService(name, spec, seconds);
+  for (const [key, addresses] of slices) {
+    const [name = '', slice] = key.split(' ');
+    cold.setEndpoints(name, addresses, slice);
+  }
+  cold.engine.start();
+  await cold.engine.untilApplied();
+  // Endpoints may have other numbers.
+  const unnumbered = (text: string): readonly string[] =>
+    text
+      .split('\n')
+      .map((line) => line.replace(/^(\S*slots. .*) \. \d+ /, '$1 '))
+      .toSorted();
+  assert.deepEqual(unnumbered(table.text), unnumbered(cold.table.text));
+  await Promise.all([live.engine.close(), cold.engine.close()]);
 });
 
 test('one changed slice costs the same with 10 and 10,000 Services', async () => {

@@ -43,6 +43,8 @@ export interface ServiceProblem extends Problem {
 
 /** A burst of slices, as of a rolling update, is one transaction. */
 const gatherMs = 10;
+/** Between two rounds: twice the time that the former took, but a whole table must not hold up the next change for long. */
+const longestSpacingMs = 500;
 const retryMs = 2000;
 const nothing: ServedService = { frontends: [], clusterIps: [], healthCheck: undefined };
 
@@ -61,7 +63,8 @@ export class NodeServices {
 
   constructor(options: NodeServicesOptions) {
     this.#options = options;
-    this.#engine = new RoundEngine({ gatherMs, spacingMs: (tookMs) => 2 * tookMs, run: (round) => this.#run(round) });
+    const spacingMs = (tookMs: number): number => Math.min(2 * tookMs, longestSpacingMs);
+    this.#engine = new RoundEngine({ gatherMs, spacingMs, run: (round) => this.#run(round) });
   }
 
   /** Why the kernel does not have the table; undefined while it has. */

@@ -47,6 +47,7 @@ function flags(): readonly string[] {
     `--cni-bin-dir=${binDir}`,
     `--cni-conflist=${source}`,
     `--cni-conf-dir=${confDir}`,
+    '--services=on',
   ];
 }
 
