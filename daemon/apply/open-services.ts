@@ -111,7 +111,8 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
     hasExternalIps,
     onWritten: (changes) => stale.add(changes),
     onResult: () => {
-      checks.set(nodeServices.healthChecks);
+      const changedChecks = nodeServices.takeHealthChecks();
+      if (changedChecks !== undefined) checks.set(changedChecks);
       notify();
     },
   });

@@ -212,6 +212,26 @@ describe('rounds of Services', () => {
     await engine.close();
   });
 
+  test('health checks are taken when one has changed', async () => {
+    const { engine, setService, setEndpoints } = bed();
+    const spec = { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 31_000 };
+    setService('lb', { clusterIPs: ['10.96.0.10'], ...spec });
+    setService('web', { clusterIPs: ['10.96.0.11'] });
+    engine.start();
+    await engine.untilApplied();
+    assert.deepEqual(
+      [...(engine.takeHealthChecks() ?? [])].map(({ port, localEndpoints }) => [port, localEndpoints]),
+      [[31_000, 0]],
+    );
+    setEndpoints('web', ['10.16.0.2']);
+    await engine.untilApplied();
+    assert.equal(engine.takeHealthChecks(), undefined);
+    setService('lb', { clusterIPs: ['10.96.0.10'] });
+    await engine.untilApplied();
+    assert.deepEqual([...(engine.takeHealthChecks() ?? ['none'])], []);
+    await engine.close();
+  });
+
   test('a changed zone of the node changes Services with hints, and no other', async () => {
     const { table, engine, facts, setService, setEndpoints } = bed();
     setService('web', { clusterIPs: ['10.96.0.10'] });

@@ -2,6 +2,7 @@
  * Keeps the nftables table of Services: each round plans the Services that changed and writes the elements in which their plans differ, in one
  * transaction. What the kernel has is read at the start, and again after somebody else changed the table or a transaction was refused.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { RoundEngine, type Round } from '../../lib/rounds/engine.ts';
 import { isRefusal, refusalProblem } from '../host/refusal.ts';
@@ -55,6 +56,7 @@ export class NodeServices {
   /** What the kernel has, as far as this process wrote it. */
   readonly #planned = new Map<string, ServedService>();
   readonly #healthChecks = new Map<string, HealthCheck>();
+  #isHealthChanged = false;
   #nodeElements: readonly TableElement[] = [];
   #isNodeChanged = false;
   #node: ServiceNode | undefined;
@@ -72,7 +74,10 @@ export class NodeServices {
     return this.#problem;
   }
 
-  get healthChecks(): Iterable<HealthCheck> {
+  /** All health checks, if one has changed since the last call. */
+  takeHealthChecks(): Iterable<HealthCheck> | undefined {
+    if (!this.#isHealthChanged) return undefined;
+    this.#isHealthChanged = false;
     return this.#healthChecks.values();
   }
 
@@ -222,6 +227,8 @@ export class NodeServices {
       for (const gone of byKey.values()) changes.push({ before: gone, after: undefined });
       if (this.#options.services.get(key) === undefined) this.#planned.delete(key);
       else this.#planned.set(key, is);
+      if (isDeepStrictEqual(was.healthCheck, is.healthCheck)) continue;
+      this.#isHealthChanged = true;
       if (is.healthCheck === undefined) this.#healthChecks.delete(key);
       else this.#healthChecks.set(key, is.healthCheck);
     }
