@@ -53,6 +53,19 @@ describe('a Service', () => {
     assert.deepEqual(parsed.loadBalancerIps, ['192.0.2.1']);
     assert.deepEqual(parsed.loadBalancerSourceRanges, ['10.0.0.0/8']);
   });
+
+  it('has what its load balancer is asked for, and the entries of its status as they are', () => {
+    const ingress = [{ ip: '192.0.2.1', ipMode: 'VIP', ports: [] }, { hostname: 'lb.example' }];
+    const raw = service(
+      { ipFamilies: ['IPv6', 'IPv4', 'x'], ipFamilyPolicy: 'PreferDualStack', loadBalancerIP: '192.0.2.1' },
+      { status: { loadBalancer: { ingress } } },
+    );
+    const parsed = parseService(raw);
+    assert.deepEqual([parsed.ipFamilies, parsed.prefersDualStack, parsed.loadBalancerIp], [[6, 4], true, '192.0.2.1']);
+    assert.deepEqual(parsed.ingress, [{ ip: '192.0.2.1', ipMode: 'VIP' }, { hostname: 'lb.example' }]);
+    // A Service that is no load balancer any more has none of their addresses, whatever its status still says.
+    assert.deepEqual(parsed.loadBalancerIps, []);
+  });
 });
 
 describe('an EndpointSlice', () => {

@@ -3,8 +3,8 @@ import { conditionsOf } from '../api/conditions.ts';
 import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../kube/fields.ts';
 import type { RawObject } from '../kube/types.ts';
 import { formatCidr, parseCidr } from '../net/cidr.ts';
-import { formatIp, parseIp } from '../net/ip.ts';
-import type { Endpoint, EndpointSlice, Protocol, Service, ServicePort, SlicePort } from './service.ts';
+import { formatIp, parseIp, type Family } from '../net/ip.ts';
+import type { Endpoint, EndpointSlice, Ingress, Protocol, Service, ServicePort, SlicePort } from './service.ts';
 
 const serviceLabel = 'kubernetes.io/service-name';
 /** Services and slices with one of these labels are served by another program, or by none. */
@@ -19,7 +19,8 @@ export function parseService(raw: RawObject): Service {
   const clusterIps = addressesOf(textsOf(spec['clusterIPs'] ?? [spec['clusterIP']]));
   const status = fieldsOf(raw['status']);
   const loadBalancer = fieldsOf(status['loadBalancer']);
-  const ingress = recordsOf(loadBalancer['ingress']).filter(({ ipMode }) => ipMode !== 'Proxy');
+  const ingress = recordsOf(loadBalancer['ingress']).map(parseIngress);
+  const virtual = ingress.filter(({ ipMode }) => ipMode !== 'Proxy');
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
@@ -27,12 +28,17 @@ export function parseService(raw: RawObject): Service {
     resourceVersion: metadata.resourceVersion,
     createdMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
     isServed: type !== 'ExternalName' && clusterIps.length > 0 && !isForeign(raw),
+    labels: metadata.labels ?? {},
     type,
     clusterIps,
+    ipFamilies: textsOf(spec['ipFamilies']).flatMap(familyOf),
+    prefersDualStack: spec['ipFamilyPolicy'] === 'PreferDualStack',
     externalIps: addressesOf(textsOf(spec['externalIPs'])),
-    loadBalancerIps: type === 'LoadBalancer' ? addressesOf(ingress.map(({ ip }) => textOf(ip))) : [],
+    loadBalancerIps: type === 'LoadBalancer' ? addressesOf(virtual.flatMap(({ ip }) => ip ?? [])) : [],
+    ingress,
     loadBalancerSourceRanges: textsOf(spec['loadBalancerSourceRanges']).flatMap(canonicalCidr),
     loadBalancerClass: textOf(spec['loadBalancerClass']) || undefined,
+    loadBalancerIp: textOf(spec['loadBalancerIP']),
     ports: recordsOf(spec['ports']).flatMap(parseServicePort),
     isExternalPolicyLocal: spec['externalTrafficPolicy'] === 'Local',
     isInternalPolicyLocal: spec['internalTrafficPolicy'] === 'Local',
@@ -58,6 +64,16 @@ export function parseEndpointSlice(raw: RawObject): EndpointSlice {
 
 function isForeign({ metadata }: RawObject): boolean {
   return foreignLabels.some((label) => metadata.labels?.[label] !== undefined);
+}
+
+function parseIngress({ ip, hostname, ipMode }: Readonly<Record<string, unknown>>): Ingress {
+  const texts = { ip: textOf(ip), hostname: textOf(hostname), ipMode: textOf(ipMode) };
+  return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''));
+}
+
+function familyOf(name: string): readonly Family[] {
+  if (name === 'IPv4') return [4];
+  return name === 'IPv6' ? [6] : [];
 }
 
 function timeoutOf(config: unknown): number {

@@ -13,6 +13,13 @@ export interface ServicePort {
   readonly nodePort: number;
 }
 
+/** An entry of `status.loadBalancer.ingress`. Fields that are empty are absent. */
+export interface Ingress {
+  readonly ip?: string;
+  readonly hostname?: string;
+  readonly ipMode?: string;
+}
+
 export interface Service {
   readonly namespace: string;
   readonly name: string;
@@ -22,16 +29,25 @@ export interface Service {
   readonly createdMs: number;
   /** Whether it has virtual addresses that Isthmus serves: false for a headless Service, an ExternalName, and one of another proxy. */
   readonly isServed: boolean;
+  readonly labels: Readonly<Record<string, string>>;
   /** `ClusterIP`, `NodePort`, `LoadBalancer` or `ExternalName`. */
   readonly type: string;
   /** Canonical; empty for a headless Service. */
   readonly clusterIps: readonly string[];
+  /** Families of its addresses, in the order of preference. */
+  readonly ipFamilies: readonly Family[];
+  /** It has two families where the cluster has, and one otherwise. */
+  readonly prefersDualStack: boolean;
   readonly externalIps: readonly string[];
   /** Addresses of `status.loadBalancer` whose `ipMode` is not `Proxy`. */
   readonly loadBalancerIps: readonly string[];
+  /** `status.loadBalancer.ingress` as it is. */
+  readonly ingress: readonly Ingress[];
   /** CIDRs in canonical text; empty where every client may use the load balancer's addresses. */
   readonly loadBalancerSourceRanges: readonly string[];
   readonly loadBalancerClass: string | undefined;
+  /** The address that `spec.loadBalancerIP` requests, as written; empty where it requests none. */
+  readonly loadBalancerIp: string;
   readonly ports: readonly ServicePort[];
   readonly isExternalPolicyLocal: boolean;
   readonly isInternalPolicyLocal: boolean;

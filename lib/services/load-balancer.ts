@@ -1,0 +1,82 @@
+/** Services of type LoadBalancer as all rooms see them: the class, what a Service asks for, and which Services may share an address. Pure. */
+import { annotation } from '../api/names.ts';
+import { lastOf, parseCidr } from '../net/cidr.ts';
+import { formatIp, parseIp, type Family, type Ip } from '../net/ip.ts';
+import { parseRange, type Range } from '../net/range.ts';
+import type { Ingress, Service } from './service.ts';
+
+/** The class of load balancers that Isthmus implements. */
+export const loadBalancerClass = 'isthmus.network/load-balancer';
+
+/** The condition of a Service about its addresses. A Service that has it was given them by Isthmus, or waits for them. */
+export const loadBalancerReady = 'isthmus.network/LoadBalancerReady';
+
+/** What a Service asks for. */
+export interface AddressRequest {
+  /** By family; empty where any address will do. */
+  readonly addresses: ReadonlyMap<Family, Ip>;
+  /** Name of the LoadBalancerPool; undefined where any will do. */
+  readonly pool: string | undefined;
+  /** Services of its namespace with the same key may have the same address; empty: it shares none. */
+  readonly sharingKey: string;
+}
+
+/** Addresses of an entry of `spec.addresses` of a LoadBalancerPool; undefined if it is none. */
+export function parsePoolRange(text: string): Range | undefined {
+  if (!text.includes('/')) return parseRange(text.replace(/ *(?:-|\.\.) */, '..'));
+  const cidr = parseCidr(text);
+  return cidr && { family: cidr.family, first: cidr.network, last: lastOf(cidr) };
+}
+
+/** The sentence, if it is invalid. */
+export function parseAddressRequest(service: Service): AddressRequest | string {
+  const { annotations, loadBalancerIp } = service;
+  const list = annotations[annotation.loadBalancerIps];
+  const [field, text] =
+    list === undefined ? ['spec.loadBalancerIP', loadBalancerIp] : [annotation.loadBalancerIps, list];
+  const addresses = new Map<Family, Ip>();
+  for (const part of text.split(',').map((one) => one.trim())) {
+    if (part === '') continue;
+    const ip = parseIp(part);
+    if (ip === undefined) return `${field}: '${part}' is no address: list one for each family`;
+    if (addresses.has(ip.family)) return `${field} has two addresses of family IPv${ip.family}: keep one`;
+    if (!familiesOf(service).includes(ip.family))
+      return `${field} asks for ${formatIp(ip)}, and spec.ipFamilies has no IPv${ip.family}: add it, or ask for another address`;
+    addresses.set(ip.family, ip);
+  }
+  const pool = annotations[annotation.loadBalancerPool]?.trim();
+  return { addresses, pool: pool === '' ? undefined : pool, sharingKey: sharingKeyOf(service) };
+}
+
+/** `status.loadBalancer`, with null for entries that are to be absent. */
+export function loadBalancerStatus(ingress: readonly Ingress[]): { readonly ingress: readonly Ingress[] | null } {
+  return { ingress: ingress.length === 0 ? null : ingress.map(withMode) };
+}
+
+/** The fields of equal entries in one order. Absent, the mode is `VIP`: API servers before 1.30 do not store it. */
+function withMode({ ip, hostname, ipMode }: Ingress): Ingress {
+  if (ip === undefined) return hostname === undefined ? {} : { hostname };
+  return { ip, ...(hostname !== undefined && { hostname }), ipMode: ipMode ?? 'VIP' };
+}
+
+/** The families that a Service has an address of. */
+export function familiesOf({ ipFamilies }: Service): readonly Family[] {
+  return ipFamilies.length === 0 ? [4] : ipFamilies;
+}
+
+/** Empty where it shares its address with no Service. */
+export function sharingKeyOf({ annotations }: Service): string {
+  return annotations[annotation.sharingKey]?.trim() ?? '';
+}
+
+/** Why two Services cannot have one address, as a clause; undefined if they can. */
+export function sharingObstacle(a: Service, b: Service): string | undefined {
+  const key = sharingKeyOf(a);
+  if (key === '' || a.namespace !== b.namespace || key !== sharingKeyOf(b))
+    return `only Services of one namespace with the same annotation ${annotation.sharingKey} share an address`;
+  const common = a.ports.find((one) =>
+    b.ports.some(({ protocol, port }) => protocol === one.protocol && port === one.port),
+  );
+  if (common !== undefined) return `both have port ${common.port}/${common.protocol}`;
+  return a.isExternalPolicyLocal === b.isExternalPolicyLocal ? undefined : 'they differ in spec.externalTrafficPolicy';
+}
