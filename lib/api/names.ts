@@ -69,6 +69,12 @@ export const annotation = {
   leave: 'isthmus.network/leave',
   /** On a pod: the problem of its own annotations (`Code: sentence`), so that no client waits for an address. */
   problem: 'isthmus.network/problem',
+  /** On a Service of type LoadBalancer: the addresses it asks for, one for each family, separated by commas. */
+  loadBalancerIps: 'isthmus.network/load-balancer-ips',
+  /** On a Service of type LoadBalancer: the LoadBalancerPool that its addresses shall be from. */
+  loadBalancerPool: 'isthmus.network/load-balancer-pool',
+  /** On a Service of type LoadBalancer: Services of its namespace with the same key may have the same address. */
+  sharingKey: 'isthmus.network/sharing-key',
   /** On a Subnet: namespaces whose pods may be routers and DHCP servers there, separated by commas; `*` for all. */
   routerNamespaces: 'isthmus.network/router-namespaces',
   /**

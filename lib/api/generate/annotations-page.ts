@@ -27,6 +27,21 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
     writer: 'Isthmus',
     text: 'A second address of the node in the Subnet `join`, `v4`, `v6` or `v4,v6`: the source of connections that the node passes on to endpoints of Services.',
   },
+  loadBalancerIps: {
+    on: 'Service',
+    writer: 'you',
+    text: 'Addresses that a Service of type LoadBalancer asks for, one for each family, separated by a comma; before `spec.loadBalancerIP`.',
+  },
+  loadBalancerPool: {
+    on: 'Service',
+    writer: 'you',
+    text: 'LoadBalancerPool that the addresses of a Service of type LoadBalancer shall be from.',
+  },
+  sharingKey: {
+    on: 'Service',
+    writer: 'you',
+    text: 'Services of type LoadBalancer of one namespace with the same key may have the same address, each with ports of its own.',
+  },
   accepted: {
     on: 'Subnet',
     writer: 'Isthmus',

@@ -8,6 +8,7 @@ import { interconnectGatewayKind } from './interconnect-gateway.ts';
 import { interconnectKind } from './interconnect.ts';
 import { ipKind } from './ip.ts';
 import { ipPoolKind } from './ippool.ts';
+import { loadBalancerPoolKind } from './load-balancer-pool.ts';
 import { providerNetworkKind } from './provider-network.ts';
 import { remoteClusterKind } from './remote-cluster.ts';
 import { remoteRouteSliceKind } from './remote-route-slice.ts';
@@ -27,6 +28,7 @@ export const allKinds: readonly Kind[] = [
   ipKind,
   ipPoolKind,
   vipKind,
+  loadBalancerPoolKind,
   securityGroupKind,
   providerNetworkKind,
   vlanKind,

@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { ageColumn, conditionColumn, conditions, labelSelector, reasonColumn, rules, type Kind } from './shared.ts';
+
+const addresses = z
+  .string()
+  .min(2)
+  .max(100)
+  .meta(
+    rules({
+      rule: `self.matches('^[0-9a-fA-F:.]+(/[0-9]{1,3}| *(-|[.][.]) *[0-9a-fA-F:.]+)?$')`,
+      message: 'addresses takes a CIDR, an address, or a range lowest..highest or lowest-highest',
+    }),
+  );
+
+export const loadBalancerPoolSpec = z.object({
+  addresses: z
+    .array(addresses)
+    .min(1)
+    .max(256)
+    .describe(
+      'Addresses that Services may get: CIDRs, single addresses and ranges `lowest..highest` or `lowest-highest`, of both families. Every address is given, those at the ends of a CIDR too.',
+    ),
+  serviceSelector: labelSelector
+    .describe('Services that may have addresses of the pool, by their labels; all by default.')
+    .optional(),
+  namespaceSelector: labelSelector
+    .describe('Namespaces whose Services may have addresses of the pool, by their labels; all by default.')
+    .optional(),
+  autoAssign: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Whether Services get its addresses without asking. With false a Service has to name the pool or the address in an annotation.',
+    ),
+});
+
+export const loadBalancerPoolStatus = z.object({
+  conditions: conditions.optional(),
+  total: z.int().min(0).describe('Number of addresses, 9007199254740991 at most.').optional(),
+  available: z.int().min(0).describe('Addresses that no Service has.').optional(),
+  used: z.int().min(0).describe('Addresses that Services have; one that several share counts once.').optional(),
+});
+
+export type LoadBalancerPoolSpec = z.infer<typeof loadBalancerPoolSpec>;
+export type LoadBalancerPoolStatus = z.infer<typeof loadBalancerPoolStatus>;
+
+export const loadBalancerPoolKind: Kind = {
+  group: 'isthmus.network',
+  version: 'v1',
+  kind: 'LoadBalancerPool',
+  plural: 'loadbalancerpools',
+  singular: 'loadbalancerpool',
+  shortNames: ['lbpool'],
+  scope: 'Cluster',
+  spec: loadBalancerPoolSpec,
+  status: loadBalancerPoolStatus,
+  hasStatusSubresource: true,
+  description: 'Addresses for Services of type LoadBalancer.',
+  columns: [
+    { name: 'Addresses', type: 'string', path: '.spec.addresses' },
+    { name: 'Auto', type: 'boolean', path: '.spec.autoAssign' },
+    { name: 'Used', type: 'integer', path: '.status.used' },
+    { name: 'Available', type: 'integer', path: '.status.available' },
+    { name: 'Total', type: 'integer', path: '.status.total', priority: 1 },
+    conditionColumn('Ready'),
+    reasonColumn(),
+    ageColumn,
+  ],
+  rules: [{ rule: 'has(self.spec)', message: 'spec is needed, with addresses' }],
+};
