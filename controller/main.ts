@@ -47,6 +47,11 @@ const flags = {
     ['Deny', 'Allow'],
     'Deny',
   ),
+  'load-balancers': choice(
+    'Services of type LoadBalancer that get addresses: also those without a class, or only those of class isthmus.network/load-balancer',
+    ['Unclassed', 'Classed'],
+    'Unclassed',
+  ),
   'join-cidr': text('CIDRs of the Subnet join, where it is absent', '100.64.0.0/16'),
 } as const;
 
@@ -72,8 +77,16 @@ function northboundOf(databases: Databases) {
 }
 
 /** What the flags allow load balancers. */
-function balancing({ enableLb, externalIps }: Settings): Pick<Capabilities, 'loadBalancers' | 'externalIps'> {
-  return { loadBalancers: enableLb === 'true', externalIps: externalIps === 'Allow' };
+function balancing({
+  enableLb,
+  externalIps,
+  loadBalancers,
+}: Settings): Pick<Capabilities, 'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers'> {
+  return {
+    loadBalancers: enableLb === 'true',
+    externalIps: externalIps === 'Allow',
+    onlyClassedLoadBalancers: loadBalancers === 'Classed',
+  };
 }
 
 async function lead({ settings, client, registry, signal, log, onStarted }: Leadership): Promise<void> {

@@ -29,7 +29,7 @@ export interface PreviewOptions {
   readonly client: KubeClient;
   readonly basics: Pick<BootstrapOptions, 'defaultCidr' | 'joinCidr'>;
   /** What the administrator allows. */
-  readonly capabilities: Pick<Capabilities, 'loadBalancers' | 'externalIps'>;
+  readonly capabilities: Pick<Capabilities, 'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers'>;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }

@@ -22,6 +22,10 @@ export type Change =
   | Changed<'poolVerdicts', PoolVerdict>
   /** The verdict on a Service. */
   | Changed<'serviceVerdicts', ServiceVerdict>
+  /** The verdict on a LoadBalancerPool, or the counts of its addresses. */
+  | { readonly kind: 'loadBalancerUsage'; readonly name: string }
+  /** The addresses of a Service of type LoadBalancer, or why it has none; by `namespace/name`. */
+  | { readonly kind: 'loadBalancers'; readonly name: string }
   /** The nodes that a Subnet's centralized gateway uses, or its problems. */
   | { readonly kind: 'gateways'; readonly name: string }
   /** The route for a prefix that nodes learned by BGP, or its problem; by the prefix. */

@@ -252,6 +252,17 @@ export interface IpPool extends ApiObjectFacts {
   };
 }
 
+/** Addresses for Services of type LoadBalancer. */
+export interface LoadBalancerPool extends ApiObjectFacts {
+  readonly spec: {
+    /** CIDRs, addresses and ranges. */
+    readonly addresses: readonly string[];
+    readonly serviceSelector: LabelSelector;
+    readonly namespaceSelector: LabelSelector;
+    readonly autoAssign: boolean;
+  };
+}
+
 export interface Vip extends ApiObjectFacts {
   readonly labels: Readonly<Record<string, string>>;
   readonly spec: {
@@ -335,6 +346,7 @@ export interface Kinds {
   readonly serviceCidrs: ServiceCidr;
   readonly services: Service;
   readonly endpointSlices: EndpointSlice;
+  readonly loadBalancerPools: LoadBalancerPool;
 }
 
 /** `namespace/name`, as reflectors key namespaced objects. */

@@ -2,6 +2,7 @@
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Range } from '../../lib/net/range.ts';
+import type { Ingress } from '../../lib/services/service.ts';
 import type { NetInForce } from './net-in-force.ts';
 
 /** The corrected spec, with all defaults. */
@@ -43,6 +44,29 @@ export interface PoolVerdict {
   /** The addresses that the pool reserves; empty if it was refused. */
   readonly ranges: readonly Range[];
   readonly problem: Problem | undefined;
+}
+
+export interface LoadBalancerPoolVerdict {
+  /** The addresses that Services may get; empty if the pool was refused. */
+  readonly ranges: readonly Range[];
+  /** Addresses of the pool that came to belong to something else, and to what. No Service gets them any more. */
+  readonly withheld: readonly { readonly range: Range; readonly owner: string }[];
+  readonly problem: Problem | undefined;
+}
+
+/** The addresses of a Service of type LoadBalancer. */
+export interface LoadBalancer {
+  /** `status.loadBalancer.ingress`. */
+  readonly ingress: readonly Ingress[];
+  /** Whether it has all that it asks for, with a reason; undefined for a Service that is given none any more. */
+  readonly ready: (Problem & { readonly isTrue: boolean }) | undefined;
+}
+
+/** Counts of the addresses of a LoadBalancerPool. */
+export interface LoadBalancerUsage {
+  readonly total: bigint;
+  readonly available: bigint;
+  readonly used: bigint;
 }
 
 export interface VlanVerdict {

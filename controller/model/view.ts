@@ -13,6 +13,9 @@ import type {
   GatewayChoice,
   Binding,
   VlanVerdict,
+  LoadBalancer,
+  LoadBalancerPoolVerdict,
+  LoadBalancerUsage,
   PoolVerdict,
   Verdict,
   ServedGroup,
@@ -41,6 +44,8 @@ export interface Capabilities {
   readonly loadBalancers: boolean;
   /** Whether Services get the addresses of their `externalIPs`, which any author of a Service can choose. */
   readonly externalIps?: boolean;
+  /** Whether a Service of type LoadBalancer gets addresses only if it names our class; absent: also where it names none. */
+  readonly onlyClassedLoadBalancers?: boolean;
   /** Addresses of the Service `kubernetes`, which pods of the default VPC use. */
   readonly apiServer?: readonly string[];
 }
@@ -86,6 +91,9 @@ export interface View extends Stores {
   readonly poolVerdicts: ReadonlyMap<string, PoolVerdict>;
   /** Verdicts on the Services that have virtual addresses, by `namespace/name`. */
   readonly serviceVerdicts: ReadonlyMap<string, ServiceVerdict>;
+  readonly loadBalancerPoolVerdicts: ReadonlyMap<string, LoadBalancerPoolVerdict>;
+  /** Services that Isthmus gives addresses, or gave some that their status still has, by `namespace/name`. */
+  readonly loadBalancers: ReadonlyMap<string, LoadBalancer>;
   /** Security groups that have rows, by name. */
   readonly servedGroups: ReadonlyMap<string, ServedGroup>;
   /** The gateway nodes in use, by Subnet with a centralized gateway. */
@@ -105,6 +113,8 @@ export interface View extends Stores {
   /** Whether addresses are allocated under a port's name. */
   isAllocated(port: string): boolean;
   pool(subnet: string): SubnetPool | undefined;
+  /** Counts of the addresses of a LoadBalancerPool. */
+  loadBalancerUsage(pool: string): LoadBalancerUsage;
   /** Keys of the objects with ports in the subnet. */
   keysIn(subnet: string): Iterable<string>;
   /** The holder among several nodes with the same port group name or InternalIP. */

@@ -10,6 +10,8 @@ import { learnedExemptionFeature, learnedRouteFeature } from './bgp/routes.ts';
 import type { Feature } from './feature.ts';
 import { centralizedGatewayFeature } from './gateway/centralized.ts';
 import { distributedGatewayFeature } from './gateway/distributed.ts';
+import { loadBalancerAddressFeature } from './load-balancer-pool/address.ts';
+import { loadBalancerPoolFeature } from './load-balancer-pool/load-balancer-pool.ts';
 import { namespaceFeature } from './namespace/namespace.ts';
 import { nodeFeature } from './node/node.ts';
 import { podFeature } from './pod/pod.ts';
@@ -71,4 +73,6 @@ export const features: readonly Feature[] = [
   vipFeature,
   chassisVariablesFeature,
   serviceFeature,
+  loadBalancerPoolFeature,
+  loadBalancerAddressFeature,
 ];

@@ -33,6 +33,10 @@ export interface StatusReport {
   /** Fields of the status; null removes one. Other fields stay as they are. */
   readonly fields?: Readonly<Record<string, unknown>>;
   readonly conditions: readonly WantedCondition[];
+  /** Types of conditions that the object is to have no more. */
+  readonly absentConditions?: readonly string[];
+  /** Other programs write this status, too: it is written only in the observed version, so that no entry of theirs is lost. */
+  readonly isShared?: true;
   /** Recorded once the status is written. */
   readonly events?: readonly WantedEvent[];
   /** Limits the rate of writes that change counts and no condition (`counts`), or of all writes (`all`). */

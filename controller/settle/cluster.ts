@@ -11,7 +11,7 @@ import type { Change, ObjectChange } from '../model/change.ts';
 import type { ForeignPort } from '../model/foreign-port.ts';
 import type { NetInForce } from '../model/net-in-force.ts';
 import type { Kinds } from '../model/objects.ts';
-import type { Link, Verdict, PoolVerdict, VlanVerdict, Binding } from '../model/settled.ts';
+import type { Link, LoadBalancerUsage, Verdict, PoolVerdict, VlanVerdict, Binding } from '../model/settled.ts';
 import type { Capabilities, HeldPort, View } from '../model/view.ts';
 import { ObjectStores } from '../state/object-stores.ts';
 import { Addresses } from './address/addresses.ts';
@@ -25,6 +25,8 @@ import { ActiveGateways } from './gateway/active-gateways.ts';
 import { healthText } from './gateway/choice.ts';
 import { bindPools } from './namespace/binding.ts';
 import { NamespaceBindings } from './namespace/bindings.ts';
+import { LoadBalancers } from './load-balancer/load-balancers.ts';
+import { poolFingerprint } from './load-balancer/pool-overlap.ts';
 import { TraitHolders } from './node/trait-holders.ts';
 import { ServedGroups } from './security-group/served-groups.ts';
 import { ServiceVerdicts } from './service/service-verdicts.ts';
@@ -48,6 +50,7 @@ const judgedBy: ReadonlySet<keyof Kinds> = new Set([
   'providerNetworks',
   'ipPools',
   'transitSwitches',
+  'loadBalancerPools',
 ]);
 
 export class Cluster extends ObjectStores implements View {
@@ -59,6 +62,7 @@ export class Cluster extends ObjectStores implements View {
   readonly gateways: View['gateways'];
   readonly learned: View['learned'];
   readonly serviceVerdicts: View['serviceVerdicts'];
+  readonly loadBalancers: View['loadBalancers'];
   chassis: ReadonlySet<string> | undefined;
   readonly #addresses = new Addresses();
   readonly #ports: Ports;
@@ -72,6 +76,7 @@ export class Cluster extends ObjectStores implements View {
   readonly #activeGateways: ActiveGateways;
   readonly #learnedRoutes: LearnedRoutes;
   readonly #serviceVerdicts: ServiceVerdicts;
+  readonly #loadBalancers: LoadBalancers;
   readonly #listeners: ((change: Change) => void)[] = [];
   #isJudgementDue = true;
   #areLinksStale = true;
@@ -103,6 +108,20 @@ export class Cluster extends ObjectStores implements View {
       onChange: (name, before, after) => this.#changed({ kind: 'serviceVerdicts', name, before, after }),
     });
     this.serviceVerdicts = this.#serviceVerdicts.verdicts;
+    this.#loadBalancers = new LoadBalancers({
+      view: this,
+      onChange: (name) => this.#changed({ kind: 'loadBalancers', name }),
+      onPool: (name) => this.#changed({ kind: 'loadBalancerUsage', name }),
+    });
+    this.loadBalancers = this.#loadBalancers.balancers;
+  }
+
+  get loadBalancerPoolVerdicts(): View['loadBalancerPoolVerdicts'] {
+    return this.#loadBalancers.verdicts;
+  }
+
+  loadBalancerUsage(pool: string): LoadBalancerUsage {
+    return this.#loadBalancers.usage(pool);
   }
 
   binding(namespace: string): Binding {
@@ -211,6 +230,7 @@ export class Cluster extends ObjectStores implements View {
     this.#activeGateways.settle();
     this.#learnedRoutes.settle();
     this.#serviceVerdicts.settle();
+    this.#loadBalancers.settle();
     this.#bindings.settle();
   }
 
@@ -228,6 +248,7 @@ export class Cluster extends ObjectStores implements View {
   #changed(change: Change): void {
     this.#learnedRoutes.changed(change);
     this.#serviceVerdicts.changed(change);
+    this.#loadBalancers.changed(change);
     for (const listener of this.#listeners) listener(change);
   }
 
@@ -253,6 +274,7 @@ export class Cluster extends ObjectStores implements View {
         this.#predecessors.set(change.name, was?.uid ?? '');
     }
     if (change.kind === 'vlans' && specFingerprint(change.before) === specFingerprint(change.after)) return;
+    if (change.kind === 'loadBalancerPools' && poolFingerprint(change.before) === poolFingerprint(change.after)) return;
     // Vlans read only whether a ProviderNetwork exists and whether it is being deleted.
     if (change.kind === 'providerNetworks' && change.before?.isDeleting === change.after?.isDeleting) return;
     const isJudged = judgedBy.has(change.kind);
@@ -319,6 +341,7 @@ export class Cluster extends ObjectStores implements View {
         nodes: this.nodes.values(),
         transitSwitches: this.transitSwitches,
         remoteClusters: this.remoteClusters,
+        loadBalancerPools: this.loadBalancerPools,
         apiServer: this.capabilities.apiServer ?? [],
         loadBalancers: this.capabilities.loadBalancers,
         inForce: this.#inForce,

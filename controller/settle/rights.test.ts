@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { planIpPoolConditions } from '../plan/address/ip-pool.ts';
 import { planSubnetConditions } from '../plan/conditions.ts';
+import { planPoolConditions } from '../plan/load-balancer-pool/load-balancer-pool.ts';
 import type { WantedCondition } from '../plan/report.ts';
 import { nameConflictOf } from './security-group/served-groups.ts';
 import { planVlanConditions } from '../plan/underlay/vlan.ts';
 import { basic, created, meta, peers, subnet, told, vpc } from '../testing-vpcs.ts';
 import { network } from '../testing-underlay.ts';
 import { planVpcStatus } from '../plan/vpc/status.ts';
-import { parseIpPool } from '../watch/addresses.ts';
+import { parseIpPool, parseLoadBalancerPool } from '../watch/addresses.ts';
 import { parseSecurityGroup, parseSubnet, parseVpc } from '../watch/networks.ts';
 import { parseVlan } from '../watch/underlay.ts';
 import { parseNamespace } from '../watch/workloads.ts';
@@ -42,6 +43,14 @@ const kinds: Readonly<Record<string, Kind>> = {
     mine: { subnet: 'ovn-default', ips: ['10.16.0.10..10.16.0.20'] },
     other: { subnet: 'ovn-default', ips: ['10.16.0.30'] },
     code: 'IPPoolOverlap',
+  },
+  'the addresses of a LoadBalancerPool': {
+    write: (cluster, name, spec, { status, ...more }: { status?: object }) =>
+      cluster.change('loadBalancerPools', name, parseLoadBalancerPool({ metadata: meta(name, more), spec, status })),
+    conditions: (cluster, name) => planPoolConditions(cluster, name),
+    mine: { addresses: ['192.0.2.10..192.0.2.20'] },
+    other: { addresses: ['192.0.2.30'] },
+    code: 'PoolOverlap',
   },
 };
 

@@ -29,6 +29,7 @@ export class ObjectStores implements Stores {
   readonly serviceCidrs = new Store<Kinds['serviceCidrs']>();
   readonly services = new Store<Kinds['services']>();
   readonly endpointSlices = new Store<Kinds['endpointSlices']>();
+  readonly loadBalancerPools = new Store<Kinds['loadBalancerPools']>();
   readonly bgpNodeStates = new Store<Kinds['bgpNodeStates']>();
   readonly indexes: Indexes = indexesOf(this);
 

@@ -56,13 +56,15 @@ export function objectDifference(report: ObjectReport, observed: Observed): Obje
 }
 
 export function statusDifference(
-  { fields: wanted = {}, conditions: wantedConditions }: StatusReport,
+  { fields: wanted = {}, conditions: wantedConditions, absentConditions = [] }: StatusReport,
   observed: Observed,
   nowMs: number,
 ): StatusPatch | undefined {
   const fields = entriesOf(wanted, observed.status ?? {});
   const before = observed.conditions ?? [];
-  const conditions = mergeConditions(before, wantedConditions, nowMs);
+  const isKept = ({ type }: Condition): boolean => !absentConditions.includes(type);
+  const kept = before.every(isKept) ? before : before.filter(isKept);
+  const conditions = mergeConditions(kept, wantedConditions, nowMs);
   if (fields.length === 0 && conditions === before) return undefined;
   return { fields, conditions: conditions === before ? undefined : conditions };
 }

@@ -4,6 +4,7 @@ import { apiVersionOf } from '../../lib/kube/resources.ts';
 import type { EventSubject } from '../../lib/kube/events.ts';
 import type { ObjectName } from '../../lib/kube/types.ts';
 import type { ObjectRef } from '../plan/report.ts';
+import { loadBalancerStatus } from '../../lib/services/load-balancer.ts';
 import type { View } from '../model/view.ts';
 import type { Kinds } from '../model/objects.ts';
 import { kinds } from '../watch/kinds.ts';
@@ -25,7 +26,13 @@ export interface Observed {
 
 export function observe(view: View, { kind, name }: ObjectRef): Observed | undefined {
   const object = view[kind].get(name);
-  return object !== undefined && kind === 'pods' ? observedPod(object as Kinds['pods']) : (object as Observed);
+  if (object === undefined) return undefined;
+  if (kind === 'services') return observedService(object as Kinds['services']);
+  return kind === 'pods' ? observedPod(object as Kinds['pods']) : (object as Observed);
+}
+
+function observedService({ uid, resourceVersion, annotations, conditions, ingress }: Kinds['services']): Observed {
+  return { uid, resourceVersion, annotations, status: { loadBalancer: loadBalancerStatus(ingress) }, conditions };
 }
 
 /** The kubelet writes the other conditions of a pod: of this room there is one. */

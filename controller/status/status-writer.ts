@@ -143,7 +143,7 @@ export class StatusWriter {
 
   #patchStatus(key: string, object: ObjectRef, report: StatusReport, observed: Observed): void {
     const { client, pending, nowMs } = this.#options;
-    const { rateLimit, storage, events = [] } = report;
+    const { rateLimit, storage, isShared, absentConditions, events = [] } = report;
     const { uid, resourceVersion } = observed;
     const difference = statusDifference(report, observed, nowMs());
     if (difference === undefined) return;
@@ -154,10 +154,11 @@ export class StatusWriter {
     if (rateLimit !== undefined) this.#limiter.written(writeKey);
     const status = { ...Object.fromEntries(fields), ...(conditions && { conditions }) };
     const options = storage === 'object' ? {} : ({ subresource: 'status' } as const);
+    const metadata = isShared === true ? { uid, resourceVersion } : { uid };
     const write = (): ReturnType<typeof client.patch> =>
-      client.patch(kinds[object.kind].resource, nameOfObject(object), 'merge', { metadata: { uid }, status }, options);
+      client.patch(kinds[object.kind].resource, nameOfObject(object), 'merge', { metadata, status }, options);
     // Without times, which differ at every comparison.
-    const content = { uid, fields, conditions: report.conditions };
+    const content = { uid, fields, conditions: report.conditions, absentConditions };
     pending.write(writeKey, resourceVersion, content, write, () => this.#recordAll(object, events));
   }
 

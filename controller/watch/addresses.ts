@@ -1,7 +1,8 @@
-/** The edge, addresses: IPs, IPPools and Vips. */
+/** The edge, addresses: IPs, IPPools, LoadBalancerPools and Vips. */
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { IpObject, IpPool, Vip } from '../model/objects.ts';
+import type { IpObject, IpPool, LoadBalancerPool, Vip } from '../model/objects.ts';
 import { fieldsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
+import { readSelector } from '../../lib/api/label-selector.ts';
 import { apiFactsOf, factsOf } from './fields.ts';
 import { shared, sharedRecord } from './shared.ts';
 
@@ -43,6 +44,19 @@ export function parseIpPool(raw: RawObject): IpPool {
       ips: textsOf(spec['ips']),
       namespaces: textsOf(spec['namespaces']),
       enableAddressSet: spec['enableAddressSet'] === true,
+    },
+  };
+}
+
+export function parseLoadBalancerPool(raw: RawObject): LoadBalancerPool {
+  const spec = fieldsOf(raw['spec']);
+  return {
+    ...apiFactsOf(raw),
+    spec: {
+      addresses: textsOf(spec['addresses']),
+      serviceSelector: readSelector(spec['serviceSelector'] ?? {}),
+      namespaceSelector: readSelector(spec['namespaceSelector'] ?? {}),
+      autoAssign: spec['autoAssign'] !== false,
     },
   };
 }

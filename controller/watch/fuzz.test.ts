@@ -4,6 +4,7 @@ import { bgpNodeStateKind } from '../../lib/api/kinds/bgp-node-state.ts';
 import { bgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import { ipKind } from '../../lib/api/kinds/ip.ts';
 import { ipPoolKind } from '../../lib/api/kinds/ippool.ts';
+import { loadBalancerPoolKind } from '../../lib/api/kinds/load-balancer-pool.ts';
 import { providerNetworkKind } from '../../lib/api/kinds/provider-network.ts';
 import { remoteClusterKind } from '../../lib/api/kinds/remote-cluster.ts';
 import { remoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
@@ -52,6 +53,7 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   serviceCidrs: { spec: z.object({ cidrs: z.array(z.string()) }) },
   services: serviceSchemas,
   endpointSlices: endpointSliceSchemas,
+  loadBalancerPools: loadBalancerPoolKind,
 };
 const views: Readonly<Partial<Record<keyof Kinds, Parser>>> = {
   remoteClusters: viewParser(remoteClusterView),

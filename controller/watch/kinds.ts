@@ -3,6 +3,7 @@ import {
   endpointSlices,
   ipPools,
   ips,
+  loadBalancerPools,
   namespaces,
   networkAttachmentDefinitions,
   nodes,
@@ -25,7 +26,7 @@ import { parseEndpointSlice, parseService } from '../../lib/services/parse.ts';
 import { reflectSliced, type SlicedReflectorOptions } from '../../lib/slices/reflect.ts';
 import { joinWithoutSlices, type SlicedView } from '../../lib/slices/slice.ts';
 import type { Kinds } from '../model/objects.ts';
-import { parseIp, parseIpPool, parseVip } from './addresses.ts';
+import { parseIp, parseIpPool, parseLoadBalancerPool, parseVip } from './addresses.ts';
 import { bgpNodeStateView } from './bgp.ts';
 import {
   remoteClusterView,
@@ -89,4 +90,6 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   serviceCidrs: { resource: serviceCidrs, parse: parseServiceCidr, isOptional: true },
   services: { resource: services, parse: parseService },
   endpointSlices: { resource: endpointSlices, parse: parseEndpointSlice },
+  // An installation that brings the CRDs by itself may not have this one yet.
+  loadBalancerPools: { resource: loadBalancerPools, parse: parseLoadBalancerPool, isOptional: true },
 };

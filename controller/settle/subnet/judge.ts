@@ -18,9 +18,10 @@ import { hasRouterPort, routingInForce } from '../../model/net-in-force.ts';
 import type { NetInForce } from '../../model/net-in-force.ts';
 import { partsOf } from '../../model/net-parts.ts';
 import { vpcNameOf } from '../../model/objects.ts';
-import type { Node, RemoteCluster, Subnet, TransitSwitch, Vpc } from '../../model/objects.ts';
+import type { LoadBalancerPool, Node, RemoteCluster, Subnet, TransitSwitch, Vpc } from '../../model/objects.ts';
 import { portGroupPart } from '../../model/ovn-names.ts';
 import type { Verdict, Link, VlanVerdict } from '../../model/settled.ts';
+import { poolOverlapOf } from '../load-balancer/pool-overlap.ts';
 import { peerPort } from '../vpc/link.ts';
 import { cidrText } from './accepted-note.ts';
 import { withheldGateways } from './former-gateways.ts';
@@ -37,6 +38,7 @@ export interface Evidence {
   readonly nodes: Iterable<Node>;
   readonly transitSwitches: ReadonlyMap<string, TransitSwitch>;
   readonly remoteClusters: ReadonlyMap<string, RemoteCluster>;
+  readonly loadBalancerPools: ReadonlyMap<string, LoadBalancerPool>;
   /** Addresses by which pods reach the API server. */
   readonly apiServer: readonly string[];
   readonly inForce: ReadonlyMap<string, NetInForce>;
@@ -310,7 +312,8 @@ class Judge {
     // Other VPCs have no route to nodes, so an overlap does no harm there.
     if (vpcNameOf(subnet.spec) !== defaultVpc) return remote ?? usage;
     const node = net.underlay === undefined ? this.#nodeConflictOf(net) : undefined;
-    return remote ?? this.#apiConflictOf(net) ?? node ?? usage;
+    const pool = poolOverlapOf(net, this.#evidence.loadBalancerPools);
+    return remote ?? this.#apiConflictOf(net) ?? node ?? pool ?? usage;
   }
 
   #linkConflictOf(subnet: Subnet, net: SubnetNet): Problem | undefined {

@@ -1,0 +1,56 @@
+/** Counts and conditions of a LoadBalancerPool. It has no rows: the addresses are in those of the Services. */
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { formatRange } from '../../../lib/net/range.ts';
+import type { View } from '../../model/view.ts';
+import { obstacleConditions } from '../conditions.ts';
+import { refusalEvents } from '../events.ts';
+import type { Feature } from '../feature.ts';
+import type { ObjectReport, WantedCondition } from '../report.ts';
+
+/** A message names at most this many. */
+const mostNamed = 5;
+
+/** Of more addresses than a number holds exactly, the status says as many as it holds. */
+function countOf(count: bigint): number {
+  return count > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(count);
+}
+
+/** Addresses of a pool in force that came to belong to something else, as a notice of its condition. */
+function withheldNotice(view: View, name: string): Problem | undefined {
+  const withheld = view.loadBalancerPoolVerdicts.get(name)?.withheld ?? [];
+  if (withheld.length === 0) return undefined;
+  const named = withheld.slice(0, mostNamed).map(({ range, owner }) => `${formatRange(range)} of ${owner}`);
+  const rest = withheld.length > mostNamed ? [`${withheld.length - mostNamed} more`] : [];
+  const message = `no Service gets ${[...named, ...rest].join(', ')}: take them out of spec.addresses, or free them`;
+  return { code: 'AddressesWithheld', message };
+}
+
+export function planPoolConditions(view: View, name: string): readonly WantedCondition[] {
+  const pool = view.loadBalancerPools.get(name);
+  const problem = view.loadBalancerPoolVerdicts.get(name)?.problem;
+  const conditions = obstacleConditions(pool?.generation, problem, undefined, 'PoolReady');
+  const notice = withheldNotice(view, name);
+  if (notice === undefined) return conditions;
+  const told = { reason: notice.code, message: notice.message };
+  return conditions.map((one) => (one.type === 'Ready' ? { ...one, ...told } : one));
+}
+
+function reportPool(view: View, name: string): readonly ObjectReport[] {
+  const object = { kind: 'loadBalancerPools', name } as const;
+  const pool = view.loadBalancerPools.get(name);
+  if (pool === undefined) return [{ object }];
+  const { total, available, used } = view.loadBalancerUsage(name);
+  const fields = { total: countOf(total), available: countOf(available), used: countOf(used) };
+  const conditions = planPoolConditions(view, name);
+  const events = refusalEvents('ValidateLoadBalancerPoolFailed', conditions, pool.conditions);
+  return [{ object, status: { fields, conditions, events, rateLimit: 'counts' } }];
+}
+
+export const loadBalancerPoolFeature: Feature = {
+  name: 'load-balancer-pool',
+  all: (view) => view.loadBalancerPools.keys(),
+  *reads(change) {
+    if (change.kind === 'loadBalancerPools' || change.kind === 'loadBalancerUsage') yield change.name;
+  },
+  report: reportPool,
+};

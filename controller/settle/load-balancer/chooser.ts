@@ -1,0 +1,211 @@
+/**
+ * Chooses the address of a Service in one family. In: what the Service asks for, the pools in force and the addresses that others have.
+ * Out: an address, or the problem with the remedy. It changes nothing.
+ */
+import { matchesSelector } from '../../../lib/api/label-selector.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { byAge } from '../../../lib/desired/rights.ts';
+import { formatIp, type Family, type Ip } from '../../../lib/net/ip.ts';
+import { familiesOf, sharingObstacle, type AddressRequest } from '../../../lib/services/load-balancer.ts';
+import { serviceKey, type Service } from '../../../lib/services/service.ts';
+import type { LoadBalancerPool } from '../../model/objects.ts';
+import type { View } from '../../model/view.ts';
+import type { AddressBook } from './address-book.ts';
+
+type Pools = Pick<View, 'services' | 'namespaces' | 'loadBalancerPools' | 'loadBalancerPoolVerdicts'>;
+
+export interface Asking {
+  readonly service: Service;
+  readonly request: AddressRequest;
+  /** The addresses that it has. */
+  readonly held: ReadonlyMap<Family, Ip>;
+  /** Other Services with its sharing key, and their addresses. */
+  readonly shared: Iterable<Ip>;
+}
+
+interface Rival {
+  readonly holder: Service;
+  readonly obstacle: string;
+}
+
+type Choice = { readonly ip: Ip } | { readonly problem: Problem };
+
+/** By which objects are ordered by age. */
+export function agedOf(service: Service): { readonly name: string; readonly createdMs: number } {
+  return { name: serviceKey(service), createdMs: service.createdMs };
+}
+
+function refuse(code: string, message: string): Choice {
+  return { problem: { code, message } };
+}
+
+/** Pools that select Services or namespaces come before pools for all. */
+function isForAll({ spec: { serviceSelector, namespaceSelector } }: LoadBalancerPool): boolean {
+  const parts = [serviceSelector, namespaceSelector].flatMap(({ matchLabels = {}, matchExpressions = [] }) => [
+    ...Object.keys(matchLabels),
+    ...matchExpressions,
+  ]);
+  return parts.length === 0;
+}
+
+export class Chooser {
+  readonly #view: Pools;
+  readonly #book: AddressBook;
+  /** Whether a Service is one that Isthmus gives addresses. */
+  readonly #isOurs: (key: string) => boolean;
+
+  constructor(view: Pools, book: AddressBook, isOurs: (key: string) => boolean) {
+    this.#view = view;
+    this.#book = book;
+    this.#isOurs = isOurs;
+  }
+
+  /** Undefined where a Service that prefers two families has to do with the other one. */
+  choose(asking: Asking, family: Family): Choice | undefined {
+    const wanted = asking.request.addresses.get(family);
+    return wanted === undefined ? this.#any(asking, family) : this.#check(asking, wanted);
+  }
+
+  selects({ spec }: LoadBalancerPool, { namespace, labels }: Service): boolean {
+    return (
+      matchesSelector(spec.serviceSelector, labels) &&
+      matchesSelector(spec.namespaceSelector, this.#view.namespaces.get(namespace)?.labels ?? {})
+    );
+  }
+
+  /** The holders of an address with which the Service cannot share it, and why; the oldest first. */
+  rivalsOf(service: Service, ip: Ip): readonly Rival[] {
+    const own = serviceKey(service);
+    const rivals: Rival[] = [];
+    for (const key of this.#book.holdersOf(ip)) {
+      const holder = key === own ? undefined : this.#view.services.get(key);
+      if (holder === undefined) continue;
+      const obstacle = this.#isOurs(key)
+        ? sharingObstacle(service, holder)
+        : 'another program gave it the address, and shares it with no Service of Isthmus';
+      if (obstacle !== undefined) rivals.push({ holder, obstacle });
+    }
+    return rivals.sort((a, b) => byAge(agedOf(a.holder), agedOf(b.holder)));
+  }
+
+  #check({ service, request }: Asking, ip: Ip): Choice {
+    const text = formatIp(ip);
+    const owner = this.#book.ownerOf(ip);
+    if (owner !== undefined) return refuse('AddressInUse', `${text} is an address of ${owner}: ask for another one`);
+    const name = this.#book.poolOf(ip);
+    const pool = name === undefined ? undefined : this.#view.loadBalancerPools.get(name);
+    if (pool === undefined)
+      return refuse(
+        'AddressNotInPool',
+        `${text} is in no LoadBalancerPool in force: add it to a pool, or ask for an address of one`,
+      );
+    if (request.pool !== undefined && request.pool !== pool.name)
+      return refuse(
+        'AddressNotInPool',
+        `${text} is in LoadBalancerPool ${pool.name} and not in ${request.pool}: ask for one of the two`,
+      );
+    if (!this.selects(pool, service)) return this.#notFor(pool.name);
+    const [rival] = this.rivalsOf(service, ip);
+    if (rival === undefined) return { ip };
+    return refuse(
+      'AddressInUse',
+      `${text} is the address of Service ${serviceKey(rival.holder)}, and ${rival.obstacle}: ask for another address, or wait until it is free`,
+    );
+  }
+
+  #notFor(pool: string): Choice {
+    return refuse(
+      'PoolNotForService',
+      `LoadBalancerPool ${pool} selects other Services or namespaces: add a label that it selects, or name another pool`,
+    );
+  }
+
+  #any(asking: Asking, family: Family): Choice | undefined {
+    const { service, shared } = asking;
+    const pools = this.#poolsFor(asking);
+    if ('problem' in pools) return pools;
+    const fitting = pools.list.filter(({ name }) => this.#book.hasFamily(name, family));
+    const names = new Set(fitting.map(({ name }) => name));
+    const together = [...shared]
+      .filter((ip) => ip.family === family && names.has(this.#book.poolOf(ip) ?? ''))
+      .filter((ip) => this.rivalsOf(service, ip).length === 0)
+      .sort((a, b) => (a.value < b.value ? -1 : 1))[0];
+    if (together !== undefined) return { ip: together };
+    for (const { name } of this.#inOrder(fitting, asking)) {
+      const ip = this.#book.lowestFree(name, family);
+      if (ip !== undefined) return { ip };
+    }
+    const listed = (fitting.length === 0 ? pools.list : fitting)
+      .map(({ name }) => name)
+      .sort()
+      .join(', ');
+    if (fitting.length > 0)
+      return refuse(
+        'NoFreeAddress',
+        `LoadBalancerPool ${listed} has no free IPv${family} address: add addresses, or delete a Service; the oldest Service that waits gets the next one`,
+      );
+    if (service.prefersDualStack && familiesOf(service).length > 1 && this.#hasAny(pools.list, service))
+      return undefined;
+    return refuse(
+      'NoPoolOfFamily',
+      `LoadBalancerPool ${listed} has no IPv${family} addresses: add some, or take IPv${family} out of spec.ipFamilies`,
+    );
+  }
+
+  #hasAny(pools: readonly LoadBalancerPool[], service: Service): boolean {
+    return familiesOf(service).some((family) => pools.some(({ name }) => this.#book.hasFamily(name, family)));
+  }
+
+  /** A pool of which the Service has an address already, or can have addresses of all families, comes first. */
+  #inOrder(pools: readonly LoadBalancerPool[], { service, held }: Asking): readonly LoadBalancerPool[] {
+    const missing = familiesOf(service).filter((family) => !held.has(family));
+    const own = new Set([...held.values()].map((ip) => this.#book.poolOf(ip)));
+    const rank = ({ name }: LoadBalancerPool): number => {
+      if (own.has(name)) return 0;
+      return missing.every((family) => this.#book.lowestFree(name, family) !== undefined) ? 1 : 2;
+    };
+    const specific = (pool: LoadBalancerPool): number => Number(isForAll(pool));
+    return [...pools].sort((a, b) => rank(a) - rank(b) || specific(a) - specific(b) || byAge(a, b));
+  }
+
+  /** The pools in force that the Service may have addresses of, in no order. */
+  #poolsFor({
+    service,
+    request,
+  }: Asking): { readonly list: readonly LoadBalancerPool[] } | { readonly problem: Problem } {
+    const { loadBalancerPools: all, loadBalancerPoolVerdicts: verdicts } = this.#view;
+    const isInForce = (name: string): boolean => (verdicts.get(name)?.ranges.length ?? 0) > 0;
+    if (request.pool !== undefined) return this.#named(request.pool, service, isInForce(request.pool));
+    const list = [...all.values()].filter(
+      (pool) => pool.spec.autoAssign && isInForce(pool.name) && this.selects(pool, service),
+    );
+    if (list.length > 0) return { list };
+    const message =
+      all.size === 0
+        ? 'there is no LoadBalancerPool: create one, or name the class of another load balancer in spec.loadBalancerClass'
+        : 'no LoadBalancerPool in force selects this Service and gives addresses without being asked: kubectl get loadbalancerpools lists them; name one in the annotation isthmus.network/load-balancer-pool, or create one';
+    return { problem: { code: 'NoPool', message } };
+  }
+
+  #named(
+    name: string,
+    service: Service,
+    isInForce: boolean,
+  ): { readonly list: readonly LoadBalancerPool[] } | { readonly problem: Problem } {
+    const pool = this.#view.loadBalancerPools.get(name);
+    if (pool === undefined)
+      return {
+        problem: { code: 'PoolNotFound', message: `there is no LoadBalancerPool ${name}: create it, or name another` },
+      };
+    if (!isInForce)
+      return {
+        problem: {
+          code: 'PoolNotReady',
+          message: `LoadBalancerPool ${name} was refused: its condition Ready says why; mend it, or name another`,
+        },
+      };
+    if (this.selects(pool, service)) return { list: [pool] };
+    const refused = this.#notFor(name);
+    return 'problem' in refused ? refused : { list: [] };
+  }
+}

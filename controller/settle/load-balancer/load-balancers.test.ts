@@ -1,0 +1,398 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { from, LoadBalancerBed, requested, sharing } from '../../testing-load-balancers.ts';
+import { created } from '../../testing-vpcs.ts';
+
+describe('a Service of type LoadBalancer', () => {
+  test('gets the lowest free address, the oldest first, and a restart writes nothing', async () => {
+    const bed = await LoadBalancerBed.of();
+    bed.pool('lan', ['192.0.2.8/30']);
+    bed.service('young', {}, { day: 4 });
+    bed.service('old', {}, { day: 3 });
+    const writes = await bed.done();
+    assert.deepEqual(
+      [bed.addresses('old'), bed.addresses('young'), bed.said('old')],
+      [['192.0.2.8'], ['192.0.2.9'], 'AddressesGiven: 192.0.2.8 of LoadBalancerPool lan'],
+    );
+    assert.deepEqual(bed.counts('lan'), [4, 2, 2]);
+    assert.deepEqual(writes.filter((one) => one.startsWith('patch Service')).sort(), [
+      'patch Service/default/old status',
+      'patch Service/default/young status',
+    ]);
+    assert.deepEqual(bed.statusOf('Service/default/old'), {
+      loadBalancer: { ingress: [{ ip: '192.0.2.8', ipMode: 'VIP' }] },
+      conditions: bed.conditions('Service/default/old'),
+    });
+    assert.ok(
+      bed.events.some((one) => one === 'Normal Service/default/old AddressesGiven: 192.0.2.8 of LoadBalancerPool lan'),
+    );
+    const next = await bed.restarted();
+    assert.deepEqual([next.writes, next.events], [[], []]);
+  });
+
+  test('has no address where there is none, says why, and gets one as soon as it is free, the oldest first', async () => {
+    const bed = await LoadBalancerBed.of();
+    bed.service('a', {}, { day: 2 });
+    await bed.done();
+    assert.match(bed.said('a'), /^!NoPool: there is no LoadBalancerPool: create one/);
+    assert.deepEqual(
+      bed.events.filter((one) => one.includes('Service')),
+      [`Warning Service/default/a AllocateAddressFailed: ${bed.said('a').slice(1)}`],
+    );
+    bed.pool('lan', ['192.0.2.8']);
+    for (const [name, day] of [
+      ['c', 4],
+      ['b', 3],
+    ] as const)
+      bed.service(name, {}, { day });
+    await bed.done();
+    assert.deepEqual([bed.addresses('a'), bed.addresses('b'), bed.addresses('c')], [['192.0.2.8'], [], []]);
+    assert.match(bed.said('b'), /^!NoFreeAddress: LoadBalancerPool lan has no free IPv4 address/);
+    assert.deepEqual((await bed.restarted()).writes, []);
+    bed.remove('services', 'default/a');
+    await bed.done();
+    assert.deepEqual([bed.addresses('b'), bed.addresses('c')], [['192.0.2.8'], []]);
+    bed.service('b', { type: 'ClusterIP' }, { day: 3 });
+    await bed.done();
+    assert.deepEqual([bed.addresses('b'), bed.said('b'), bed.addresses('c')], [[], '', ['192.0.2.8']]);
+    bed.pool('lan', ['192.0.2.8', '192.0.2.9']);
+    bed.service('b', {}, { day: 3 });
+    await bed.done();
+    assert.deepEqual([bed.addresses('b'), bed.addresses('c')], [['192.0.2.9'], ['192.0.2.8']]);
+  });
+
+  test('of another class is not touched, nor are entries that another program wrote', async () => {
+    const bed = await LoadBalancerBed.of();
+    const ingress = [{ ip: '203.0.113.7', ipMode: 'VIP' }];
+    bed.service('cloud', { loadBalancerClass: 'example.com/lb' }, { status: { loadBalancer: { ingress } } });
+    bed.service('metal', {}, { status: { loadBalancer: { ingress: [{ hostname: 'lb.example' }] } } });
+    bed.service(
+      'same',
+      { loadBalancerClass: 'example.com/lb' },
+      { status: { loadBalancer: { ingress: [{ ip: '192.0.2.8' }] } } },
+    );
+    bed.pool('lan', ['192.0.2.8..192.0.2.9']);
+    bed.service('ours', { loadBalancerClass: 'isthmus.network/load-balancer' });
+    await bed.done();
+    for (const name of ['cloud', 'metal', 'same']) assert.equal(bed.said(name), '');
+    // An address that another program gave is not free.
+    assert.deepEqual([bed.addresses('ours'), bed.counts('lan')], [['192.0.2.9'], [2, 0, 2]]);
+    assert.deepEqual((await bed.restarted()).writes, []);
+    bed.service('late', {}, { day: 5 });
+    await bed.done();
+    assert.match(bed.said('late'), /^!NoFreeAddress/);
+    bed.service(
+      'late',
+      {},
+      { day: 5, status: { loadBalancer: { ingress }, conditions: bed.conditions('Service/default/late') } },
+    );
+    await bed.done();
+    assert.deepEqual([bed.addresses('late'), bed.said('late')], [['203.0.113.7'], '']);
+  });
+
+  test('without a class is ours only where the administrator says so', async () => {
+    const bed = await LoadBalancerBed.of({
+      aclTier: false,
+      ipv6Selection: false,
+      loadBalancers: true,
+      onlyClassedLoadBalancers: true,
+    });
+    bed.pool('lan', ['192.0.2.8/30']);
+    bed.service('plain');
+    bed.service('classed', { loadBalancerClass: 'isthmus.network/load-balancer' });
+    await bed.done();
+    assert.deepEqual([bed.addresses('plain'), bed.said('plain'), bed.addresses('classed')], [[], '', ['192.0.2.8']]);
+    // It was ours before.
+    const status = {
+      loadBalancer: { ingress: [{ ip: '192.0.2.9', ipMode: 'VIP' }, { hostname: 'lb.example' }] },
+      conditions: bed.conditions('Service/default/classed'),
+    };
+    bed.service('plain', {}, { status });
+    await bed.done();
+    assert.deepEqual(
+      [bed.said('plain'), bed.statusOf('Service/default/plain')['loadBalancer']],
+      ['', { ingress: [{ hostname: 'lb.example' }] }],
+    );
+    assert.deepEqual((await bed.restarted()).writes, []);
+  });
+
+  test('keeps its address when its pool shrinks, goes or does not select it any more', async () => {
+    const bed = await LoadBalancerBed.of();
+    bed.pool('lan', ['192.0.2.8/30']);
+    bed.service('a', {}, { day: 2 });
+    bed.service('b', {}, { day: 3 });
+    await bed.done();
+    bed.pool('lan', ['192.0.2.9/32']);
+    await bed.done();
+    assert.match(bed.said('a'), /^AddressOutsidePool: 192\.0\.2\.8 is in no LoadBalancerPool in force/);
+    assert.deepEqual(
+      [bed.addresses('a'), bed.addresses('b'), bed.counts('lan')],
+      [['192.0.2.8'], ['192.0.2.9'], [1, 0, 1]],
+    );
+    assert.deepEqual((await bed.restarted()).writes, []);
+    bed.pool('lan', ['192.0.2.8/30'], { serviceSelector: { matchLabels: { app: 'web' } } });
+    await bed.done();
+    assert.match(bed.said('a'), /^AddressOutsidePool: 192\.0\.2\.8 is in LoadBalancerPool lan, which does not select/);
+    bed.pool('lan', undefined);
+    await bed.done();
+    assert.deepEqual([bed.addresses('a'), bed.addresses('b')], [['192.0.2.8'], ['192.0.2.9']]);
+    bed.pool('lan', ['192.0.2.8/30']);
+    await bed.done();
+    assert.equal(bed.said('a'), 'AddressesGiven: 192.0.2.8 of LoadBalancerPool lan');
+    assert.deepEqual((await bed.restarted()).writes, []);
+  });
+
+  test('of two that claim an address the older keeps it, whatever order they come in', async () => {
+    for (const order of [
+      ['old', 'young'],
+      ['young', 'old'],
+    ]) {
+      const bed = await LoadBalancerBed.of();
+      bed.pool('lan', ['192.0.2.8/30']);
+      const status = { loadBalancer: { ingress: [{ ip: '192.0.2.8', ipMode: 'VIP' }] } };
+      for (const name of order) bed.service(name, {}, { day: name === 'old' ? 2 : 3, status });
+      await bed.done();
+      assert.deepEqual([bed.addresses('old'), bed.addresses('young')], [['192.0.2.8'], ['192.0.2.9']]);
+    }
+  });
+
+  test('that is made anew under the same name is another Service', async () => {
+    const bed = await LoadBalancerBed.of();
+    bed.pool('lan', ['192.0.2.8']);
+    bed.service('a');
+    bed.service('b', {}, { day: 3 });
+    await bed.done();
+    bed.service('a', {}, { day: 4, uid: 'another', status: {} });
+    await bed.done();
+    assert.deepEqual([bed.addresses('a'), bed.addresses('b')], [[], ['192.0.2.8']]);
+  });
+});
+
+describe('a request', () => {
+  test('for addresses is met, or the Service says why not and keeps what it has', async () => {
+    const bed = await LoadBalancerBed.of();
+    bed.pool('lan', ['192.0.2.8/30']);
+    bed.pool('quiet', ['198.51.100.0/30'], { autoAssign: false });
+    bed.service('a', {}, { annotations: requested('192.0.2.10') });
+    bed.service('b', { loadBalancerIP: '198.51.100.2' });
+    bed.service('c', { loadBalancerIP: '192.0.2.10' }, { day: 3 });
+    bed.service('d', {}, { annotations: requested('203.0.113.1') });
+    bed.service('e', {}, { annotations: requested('nonsense') });
+    bed.service('f', {}, { annotations: requested('2001:db8::1') });
+    bed.service('g', {}, { annotations: requested('192.0.2.9,192.0.2.8') });
+    await bed.done();
+    assert.deepEqual([bed.addresses('a'), bed.addresses('b')], [['192.0.2.10'], ['198.51.100.2']]);
+    assert.match(
+      bed.said('c'),
+      /^!AddressInUse: 192\.0\.2\.10 is the address of Service default\/a, and only Services/,
+    );
+    assert.match(bed.said('d'), /^!AddressNotInPool: 203\.0\.113\.1 is in no LoadBalancerPool in force: add it/);
+    assert.match(bed.said('e'), /^!RequestInvalid: isthmus\.network\/load-balancer-ips: 'nonsense' is no address/);
+    assert.match(bed.said('f'), /^!RequestInvalid: .*spec\.ipFamilies has no IPv6/);
+    assert.match(bed.said('g'), /^!RequestInvalid: .*two addresses of family IPv4/);
+    bed.service('a', {}, { annotations: requested('198.51.100.2') });
+    await bed.done();
+    assert.deepEqual(bed.addresses('a'), ['192.0.2.10']);
+    assert.match(bed.said('a'), /^!AddressInUse: .*; it keeps 192\.0\.2\.10$/);
+    assert.deepEqual((await bed.restarted()).writes, []);
+    bed.remove('services', 'default/b');
+    await bed.done();
+    assert.deepEqual([bed.addresses('a'), bed.addresses('c')], [['198.51.100.2'], ['192.0.2.10']]);
+  });
+
+  test('for a pool is met from that pool alone', async () => {
+    const bed = await LoadBalancerBed.of();
+    bed.pool('lan', ['192.0.2.8/30']);
+    bed.pool('quiet', ['198.51.100.0/30'], {
+      autoAssign: false,
+      namespaceSelector: { matchLabels: { team: 'other' } },
+    });
+    bed.pool('broken', ['198.51.100.0/24'], {}, 3);
+    bed.service('a', {}, { annotations: from('quiet'), namespace: 'other' });
+    bed.service('b', {}, { annotations: from('quiet') });
+    bed.service('c', {}, { annotations: from('missing') });
+    bed.service('d', {}, { annotations: from('broken') });
+    bed.service('e', {}, { annotations: { ...from('lan'), ...requested('198.51.100.1') }, namespace: 'other' });
+    await bed.done();
+    assert.deepEqual(bed.addresses('a', 'other'), ['198.51.100.0']);
+    assert.match(bed.said('b'), /^!PoolNotForService: LoadBalancerPool quiet selects other/);
+    assert.match(bed.said('c'), /^!PoolNotFound: there is no LoadBalancerPool missing: create it/);
+    assert.match(bed.said('d'), /^!PoolNotReady: LoadBalancerPool broken was refused/);
+    assert.match(
+      bed.said('e', 'other'),
+      /^!AddressNotInPool: 198\.51\.100\.1 is in LoadBalancerPool quiet and not in lan/,
+    );
+    bed.service('a', {}, { annotations: from('lan'), namespace: 'other' });
+    await bed.done();
+    bed.put('namespaces', { metadata: { name: 'default', labels: { team: 'other' } } });
+    await bed.done();
+    assert.deepEqual([bed.addresses('a', 'other'), bed.addresses('b')], [['192.0.2.8'], ['198.51.100.0']]);
+  });
+
+  test('for two families is met from one pool if one has both, and from two if not', async () => {
+    const bed = await LoadBalancerBed.of();
+    const both = { ipFamilies: ['IPv6', 'IPv4'], ipFamilyPolicy: 'RequireDualStack' };
+    bed.pool('four', ['192.0.2.8/30'], {}, 1);
+    bed.service('a', both);
+    bed.service('b', { ...both, ipFamilyPolicy: 'PreferDualStack' });
+    await bed.done();
+    assert.match(
+      bed.said('a'),
+      /^!NoPoolOfFamily: LoadBalancerPool four has no IPv6 addresses.*; it keeps 192\.0\.2\.8$/,
+    );
+    assert.equal(
+      bed.said('b'),
+      'AddressesGiven: 192.0.2.9 of LoadBalancerPool four; no LoadBalancerPool has IPv6 addresses for it',
+    );
+    assert.deepEqual((await bed.restarted()).writes, []);
+    bed.pool('dual', ['198.51.100.0/30', '2001:db8::/64'], {}, 2);
+    bed.service('c', both);
+    await bed.done();
+    assert.deepEqual(
+      ['a', 'b', 'c'].map((name) => bed.addresses(name)),
+      [
+        ['2001:db8::', '192.0.2.8'],
+        ['2001:db8::1', '192.0.2.9'],
+        ['2001:db8::2', '198.51.100.0'],
+      ],
+    );
+    bed.service('a', { ipFamilies: ['IPv4'] });
+    await bed.done();
+    assert.deepEqual(bed.addresses('a'), ['192.0.2.8']);
+    assert.deepEqual(bed.counts('dual'), [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, 3]);
+  });
+});
+
+describe('Services with one sharing key', () => {
+  const port = (number: number, protocol = 'TCP') => ({ ports: [{ port: number, protocol }] });
+
+  test('have one address, each with ports of its own, in one namespace', async () => {
+    const bed = await LoadBalancerBed.of();
+    bed.pool('lan', ['192.0.2.8/30']);
+    const annotations = sharing('web');
+    bed.service('a', port(80), { annotations });
+    bed.service('b', port(443), { annotations, day: 3 });
+    bed.service('c', port(80, 'UDP'), { annotations: { ...annotations, ...requested('192.0.2.8') }, day: 4 });
+    bed.service('d', port(80), { annotations, day: 5 });
+    bed.service('e', { ...port(81), externalTrafficPolicy: 'Local' }, { annotations, day: 6 });
+    bed.service('f', port(82), {
+      annotations: { ...annotations, ...requested('192.0.2.8') },
+      day: 7,
+      namespace: 'other',
+    });
+    await bed.done();
+    assert.deepEqual(
+      ['a', 'b', 'c', 'd', 'e'].map((name) => bed.addresses(name)[0]),
+      ['192.0.2.8', '192.0.2.8', '192.0.2.8', '192.0.2.9', '192.0.2.10'],
+    );
+    assert.match(bed.said('f', 'other'), /^!AddressInUse: .* only Services of one namespace/);
+    assert.deepEqual(bed.counts('lan'), [4, 1, 3]);
+    assert.deepEqual((await bed.restarted()).writes, []);
+  });
+
+  test('of which a younger comes to have the port of an older one: the younger gets another address', async () => {
+    const bed = await LoadBalancerBed.of();
+    bed.pool('lan', ['192.0.2.8/30']);
+    const annotations = sharing('web');
+    bed.service('a', port(80), { annotations });
+    bed.service('b', port(81), { annotations, day: 3 });
+    await bed.done();
+    bed.service('a', port(81), { annotations });
+    await bed.done();
+    assert.deepEqual([bed.addresses('a'), bed.addresses('b')], [['192.0.2.8'], ['192.0.2.9']]);
+  });
+
+  test('of which one changes its port: another that waits for the address joins it', async () => {
+    const bed = await LoadBalancerBed.of();
+    bed.pool('lan', ['192.0.2.8']);
+    const annotations = sharing('web');
+    bed.service('a', port(80), { annotations });
+    bed.service('b', port(80), { annotations, day: 3 });
+    await bed.done();
+    assert.match(bed.said('b'), /^!NoFreeAddress/);
+    bed.service('a', port(81), { annotations });
+    await bed.done();
+    assert.deepEqual([bed.addresses('a'), bed.addresses('b')], [['192.0.2.8'], ['192.0.2.8']]);
+  });
+});
+
+describe('a LoadBalancerPool', () => {
+  test('is refused if it overlaps an older one or another network, and gives nothing', async () => {
+    const bed = await LoadBalancerBed.of();
+    bed.put('serviceCidrs', { metadata: { name: 'kubernetes' }, spec: { cidrs: ['10.96.0.0/12'] } });
+    bed.put('transitSwitches', {
+      metadata: { name: 'ts' },
+      spec: {},
+      status: { cidr: '169.254.100.0/24', vpc: 'ovn-cluster' },
+    });
+    bed.pool('lan', ['192.0.2.0/24'], {}, 2);
+    bed.pool('overlap', ['192.0.2.8..192.0.2.9'], {}, 3);
+    bed.pool('subnet', ['10.16.1.0/24']);
+    bed.pool('services', ['10.96.1.0/24']);
+    bed.pool('node', ['172.30.0.1-172.30.0.20']);
+    bed.pool('text', ['192.0.2.9..192.0.2.1']);
+    bed.pool('group', ['224.0.0.0/24']);
+    bed.pool('empty', []);
+    await bed.done();
+    assert.equal(bed.poolSaid('lan'), 'PoolReady: ');
+    assert.match(
+      bed.poolSaid('overlap'),
+      /^!PoolOverlap: .*overlaps 192\.0\.2\.0\.\.192\.0\.2\.255 of LoadBalancerPool lan/,
+    );
+    assert.match(bed.poolSaid('subnet'), /^!CIDROverlap: .*of subnet ovn-default/);
+    assert.match(bed.poolSaid('services'), /^!CIDROverlap: .*of ServiceCIDR kubernetes/);
+    assert.match(bed.poolSaid('node'), /^!CIDROverlap: .*has 172\.30\.0\.11 of node n1/);
+    assert.match(bed.poolSaid('text'), /^!AddressesInvalid/);
+    assert.match(bed.poolSaid('group'), /^!AddressesInvalid: .*multicast/);
+    assert.match(bed.poolSaid('empty'), /^!AddressesInvalid: spec\.addresses is empty/);
+    assert.deepEqual(
+      [bed.counts('lan'), bed.counts('overlap')],
+      [
+        [256, 256, 0],
+        [0, 0, 0],
+      ],
+    );
+    assert.deepEqual((await bed.restarted()).writes, []);
+    bed.pool('lan', undefined);
+    await bed.done();
+    assert.equal(bed.poolSaid('overlap'), 'PoolReady: ');
+  });
+
+  test('in force withholds an address that a node gets, and stays in force', async () => {
+    const bed = await LoadBalancerBed.of();
+    bed.pool('lan', ['192.0.2.8/30']);
+    bed.service('a');
+    await bed.done();
+    for (const [name, address] of [
+      ['n2', '192.0.2.9'],
+      ['n3', '192.0.2.8'],
+    ] as const)
+      bed.put('nodes', { metadata: { name }, status: { addresses: [{ type: 'InternalIP', address }] } });
+    bed.service('b', {}, { day: 3 });
+    await bed.done();
+    assert.match(
+      bed.poolSaid('lan'),
+      /^AddressesWithheld: no Service gets 192\.0\.2\.9 of node n2, 192\.0\.2\.8 of node n3/,
+    );
+    assert.match(bed.said('a'), /^AddressOutsidePool: 192\.0\.2\.8 is an address of node n3 by now, and stays/);
+    assert.deepEqual([bed.addresses('a'), bed.addresses('b')], [['192.0.2.8'], ['192.0.2.10']]);
+    assert.deepEqual((await bed.restarted()).writes, []);
+  });
+
+  test('in force keeps its addresses from a new Subnet', async () => {
+    const bed = await LoadBalancerBed.of();
+    bed.pool('lan', ['10.20.0.0/24']);
+    await bed.done();
+    bed.put('subnets', { metadata: { name: 'late', ...created(5) }, spec: { cidrBlock: '10.20.0.0/16' } });
+    await bed.done();
+    const conditions = bed.conditions('Subnet/late');
+    assert.match(
+      conditions.find(({ type }) => type === 'Validated')?.message ?? '',
+      /overlaps 10\.20\.0\.0\/24 of LoadBalancerPool lan/,
+    );
+    assert.deepEqual((await bed.restarted()).writes, []);
+    bed.pool('lan', undefined);
+    await bed.done();
+    assert.notEqual(bed.cluster.verdicts.get('late')?.net, undefined);
+  });
+});
