@@ -7,6 +7,7 @@ import { bgpRoutes } from '../../lib/slices/bgp-routes.ts';
 import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import type { BgpState, EndpointSlice } from '../../lib/bgp/objects.ts';
 import { parseIptablesEip, parseOvnEip } from '../../lib/bgp/parse/eip.ts';
+import { parseLoadBalancerPool } from '../../lib/bgp/parse/load-balancer-pool.ts';
 import { parseNode } from '../../lib/bgp/parse/node.ts';
 import { parseNodeState } from '../../lib/bgp/parse/node-state.ts';
 import { parseBgpAdvertisement, parseBgpInstance, parseBgpPeer } from '../../lib/bgp/parse/own-kinds.ts';
@@ -24,6 +25,7 @@ import {
   endpointSlices,
   iptablesEips,
   keyOf,
+  loadBalancerPools,
   namespaces,
   nodes,
   ovnEips,
@@ -66,7 +68,7 @@ async function readSessionsBy(list: List, { label }: Cluster): Promise<BgpReadin
   const none = new Map<string, never>();
   const nothing = { namespaces: none, advertisements: none, subnets: none, pods: none, services: none, slices: none };
   const withValues = withObjectsOfValues(instances, peers, nodeStates);
-  const also = { eips: none, remotes: none, policies: none, neighbors: none };
+  const also = { loadBalancerPools: none, eips: none, remotes: none, policies: none, neighbors: none };
   const state = { node: '', nodes: machines, ...withValues, ...nothing, ...also };
   return { label, state, nodeStates, learned };
 }
@@ -88,11 +90,12 @@ function withObjectsOfValues(
 }
 
 async function readSources(list: List): Promise<Omit<BgpReading['state'], 'node' | 'nodes' | 'instances' | 'peers'>> {
-  const [spaces, advertisements, networks, workloads, balanced, slices, ovn, iptables, remotes, policies] =
+  const [spaces, advertisements, networks, pools, workloads, balanced, slices, ovn, iptables, remotes, policies] =
     await Promise.all([
       list(namespaces, ({ metadata }) => metadata.labels ?? {}),
       list(bgpAdvertisements, parseBgpAdvertisement),
       list(subnets, parseSubnet),
+      list(loadBalancerPools, parseLoadBalancerPool).catch(orNone),
       list(pods, parsePod),
       list(services, parseService),
       list(endpointSlices, parseEndpointSlice),
@@ -105,6 +108,7 @@ async function readSources(list: List): Promise<Omit<BgpReading['state'], 'node'
     namespaces: spaces,
     advertisements,
     subnets: networks,
+    loadBalancerPools: pools,
     pods: workloads,
     services: balanced,
     slices: byService(slices),

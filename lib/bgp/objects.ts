@@ -132,6 +132,8 @@ export interface Service {
   readonly clusterIps: readonly string[];
   readonly externalIps: readonly string[];
   readonly loadBalancerIps: readonly string[];
+  /** Of these, the addresses that Isthmus gave it: they belong to the cluster, also where their pool is gone. */
+  readonly givenIps: readonly string[];
   readonly isExternalPolicyLocal: boolean;
   readonly isInternalPolicyLocal: boolean;
   readonly annotation: BgpAnnotation;
@@ -195,6 +197,8 @@ export interface BgpState {
   readonly peers: ReadonlyMap<string, BgpPeer>;
   readonly advertisements: ReadonlyMap<string, BgpAdvertisement>;
   readonly subnets: ReadonlyMap<string, Subnet>;
+  /** Networks of the LoadBalancerPools in force, by name of the pool. */
+  readonly loadBalancerPools: ReadonlyMap<string, readonly string[]>;
   readonly pods: ReadonlyMap<string, Pod>;
   readonly services: ReadonlyMap<string, Service>;
   /** By service, then by name of the slice. */

@@ -225,6 +225,15 @@ test('an aggregate exists as long as one of its members, and is never wider than
     refused: ['AggregateNotOwned'],
   });
   assert.deepEqual(owning('198.51.100.0/24'), { n1: [], n2: [], refused: ['NotOwned'] });
+  const limited = { ...service, instances: [instanceOf('rack', { ownedPrefixes: ['198.51.100.0/24'] })] };
+  const pooled = { ...limited, loadBalancerPools: { lan: ['203.0.113.0/24'] } };
+  assert.deepEqual(outcome(pooled).n1, ['203.0.113.0/28'], 'a LoadBalancerPool is the cluster’s own');
+  const given = [serviceOf('s', { loadBalancerIps: ['203.0.113.9'], givenIps: ['203.0.113.9'] })];
+  assert.deepEqual(
+    outcome({ ...limited, services: given }),
+    { n1: ['203.0.113.9/32'], n2: ['203.0.113.9/32'], refused: ['AggregateNotOwned'] },
+    'an address that Isthmus gave stays announced when its pool has gone',
+  );
 });
 
 test('prefixes announced alike share a class, whose name contains every deciding attribute', () => {

@@ -92,6 +92,7 @@ export function serviceOf(name: string, more: Partial<Service> = {}): Service {
     clusterIps: [],
     externalIps: [],
     loadBalancerIps: [],
+    givenIps: [],
     isExternalPolicyLocal: false,
     isInternalPolicyLocal: false,
     annotation: undefined,
@@ -115,6 +116,8 @@ export interface TestObjects {
   readonly peers?: readonly BgpPeer[];
   readonly advertisements?: readonly BgpAdvertisement[];
   readonly subnets?: readonly Subnet[];
+  /** Networks by name of the pool. */
+  readonly loadBalancerPools?: Readonly<Record<string, readonly string[]>>;
   readonly pods?: readonly Pod[];
   readonly services?: readonly Service[];
   /** By `namespace/name` of the service. */
@@ -143,6 +146,7 @@ export function stateOf(objects: TestObjects): BgpState {
     peers: byName(objects.peers),
     advertisements: byName(objects.advertisements ?? [advertisementOf('all')]),
     subnets: byName(objects.subnets),
+    loadBalancerPools: new Map(Object.entries(objects.loadBalancerPools ?? {})),
     pods: byName(objects.pods),
     services: byName(objects.services),
     slices: new Map(slices),

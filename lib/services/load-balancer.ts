@@ -11,6 +11,17 @@ export const loadBalancerClass = 'isthmus.network/load-balancer';
 /** The condition of a Service about its addresses. A Service that has it was given them by Isthmus, or waits for them. */
 export const loadBalancerReady = 'isthmus.network/LoadBalancerReady';
 
+/** In the message of that condition, before the addresses that the Service has although it waits for others. */
+export const keeps = '; it keeps ';
+
+/** Whether Isthmus gave a Service the address: its condition is the record of whose the entries of its status are. */
+export function isGiven({ conditions }: Pick<Service, 'conditions'>, ip: Ip): boolean {
+  const condition = conditions.find(({ type }) => type === loadBalancerReady);
+  if (condition?.status === 'True') return true;
+  const [, list = ''] = (condition?.message ?? '').split(keeps);
+  return list.split(', ').includes(formatIp(ip));
+}
+
 /** What a Service asks for. */
 export interface AddressRequest {
   /** By family; empty where any address will do. */

@@ -32,6 +32,8 @@ export interface WatchedObjects {
   readonly peers: BgpPeer;
   readonly advertisements: BgpAdvertisement;
   readonly subnets: Subnet;
+  /** Networks of a pool in force. */
+  readonly loadBalancerPools: readonly string[];
   readonly pods: Pod;
   readonly services: Service;
   readonly slices: EndpointSlice;

@@ -30,6 +30,7 @@ type Maps = { readonly [Kind in ObjectKind]: Map<string, WatchedObjects[Kind]> }
 const sharedParts: { readonly [Kind in ObjectKind]?: (value: WatchedObjects[Kind]) => unknown } = {
   nodes: (value) => value,
   subnets: (value) => value,
+  loadBalancerPools: (value) => value,
   instances: ({ spec, labels }) => ({ spec, labels }),
   advertisements: ({ spec, labels }) => ({ spec, labels }),
   policies: ({ spec, inForce }) => ({ spec, inForce }),
@@ -65,6 +66,7 @@ export class Cluster {
       peers: new Map(peers),
       advertisements: new Map(),
       subnets: new Map(),
+      loadBalancerPools: new Map(),
       pods: new Map(),
       services: new Map(),
       slices: new Map(),

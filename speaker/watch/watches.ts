@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { bgpRoutes } from '../../lib/slices/bgp-routes.ts';
 import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import { parseIptablesEip, parseOvnEip } from '../../lib/bgp/parse/eip.ts';
+import { parseLoadBalancerPool } from '../../lib/bgp/parse/load-balancer-pool.ts';
 import { parseNode } from '../../lib/bgp/parse/node.ts';
 import { parseNodeState } from '../../lib/bgp/parse/node-state.ts';
 import { parseBgpAdvertisement, parseBgpInstance, parseBgpPeer } from '../../lib/bgp/parse/own-kinds.ts';
@@ -22,6 +23,7 @@ import {
   endpointSlices,
   interconnects,
   iptablesEips,
+  loadBalancerPools,
   namespaces,
   nodes,
   ovnEips,
@@ -112,6 +114,7 @@ export function openWatches({ client, node, passwords, log, signal, onSlice, onC
   follow(reflectSliced(remoteView, { client, signal, log, optional: true }), (key, after) =>
     onChange('remotes', key, after),
   );
+  watch('loadBalancerPools', loadBalancerPools, parseLoadBalancerPool, optional);
   watch('transitSwitches', transitSwitches, parseTransitNetwork, optional);
   watch('hubs', interconnects, parseHubHost, optional);
   watch('serviceCidrs', serviceCidrs, parseServiceCidr, optional);

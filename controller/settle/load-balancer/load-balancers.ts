@@ -4,13 +4,14 @@
  * record: a restart reads it and decides the same. Of two Services that claim an address the older keeps it. A Service that
  * waits gets the next free address, the oldest first.
  */
-import type { Condition } from '../../../lib/api/kinds/shared.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { addTo, allOf, removeFrom, type Few } from '../../../lib/desired/few.ts';
 import { byAge } from '../../../lib/desired/rights.ts';
 import { formatIp, parseIp, type Family, type Ip } from '../../../lib/net/ip.ts';
 import {
   familiesOf,
+  isGiven,
+  keeps,
   loadBalancerClass,
   loadBalancerReady,
   parseAddressRequest,
@@ -52,15 +53,6 @@ function poolText(pool: LoadBalancerPool | undefined): string {
 
 function ownCondition(service: Service | undefined) {
   return service?.conditions.find(({ type }) => type === loadBalancerReady);
-}
-
-const keeps = '; it keeps ';
-
-/** Whether the condition says that Isthmus gave the address: it is the record of whose the entries of a status are. */
-function isRecorded(condition: Condition | undefined, ip: Ip): boolean {
-  if (condition === undefined || condition.status === 'True') return condition !== undefined;
-  const [, list = ''] = (condition.message ?? '').split(keeps);
-  return list.split(', ').includes(formatIp(ip));
 }
 
 function ipsOf({ ingress }: Service): readonly Ip[] {
@@ -201,8 +193,7 @@ export class LoadBalancers {
     const holding = this.#holdings.get(serviceKey(service));
     const isKnown = holding?.uid === service.uid && holding.ips.size > 0;
     if (isKnown || service.ingress.length === 0) return false;
-    const condition = ownCondition(service);
-    return ipsOf(service).every((ip) => this.#book.poolOf(ip) === undefined && !isRecorded(condition, ip));
+    return ipsOf(service).every((ip) => this.#book.poolOf(ip) === undefined && !isGiven(service, ip));
   }
 
   #claim(service: Service): void {
@@ -308,14 +299,13 @@ export class LoadBalancers {
 
   /** What the status of a Service that is not ours still has of ours. */
   #leftOver(service: Service | undefined): LoadBalancer | undefined {
-    const condition = ownCondition(service);
-    if (service === undefined || condition === undefined) return undefined;
+    if (service === undefined || ownCondition(service) === undefined) return undefined;
     if (service.type !== 'LoadBalancer') return { ingress: [], ready: undefined };
-    const isGiven = (ip: string): boolean => {
-      const parsed = parseIp(ip);
-      return parsed !== undefined && isRecorded(condition, parsed) && this.#book.poolOf(parsed) !== undefined;
+    const isOurs = (text: string): boolean => {
+      const ip = parseIp(text);
+      return ip !== undefined && isGiven(service, ip) && this.#book.poolOf(ip) !== undefined;
     };
-    return { ingress: service.ingress.filter(({ ip = '' }) => !isGiven(ip)), ready: undefined };
+    return { ingress: service.ingress.filter(({ ip = '' }) => !isOurs(ip)), ready: undefined };
   }
 
   /** Of the addresses that were just released, a Service that waits gets one before a younger newcomer. */

@@ -41,17 +41,24 @@ export class Collected implements ObjectOffers {
     this.refuse(annotationAdvertisement, 'AnnotationInvalid', message);
   }
 
-  /** Offers one address. @param nodes the nodes that announce it; undefined: all */
-  address(view: View, { name, spec }: Asking, ip: string, nodes: readonly string[] | undefined, what: string): void {
+  /** Offers one address. @param nodes the nodes that announce it; undefined: all @param isOurs it belongs to the cluster in any case */
+  address(
+    view: View,
+    { name, spec }: Asking,
+    ip: string,
+    nodes: readonly string[] | undefined,
+    what: string,
+    isOurs = false,
+  ): void {
     const host = hostPrefix(ip);
     const use = useOf(host);
     if (use !== undefined) {
       this.refuse(name, 'AddressInvalid', `${what} ${ip} is for ${use} and is never announced`, host);
-    } else if (view.owned !== undefined && !isWithin(host, view.owned)) {
+    } else if (!isOurs && view.owned !== undefined && !isWithin(host, view.owned)) {
       this.refuse(
         name,
         'NotOwned',
-        `${what} ${ip} is in no subnet and in none of ownedPrefixes of the BgpInstances; add its prefix there`,
+        `${what} ${ip} is in no subnet, in no LoadBalancerPool and in none of ownedPrefixes of the BgpInstances; add its prefix there`,
         host,
       );
     } else {

@@ -94,8 +94,9 @@ function offer(
   for (const ip of addresses) {
     // Anybody who may write a service could otherwise take traffic of pods and nodes (CVE-2020-8554).
     const owner = type === 'ExternalIP' ? ownerOf(view, ip) : undefined;
-    if (owner === undefined)
-      collected.address(view, asking, ip, isLocal ? holders.toSorted() : undefined, `${type} of ${key}`);
+    const isGiven = type === 'LoadBalancerIP' && service.givenIps.includes(ip);
+    const nodes = isLocal ? holders.toSorted() : undefined;
+    if (owner === undefined) collected.address(view, asking, ip, nodes, `${type} of ${key}`, isGiven);
     else
       collected.refuse(
         name,

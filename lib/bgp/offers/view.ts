@@ -55,6 +55,7 @@ export function viewOf(state: BgpState): View {
   const subnets = [...state.subnets.values()]
     .filter(isAnnounceable)
     .flatMap(({ prefixes }) => prefixes.flatMap(cidrOf));
+  const pools = [...state.loadBalancerPools.values()].flatMap((networks) => networks.flatMap(cidrOf));
   return {
     state,
     bySource: {
@@ -67,7 +68,7 @@ export function viewOf(state: BgpState): View {
     byName: new Map(all.map((each) => [each.name, each])),
     speakers,
     subnets,
-    owned: limits.length === 0 ? undefined : [...limits.flatMap(cidrOf), ...subnets],
+    owned: limits.length === 0 ? undefined : [...limits.flatMap(cidrOf), ...subnets, ...pools],
   };
 }
 

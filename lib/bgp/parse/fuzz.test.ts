@@ -4,6 +4,7 @@ import { bgpAdvertisementKind } from '../../api/kinds/bgp-advertisement.ts';
 import { bgpInstanceKind } from '../../api/kinds/bgp-instance.ts';
 import { bgpNodeStateKind } from '../../api/kinds/bgp-node-state.ts';
 import { bgpPeerKind } from '../../api/kinds/bgp-peer.ts';
+import { loadBalancerPoolKind } from '../../api/kinds/load-balancer-pool.ts';
 import { remoteClusterKind } from '../../api/kinds/remote-cluster.ts';
 import { remoteRoute } from '../../api/kinds/remote-route-slice.ts';
 import { routePolicyKind } from '../../api/kinds/route-policy.ts';
@@ -19,6 +20,7 @@ import {
 } from '../../testing-core-schemas.ts';
 import { fuzzParser, type ObjectSchemas, type Parser } from '../../testing-fuzz.ts';
 import { parseIptablesEip, parseOvnEip } from './eip.ts';
+import { parseLoadBalancerPool } from './load-balancer-pool.ts';
 import { parseNode } from './node.ts';
 import { parseNodeState } from './node-state.ts';
 import { parseBgpAdvertisement, parseBgpInstance, parseBgpPeer } from './own-kinds.ts';
@@ -34,6 +36,7 @@ const parsers: readonly (readonly [Parser, ObjectSchemas])[] = [
   [parseRoutePolicy, routePolicyKind],
   [parseNodeState, bgpNodeStateKind],
   [parseSubnet, subnetKind],
+  [parseLoadBalancerPool, loadBalancerPoolKind],
   [parsePod, podSchemas],
   [parseNode, nodeSchemas],
   [parseService, serviceSchemas],

@@ -1,34 +1,27 @@
 import { fieldsOf, recordsOf, textOf, textsOf } from '../../kube/fields.ts';
 import type { RawObject } from '../../kube/types.ts';
+import { parseIp } from '../../net/ip.ts';
+import { isGiven } from '../../services/load-balancer.ts';
+import { parseService as parseWhole } from '../../services/parse.ts';
 import type { EndpointSlice, Service } from '../objects.ts';
 import { parseBgpAnnotation } from './annotation.ts';
-import { canonicalIp } from './node.ts';
 
 /** Its endpoints are the API servers. */
 export const apiService = 'default/kubernetes';
 
+/** Of all programs that serve it: the addresses are announced, whoever gave them. */
 export function parseService(raw: RawObject): Service {
-  const spec = fieldsOf(raw['spec']);
-  const loadBalancer = fieldsOf(fieldsOf(raw['status'])['loadBalancer']);
-  const ingress = recordsOf(loadBalancer['ingress']).filter(({ ipMode }) => ipMode !== 'Proxy');
-  return {
-    namespace: raw.metadata.namespace ?? '',
-    name: raw.metadata.name,
-    uid: raw.metadata.uid,
-    labels: raw.metadata.labels ?? {},
-    type: textOf(spec['type']) || 'ClusterIP',
-    clusterIps: addresses(textsOf(spec['clusterIPs'] ?? [spec['clusterIP']])),
-    externalIps: addresses(textsOf(spec['externalIPs'])),
-    loadBalancerIps: addresses(ingress.map(({ ip }) => textOf(ip))),
-    isExternalPolicyLocal: spec['externalTrafficPolicy'] === 'Local',
-    isInternalPolicyLocal: spec['internalTrafficPolicy'] === 'Local',
-    annotation: parseBgpAnnotation(raw.metadata.annotations),
-  };
-}
-
-/** A headless service has `None` for an address. */
-function addresses(texts: readonly string[]): string[] {
-  return [...new Set(texts.flatMap((text) => canonicalIp(text) ?? []))];
+  const service = parseWhole(raw);
+  const { namespace, name, uid, labels, type, clusterIps, externalIps, loadBalancerIps } = service;
+  const { isExternalPolicyLocal, isInternalPolicyLocal } = service;
+  const givenIps = loadBalancerIps.filter((text) => {
+    const ip = parseIp(text);
+    return ip !== undefined && isGiven(service, ip);
+  });
+  const addresses = { clusterIps, externalIps, loadBalancerIps, givenIps };
+  const policies = { isExternalPolicyLocal, isInternalPolicyLocal };
+  const annotation = parseBgpAnnotation(raw.metadata.annotations);
+  return { namespace, name, uid, labels, type, ...addresses, ...policies, annotation };
 }
 
 export function parseEndpointSlice(raw: RawObject): EndpointSlice {
