@@ -36,6 +36,6 @@ it('has two commands without a word before them, apart from those of the same na
   assert.match((await told('status', '--help'))[1], /^usage: isthmus status \[flags\].*--wait/s);
   assert.match((await told('ic', 'status', '--help'))[1], /^usage: isthmus ic status \[flags\]/);
   const [, help] = await told('--help');
-  assert.match(help, /usage: isthmus \[ic\|bgp\|nodes\] <command>/);
+  assert.match(help, /usage: isthmus \[ic\|bgp\|why\|nodes\] <command>/);
   assert.match(help, /^isthmus: one cluster.*\n {2}check +can .*\n {2}status +is /m);
 });

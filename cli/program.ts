@@ -22,6 +22,7 @@ import { leave as leaveNodes } from './commands/nodes/leave.ts';
 import { routes } from './commands/routes.ts';
 import { status } from './commands/status.ts';
 import { token } from './commands/token.ts';
+import { service } from './commands/why/service.ts';
 import { verify } from './commands/verify.ts';
 import release from '../package.json' with { type: 'json' };
 
@@ -41,6 +42,7 @@ const groups: readonly Group[] = [
     commands: [status, routes, diagnose, verify, bench, drain, undrain, token, join, leave],
   },
   { name: 'bgp', summary: 'routers that nodes peer with', commands: [peers, announced, why] },
+  { name: 'why', summary: 'how a packet finds its way, or why it does not', commands: [service] },
   { name: 'nodes', summary: 'the nodes of this cluster', commands: [leaveNodes, forget, inspect] },
 ];
 

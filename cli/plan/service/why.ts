@@ -1,0 +1,374 @@
+/**
+ * Explains how a client reaches a Service: its VPC and addresses, the endpoints that serve the client, and the rows in OVN or elements in
+ * nftables that send it there; or what is in the way. In: one reading. Out: values for rendering. Pure. The rule of endpoints
+ * is that of all rooms (`lib/services/backends.ts`).
+ */
+import { defaultVpc } from '../../../lib/api/names.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { cidrContains, parseCidr } from '../../../lib/net/cidr.ts';
+import { parseIp, type Family } from '../../../lib/net/ip.ts';
+import {
+  type Backend,
+  backendKey,
+  backendsAt,
+  backendsOf,
+  clusterBackends,
+  localBackends,
+  type Place,
+  topologyAt,
+} from '../../../lib/services/backends.ts';
+import { serviceKey, type Service, type ServicePort } from '../../../lib/services/service.ts';
+import type { ServiceReading } from '../../model/service-reading.ts';
+
+/** On a Service: its VPC. */
+const vpcAnnotation = 'ovn.kubernetes.io/vpc';
+
+export type AddressKind = 'ClusterIP' | 'LoadBalancer' | 'ExternalIP' | 'NodePort';
+
+/** One address with one port, and how the client gets from there to an endpoint. */
+export interface AddressAnswer {
+  readonly kind: AddressKind;
+  /** Of a NodePort: empty, it is each node's. */
+  readonly address: string;
+  readonly port: number;
+  readonly protocol: ServicePort['protocol'];
+  /** The row or element that serves the client; undefined if none does. */
+  readonly through: string | undefined;
+  /** `address:port` of the endpoints that the client is sent to. */
+  readonly endpoints: readonly string[];
+}
+
+export interface EndpointAnswer {
+  /** Name of the port, or its number where it has none. */
+  readonly port: string;
+  readonly endpoint: string;
+  readonly node: string;
+  readonly pod: string | undefined;
+  readonly state: 'ready' | 'terminating' | 'not ready';
+  /** Whether the client is sent there by the cluster IP. */
+  readonly isServing: boolean;
+  /** Why it is not. */
+  readonly why: string;
+}
+
+export interface ServiceWhy {
+  readonly service: string;
+  readonly type: string;
+  readonly vpc: string;
+  /** What decides the VPC. */
+  readonly vpcFrom: string;
+  readonly client: string;
+  readonly isServed: boolean;
+  readonly addresses: readonly AddressAnswer[];
+  readonly endpoints: readonly EndpointAnswer[];
+  readonly conditions: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly reason: string;
+    readonly message: string;
+  }[];
+  readonly problems: readonly Problem[];
+}
+
+interface Client {
+  readonly text: string;
+  /** Undefined: anywhere. */
+  readonly place: Place | undefined;
+  readonly addresses: readonly string[];
+  /** Where its packets are translated. */
+  readonly at: 'ovn' | 'node';
+  /** Undefined: the VPC of the Service. */
+  readonly vpc: string | undefined;
+  /** Why OVN does not translate the packets of a pod. */
+  readonly detour: string | undefined;
+}
+
+export function explainService(reading: ServiceReading): ServiceWhy {
+  const { service, slices } = reading;
+  const { vpc, from } = vpcOf(reading);
+  const client = clientOf(reading, vpc);
+  const problems: Problem[] = [...unservedProblems(service), ...clientProblems(reading, client, vpc)];
+  const isReached = problems.length === 0;
+  const addresses = isReached ? addressesOf(reading, client, vpc) : [];
+  const endpoints = service.ports.flatMap((port) =>
+    familiesOf(service).flatMap((family) => endpointsOf(service, port, backendsOf(slices, port, family), client)),
+  );
+  problems.push(
+    ...conditionProblems(service),
+    ...endpointProblems(reading, client),
+    ...settingProblems(reading, client),
+  );
+  const isServed = addresses.some(({ through, endpoints: served }) => through !== undefined && served.length > 0);
+  const conditions = service.conditions.map(({ type, status, reason = '', message = '' }) => ({
+    type,
+    status,
+    reason,
+    message,
+  }));
+  return {
+    service: serviceKey(service),
+    type: service.type,
+    vpc,
+    vpcFrom: from,
+    client: client.text,
+    isServed,
+    addresses,
+    endpoints,
+    conditions,
+    problems,
+  };
+}
+
+function vpcOf({ service, slices, pods }: ServiceReading): { readonly vpc: string; readonly from: string } {
+  const annotated = service.annotations[vpcAnnotation] ?? '';
+  if (annotated !== '') return { vpc: annotated, from: `annotation ${vpcAnnotation}` };
+  const endpoints = slices.flatMap((slice) => slice.endpoints).sort((a, b) => (a.address < b.address ? -1 : 1));
+  for (const { pod } of endpoints) {
+    const vpc = pods.get(pod ?? '')?.vpc ?? '';
+    if (vpc !== '') return { vpc, from: `pod ${pod ?? ''} behind it` };
+  }
+  return { vpc: defaultVpc, from: 'no endpoint is in another one' };
+}
+
+function clientOf({ client, nodes, subnets }: ServiceReading, vpc: string): Client {
+  if (client === undefined)
+    return {
+      text: 'clients anywhere in the cluster',
+      place: undefined,
+      addresses: [],
+      at: 'ovn',
+      vpc: undefined,
+      detour: undefined,
+    };
+  if (client.kind === 'node') {
+    const { name, zone, addresses } = client.node;
+    const text = `node ${name}${zone === '' ? '' : `, zone ${zone}`}`;
+    return { text, place: { node: name, zone }, addresses, at: 'node', vpc: defaultVpc, detour: undefined };
+  }
+  const { key, node, isHostNetwork, addresses, subnet } = client.pod;
+  const zone = nodes.get(node)?.zone ?? '';
+  const where = [`on node ${node}`, ...(zone === '' ? [] : [`zone ${zone}`])].join(', ');
+  const place = { node, zone };
+  if (isHostNetwork)
+    return {
+      text: `pod ${key} ${where}, in the network of the node`,
+      place,
+      addresses,
+      at: 'node',
+      vpc: defaultVpc,
+      detour: undefined,
+    };
+  const hasLoadBalancers = subnets.get(subnet)?.hasLoadBalancers ?? true;
+  const detour =
+    hasLoadBalancers || vpc !== defaultVpc ? undefined : `Subnet ${subnet} has no load balancers (spec.enableLb)`;
+  return {
+    text: `pod ${key} ${where}, in Vpc ${client.pod.vpc}, Subnet ${subnet}`,
+    place,
+    addresses,
+    at: hasLoadBalancers ? 'ovn' : 'node',
+    vpc: client.pod.vpc,
+    detour,
+  };
+}
+
+function unservedProblems(service: Service): readonly Problem[] {
+  if (service.isServed) return [];
+  if (service.type === 'ExternalName')
+    return [{ code: 'ExternalName', message: 'it is a name for DNS (spec.externalName) and has no address' }];
+  if (service.clusterIps.length === 0)
+    return [
+      {
+        code: 'Headless',
+        message: 'it is headless (spec.clusterIP: None): clients resolve its name to the endpoints and connect to them',
+      },
+    ];
+  return [
+    {
+      code: 'OtherProxy',
+      message:
+        'its label service.kubernetes.io/service-proxy-name or service.kubernetes.io/headless leaves it to another program',
+    },
+  ];
+}
+
+function clientProblems(
+  { client, settings }: ServiceReading,
+  { vpc: from, at }: Client,
+  vpc: string,
+): readonly Problem[] {
+  if (client?.kind === 'pod' && !client.pod.isHostNetwork && client.pod.vpc === '')
+    return [{ code: 'NoAddress', message: `pod ${client.pod.key} has no address yet: kubectl describe pod says why` }];
+  if (from !== undefined && from !== vpc) {
+    const message = `the client is in Vpc ${from} and the Service in Vpc ${vpc}: Services serve their own Vpc; annotate the Service with ${vpcAnnotation}: ${from} if its endpoints are reached from there`;
+    return [{ code: 'OtherVpc', message }];
+  }
+  if (at === 'ovn' && settings.balancesInOvn === false)
+    return [
+      {
+        code: 'LoadBalancersOff',
+        message: 'OVN has no load balancers (value networking.enableLb): pods reach no Service by it',
+      },
+    ];
+  return [];
+}
+
+function familiesOf({ clusterIps }: Service): readonly Family[] {
+  return [...new Set(clusterIps.flatMap((text) => parseIp(text)?.family ?? []))];
+}
+
+/** The endpoints that a client is sent to. Clients inside reach addresses for the outside without regard to externalTrafficPolicy. */
+function servingOf(
+  service: Service,
+  kind: AddressKind,
+  all: readonly Backend[],
+  { place }: Client,
+): readonly Backend[] {
+  if (place === undefined) return clusterBackends(all);
+  if (kind === 'ClusterIP' && service.isInternalPolicyLocal) return localBackends(all, place.node);
+  return backendsAt(all, place);
+}
+
+function addressesOf(reading: ServiceReading, client: Client, vpc: string): readonly AddressAnswer[] {
+  const { service, slices, settings } = reading;
+  const lists: readonly (readonly [AddressKind, readonly string[]])[] = [
+    ['ClusterIP', service.clusterIps],
+    ['LoadBalancer', service.loadBalancerIps],
+    ['ExternalIP', settings.allowsExternalIps === true ? service.externalIps : []],
+  ];
+  return service.ports.flatMap((port) => {
+    const answer = (kind: AddressKind, address: string, family: Family): AddressAnswer => ({
+      kind,
+      address,
+      port: kind === 'NodePort' ? port.nodePort : port.port,
+      protocol: port.protocol,
+      through: throughOf(reading, client, { kind, address, family, port, vpc }),
+      endpoints: servingOf(service, kind, backendsOf(slices, port, family), client).map((one) =>
+        backendKey(one.address, one.port),
+      ),
+    });
+    const own = lists.flatMap(([kind, list]) =>
+      list.map((address) => answer(kind, address, parseIp(address)?.family ?? 4)),
+    );
+    return port.nodePort === 0 ? own : [...own, ...familiesOf(service).map((family) => answer('NodePort', '', family))];
+  });
+}
+
+interface Asked {
+  readonly kind: AddressKind;
+  readonly address: string;
+  readonly family: Family;
+  readonly port: ServicePort;
+  readonly vpc: string;
+}
+
+function throughOf(
+  { service, client: asked, settings }: ServiceReading,
+  client: Client,
+  of: Asked,
+): string | undefined {
+  const { kind, address, family, port, vpc } = of;
+  const protocol = port.protocol.toLowerCase();
+  const isRanged = kind === 'LoadBalancer' && service.loadBalancerSourceRanges.length > 0;
+  if (client.at === 'ovn' && kind !== 'NodePort' && !isRanged)
+    return `Load_Balancer ${serviceKey(service)}/${protocol}/ipv${family} in group isthmus.lb.${vpc}`;
+  // Nodes serve the default VPC alone.
+  if (vpc !== defaultVpc) return undefined;
+  if (isRanged && asked !== undefined && !isInRanges(service, client.addresses)) return undefined;
+  const node = client.place?.node ?? 'the client’s node';
+  if (settings.nodesServe !== true) return `kube-proxy on ${node}`;
+  const key = kind === 'NodePort' ? `port ${port.nodePort}` : `${address} port ${port.port}`;
+  return `nftables table inet isthmus-services on ${node}, ${protocol} ${key}`;
+}
+
+function isInRanges({ loadBalancerSourceRanges }: Service, addresses: readonly string[]): boolean {
+  const ranges = loadBalancerSourceRanges.flatMap((text) => parseCidr(text) ?? []);
+  return addresses.some((text) => {
+    const ip = parseIp(text);
+    return ip !== undefined && ranges.some((range) => cidrContains(range, ip));
+  });
+}
+
+function endpointsOf(
+  service: Service,
+  port: ServicePort,
+  all: readonly Backend[],
+  client: Client,
+): readonly EndpointAnswer[] {
+  const serving = new Set(servingOf(service, 'ClusterIP', all, client));
+  return all.map((backend) => ({
+    port: port.name === '' ? String(port.port) : port.name,
+    endpoint: backendKey(backend.address, backend.port),
+    node: backend.node,
+    pod: backend.pod,
+    state: stateOf(backend),
+    isServing: serving.has(backend),
+    why: serving.has(backend) ? '' : whyNot(service, backend, all, client),
+  }));
+}
+
+function stateOf({ isReady, isServingWhileTerminating }: Backend): EndpointAnswer['state'] {
+  if (isReady) return 'ready';
+  return isServingWhileTerminating ? 'terminating' : 'not ready';
+}
+
+function whyNot(service: Service, backend: Backend, all: readonly Backend[], { place }: Client): string {
+  if (!backend.isReady && !backend.isServingWhileTerminating)
+    return 'it does not pass its readiness probe, or has ended';
+  if (place !== undefined && service.isInternalPolicyLocal && backend.node !== place.node)
+    return `internalTrafficPolicy Local: only endpoints on ${place.node}`;
+  if (!backend.isReady) return 'it terminates, and others are ready';
+  const topology = place === undefined ? undefined : topologyAt(all, place);
+  if (topology === 'node') return `its hints are for other nodes than ${place?.node ?? ''}`;
+  return `its hints are for other zones than ${place?.zone ?? ''}`;
+}
+
+function conditionProblems({ conditions }: Service): readonly Problem[] {
+  return conditions
+    .filter(({ type, status }) => type.startsWith('isthmus.network/') && status === 'False')
+    .map(({ reason = '', message = '' }) => ({ code: reason, message }));
+}
+
+function endpointProblems({ service, slices }: ServiceReading, client: Client): readonly Problem[] {
+  if (!service.isServed) return [];
+  const families = familiesOf(service);
+  return service.ports.flatMap((port): readonly Problem[] => {
+    const all = families.flatMap((family) => backendsOf(slices, port, family));
+    const name = port.name === '' ? `port ${port.port}` : `port ${port.name}`;
+    if (all.length === 0) {
+      const message = `${name} has no endpoint: no pod that spec.selector selects has an address, or none has such a port; connections are rejected`;
+      return [{ code: 'NoEndpoint', message }];
+    }
+    if (clusterBackends(all).length === 0)
+      return [
+        {
+          code: 'NoReadyEndpoint',
+          message: `none of the ${all.length} endpoints of ${name} is ready; connections are rejected`,
+        },
+      ];
+    if (servingOf(service, 'ClusterIP', all, client).length > 0) return [];
+    const message = `${name} has no ready endpoint on ${client.place?.node ?? ''}, and internalTrafficPolicy is Local: packets are dropped; start a pod there, or set it to Cluster`;
+    return [{ code: 'NoLocalEndpoint', message }];
+  });
+}
+
+/** What a client is told beside: addresses of the Service that are not served as their author may think. */
+function settingProblems({ service, settings, client: asked }: ServiceReading, client: Client): readonly Problem[] {
+  const problems: Problem[] = [];
+  if (service.externalIps.length > 0 && settings.allowsExternalIps !== true) {
+    const message = `spec.externalIPs ${service.externalIps.join(', ')} are not served: value services.externalIPs is Deny`;
+    problems.push({ code: 'ExternalIPsDenied', message });
+  }
+  if (client.detour !== undefined)
+    problems.push({ code: 'ByTheNode', message: `${client.detour}: its packets are translated on the node` });
+  const { loadBalancerSourceRanges: ranges, loadBalancerIps } = service;
+  if (
+    asked !== undefined &&
+    ranges.length > 0 &&
+    loadBalancerIps.length > 0 &&
+    !isInRanges(service, client.addresses)
+  ) {
+    const message = `${client.addresses.join(', ')} is in none of spec.loadBalancerSourceRanges (${ranges.join(', ')}): the client does not reach ${loadBalancerIps.join(', ')}`;
+    problems.push({ code: 'OutsideSourceRanges', message });
+  }
+  return problems;
+}

@@ -1,0 +1,45 @@
+/** Golden files of the explanation of a Service. `--test-update-snapshots` rewrites them. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { explainService } from '../../plan/service/why.ts';
+import { clientPod, endpoint, readingOf, type ServiceObjects } from '../../testing-service.ts';
+import { paintFor } from '../paint.ts';
+import { renderServiceWhy } from './why.ts';
+
+function matches(context: TestContext, name: string, objects: ServiceObjects): void {
+  const text = renderServiceWhy(explainService(readingOf(objects)), paintFor(false));
+  context.assert.fileSnapshot(text, join(import.meta.dirname, 'testdata', `${name}.txt`), { serializers: [String] });
+}
+
+const condition = {
+  type: 'isthmus.network/LoadBalancerReady',
+  status: 'True',
+  reason: 'AddressesGiven',
+  message: '192.0.2.8 of LoadBalancerPool lan',
+};
+
+test('a Service that is reached', (t) =>
+  matches(t, 'reached', {
+    spec: { type: 'LoadBalancer', ports: [{ name: 'http', port: 80, nodePort: 30080 }] },
+    status: { loadBalancer: { ingress: [{ ip: '192.0.2.8', ipMode: 'VIP' }] }, conditions: [condition] },
+    endpoints: [
+      endpoint(1, 'n1'),
+      endpoint(2, 'n2', { ready: false, serving: true, terminating: true }),
+      endpoint(3, 'n2', { ready: false }),
+    ],
+    client: clientPod('client', 'n1'),
+  }));
+
+test('a Service that is not reached', (t) =>
+  matches(t, 'not-reached', {
+    spec: { internalTrafficPolicy: 'Local' },
+    endpoints: [endpoint(2, 'n2')],
+    client: clientPod('client', 'n1'),
+  }));
+
+test('of many endpoints the first are shown', () => {
+  const endpoints = Array.from({ length: 60 }, (_, index) => endpoint(index, 'n1'));
+  const text = renderServiceWhy(explainService(readingOf({ endpoints })), paintFor(false));
+  assert.match(text, /^ {2}and 10 more; -o json has all$/m);
+});

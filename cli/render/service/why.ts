@@ -1,0 +1,66 @@
+/** Renders as text how a client reaches a Service. Pure. */
+import type { AddressAnswer, EndpointAnswer, ServiceWhy } from '../../plan/service/why.ts';
+import { few } from '../bgp/few.ts';
+import type { Paint } from '../paint.ts';
+import { type Cell, renderSection, renderTable, toned } from '../table.ts';
+
+/** Maximum number of endpoints; `-o json` prints all. */
+const mostEndpoints = 50;
+
+export function renderServiceWhy(why: ServiceWhy, paint: Paint): string {
+  const verdict = why.isServed ? paint('reached', 'good') : paint('not reached', 'bad');
+  const lines = [
+    `Service ${why.service} (${why.type}) is ${verdict} from ${why.client}`,
+    `  Vpc ${why.vpc}: ${why.vpcFrom}`,
+    ...renderSection(
+      why.isServed ? 'To know' : 'What is in the way',
+      why.problems.map(({ code, message }) => `${paint(code, why.isServed ? 'doubtful' : 'bad')}: ${message}`),
+      paint,
+    ),
+    ...renderSection('Addresses', addressTable(why.addresses, paint), paint),
+    ...renderSection('Endpoints', endpointTable(why.endpoints, paint), paint),
+    ...renderSection(
+      'Conditions',
+      renderTable(
+        ['TYPE', 'STATUS', 'REASON', 'MESSAGE'],
+        why.conditions.map(({ type, status, reason, message }) => [
+          type,
+          toned(status, status === 'True' ? 'good' : 'bad'),
+          reason,
+          message,
+        ]),
+        paint,
+      ),
+      paint,
+    ),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function addressTable(addresses: readonly AddressAnswer[], paint: Paint): readonly string[] {
+  const rows = addresses.map(({ kind, address, port, protocol, through, endpoints }): readonly Cell[] => [
+    address === '' ? 'each node' : address,
+    `${port}/${protocol}`,
+    kind,
+    through ?? toned('nothing serves it', 'bad'),
+    endpoints.length === 0 ? toned('none', 'bad') : few(endpoints, 'endpoints'),
+  ]);
+  return renderTable(['ADDRESS', 'PORT', 'KIND', 'THROUGH', 'ENDPOINTS'], rows, paint);
+}
+
+function endpointTable(endpoints: readonly EndpointAnswer[], paint: Paint): readonly string[] {
+  const rows = endpoints
+    .slice(0, mostEndpoints)
+    .map(({ port, endpoint, node, pod, state, isServing, why }): readonly Cell[] => [
+      port,
+      endpoint,
+      node,
+      pod,
+      toned(state, state === 'ready' ? 'good' : 'doubtful'),
+      isServing ? toned('yes', 'good') : toned('no', 'doubtful'),
+      why,
+    ]);
+  const left = endpoints.length - rows.length;
+  const table = renderTable(['PORT', 'ENDPOINT', 'NODE', 'POD', 'STATE', 'SERVES', 'WHY NOT'], rows, paint);
+  return left > 0 ? [...table, `and ${left} more; -o json has all`] : table;
+}

@@ -1,0 +1,78 @@
+/** A Service with endpoints on two nodes, and clients; used by tests only. */
+import type { RawObject } from '../lib/kube/types.ts';
+import { parseEndpointSlice, parseService } from '../lib/services/parse.ts';
+import type { ServiceClient, ServiceReading } from './model/service-reading.ts';
+import { parseNode, parsePod, parseSubnet } from './watch/service.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const meta = (name: string, more: Fields = {}): never =>
+  ({ name, namespace: 'default', uid: `uid-${name}`, resourceVersion: '1', ...more }) as never;
+
+export function rawPod(name: string, node: string, ip: string, more: Fields = {}): RawObject {
+  const annotations = {
+    'ovn.kubernetes.io/logical_router': 'ovn-cluster',
+    'ovn.kubernetes.io/logical_switch': 'ovn-default',
+  };
+  const { spec = {}, ...rest } = more as { readonly spec?: Fields };
+  return {
+    metadata: meta(name, { annotations, ...rest }),
+    spec: { nodeName: node, ...spec },
+    status: { podIPs: [{ ip }] },
+  };
+}
+
+export function clientPod(name: string, node: string, more: Fields = {}): ServiceClient {
+  return { kind: 'pod', pod: parsePod(rawPod(name, node, '10.16.0.50', more)) };
+}
+
+/** An endpoint of pod `web-<n>`. */
+export function endpoint(index: number, node: string, conditions: Fields = {}, more: Fields = {}): Fields {
+  const targetRef = { kind: 'Pod', name: `web-${index}` };
+  return { addresses: [`10.16.0.${index}`], nodeName: node, conditions, targetRef, ...more };
+}
+
+export interface ServiceObjects {
+  readonly spec?: Fields;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly status?: Fields;
+  readonly endpoints?: readonly Fields[];
+  readonly pods?: readonly RawObject[];
+  readonly subnet?: Fields;
+  readonly settings?: Partial<ServiceReading['settings']>;
+  readonly client?: ServiceClient;
+}
+
+export function readingOf(objects: ServiceObjects = {}): ServiceReading {
+  const endpoints = objects.endpoints ?? [endpoint(1, 'n1'), endpoint(2, 'n2')];
+  const podsBehind = [rawPod('web-1', 'n1', '10.16.0.1'), rawPod('web-2', 'n2', '10.16.0.2')];
+  const node = (name: string, zone: string, address: string) =>
+    parseNode({
+      metadata: meta(name, { labels: { 'topology.kubernetes.io/zone': zone } }),
+      status: { addresses: [{ type: 'InternalIP', address }] },
+    });
+  return {
+    service: parseService({
+      metadata: meta('web', { annotations: objects.annotations, labels: objects.labels }),
+      spec: { clusterIPs: ['10.96.0.10'], ports: [{ name: 'http', port: 80 }], ...objects.spec },
+      status: objects.status,
+    }),
+    slices: [
+      parseEndpointSlice({
+        metadata: meta('web-abc', { labels: { 'kubernetes.io/service-name': 'web' } }),
+        addressType: 'IPv4',
+        ports: [{ name: 'http', port: 8080 }],
+        endpoints,
+      }),
+    ],
+    pods: new Map((objects.pods ?? podsBehind).map((raw) => [`default/${raw.metadata.name}`, parsePod(raw)])),
+    nodes: new Map([
+      ['n1', node('n1', 'z1', '172.30.0.11')],
+      ['n2', node('n2', 'z2', '172.30.0.12')],
+    ]),
+    subnets: new Map([['ovn-default', parseSubnet({ metadata: meta('ovn-default'), spec: objects.subnet ?? {} })]]),
+    settings: { balancesInOvn: true, nodesServe: true, allowsExternalIps: false, ...objects.settings },
+    client: objects.client,
+  };
+}
