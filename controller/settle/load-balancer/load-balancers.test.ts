@@ -90,6 +90,17 @@ describe('a Service of type LoadBalancer', () => {
     assert.deepEqual([bed.addresses('late'), bed.said('late')], [['203.0.113.7'], '']);
   });
 
+  test('of a former load balancer is adopted with its address once a pool has it', async () => {
+    const bed = await LoadBalancerBed.of();
+    bed.service('metal', {}, { status: { loadBalancer: { ingress: [{ ip: '192.0.2.9' }] } } });
+    assert.deepEqual([await bed.done(), bed.said('metal')], [[], '']);
+    bed.pool('lan', ['192.0.2.8/30']);
+    bed.service('new', {}, { day: 1 });
+    await bed.done();
+    assert.deepEqual([bed.addresses('metal'), bed.addresses('new')], [['192.0.2.9'], ['192.0.2.8']]);
+    assert.equal(bed.said('metal'), 'AddressesGiven: 192.0.2.9 of LoadBalancerPool lan');
+  });
+
   test('without a class is ours only where the administrator says so', async () => {
     const bed = await LoadBalancerBed.of({
       aclTier: false,
