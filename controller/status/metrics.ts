@@ -50,6 +50,27 @@ export function openMetrics(registry: Registry, view: View): Metrics {
     },
   });
   usage.reset();
+  const balanced = new Gauge({
+    name: 'isthmus_controller_load_balancer_addresses',
+    help: 'addresses of a LoadBalancerPool by state',
+    labelNames: ['pool', 'state'],
+    registers,
+    collect() {
+      this.reset();
+      for (const pool of view.loadBalancerPools.keys()) {
+        const { used, available } = view.loadBalancerUsage(pool);
+        this.set({ pool, state: 'using' }, Number(used));
+        this.set({ pool, state: 'available' }, Number(available));
+      }
+    },
+  });
+  balanced.reset();
+  const waiting: Gauge = new Gauge({
+    name: 'isthmus_controller_load_balancers_waiting',
+    help: 'Services of type LoadBalancer without an address that they ask for',
+    registers,
+    collect: () => waiting.set([...view.loadBalancers.values()].filter(({ ready }) => ready?.isTrue === false).length),
+  });
   const learned: Gauge = new Gauge({
     name: 'isthmus_controller_learned_prefixes',
     help: 'prefixes that nodes learned by BGP and that are routes of the default VPC',
