@@ -1,5 +1,6 @@
 /** The addresses of a Service of type LoadBalancer, as its status has them, and the condition about them. */
 import { loadBalancerReady, loadBalancerStatus } from '../../../lib/services/load-balancer.ts';
+import type { Service } from '../../../lib/services/service.ts';
 import type { LoadBalancer } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { failure } from '../events.ts';
@@ -13,23 +14,26 @@ function conditionOf({ ready }: LoadBalancer): readonly WantedCondition[] {
 }
 
 /** Recorded with the write that first says it: a restart, which writes nothing, records nothing. */
-function eventsOf({ ready }: LoadBalancer): readonly WantedEvent[] {
-  if (ready === undefined)
-    return [{ type: 'Normal', reason: 'AddressesReleased', message: 'no longer a load balancer of Isthmus' }];
+function eventsOf({ ready, ingress }: LoadBalancer, service: Service): readonly WantedEvent[] {
+  if (ready === undefined) {
+    const message = 'it is no load balancer of Isthmus any more';
+    return ingress.length < service.ingress.length ? [{ type: 'Normal', reason: 'AddressesReleased', message }] : [];
+  }
   if (!ready.isTrue) return [failure('AllocateAddressFailed', ready)];
-  if (ready.code === 'AddressesGiven') return [{ type: 'Normal', reason: ready.code, message: ready.message }];
-  return [{ type: 'Warning', reason: ready.code, message: ready.message }];
+  const type = ready.code === 'AddressesGiven' ? 'Normal' : 'Warning';
+  return [{ type, reason: ready.code, message: ready.message }];
 }
 
 function reportAddress(view: View, name: string): readonly ObjectReport[] {
   const object = { kind: 'services', name } as const;
   const balancer = view.loadBalancers.get(name);
-  if (!view.services.has(name)) return [{ object }];
+  const service = view.services.get(name);
+  if (service === undefined) return [{ object }];
   if (balancer === undefined) return [];
   const fields = { loadBalancer: loadBalancerStatus(balancer.ingress) };
   const absent = balancer.ready === undefined ? { absentConditions: [loadBalancerReady] } : {};
   const conditions = conditionOf(balancer);
-  return [{ object, status: { fields, conditions, ...absent, events: eventsOf(balancer), isShared: true } }];
+  return [{ object, status: { fields, conditions, ...absent, events: eventsOf(balancer, service), isShared: true } }];
 }
 
 export const loadBalancerAddressFeature: Feature = {
