@@ -7,7 +7,7 @@ const addresses = z
   .max(100)
   .meta(
     rules({
-      rule: `self.matches('^[0-9a-fA-F:.]+(/[0-9]{1,3}| *(-|[.][.]) *[0-9a-fA-F:.]+)?$')`,
+      rule: `self.matches('^[0-9a-fA-F:.]*[0-9a-fA-F:](/[0-9]{1,3}| *(-|[.][.]) *[0-9a-fA-F:.]*[0-9a-fA-F:])?$')`,
       message: 'addresses takes a CIDR, an address, or a range lowest..highest or lowest-highest',
     }),
   );
