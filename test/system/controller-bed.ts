@@ -19,6 +19,7 @@ import {
   events,
   ipPools,
   ips,
+  loadBalancerPools,
   namespaces,
   nodes,
   objectPath,
@@ -132,6 +133,7 @@ export class ControllerBed {
       vips,
       securityGroups,
       transitSwitches,
+      loadBalancerPools,
     ]) {
       await eventually(`${resource.plural} are served`, async () => this.kube.list(resource).catch(() => undefined));
     }
@@ -374,6 +376,7 @@ export class ControllerBed {
     const kinds = [
       pods,
       services,
+      loadBalancerPools,
       nodes,
       namespaces,
       subnets,

@@ -7,6 +7,7 @@ import {
   bgpInstances,
   bgpNodeStates,
   bgpPeers,
+  loadBalancerPools,
   namespaces,
   nodes,
   pods,
@@ -14,6 +15,7 @@ import {
   services,
   subnets,
 } from '../../../lib/kube/resources.ts';
+import type { ObjectName, Resource } from '../../../lib/kube/types.ts';
 import type { BirdPeer } from './bird.ts';
 import { eventually } from './eventually.ts';
 import type { FrrPeer } from './frr.ts';
@@ -130,6 +132,41 @@ test('a service is announced by nodes with a ready endpoint, and its withdrawal 
   for (const name of ['one', 'two', 'three']) await bed.kube.delete(services, { name, namespace: 'default' });
   await untilRoutes(frr, []);
   await remove('services');
+});
+
+test('addresses of LoadBalancerPools are the cluster’s own, and so are addresses that Isthmus gave', async () => {
+  const setOwned = (ownedPrefixes: readonly string[] | null): Promise<unknown> =>
+    bed.kube.patch(bgpInstances, { name: 'rack' }, 'merge', { spec: { ownedPrefixes } });
+  const setStatus = (resource: Resource, name: ObjectName, status: object): Promise<unknown> =>
+    bed.kube.patch(resource, name, 'merge', { status }, { subresource: 'status' });
+  await setOwned(['198.51.100.0/24']);
+  await advertise('services', { source: 'Service' });
+  await bed.createService('pooled', '203.0.113.9', { externalTrafficPolicy: 'Local' });
+  await bed.setEndpoints('pooled', 'n1');
+  await eventually(async () => {
+    const { notAnnounced = [] } = await bed.status(bgpAdvertisements, 'services');
+    assert.deepEqual(
+      notAnnounced.map(({ object, reason }) => `${object} ${reason}`),
+      ['Service default/pooled NotOwned'],
+    );
+  });
+  await bed.create(loadBalancerPools, 'public', { addresses: ['203.0.113.0-203.0.113.15'] });
+  const validated = { type: 'Validated', status: 'True', reason: 'Validated' };
+  await setStatus(loadBalancerPools, { name: 'public' }, { conditions: [validated] });
+  await untilRoutes(frr, ['203.0.113.9/32']);
+  const given = { type: 'isthmus.network/LoadBalancerReady', status: 'True', reason: 'AddressesGiven', message: '' };
+  const since = { lastTransitionTime: '2026-01-01T00:00:00Z' };
+  await setStatus(services, { name: 'pooled', namespace: 'default' }, { conditions: [{ ...given, ...since }] });
+  const before = await untilQuiet(frr);
+  await bed.kube.delete(loadBalancerPools, { name: 'public' });
+  const afterwards = await untilQuiet(frr);
+  assert.deepEqual(await prefixes(), ['203.0.113.9/32'], 'an address in use stays announced');
+  assert.deepEqual([afterwards.updates, afterwards.established], [before.updates, before.established]);
+  await bed.setEndpoints('pooled', '!n1', 'n2');
+  await untilRoutes(frr, []);
+  await bed.kube.delete(services, { name: 'pooled', namespace: 'default' });
+  await remove('services');
+  await setOwned(null);
 });
 
 test('attributes reach the peers, the local preference only those of the same AS', async () => {
