@@ -26,6 +26,9 @@ export const from = (pool: string) => ({ [annotation.loadBalancerPool]: pool });
 export const sharing = (key: string) => ({ [annotation.sharingKey]: key });
 
 export class LoadBalancerBed extends TestController {
+  /** Each has a cluster IP of its own, by its place. */
+  readonly #services: string[] = [];
+
   static async of(capabilities?: Capabilities): Promise<LoadBalancerBed> {
     const bed = new LoadBalancerBed({ capabilities });
     bed.put('vpcs', { metadata: { name: 'ovn-cluster', ...created(1) }, spec: {} });
@@ -45,6 +48,7 @@ export class LoadBalancerBed extends TestController {
   /** Another controller on the same API server. */
   async restarted(): Promise<LoadBalancerBed> {
     const bed = new LoadBalancerBed({ capabilities: this.cluster.capabilities });
+    bed.#services.push(...this.#services);
     for (const raw of this.objects.values()) bed.put(kindOf(raw), raw as never);
     bed.cluster.restore(new Map());
     await bed.settle();
@@ -69,9 +73,12 @@ export class LoadBalancerBed extends TestController {
     const status = options.status ?? this.statusOf(`Service/${namespace}/${name}`);
     const metadata = { name, namespace, uid, annotations, labels, ...created(day) };
     const ports = [{ port: 80, protocol: 'TCP' }];
+    const key = `${namespace}/${name}`;
+    const at = this.#services.indexOf(key);
+    const clusterIPs = [`10.96.0.${at === -1 ? this.#services.push(key) : at + 1}`];
     this.put('services', {
       metadata,
-      spec: { type: 'LoadBalancer', ipFamilies: ['IPv4'], clusterIPs: ['10.96.0.1'], ports, ...spec },
+      spec: { type: 'LoadBalancer', ipFamilies: ['IPv4'], clusterIPs, ports, ...spec },
       status,
     });
   }
