@@ -22,6 +22,7 @@ export const room = 'controller';
 const common = ['name', 'external_ids'];
 /** Every column that plans write must be listed: a missing one would count as empty and never be cleared. */
 export const monitor: Readonly<Record<string, readonly string[]>> = {
+  NB_Global: ['options', 'external_ids'],
   Logical_Router: [...common, 'options', 'ports', 'policies', 'static_routes'],
   Logical_Router_Port: [...common, 'mac', 'networks', 'peer', 'options', 'ipv6_ra_configs'],
   Logical_Router_Static_Route: ['ip_prefix', 'nexthop', 'policy', 'route_table', 'options', 'external_ids'],

@@ -14,6 +14,7 @@ import { loadBalancerAddressFeature } from './load-balancer-pool/address.ts';
 import { loadBalancerPoolFeature } from './load-balancer-pool/load-balancer-pool.ts';
 import { namespaceFeature } from './namespace/namespace.ts';
 import { nodeFeature } from './node/node.ts';
+import { northboundOptionsFeature } from './northbound/options.ts';
 import { podFeature } from './pod/pod.ts';
 import { denyAllFeature } from './security-group/deny-all.ts';
 import { securityGroupFeature } from './security-group/security-group.ts';
@@ -39,6 +40,7 @@ import { staticRouteFeature } from './vpc/static-routes.ts';
 import { vpcFeature } from './vpc/vpc.ts';
 
 export const features: readonly Feature[] = [
+  northboundOptionsFeature,
   vpcFeature,
   staticRouteFeature,
   policyRouteFeature,

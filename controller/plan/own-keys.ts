@@ -44,6 +44,7 @@ const options: Readonly<Record<string, ReadonlySet<string>>> = {
     'virtual-parents',
   ]),
   Logical_Router_Static_Route: new Set(['ecmp_symmetric_reply']),
+  NB_Global: new Set(['use_ct_inv_match']),
   Load_Balancer: new Set(['address-family', 'affinity_timeout', 'ct_flush', 'hairpin_snat_ip', 'reject', 'template']),
 };
 

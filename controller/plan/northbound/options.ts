@@ -1,0 +1,25 @@
+/**
+ * Options of the whole northbound database. In: nothing. Out: entries of `NB_Global.options`. Rule: other rooms and
+ * administrators have entries of their own in that column.
+ */
+import type { Desired } from '../../../lib/desired/row.ts';
+import type { Feature } from '../feature.ts';
+
+/**
+ * On a switch with load balancers or stateful ACLs OVN drops packets that conntrack calls invalid. Among these are replies
+ * from pods to a joined VLAN subnet: the request came through the router of the client's node, and the reply goes through
+ * the localnet port of the other node, where conntrack has not seen the request.
+ */
+const options = { use_ct_inv_match: 'false' };
+
+function planOptions(): Desired {
+  return { rows: [], contributions: [{ table: 'NB_Global', key: '.', column: 'options', entries: options }] };
+}
+
+/** One key, `all`. */
+export const northboundOptionsFeature: Feature = {
+  name: 'northbound-options',
+  all: () => ['all'],
+  reads: () => [],
+  plan: planOptions,
+};
