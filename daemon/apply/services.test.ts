@@ -15,6 +15,8 @@ class MemoryTable implements ServiceTarget {
   readonly elements = new Map<string, Map<string, string>>();
   isIntact = false;
   isRefusing = false;
+  /** Called while a transaction is under way. */
+  during: () => void = () => undefined;
   reads = 0;
   writes: TableChanges[] = [];
 
@@ -32,6 +34,7 @@ class MemoryTable implements ServiceTarget {
   apply(changes: TableChanges): Promise<void> {
     if (this.isRefusing) return Promise.reject(new ProgramError('nft: no'));
     this.writes.push(changes);
+    this.during();
     for (const { set, key } of changes.removed)
       assert.ok(this.elements.get(set)?.delete(key), `${set} ${key} is there`);
     for (const { set, key, value } of changes.added) {
@@ -169,6 +172,23 @@ describe('rounds of Services', () => {
     engine.doubt();
     await engine.untilApplied();
     assert.equal(table.text, wanted);
+    await engine.close();
+  });
+
+  test('a Service that is deleted while its elements are written leaves none', async () => {
+    const { table, engine, setService, setEndpoints, deleteService } = bed();
+    engine.start();
+    await engine.untilApplied();
+    const empty = table.text;
+    table.during = () => {
+      table.during = () => undefined;
+      deleteService('web');
+    };
+    setService('web', { clusterIPs: ['10.96.0.10'] });
+    setEndpoints('web', ['10.16.0.2']);
+    await engine.untilApplied();
+    await engine.untilApplied();
+    assert.equal(table.text, empty);
     await engine.close();
   });
 

@@ -225,7 +225,8 @@ export class NodeServices {
         byKey.delete(after.key);
       }
       for (const gone of byKey.values()) changes.push({ before: gone, after: undefined });
-      if (this.#options.services.get(key) === undefined) this.#planned.delete(key);
+      // The Service may have gone since it was planned; its elements are in the kernel until the next round.
+      if (is.frontends.length + is.clusterIps.length === 0) this.#planned.delete(key);
       else this.#planned.set(key, is);
       if (isDeepStrictEqual(was.healthCheck, is.healthCheck)) continue;
       this.#isHealthChanged = true;
