@@ -70,6 +70,7 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
     return new Set([...nodePortAddresses(input, 4), ...nodePortAddresses(input, 6)]);
   };
   const refused = new Map<string, ServiceProblem>();
+  /** Services whose health check port was refused, or is over, since the last report. */
   const dirty = new Set<string>();
   const checks = new HealthChecks({
     isHealthy: () => nodeServices.problem === undefined,
@@ -83,18 +84,13 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
       dirty.add(service);
       notify();
     },
-    onListening: ({ namespace, name }) => {
+    onOver: ({ namespace, name }) => {
       const service = `${namespace}/${name}`;
       if (refused.delete(service)) dirty.add(service);
     },
   });
   const stale = new StaleConnections({ flows: new UdpFlows(), clients: table, nodeAddresses, log });
-  const changed = (service: string): void => {
-    dirty.add(service);
-    if (objects.services.get(service) === undefined) refused.delete(service);
-    nodeServices.changed(service);
-  };
-  const state = new Services(objects, changed);
+  const state = new Services(objects, (service) => nodeServices.changed(service));
   const nodeServices: NodeServices = new NodeServices({
     services: state,
     table,
@@ -116,7 +112,6 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
       notify();
     },
   });
-  for (const key of state.keys) dirty.add(key);
 
   const { nodes, subnets } = cluster.objects;
   const nodeChanged = (): void => nodeServices.nodeChanged();
@@ -159,7 +154,7 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
     },
     takeServiceProblems() {
       const problems = new Map(
-        [...dirty].map((service) => {
+        [...new Set([...nodeServices.takeSettled(), ...dirty])].map((service) => {
           const known = refused.get(service);
           return [service, [...nodeServices.problemsOf(service), ...(known === undefined ? [] : [known])]] as const;
         }),

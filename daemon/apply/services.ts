@@ -53,6 +53,8 @@ export class NodeServices {
   readonly #options: NodeServicesOptions;
   readonly #engine: RoundEngine<string>;
   readonly #rights = new FrontendRights();
+  /** Services whose rights were settled since they were last taken. */
+  #settled = new Set<string>();
   /** What the kernel has, as far as this process wrote it. */
   readonly #planned = new Map<string, ServedService>();
   readonly #healthChecks = new Map<string, HealthCheck>();
@@ -79,6 +81,13 @@ export class NodeServices {
     if (!this.#isHealthChanged) return undefined;
     this.#isHealthChanged = false;
     return this.#healthChecks.values();
+  }
+
+  /** Services that may have other problems than at the last call. A Service that changes later is among those of a later call. */
+  takeSettled(): ReadonlySet<string> {
+    const settled = this.#settled;
+    this.#settled = new Set();
+    return settled;
   }
 
   /** Addresses and ports that a Service does not get, because an older one has them. */
@@ -198,6 +207,7 @@ export class NodeServices {
       const wanted = service === undefined ? [] : rightsOf(service, hasExternalIps);
       for (const other of this.#rights.set(key, service?.createdMs ?? 0, wanted)) keys.add(other);
     }
+    for (const key of keys) this.#settled.add(key);
     return keys;
   }
 
@@ -226,7 +236,7 @@ export class NodeServices {
       }
       for (const gone of byKey.values()) changes.push({ before: gone, after: undefined });
       // The Service may have gone since it was planned; its elements are in the kernel until the next round.
-      if (is.frontends.length + is.clusterIps.length === 0) this.#planned.delete(key);
+      if (is.frontends.length + is.clusterIps.length === 0 && is.healthCheck === undefined) this.#planned.delete(key);
       else this.#planned.set(key, is);
       if (isDeepStrictEqual(was.healthCheck, is.healthCheck)) continue;
       this.#isHealthChanged = true;
