@@ -90,12 +90,12 @@ export class NodeServices {
     return settled;
   }
 
-  /** Addresses and ports that a Service does not get, because an older one has them. */
+  /** Addresses and ports that a Service does not get, because another one has the right to them. */
   problemsOf(service: string): readonly ServiceProblem[] {
     return this.#rights.deniedTo(service).map(({ key, holder }) => ({
       service,
       code: 'ServiceAddressTaken',
-      message: `nodes serve ${key.replaceAll(' . ', ' ')} (address, protocol, port) for the older Service ${holder}; give one of the two another address or port`,
+      message: `nodes serve ${key.replaceAll(' . ', ' ')} (address, protocol, port) for Service ${holder}, which is older or has it as its ClusterIP; give one of the two another address or port`,
     }));
   }
 

@@ -101,6 +101,17 @@ describe('an address that two Services want', () => {
     assert.deepEqual(lost(cluster, 'default/a'), {});
   });
 
+  test('is that of the Service whose ClusterIP it is, although an older one has it as an external IP', () => {
+    const cluster = started((one) =>
+      service(one, 'default/a', { ...external('10.96.0.9'), clusterIPs: ['10.96.0.8'] }, created(5)),
+    );
+    assert.deepEqual(lost(cluster, 'default/a'), {});
+    service(cluster, 'default/b', { clusterIPs: ['10.96.0.9'] }, created(6));
+    assert.ok(cluster.settle().has('service/default/a'));
+    assert.deepEqual(lost(cluster, 'default/a'), { 'tcp 10.96.0.9:80': 'default/b' });
+    assert.deepEqual(lost(cluster, 'default/b'), {});
+  });
+
   test('stays with the one that has it where both are as old, also over a restart', () => {
     const cluster = started((one) => service(one, 'default/b', external('198.51.100.7'), created(5)));
     service(cluster, 'default/a', external('198.51.100.7'), created(5));

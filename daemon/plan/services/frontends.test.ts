@@ -74,12 +74,13 @@ describe('frontends of a Service', () => {
       `0.0.0.0 . 6 . 30080: ${all}`,
     ]);
     assert.equal(linesOf(planOf(spec, [here], { status: ingress })).length, 3);
-    assert.deepEqual(rightsOf(serviceOf(spec, ingress), true), [
-      '10.96.0.10',
-      '10.96.0.10 . 6 . 80',
-      '192.0.2.8 . 6 . 80',
-      '192.0.2.7 . 6 . 80',
-      '0.0.0.0 . 6 . 30080',
+    const rights = rightsOf(serviceOf(spec, ingress), true).map(({ key, isClusterIp }) => [key, isClusterIp]);
+    assert.deepEqual(rights, [
+      ['10.96.0.10', true],
+      ['10.96.0.10 . 6 . 80', true],
+      ['192.0.2.8 . 6 . 80', false],
+      ['192.0.2.7 . 6 . 80', false],
+      ['0.0.0.0 . 6 . 30080', false],
     ]);
   });
 

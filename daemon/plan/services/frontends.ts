@@ -15,6 +15,7 @@ import {
   localBackends,
 } from '../../../lib/services/backends.ts';
 import type { EndpointSlice, Service, ServicePort } from '../../../lib/services/service.ts';
+import type { Right } from '../../settle/frontend-rights.ts';
 import { anyAddress } from '../../model/service-table.ts';
 import {
   type Frontend,
@@ -42,13 +43,17 @@ interface Address {
 }
 
 /** Keys and ClusterIPs that the Service asks for. */
-export function rightsOf(service: Service, hasExternalIps: boolean): readonly string[] {
+export function rightsOf(service: Service, hasExternalIps: boolean): readonly Right[] {
   if (!service.isServed) return [];
-  if (!isReachable(service)) return service.clusterIps;
-  const keys = service.ports.flatMap((port) =>
-    addressesOf(service, port, hasExternalIps).map((address) => keyOf(address, port)),
-  );
-  return [...new Set([...service.clusterIps, ...keys])];
+  const own = service.clusterIps.map((key) => ({ key, isClusterIp: true }));
+  if (!isReachable(service)) return own;
+  const rights = new Map<string, Right>(own.map((right) => [right.key, right]));
+  for (const port of service.ports)
+    for (const address of addressesOf(service, port, hasExternalIps)) {
+      const key = keyOf(address, port);
+      if (!rights.has(key)) rights.set(key, { key, isClusterIp: address.kind === 'cluster' });
+    }
+  return [...rights.values()];
 }
 
 export function planService(input: ServiceInput): ServedService {
