@@ -31,7 +31,7 @@ const ovnProtocols = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
  */
 export function vipsOf(service: Service, { externalIps = false }: Capabilities): readonly ServiceVip[] {
   if (!service.isServed) return [];
-  const balanced = service.loadBalancerSourceRanges.length > 0 ? [] : service.loadBalancerIps;
+  const balanced = service.loadBalancerSourceRanges === undefined ? service.loadBalancerIps : [];
   const external = externalIps ? service.externalIps : [];
   const vips = new Map<string, ServiceVip>();
   for (const [addresses, isInternal] of [

@@ -43,8 +43,8 @@ export interface Service {
   readonly loadBalancerIps: readonly string[];
   /** `status.loadBalancer.ingress` as it is. */
   readonly ingress: readonly Ingress[];
-  /** CIDRs in canonical text; empty where every client may use the load balancer's addresses. */
-  readonly loadBalancerSourceRanges: readonly string[];
+  /** CIDRs in canonical text; undefined where every client may use the load balancer's addresses. */
+  readonly loadBalancerSourceRanges: readonly string[] | undefined;
   readonly loadBalancerClass: string | undefined;
   /** The address that `spec.loadBalancerIP` requests, as written; empty where it requests none. */
   readonly loadBalancerIp: string;

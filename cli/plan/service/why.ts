@@ -268,7 +268,7 @@ function throughOf(
 ): string | undefined {
   const { kind, address, family, port, vpc } = of;
   const protocol = port.protocol.toLowerCase();
-  const isRanged = kind === 'LoadBalancer' && service.loadBalancerSourceRanges.length > 0;
+  const isRanged = kind === 'LoadBalancer' && service.loadBalancerSourceRanges !== undefined;
   if (client.at === 'ovn' && kind !== 'NodePort' && !isRanged)
     return `Load_Balancer ${serviceKey(service)}/${protocol}/ipv${family} in group isthmus.lb.${vpc}`;
   // Nodes serve the default VPC alone.
@@ -281,7 +281,7 @@ function throughOf(
 }
 
 function isInRanges({ loadBalancerSourceRanges }: Service, addresses: readonly string[]): boolean {
-  const ranges = loadBalancerSourceRanges.flatMap((text) => parseCidr(text) ?? []);
+  const ranges = (loadBalancerSourceRanges ?? []).flatMap((text) => parseCidr(text) ?? []);
   return addresses.some((text) => {
     const ip = parseIp(text);
     return ip !== undefined && ranges.some((range) => cidrContains(range, ip));
@@ -363,7 +363,7 @@ function settingProblems({ service, settings, client: asked }: ServiceReading, c
   const { loadBalancerSourceRanges: ranges, loadBalancerIps } = service;
   if (
     asked !== undefined &&
-    ranges.length > 0 &&
+    ranges !== undefined &&
     loadBalancerIps.length > 0 &&
     !isInRanges(service, client.addresses)
   ) {

@@ -110,7 +110,7 @@ function planFrontend(
   const isLocal = !isInternal && service.isExternalPolicyLocal && hasAny;
   const local = isLocal ? onNode() : undefined;
   const isUnserved = all.length > 0 && !isLocal && !node.masqueraded.has(family);
-  const isRanged = kind === 'loadBalancer' && service.loadBalancerSourceRanges.length > 0;
+  const ranges = kind === 'loadBalancer' ? service.loadBalancerSourceRanges : undefined;
   return {
     key,
     family,
@@ -122,7 +122,7 @@ function planFrontend(
     refusal: all.length > 0 ? undefined : hasAny ? 'drop' : 'reject',
     outsideRefusal: local?.length === 0 ? 'drop' : isUnserved ? 'reject' : undefined,
     isOfClientsNode,
-    sourceRanges: isRanged ? disjoint(service.loadBalancerSourceRanges, family) : undefined,
+    sourceRanges: ranges && disjoint(ranges, family),
     affinitySeconds: service.affinitySeconds,
   };
 }
