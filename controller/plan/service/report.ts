@@ -1,7 +1,11 @@
-/** The report of a Service: a condition, and an event for each problem. A Service that never had one is not written. */
+/**
+ * The report of a Service: a condition, an event for each problem, and the endpoints that nodes do not reach. A Service without either is not
+ * written.
+ */
 import { annotation, servedCondition } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { Service } from '../../../lib/services/service.ts';
+import { elsewhereText } from '../../../lib/services/elsewhere.ts';
+import { type Service, serviceKey } from '../../../lib/services/service.ts';
 import type { View } from '../../model/view.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome, WantedCondition } from '../report.ts';
@@ -51,17 +55,28 @@ function conditionOf(problems: readonly Problem[]): WantedCondition {
   return { type: servedCondition, status: 'False', reason: first.code, message: [...sentences, ...rest].join('; ') };
 }
 
+/** Undefined where the Service has none and needs none. */
+function annotationsOf(view: View, service: Service): ObjectReport['annotations'] {
+  const verdict = view.serviceVerdicts.get(serviceKey(service));
+  const elsewhere = verdict === undefined ? null : elsewhereText(verdict.vpc, service, verdict.strangers);
+  const isUnneeded = elsewhere === null && service.annotations[annotation.elsewhere] === undefined;
+  return isUnneeded ? undefined : { [annotation.elsewhere]: elsewhere };
+}
+
 export function reportService(view: View, key: string, outcome: Outcome): readonly ObjectReport[] {
   const object = { kind: 'services', name: key } as const;
   const service = view.services.get(key);
   if (service === undefined) return [{ object }];
+  const annotations = annotationsOf(view, service);
   const refusal = refusalOf(outcome);
   const problems = [...(refusal === undefined ? [] : [refusal]), ...serviceProblems(view, key)];
   const observed = service.conditions.find(({ type }) => type === servedCondition);
-  if (problems.length === 0 && observed === undefined) return [{ object }];
+  if (problems.length === 0 && observed === undefined)
+    return [{ object, ...(annotations && { annotations, status: { conditions: [], storage: 'metadata' } }) }];
   const condition = conditionOf(problems);
   const isKnown = observed?.status === 'False' && observed.message === condition.message;
   const events = problems.map(({ code, message }) => ({ type: 'Warning', reason: code, message, isKnown }) as const);
   // Other programs write conditions of Services too: they are merged by type.
-  return [{ object, events, status: { conditions: [condition], storage: 'metadata' } }];
+  const status = { conditions: [condition], storage: 'metadata' } as const;
+  return [{ object, ...(annotations && { annotations }), events, status }];
 }

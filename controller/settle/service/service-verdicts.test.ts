@@ -85,6 +85,35 @@ describe('the VPC of a Service', () => {
   });
 });
 
+describe('nodes', () => {
+  const elsewhere = (cluster: TestCluster, key: string): unknown =>
+    /endpoints-elsewhere":("[^"]*"|null)/.exec(planned(cluster, `service/${key}`))?.[1];
+
+  test('read from a Service that its endpoints are in another VPC, or which of them', () => {
+    const cluster = started((one) => {
+      for (const key of ['blue/a', 'default/a']) pod(one, key, 'n1');
+      service(one, 'blue/web', { clusterIPs: ['10.96.0.1'] });
+      service(one, 'blue/mine', { clusterIPs: ['10.96.0.2'] }, { annotations: { 'ovn.kubernetes.io/vpc': 'blue' } });
+      const annotations = { 'ovn.kubernetes.io/vpc': 'ovn-cluster' };
+      service(one, 'blue/cluster', { clusterIPs: ['10.96.0.3'] }, { annotations });
+      service(one, 'default/web', { clusterIPs: ['10.96.0.4'] });
+    });
+    for (const key of ['blue/web', 'blue/mine', 'blue/cluster', 'default/web']) {
+      const [namespace, name = ''] = key.split('/');
+      slice(cluster, `${key}-a`, name, [endpointOf(addressOf(cluster, `${namespace}/a`), 'a')]);
+    }
+    cluster.settle();
+    assert.equal(elsewhere(cluster, 'blue/web'), '"*"');
+    assert.equal(elsewhere(cluster, 'blue/mine'), undefined);
+    assert.equal(elsewhere(cluster, 'blue/cluster'), `"${addressOf(cluster, 'blue/a')}"`);
+    assert.equal(elsewhere(cluster, 'default/web'), undefined);
+    const stale = { annotations: { 'isthmus.network/endpoints-elsewhere': '*' } };
+    service(cluster, 'default/web', { clusterIPs: ['10.96.0.4'] }, stale);
+    cluster.settle();
+    assert.equal(elsewhere(cluster, 'default/web'), 'null', 'what an author writes there goes');
+  });
+});
+
 describe('an address that two Services want', () => {
   test('is the older one’s, and the other’s once it is released', () => {
     const cluster = started((one) => {

@@ -22,6 +22,7 @@ function planOf(
     zone?: string;
     denied?: string;
     vpc?: string;
+    elsewhere?: string;
   } = {},
 ) {
   const slice = parseEndpointSlice({
@@ -38,7 +39,10 @@ function planOf(
     endpoints: endpoints.map(([address, nodeName, state]) => ({ addresses: [address], nodeName, ...state })),
   });
   return planService({
-    service: serviceOf(spec, more.status, more.vpc === undefined ? {} : { 'ovn.kubernetes.io/vpc': more.vpc }),
+    service: serviceOf(spec, more.status, {
+      ...(more.vpc === undefined ? {} : { 'ovn.kubernetes.io/vpc': more.vpc }),
+      ...(more.elsewhere === undefined ? {} : { 'isthmus.network/endpoints-elsewhere': more.elsewhere }),
+    }),
     slices: [slice],
     node: { node: 'n1', zone: more.zone ?? '', masqueraded: new Set('masqueraded' in more ? [] : [4]) },
     hasExternalIps: more.hasExternalIps ?? false,
@@ -95,6 +99,13 @@ describe('frontends of a Service', () => {
     const plan = planOf({}, [here], { vpc: 'blue' });
     assert.deepEqual([plan.frontends, plan.clusterIps], [[], ['10.96.0.10']]);
     assert.equal(planOf({}, [here], { vpc: 'ovn-cluster' }).frontends.length, 1);
+  });
+
+  test('none whose endpoints the controller found in another VPC, and no single endpoint there', () => {
+    const plan = planOf({}, [here], { elsewhere: '*' });
+    assert.deepEqual([plan.frontends, plan.clusterIps], [[], ['10.96.0.10']]);
+    const [line] = linesOf(planOf({}, [here, there], { elsewhere: here[0] }));
+    assert.equal(line, '10.96.0.10 . 6 . 80: 10.16.0.3 . 8080');
   });
 
   test('no endpoints at all: every client is refused', () => {

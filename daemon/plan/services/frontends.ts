@@ -4,7 +4,6 @@
  * Clients in the cluster reach an external address like a ClusterIP, whatever externalTrafficPolicy says. A policy Local without a local endpoint
  * drops packets, so that a client tries again and a load balancer may choose another node; without any endpoint they are rejected.
  */
-import { annotation, defaultVpc } from '../../../lib/api/names.ts';
 import { bitsOf, type Family } from '../../../lib/net/ip.ts';
 import { cidrCovers, formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import {
@@ -14,6 +13,7 @@ import {
   clusterBackends,
   localBackends,
 } from '../../../lib/services/backends.ts';
+import { endpointsElsewhere } from '../../../lib/services/elsewhere.ts';
 import type { EndpointSlice, Service, ServicePort } from '../../../lib/services/service.ts';
 import type { Right } from '../../settle/frontend-rights.ts';
 import { anyAddress } from '../../model/service-table.ts';
@@ -62,7 +62,7 @@ export function planService(input: ServiceInput): ServedService {
   // Its ClusterIPs are refused, as if they had no port.
   if (!isReachable(service))
     return { frontends: [], clusterIps: service.clusterIps.filter(hasRight), healthCheck: undefined };
-  const slices = [...input.slices];
+  const slices = reachedOf(input);
   const frontends = new Map<string, Frontend>();
   const localAddresses = new Set<string>();
   for (const port of service.ports) {
@@ -84,9 +84,19 @@ export function planService(input: ServiceInput): ServedService {
   };
 }
 
-/** Nodes route to pods of the default VPC only; elsewhere another pod may have the address of an endpoint. */
-function isReachable({ annotations }: Service): boolean {
-  return (annotations[annotation.vpc] ?? defaultVpc) === defaultVpc;
+function isReachable(service: Service): boolean {
+  return endpointsElsewhere(service) !== 'all';
+}
+
+/** Without endpoints in other VPCs. */
+function reachedOf({ service, slices }: ServiceInput): readonly EndpointSlice[] {
+  const elsewhere = endpointsElsewhere(service);
+  if (elsewhere === 'all') return [];
+  return [...slices].map((slice) =>
+    slice.endpoints.some(({ address }) => elsewhere.has(address))
+      ? { ...slice, endpoints: slice.endpoints.filter(({ address }) => !elsewhere.has(address)) }
+      : slice,
+  );
 }
 
 function planHealthCheck(service: Service, localEndpoints: number): HealthCheck | undefined {
