@@ -236,6 +236,19 @@ describe('rounds of Services', () => {
     await engine.close();
   });
 
+  test('one problem names the addresses that another Service has, however many they are', async () => {
+    const { engine, setService } = bed();
+    const externalIPs = Array.from({ length: 100 }, (_, index) => `192.0.2.${index}`);
+    setService('old', { clusterIPs: ['10.96.0.10'], externalIPs }, 10);
+    setService('young', { clusterIPs: ['10.96.0.11'], externalIPs }, 20);
+    engine.start();
+    await engine.untilApplied();
+    const problems = engine.problemsOf('default/young');
+    assert.equal(problems.length, 1);
+    assert.match(problems[0]?.message ?? '', /192\.0\.2\.0 6 80, .* and 92 more \(address/);
+    await engine.close();
+  });
+
   test('health checks are taken when one has changed', async () => {
     const { engine, setService, setEndpoints } = bed();
     const spec = { type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 31_000 };

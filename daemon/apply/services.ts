@@ -47,6 +47,8 @@ const gatherMs = 10;
 /** Between two rounds: twice the time that the former took, but a whole table must not hold up the next change for long. */
 const longestSpacingMs = 500;
 const retryMs = 2000;
+/** A message names at most this many addresses: a Service may have thousands of ports. */
+const namedKeys = 8;
 const nothing: ServedService = { frontends: [], clusterIps: [], healthCheck: undefined };
 
 export class NodeServices {
@@ -90,13 +92,18 @@ export class NodeServices {
     return settled;
   }
 
-  /** Addresses and ports that a Service does not get, because another one has the right to them. */
+  /** Addresses and ports that a Service does not get, because another one has the right to them: a problem for each of these Services. */
   problemsOf(service: string): readonly ServiceProblem[] {
-    return this.#rights.deniedTo(service).map(({ key, holder }) => ({
-      service,
-      code: 'ServiceAddressTaken',
-      message: `nodes serve ${key.replaceAll(' . ', ' ')} (address, protocol, port) for Service ${holder}, which is older or has it as its ClusterIP; give one of the two another address or port`,
-    }));
+    const denied = Map.groupBy(this.#rights.deniedTo(service), ({ holder }) => holder);
+    return [...denied].map(([holder, keys]) => {
+      const named = keys.slice(0, namedKeys).map(({ key }) => key.replaceAll(' . ', ' '));
+      const rest = keys.length > namedKeys ? ` and ${keys.length - namedKeys} more` : '';
+      return {
+        service,
+        code: 'ServiceAddressTaken',
+        message: `nodes serve ${named.join(', ')}${rest} (address, protocol, port) for Service ${holder}, which is older or has it as its ClusterIP; give one of the two another address or port`,
+      };
+    });
   }
 
   /** Runs the first round, which reads the kernel and plans everything. */

@@ -10,7 +10,7 @@ import type { View } from '../../model/view.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome, WantedCondition } from '../report.ts';
 
-/** A message names at most this many problems. */
+/** A message names at most this many problems, and as many have events: a Service may have thousands of ports. */
 const namedProblems = 8;
 
 function lostProblems(view: View, key: string): readonly Problem[] {
@@ -75,7 +75,8 @@ export function reportService(view: View, key: string, outcome: Outcome): readon
     return [{ object, ...(annotations && { annotations, status: { conditions: [], storage: 'metadata' } }) }];
   const condition = conditionOf(problems);
   const isKnown = observed?.status === 'False' && observed.message === condition.message;
-  const events = problems.map(({ code, message }) => ({ type: 'Warning', reason: code, message, isKnown }) as const);
+  const named = problems.slice(0, namedProblems);
+  const events = named.map(({ code, message }) => ({ type: 'Warning', reason: code, message, isKnown }) as const);
   // Other programs write conditions of Services too: they are merged by type.
   const status = { conditions: [condition], storage: 'metadata' } as const;
   return [{ object, ...(annotations && { annotations }), events, status }];

@@ -141,6 +141,17 @@ describe('an address that two Services want', () => {
     assert.deepEqual(lost(cluster, 'default/b'), {});
   });
 
+  test('makes a few events, however many they are', () => {
+    const ips = Array.from({ length: 200 }, (_, index) => `198.51.100.${index}`);
+    const cluster = started((one) => {
+      service(one, 'default/b', external(...ips), created(5));
+      service(one, 'default/a', external(...ips), created(6));
+    });
+    const text = planned(cluster, 'service/default/a');
+    assert.equal(text.match(/"type":"Warning"/g)?.length, 8);
+    assert.match(text, /and 193 more problems/);
+  });
+
   test('stays with the one that has it where both are as old, also over a restart', () => {
     const cluster = started((one) => service(one, 'default/b', external('198.51.100.7'), created(5)));
     service(cluster, 'default/a', external('198.51.100.7'), created(5));
