@@ -181,6 +181,14 @@ describe('an address that two Services want', () => {
     for (const key of ['a', 'b', 'c']) assert.deepEqual(lost(cluster, `default/${key}`), {});
   });
 
+  test('is not wanted by a Service without a ClusterIP of its family', () => {
+    const cluster = started((one) => service(one, 'default/a', external('2001:db8::7', '198.51.100.7'), created(5)));
+    const vips = planKey(cluster, 'service/default/a').rows.flatMap(({ columns }) =>
+      Object.keys(columns['vips'] ?? {}),
+    );
+    assert.deepEqual(vips, ['10.96.0.1:80', '198.51.100.7:80']);
+  });
+
   test('is not wanted where externalIPs are denied', () => {
     const cluster = new TestCluster({ ...capabilities, externalIps: false });
     service(cluster, 'default/a', external('198.51.100.7'), created(5));
