@@ -219,6 +219,16 @@ describe('policies and addresses of load balancers', () => {
   });
 });
 
+test('an endpoint on the node may have the port of a NodePort without endpoints', async () => {
+  const [tcp] = ports;
+  await set('empty', { type: 'NodePort', clusterIPs: ['10.96.0.20'], ports: [{ ...tcp, nodePort: 8080 }] }, []);
+  await set('host', { clusterIPs: ['10.96.0.21'], ports: [tcp] }, [{ address: '172.30.9.11' }]);
+  for (const from of [undefined, podsNamespace]) assert.match(await bed.ask(from, '10.96.0.21', 80), /^node /);
+  assert.equal(await bed.ask(outside(), '172.30.9.11', 8080), 'refused');
+  services.set('default/empty', undefined);
+  await engine.untilApplied();
+});
+
 describe('session affinity', () => {
   const spec = {
     type: 'NodePort',
