@@ -229,6 +229,22 @@ test('an endpoint on the node may have the port of a NodePort without endpoints'
   await engine.untilApplied();
 });
 
+test('a server of the node at a ClusterIP, whose connections are not tracked, is left alone', async () => {
+  const ip = '10.96.0.22';
+  await set('dns', { clusterIPs: [ip], ports: [{ ...ports[0], port: 8080 }] }, ['10.16.0.2']);
+  assert.match(await bed.ask(undefined, ip, 8080), /^pod2 /);
+  exec('ip', 'addr', 'add', `${ip}/32`, 'dev', 'lo');
+  const hook = (at: string): string =>
+    `chain ${at} { type filter hook ${at} priority -300; ip saddr ${ip} notrack; ip daddr ${ip} notrack; }`;
+  exec('nft', `table inet cache { ${hook('prerouting')}; ${hook('output')}; }`);
+  await bed.serve('cache', ip, 8080, undefined);
+  assert.match(await bed.ask(undefined, ip, 8080), /^cache /);
+  await bed.stop('cache');
+  exec('nft', 'delete', 'table', 'inet', 'cache');
+  exec('ip', 'addr', 'del', `${ip}/32`, 'dev', 'lo');
+  assert.match(await bed.ask(undefined, ip, 8080), /^pod2 /);
+});
+
 describe('session affinity', () => {
   const spec = {
     type: 'NodePort',

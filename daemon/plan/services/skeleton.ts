@@ -208,7 +208,8 @@ export function planSkeleton(): string {
     ...chain('cluster-addresses', ...clusterAddresses),
     ...chain(
       'untranslated',
-      'ct state established,related accept',
+      // Untracked: the node itself has the address, as that of the cluster's DNS where the node has a cache of it.
+      'ct state established,related,untracked accept',
       // An endpoint on this node may have the port of a NodePort that refuses its own clients.
       'ct status & dnat != 0 goto cluster-addresses',
       ...forKeys((key, family) => `${key} vmap @refused${family}`),
