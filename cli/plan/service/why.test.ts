@@ -62,6 +62,15 @@ describe('a client of a Service', () => {
     assert.deepEqual(told({ client: clientPod('client', '', { annotations: {} }) }), [['NoAddress'], []]);
   });
 
+  test('is not told of addresses of a family without a ClusterIP, which are those of other programs', () => {
+    const status = { loadBalancer: { ingress: [{ ip: '192.0.2.1' }, { ip: '2001:db8::1' }] } };
+    const { addresses } = explainService(readingOf({ spec: { type: 'LoadBalancer' }, status }));
+    assert.deepEqual(
+      addresses.map(({ address }) => address),
+      ['10.96.0.10', '192.0.2.1'],
+    );
+  });
+
   test('is sent to endpoints that terminate only where none is ready', () => {
     const leaving = { ready: false, serving: true, terminating: true };
     const endpoints = [endpoint(1, 'n1', leaving), endpoint(2, 'n2'), endpoint(3, 'n2', { ready: false })];

@@ -292,8 +292,12 @@ function addressesOf(reading: ServiceReading, client: Client, vpc: string): read
         backendKey(one.address, one.port),
       ),
     });
+    // Addresses of a family without a ClusterIP are those of other programs.
     const own = lists.flatMap(([kind, list]) =>
-      list.map((address) => answer(kind, address, parseIp(address)?.family ?? 4)),
+      list.flatMap((address) => {
+        const family = parseIp(address)?.family;
+        return family !== undefined && familiesOf(service).includes(family) ? [answer(kind, address, family)] : [];
+      }),
     );
     return port.nodePort === 0 ? own : [...own, ...familiesOf(service).map((family) => answer('NodePort', '', family))];
   });
