@@ -101,3 +101,11 @@ export function serviceKey(service: { readonly namespace: string; readonly name:
 export function isExternal({ type, externalIps }: Service): boolean {
   return type === 'NodePort' || type === 'LoadBalancer' || externalIps.length > 0;
 }
+
+/** Pairs of an external IP and a port that one Service may have: a single one could otherwise use up the memory of every program that serves it. */
+export const mostExternalPairs = 10_000;
+
+/** Its external IPs; none where these and its ports are too many. */
+export function servedExternalIps({ externalIps, ports }: Pick<Service, 'externalIps' | 'ports'>): readonly string[] {
+  return externalIps.length * ports.length > mostExternalPairs ? [] : externalIps;
+}

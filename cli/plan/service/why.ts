@@ -20,6 +20,7 @@ import {
 import {
   type Endpoint,
   type EndpointSlice,
+  servedExternalIps,
   serviceKey,
   type Service,
   type ServicePort,
@@ -279,7 +280,7 @@ function addressesOf(reading: ServiceReading, client: Client, vpc: string): read
   const lists: readonly (readonly [AddressKind, readonly string[]])[] = [
     ['ClusterIP', service.clusterIps],
     ['LoadBalancer', service.loadBalancerIps],
-    ['ExternalIP', settings.allowsExternalIps === true ? service.externalIps : []],
+    ['ExternalIP', settings.allowsExternalIps === true ? servedExternalIps(service) : []],
   ];
   return service.ports.flatMap((port) => {
     const answer = (kind: AddressKind, address: string, family: Family): AddressAnswer => ({

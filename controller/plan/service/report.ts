@@ -5,7 +5,7 @@
 import { annotation, servedCondition } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { elsewhereText } from '../../../lib/services/elsewhere.ts';
-import { type Service, serviceKey } from '../../../lib/services/service.ts';
+import { mostExternalPairs, servedExternalIps, type Service, serviceKey } from '../../../lib/services/service.ts';
 import type { View } from '../../model/view.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome, WantedCondition } from '../report.ts';
@@ -34,10 +34,17 @@ function vpcProblems(view: View, key: string): readonly Problem[] {
   return [{ code: 'EndpointsInOtherVpcs', message }];
 }
 
-function externalProblems({ capabilities }: View, { externalIps, isServed }: Service): readonly Problem[] {
-  if (externalIps.length === 0 || !isServed || capabilities.externalIps === true) return [];
-  const message = `spec.externalIPs ${externalIps.join(', ')}: the cluster denies external addresses, which could be those of others: remove them, or allow them with services.externalIPs=Allow`;
-  return [{ code: 'ExternalIPsDenied', message }];
+function externalProblems({ capabilities }: View, service: Service): readonly Problem[] {
+  const { externalIps, ports, isServed } = service;
+  if (externalIps.length === 0 || !isServed) return [];
+  if (capabilities.externalIps !== true) {
+    const named = externalIps.slice(0, namedProblems).join(', ');
+    const message = `spec.externalIPs ${named}: the cluster denies external addresses, which could be those of others: remove them, or allow them with services.externalIPs=Allow`;
+    return [{ code: 'ExternalIPsDenied', message }];
+  }
+  if (servedExternalIps(service).length > 0) return [];
+  const message = `${externalIps.length} spec.externalIPs with ${ports.length} ports are more than ${mostExternalPairs} pairs, and none of them is served: spread them over several Services`;
+  return [{ code: 'TooManyExternalIPs', message }];
 }
 
 /** Problems of a Service as pods reach it. Everything else of it is served. */

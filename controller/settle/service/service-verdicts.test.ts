@@ -181,6 +181,15 @@ describe('an address that two Services want', () => {
     for (const key of ['a', 'b', 'c']) assert.deepEqual(lost(cluster, `default/${key}`), {});
   });
 
+  test('is not wanted where a Service has too many of them, with as many ports', () => {
+    const ips = Array.from({ length: 101 }, (_, index) => `198.51.100.${index}`);
+    const ports = Array.from({ length: 100 }, (_, index) => ({ name: `p${index}`, port: 1000 + index }));
+    const cluster = started((one) => service(one, 'default/a', { ...external(...ips), ports }, created(5)));
+    const [row] = planKey(cluster, 'service/default/a').rows;
+    assert.equal(Object.keys(row?.columns['vips'] ?? {}).length, 100);
+    assert.match(planned(cluster, 'service/default/a'), /TooManyExternalIPs.*101 spec\.externalIPs with 100 ports/);
+  });
+
   test('is not wanted by a Service without a ClusterIP of its family', () => {
     const cluster = started((one) => service(one, 'default/a', external('2001:db8::7', '198.51.100.7'), created(5)));
     const vips = planKey(cluster, 'service/default/a').rows.flatMap(({ columns }) =>

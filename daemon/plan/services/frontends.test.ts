@@ -88,6 +88,12 @@ describe('frontends of a Service', () => {
     ]);
   });
 
+  test('no external IPs where these and the ports are too many', () => {
+    const externalIPs = Array.from({ length: 101 }, (_, index) => `192.0.2.${index}`);
+    const many = Array.from({ length: 100 }, (_, index) => ({ name: `p${index}`, port: 1000 + index }));
+    assert.equal(rightsOf(serviceOf({ externalIPs, ports: many }), true).length, 101, 'the ClusterIP, and its ports');
+  });
+
   test('none for a headless Service, and none that an older Service has', () => {
     assert.deepEqual(planOf({ clusterIPs: ['None'] }, [here]).frontends, []);
     assert.deepEqual(linesOf(planOf({ type: 'NodePort' }, [], { denied: '0.0.0.0 . 6 . 30080' })), [

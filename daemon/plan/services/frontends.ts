@@ -14,7 +14,12 @@ import {
   localBackends,
 } from '../../../lib/services/backends.ts';
 import { endpointsElsewhere } from '../../../lib/services/elsewhere.ts';
-import type { EndpointSlice, Service, ServicePort } from '../../../lib/services/service.ts';
+import {
+  type EndpointSlice,
+  servedExternalIps,
+  type Service,
+  type ServicePort,
+} from '../../../lib/services/service.ts';
 import type { Right } from '../../settle/frontend-rights.ts';
 import { anyAddress } from '../../model/service-table.ts';
 import {
@@ -149,7 +154,7 @@ function addressesOf(service: Service, port: ServicePort, hasExternalIps: boolea
   return [
     ...of('cluster', service.clusterIps),
     ...of('loadBalancer', service.loadBalancerIps),
-    ...of('external', hasExternalIps ? service.externalIps : []),
+    ...of('external', hasExternalIps ? servedExternalIps(service) : []),
     ...of('node', hasNodePort ? [anyAddress[4], anyAddress[6]] : []),
   ];
 }
