@@ -44,7 +44,6 @@ export function parseService(raw: RawObject): Service {
     isInternalPolicyLocal: spec['internalTrafficPolicy'] === 'Local',
     healthCheckNodePort: numberOf(spec['healthCheckNodePort']),
     affinitySeconds: spec['sessionAffinity'] === 'ClientIP' ? timeoutOf(spec['sessionAffinityConfig']) : undefined,
-    hasTrafficDistribution: textOf(spec['trafficDistribution']) !== '',
     annotations: metadata.annotations ?? {},
     conditions: conditionsOf(status),
   };

@@ -55,7 +55,6 @@ export interface Service {
   readonly healthCheckNodePort: number;
   /** How long a client keeps its endpoint; undefined without session affinity. */
   readonly affinitySeconds: number | undefined;
-  readonly hasTrafficDistribution: boolean;
   readonly annotations: Readonly<Record<string, string>>;
   /** Of its status, those of other programs among them. */
   readonly conditions: readonly Condition[];
