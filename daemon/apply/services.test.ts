@@ -192,6 +192,37 @@ describe('rounds of Services', () => {
     await engine.close();
   });
 
+  test('a Service of another type, or made again with another ClusterIP, leaves nothing of its former self', async () => {
+    const live = bed();
+    live.setEndpoints('web', ['10.16.0.2', '10.16.0.3']);
+    live.engine.start();
+    const [clusterIPs, others] = [['10.96.0.10'], ['10.96.0.11']];
+    for (const spec of [
+      { clusterIPs },
+      { clusterIPs, type: 'NodePort', sessionAffinity: 'ClientIP' },
+      { clusterIPs, type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 31_000 },
+      { clusterIPs: undefined, type: 'ExternalName' },
+      { clusterIPs: others, internalTrafficPolicy: 'Local' },
+      { clusterIPs: ['None'] },
+      { clusterIPs, ports: [{ port: 80, protocol: 'SCTP' }] },
+    ]) {
+      live.setService('web', spec);
+      await live.engine.untilApplied();
+      const cold = bed();
+      cold.setEndpoints('web', ['10.16.0.2', '10.16.0.3']);
+      cold.setService('web', spec);
+      cold.engine.start();
+      await cold.engine.untilApplied();
+      assert.equal(live.table.text, cold.table.text, JSON.stringify(spec));
+      await cold.engine.close();
+    }
+    live.deleteService('web');
+    live.setService('web', { clusterIPs: others });
+    await live.engine.untilApplied();
+    assert.doesNotMatch(live.table.text, /10\.96\.0\.10 /);
+    await live.engine.close();
+  });
+
   test('a refused transaction is a problem until it is written', async () => {
     const { table, engine, results, setService } = bed();
     engine.start();
