@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { annotation } from '../../lib/api/names.ts';
 import { services } from '../../lib/kube/resources.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 import type { ServiceWhy } from '../../cli/plan/service/why.ts';
@@ -206,6 +207,16 @@ describe('pods reach Services', () => {
     await bed.endpoints('asked', {});
     assert.deepEqual((await why('default/c')).serving, []);
     await bed.until('c', vip, /^refused$/);
+  });
+
+  it('and nodes read from them which endpoints are in other VPCs: what an author writes there goes', async () => {
+    const name = { namespace: 'default', name: 'web' };
+    const annotations = { [annotation.elsewhere]: '*' };
+    await bed.controller.kube.patch(services, name, 'merge', { metadata: { annotations } });
+    await eventually('the annotation is removed', async () => {
+      const { metadata } = await bed.controller.kube.get(services, name);
+      return metadata.annotations?.[annotation.elsewhere] === undefined;
+    });
   });
 
   it('and a controller that starts again writes nothing', async () => {
