@@ -122,6 +122,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
 
   // Services come before everything that reaches the API server by its ClusterIP, such as OVN's databases of this node.
   const encapIp = encapAddress(settings, self);
+  const folders = controlFolders(settings);
   const services =
     settings.services === 'off'
       ? undefined
@@ -133,12 +134,12 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
           encapIp,
           nodePortNetworks: settings.nodeportAddresses,
           hasExternalIps: settings.externalIps === 'Allow',
+          switchFolder: folders.get('ovs-vswitchd'),
           log,
         });
   if (services === undefined) await newServiceTable().remove();
 
   // settle/
-  const folders = controlFolders(settings);
   const programs = new ProgramLiveness(folders, self.unavailable?.reason);
   const programWatch = new ProgramWatch({
     folders,

@@ -1,8 +1,7 @@
 /** The virtual addresses of Services in OVN. Pure. */
-import { parseIp } from '../../lib/net/ip.ts';
 import type { Family } from '../../lib/net/ip.ts';
 import { backendKey } from '../../lib/services/backends.ts';
-import type { Service, ServicePort } from '../../lib/services/service.ts';
+import { servedExternalIps, type Service, type ServicePort } from '../../lib/services/service.ts';
 import { variableName } from '../../lib/services/variables.ts';
 import type { Capabilities } from './view.ts';
 
@@ -27,12 +26,14 @@ const ovnProtocols = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
 
 /**
  * The virtual addresses that load balancers of OVN serve, each once. Addresses that only some clients may use are left out: a load
- * balancer cannot tell clients apart, so these packets go to the node, which can.
+ * balancer cannot tell clients apart, so these packets go to the node, which can. Addresses of a family without a ClusterIP are those of other
+ * programs: the Service has no endpoints of that family.
  */
 export function vipsOf(service: Service, { externalIps = false }: Capabilities): readonly ServiceVip[] {
   if (!service.isServed) return [];
-  const balanced = service.loadBalancerSourceRanges.length > 0 ? [] : service.loadBalancerIps;
-  const external = externalIps ? service.externalIps : [];
+  const balanced = service.loadBalancerSourceRanges === undefined ? service.loadBalancerIps : [];
+  const external = externalIps ? servedExternalIps(service) : [];
+  const families = new Set(service.clusterIps.map(familyOf));
   const vips = new Map<string, ServiceVip>();
   for (const [addresses, isInternal] of [
     [service.clusterIps, true],
@@ -41,12 +42,17 @@ export function vipsOf(service: Service, { externalIps = false }: Capabilities):
   ] as const)
     for (const address of addresses)
       for (const port of service.ports) {
-        const family = parseIp(address)?.family ?? 4;
+        const family = familyOf(address);
+        if (!families.has(family)) continue;
         const vip = { protocol: ovnProtocols[port.protocol], family, address, port, isInternal };
         const id = vipId(vip);
         if (!vips.has(id)) vips.set(id, vip);
       }
   return [...vips.values()];
+}
+
+function familyOf(address: string): Family {
+  return address.includes(':') ? 6 : 4;
 }
 
 /** `tcp 10.96.0.1:443`. */

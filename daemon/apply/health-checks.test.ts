@@ -12,7 +12,7 @@ let isHealthy = true;
 const checks = new HealthChecks({
   isHealthy: () => isHealthy,
   onRefused: ({ name }, reason) => events.push(`${name} refused ${reason}`),
-  onListening: ({ name }) => events.push(`${name} listens`),
+  onOver: ({ name }) => events.push(`${name} is well`),
 });
 after(() => checks.close());
 
@@ -24,7 +24,7 @@ test('a load balancer reads whether the node has ready endpoints', async () => {
   const [port = 0] = await freePorts(1);
   const ask = (): Promise<Response> => fetch(`http://127.0.0.1:${port}/healthz`);
   checks.set([check(port, 2)]);
-  await eventually('the listener', () => events.includes('web listens'));
+  await eventually('the listener', () => events.includes('web is well'));
   const good = await ask();
   assert.deepEqual(
     [good.status, good.headers.get('X-Load-Balancing-Endpoint-Weight'), good.headers.get('Content-Type')],
@@ -56,5 +56,7 @@ test('a port that another program has is reported once', async () => {
   assert.match(events[0] ?? '', /web refused .*EADDRINUSE/);
   checks.set([check(address.port, 2)]);
   assert.equal(events.length, 1);
+  checks.set([]);
+  assert.deepEqual(events.slice(1), ['web is well'], 'the refusal is over with the Service');
   other.close();
 });

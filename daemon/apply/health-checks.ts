@@ -11,13 +11,18 @@ export interface HealthChecksOptions {
   readonly isHealthy: () => boolean;
   /** Called once for each server that cannot listen. */
   readonly onRefused: (check: HealthCheck, reason: string) => void;
-  /** Called for each server that listens. */
-  readonly onListening: (check: HealthCheck) => void;
+  /** Called for each server that listens, and for each refused one that is no longer wanted. */
+  readonly onOver: (check: HealthCheck) => void;
 }
 
 interface Listener {
   check: HealthCheck;
   readonly server: Server;
+}
+
+interface Refused {
+  readonly check: HealthCheck;
+  readonly timer: NodeJS.Timeout;
 }
 
 const retryMs = 10_000;
@@ -26,7 +31,7 @@ export class HealthChecks {
   readonly #options: HealthChecksOptions;
   readonly #listeners = new Map<number, Listener>();
   /** Ports that another program has, and the timer of the next attempt. */
-  readonly #refused = new Map<number, NodeJS.Timeout>();
+  readonly #refused = new Map<number, Refused>();
   #wanted: ReadonlyMap<number, HealthCheck> = new Map();
 
   constructor(options: HealthChecksOptions) {
@@ -40,10 +45,11 @@ export class HealthChecks {
       this.#listeners.delete(port);
       close(server);
     }
-    for (const [port, timer] of this.#refused) {
-      if (this.#wanted.has(port)) continue;
+    for (const [port, { check, timer }] of this.#refused) {
+      if (isSameService(this.#wanted.get(port), check)) continue;
       clearTimeout(timer);
       this.#refused.delete(port);
+      this.#options.onOver(check);
     }
     for (const [port, check] of this.#wanted) {
       const listener = this.#listeners.get(port);
@@ -53,7 +59,7 @@ export class HealthChecks {
   }
 
   async close(): Promise<void> {
-    for (const timer of this.#refused.values()) clearTimeout(timer);
+    for (const { timer } of this.#refused.values()) clearTimeout(timer);
     this.#wanted = new Map();
     const servers = [...this.#listeners.values()].map(({ server }) => server);
     this.#listeners.clear();
@@ -80,12 +86,9 @@ export class HealthChecks {
       if (this.#listeners.get(port) !== listener) return;
       this.#listeners.delete(port);
       if (!isRetry) this.#options.onRefused(listener.check, error.message);
-      this.#refused.set(
-        port,
-        setTimeout(() => this.#retry(port), retryMs),
-      );
+      this.#refused.set(port, { check: listener.check, timer: setTimeout(() => this.#retry(port), retryMs) });
     });
-    server.on('listening', () => this.#options.onListening(listener.check));
+    server.on('listening', () => this.#options.onOver(listener.check));
     // Without a host it listens on all addresses of both families.
     server.listen(port);
     server.unref();
@@ -96,6 +99,10 @@ export class HealthChecks {
     const check = this.#wanted.get(port);
     if (check !== undefined) this.#listen(check, true);
   }
+}
+
+function isSameService(a: HealthCheck | undefined, b: HealthCheck): boolean {
+  return a?.namespace === b.namespace && a.name === b.name;
 }
 
 function close(server: Server): Server {

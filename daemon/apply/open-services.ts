@@ -3,6 +3,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import type { Family } from '../../lib/net/ip.ts';
 import { RTM } from '../../lib/netlink/message.ts';
+import { callAll } from '../../lib/ovn/unixctl.ts';
 import { findKubeProxy } from '../host/kube-proxy.ts';
 import { NodeAddresses } from '../host/node-addresses.ts';
 import { ServiceTable, serviceTableName } from '../host/service-table.ts';
@@ -16,6 +17,7 @@ import { HealthChecks } from './health-checks.ts';
 import type { Local } from './open-local.ts';
 import { NodeServices, type ServiceProblem } from './services.ts';
 import { StaleConnections } from './stale-connections.ts';
+import { SwitchConnections } from './switch-connections.ts';
 
 export interface OpenServicesOptions {
   readonly local: Pick<Local, 'netlink' | 'kernelEvents'>;
@@ -25,6 +27,8 @@ export interface OpenServicesOptions {
   readonly encapIp: string;
   readonly nodePortNetworks: readonly string[];
   readonly hasExternalIps: boolean;
+  /** Folder of the control socket of ovs-vswitchd; undefined for a remote one. */
+  readonly switchFolder: string | undefined;
   readonly log: Logger;
 }
 
@@ -43,6 +47,8 @@ const zoneLabel = 'topology.kubernetes.io/zone';
 /** The controller allocates the address with the first round that sees the node. */
 const addressPatienceMs = 30_000;
 const kubeProxyCheckMs = 600_000;
+/** It reads all tracked connections. */
+const flushAnswerMs = 10_000;
 /** Netlink ports of our latest changes, whose messages may still come. */
 const rememberedPorts = 64;
 
@@ -56,7 +62,7 @@ export function newServiceTable(onPort?: (port: number) => void): ServiceTable {
 }
 
 export async function openServices(options: OpenServicesOptions): Promise<OpenedServices> {
-  const { local, cluster, objects, nodeName, encapIp, nodePortNetworks, hasExternalIps, log } = options;
+  const { local, cluster, objects, nodeName, encapIp, nodePortNetworks, hasExternalIps, switchFolder, log } = options;
   const addresses = new NodeAddresses(local.netlink, encapIp);
   await addresses.refresh();
   const listeners = new Set<() => void>();
@@ -70,6 +76,7 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
     return new Set([...nodePortAddresses(input, 4), ...nodePortAddresses(input, 6)]);
   };
   const refused = new Map<string, ServiceProblem>();
+  /** Services whose health check port was refused, or is over, since the last report. */
   const dirty = new Set<string>();
   const checks = new HealthChecks({
     isHealthy: () => nodeServices.problem === undefined,
@@ -83,18 +90,20 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
       dirty.add(service);
       notify();
     },
-    onListening: ({ namespace, name }) => {
+    onOver: ({ namespace, name }) => {
       const service = `${namespace}/${name}`;
       if (refused.delete(service)) dirty.add(service);
     },
   });
   const stale = new StaleConnections({ flows: new UdpFlows(), clients: table, nodeAddresses, log });
-  const changed = (service: string): void => {
-    dirty.add(service);
-    if (objects.services.get(service) === undefined) refused.delete(service);
-    nodeServices.changed(service);
-  };
-  const state = new Services(objects, changed);
+  const switched = new SwitchConnections({
+    flush: async (...tuples) => {
+      if (switchFolder !== undefined)
+        await callAll('ovs-vswitchd', switchFolder, 'dpctl/flush-conntrack', tuples.filter(Boolean), flushAnswerMs);
+    },
+    log,
+  });
+  const state = new Services(objects, (service) => nodeServices.changed(service));
   const nodeServices: NodeServices = new NodeServices({
     services: state,
     table,
@@ -109,14 +118,16 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
         serviceAddresses: serviceAddresses(),
       }),
     hasExternalIps,
-    onWritten: (changes) => stale.add(changes),
+    onWritten: (changes) => {
+      stale.add(changes);
+      switched.add(changes);
+    },
     onResult: () => {
       const changedChecks = nodeServices.takeHealthChecks();
       if (changedChecks !== undefined) checks.set(changedChecks);
       notify();
     },
   });
-  for (const key of state.keys) dirty.add(key);
 
   const { nodes, subnets } = cluster.objects;
   const nodeChanged = (): void => nodeServices.nodeChanged();
@@ -159,7 +170,7 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
     },
     takeServiceProblems() {
       const problems = new Map(
-        [...dirty].map((service) => {
+        [...new Set([...nodeServices.takeSettled(), ...dirty])].map((service) => {
           const known = refused.get(service);
           return [service, [...nodeServices.problemsOf(service), ...(known === undefined ? [] : [known])]] as const;
         }),
@@ -172,7 +183,7 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
     async close() {
       for (const stop of stops) stop();
       for (const timer of timers) clearTimeout(timer);
-      await Promise.all([nodeServices.close(), stale.close(), checks.close()]);
+      await Promise.all([nodeServices.close(), stale.close(), switched.close(), checks.close()]);
     },
   };
 }

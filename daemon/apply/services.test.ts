@@ -15,6 +15,8 @@ class MemoryTable implements ServiceTarget {
   readonly elements = new Map<string, Map<string, string>>();
   isIntact = false;
   isRefusing = false;
+  /** Called while a transaction is under way. */
+  during: () => void = () => undefined;
   reads = 0;
   writes: TableChanges[] = [];
 
@@ -32,6 +34,7 @@ class MemoryTable implements ServiceTarget {
   apply(changes: TableChanges): Promise<void> {
     if (this.isRefusing) return Promise.reject(new ProgramError('nft: no'));
     this.writes.push(changes);
+    this.during();
     for (const { set, key } of changes.removed)
       assert.ok(this.elements.get(set)?.delete(key), `${set} ${key} is there`);
     for (const { set, key, value } of changes.added) {
@@ -172,6 +175,54 @@ describe('rounds of Services', () => {
     await engine.close();
   });
 
+  test('a Service that is deleted while its elements are written leaves none', async () => {
+    const { table, engine, setService, setEndpoints, deleteService } = bed();
+    engine.start();
+    await engine.untilApplied();
+    const empty = table.text;
+    table.during = () => {
+      table.during = () => undefined;
+      deleteService('web');
+    };
+    setService('web', { clusterIPs: ['10.96.0.10'] });
+    setEndpoints('web', ['10.16.0.2']);
+    await engine.untilApplied();
+    await engine.untilApplied();
+    assert.equal(table.text, empty);
+    await engine.close();
+  });
+
+  test('a Service of another type, or made again with another ClusterIP, leaves nothing of its former self', async () => {
+    const live = bed();
+    live.setEndpoints('web', ['10.16.0.2', '10.16.0.3']);
+    live.engine.start();
+    const [clusterIPs, others] = [['10.96.0.10'], ['10.96.0.11']];
+    for (const spec of [
+      { clusterIPs },
+      { clusterIPs, type: 'NodePort', sessionAffinity: 'ClientIP' },
+      { clusterIPs, type: 'LoadBalancer', externalTrafficPolicy: 'Local', healthCheckNodePort: 31_000 },
+      { clusterIPs: undefined, type: 'ExternalName' },
+      { clusterIPs: others, internalTrafficPolicy: 'Local' },
+      { clusterIPs: ['None'] },
+      { clusterIPs, ports: [{ port: 80, protocol: 'SCTP' }] },
+    ]) {
+      live.setService('web', spec);
+      await live.engine.untilApplied();
+      const cold = bed();
+      cold.setEndpoints('web', ['10.16.0.2', '10.16.0.3']);
+      cold.setService('web', spec);
+      cold.engine.start();
+      await cold.engine.untilApplied();
+      assert.equal(live.table.text, cold.table.text, JSON.stringify(spec));
+      await cold.engine.close();
+    }
+    live.deleteService('web');
+    live.setService('web', { clusterIPs: others });
+    await live.engine.untilApplied();
+    assert.doesNotMatch(live.table.text, /10\.96\.0\.10 /);
+    await live.engine.close();
+  });
+
   test('a refused transaction is a problem until it is written', async () => {
     const { table, engine, results, setService } = bed();
     engine.start();
@@ -197,18 +248,35 @@ describe('rounds of Services', () => {
     engine.start();
     await engine.untilApplied();
     assert.match(table.text, /slots4 192\.0\.2\.7 \. 6 \. 80 \. 0 10\.16\.0\.3/);
+    engine.takeSettled();
     setService('old', { clusterIPs: ['10.96.0.10'], ...shared }, 10);
     setEndpoints('old', ['10.16.0.2']);
+    assert.deepEqual([...engine.takeSettled()], [], 'rights are settled with the round');
     await engine.untilApplied();
+    assert.deepEqual([...engine.takeSettled()].toSorted(), ['default/old', 'default/young']);
     assert.match(table.text, /slots4 192\.0\.2\.7 \. 6 \. 80 \. 0 10\.16\.0\.2/);
     assert.match(table.text, /slots4 10\.96\.0\.11 \. 6 \. 80 \. 0 10\.16\.0\.3/, 'it keeps its other addresses');
     const [problem] = engine.problemsOf('default/young');
     assert.match(problem?.message ?? '', /192\.0\.2\.7 6 80.*default\/old/);
     deleteService('old');
     await engine.untilApplied();
+    assert.deepEqual([...engine.takeSettled()].toSorted(), ['default/old', 'default/young']);
     assert.match(table.text, /slots4 192\.0\.2\.7 \. 6 \. 80 \. 0 10\.16\.0\.3/);
     assert.doesNotMatch(table.text, /10\.96\.0\.10 /);
     assert.deepEqual(engine.problemsOf('default/young'), []);
+    await engine.close();
+  });
+
+  test('one problem names the addresses that another Service has, however many they are', async () => {
+    const { engine, setService } = bed();
+    const externalIPs = Array.from({ length: 100 }, (_, index) => `192.0.2.${index}`);
+    setService('old', { clusterIPs: ['10.96.0.10'], externalIPs }, 10);
+    setService('young', { clusterIPs: ['10.96.0.11'], externalIPs }, 20);
+    engine.start();
+    await engine.untilApplied();
+    const problems = engine.problemsOf('default/young');
+    assert.equal(problems.length, 1);
+    assert.match(problems[0]?.message ?? '', /192\.0\.2\.0 6 80, .* and 92 more \(address/);
     await engine.close();
   });
 

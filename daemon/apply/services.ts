@@ -47,12 +47,16 @@ const gatherMs = 10;
 /** Between two rounds: twice the time that the former took, but a whole table must not hold up the next change for long. */
 const longestSpacingMs = 500;
 const retryMs = 2000;
+/** A message names at most this many addresses: a Service may have thousands of ports. */
+const namedKeys = 8;
 const nothing: ServedService = { frontends: [], clusterIps: [], healthCheck: undefined };
 
 export class NodeServices {
   readonly #options: NodeServicesOptions;
   readonly #engine: RoundEngine<string>;
   readonly #rights = new FrontendRights();
+  /** Services whose rights were settled since they were last taken. */
+  #settled = new Set<string>();
   /** What the kernel has, as far as this process wrote it. */
   readonly #planned = new Map<string, ServedService>();
   readonly #healthChecks = new Map<string, HealthCheck>();
@@ -81,13 +85,25 @@ export class NodeServices {
     return this.#healthChecks.values();
   }
 
-  /** Addresses and ports that a Service does not get, because an older one has them. */
+  /** Services that may have other problems than at the last call. A Service that changes later is among those of a later call. */
+  takeSettled(): ReadonlySet<string> {
+    const settled = this.#settled;
+    this.#settled = new Set();
+    return settled;
+  }
+
+  /** Addresses and ports that a Service does not get, because another one has the right to them: a problem for each of these Services. */
   problemsOf(service: string): readonly ServiceProblem[] {
-    return this.#rights.deniedTo(service).map(({ key, holder }) => ({
-      service,
-      code: 'ServiceAddressTaken',
-      message: `nodes serve ${key.replaceAll(' . ', ' ')} (address, protocol, port) for the older Service ${holder}; give one of the two another address or port`,
-    }));
+    const denied = Map.groupBy(this.#rights.deniedTo(service), ({ holder }) => holder);
+    return [...denied].map(([holder, keys]) => {
+      const named = keys.slice(0, namedKeys).map(({ key }) => key.replaceAll(' . ', ' '));
+      const rest = keys.length > namedKeys ? ` and ${keys.length - namedKeys} more` : '';
+      return {
+        service,
+        code: 'ServiceAddressTaken',
+        message: `nodes serve ${named.join(', ')}${rest} (address, protocol, port) for Service ${holder}, which is older or has it as its ClusterIP; give one of the two another address or port`,
+      };
+    });
   }
 
   /** Runs the first round, which reads the kernel and plans everything. */
@@ -198,6 +214,7 @@ export class NodeServices {
       const wanted = service === undefined ? [] : rightsOf(service, hasExternalIps);
       for (const other of this.#rights.set(key, service?.createdMs ?? 0, wanted)) keys.add(other);
     }
+    for (const key of keys) this.#settled.add(key);
     return keys;
   }
 
@@ -225,7 +242,8 @@ export class NodeServices {
         byKey.delete(after.key);
       }
       for (const gone of byKey.values()) changes.push({ before: gone, after: undefined });
-      if (this.#options.services.get(key) === undefined) this.#planned.delete(key);
+      // The Service may have gone since it was planned; its elements are in the kernel until the next round.
+      if (is.frontends.length + is.clusterIps.length === 0 && is.healthCheck === undefined) this.#planned.delete(key);
       else this.#planned.set(key, is);
       if (isDeepStrictEqual(was.healthCheck, is.healthCheck)) continue;
       this.#isHealthChanged = true;

@@ -21,8 +21,8 @@ export interface StaleConnectionsOptions {
 }
 
 const families = [4, 6] as const;
-/** Each run reads all connections of UDP. */
-const spacingMs = 200;
+/** Each run reads all connections of UDP, or all remembered clients; but clients wait for it. */
+const spacingMs = (tookMs: number): number => Math.min(2 * tookMs, 500);
 const retryMs = 5000;
 
 export class StaleConnections {

@@ -1,11 +1,19 @@
 /**
- * Which Service has an address and port that several ask for, such as a NodePort or an external IP: the oldest one, and of Services of the same
- * age the first by name. Pure.
+ * Which Service has an address and port that several ask for, such as a NodePort or an external IP: the one whose ClusterIP it is, else the
+ * oldest one, and of Services of the same age the first by name. Pure.
  */
+
+/** An address, or an address with protocol and port, that a Service asks for. */
+export interface Right {
+  readonly key: string;
+  /** The API server gives a ClusterIP to one Service, and authors choose external IPs: these never take it, however old they are. */
+  readonly isClusterIp: boolean;
+}
 
 interface Claimant {
   readonly service: string;
   readonly createdMs: number;
+  readonly isClusterIp: boolean;
 }
 
 export class FrontendRights {
@@ -13,22 +21,23 @@ export class FrontendRights {
   readonly #claimants = new Map<string, readonly Claimant[]>();
 
   /** Sets what a Service asks for. Returns the Services that gained or lost a right, without this one. */
-  set(service: string, createdMs: number, keys: readonly string[]): ReadonlySet<string> {
+  set(service: string, createdMs: number, rights: readonly Right[]): ReadonlySet<string> {
     const concerned = new Set<string>();
-    const change = (key: string, isWanted: boolean): void => {
+    const change = (key: string, right: Right | undefined): void => {
       const before = this.#claimants.get(key) ?? [];
       const others = before.filter((claimant) => claimant.service !== service);
-      const after = isWanted ? [...others, { service, createdMs }].sort(byRight) : others;
+      const own = right && { service, createdMs, isClusterIp: right.isClusterIp };
+      const after = own === undefined ? others : [...others, own].sort(byRight);
       if (after.length === 0) this.#claimants.delete(key);
       else this.#claimants.set(key, after);
       if (before[0]?.service === after[0]?.service) return;
       for (const holder of [before[0], after[0]]) if (holder !== undefined) concerned.add(holder.service);
     };
-    const now = new Set(keys);
-    for (const key of this.#wanted.get(service) ?? []) if (!now.has(key)) change(key, false);
-    for (const key of now) change(key, true);
-    if (keys.length === 0) this.#wanted.delete(service);
-    else this.#wanted.set(service, keys);
+    const now = new Map(rights.map((right) => [right.key, right]));
+    for (const key of this.#wanted.get(service) ?? []) if (!now.has(key)) change(key, undefined);
+    for (const [key, right] of now) change(key, right);
+    if (now.size === 0) this.#wanted.delete(service);
+    else this.#wanted.set(service, [...now.keys()]);
     concerned.delete(service);
     return concerned;
   }
@@ -47,5 +56,5 @@ export class FrontendRights {
 }
 
 function byRight(a: Claimant, b: Claimant): number {
-  return a.createdMs - b.createdMs || (a.service < b.service ? -1 : 1);
+  return Number(b.isClusterIp) - Number(a.isClusterIp) || a.createdMs - b.createdMs || (a.service < b.service ? -1 : 1);
 }

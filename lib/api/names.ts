@@ -54,6 +54,8 @@ export const annotation = {
   virtualMachine: 'ovn.kubernetes.io/virtualmachine',
   /** On a Service: the VPC whose pods reach it. */
   vpc: 'ovn.kubernetes.io/vpc',
+  /** On a Service: addresses of endpoints in other VPCs than the default one, separated by commas; `*` for all. Nodes leave them out. */
+  elsewhere: 'isthmus.network/endpoints-elsewhere',
   /** On a pod of an underlay subnet. */
   vlanId: 'ovn.kubernetes.io/vlan_id',
   providerNetwork: 'ovn.kubernetes.io/provider_network',

@@ -136,6 +136,8 @@ export interface Service {
   readonly givenIps: readonly string[];
   readonly isExternalPolicyLocal: boolean;
   readonly isInternalPolicyLocal: boolean;
+  /** It is in another VPC than the default one, and nodes do not reach its endpoints. */
+  readonly isElsewhere: boolean;
   readonly annotation: BgpAnnotation;
 }
 

@@ -114,6 +114,7 @@ test('a service is announced from the nodes that its endpoints, traffic policy a
   assert.deepEqual(of({ isExternalPolicyLocal: true }, readyOn('n2')), { n1: [], n2: lb, refused: [] });
   assert.deepEqual(of({}, readyOn('n2'), { scope: 'Local' }), { n1: [], n2: lb, refused: [] });
   assert.deepEqual(of({}, []), { n1: [], n2: [], refused: ['NoEndpoint'] });
+  assert.deepEqual(of({ isElsewhere: true }, readyOn('n1')), { n1: [], n2: [], refused: ['VpcNotRouted'] });
   assert.deepEqual(of({ isExternalPolicyLocal: true }, readyOn('n3')), { n1: [], n2: [], refused: ['NoSpeaker'] });
   const leaving = [{ node: 'n1', isReady: false, isServing: true }];
   assert.deepEqual(

@@ -95,6 +95,7 @@ export function serviceOf(name: string, more: Partial<Service> = {}): Service {
     givenIps: [],
     isExternalPolicyLocal: false,
     isInternalPolicyLocal: false,
+    isElsewhere: false,
     annotation: undefined,
     ...more,
   };

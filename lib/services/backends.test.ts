@@ -45,6 +45,12 @@ describe('backends of a port', () => {
       assert.deepEqual(addresses(backendsOf(all, http, 4)), ['10.0.0.1', '10.0.0.2']);
   });
 
+  it('have one node and the same hints where two slices differ, whatever the order of slices', () => {
+    const slices = ['n1', 'n2'].map((node) => slice([endpoint('10.0.0.1', { node, zoneHints: [`zone-${node}`] })]));
+    const [one, other] = [slices, slices.toReversed()].map((all) => backendsOf(all, http, 4));
+    assert.deepEqual(one, other);
+  });
+
   it('have the better state where two slices have the same endpoint', () => {
     const slices = [slice([endpoint('10.0.0.1', { isReady: false })]), slice([endpoint('10.0.0.1')])];
     for (const all of [slices, slices.toReversed()]) assert.equal(backendsOf(all, http, 4)[0]?.isReady, true);

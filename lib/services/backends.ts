@@ -28,9 +28,9 @@ export function backendsOf(slices: Iterable<EndpointSlice>, port: ServicePort, f
       if (name !== port.name || protocol !== port.protocol) continue;
       for (const endpoint of slice.endpoints) {
         const key = backendKey(endpoint.address, number);
-        // While an endpoint moves from one slice to another, both have it. The better state is the newer one.
+        const backend = { ...endpoint, port: number };
         const before = backends.get(key);
-        if (before === undefined || rankOf(endpoint) > rankOf(before)) backends.set(key, { ...endpoint, port: number });
+        if (before === undefined || isPreferred(backend, before)) backends.set(key, backend);
       }
     }
   }
@@ -84,6 +84,15 @@ export function backendsAt(backends: readonly Backend[], place: Place): readonly
     case undefined:
       return clusterBackends(backends);
   }
+}
+
+/**
+ * While an endpoint moves from one slice to another, both have it: the better state is the newer one. Where they differ in anything else, the
+ * choice must not depend on the order in which the slices came.
+ */
+function isPreferred(backend: Backend, before: Backend): boolean {
+  const difference = rankOf(backend) - rankOf(before);
+  return difference === 0 ? JSON.stringify(backend) < JSON.stringify(before) : difference > 0;
 }
 
 function rankOf({ isReady, isServingWhileTerminating }: Endpoint): number {

@@ -54,6 +54,23 @@ describe('a Service', () => {
     assert.deepEqual(parsed.loadBalancerSourceRanges, ['10.0.0.0/8']);
   });
 
+  it('has addresses and ranges with leading zeros, or of IPv4 in IPv6, as the API server reads them', () => {
+    const raw = service({
+      clusterIPs: ['010.096.000.010', '::ffff:10.96.0.11'],
+      loadBalancerSourceRanges: ['010.0.0.0/08', '::ffff:192.0.2.0/120'],
+    });
+    const parsed = parseService(raw);
+    assert.deepEqual(parsed.clusterIps, ['10.96.0.10', '10.96.0.11']);
+    assert.deepEqual(parsed.loadBalancerSourceRanges, ['10.0.0.0/8', '192.0.2.0/24']);
+  });
+
+  it('admits nobody by source ranges that cannot be read, and everybody without any', () => {
+    const rangesOf = (ranges: unknown) =>
+      parseService(service({ loadBalancerSourceRanges: ranges })).loadBalancerSourceRanges;
+    assert.deepEqual(rangesOf(['x']), []);
+    assert.deepEqual([rangesOf([]), rangesOf(undefined)], [undefined, undefined]);
+  });
+
   it('has what its load balancer is asked for, and the entries of its status as they are', () => {
     const ingress = [{ ip: '192.0.2.1', ipMode: 'VIP', ports: [] }, { hostname: 'lb.example' }];
     const raw = service(

@@ -3,7 +3,7 @@ import { conditionsOf } from '../api/conditions.ts';
 import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../kube/fields.ts';
 import type { RawObject } from '../kube/types.ts';
 import { formatCidr, parseCidr } from '../net/cidr.ts';
-import { formatIp, parseIp, type Family } from '../net/ip.ts';
+import { formatIp, parseIp, type Family, type Ip } from '../net/ip.ts';
 import type { Endpoint, EndpointSlice, Ingress, Protocol, Service, ServicePort, SlicePort } from './service.ts';
 
 const serviceLabel = 'kubernetes.io/service-name';
@@ -36,7 +36,7 @@ export function parseService(raw: RawObject): Service {
     externalIps: addressesOf(textsOf(spec['externalIPs'])),
     loadBalancerIps: type === 'LoadBalancer' ? addressesOf(virtual.flatMap(({ ip }) => ip ?? [])) : [],
     ingress,
-    loadBalancerSourceRanges: textsOf(spec['loadBalancerSourceRanges']).flatMap(canonicalCidr),
+    loadBalancerSourceRanges: rangesOf(textsOf(spec['loadBalancerSourceRanges'])),
     loadBalancerClass: textOf(spec['loadBalancerClass']) || undefined,
     loadBalancerIp: textOf(spec['loadBalancerIP']),
     ports: recordsOf(spec['ports']).flatMap(parseServicePort),
@@ -44,7 +44,6 @@ export function parseService(raw: RawObject): Service {
     isInternalPolicyLocal: spec['internalTrafficPolicy'] === 'Local',
     healthCheckNodePort: numberOf(spec['healthCheckNodePort']),
     affinitySeconds: spec['sessionAffinity'] === 'ClientIP' ? timeoutOf(spec['sessionAffinityConfig']) : undefined,
-    hasTrafficDistribution: textOf(spec['trafficDistribution']) !== '',
     annotations: metadata.annotations ?? {},
     conditions: conditionsOf(status),
   };
@@ -124,16 +123,37 @@ function protocolOf(value: unknown): Protocol | undefined {
   return name === 'TCP' || name === 'UDP' || name === 'SCTP' ? name : undefined;
 }
 
+/** A list of which nothing is readable admits nobody: without it, the address would be open to everybody. */
+function rangesOf(texts: readonly string[]): readonly string[] | undefined {
+  return texts.length === 0 ? undefined : texts.flatMap(canonicalCidr);
+}
+
 function addressesOf(texts: readonly string[]): readonly string[] {
   return [...new Set(texts.flatMap((text) => canonicalIp(text) ?? []))];
 }
 
 function canonicalIp(text: string): string | undefined {
-  const ip = parseIp(text);
-  return ip && formatIp(ip);
+  const ip = parseIp(withoutZeros(text));
+  return ip && formatIp(withoutMapping(ip));
 }
 
 function canonicalCidr(text: string): readonly string[] {
-  const cidr = parseCidr(text.trim());
-  return cidr === undefined ? [] : [formatCidr(cidr)];
+  const cidr = parseCidr(withoutZeros(text.trim()));
+  if (cidr === undefined) return [];
+  const { family, value } = withoutMapping({ family: cidr.family, value: cidr.network });
+  const prefix = family === cidr.family ? cidr.prefix : cidr.prefix - mappedPrefix;
+  return prefix < 0 ? [] : [formatCidr({ family, network: value, prefix })];
+}
+
+/** The API server takes decimal numbers with leading zeros in these fields, as programs of before did. */
+function withoutZeros(text: string): string {
+  return text.replaceAll(/(?<=^|[./])0+(?=[0-9])/g, '');
+}
+
+/** Bits of an IPv6 address before the IPv4 address that it stands for. */
+const mappedPrefix = 96;
+
+/** Kubernetes reads `::ffff:192.0.2.1` as the IPv4 address. */
+function withoutMapping({ family, value }: Ip): Ip {
+  return family === 6 && value >> 32n === 0xffffn ? { family: 4, value: value & 0xffffffffn } : { family, value };
 }

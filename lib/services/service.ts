@@ -43,8 +43,8 @@ export interface Service {
   readonly loadBalancerIps: readonly string[];
   /** `status.loadBalancer.ingress` as it is. */
   readonly ingress: readonly Ingress[];
-  /** CIDRs in canonical text; empty where every client may use the load balancer's addresses. */
-  readonly loadBalancerSourceRanges: readonly string[];
+  /** CIDRs in canonical text; undefined where every client may use the load balancer's addresses. */
+  readonly loadBalancerSourceRanges: readonly string[] | undefined;
   readonly loadBalancerClass: string | undefined;
   /** The address that `spec.loadBalancerIP` requests, as written; empty where it requests none. */
   readonly loadBalancerIp: string;
@@ -55,7 +55,6 @@ export interface Service {
   readonly healthCheckNodePort: number;
   /** How long a client keeps its endpoint; undefined without session affinity. */
   readonly affinitySeconds: number | undefined;
-  readonly hasTrafficDistribution: boolean;
   readonly annotations: Readonly<Record<string, string>>;
   /** Of its status, those of other programs among them. */
   readonly conditions: readonly Condition[];
@@ -100,4 +99,12 @@ export function serviceKey(service: { readonly namespace: string; readonly name:
 /** Whether routers and clients outside of the cluster reach it. */
 export function isExternal({ type, externalIps }: Service): boolean {
   return type === 'NodePort' || type === 'LoadBalancer' || externalIps.length > 0;
+}
+
+/** Pairs of an external IP and a port that one Service may have: a single one could otherwise use up the memory of every program that serves it. */
+export const mostExternalPairs = 10_000;
+
+/** Its external IPs; none where these and its ports are too many. */
+export function servedExternalIps({ externalIps, ports }: Pick<Service, 'externalIps' | 'ports'>): readonly string[] {
+  return externalIps.length * ports.length > mostExternalPairs ? [] : externalIps;
 }

@@ -63,13 +63,18 @@ export async function startHandshake(authority: TokenAuthority, sockets: Set<Soc
   return server;
 }
 
-/** Runs the program in this process, without the start of another. */
-export async function runCli(
+/** Runs a command of group `ic` in this process, without the start of another. */
+export function runCli(
   argv: readonly string[],
   env: Record<string, string> = { HOME: '/nonexistent' },
 ): Promise<Outcome> {
+  return runProgram(['ic', ...argv], env);
+}
+
+/** Runs the program in this process. */
+export async function runProgram(argv: readonly string[], env: Record<string, string>): Promise<Outcome> {
   const said = { out: '', err: '' };
-  const code = await run(['ic', ...argv], {
+  const code = await run(argv, {
     env,
     out: (text) => (said.out += text),
     note: (text) => (said.err += text),

@@ -94,8 +94,12 @@ export class ControllerBed {
     });
   }
 
-  static async open(): Promise<ControllerBed> {
-    const [api, server] = await Promise.all([startApiServer(), startOvsdbServer({ schema: schemaFile('ovn-nb') })]);
+  /** @param flags of kube-apiserver, beside those of all tests */
+  static async open(flags: readonly string[] = []): Promise<ControllerBed> {
+    const [api, server] = await Promise.all([
+      startApiServer({ flags }),
+      startOvsdbServer({ schema: schemaFile('ovn-nb') }),
+    ]);
     const monitor = Object.fromEntries(tables.map((table) => [table, undefined]));
     const nb = await openOvsdb({ remotes: [server.remote], database: 'OVN_Northbound', monitor });
     const bed = new ControllerBed(api, server, nb);

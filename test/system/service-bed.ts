@@ -41,7 +41,7 @@ export class ServiceBed {
 
   static async open(): Promise<ServiceBed> {
     const [controller, southbound] = await Promise.all([
-      ControllerBed.open(),
+      ControllerBed.open(['--service-cluster-ip-range=10.96.0.0/16,fd00:96::/112']),
       startOvsdbServer({ schema: schemaFile('ovn-sb') }),
     ]);
     const bed = new ServiceBed(controller, southbound);
@@ -133,8 +133,13 @@ export class ServiceBed {
     ]);
   }
 
-  /** Creates or replaces a Service; gives its cluster address. */
+  /** Creates a Service of both families; gives its first cluster address. */
   async service(name: string, spec: object = {}): Promise<string> {
+    return (await this.dualService(name, spec))[0];
+  }
+
+  /** Gives its cluster addresses, that of IPv4 first. */
+  async dualService(name: string, spec: object = {}): Promise<readonly [v4: string, v6: string]> {
     const ports = [
       { name: 'tcp', port: 80, targetPort: 8080 },
       { name: 'udp', port: 80, targetPort: 8080, protocol: 'UDP' },
@@ -143,10 +148,11 @@ export class ServiceBed {
       apiVersion: 'v1',
       kind: services.kind,
       metadata: { name, namespace: 'default' },
-      spec: { ports, ...spec },
+      spec: { ports, ipFamilyPolicy: 'RequireDualStack', ipFamilies: ['IPv4', 'IPv6'], ...spec },
     };
     const created = await this.controller.kube.create(services, body);
-    return (created['spec'] as { clusterIP: string }).clusterIP;
+    const [four = '', six = ''] = (created['spec'] as { clusterIPs: readonly string[] }).clusterIPs;
+    return [four, six];
   }
 
   /** The endpoints of a Service, in one slice for each family: pods, with further fields of each. */

@@ -178,6 +178,26 @@ test('datagrams of one socket move when their endpoint is gone, and reach the fi
   socket.close();
 });
 
+test('datagrams from one port of a pod move as well, although OVN leaves their connection', async () => {
+  const vip = '10.96.0.54:80';
+  node.nbctl(`lb-add switched ${vip} 10.16.0.22:8080 udp`, 'ls-lb-add ovn-default switched');
+  await setService('switched', { clusterIP: '10.96.0.54' }, ['pod2']);
+  const script = `
+    const socket = require('node:dgram').createSocket('udp4');
+    const end = (text) => { console.log(text); process.exit(); };
+    socket.on('message', (message) => end(String(message)));
+    socket.bind(40000, () => socket.send('?', 80, '10.96.0.54'));
+    setTimeout(end, 1000, 'silent');`;
+  const ask = (): string => exec('ip', 'netns', 'exec', pods[0]?.netns ?? '', process.execPath, '-e', script).trim();
+  await becomes(/^pod2 /, () => Promise.resolve(ask()));
+  node.nbctl(['set', 'Load_Balancer', 'switched', `vips:"${vip}"="${nodeIp}:8080"`]);
+  await pause(1000);
+  assert.match(ask(), /^pod2 /, 'its connection is tracked');
+  await setService('switched', {}, ['node']);
+  await becomes(/^node /, () => Promise.resolve(ask()));
+  node.nbctl('lb-del switched');
+});
+
 describe('without the daemon', () => {
   const monitor = async (work: () => Promise<void>): Promise<string> => {
     const child = spawn('nft', ['monitor'], { stdio: ['ignore', 'pipe', 'inherit'] });

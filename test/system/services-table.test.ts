@@ -219,6 +219,32 @@ describe('policies and addresses of load balancers', () => {
   });
 });
 
+test('an endpoint on the node may have the port of a NodePort without endpoints', async () => {
+  const [tcp] = ports;
+  await set('empty', { type: 'NodePort', clusterIPs: ['10.96.0.20'], ports: [{ ...tcp, nodePort: 8080 }] }, []);
+  await set('host', { clusterIPs: ['10.96.0.21'], ports: [tcp] }, [{ address: '172.30.9.11' }]);
+  for (const from of [undefined, podsNamespace]) assert.match(await bed.ask(from, '10.96.0.21', 80), /^node /);
+  assert.equal(await bed.ask(outside(), '172.30.9.11', 8080), 'refused');
+  services.set('default/empty', undefined);
+  await engine.untilApplied();
+});
+
+test('a server of the node at a ClusterIP, whose connections are not tracked, is left alone', async () => {
+  const ip = '10.96.0.22';
+  await set('dns', { clusterIPs: [ip], ports: [{ ...ports[0], port: 8080 }] }, ['10.16.0.2']);
+  assert.match(await bed.ask(undefined, ip, 8080), /^pod2 /);
+  exec('ip', 'addr', 'add', `${ip}/32`, 'dev', 'lo');
+  const hook = (at: string): string =>
+    `chain ${at} { type filter hook ${at} priority -300; ip saddr ${ip} notrack; ip daddr ${ip} notrack; }`;
+  exec('nft', `table inet cache { ${hook('prerouting')}; ${hook('output')}; }`);
+  await bed.serve('cache', ip, 8080, undefined);
+  assert.match(await bed.ask(undefined, ip, 8080), /^cache /);
+  await bed.stop('cache');
+  exec('nft', 'delete', 'table', 'inet', 'cache');
+  exec('ip', 'addr', 'del', `${ip}/32`, 'dev', 'lo');
+  assert.match(await bed.ask(undefined, ip, 8080), /^pod2 /);
+});
+
 describe('session affinity', () => {
   const spec = {
     type: 'NodePort',

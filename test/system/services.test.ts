@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { annotation } from '../../lib/api/names.ts';
 import { services } from '../../lib/kube/resources.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
+import type { ServiceWhy } from '../../cli/plan/service/why.ts';
+import { runProgram } from './cli-bed.ts';
 import { ServiceBed } from './service-bed.ts';
 import { sendFlows, startEcho } from './udp-flows.ts';
 
@@ -53,11 +56,21 @@ describe('pods reach Services', () => {
   });
 
   it('over IPv6', async () => {
-    const vip = 'fd00:99::1';
-    await bed.service('six', { externalIPs: [vip] });
+    const external = 'fd00:99::1';
+    const [, vip] = await bed.dualService('six', { externalIPs: [external] });
     await bed.endpoints('six', { b: on('n1') });
-    for (const from of ['a', 'c']) assert.equal(await bed.until(from, vip, /^b /), `b ${v6(from)}`);
-    assert.equal(await bed.until('b', vip, /^b /), 'b fd69::5');
+    for (const address of [vip, external]) {
+      for (const from of ['a', 'c']) assert.equal(await bed.until(from, address, /^b /), `b ${v6(from)}`);
+      assert.equal(await bed.until('b', address, /^b /), 'b fd69::5');
+    }
+    const row = () => bed.controller.row('Load_Balancer', 'default/six/tcp/ipv6');
+    const setPolicy = (ipFamilyPolicy: string) =>
+      bed.controller.kube.patch(services, { namespace: 'default', name: 'six' }, 'merge', { spec: { ipFamilyPolicy } });
+    await setPolicy('SingleStack');
+    await eventually('the addresses of IPv6 are no longer balanced', () => row() === undefined);
+    await setPolicy('RequireDualStack');
+    await eventually('they are balanced again', () => row() !== undefined);
+    await bed.until('a', external, /^b /);
   });
 
   it('and are rejected within a second where there is no endpoint', async () => {
@@ -168,6 +181,42 @@ describe('pods reach Services', () => {
     await bed.controller.kube.delete(services, { namespace: 'default', name: 'old' });
     await bed.until('a', address, /^c /);
     await eventually('the condition is over', async () => (await young()) === '');
+  });
+
+  it('as isthmus why service says, on each node', async () => {
+    const vip = await bed.service('asked', { internalTrafficPolicy: 'Local' });
+    await bed.endpoints('asked', { b: on('n1') });
+    const why = async (from: string) => {
+      const { kubeconfig } = bed.controller.api;
+      const { code, out } = await runProgram(['why', 'service', 'default/asked', from, '-o', 'json'], {
+        HOME: '/nonexistent',
+        KUBECONFIG: kubeconfig,
+      });
+      const { problems, endpoints } = JSON.parse(out) as ServiceWhy;
+      const serving = endpoints.filter(({ isServing }) => isServing).map(({ pod }) => pod);
+      return { code, problems: problems.map((one) => one.code), serving: [...new Set(serving)] };
+    };
+    assert.deepEqual(await why('default/a'), { code: 0, problems: [], serving: ['default/b'] });
+    await bed.until('a', vip, /^b /);
+    assert.deepEqual(await why('default/c'), {
+      code: 1,
+      problems: Array.from({ length: 2 }, () => 'NoLocalEndpoint'),
+      serving: [],
+    });
+    assert.equal(await bed.connect('c', vip), 'silence');
+    await bed.endpoints('asked', {});
+    assert.deepEqual((await why('default/c')).serving, []);
+    await bed.until('c', vip, /^refused$/);
+  });
+
+  it('and nodes read from them which endpoints are in other VPCs: what an author writes there goes', async () => {
+    const name = { namespace: 'default', name: 'web' };
+    const annotations = { [annotation.elsewhere]: '*' };
+    await bed.controller.kube.patch(services, name, 'merge', { metadata: { annotations } });
+    await eventually('the annotation is removed', async () => {
+      const { metadata } = await bed.controller.kube.get(services, name);
+      return metadata.annotations?.[annotation.elsewhere] === undefined;
+    });
   });
 
   it('and a controller that starts again writes nothing', async () => {

@@ -43,13 +43,32 @@ describe('a client of a Service', () => {
 
   test('in another VPC is not served, and neither is any where there are no load balancers', () => {
     const annotations = { 'ovn.kubernetes.io/vpc': 'blue' };
-    assert.deepEqual(told({ annotations, client: clientPod('client', 'n1') }), [['OtherVpc'], []]);
-    assert.deepEqual(told({ annotations, client: onNode }), [['OtherVpc'], []]);
+    assert.deepEqual(told({ annotations, client: clientPod('client', 'n1') }), [['OtherVpc', 'NoEndpoint'], []]);
+    assert.deepEqual(told({ annotations, client: onNode }), [['OtherVpc', 'NoEndpoint'], []]);
     const blue = [rawPod('web-1', 'n1', '10.16.0.1', { annotations: { 'ovn.kubernetes.io/logical_router': 'blue' } })];
     const why = explainService(readingOf({ pods: blue }));
     assert.deepEqual([why.vpc, why.vpcFrom], ['blue', 'pod default/web-1 behind it']);
+    const mixed = [...blue, rawPod('web-2', 'n2', '10.16.0.2')];
+    const named = { annotations: { 'ovn.kubernetes.io/vpc': 'ovn-cluster' }, pods: mixed };
+    assert.deepEqual(told(named), [[], ['ClusterIP 10.16.0.2:8080']]);
+    assert.deepEqual(
+      explainService(readingOf(named)).endpoints.map(({ isServing, why: reason }) => [isServing, reason]),
+      [
+        [true, ''],
+        [false, 'it is in Vpc blue, and the Service is not'],
+      ],
+    );
     assert.deepEqual(told({ settings: { balancesInOvn: false } }), [['LoadBalancersOff'], []]);
     assert.deepEqual(told({ client: clientPod('client', '', { annotations: {} }) }), [['NoAddress'], []]);
+  });
+
+  test('is not told of addresses of a family without a ClusterIP, which are those of other programs', () => {
+    const status = { loadBalancer: { ingress: [{ ip: '192.0.2.1' }, { ip: '2001:db8::1' }] } };
+    const { addresses } = explainService(readingOf({ spec: { type: 'LoadBalancer' }, status }));
+    assert.deepEqual(
+      addresses.map(({ address }) => address),
+      ['10.96.0.10', '192.0.2.1'],
+    );
   });
 
   test('is sent to endpoints that terminate only where none is ready', () => {
@@ -73,6 +92,8 @@ describe('a client of a Service', () => {
     const local = { spec: { internalTrafficPolicy: 'Local' }, endpoints: [endpoint(2, 'n2')] };
     assert.deepEqual(told({ ...local, client: clientPod('client', 'n2') }), [[], ['ClusterIP 10.16.0.2:8080']]);
     assert.deepEqual(told({ ...local, client: clientPod('client', 'n1') }), [['NoLocalEndpoint'], ['ClusterIP']]);
+    const detoured = { ...local, client: clientPod('client', 'n2'), subnet: { enableLb: false } };
+    assert.deepEqual(told(detoured), [['NoLocalEndpoint', 'ByTheNode'], ['ClusterIP']]);
     const zone = (name: string) => ({ hints: { forZones: [{ name }] } });
     const endpoints = [endpoint(1, 'n1', {}, zone('z1')), endpoint(2, 'n2', {}, zone('z2'))];
     const why = explainService(readingOf({ endpoints, client: clientPod('client', 'n1') }));

@@ -17,7 +17,14 @@ import {
   type Place,
   topologyAt,
 } from '../../../lib/services/backends.ts';
-import { serviceKey, type Service, type ServicePort } from '../../../lib/services/service.ts';
+import {
+  type Endpoint,
+  type EndpointSlice,
+  servedExternalIps,
+  serviceKey,
+  type Service,
+  type ServicePort,
+} from '../../../lib/services/service.ts';
 import type { ServiceReading } from '../../model/service-reading.ts';
 
 /** On a Service: its VPC. */
@@ -83,19 +90,23 @@ interface Client {
   readonly detour: string | undefined;
 }
 
-export function explainService(reading: ServiceReading): ServiceWhy {
+export function explainService(all: ServiceReading): ServiceWhy {
+  const { vpc, from } = vpcOf(all);
+  const { reading, strangers } = splitByVpc(all, vpc);
   const { service, slices } = reading;
-  const { vpc, from } = vpcOf(reading);
   const client = clientOf(reading, vpc);
   const problems: Problem[] = [...unservedProblems(service), ...clientProblems(reading, client, vpc)];
   const isReached = problems.length === 0;
   const addresses = isReached ? addressesOf(reading, client, vpc) : [];
   const endpoints = service.ports.flatMap((port) =>
-    familiesOf(service).flatMap((family) => endpointsOf(service, port, backendsOf(slices, port, family), client)),
+    familiesOf(service).flatMap((family) => [
+      ...endpointsOf(service, port, backendsOf(slices, port, family), client),
+      ...strangersOf(all, port, backendsOf(strangers, port, family)),
+    ]),
   );
   problems.push(
     ...conditionProblems(service),
-    ...endpointProblems(reading, client),
+    ...endpointProblems(reading, client, strangers),
     ...settingProblems(reading, client),
   );
   const isServed = addresses.some(({ through, endpoints: served }) => through !== undefined && served.length > 0);
@@ -128,6 +139,40 @@ function vpcOf({ service, slices, pods }: ServiceReading): { readonly vpc: strin
     if (vpc !== '') return { vpc, from: `pod ${pod ?? ''} behind it` };
   }
   return { vpc: defaultVpc, from: 'no endpoint is in another one' };
+}
+
+/** Endpoints in other VPCs serve nobody: there, or for nodes, another pod may have the address. */
+function splitByVpc(
+  reading: ServiceReading,
+  vpc: string,
+): { readonly reading: ServiceReading; readonly strangers: readonly EndpointSlice[] } {
+  const isStranger = ({ pod = '' }: Endpoint): boolean => !['', vpc].includes(reading.pods.get(pod)?.vpc ?? '');
+  const withThose = (isMeant: (endpoint: Endpoint) => boolean): readonly EndpointSlice[] =>
+    reading.slices.map((slice) => ({ ...slice, endpoints: slice.endpoints.filter(isMeant) }));
+  return {
+    reading: { ...reading, slices: withThose((one) => !isStranger(one)) },
+    strangers: withThose(isStranger),
+  };
+}
+
+function strangersOf(
+  { pods }: ServiceReading,
+  port: ServicePort,
+  backends: readonly Backend[],
+): readonly EndpointAnswer[] {
+  return backends.map((backend) => ({
+    port: nameOf(port),
+    endpoint: backendKey(backend.address, backend.port),
+    node: backend.node,
+    pod: backend.pod,
+    state: stateOf(backend),
+    isServing: false,
+    why: `it is in Vpc ${pods.get(backend.pod ?? '')?.vpc ?? ''}, and the Service is not`,
+  }));
+}
+
+function nameOf({ name, port }: ServicePort): string {
+  return name === '' ? String(port) : name;
 }
 
 function clientOf({ client, nodes, subnets }: ServiceReading, vpc: string): Client {
@@ -221,10 +266,12 @@ function servingOf(
   service: Service,
   kind: AddressKind,
   all: readonly Backend[],
-  { place }: Client,
+  { place, detour }: Client,
 ): readonly Backend[] {
   if (place === undefined) return clusterBackends(all);
-  if (kind === 'ClusterIP' && service.isInternalPolicyLocal) return localBackends(all, place.node);
+  if (kind === 'ClusterIP' && service.isInternalPolicyLocal)
+    // The node that its packets reach need not be its own, so they are dropped.
+    return detour === undefined ? localBackends(all, place.node) : [];
   return backendsAt(all, place);
 }
 
@@ -233,7 +280,7 @@ function addressesOf(reading: ServiceReading, client: Client, vpc: string): read
   const lists: readonly (readonly [AddressKind, readonly string[]])[] = [
     ['ClusterIP', service.clusterIps],
     ['LoadBalancer', service.loadBalancerIps],
-    ['ExternalIP', settings.allowsExternalIps === true ? service.externalIps : []],
+    ['ExternalIP', settings.allowsExternalIps === true ? servedExternalIps(service) : []],
   ];
   return service.ports.flatMap((port) => {
     const answer = (kind: AddressKind, address: string, family: Family): AddressAnswer => ({
@@ -246,8 +293,12 @@ function addressesOf(reading: ServiceReading, client: Client, vpc: string): read
         backendKey(one.address, one.port),
       ),
     });
+    // Addresses of a family without a ClusterIP are those of other programs.
     const own = lists.flatMap(([kind, list]) =>
-      list.map((address) => answer(kind, address, parseIp(address)?.family ?? 4)),
+      list.flatMap((address) => {
+        const family = parseIp(address)?.family;
+        return family !== undefined && familiesOf(service).includes(family) ? [answer(kind, address, family)] : [];
+      }),
     );
     return port.nodePort === 0 ? own : [...own, ...familiesOf(service).map((family) => answer('NodePort', '', family))];
   });
@@ -268,7 +319,7 @@ function throughOf(
 ): string | undefined {
   const { kind, address, family, port, vpc } = of;
   const protocol = port.protocol.toLowerCase();
-  const isRanged = kind === 'LoadBalancer' && service.loadBalancerSourceRanges.length > 0;
+  const isRanged = kind === 'LoadBalancer' && service.loadBalancerSourceRanges !== undefined;
   if (client.at === 'ovn' && kind !== 'NodePort' && !isRanged)
     return `Load_Balancer ${serviceKey(service)}/${protocol}/ipv${family} in group isthmus.lb.${vpc}`;
   // Nodes serve the default VPC alone.
@@ -281,7 +332,7 @@ function throughOf(
 }
 
 function isInRanges({ loadBalancerSourceRanges }: Service, addresses: readonly string[]): boolean {
-  const ranges = loadBalancerSourceRanges.flatMap((text) => parseCidr(text) ?? []);
+  const ranges = (loadBalancerSourceRanges ?? []).flatMap((text) => parseCidr(text) ?? []);
   return addresses.some((text) => {
     const ip = parseIp(text);
     return ip !== undefined && ranges.some((range) => cidrContains(range, ip));
@@ -296,7 +347,7 @@ function endpointsOf(
 ): readonly EndpointAnswer[] {
   const serving = new Set(servingOf(service, 'ClusterIP', all, client));
   return all.map((backend) => ({
-    port: port.name === '' ? String(port.port) : port.name,
+    port: nameOf(port),
     endpoint: backendKey(backend.address, backend.port),
     node: backend.node,
     pod: backend.pod,
@@ -311,9 +362,10 @@ function stateOf({ isReady, isServingWhileTerminating }: Backend): EndpointAnswe
   return isServingWhileTerminating ? 'terminating' : 'not ready';
 }
 
-function whyNot(service: Service, backend: Backend, all: readonly Backend[], { place }: Client): string {
+function whyNot(service: Service, backend: Backend, all: readonly Backend[], { place, detour }: Client): string {
   if (!backend.isReady && !backend.isServingWhileTerminating)
     return 'it does not pass its readiness probe, or has ended';
+  if (service.isInternalPolicyLocal && detour !== undefined) return `internalTrafficPolicy Local: ${detour}`;
   if (place !== undefined && service.isInternalPolicyLocal && backend.node !== place.node)
     return `internalTrafficPolicy Local: only endpoints on ${place.node}`;
   if (!backend.isReady) return 'it terminates, and others are ready';
@@ -328,14 +380,21 @@ function conditionProblems({ conditions }: Service): readonly Problem[] {
     .map(({ reason = '', message = '' }) => ({ code: reason, message }));
 }
 
-function endpointProblems({ service, slices }: ServiceReading, client: Client): readonly Problem[] {
+function endpointProblems(
+  { service, slices }: ServiceReading,
+  client: Client,
+  strangers: readonly EndpointSlice[],
+): readonly Problem[] {
   if (!service.isServed) return [];
   const families = familiesOf(service);
   return service.ports.flatMap((port): readonly Problem[] => {
     const all = families.flatMap((family) => backendsOf(slices, port, family));
     const name = port.name === '' ? `port ${port.port}` : `port ${port.name}`;
     if (all.length === 0) {
-      const message = `${name} has no endpoint: no pod that spec.selector selects has an address, or none has such a port; connections are rejected`;
+      const isElsewhere = families.some((family) => backendsOf(strangers, port, family).length > 0);
+      const message = isElsewhere
+        ? `all endpoints of ${name} are in other Vpcs than the Service; connections are rejected`
+        : `${name} has no endpoint: no pod that spec.selector selects has an address, or none has such a port; connections are rejected`;
       return [{ code: 'NoEndpoint', message }];
     }
     if (clusterBackends(all).length === 0)
@@ -346,6 +405,10 @@ function endpointProblems({ service, slices }: ServiceReading, client: Client): 
         },
       ];
     if (servingOf(service, 'ClusterIP', all, client).length > 0) return [];
+    if (client.detour !== undefined) {
+      const message = `${client.detour}, and without them packets for ${name} are dropped, because internalTrafficPolicy is Local; enable them, or set it to Cluster`;
+      return [{ code: 'NoLocalEndpoint', message }];
+    }
     const message = `${name} has no ready endpoint on ${client.place?.node ?? ''}, and internalTrafficPolicy is Local: packets are dropped; start a pod there, or set it to Cluster`;
     return [{ code: 'NoLocalEndpoint', message }];
   });
@@ -363,7 +426,7 @@ function settingProblems({ service, settings, client: asked }: ServiceReading, c
   const { loadBalancerSourceRanges: ranges, loadBalancerIps } = service;
   if (
     asked !== undefined &&
-    ranges.length > 0 &&
+    ranges !== undefined &&
     loadBalancerIps.length > 0 &&
     !isInRanges(service, client.addresses)
   ) {

@@ -1,12 +1,16 @@
-/** The report of a Service: a condition, and an event for each problem. A Service that never had one is not written. */
+/**
+ * The report of a Service: a condition, an event for each problem, and the endpoints that nodes do not reach. A Service without either is not
+ * written.
+ */
 import { annotation, servedCondition } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { Service } from '../../../lib/services/service.ts';
+import { elsewhereText } from '../../../lib/services/elsewhere.ts';
+import { mostExternalPairs, servedExternalIps, type Service, serviceKey } from '../../../lib/services/service.ts';
 import type { View } from '../../model/view.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome, WantedCondition } from '../report.ts';
 
-/** A message names at most this many problems. */
+/** A message names at most this many problems, and as many have events: a Service may have thousands of ports. */
 const namedProblems = 8;
 
 function lostProblems(view: View, key: string): readonly Problem[] {
@@ -30,10 +34,17 @@ function vpcProblems(view: View, key: string): readonly Problem[] {
   return [{ code: 'EndpointsInOtherVpcs', message }];
 }
 
-function externalProblems({ capabilities }: View, { externalIps, isServed }: Service): readonly Problem[] {
-  if (externalIps.length === 0 || !isServed || capabilities.externalIps === true) return [];
-  const message = `spec.externalIPs ${externalIps.join(', ')}: the cluster denies external addresses, which could be those of others: remove them, or allow them with services.externalIPs=Allow`;
-  return [{ code: 'ExternalIPsDenied', message }];
+function externalProblems({ capabilities }: View, service: Service): readonly Problem[] {
+  const { externalIps, ports, isServed } = service;
+  if (externalIps.length === 0 || !isServed) return [];
+  if (capabilities.externalIps !== true) {
+    const named = externalIps.slice(0, namedProblems).join(', ');
+    const message = `spec.externalIPs ${named}: the cluster denies external addresses, which could be those of others: remove them, or allow them with services.externalIPs=Allow`;
+    return [{ code: 'ExternalIPsDenied', message }];
+  }
+  if (servedExternalIps(service).length > 0) return [];
+  const message = `${externalIps.length} spec.externalIPs with ${ports.length} ports are more than ${mostExternalPairs} pairs, and none of them is served: spread them over several Services`;
+  return [{ code: 'TooManyExternalIPs', message }];
 }
 
 /** Problems of a Service as pods reach it. Everything else of it is served. */
@@ -51,17 +62,29 @@ function conditionOf(problems: readonly Problem[]): WantedCondition {
   return { type: servedCondition, status: 'False', reason: first.code, message: [...sentences, ...rest].join('; ') };
 }
 
+/** Undefined where the Service has none and needs none. */
+function annotationsOf(view: View, service: Service): ObjectReport['annotations'] {
+  const verdict = view.serviceVerdicts.get(serviceKey(service));
+  const elsewhere = verdict === undefined ? null : elsewhereText(verdict.vpc, service, verdict.strangers);
+  const isUnneeded = elsewhere === null && service.annotations[annotation.elsewhere] === undefined;
+  return isUnneeded ? undefined : { [annotation.elsewhere]: elsewhere };
+}
+
 export function reportService(view: View, key: string, outcome: Outcome): readonly ObjectReport[] {
   const object = { kind: 'services', name: key } as const;
   const service = view.services.get(key);
   if (service === undefined) return [{ object }];
+  const annotations = annotationsOf(view, service);
   const refusal = refusalOf(outcome);
   const problems = [...(refusal === undefined ? [] : [refusal]), ...serviceProblems(view, key)];
   const observed = service.conditions.find(({ type }) => type === servedCondition);
-  if (problems.length === 0 && observed === undefined) return [{ object }];
+  if (problems.length === 0 && observed === undefined)
+    return [{ object, ...(annotations && { annotations, status: { conditions: [], storage: 'metadata' } }) }];
   const condition = conditionOf(problems);
   const isKnown = observed?.status === 'False' && observed.message === condition.message;
-  const events = problems.map(({ code, message }) => ({ type: 'Warning', reason: code, message, isKnown }) as const);
+  const named = problems.slice(0, namedProblems);
+  const events = named.map(({ code, message }) => ({ type: 'Warning', reason: code, message, isKnown }) as const);
   // Other programs write conditions of Services too: they are merged by type.
-  return [{ object, events, status: { conditions: [condition], storage: 'metadata' } }];
+  const status = { conditions: [condition], storage: 'metadata' } as const;
+  return [{ object, ...(annotations && { annotations }), events, status }];
 }

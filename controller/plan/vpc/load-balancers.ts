@@ -30,7 +30,7 @@ export function loadBalancerName(vpc: string, protocol: Protocol, hasSessions: b
 
 function rowOf(view: View, vpc: string, protocol: Protocol, hasSessions: boolean): DesiredRow {
   const sources = view.capabilities.ipv6Selection ? ['ip_src', 'ipv6_src'] : ['ip_src'];
-  // Datagrams of a connection would go on to a backend that is gone; OVN before 23.09 passes over the option.
+  // Datagrams of a connection would go on to a backend that is gone.
   const flush: Record<string, string> = protocol === 'udp' ? { ct_flush: 'true' } : {};
   return {
     table: 'Load_Balancer',

@@ -85,6 +85,35 @@ describe('the VPC of a Service', () => {
   });
 });
 
+describe('nodes', () => {
+  const elsewhere = (cluster: TestCluster, key: string): unknown =>
+    /endpoints-elsewhere":("[^"]*"|null)/.exec(planned(cluster, `service/${key}`))?.[1];
+
+  test('read from a Service that its endpoints are in another VPC, or which of them', () => {
+    const cluster = started((one) => {
+      for (const key of ['blue/a', 'default/a']) pod(one, key, 'n1');
+      service(one, 'blue/web', { clusterIPs: ['10.96.0.1'] });
+      service(one, 'blue/mine', { clusterIPs: ['10.96.0.2'] }, { annotations: { 'ovn.kubernetes.io/vpc': 'blue' } });
+      const annotations = { 'ovn.kubernetes.io/vpc': 'ovn-cluster' };
+      service(one, 'blue/cluster', { clusterIPs: ['10.96.0.3'] }, { annotations });
+      service(one, 'default/web', { clusterIPs: ['10.96.0.4'] });
+    });
+    for (const key of ['blue/web', 'blue/mine', 'blue/cluster', 'default/web']) {
+      const [namespace, name = ''] = key.split('/');
+      slice(cluster, `${key}-a`, name, [endpointOf(addressOf(cluster, `${namespace}/a`), 'a')]);
+    }
+    cluster.settle();
+    assert.equal(elsewhere(cluster, 'blue/web'), '"*"');
+    assert.equal(elsewhere(cluster, 'blue/mine'), undefined);
+    assert.equal(elsewhere(cluster, 'blue/cluster'), `"${addressOf(cluster, 'blue/a')}"`);
+    assert.equal(elsewhere(cluster, 'default/web'), undefined);
+    const stale = { annotations: { 'isthmus.network/endpoints-elsewhere': '*' } };
+    service(cluster, 'default/web', { clusterIPs: ['10.96.0.4'] }, stale);
+    cluster.settle();
+    assert.equal(elsewhere(cluster, 'default/web'), 'null', 'what an author writes there goes');
+  });
+});
+
 describe('an address that two Services want', () => {
   test('is the older one’s, and the other’s once it is released', () => {
     const cluster = started((one) => {
@@ -99,6 +128,28 @@ describe('an address that two Services want', () => {
     service(cluster, 'default/b', undefined);
     assert.ok(cluster.settle().has('service/default/a'));
     assert.deepEqual(lost(cluster, 'default/a'), {});
+  });
+
+  test('is that of the Service whose ClusterIP it is, although an older one has it as an external IP', () => {
+    const cluster = started((one) =>
+      service(one, 'default/a', { ...external('10.96.0.9'), clusterIPs: ['10.96.0.8'] }, created(5)),
+    );
+    assert.deepEqual(lost(cluster, 'default/a'), {});
+    service(cluster, 'default/b', { clusterIPs: ['10.96.0.9'] }, created(6));
+    assert.ok(cluster.settle().has('service/default/a'));
+    assert.deepEqual(lost(cluster, 'default/a'), { 'tcp 10.96.0.9:80': 'default/b' });
+    assert.deepEqual(lost(cluster, 'default/b'), {});
+  });
+
+  test('makes a few events, however many they are', () => {
+    const ips = Array.from({ length: 200 }, (_, index) => `198.51.100.${index}`);
+    const cluster = started((one) => {
+      service(one, 'default/b', external(...ips), created(5));
+      service(one, 'default/a', external(...ips), created(6));
+    });
+    const text = planned(cluster, 'service/default/a');
+    assert.equal(text.match(/"type":"Warning"/g)?.length, 8);
+    assert.match(text, /and 193 more problems/);
   });
 
   test('stays with the one that has it where both are as old, also over a restart', () => {
@@ -128,6 +179,23 @@ describe('an address that two Services want', () => {
       service(one, 'default/c', external('198.51.100.7'), { ...created(6), annotations });
     });
     for (const key of ['a', 'b', 'c']) assert.deepEqual(lost(cluster, `default/${key}`), {});
+  });
+
+  test('is not wanted where a Service has too many of them, with as many ports', () => {
+    const ips = Array.from({ length: 101 }, (_, index) => `198.51.100.${index}`);
+    const ports = Array.from({ length: 100 }, (_, index) => ({ name: `p${index}`, port: 1000 + index }));
+    const cluster = started((one) => service(one, 'default/a', { ...external(...ips), ports }, created(5)));
+    const [row] = planKey(cluster, 'service/default/a').rows;
+    assert.equal(Object.keys(row?.columns['vips'] ?? {}).length, 100);
+    assert.match(planned(cluster, 'service/default/a'), /TooManyExternalIPs.*101 spec\.externalIPs with 100 ports/);
+  });
+
+  test('is not wanted by a Service without a ClusterIP of its family', () => {
+    const cluster = started((one) => service(one, 'default/a', external('2001:db8::7', '198.51.100.7'), created(5)));
+    const vips = planKey(cluster, 'service/default/a').rows.flatMap(({ columns }) =>
+      Object.keys(columns['vips'] ?? {}),
+    );
+    assert.deepEqual(vips, ['10.96.0.1:80', '198.51.100.7:80']);
   });
 
   test('is not wanted where externalIPs are denied', () => {

@@ -1,6 +1,6 @@
 /**
  * Decides the VPC of each Service, and which of two Services of one VPC has a virtual address that both want. In: changed Services,
- * EndpointSlices and ports. Out: verdicts. Rule: the older Service has the address, of equally old ones the one that had it before, else the
+ * EndpointSlices and ports. Out: verdicts. Rule: a ClusterIP is that of its Service; else the older Service has the address, of equally old ones the one that had it before, else the
  * first by name. After a restart the former holders are read from the database. A change costs what it touches: the Services of
  * that object, and the Services that want the same addresses.
  */
@@ -154,13 +154,16 @@ export class ServiceVerdicts {
       [false, true].some((isTemplate) =>
         this.#recorded.has(recordOfVip(service, vip.protocol, vipText(vip, isTemplate))),
       );
-    const rank = (service: string): readonly [number, number] => {
+    // The API server gives a ClusterIP to one Service, and authors choose external IPs: these never take it, however old they are.
+    const isInternal = (service: string): boolean =>
+      this.#claims.get(service)?.some((claim) => claim.key === key && claim.vip.isInternal) === true;
+    const rank = (service: string): readonly [number, number, number] => {
       const hadIt = service === before || isRecorded(service);
-      return [services.get(service)?.createdMs ?? Infinity, hadIt ? 0 : 1];
+      return [isInternal(service) ? 0 : 1, services.get(service)?.createdMs ?? Infinity, hadIt ? 0 : 1];
     };
     const [first = ''] = [...allOf(this.#claimants.get(key))].sort((a, b) => {
-      const [[ageA, hadA], [ageB, hadB]] = [rank(a), rank(b)];
-      return ageA - ageB || hadA - hadB || (a < b ? -1 : 1);
+      const [[ownA, ageA, hadA], [ownB, ageB, hadB]] = [rank(a), rank(b)];
+      return ownA - ownB || ageA - ageB || hadA - hadB || (a < b ? -1 : 1);
     });
     return first;
   }

@@ -22,6 +22,7 @@ function planOf(
     zone?: string;
     denied?: string;
     vpc?: string;
+    elsewhere?: string;
   } = {},
 ) {
   const slice = parseEndpointSlice({
@@ -38,7 +39,10 @@ function planOf(
     endpoints: endpoints.map(([address, nodeName, state]) => ({ addresses: [address], nodeName, ...state })),
   });
   return planService({
-    service: serviceOf(spec, more.status, more.vpc === undefined ? {} : { 'ovn.kubernetes.io/vpc': more.vpc }),
+    service: serviceOf(spec, more.status, {
+      ...(more.vpc === undefined ? {} : { 'ovn.kubernetes.io/vpc': more.vpc }),
+      ...(more.elsewhere === undefined ? {} : { 'isthmus.network/endpoints-elsewhere': more.elsewhere }),
+    }),
     slices: [slice],
     node: { node: 'n1', zone: more.zone ?? '', masqueraded: new Set('masqueraded' in more ? [] : [4]) },
     hasExternalIps: more.hasExternalIps ?? false,
@@ -74,13 +78,20 @@ describe('frontends of a Service', () => {
       `0.0.0.0 . 6 . 30080: ${all}`,
     ]);
     assert.equal(linesOf(planOf(spec, [here], { status: ingress })).length, 3);
-    assert.deepEqual(rightsOf(serviceOf(spec, ingress), true), [
-      '10.96.0.10',
-      '10.96.0.10 . 6 . 80',
-      '192.0.2.8 . 6 . 80',
-      '192.0.2.7 . 6 . 80',
-      '0.0.0.0 . 6 . 30080',
+    const rights = rightsOf(serviceOf(spec, ingress), true).map(({ key, isClusterIp }) => [key, isClusterIp]);
+    assert.deepEqual(rights, [
+      ['10.96.0.10', true],
+      ['10.96.0.10 . 6 . 80', true],
+      ['192.0.2.8 . 6 . 80', false],
+      ['192.0.2.7 . 6 . 80', false],
+      ['0.0.0.0 . 6 . 30080', false],
     ]);
+  });
+
+  test('no external IPs where these and the ports are too many', () => {
+    const externalIPs = Array.from({ length: 101 }, (_, index) => `192.0.2.${index}`);
+    const many = Array.from({ length: 100 }, (_, index) => ({ name: `p${index}`, port: 1000 + index }));
+    assert.equal(rightsOf(serviceOf({ externalIPs, ports: many }), true).length, 101, 'the ClusterIP, and its ports');
   });
 
   test('none for a headless Service, and none that an older Service has', () => {
@@ -94,6 +105,13 @@ describe('frontends of a Service', () => {
     const plan = planOf({}, [here], { vpc: 'blue' });
     assert.deepEqual([plan.frontends, plan.clusterIps], [[], ['10.96.0.10']]);
     assert.equal(planOf({}, [here], { vpc: 'ovn-cluster' }).frontends.length, 1);
+  });
+
+  test('none whose endpoints the controller found in another VPC, and no single endpoint there', () => {
+    const plan = planOf({}, [here], { elsewhere: '*' });
+    assert.deepEqual([plan.frontends, plan.clusterIps], [[], ['10.96.0.10']]);
+    const [line] = linesOf(planOf({}, [here, there], { elsewhere: here[0] }));
+    assert.equal(line, '10.96.0.10 . 6 . 80: 10.16.0.3 . 8080');
   });
 
   test('no endpoints at all: every client is refused', () => {

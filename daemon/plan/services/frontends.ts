@@ -4,7 +4,6 @@
  * Clients in the cluster reach an external address like a ClusterIP, whatever externalTrafficPolicy says. A policy Local without a local endpoint
  * drops packets, so that a client tries again and a load balancer may choose another node; without any endpoint they are rejected.
  */
-import { annotation, defaultVpc } from '../../../lib/api/names.ts';
 import { bitsOf, type Family } from '../../../lib/net/ip.ts';
 import { cidrCovers, formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import {
@@ -14,7 +13,14 @@ import {
   clusterBackends,
   localBackends,
 } from '../../../lib/services/backends.ts';
-import type { EndpointSlice, Service, ServicePort } from '../../../lib/services/service.ts';
+import { endpointsElsewhere } from '../../../lib/services/elsewhere.ts';
+import {
+  type EndpointSlice,
+  servedExternalIps,
+  type Service,
+  type ServicePort,
+} from '../../../lib/services/service.ts';
+import type { Right } from '../../settle/frontend-rights.ts';
 import { anyAddress } from '../../model/service-table.ts';
 import {
   type Frontend,
@@ -42,13 +48,17 @@ interface Address {
 }
 
 /** Keys and ClusterIPs that the Service asks for. */
-export function rightsOf(service: Service, hasExternalIps: boolean): readonly string[] {
+export function rightsOf(service: Service, hasExternalIps: boolean): readonly Right[] {
   if (!service.isServed) return [];
-  if (!isReachable(service)) return service.clusterIps;
-  const keys = service.ports.flatMap((port) =>
-    addressesOf(service, port, hasExternalIps).map((address) => keyOf(address, port)),
-  );
-  return [...new Set([...service.clusterIps, ...keys])];
+  const own = service.clusterIps.map((key) => ({ key, isClusterIp: true }));
+  if (!isReachable(service)) return own;
+  const rights = new Map<string, Right>(own.map((right) => [right.key, right]));
+  for (const port of service.ports)
+    for (const address of addressesOf(service, port, hasExternalIps)) {
+      const key = keyOf(address, port);
+      if (!rights.has(key)) rights.set(key, { key, isClusterIp: address.kind === 'cluster' });
+    }
+  return [...rights.values()];
 }
 
 export function planService(input: ServiceInput): ServedService {
@@ -57,7 +67,7 @@ export function planService(input: ServiceInput): ServedService {
   // Its ClusterIPs are refused, as if they had no port.
   if (!isReachable(service))
     return { frontends: [], clusterIps: service.clusterIps.filter(hasRight), healthCheck: undefined };
-  const slices = [...input.slices];
+  const slices = reachedOf(input);
   const frontends = new Map<string, Frontend>();
   const localAddresses = new Set<string>();
   for (const port of service.ports) {
@@ -79,9 +89,19 @@ export function planService(input: ServiceInput): ServedService {
   };
 }
 
-/** Nodes route to pods of the default VPC only; elsewhere another pod may have the address of an endpoint. */
-function isReachable({ annotations }: Service): boolean {
-  return (annotations[annotation.vpc] ?? defaultVpc) === defaultVpc;
+function isReachable(service: Service): boolean {
+  return endpointsElsewhere(service) !== 'all';
+}
+
+/** Without endpoints in other VPCs. */
+function reachedOf({ service, slices }: ServiceInput): readonly EndpointSlice[] {
+  const elsewhere = endpointsElsewhere(service);
+  if (elsewhere === 'all') return [];
+  return [...slices].map((slice) =>
+    slice.endpoints.some(({ address }) => elsewhere.has(address))
+      ? { ...slice, endpoints: slice.endpoints.filter(({ address }) => !elsewhere.has(address)) }
+      : slice,
+  );
 }
 
 function planHealthCheck(service: Service, localEndpoints: number): HealthCheck | undefined {
@@ -105,7 +125,7 @@ function planFrontend(
   const isLocal = !isInternal && service.isExternalPolicyLocal && hasAny;
   const local = isLocal ? onNode() : undefined;
   const isUnserved = all.length > 0 && !isLocal && !node.masqueraded.has(family);
-  const isRanged = kind === 'loadBalancer' && service.loadBalancerSourceRanges.length > 0;
+  const ranges = kind === 'loadBalancer' ? service.loadBalancerSourceRanges : undefined;
   return {
     key,
     family,
@@ -117,7 +137,7 @@ function planFrontend(
     refusal: all.length > 0 ? undefined : hasAny ? 'drop' : 'reject',
     outsideRefusal: local?.length === 0 ? 'drop' : isUnserved ? 'reject' : undefined,
     isOfClientsNode,
-    sourceRanges: isRanged ? disjoint(service.loadBalancerSourceRanges, family) : undefined,
+    sourceRanges: ranges && disjoint(ranges, family),
     affinitySeconds: service.affinitySeconds,
   };
 }
@@ -134,7 +154,7 @@ function addressesOf(service: Service, port: ServicePort, hasExternalIps: boolea
   return [
     ...of('cluster', service.clusterIps),
     ...of('loadBalancer', service.loadBalancerIps),
-    ...of('external', hasExternalIps ? service.externalIps : []),
+    ...of('external', hasExternalIps ? servedExternalIps(service) : []),
     ...of('node', hasNodePort ? [anyAddress[4], anyAddress[6]] : []),
   ];
 }

@@ -140,6 +140,10 @@ export function planSkeleton(): string {
       ),
     ),
   );
+  const clusterAddresses = [
+    ...forFamilies((ip, family) => `${ip} daddr @cluster-ips${family} goto refuse`),
+    ...forFamilies((ip, family) => `${ip} daddr @service-cidrs${family} drop`),
+  ];
   const toTransports = (name: string): readonly string[] =>
     transports.map((transport) => `meta l4proto ${transport} goto ${name}-${transport}`);
   return [
@@ -201,12 +205,15 @@ export function planSkeleton(): string {
       'ct state established,related accept',
       'goto ranges',
     ),
+    ...chain('cluster-addresses', ...clusterAddresses),
     ...chain(
       'untranslated',
-      'ct state established,related accept',
+      // Untracked: the node itself has the address, as that of the cluster's DNS where the node has a cache of it.
+      'ct state established,related,untracked accept',
+      // An endpoint on this node may have the port of a NodePort that refuses its own clients.
+      'ct status & dnat != 0 goto cluster-addresses',
       ...forKeys((key, family) => `${key} vmap @refused${family}`),
-      ...forFamilies((ip, family) => `${ip} daddr @cluster-ips${family} goto refuse`),
-      ...forFamilies((ip, family) => `${ip} daddr @service-cidrs${family} drop`),
+      ...clusterAddresses,
       ...forFamilies((ip, family) => `${ip} saddr @pods${family} accept`),
       'fib saddr type local accept',
       ...forKeys((key, family) => `${key} vmap @outside-refused${family}`),

@@ -27,6 +27,11 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
     writer: 'Isthmus',
     text: 'A second address of the node in the Subnet `join`, `v4`, `v6` or `v4,v6`: the source of connections that the node passes on to endpoints of Services.',
   },
+  elsewhere: {
+    on: 'Service',
+    writer: 'Isthmus',
+    text: 'Addresses of its endpoints in other VPCs than `ovn-cluster`, which nodes leave out; `*`: the Service is in another VPC, and nodes do not serve it.',
+  },
   loadBalancerIps: {
     on: 'Service',
     writer: 'you',

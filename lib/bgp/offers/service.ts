@@ -1,3 +1,4 @@
+import { defaultVpc } from '../../api/names.ts';
 import type { Endpoint, Service } from '../objects.ts';
 import { Collected, hostPrefix } from './host-routes.ts';
 import { type Asking, byAnnotation, type ObjectOffers } from './offer.ts';
@@ -75,6 +76,14 @@ function offer(
   if (addresses.length === 0) {
     if (type !== 'LoadBalancerIP' || service.type === 'LoadBalancer')
       collected.refuse(name, 'NoAddress', `${key} has no ${type}`);
+    return;
+  }
+  if (service.isElsewhere) {
+    collected.refuse(
+      name,
+      'VpcNotRouted',
+      `${key} is not in Vpc ${defaultVpc}, and nodes reach the Services of that alone`,
+    );
     return;
   }
   if (endpoints.length === 0) {

@@ -1,6 +1,7 @@
 import { fieldsOf, recordsOf, textOf, textsOf } from '../../kube/fields.ts';
 import type { RawObject } from '../../kube/types.ts';
 import { parseIp } from '../../net/ip.ts';
+import { endpointsElsewhere } from '../../services/elsewhere.ts';
 import { isGiven } from '../../services/load-balancer.ts';
 import { parseService as parseWhole } from '../../services/parse.ts';
 import type { EndpointSlice, Service } from '../objects.ts';
@@ -21,7 +22,8 @@ export function parseService(raw: RawObject): Service {
   const addresses = { clusterIps, externalIps, loadBalancerIps, givenIps };
   const policies = { isExternalPolicyLocal, isInternalPolicyLocal };
   const annotation = parseBgpAnnotation(raw.metadata.annotations);
-  return { namespace, name, uid, labels, type, ...addresses, ...policies, annotation };
+  const isElsewhere = endpointsElsewhere(service) === 'all';
+  return { namespace, name, uid, labels, type, ...addresses, ...policies, isElsewhere, annotation };
 }
 
 export function parseEndpointSlice(raw: RawObject): EndpointSlice {

@@ -74,7 +74,7 @@ describe('Services without kube-proxy', () => {
     for (const node of nodes)
       assert.doesNotMatch(await run(onMachine(node, ['nft', 'list', 'ruleset'])), /kube-proxy|KUBE-SERVICES/);
     await apply({
-      apiVersion: 'isthmus.network/v1alpha1',
+      apiVersion: 'isthmus.network/v1',
       kind: 'LoadBalancerPool',
       metadata: { name: 'public' },
       spec: { addresses: [pool] },
