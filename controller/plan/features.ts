@@ -17,6 +17,8 @@ import { nodeFeature } from './node/node.ts';
 import { podFeature } from './pod/pod.ts';
 import { denyAllFeature } from './security-group/deny-all.ts';
 import { securityGroupFeature } from './security-group/security-group.ts';
+import { healthCheckFeature } from './switch-lb-rule/health-check.ts';
+import { switchLbRuleFeature } from './switch-lb-rule/switch-lb-rule.ts';
 import { serviceGroupFeature } from './service/group.ts';
 import { chassisVariablesFeature } from './service/places.ts';
 import { serviceFeature } from './service/service.ts';
@@ -73,6 +75,8 @@ export const features: readonly Feature[] = [
   vipFeature,
   chassisVariablesFeature,
   serviceFeature,
+  switchLbRuleFeature,
+  healthCheckFeature,
   loadBalancerPoolFeature,
   loadBalancerAddressFeature,
 ];

@@ -176,6 +176,14 @@ export function querierPortName(subnet: string): string {
   return `mcast-querier.${subnet}`;
 }
 
+/** Of the names of the headless Services of SwitchLBRules. */
+export const ruleServicePrefix = 'slr-';
+
+/** With this name the source of a subnet's health checks holds its address; also the name of its IP object. */
+export function healthCheckPortName(subnet: string): string {
+  return `health-check.${subnet}`;
+}
+
 /** The port that connects a switch to the VLAN of its underlay subnet. */
 export function localnetPortName(subnet: string): string {
   return `localnet.${subnet}`;

@@ -92,8 +92,8 @@ describe('an address that two Services want', () => {
       service(one, 'default/a', external('198.51.100.7', '198.51.100.8'), created(6));
     });
     assert.deepEqual(lost(cluster, 'default/a'), {
-      'tcp 198.51.100.7:80': 'default/b',
-      'tcp 10.96.0.1:80': 'default/b',
+      'tcp 198.51.100.7:80': 'Service default/b',
+      'tcp 10.96.0.1:80': 'Service default/b',
     });
     assert.deepEqual(lost(cluster, 'default/b'), {});
     service(cluster, 'default/b', undefined);
