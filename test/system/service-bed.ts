@@ -123,7 +123,8 @@ export class ServiceBed {
 
   /** The pod answers from now on. */
   serve(name: string): void {
-    const tell = `SYSTEM:echo ${name} $SOCAT_PEERADDR`;
+    // Closing a connection with a request that was not read resets it, and the client may lose the answer.
+    const tell = `SYSTEM:read line; echo ${name} $SOCAT_PEERADDR`;
     this.#serve(name, ['TCP6-LISTEN:8080,ipv6only=0,reuseaddr,fork', tell]);
     this.#serve(name, ['UDP6-RECVFROM:8080,ipv6only=0,fork', tell]);
   }
