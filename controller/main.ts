@@ -154,6 +154,10 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
       cluster.setChassis(names);
       rounds.request();
     },
+    onMonitors(states) {
+      cluster.setMonitors(states);
+      rounds.request();
+    },
     onRefused: () => metrics.southboundRefused(),
   });
   void southbound.open();

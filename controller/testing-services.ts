@@ -1,7 +1,8 @@
-/** Services, EndpointSlices and pods for tests; used by tests only. */
+/** Services, SwitchLBRules, EndpointSlices and pods for tests; used by tests only. */
 import { parseEndpointSlice, parseService } from '../lib/services/parse.ts';
 import type { Cluster } from './settle/cluster.ts';
 import { meta } from './testing-vpcs.ts';
+import { parseSwitchLbRule } from './watch/addresses.ts';
 import { parseNode, parsePod } from './watch/workloads.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -51,4 +52,10 @@ export function placedNode(cluster: Cluster, name: string, chassis: string, zone
 /** The address of a pod in a cluster that is settled. */
 export function addressOf(cluster: Cluster, key: string): string {
   return cluster.ports(`pod/${key}`)[0]?.allocation.v4 ?? '';
+}
+
+/** Writes the SwitchLBRule; without spec, deletes it. Its backends are pods with the label `app`, its port is 80. */
+export function rule(cluster: Cluster, name: string, spec: object | undefined, more: Fields = {}): void {
+  const whole = { namespace: 'default', selector: [`app:${name}`], ports: [{ port: 80, targetPort: 8080 }], ...spec };
+  cluster.change('switchLbRules', name, spec && parseSwitchLbRule({ metadata: meta(name, more), spec: whole }));
 }

@@ -5,6 +5,7 @@
 import { openOvsdb } from 'ovsdb-client';
 import type { ColumnSchema, OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
 import { externalId, joinSubnet, nodePortName, vendor } from '../../lib/api/names.ts';
+import { textOf } from '../../lib/ovn/columns.ts';
 import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
 
 import { nodeServicePort } from '../model/ovn-names.ts';
@@ -44,7 +45,8 @@ export const monitor: Readonly<Record<string, readonly string[]>> = {
   DHCP_Options: ['cidr', 'options', 'external_ids'],
   QoS: ['priority', 'direction', 'match', 'action', 'bandwidth', 'external_ids'],
   Address_Set: [...common, 'addresses'],
-  Load_Balancer: [...common, 'protocol', 'vips', 'selection_fields', 'options'],
+  Load_Balancer: [...common, 'protocol', 'vips', 'selection_fields', 'options', 'ip_port_mappings', 'health_check'],
+  Load_Balancer_Health_Check: ['vip', 'options', 'external_ids'],
   Load_Balancer_Group: ['name', 'load_balancer'],
   Chassis_Template_Var: ['chassis', 'variables', 'external_ids'],
 };
@@ -58,7 +60,6 @@ const others = [
   'Gateway_Chassis',
   'HA_Chassis',
   'HA_Chassis_Group',
-  'Load_Balancer_Health_Check',
   'Meter',
   'Mirror',
   'NAT',
@@ -88,7 +89,7 @@ export interface Northbound {
   portRecords(): ReadonlyMap<string, PortRecord>;
   /** Nodes that own rows of which only one node can be the owner, by the name of the port group or by the address. */
   nodeHolders(): ReadonlyMap<string, string>;
-  /** Virtual addresses of Services in rows of this room, as `recordOfVip` names them. */
+  /** Virtual addresses of Services and SwitchLBRules in rows of this room, as `recordOfVip` names them. */
   serviceVips(): ReadonlySet<string>;
 }
 
@@ -102,6 +103,12 @@ function ownedBy(row: Row, feature: string): string | undefined {
   return owner?.room === room && owner.name.startsWith(`${feature}/`)
     ? owner.name.slice(feature.length + 1)
     : undefined;
+}
+
+/** `namespace/name` of the Service of the rule that owns a load balancer: its name is `<namespace>/<service>/<protocol>/<family>`. */
+function ruleServiceOf(row: Row): string | undefined {
+  if (ownedBy(row, 'switch-lb-rule') === undefined) return undefined;
+  return textOf(row, 'name').split('/').slice(0, 2).join('/');
 }
 
 function capabilitiesOf({ schema }: OvsdbClient): Northbound['capabilities'] {
@@ -187,7 +194,7 @@ export async function openNorthbound(
     serviceVips: () => {
       const vips = new Set<string>();
       for (const row of client.cache.table('Load_Balancer').rows.values()) {
-        const service = ownedBy(row, 'service');
+        const service = ownedBy(row, 'service') ?? ruleServiceOf(row);
         const protocol = row['protocol'];
         if (service === undefined || typeof protocol !== 'string') continue;
         for (const vip of Object.keys(row['vips'] ?? {})) vips.add(recordOfVip(service, protocol, vip));

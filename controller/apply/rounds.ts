@@ -70,9 +70,7 @@ export class Rounds {
     const requestedMs = startMs - waitedMs;
     this.#options.cluster.settle();
     const keys = this.#options.dirty.take();
-    // The owner of a port is published after its IP object, because it may wait for the object's deletion.
-    for (const key of keys) if (key.startsWith('ip/')) this.#plan(key, requestedMs);
-    for (const key of keys) if (!key.startsWith('ip/')) this.#plan(key, requestedMs);
+    for (const turn of [0, 1, 2]) for (const key of keys) if (turnOf(key) === turn) this.#plan(key, requestedMs);
     if (revision === 1) this.#options.target.seal();
     const ms = performance.now() - startMs;
     if (keys.size > 0) this.#options.onRound?.({ keys: keys.size, ms, lagMs: waitedMs });
@@ -108,4 +106,10 @@ export class Rounds {
     this.#unsent.delete(owner);
     this.#options.publish(owner);
   }
+}
+
+/** Keys that report objects which others create again are published before those: IP objects of ports, and Services of rules. */
+function turnOf(key: string): 0 | 1 | 2 {
+  if (key.startsWith('ip/')) return 0;
+  return key.startsWith('switch-lb-rule/') ? 2 : 1;
 }

@@ -8,8 +8,9 @@ import { DirtyKeys } from '../plan/dirty-keys.ts';
 import { ownEntries, ownerByName } from '../plan/own-keys.ts';
 import { planKey } from '../plan/plan.ts';
 import { Cluster } from '../settle/cluster.ts';
-import { service } from '../testing-services.ts';
-import { created, subnet, vpc } from '../testing-vpcs.ts';
+import { rule, service } from '../testing-services.ts';
+import { created, meta, subnet, vpc } from '../testing-vpcs.ts';
+import { parseNamespace } from '../watch/workloads.ts';
 import { type Northbound, openNorthbound, room } from './northbound.ts';
 import { Rounds } from './rounds.ts';
 
@@ -66,6 +67,8 @@ function clusterOf(): Cluster {
     const protocol = index % 2 === 0 ? 'TCP' : 'UDP';
     service(cluster, `ns/s${index}`, { clusterIPs: [addressOf(index)], ports: [{ port: 80, protocol }] });
   }
+  cluster.change('namespaces', 'ns', parseNamespace({ metadata: meta('ns', created(1)) }));
+  rule(cluster, 'web', { vip: '1.1.1.1', namespace: 'ns' }, created(2));
   cluster.restore(northbound.portRecords(), northbound.nodeHolders(), northbound.serviceVips());
   return cluster;
 }
@@ -87,9 +90,12 @@ test('virtual addresses of a former Kube-OVN go over to rows of their own, and a
     return { op: 'insert', table: 'Load_Balancer', row: { name, protocol, vips: all }, uuidName: protocol } as const;
   };
   const [tcp, udp] = [theirs('tcp', 'cluster-tcp-loadbalancer'), theirs('udp', 'cluster-udp-loadbalancer')];
-  const stale = { '10.96.200.1:80': '10.16.0.10:80' };
+  const others = { '10.96.200.1:80': '10.16.0.10:80', '1.1.1.1:80': '10.16.0.9:8080' };
+  const checks = { ip_port_mappings: { '10.16.0.9': 'web.ns:10.16.0.8' }, health_check: [{ named: 'check' }] };
+  const check = { vip: '1.1.1.1:80', external_ids: { switch_lb_subnet: 'ovn-default' } };
   await northbound.client.transact([
-    { ...tcp, row: { ...tcp.row, vips: { ...tcp.row.vips, ...stale } } },
+    { op: 'insert', table: 'Load_Balancer_Health_Check', row: check, uuidName: 'check' },
+    { ...tcp, row: { ...tcp.row, vips: { ...tcp.row.vips, ...others }, ...checks } },
     udp,
     {
       op: 'insert',
@@ -97,7 +103,11 @@ test('virtual addresses of a former Kube-OVN go over to rows of their own, and a
       row: { name: 'ovn-default', load_balancer: [{ named: 'tcp' }, { named: 'udp' }], external_ids: vendor },
     },
   ]);
-  const wanted = [...vips('tcp').map((vip) => `tcp ${vip}`), ...vips('udp').map((vip) => `udp ${vip}`)];
+  const wanted = [
+    'tcp 1.1.1.1:80',
+    ...vips('tcp').map((vip) => `tcp ${vip}`),
+    ...vips('udp').map((vip) => `udp ${vip}`),
+  ];
   const gaps: string[] = [];
   let transactions = 0;
   const unwatch = northbound.client.subscribe(() => {
@@ -111,9 +121,10 @@ test('virtual addresses of a former Kube-OVN go over to rows of their own, and a
   unwatch();
   assert.deepEqual(gaps, []);
   assert.ok(transactions > 5, 'in many transactions');
-  assert.deepEqual([...served()].sort(), wanted.sort(), 'and an address that no Service has is gone');
+  assert.deepEqual([...served()].sort(), wanted.sort(), 'and an address that nothing has is gone');
   const six = named('Load_Balancer', 'cluster-tcp-loadbalancer');
-  assert.deepEqual([six?._uuid, six?.['vips']], [before, {}]);
+  assert.deepEqual([six?._uuid, six?.['vips'], six?.['ip_port_mappings']], [before, {}, {}]);
+  assert.deepEqual(rowsOf('Load_Balancer_Health_Check'), []);
   rounds.close();
   target.close();
 });

@@ -1,17 +1,18 @@
 /**
  * The southbound database as this room uses it. In: the Nodes, and the existing chassis. Out: a tag on the chassis of
- * nodes, the removal of chassis whose nodes are gone, and the names of all chassis. The room runs without it: it is opened
+ * nodes, the removal of chassis whose nodes are gone, the names of all chassis, and the states of health checks. The room runs without it: it is opened
  * in parallel, and a missing permission to write is reported once.
  */
 import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { openOvsdb, OvsdbError, TransactionRejected } from 'ovsdb-client';
-import type { Operation, OvsdbClient } from 'ovsdb-client';
-import { mapOf, textOf } from '../../lib/ovn/columns.ts';
+import type { Change, Operation, OvsdbClient, Row } from 'ovsdb-client';
+import { integerOf, mapOf, textOf } from '../../lib/ovn/columns.ts';
 import type { Databases } from '../../lib/ovn/databases.ts';
 import { connectionLog } from '../../lib/run/connection-log.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { planChassis } from '../plan/node/chassis.ts';
 import type { ChassisPlan, ChassisRow } from '../plan/node/chassis.ts';
+import { monitorKey, type MonitorState } from '../model/monitors.ts';
 import type { View } from '../model/view.ts';
 
 export interface SouthboundOptions {
@@ -22,6 +23,8 @@ export interface SouthboundOptions {
   readonly log: Logger;
   /** Called with the names of all chassis, whenever they change. */
   readonly onChassis: (names: ReadonlySet<string>) => void;
+  /** Called with the states of all health checks, then with those that changed; undefined for one that is gone. */
+  readonly onMonitors: (states: ReadonlyMap<string, MonitorState | undefined>) => void;
   /** Called when a write was not permitted. */
   readonly onRefused: () => void;
 }
@@ -29,7 +32,11 @@ export interface SouthboundOptions {
 /** How long a start waits for the chassis. Until they are known, a gateway may use a node without a chassis. */
 const patienceMs = 2000;
 
-const monitor = { Chassis: ['name', 'hostname', 'external_ids', 'other_config'], Chassis_Private: ['name'] };
+const monitor = {
+  Chassis: ['name', 'hostname', 'external_ids', 'other_config'],
+  Chassis_Private: ['name'],
+  Service_Monitor: ['logical_port', 'protocol', 'ip', 'port', 'status'],
+};
 
 export class Southbound {
   readonly #options: SouthboundOptions;
@@ -59,7 +66,12 @@ export class Southbound {
       if (signal?.aborted === true) return;
       throw error;
     }
-    this.#client.subscribe(() => this.request());
+    const rows = [...this.#client.cache.table('Service_Monitor').rows.values()];
+    this.#tellMonitors(rows.map((after) => ({ table: 'Service_Monitor', before: undefined, after })));
+    this.#client.subscribe((changes) => {
+      if (changes.some(({ table }) => table === 'Service_Monitor')) this.#tellMonitors(changes);
+      this.request();
+    });
     this.#client.onState((state) => state === 'synced' && this.request());
     this.request();
     this.#known.resolve();
@@ -93,6 +105,16 @@ export class Southbound {
     if (names.join() === this.#names) return;
     this.#names = names.join();
     this.#options.onChassis(new Set(names));
+  }
+
+  #tellMonitors(changes: readonly Pick<Change, 'table' | 'before' | 'after'>[]): void {
+    const states = new Map<string, MonitorState | undefined>();
+    for (const { table, before, after } of changes) {
+      if (table !== 'Service_Monitor') continue;
+      if (before !== undefined && !states.has(keyOfMonitor(before))) states.set(keyOfMonitor(before), undefined);
+      if (after !== undefined) states.set(keyOfMonitor(after), textOf(after, 'status'));
+    }
+    this.#options.onMonitors(states);
   }
 
   async #write(client: OvsdbClient): Promise<void> {
@@ -139,6 +161,10 @@ function rowsOf({ cache }: OvsdbClient): readonly ChassisRow[] {
       isRemote: { ...externalIds, ...mapOf(row, 'other_config') }['is-remote'] === 'true',
     };
   });
+}
+
+function keyOfMonitor(row: Row): string {
+  return monitorKey(textOf(row, 'logical_port'), textOf(row, 'protocol'), textOf(row, 'ip'), integerOf(row, 'port'));
 }
 
 function operationsOf({ tags, removals }: ChassisPlan): readonly Operation[] {

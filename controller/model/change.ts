@@ -34,5 +34,7 @@ export type Change =
   | { readonly kind: 'ports'; readonly name: string }
   /** A port that lost its addresses, by its name. */
   | { readonly kind: 'freed'; readonly name: string }
+  /** The state of a health check, as `monitorKey` names it; empty when the states become known. */
+  | { readonly kind: 'monitors'; readonly name: string }
   /** The addresses of a Subnet in use. */
   | { readonly kind: 'usage'; readonly name: string };

@@ -278,6 +278,29 @@ export interface Vip extends ApiObjectFacts {
   };
 }
 
+export interface SwitchLbRulePort {
+  readonly name: string;
+  readonly port: number;
+  /** Zero where not given. */
+  readonly targetPort: number;
+  readonly protocol: string;
+}
+
+/** A virtual address of a VPC, with backends. */
+export interface SwitchLbRule extends ApiObjectFacts {
+  /** The annotations this room reads. */
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly spec: {
+    readonly vip: string;
+    readonly namespace: string;
+    /** `key:value` each. */
+    readonly selector: readonly string[];
+    readonly endpoints: readonly string[];
+    readonly sessionAffinity: string;
+    readonly ports: readonly SwitchLbRulePort[];
+  };
+}
+
 export interface SecurityGroupRule {
   readonly ipVersion: string;
   readonly protocol: string;
@@ -347,6 +370,7 @@ export interface Kinds {
   readonly services: Service;
   readonly endpointSlices: EndpointSlice;
   readonly loadBalancerPools: LoadBalancerPool;
+  readonly switchLbRules: SwitchLbRule;
 }
 
 /** `namespace/name`, as reflectors key namespaced objects. */

@@ -117,7 +117,15 @@ export interface LearnedRoute {
   readonly problem?: Problem;
 }
 
-/** The decisions about a Service that depend on other objects. */
+/** A port at which a backend is, with the address of the backend. */
+export interface CheckedPort {
+  readonly port: string;
+  readonly subnet: string;
+  /** `namespace/name`. */
+  readonly pod: string;
+}
+
+/** The decisions about a Service or a SwitchLBRule that depend on other objects. */
 export interface ServiceVerdict {
   /** The VPC whose pods reach it. */
   readonly vpc: string;
@@ -127,8 +135,12 @@ export interface ServiceVerdict {
   readonly endpointVpcs: readonly string[];
   /** Addresses of endpoints in other VPCs. Pods of this VPC do not reach them, and may know another pod by the same address. */
   readonly strangers: readonly string[];
-  /** Virtual addresses that another Service of the VPC has, by `vipId`, with the key of that Service. */
+  /** Virtual addresses that another Service or rule of the VPC has, by `vipId`, with the name of that object for messages. */
   readonly lost: Readonly<Record<string, string>>;
+  /** Why nothing of a SwitchLBRule is served: its virtual address is not free. */
+  readonly refusal?: Problem;
+  /** Backends of a SwitchLBRule that OVN checks, by address. */
+  readonly checked?: Readonly<Record<string, CheckedPort>>;
 }
 
 /** The OVN names of a security group that has rows. */

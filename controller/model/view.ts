@@ -3,10 +3,12 @@
  * northbound database and reports of what Kubernetes should hold, without regard to the rows that exist already.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
+import type { Few } from '../../lib/desired/few.ts';
 import type { Index } from '../../lib/store/index.ts';
 import type { SelectorIndex } from '../../lib/store/selector-index.ts';
 import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
 import type { Interface } from './interfaces.ts';
+import type { MonitorState } from './monitors.ts';
 import type { Kinds } from './objects.ts';
 import type {
   LearnedRoute,
@@ -75,6 +77,12 @@ export interface Indexes {
   readonly slicesByPod: Index;
   /** EndpointSlices with hints, by `namespace/name` of their Service. */
   readonly hintedSlicesByService: Index;
+  /** SwitchLBRules by the namespace of their Service. */
+  readonly rulesByNamespace: Index;
+  /** SwitchLBRules by their virtual addresses and by the addresses that they list as backends. */
+  readonly rulesByAddress: Index;
+  /** Services by the SwitchLBRule that made them. */
+  readonly servicesByRule: Index;
   /** Services with internalTrafficPolicy Local, all under the empty key. */
   readonly localServices: Index;
   /** Subnets that select the labels of a namespace. */
@@ -83,17 +91,30 @@ export interface Indexes {
   readonly vipSelectors: SelectorIndex;
 }
 
+/** Backends of SwitchLBRules that OVN checks. */
+export interface HealthCheckIndex {
+  /** `namespace/name` of the Services of rules with backends in a Subnet. */
+  readonly bySubnet: ReadonlyMap<string, Few>;
+  /** The same by the port of a backend. */
+  readonly byPort: ReadonlyMap<string, Few>;
+  /** Whether the rules that existed at the start are in it. */
+  readonly isComplete: boolean;
+}
+
 export interface View extends Stores {
   readonly indexes: Indexes;
   readonly capabilities: Capabilities;
   readonly verdicts: ReadonlyMap<string, Verdict>;
   readonly vlanVerdicts: ReadonlyMap<string, VlanVerdict>;
   readonly poolVerdicts: ReadonlyMap<string, PoolVerdict>;
-  /** Verdicts on the Services that have virtual addresses, by `namespace/name`. */
+  /** Verdicts on the Services that have virtual addresses, by `namespace/name`; on SwitchLBRules by that of their Service. */
   readonly serviceVerdicts: ReadonlyMap<string, ServiceVerdict>;
   readonly loadBalancerPoolVerdicts: ReadonlyMap<string, LoadBalancerPoolVerdict>;
   /** Services that Isthmus gives addresses, or gave some that their status still has, by `namespace/name`. */
   readonly loadBalancers: ReadonlyMap<string, LoadBalancer>;
+  readonly healthChecks: HealthCheckIndex;
+  /** States of health checks, as `monitorKey` names them; undefined while the southbound database is not known. */
+  readonly monitors: ReadonlyMap<string, MonitorState> | undefined;
   /** Security groups that have rows, by name. */
   readonly servedGroups: ReadonlyMap<string, ServedGroup>;
   /** The gateway nodes in use, by Subnet with a centralized gateway. */

@@ -18,6 +18,8 @@ import { northboundOptionsFeature } from './northbound/options.ts';
 import { podFeature } from './pod/pod.ts';
 import { denyAllFeature } from './security-group/deny-all.ts';
 import { securityGroupFeature } from './security-group/security-group.ts';
+import { healthCheckFeature } from './switch-lb-rule/health-check.ts';
+import { switchLbRuleFeature } from './switch-lb-rule/switch-lb-rule.ts';
 import { serviceGroupFeature } from './service/group.ts';
 import { chassisVariablesFeature } from './service/places.ts';
 import { serviceFeature } from './service/service.ts';
@@ -75,6 +77,8 @@ export const features: readonly Feature[] = [
   vipFeature,
   chassisVariablesFeature,
   serviceFeature,
+  switchLbRuleFeature,
+  healthCheckFeature,
   loadBalancerPoolFeature,
   loadBalancerAddressFeature,
 ];

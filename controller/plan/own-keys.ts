@@ -45,6 +45,7 @@ const options: Readonly<Record<string, ReadonlySet<string>>> = {
   ]),
   Logical_Router_Static_Route: new Set(['ecmp_symmetric_reply']),
   NB_Global: new Set(['use_ct_inv_match']),
+  Load_Balancer_Health_Check: new Set(['failure_count', 'interval', 'success_count', 'timeout']),
   Load_Balancer: new Set(['address-family', 'affinity_timeout', 'ct_flush', 'hairpin_snat_ip', 'reject', 'template']),
 };
 
@@ -59,7 +60,7 @@ export function ownerByName(table: string, { name }: Readonly<Record<string, unk
 }
 
 export const ownEntries: OwnEntries = (table, column) => {
-  if (table === 'Load_Balancer' && column === 'vips') return () => true;
+  if (table === 'Load_Balancer' && (column === 'vips' || column === 'ip_port_mappings')) return () => true;
   if (column === 'options') {
     const own = options[table];
     return own && ((entry) => own.has(entry));

@@ -10,12 +10,14 @@ import type { SubnetPool } from '../ipam/subnet-pool.ts';
 import type { Change, ObjectChange } from '../model/change.ts';
 import type { ForeignPort } from '../model/foreign-port.ts';
 import type { NetInForce } from '../model/net-in-force.ts';
+import type { MonitorState } from '../model/monitors.ts';
 import type { Kinds } from '../model/objects.ts';
 import type { Link, LoadBalancerUsage, Verdict, PoolVerdict, VlanVerdict, Binding } from '../model/settled.ts';
 import type { Capabilities, HeldPort, View } from '../model/view.ts';
 import { ObjectStores } from '../state/object-stores.ts';
 import { Addresses } from './address/addresses.ts';
-import { allKeys, holderOf, keysConcerned } from './address/holders/registry.ts';
+import { healthCheckHolder } from './address/holders/health-check.ts';
+import { allKeys, holderOf, keyOf, keysConcerned } from './address/holders/registry.ts';
 import { judgePools, rangesOf } from './address/judge-pools.ts';
 import { Ports } from './address/ports.ts';
 import type { PortRecord } from './address/records.ts';
@@ -29,6 +31,7 @@ import { LoadBalancers } from './load-balancer/load-balancers.ts';
 import { poolFingerprint } from './load-balancer/pool-overlap.ts';
 import { TraitHolders } from './node/trait-holders.ts';
 import { ServedGroups } from './security-group/served-groups.ts';
+import { HealthChecks } from './service/health-checks.ts';
 import { ServiceVerdicts } from './service/service-verdicts.ts';
 import { notedOwner, noteOn, parseAcceptedNote } from './subnet/accepted-note.ts';
 import { judgeSubnets } from './subnet/judge.ts';
@@ -63,7 +66,9 @@ export class Cluster extends ObjectStores implements View {
   readonly learned: View['learned'];
   readonly serviceVerdicts: View['serviceVerdicts'];
   readonly loadBalancers: View['loadBalancers'];
+  readonly healthChecks = new HealthChecks(this);
   chassis: ReadonlySet<string> | undefined;
+  #monitors: Map<string, MonitorState> | undefined;
   readonly #addresses = new Addresses();
   readonly #ports: Ports;
   readonly #inForce = new Map<string, NetInForce>();
@@ -105,7 +110,10 @@ export class Cluster extends ObjectStores implements View {
     this.learned = this.#learnedRoutes.routes;
     this.#serviceVerdicts = new ServiceVerdicts({
       view: this,
-      onChange: (name, before, after) => this.#changed({ kind: 'serviceVerdicts', name, before, after }),
+      onChange: (name, before, after) => {
+        this.healthChecks.verdictChanged(name, before, after);
+        this.#changed({ kind: 'serviceVerdicts', name, before, after });
+      },
     });
     this.serviceVerdicts = this.#serviceVerdicts.verdicts;
     this.#loadBalancers = new LoadBalancers({
@@ -114,6 +122,10 @@ export class Cluster extends ObjectStores implements View {
       onPool: (name) => this.#changed({ kind: 'loadBalancerUsage', name }),
     });
     this.loadBalancers = this.#loadBalancers.balancers;
+  }
+
+  get monitors(): View['monitors'] {
+    return this.#monitors;
   }
 
   get loadBalancerPoolVerdicts(): View['loadBalancerPoolVerdicts'] {
@@ -161,6 +173,20 @@ export class Cluster extends ObjectStores implements View {
     this.chassis = names;
     this.#activeGateways.markAll();
     this.#learnedRoutes.markAll();
+  }
+
+  /** Sets the states of some health checks, the first time of all; undefined for one that is gone. */
+  setMonitors(states: ReadonlyMap<string, MonitorState | undefined>): void {
+    const isFirst = this.#monitors === undefined;
+    const monitors = this.#monitors ?? new Map<string, MonitorState>();
+    this.#monitors = monitors;
+    if (isFirst) this.#changed({ kind: 'monitors', name: '' });
+    for (const [name, state] of states) {
+      if (monitors.get(name) === state) continue;
+      if (state === undefined) monitors.delete(name);
+      else monitors.set(name, state);
+      this.#changed({ kind: 'monitors', name });
+    }
   }
 
   addressProblem(key: string): Problem | undefined {
@@ -218,6 +244,18 @@ export class Cluster extends ObjectStores implements View {
 
   /** Computes the verdicts, addresses, gateways and routes that are due. */
   settle(): void {
+    for (let round = 0; round < settleRounds && (this.#ports.isDue || round === 0); round += 1) {
+      this.#settleAddresses();
+      this.#serviceVerdicts.settle();
+      for (const subnet of this.healthChecks.take()) this.#ports.mark(keyOf(healthCheckHolder, subnet));
+    }
+    this.#activeGateways.settle();
+    this.#learnedRoutes.settle();
+    this.#loadBalancers.settle();
+    this.#bindings.settle();
+  }
+
+  #settleAddresses(): void {
     for (
       let round = 0;
       round < settleRounds && (this.#isJudgementDue || this.#ports.isDue || round === 0);
@@ -227,11 +265,6 @@ export class Cluster extends ObjectStores implements View {
       this.#ports.settle();
       if (this.#areLinksStale) this.#updateLinks();
     }
-    this.#activeGateways.settle();
-    this.#learnedRoutes.settle();
-    this.#serviceVerdicts.settle();
-    this.#loadBalancers.settle();
-    this.#bindings.settle();
   }
 
   /** Subnets may have waited for the removal of a link. */

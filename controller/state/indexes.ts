@@ -1,5 +1,5 @@
 /** The indexes of the objects that `settle/` and `plan/` look up by something else than their name. */
-import { annotation } from '../../lib/api/names.ts';
+import { annotation, label } from '../../lib/api/names.ts';
 import { index } from '../../lib/store/index.ts';
 import { selectorIndex } from '../../lib/store/selector-index.ts';
 import type { Store } from '../../lib/store/store.ts';
@@ -8,12 +8,13 @@ import { vpcNameOf } from '../model/objects.ts';
 import type { Kinds } from '../model/objects.ts';
 import { securityPortGroup } from '../model/ovn-names.ts';
 import { namedGroupsOf, vipSelector } from '../model/selections.ts';
+import { readRule, isProblem } from '../model/rule-frontend.ts';
 import type { Indexes } from '../model/view.ts';
 
 export type Stores = { readonly [K in keyof Kinds]: Store<Kinds[K]> };
 
 export function indexesOf(stores: Stores): Indexes {
-  const { pods, nodes, subnets, vpcs, vips, ipPools, securityGroups, services, endpointSlices } = stores;
+  const { pods, nodes, subnets, vpcs, vips, ipPools, securityGroups, services, endpointSlices, switchLbRules } = stores;
   return {
     podsByNode: index(pods, ({ node }) => (node === undefined ? [] : [node])),
     podsByPortGroup: index(pods, (pod) => namedGroupsOf(pod).map(securityPortGroup)),
@@ -41,6 +42,14 @@ export function indexesOf(stores: Stores): Indexes {
     hintedSlicesByService: index(endpointSlices, ({ service, endpoints }) =>
       endpoints.some(({ nodeHints, zoneHints }) => nodeHints.length > 0 || zoneHints.length > 0) ? [service] : [],
     ),
+    rulesByNamespace: index(switchLbRules, ({ spec }) => [spec.namespace]),
+    rulesByAddress: index(switchLbRules, (rule) => {
+      const read = readRule(rule);
+      if (isProblem(read)) return [];
+      const listed = read.slices?.flatMap(({ endpoints }) => endpoints.map(({ address }) => address)) ?? [];
+      return [...read.service.clusterIps, ...listed];
+    }),
+    servicesByRule: index(services, ({ labels: { [label.switchLbRule]: rule } }) => (rule === undefined ? [] : [rule])),
     localServices: index(services, ({ isInternalPolicyLocal }) => (isInternalPolicyLocal ? [''] : [])),
     namespaceSelectors: selectorIndex(subnets, ({ spec }) => spec.namespaceSelectors),
     vipSelectors: selectorIndex(vips, (vip) => {

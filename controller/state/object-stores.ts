@@ -30,6 +30,7 @@ export class ObjectStores implements Stores {
   readonly services = new Store<Kinds['services']>();
   readonly endpointSlices = new Store<Kinds['endpointSlices']>();
   readonly loadBalancerPools = new Store<Kinds['loadBalancerPools']>();
+  readonly switchLbRules = new Store<Kinds['switchLbRules']>();
   readonly bgpNodeStates = new Store<Kinds['bgpNodeStates']>();
   readonly indexes: Indexes = indexesOf(this);
 

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
+import { backendCounts } from '../plan/switch-lb-rule/backends.ts';
 import { nodesOf } from '../plan/underlay/provider-network.ts';
 import type { View } from '../model/view.ts';
 
@@ -71,6 +72,18 @@ export function openMetrics(registry: Registry, view: View): Metrics {
     registers,
     collect: () => waiting.set([...view.loadBalancers.values()].filter(({ ready }) => ready?.isTrue === false).length),
   });
+  const ruleBackends = new Gauge({
+    name: 'isthmus_controller_switch_lb_rule_backends',
+    help: 'backends of a SwitchLBRule by the state of their health check',
+    labelNames: ['rule', 'state'],
+    registers,
+    collect() {
+      this.reset();
+      for (const rule of view.switchLbRules.values())
+        for (const [state, count] of backendCounts(view, rule)) this.set({ rule: rule.name, state }, count);
+    },
+  });
+  ruleBackends.reset();
   const learned: Gauge = new Gauge({
     name: 'isthmus_controller_learned_prefixes',
     help: 'prefixes that nodes learned by BGP and that are routes of the default VPC',

@@ -31,8 +31,10 @@ export function observe(view: View, { kind, name }: ObjectRef): Observed | undef
   return kind === 'pods' ? observedPod(object as Kinds['pods']) : (object as Observed);
 }
 
-function observedService({ uid, resourceVersion, annotations, conditions, ingress }: Kinds['services']): Observed {
-  return { uid, resourceVersion, annotations, status: { loadBalancer: loadBalancerStatus(ingress) }, conditions };
+function observedService(service: Kinds['services']): Observed {
+  const { uid, resourceVersion, annotations, labels, conditions, ingress, ruleSpec } = service;
+  const status = { loadBalancer: loadBalancerStatus(ingress) };
+  return { uid, resourceVersion, annotations, labels, status, conditions, ...(ruleSpec && { spec: { ...ruleSpec } }) };
 }
 
 /** The kubelet writes the other conditions of a pod: of this room there is one. */

@@ -1,9 +1,10 @@
-/** The edge, addresses: IPs, IPPools, LoadBalancerPools and Vips. */
+/** The edge, addresses: IPs, IPPools, LoadBalancerPools, SwitchLBRules and Vips. */
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { IpObject, IpPool, LoadBalancerPool, Vip } from '../model/objects.ts';
-import { fieldsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
+import type { IpObject, IpPool, LoadBalancerPool, SwitchLbRule, Vip } from '../model/objects.ts';
+import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
+import { annotation } from '../../lib/api/names.ts';
 import { readSelector } from '../../lib/api/label-selector.ts';
-import { apiFactsOf, factsOf } from './fields.ts';
+import { apiFactsOf, factsOf, pick } from './fields.ts';
 import { shared, sharedRecord } from './shared.ts';
 
 const none: readonly string[] = [];
@@ -57,6 +58,29 @@ export function parseLoadBalancerPool(raw: RawObject): LoadBalancerPool {
       serviceSelector: readSelector(spec['serviceSelector'] ?? {}),
       namespaceSelector: readSelector(spec['namespaceSelector'] ?? {}),
       autoAssign: spec['autoAssign'] !== false,
+    },
+  };
+}
+
+const ruleAnnotations = [annotation.vpc, annotation.logicalRouter, annotation.healthCheck];
+
+export function parseSwitchLbRule(raw: RawObject): SwitchLbRule {
+  const spec = fieldsOf(raw['spec']);
+  return {
+    ...apiFactsOf(raw),
+    annotations: pick(raw.metadata.annotations, ruleAnnotations),
+    spec: {
+      vip: textOf(spec['vip']),
+      namespace: textOf(spec['namespace']),
+      selector: textsOf(spec['selector']),
+      endpoints: textsOf(spec['endpoints']),
+      sessionAffinity: textOf(spec['sessionAffinity']),
+      ports: recordsOf(spec['ports']).map((port) => ({
+        name: textOf(port['name']),
+        port: numberOf(port['port']),
+        targetPort: numberOf(port['targetPort']),
+        protocol: textOf(port['protocol']),
+      })),
     },
   };
 }

@@ -10,6 +10,7 @@ import { remoteClusterKind } from '../../lib/api/kinds/remote-cluster.ts';
 import { remoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
 import { securityGroupKind } from '../../lib/api/kinds/security-group.ts';
 import { subnetKind } from '../../lib/api/kinds/subnet.ts';
+import { switchLbRuleKind } from '../../lib/api/kinds/switch-lb-rule.ts';
 import { transitSwitchKind } from '../../lib/api/kinds/transit-switch.ts';
 import { vipKind } from '../../lib/api/kinds/vip.ts';
 import { vlanKind } from '../../lib/api/kinds/vlan.ts';
@@ -54,6 +55,7 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   services: serviceSchemas,
   endpointSlices: endpointSliceSchemas,
   loadBalancerPools: loadBalancerPoolKind,
+  switchLbRules: switchLbRuleKind,
 };
 const views: Readonly<Partial<Record<keyof Kinds, Parser>>> = {
   remoteClusters: viewParser(remoteClusterView),

@@ -14,6 +14,7 @@ import {
   services,
   statefulSets,
   subnets,
+  switchLbRules,
   transitSwitches,
   vips,
   virtualMachineInstances,
@@ -26,7 +27,7 @@ import { parseEndpointSlice, parseService } from '../../lib/services/parse.ts';
 import { reflectSliced, type SlicedReflectorOptions } from '../../lib/slices/reflect.ts';
 import { joinWithoutSlices, type SlicedView } from '../../lib/slices/slice.ts';
 import type { Kinds } from '../model/objects.ts';
-import { parseIp, parseIpPool, parseLoadBalancerPool, parseVip } from './addresses.ts';
+import { parseIp, parseIpPool, parseLoadBalancerPool, parseSwitchLbRule, parseVip } from './addresses.ts';
 import { bgpNodeStateView } from './bgp.ts';
 import {
   remoteClusterView,
@@ -90,6 +91,7 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   serviceCidrs: { resource: serviceCidrs, parse: parseServiceCidr, isOptional: true },
   services: { resource: services, parse: parseService },
   endpointSlices: { resource: endpointSlices, parse: parseEndpointSlice },
-  // An installation that brings the CRDs by itself may not have this one yet.
+  // An installation that brings the CRDs by itself may not have these yet.
   loadBalancerPools: { resource: loadBalancerPools, parse: parseLoadBalancerPool, isOptional: true },
+  switchLbRules: { resource: switchLbRules, parse: parseSwitchLbRule, isOptional: true },
 };

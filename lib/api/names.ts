@@ -52,10 +52,14 @@ export const annotation = {
   vip: 'ovn.kubernetes.io/vip',
   /** On a pod of a KubeVirt virtual machine: the name of the machine, which is also the name of its ports. */
   virtualMachine: 'ovn.kubernetes.io/virtualmachine',
-  /** On a Service: the VPC whose pods reach it. */
+  /** On a Service or a SwitchLBRule: the VPC whose pods reach it. */
   vpc: 'ovn.kubernetes.io/vpc',
   /** On a Service: addresses of endpoints in other VPCs than the default one, separated by commas; `*` for all. Nodes leave them out. */
   elsewhere: 'isthmus.network/endpoints-elsewhere',
+  /** On the Service of a SwitchLBRule: its virtual address. */
+  switchLbVip: 'ovn.kubernetes.io/switch_lb_vip',
+  /** On a SwitchLBRule: with `false` OVN does not check its backends. */
+  healthCheck: 'ovn.kubernetes.io/service_health_check',
   /** On a pod of an underlay subnet. */
   vlanId: 'ovn.kubernetes.io/vlan_id',
   providerNetwork: 'ovn.kubernetes.io/provider_network',
@@ -102,6 +106,8 @@ export const label = {
   subnet: 'ovn.kubernetes.io/subnet',
   nodeName: 'ovn.kubernetes.io/node-name',
   ipReserved: 'ovn.kubernetes.io/ip_reserved',
+  /** On a Service: the SwitchLBRule that it belongs to. */
+  switchLbRule: 'isthmus.network/switch-lb-rule',
   /** On a RemoteRouteSlice: the RemoteCluster that owns it. */
   remoteCluster: 'isthmus.network/remote-cluster',
   /** On a BgpRouteSlice: the BgpNodeState that owns it, which has the name of its node. */
@@ -170,6 +176,14 @@ export function nodePortName(node: string): string {
 /** The port of a subnet's multicast querier, and its IP object. */
 export function querierPortName(subnet: string): string {
   return `mcast-querier.${subnet}`;
+}
+
+/** Of the names of the headless Services of SwitchLBRules. */
+export const ruleServicePrefix = 'slr-';
+
+/** With this name the source of a subnet's health checks holds its address; also the name of its IP object. */
+export function healthCheckPortName(subnet: string): string {
+  return `health-check.${subnet}`;
 }
 
 /** The port that connects a switch to the VLAN of its underlay subnet. */

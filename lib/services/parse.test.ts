@@ -32,6 +32,24 @@ describe('a Service', () => {
     assert.equal(parseService(service({ ...affinity, ...config })).affinitySeconds, 7);
   });
 
+  it('of a SwitchLBRule shows what the rule determines, in the order in which it is written', () => {
+    const labels = { 'isthmus.network/switch-lb-rule': 'web' };
+    const spec = {
+      clusterIPs: ['None'],
+      selector: { tier: 'front', app: 'web' },
+      ports: [{ port: 80, targetPort: 8080, protocol: 'TCP', name: 'http' }],
+      sessionAffinity: 'None',
+    };
+    const { ruleSpec, isServed } = parseService(service(spec, { metadata: { ...metadata, labels } }));
+    const expected = {
+      selector: { app: 'web', tier: 'front' },
+      ports: [{ name: 'http', protocol: 'TCP', port: 80, targetPort: 8080 }],
+      sessionAffinity: 'None',
+    };
+    assert.deepEqual([JSON.stringify(ruleSpec), isServed], [JSON.stringify(expected), false]);
+    assert.equal(parseService(service(spec)).ruleSpec, undefined);
+  });
+
   it('is not served if it is headless, an ExternalName, or of another proxy', () => {
     const label = (name: string): RawObject => service({}, { metadata: { ...metadata, labels: { [name]: 'x' } } });
     for (const raw of [
@@ -87,6 +105,13 @@ describe('a Service', () => {
 
 describe('an EndpointSlice', () => {
   const ports = [{ name: 'http', port: 8080 }, { name: 'all' }];
+
+  it('of a headless Service counts if that may be of a SwitchLBRule', () => {
+    const of = (name: string): string =>
+      parseEndpointSlice(slice({ ports }, { 'kubernetes.io/service-name': name, 'service.kubernetes.io/headless': '' }))
+        .service;
+    assert.deepEqual([of('web'), of('slr-web')], ['', 'default/slr-web']);
+  });
 
   it('has the first address of each endpoint, ready where no condition says otherwise', () => {
     const parsed = parseEndpointSlice(

@@ -1,14 +1,26 @@
 /** Raw Services and EndpointSlices → values. The API server validated them; a value of another type counts as absent. */
 import { conditionsOf } from '../api/conditions.ts';
-import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../kube/fields.ts';
+import { annotation, label, ruleServicePrefix } from '../api/names.ts';
+import { fieldsOf, numberOf, recordsOf, textOf, textsOf, type Fields } from '../kube/fields.ts';
 import type { RawObject } from '../kube/types.ts';
 import { formatCidr, parseCidr } from '../net/cidr.ts';
 import { formatIp, parseIp, type Family, type Ip } from '../net/ip.ts';
-import type { Endpoint, EndpointSlice, Ingress, Protocol, Service, ServicePort, SlicePort } from './service.ts';
+import type {
+  Endpoint,
+  EndpointSlice,
+  Ingress,
+  Protocol,
+  RuleSpec,
+  Service,
+  ServicePort,
+  SlicePort,
+} from './service.ts';
 
 const serviceLabel = 'kubernetes.io/service-name';
+/** Kubernetes labels the slices of headless Services so. */
+const headlessLabel = 'service.kubernetes.io/headless';
 /** Services and slices with one of these labels are served by another program, or by none. */
-const foreignLabels = ['service.kubernetes.io/service-proxy-name', 'service.kubernetes.io/headless'];
+const foreignLabels = ['service.kubernetes.io/service-proxy-name', headlessLabel];
 /** Default of `sessionAffinityConfig.clientIP.timeoutSeconds`. */
 const affinitySeconds = 10_800;
 
@@ -46,13 +58,14 @@ export function parseService(raw: RawObject): Service {
     affinitySeconds: spec['sessionAffinity'] === 'ClientIP' ? timeoutOf(spec['sessionAffinityConfig']) : undefined,
     annotations: metadata.annotations ?? {},
     conditions: conditionsOf(status),
+    ruleSpec: isOfRule(raw) ? parseRuleSpec(spec) : undefined,
   };
 }
 
 export function parseEndpointSlice(raw: RawObject): EndpointSlice {
   const name = raw.metadata.labels?.[serviceLabel] ?? '';
   const namespace = raw.metadata.namespace ?? '';
-  const isOurs = name !== '' && !isForeign(raw) && raw['addressType'] !== 'FQDN';
+  const isOurs = name !== '' && !isForeign(raw, isOfRuleService(name)) && raw['addressType'] !== 'FQDN';
   return {
     service: isOurs ? `${namespace}/${name}` : '',
     family: raw['addressType'] === 'IPv6' ? 6 : 4,
@@ -61,8 +74,34 @@ export function parseEndpointSlice(raw: RawObject): EndpointSlice {
   };
 }
 
-function isForeign({ metadata }: RawObject): boolean {
-  return foreignLabels.some((label) => metadata.labels?.[label] !== undefined);
+function isForeign({ metadata }: RawObject, mayBeHeadless = false): boolean {
+  return foreignLabels.some(
+    (name) => metadata.labels?.[name] !== undefined && !(mayBeHeadless && name === headlessLabel),
+  );
+}
+
+/** SwitchLBRules serve the endpoints of headless Services. */
+function isOfRuleService(name: string): boolean {
+  return name.startsWith(ruleServicePrefix);
+}
+
+function isOfRule({ metadata: { labels, annotations } }: RawObject): boolean {
+  return labels?.[label.switchLbRule] !== undefined || annotations?.[annotation.switchLbVip] !== undefined;
+}
+
+/** In the order of fields in which a rule's Service is written. */
+function parseRuleSpec(spec: Fields): RuleSpec {
+  const labels = Object.entries(fieldsOf(spec['selector'])).map(([key, value]) => [key, textOf(value)] as const);
+  return {
+    selector: Object.fromEntries(labels.sort(([a], [b]) => (a < b ? -1 : 1))),
+    ports: recordsOf(spec['ports']).map(({ name, protocol, port, targetPort }) => ({
+      ...(textOf(name) === '' ? {} : { name: textOf(name) }),
+      protocol: textOf(protocol),
+      port: numberOf(port),
+      targetPort: numberOf(targetPort),
+    })),
+    sessionAffinity: textOf(spec['sessionAffinity']),
+  };
 }
 
 function parseIngress({ ip, hostname, ipMode }: Readonly<Record<string, unknown>>): Ingress {

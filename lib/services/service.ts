@@ -58,6 +58,20 @@ export interface Service {
   readonly annotations: Readonly<Record<string, string>>;
   /** Of its status, those of other programs among them. */
   readonly conditions: readonly Condition[];
+  /** The part of the spec that the SwitchLBRule of the Service determines; undefined for a Service without one. */
+  readonly ruleSpec: RuleSpec | undefined;
+}
+
+/** Written to the Service of a SwitchLBRule. */
+export interface RuleSpec {
+  readonly selector: Readonly<Record<string, string | null>>;
+  readonly ports: readonly {
+    readonly name?: string;
+    readonly protocol: string;
+    readonly port: number;
+    readonly targetPort: number;
+  }[];
+  readonly sessionAffinity: string;
 }
 
 /** A port of an EndpointSlice. */

@@ -28,6 +28,7 @@ import {
   securityGroups,
   services,
   subnets,
+  switchLbRules,
   transitSwitches,
   vips,
   vlans,
@@ -48,6 +49,7 @@ const tables = [
   'Chassis_Template_Var',
   'Load_Balancer',
   'Load_Balancer_Group',
+  'Load_Balancer_Health_Check',
   'Logical_Router',
   'Logical_Router_Port',
   'Logical_Router_Policy',
@@ -138,6 +140,7 @@ export class ControllerBed {
       securityGroups,
       transitSwitches,
       loadBalancerPools,
+      switchLbRules,
     ]) {
       await eventually(`${resource.plural} are served`, async () => this.kube.list(resource).catch(() => undefined));
     }
@@ -381,6 +384,7 @@ export class ControllerBed {
       pods,
       services,
       loadBalancerPools,
+      switchLbRules,
       nodes,
       namespaces,
       subnets,

@@ -1,7 +1,7 @@
-/** The CRDs of IP, IPPool, Vip and SecurityGroup on a real API server, like in crds.test.ts. */
+/** The CRDs of IP, IPPool, Vip, SwitchLBRule and SecurityGroup on a real API server, like in crds.test.ts. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { ipPools, ips, securityGroups, vips } from '../../lib/kube/resources.ts';
+import { ipPools, ips, securityGroups, switchLbRules, vips } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { object, openCrdBed, type CrdBed } from './crd-bed.ts';
 
@@ -10,7 +10,7 @@ let kube: KubeClient;
 let tryCreate: CrdBed['tryCreate'];
 
 before(async () => {
-  bed = await openCrdBed([ipPools, ips, securityGroups, vips]);
+  bed = await openCrdBed([ipPools, ips, securityGroups, switchLbRules, vips]);
   ({ kube, tryCreate } = bed);
 });
 after(() => bed.close());
@@ -38,6 +38,38 @@ test('an IP of controllers or users is accepted, and an invalid address is refus
   assert.match(await tryCreate(ips, 'web.default', { ...spec, v6IpAddress: '10.16.0.9' }), /v6IpAddress must be an/);
   assert.match(await tryCreate(ips, 'web.default', { ...spec, ipAddress: '10.16.0.9/16' }), /ipAddress must be an/);
   assert.match(await tryCreate(ips, 'web.default', { ...spec, macAddress: 'x' }), /macAddress must be a MAC address/);
+});
+
+describe('SwitchLBRule', () => {
+  const base = { vip: '1.1.1.1', namespace: 'default', selector: ['app:web'], ports: [{ port: 80 }] };
+
+  test('accepts the fields of Kube-OVN, with both families', async () => {
+    const spec = {
+      vip: '1.1.1.1,fd00:99::1',
+      namespace: 'default',
+      selector: ['app:web', 'tier: front'],
+      endpoints: ['192.168.0.101', 'fd00::9'],
+      sessionAffinity: 'ClientIP',
+      ports: [{ name: 'dns', port: 8888, targetPort: 80, protocol: 'TCP' }],
+    };
+    assert.equal(await tryCreate(switchLbRules, 'web', spec), 'accepted');
+    assert.equal(await tryCreate(switchLbRules, 'web', base), 'accepted');
+  });
+
+  const refused: readonly [what: string, spec: object | undefined, message: RegExp][] = [
+    ['no spec', undefined, /spec is needed|spec: Required value/],
+    ['no address', { ...base, vip: '' }, /vip takes an address/],
+    ['a name as address', { ...base, vip: 'web' }, /vip takes an address/],
+    ['no namespace', { ...base, namespace: undefined }, /spec.namespace: Required value/],
+    ['no ports', { ...base, ports: [] }, /spec.ports.*at least 1/],
+    ['a port that is none', { ...base, ports: [{ port: 0 }] }, /port.*greater than or equal to 1/],
+    ['a target by name', { ...base, ports: [{ port: 80, targetPort: 'http' }] }, /targetPort.*integer/],
+    ['an unknown protocol', { ...base, ports: [{ port: 80, protocol: 'ICMP' }] }, /protocol: Unsupported value/],
+    ['a label without a value', { ...base, selector: ['app'] }, /selector takes labels as `key:value`/],
+    ['a name as backend', { ...base, endpoints: ['web'] }, /endpoints takes addresses/],
+  ];
+  for (const [what, spec, message] of refused)
+    test(`refuses ${what}`, async () => assert.match(await tryCreate(switchLbRules, 'bad', spec), message));
 });
 
 describe('IPPool', () => {

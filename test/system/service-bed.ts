@@ -33,6 +33,8 @@ export class ServiceBed {
   readonly #children: ChildProcess[] = [];
   readonly #namespaces: string[] = [];
   readonly #addresses = new Map<string, Addresses>();
+  /** Programs that answer in a pod. */
+  readonly #servers = new Map<string, ChildProcess[]>();
 
   private constructor(controller: ControllerBed, southbound: TestServer) {
     this.controller = controller;
@@ -68,7 +70,7 @@ export class ServiceBed {
   /** Both families, externalIPs allowed. */
   startController(): Promise<void> {
     const cidrs = ['--default-cidr=10.16.0.0/16,fd00:10::/112', '--join-cidr=100.64.0.0/16,fd00:64::/112'];
-    return this.controller.start([...cidrs, '--external-ips=Allow']);
+    return this.controller.start([...cidrs, '--external-ips=Allow', `--sb=${this.#southbound.remote}`]);
   }
 
   async close(): Promise<void> {
@@ -116,13 +118,28 @@ export class ServiceBed {
     }
     for (const gateway of gateways.split(',')) this.in(name, `ip route add default via ${gateway}`);
     this.#plug(node, `${name}_h`, `${name}.default`);
-    const tell = `SYSTEM:echo ${name} $SOCAT_PEERADDR`;
+    this.serve(name);
+  }
+
+  /** The pod answers from now on. */
+  serve(name: string): void {
+    // Closing a connection with a request that was not read resets it, and the client may lose the answer.
+    const tell = `SYSTEM:read line; echo ${name} $SOCAT_PEERADDR`;
     this.#serve(name, ['TCP6-LISTEN:8080,ipv6only=0,reuseaddr,fork', tell]);
     this.#serve(name, ['UDP6-RECVFROM:8080,ipv6only=0,fork', tell]);
   }
 
+  /** Nothing in the pod answers any more, as after a crash of its containers. */
+  async stopServing(name: string): Promise<void> {
+    for (const child of this.#servers.get(name) ?? []) {
+      process.kill(-(child.pid ?? 0), 'SIGKILL');
+      await once(child, 'exit');
+    }
+    this.#servers.delete(name);
+  }
+
   #serve(name: string, ends: readonly string[]): void {
-    this.#run(`${name}-${ends[0]?.slice(0, 3)}`, [
+    const child = this.#run(`${name}-${ends[0]?.slice(0, 3)}`, [
       'ip',
       'netns',
       'exec',
@@ -131,6 +148,7 @@ export class ServiceBed {
       `-t${connectSeconds}`,
       ...ends,
     ]);
+    this.#servers.set(name, [...(this.#servers.get(name) ?? []), child]);
   }
 
   /** Creates a Service of both families; gives its first cluster address. */
@@ -165,7 +183,10 @@ export class ServiceBed {
       }));
       const ports = ['TCP', 'UDP'].map((protocol) => ({ name: protocol.toLowerCase(), protocol, port: target }));
       const name = `${service}-${addressType.toLowerCase()}`;
-      const metadata = { name, namespace: 'default', labels: { 'kubernetes.io/service-name': service } };
+      // Kubernetes labels the slices of headless Services, such as those of SwitchLBRules.
+      const headless = service.startsWith('slr-') ? { 'service.kubernetes.io/headless': '' } : {};
+      const labels = { 'kubernetes.io/service-name': service, ...headless };
+      const metadata = { name, namespace: 'default', labels };
       const body = {
         apiVersion: apiVersionOf(endpointSlices),
         kind: endpointSlices.kind,
@@ -219,12 +240,13 @@ export class ServiceBed {
     return seen.trim();
   }
 
-  #run(name: string, [program = '', ...argv]: readonly string[], dir = this.dir): void {
+  #run(name: string, [program = '', ...argv]: readonly string[], dir = this.dir): ChildProcess {
     const log = openSync(join(this.dir, `${name}.log`), 'a');
     const env = { ...ovnEnvironment(), OVS_RUNDIR: dir, OVS_DBDIR: dir, OVS_SYSCONFDIR: dir, OVN_RUNDIR: dir };
     const child = spawn(program, argv, { env, stdio: ['ignore', log, log], detached: true });
     closeSync(log);
     this.#children.push(child);
+    return child;
   }
 
   #addSpace(name: string): void {
@@ -248,7 +270,7 @@ export class ServiceBed {
     this.in(node, 'ethtool -K up0 tx off');
     this.in(node, 'ip link set up0 up');
     words(`ovsdb-tool create ${dir}/conf.db ${schemaFile('vswitch')}`);
-    const start = (name: string, ...argv: string[]): void =>
+    const start = (name: string, ...argv: string[]): ChildProcess =>
       this.#run(`${node}-${name}`, ['ip', 'netns', 'exec', this.space(node), name, ...argv], dir);
     start('ovsdb-server', `${dir}/conf.db`, `--remote=punix:${dir}/db.sock`, `--unixctl=${dir}/db.ctl`);
     await eventually('the database of the switch', () => existsSync(`${dir}/db.sock`));

@@ -18,6 +18,7 @@ import { type EndpointSlice, type Service, serviceKey } from '../../../lib/servi
 import { variableName } from '../../../lib/services/variables.ts';
 import { hairpinSources, type ServiceVip, vipId, vipsOf, vipText } from '../../model/service-vips.ts';
 import type { View } from '../../model/view.ts';
+import { slicesOf } from '../../settle/service/frontends.ts';
 import { vendorIds } from '../names.ts';
 
 /** `local`: those of the client's node; `hints`: those whose hints are for the client's place; `all`: the same for all clients. */
@@ -50,9 +51,8 @@ interface ServedVip {
 /** The load balancers of a Service, without the virtual addresses that another Service has. */
 export function balancersOf(view: View, service: Service): readonly Balancer[] {
   const key = serviceKey(service);
-  const { lost = {}, strangers = [] } = view.serviceVerdicts.get(key) ?? {};
-  const slices = [...view.indexes.slicesByService.of(key)].flatMap((name) => view.endpointSlices.get(name) ?? []);
-  const reached = strangers.length === 0 ? slices : slices.map((slice) => without(slice, new Set(strangers)));
+  const { lost = {} } = view.serviceVerdicts.get(key) ?? {};
+  const reached = reachedSlices(view, key);
   const groups = new Map<string, ServedVip[]>();
   for (const vip of vipsOf(service, view.capabilities)) {
     if (lost[vipId(vip)] !== undefined) continue;
@@ -61,6 +61,13 @@ export function balancersOf(view: View, service: Service): readonly Balancer[] {
     groups.set(group, [...(groups.get(group) ?? []), { vip, all, choice: choiceOf(service, vip, all) }]);
   }
   return [...groups.values()].flatMap((served) => balancerOf(key, served) ?? []);
+}
+
+/** The EndpointSlices of a Service or rule, without endpoints in other VPCs. */
+export function reachedSlices(view: View, key: string): readonly EndpointSlice[] {
+  const { strangers = [] } = view.serviceVerdicts.get(key) ?? {};
+  const slices = slicesOf(view, key);
+  return strangers.length === 0 ? slices : slices.map((slice) => without(slice, new Set(strangers)));
 }
 
 function without(slice: EndpointSlice, addresses: ReadonlySet<string>): EndpointSlice {

@@ -13,30 +13,31 @@ import type { ObjectReport, Outcome, WantedCondition } from '../report.ts';
 /** A message names at most this many problems, and as many have events: a Service may have thousands of ports. */
 const namedProblems = 8;
 
-function lostProblems(view: View, key: string): readonly Problem[] {
+export function lostProblems(view: View, key: string): readonly Problem[] {
   const verdict = view.serviceVerdicts.get(key);
   return Object.entries(verdict?.lost ?? {}).map(([vip, holder]) => ({
     code: 'AddressInUse',
-    message: `${vip} is a virtual address of Service ${holder} in Vpc ${verdict?.vpc ?? ''}, which had it before: give one of the two another address or port`,
+    message: `${vip} is a virtual address of ${holder} in Vpc ${verdict?.vpc ?? ''}, which had it before: give one of the two another address or port`,
   }));
 }
 
-function vpcProblems(view: View, key: string): readonly Problem[] {
+/** `what` is the kind of the object: `Service`. */
+export function vpcProblems(view: View, key: string, what: string): readonly Problem[] {
   const verdict = view.serviceVerdicts.get(key);
   if (verdict === undefined) return [];
   const { vpc, hasVpc, endpointVpcs } = verdict;
   if (!hasVpc) {
-    const message = `Vpc ${vpc}, which the Service is in, does not exist: create it, or correct annotation ${annotation.vpc}`;
+    const message = `Vpc ${vpc}, which the ${what} is in, does not exist: create it, or correct annotation ${annotation.vpc}`;
     return [{ code: 'VpcNotFound', message }];
   }
   if (endpointVpcs.every((one) => one === vpc)) return [];
-  const message = `endpoints are in Vpc ${[...endpointVpcs].sort().join(', ')}, and the Service is in Vpc ${vpc}, whose pods do not reach those elsewhere: they are left out; select pods of one Vpc, or name another in annotation ${annotation.vpc}`;
+  const message = `endpoints are in Vpc ${[...endpointVpcs].sort().join(', ')}, and the ${what} is in Vpc ${vpc}, whose pods do not reach those elsewhere: they are left out; select pods of one Vpc, or name another in annotation ${annotation.vpc}`;
   return [{ code: 'EndpointsInOtherVpcs', message }];
 }
 
 function externalProblems({ capabilities }: View, service: Service): readonly Problem[] {
-  const { externalIps, ports, isServed } = service;
-  if (externalIps.length === 0 || !isServed) return [];
+  const { externalIps, ports } = service;
+  if (externalIps.length === 0) return [];
   if (capabilities.externalIps !== true) {
     const named = externalIps.slice(0, namedProblems).join(', ');
     const message = `spec.externalIPs ${named}: the cluster denies external addresses, which could be those of others: remove them, or allow them with services.externalIPs=Allow`;
@@ -50,8 +51,8 @@ function externalProblems({ capabilities }: View, service: Service): readonly Pr
 /** Problems of a Service as pods reach it. Everything else of it is served. */
 export function serviceProblems(view: View, key: string): readonly Problem[] {
   const service = view.services.get(key);
-  if (service === undefined || !view.capabilities.loadBalancers) return [];
-  return [...vpcProblems(view, key), ...lostProblems(view, key), ...externalProblems(view, service)];
+  if (service?.isServed !== true || !view.capabilities.loadBalancers) return [];
+  return [...vpcProblems(view, key, 'Service'), ...lostProblems(view, key), ...externalProblems(view, service)];
 }
 
 function conditionOf(problems: readonly Problem[]): WantedCondition {
@@ -64,7 +65,8 @@ function conditionOf(problems: readonly Problem[]): WantedCondition {
 
 /** Undefined where the Service has none and needs none. */
 function annotationsOf(view: View, service: Service): ObjectReport['annotations'] {
-  const verdict = view.serviceVerdicts.get(serviceKey(service));
+  // The verdict of a headless Service is that of its SwitchLBRule.
+  const verdict = service.isServed ? view.serviceVerdicts.get(serviceKey(service)) : undefined;
   const elsewhere = verdict === undefined ? null : elsewhereText(verdict.vpc, service, verdict.strangers);
   const isUnneeded = elsewhere === null && service.annotations[annotation.elsewhere] === undefined;
   return isUnneeded ? undefined : { [annotation.elsewhere]: elsewhere };

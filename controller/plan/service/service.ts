@@ -37,10 +37,11 @@ export const serviceFeature: Feature = {
   name: 'service',
   all: (view) => view.services.keys(),
   *reads(change, view) {
-    if (change.kind === 'services' || change.kind === 'serviceVerdicts') yield change.name;
-    else if (change.kind === 'endpointSlices') {
-      for (const slice of [change.before, change.after])
-        if (slice !== undefined && slice.service !== '') yield slice.service;
+    if (change.kind === 'services') yield change.name;
+    else if (change.kind === 'serviceVerdicts' || change.kind === 'endpointSlices') {
+      const slices = change.kind === 'endpointSlices' ? [change.before?.service, change.after?.service] : [change.name];
+      // The Service of a SwitchLBRule may not exist yet, and nothing must be said about it.
+      for (const name of slices) if (name !== undefined && view.services.has(name)) yield name;
     } else if (isPlaceChange(change)) yield* placedServices(view);
   },
   plan: planService,

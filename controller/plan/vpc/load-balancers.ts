@@ -39,6 +39,9 @@ function rowOf(view: View, vpc: string, protocol: Protocol, hasSessions: boolean
       protocol,
       selection_fields: hasSessions ? sources : [],
       options: hasSessions ? { affinity_timeout: affinitySeconds } : flush,
+      // Of SwitchLBRules of a former Kube-OVN.
+      ip_port_mappings: {},
+      health_check: [],
       external_ids: vendorIds,
     },
     // Without contributions: cleared after all plans were tried.

@@ -1,4 +1,11 @@
-import { joinSubnet, label, nodePortName, querierPortName, u2oPortPrefix } from '../../../lib/api/names.ts';
+import {
+  healthCheckPortName,
+  joinSubnet,
+  label,
+  nodePortName,
+  querierPortName,
+  u2oPortPrefix,
+} from '../../../lib/api/names.ts';
 import type { IpObject } from '../../model/objects.ts';
 
 /** Whether this room created the object, and no user asked to keep it. */
@@ -8,7 +15,8 @@ export function isOwnIp(ip: IpObject): boolean {
   if (namespace === '') {
     const isNode = ip.name === nodePortName(podName) && subnet === joinSubnet;
     const isRouter = ip.name.startsWith(u2oPortPrefix) && ip.name.endsWith(`.${subnet}`);
-    return isNode || (podName === '' && (isRouter || ip.name === querierPortName(subnet)));
+    const isOfSubnet = ip.name === querierPortName(subnet) || ip.name === healthCheckPortName(subnet);
+    return isNode || (podName === '' && (isRouter || isOfSubnet));
   }
   if (podType === 'VirtualMachine') return ip.name.includes(`.${namespace}`);
   return `${ip.name}.`.startsWith(`${podName}.${namespace}.`);

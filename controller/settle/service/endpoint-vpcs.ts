@@ -3,6 +3,7 @@ import { annotation, defaultVpc } from '../../../lib/api/names.ts';
 import type { Endpoint, Service } from '../../../lib/services/service.ts';
 import type { ServiceVerdict } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
+import { slicesOf } from './frontends.ts';
 import { hasRouter } from '../vpc/routers.ts';
 
 /** The VPC of an endpoint's pod; undefined for other endpoints, and for an address that the pod does not have. */
@@ -15,8 +16,8 @@ function vpcOf(view: View, { pod, address }: Endpoint): string | undefined {
 /** Addresses of endpoints by the VPC of their pods, in order. */
 function addressesByVpc(view: View, service: string): ReadonlyMap<string, readonly string[]> {
   const addresses = new Map<string, Set<string>>();
-  for (const name of view.indexes.slicesByService.of(service))
-    for (const endpoint of view.endpointSlices.get(name)?.endpoints ?? []) {
+  for (const { endpoints } of slicesOf(view, service))
+    for (const endpoint of endpoints) {
       const vpc = vpcOf(view, endpoint);
       if (vpc === undefined) continue;
       const there = addresses.get(vpc);
@@ -28,11 +29,18 @@ function addressesByVpc(view: View, service: string): ReadonlyMap<string, readon
   return new Map(sorted.sort((a, b) => (firstOf(a) < firstOf(b) ? -1 : 1)));
 }
 
+export type Place = Omit<ServiceVerdict, 'lost'>;
+
 /** The VPC whose pods reach a Service: the one it names, else that of its first endpoint; and its endpoints elsewhere. */
-export function placeOfService(view: View, key: string, { annotations }: Service): Omit<ServiceVerdict, 'lost'> {
+export function placeOfService(
+  view: View,
+  key: string,
+  { annotations }: Service,
+  otherwise: string = defaultVpc,
+): Place {
   const addresses = addressesByVpc(view, key);
   const endpointVpcs = [...addresses.keys()];
-  const vpc = annotations[annotation.vpc] || (endpointVpcs[0] ?? defaultVpc);
+  const vpc = annotations[annotation.vpc] || (endpointVpcs[0] ?? otherwise);
   const strangers = [...addresses].flatMap(([other, all]) => (other === vpc ? [] : all));
   return { vpc, hasVpc: hasRouter(view, vpc), endpointVpcs, strangers };
 }

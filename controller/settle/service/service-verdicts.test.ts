@@ -121,8 +121,8 @@ describe('an address that two Services want', () => {
       service(one, 'default/a', external('198.51.100.7', '198.51.100.8'), created(6));
     });
     assert.deepEqual(lost(cluster, 'default/a'), {
-      'tcp 198.51.100.7:80': 'default/b',
-      'tcp 10.96.0.1:80': 'default/b',
+      'tcp 198.51.100.7:80': 'Service default/b',
+      'tcp 10.96.0.1:80': 'Service default/b',
     });
     assert.deepEqual(lost(cluster, 'default/b'), {});
     service(cluster, 'default/b', undefined);
@@ -137,7 +137,7 @@ describe('an address that two Services want', () => {
     assert.deepEqual(lost(cluster, 'default/a'), {});
     service(cluster, 'default/b', { clusterIPs: ['10.96.0.9'] }, created(6));
     assert.ok(cluster.settle().has('service/default/a'));
-    assert.deepEqual(lost(cluster, 'default/a'), { 'tcp 10.96.0.9:80': 'default/b' });
+    assert.deepEqual(lost(cluster, 'default/a'), { 'tcp 10.96.0.9:80': 'Service default/b' });
     assert.deepEqual(lost(cluster, 'default/b'), {});
   });
 

@@ -1,8 +1,9 @@
 /**
  * Decides the VPC of each Service, and which of two Services of one VPC has a virtual address that both want. In: changed Services,
- * EndpointSlices and ports. Out: verdicts. Rule: a ClusterIP is that of its Service; else the older Service has the address, of equally old ones the one that had it before, else the
- * first by name. After a restart the former holders are read from the database. A change costs what it touches: the Services of
- * that object, and the Services that want the same addresses.
+ * EndpointSlices and ports. Out: verdicts. A SwitchLBRule counts as a Service, with the key of the headless Service that it has. Rule: a
+ * ClusterIP is that of its Service; else the older one has the address, of equally old ones the one that had it before, else the first by
+ * name. After a restart the former holders are read from the database. A change costs what it touches: the Services of that object, and
+ * those that want the same addresses.
  */
 import { addTo, allOf, countOf, firstOf, removeFrom, type Few } from '../../../lib/desired/few.ts';
 import type { Service } from '../../../lib/services/service.ts';
@@ -12,7 +13,10 @@ import { type ServiceVip, vipId, vipsOf, vipText } from '../../model/service-vip
 import type { ServiceVerdict } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { text } from '../fingerprint.ts';
-import { placeOfService } from './endpoint-vpcs.ts';
+import { placeOfService, type Place } from './endpoint-vpcs.ts';
+import { frontendName, frontendOf, servingRuleAt } from './frontends.ts';
+import { placeOfRule } from './rule-place.ts';
+import { RuleMarks } from './rule-marks.ts';
 
 export interface ServiceVerdictsOptions {
   readonly view: View;
@@ -25,8 +29,6 @@ interface Claim {
   readonly key: string;
   readonly vip: ServiceVip;
 }
-
-type Place = Omit<ServiceVerdict, 'lost'>;
 
 /** How `vipHolders` of the database names the virtual address of a Service. */
 export function recordOfVip(service: string, protocol: string, vip: string): string {
@@ -45,9 +47,11 @@ export class ServiceVerdicts {
   /** Services by VPC, where it is not the default one. */
   readonly #byVpc = new Map<string, Few>();
   #recorded: ReadonlySet<string> = new Set();
+  readonly #ruleMarks: RuleMarks;
 
   constructor(options: ServiceVerdictsOptions) {
     this.#options = options;
+    this.#ruleMarks = new RuleMarks(options.view);
   }
 
   /** Sets the virtual addresses in the database, as `recordOfVip` names them. Call before the first `settle`. */
@@ -57,6 +61,7 @@ export class ServiceVerdicts {
 
   /** Marks the Services whose verdicts read the changed value. */
   changed(change: Change): void {
+    for (const key of this.#ruleMarks.concerned(change)) this.#due.add(key);
     if (change.kind === 'services') this.#due.add(change.name);
     else if (change.kind === 'endpointSlices') {
       for (const slice of [change.before, change.after]) if (slice !== undefined) this.#mark(slice.service);
@@ -78,9 +83,10 @@ export class ServiceVerdicts {
     /** Claims of these Services, with the holder before the changes. */
     const touched = new Map<Claim['key'], { readonly claim: Claim; readonly before: string | undefined }>();
     for (const service of due) {
-      const object = this.#options.view.services.get(service);
-      const place = object?.isServed === true ? placeOfService(this.#options.view, service, object) : undefined;
-      if (place !== undefined) places.set(service, place);
+      const object = frontendOf(this.#options.view, service);
+      const place = object?.isServed === true ? this.#placeOf(service, object) : undefined;
+      if (place === undefined) this.#ruleMarks.read(service, []);
+      else places.set(service, place);
       this.#claim(service, place === undefined || object === undefined ? [] : this.#claimsOf(object, place), touched);
       this.#settleIn(service, place);
     }
@@ -97,8 +103,17 @@ export class ServiceVerdicts {
     this.#recorded = new Set();
   }
 
+  #placeOf(key: string, service: Service): Place {
+    const { view } = this.#options;
+    const rule = servingRuleAt(view, key);
+    if (rule === undefined) return placeOfService(view, key, service);
+    const { place, ports } = placeOfRule(view, rule, service);
+    this.#ruleMarks.read(key, ports);
+    return place;
+  }
+
   #mark(service: string): void {
-    if (this.#options.view.services.has(service)) this.#due.add(service);
+    if (frontendOf(this.#options.view, service) !== undefined) this.#due.add(service);
   }
 
   #markPod(key: string): void {
@@ -125,7 +140,8 @@ export class ServiceVerdicts {
     if (after !== defaultVpc) addTo(this.#byVpc, after, service);
   }
 
-  #claimsOf(object: Service, { vpc }: Place): readonly Claim[] {
+  #claimsOf(object: Service, { vpc, refusal }: Place): readonly Claim[] {
+    if (refusal !== undefined) return [];
     return vipsOf(object, this.#options.view.capabilities).map((vip) => ({ key: `${vpc} ${vipId(vip)}`, vip }));
   }
 
@@ -149,17 +165,18 @@ export class ServiceVerdicts {
   }
 
   #holderOf({ key, vip }: Claim, before: string | undefined): string {
-    const { services } = this.#options.view;
+    const { view } = this.#options;
     const isRecorded = (service: string): boolean =>
       [false, true].some((isTemplate) =>
         this.#recorded.has(recordOfVip(service, vip.protocol, vipText(vip, isTemplate))),
       );
     // The API server gives a ClusterIP to one Service, and authors choose external IPs: these never take it, however old they are.
-    const isInternal = (service: string): boolean =>
+    const isClusterIp = (service: string): boolean =>
+      view.services.get(service)?.isServed === true &&
       this.#claims.get(service)?.some((claim) => claim.key === key && claim.vip.isInternal) === true;
     const rank = (service: string): readonly [number, number, number] => {
       const hadIt = service === before || isRecorded(service);
-      return [isInternal(service) ? 0 : 1, services.get(service)?.createdMs ?? Infinity, hadIt ? 0 : 1];
+      return [isClusterIp(service) ? 0 : 1, frontendOf(view, service)?.createdMs ?? Infinity, hadIt ? 0 : 1];
     };
     const [first = ''] = [...allOf(this.#claimants.get(key))].sort((a, b) => {
       const [[ownA, ageA, hadA], [ownB, ageB, hadB]] = [rank(a), rank(b)];
@@ -181,7 +198,7 @@ export class ServiceVerdicts {
     const lost: Record<string, string> = {};
     for (const { key, vip } of this.#claims.get(service) ?? []) {
       const holder = this.#holders.get(key);
-      if (holder !== undefined && holder !== service) lost[vipId(vip)] = holder;
+      if (holder !== undefined && holder !== service) lost[vipId(vip)] = frontendName(this.#options.view, holder);
     }
     return lost;
   }

@@ -71,7 +71,11 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
     writer: 'Isthmus, or you for a fixed value',
     text: 'Subnet. Set on a pod, it asks for that subnet; on a namespace it is the list of its subnets, the first being the default.',
   },
-  logicalRouter: { on: 'Pod', writer: 'Isthmus', text: 'VPC.' },
+  logicalRouter: {
+    on: 'Pod, SwitchLBRule',
+    writer: 'Isthmus, or you for a fixed value',
+    text: 'VPC. Set on a SwitchLBRule, it is the VPC whose pods reach the rule.',
+  },
   podNicType: { on: 'Pod', writer: 'Isthmus', text: 'How the pod is attached: `veth-pair`.' },
   excludeIps: {
     on: 'Namespace',
@@ -124,9 +128,19 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   dhcpV4Options: { on: 'Pod', writer: 'you', text: 'DHCPv4 options of the interface in place of those of the subnet.' },
   dhcpV6Options: { on: 'Pod', writer: 'you', text: 'DHCPv6 options of the interface in place of those of the subnet.' },
   vpc: {
-    on: 'Service',
+    on: 'Service, SwitchLBRule',
     writer: 'you',
     text: 'VPC whose pods reach the Service. Without it the VPC of the first endpoint, by address, else `ovn-cluster`.',
+  },
+  switchLbVip: {
+    on: 'Service of a SwitchLBRule',
+    writer: 'Isthmus',
+    text: 'Virtual address of the rule. On a Service that belongs to no rule it has no effect.',
+  },
+  healthCheck: {
+    on: 'SwitchLBRule',
+    writer: 'you',
+    text: '`false`: OVN does not check the backends of the rule.',
   },
   virtualMachine: {
     on: 'Pod',
@@ -188,6 +202,11 @@ const labels: Record<keyof typeof label, Meaning> = {
     on: 'IP',
     writer: 'Isthmus, or you for a fixed value',
     text: '`true`: the address stays reserved without a pod.',
+  },
+  switchLbRule: {
+    on: 'Service',
+    writer: 'Isthmus',
+    text: 'The SwitchLBRule whose Service it is.',
   },
   remoteCluster: {
     on: 'RemoteRouteSlice',

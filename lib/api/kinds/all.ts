@@ -16,6 +16,7 @@ import { routePolicyKind } from './route-policy.ts';
 import { securityGroupKind } from './security-group.ts';
 import type { Kind } from './shared.ts';
 import { subnetKind } from './subnet.ts';
+import { switchLbRuleKind } from './switch-lb-rule.ts';
 import { transitSwitchKind } from './transit-switch.ts';
 import { vipKind } from './vip.ts';
 import { vlanKind } from './vlan.ts';
@@ -28,6 +29,7 @@ export const allKinds: readonly Kind[] = [
   ipKind,
   ipPoolKind,
   vipKind,
+  switchLbRuleKind,
   loadBalancerPoolKind,
   securityGroupKind,
   providerNetworkKind,

@@ -6,6 +6,7 @@ import type { View } from '../../../model/view.ts';
 import type { Claimant } from '../claims.ts';
 import type { PortRecord } from '../records.ts';
 import { foreignPortHolder } from './foreign-port.ts';
+import { healthCheckHolder } from './health-check.ts';
 import type { HolderKind, KeptPort } from './kind.ts';
 import { nodeHolder } from './node.ts';
 import { nodeServiceHolder } from './node-service.ts';
@@ -23,6 +24,7 @@ const kinds: readonly HolderKind[] = [
   reservationHolder,
   vipHolder,
   querierHolder,
+  healthCheckHolder,
   u2oRouterHolder,
   podHolder,
 ];
@@ -35,6 +37,7 @@ const byRecord: readonly (readonly [HolderKind, 'recorded' | 'borrowed'])[] = [
   [vipHolder, 'recorded'],
   [podHolder, 'borrowed'],
   [querierHolder, 'recorded'],
+  [healthCheckHolder, 'recorded'],
   [u2oRouterHolder, 'recorded'],
 ];
 

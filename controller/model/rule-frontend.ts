@@ -1,0 +1,179 @@
+/** A SwitchLBRule as the Service that it amounts to: virtual addresses with ports, and backends. Pure. */
+import { annotation, ruleServicePrefix as prefix } from '../../lib/api/names.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import { formatIp, parseIp, type Ip } from '../../lib/net/ip.ts';
+import type { Endpoint, EndpointSlice, Protocol, Service, ServicePort } from '../../lib/services/service.ts';
+import type { SwitchLbRule, SwitchLbRulePort } from './objects.ts';
+
+/** A name of a Service: it is a name in DNS. */
+const serviceName = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const portName = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+const labelKey = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
+const labelValue = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
+/** Default of a Service's `sessionAffinityConfig.clientIP.timeoutSeconds`. */
+const affinitySeconds = 10_800;
+
+/** A port with the port of its backends. */
+export interface RulePort extends ServicePort {
+  readonly target: number;
+}
+
+export interface ReadRule {
+  readonly service: Service;
+  readonly ports: readonly RulePort[];
+  /** Labels of the pods that are backends; empty where addresses are. */
+  readonly selector: Readonly<Record<string, string>>;
+  /** Backends that the rule lists; undefined where it selects pods. */
+  readonly slices: readonly EndpointSlice[] | undefined;
+}
+
+/** `namespace/name` of the Service of a rule. */
+export function ruleServiceKey({ name, spec }: SwitchLbRule): string {
+  return `${spec.namespace}/${prefix}${name}`;
+}
+
+/** The name of the rule that a Service with this key may belong to. */
+export function ruleNameAt(service: string): string | undefined {
+  const slash = service.indexOf('/');
+  return service.startsWith(prefix, slash + 1) ? service.slice(slash + 1 + prefix.length) : undefined;
+}
+
+const known = new WeakMap<SwitchLbRule, ReadRule | Problem>();
+
+/** What the spec of a rule says, or what is wrong with it. */
+export function readRule(rule: SwitchLbRule): ReadRule | Problem {
+  const before = known.get(rule);
+  if (before !== undefined) return before;
+  const read = parse(rule);
+  known.set(rule, read);
+  return read;
+}
+
+export function isProblem(read: ReadRule | Problem): read is Problem {
+  return 'code' in read;
+}
+
+function wrong(code: string, message: string): Problem {
+  return { code, message };
+}
+
+function parse(rule: SwitchLbRule): ReadRule | Problem {
+  const { spec } = rule;
+  if (!serviceName.test(prefix + rule.name)) {
+    const message = `metadata.name: ${prefix}${rule.name} is no name for a Service, which the rule has: give it a name of at most 59 letters, digits and -`;
+    return wrong('NameInvalid', message);
+  }
+  const vips = addressesOf(spec.vip.split(','));
+  if (!Array.isArray(vips)) return wrong('AddressInvalid', `spec.vip: ${vips.wrong} is not an address of IPv4 or IPv6`);
+  if (new Set(vips.map(({ family }) => family)).size < vips.length)
+    return wrong('AddressInvalid', `spec.vip: ${spec.vip} has two addresses of one family: make a rule for each`);
+  const ports = portsOf(spec.ports);
+  if (!Array.isArray(ports)) return wrong('PortsInvalid', ports.wrong);
+  const endpoints = addressesOf(spec.endpoints);
+  if (!Array.isArray(endpoints))
+    return wrong('EndpointsInvalid', `spec.endpoints: ${endpoints.wrong} is not an address of IPv4 or IPv6`);
+  const selector = endpoints.length > 0 ? {} : selectorOf(spec.selector);
+  if (selector === undefined)
+    return wrong('SelectorInvalid', 'spec.selector: list labels as key:value, each key with one value');
+  if (endpoints.length === 0 && Object.keys(selector).length === 0)
+    return wrong('BackendsMissing', 'spec.selector and spec.endpoints are empty: name labels of pods, or addresses');
+  const slices = endpoints.length > 0 ? slicesOf(endpoints, ports) : undefined;
+  return { service: serviceOf(rule, vips, ports), ports, selector, slices };
+}
+
+function addressesOf(texts: readonly string[]): Ip[] | { readonly wrong: string } {
+  const ips = new Map<string, Ip>();
+  for (const text of texts) {
+    const ip = parseIp(text.trim());
+    if (ip === undefined) return { wrong: `'${text}'` };
+    ips.set(formatIp(ip), ip);
+  }
+  return [...ips.values()];
+}
+
+function protocolOf(text: string): Protocol | undefined {
+  if (text === '') return 'TCP';
+  return text === 'TCP' || text === 'UDP' || text === 'SCTP' ? text : undefined;
+}
+
+function isPort(number: number): boolean {
+  return Number.isInteger(number) && number >= 1 && number <= 65_535;
+}
+
+function portsOf(all: readonly SwitchLbRulePort[]): RulePort[] | { readonly wrong: string } {
+  const ports: RulePort[] = [];
+  for (const { name, port, targetPort, protocol: text } of all) {
+    const protocol = protocolOf(text);
+    if (protocol === undefined) return { wrong: `spec.ports: protocol '${text}' is none of TCP, UDP and SCTP` };
+    const target = targetPort === 0 ? port : targetPort;
+    const bad = [port, target].find((number) => !isPort(number));
+    if (bad !== undefined) return { wrong: `spec.ports: ${bad} is no port: they are 1 to 65535` };
+    if (ports.some((other) => other.port === port && other.protocol === protocol))
+      return { wrong: `spec.ports: ${protocol} ${port} is there twice: remove one of the two` };
+    if (name === '' && all.length > 1)
+      return { wrong: `spec.ports: ${protocol} ${port} has no name: name each of several ports` };
+    if (name !== '' && !portName.test(name))
+      return { wrong: `spec.ports: '${name}' is no name of a port: take at most 63 lower case letters, digits and -` };
+    if (ports.some((other) => other.name === name))
+      return { wrong: `spec.ports: two ports have the name '${name}': give each its own` };
+    ports.push({ name, port, protocol, nodePort: 0, target });
+  }
+  return ports.length === 0 ? { wrong: 'spec.ports is empty: list ports' } : ports;
+}
+
+function selectorOf(pairs: readonly string[]): Readonly<Record<string, string>> | undefined {
+  const labels = new Map<string, string>();
+  for (const pair of pairs) {
+    const colon = pair.indexOf(':');
+    const [key, value] = [pair.slice(0, Math.max(colon, 0)).trim(), pair.slice(colon + 1).trim()];
+    if (!labelKey.test(key) || !labelValue.test(value) || (labels.get(key) ?? value) !== value) return undefined;
+    labels.set(key, value);
+  }
+  return Object.fromEntries([...labels].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function slicesOf(endpoints: readonly Ip[], ports: readonly RulePort[]): readonly EndpointSlice[] {
+  return ([4, 6] as const).map((family) => ({
+    service: '',
+    family,
+    ports: ports.map(({ name, protocol, target }) => ({ name, protocol, port: target })),
+    endpoints: endpoints.filter((ip) => ip.family === family).map(endpointOf),
+  }));
+}
+
+function endpointOf(ip: Ip): Endpoint {
+  const state = { isReady: true, isServingWhileTerminating: false, nodeHints: [], zoneHints: [] };
+  return { address: formatIp(ip), node: '', ...state, pod: undefined };
+}
+
+function serviceOf(rule: SwitchLbRule, vips: readonly Ip[], ports: readonly RulePort[]): Service {
+  const { name, uid, resourceVersion, createdMs, annotations, spec } = rule;
+  const vpc = annotations[annotation.logicalRouter] || annotations[annotation.vpc];
+  return {
+    namespace: spec.namespace,
+    name: prefix + name,
+    uid,
+    resourceVersion,
+    createdMs,
+    isServed: true,
+    labels: {},
+    type: 'ClusterIP',
+    clusterIps: vips.map(formatIp),
+    ipFamilies: vips.map(({ family }) => family),
+    prefersDualStack: false,
+    externalIps: [],
+    loadBalancerIps: [],
+    ingress: [],
+    loadBalancerSourceRanges: [],
+    loadBalancerClass: undefined,
+    loadBalancerIp: '',
+    ports,
+    isExternalPolicyLocal: false,
+    isInternalPolicyLocal: false,
+    healthCheckNodePort: 0,
+    affinitySeconds: spec.sessionAffinity === 'ClientIP' ? affinitySeconds : undefined,
+    annotations: vpc === undefined ? {} : { [annotation.vpc]: vpc },
+    conditions: [],
+    ruleSpec: undefined,
+  };
+}

@@ -1,0 +1,68 @@
+/** The backends of a rule with the results of their health checks. */
+import { backendsOf, clusterBackends, type Backend } from '../../../lib/services/backends.ts';
+import { serviceKey, type Service } from '../../../lib/services/service.ts';
+import { monitorKey } from '../../model/monitors.ts';
+import { vipId, vipsOf, type ServiceVip } from '../../model/service-vips.ts';
+import type { SwitchLbRule } from '../../model/objects.ts';
+import type { View } from '../../model/view.ts';
+import { reachedSlices } from '../service/balancers.ts';
+import { servedRule } from './served.ts';
+import { checkOf, isCheckable } from './health-check.ts';
+
+const allStates = ['Online', 'Offline', 'Error', 'Pending', 'Unchecked'] as const;
+
+export type BackendState = (typeof allStates)[number];
+
+export interface RuleBackend {
+  readonly address: string;
+  readonly port: number;
+  readonly protocol: string;
+  readonly pod?: string;
+  readonly state: BackendState;
+}
+
+const states: Readonly<Record<string, BackendState>> = { online: 'Online', offline: 'Offline', error: 'Error' };
+
+/** Backends in this state get no connections. */
+export function isOut({ state }: RuleBackend): boolean {
+  return state === 'Offline' || state === 'Error';
+}
+
+function stateOf(view: View, frontend: string, vip: ServiceVip, { address, port }: Backend): BackendState {
+  const place = view.serviceVerdicts.get(frontend)?.checked?.[address];
+  if (!isCheckable(vip) || place === undefined || checkOf(view, frontend, address) === undefined) return 'Unchecked';
+  return states[view.monitors?.get(monitorKey(place.port, vip.protocol, address, port)) ?? ''] ?? 'Pending';
+}
+
+/** Each backend of what is served once with each port and protocol, in the order of the ports of the rule. */
+export function ruleBackends(view: View, service: Service): readonly RuleBackend[] {
+  const key = serviceKey(service);
+  const slices = reachedSlices(view, key);
+  const { checked = {}, lost = {} } = view.serviceVerdicts.get(key) ?? {};
+  const backends = new Map<string, RuleBackend>();
+  for (const vip of vipsOf(service, view.capabilities).filter((one) => lost[vipId(one)] === undefined))
+    for (const backend of clusterBackends(backendsOf(slices, vip.port, vip.family))) {
+      const { address, port } = backend;
+      const pod = backend.pod ?? checked[address]?.pod;
+      const state = stateOf(view, key, vip, backend);
+      const { protocol } = vip.port;
+      backends.set(`${protocol} ${address} ${port}`, {
+        address,
+        port,
+        protocol,
+        ...(pod !== undefined && { pod }),
+        state,
+      });
+    }
+  return [...backends.values()];
+}
+
+/** Numbers of backends of a rule by state, as labels of a metric; those of all states where anything is served. */
+export function backendCounts(view: View, rule: SwitchLbRule): ReadonlyMap<string, number> {
+  const served = servedRule(view, rule);
+  if (served === undefined) return new Map();
+  const counts = new Map(allStates.map((state) => [state.toLowerCase(), 0]));
+  for (const { state } of ruleBackends(view, served.service))
+    counts.set(state.toLowerCase(), (counts.get(state.toLowerCase()) ?? 0) + 1);
+  return counts;
+}

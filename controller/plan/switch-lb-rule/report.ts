@@ -1,0 +1,179 @@
+/** The report of a rule: its headless Service, and its status with the state of each backend. */
+import { annotation, label, ruleServicePrefix } from '../../../lib/api/names.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { backendKey } from '../../../lib/services/backends.ts';
+import type { RuleSpec } from '../../../lib/services/service.ts';
+import type { SwitchLbRule } from '../../model/objects.ts';
+import { isProblem, readRule, ruleServiceKey, type ReadRule } from '../../model/rule-frontend.ts';
+import type { View } from '../../model/view.ts';
+import { isOfRule, ruleProblem } from '../../settle/service/frontends.ts';
+import { obstacleConditions } from '../conditions.ts';
+import { failure, refusalEvents } from '../events.ts';
+import { withoutFormer } from '../finalizers.ts';
+import { refusalOf } from '../report.ts';
+import type { ObjectReport, Outcome, WantedCondition, WantedEvent } from '../report.ts';
+import { lostProblems, vpcProblems } from '../service/report.ts';
+import { servedRule } from './served.ts';
+import { isOut, ruleBackends, type RuleBackend } from './backends.ts';
+
+/** The status lists at most this many backends, and a message names at most this many. */
+const most = { listed: 128, named: 5 } as const;
+const onlineType = 'BackendsOnline';
+
+function joined(problems: readonly Problem[]): Problem | undefined {
+  const [first] = problems;
+  return first && { code: first.code, message: problems.map(({ message }) => message).join('; ') };
+}
+
+/** What keeps the virtual address from being served although the spec is right. */
+function placeProblem(view: View, rule: SwitchLbRule): Problem | undefined {
+  const key = ruleServiceKey(rule);
+  const verdict = view.serviceVerdicts.get(key);
+  if (verdict?.refusal !== undefined) return verdict.refusal;
+  if (!view.capabilities.loadBalancers) {
+    const message = 'load balancers are off in this cluster: start the controller with --enable-lb=true';
+    return { code: 'NotSupported', message };
+  }
+  return joined([...vpcProblems(view, key, 'rule'), ...lostProblems(view, key)]);
+}
+
+/** Why the sources of health checks are missing. */
+function sourceProblem(view: View, rule: SwitchLbRule): Problem | undefined {
+  const { checked = {} } = view.serviceVerdicts.get(ruleServiceKey(rule)) ?? {};
+  for (const subnet of new Set(Object.values(checked).map((place) => place.subnet))) {
+    const problem = view.addressProblem(`health-check/${subnet}`);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function onlineCondition(view: View, rule: SwitchLbRule, backends: readonly RuleBackend[]): WantedCondition {
+  const of = (status: 'True' | 'False' | 'Unknown', reason: string, message = ''): WantedCondition => ({
+    type: onlineType,
+    status,
+    reason,
+    message,
+    observedGeneration: rule.generation,
+  });
+  if (backends.length === 0)
+    return of('False', 'NoBackends', 'no ready endpoint: connections to the virtual address are rejected');
+  const out = backends.filter(isOut);
+  if (out.length > 0) {
+    const named = out.slice(0, most.named).map(({ address, port, protocol, pod }) => {
+      const text = `${protocol} ${backendKey(address, port)}`;
+      return pod === undefined ? text : `${text} (pod ${pod})`;
+    });
+    const rest = out.length > most.named ? [`${out.length - most.named} more`] : [];
+    const message = `${out.length} of ${backends.length} backends do not answer and get no connections: ${[...named, ...rest].join(', ')}`;
+    return of('False', 'BackendsOffline', message);
+  }
+  if (backends.every(({ state }) => state === 'Online')) return of('True', 'AllOnline');
+  if (backends.some(({ state }) => state === 'Pending'))
+    return of('Unknown', 'Pending', 'health checks have no result yet');
+  const source = sourceProblem(view, rule);
+  if (source !== undefined) return of('Unknown', source.code, `no source for health checks: ${source.message}`);
+  const unchecked = backends.filter(({ state }) => state === 'Unchecked').length;
+  const message = `OVN does not check ${unchecked} of ${backends.length} backends: it checks pods of the Vpc over TCP and UDP of IPv4, unless annotation ${annotation.healthCheck} is false`;
+  return of('Unknown', 'Unchecked', message);
+}
+
+/** Those that get no connections come first where not all fit. */
+function listed(backends: readonly RuleBackend[]): readonly RuleBackend[] {
+  if (backends.length <= most.listed) return backends;
+  return backends.toSorted((a, b) => Number(isOut(b)) - Number(isOut(a))).slice(0, most.listed);
+}
+
+function statusFields(view: View, rule: SwitchLbRule, read: ReadRule, backends: readonly RuleBackend[]) {
+  const key = ruleServiceKey(rule);
+  const known = {
+    total: backends.length,
+    online: backends.filter((backend) => !isOut(backend)).length,
+    backends: listed(backends),
+  };
+  return {
+    ports: read.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(','),
+    service: key,
+    vpc: view.serviceVerdicts.get(key)?.vpc ?? null,
+    // Until the southbound database is known, the states of a former process stay.
+    ...(view.monitors === undefined ? {} : known),
+  };
+}
+
+/** Labels that the selector of the Service has beside those of the rule are removed. */
+function serviceReport(view: View, rule: SwitchLbRule, read: ReadRule): ObjectReport {
+  const key = ruleServiceKey(rule);
+  const former = view.services.get(key)?.ruleSpec?.selector ?? {};
+  const gone = Object.keys(former).filter((name) => read.selector[name] === undefined);
+  const spec: RuleSpec = {
+    selector: { ...read.selector, ...Object.fromEntries(gone.map((name) => [name, null])) },
+    ports: read.ports.map(({ name, protocol, port, target }) => ({
+      ...(name === '' ? {} : { name }),
+      protocol,
+      port,
+      targetPort: target,
+    })),
+    sessionAffinity: read.service.affinitySeconds === undefined ? 'None' : 'ClientIP',
+  };
+  return {
+    object: { kind: 'services', name: key },
+    presence: 'required',
+    labels: { [label.switchLbRule]: rule.name },
+    annotations: { [annotation.switchLbVip]: read.service.clusterIps.join(',') },
+    spec: { ...spec },
+    initialSpec: { type: 'ClusterIP', clusterIP: 'None', ipFamilyPolicy: 'PreferDualStack' },
+  };
+}
+
+/** Services that a rule made and does not have any more. */
+function* formerServices(view: View, name: string, kept: string | undefined): Generator<ObjectReport> {
+  for (const key of view.indexes.servicesByRule.of(name)) {
+    const service = view.services.get(key);
+    if (key !== kept && service !== undefined && isOfRule(service) && service.name === ruleServicePrefix + name)
+      yield { object: { kind: 'services', name: key }, presence: 'forbidden' };
+  }
+}
+
+function onlineEvents({ conditions }: SwitchLbRule, online: WantedCondition): readonly WantedEvent[] {
+  const before = conditions.find(({ type }) => type === onlineType);
+  if (online.reason !== 'BackendsOffline' || before?.message === online.message) return [];
+  return [{ type: 'Warning', reason: 'BackendsOffline', message: online.message ?? '' }];
+}
+
+export function reportRule(view: View, name: string, outcome: Outcome): readonly ObjectReport[] {
+  const object = { kind: 'switchLbRules', name } as const;
+  const rule = view.switchLbRules.get(name);
+  if (rule === undefined) return [{ object }, ...formerServices(view, name, undefined)];
+  if (rule.isDeleting)
+    return [{ object, finalizers: withoutFormer(rule.finalizers) }, ...formerServices(view, name, undefined)];
+  const read = readRule(rule);
+  const problem = ruleProblem(view, rule);
+  if (isProblem(read) || problem !== undefined) {
+    const conditions = obstacleConditions(rule.generation, problem, undefined, 'RuleReady');
+    const events = refusalEvents('ValidateSwitchLBRuleFailed', conditions, rule.conditions);
+    const fields = { ports: null, service: null, vpc: null, total: null, online: null, backends: null };
+    const status = { fields, conditions, absentConditions: [onlineType], events };
+    // A Service that the rule has elsewhere is of its former namespace.
+    return [{ object, status }, ...formerServices(view, name, ruleServiceKey(rule))];
+  }
+  const obstacle = placeProblem(view, rule);
+  const isServed = servedRule(view, rule) !== undefined;
+  const backends = isServed ? ruleBackends(view, read.service) : [];
+  const online = view.monitors === undefined || !isServed ? undefined : onlineCondition(view, rule, backends);
+  const conditions = [
+    ...obstacleConditions(rule.generation, undefined, refusalOf(outcome) ?? obstacle, 'RuleReady'),
+    ...(online === undefined ? [] : [online]),
+  ];
+  const ready = rule.conditions.find(({ type }) => type === 'Ready');
+  const isNew = obstacle !== undefined && ready?.message !== obstacle.message;
+  const events = [
+    ...(isNew ? [failure('ServeSwitchLBRuleFailed', obstacle)] : []),
+    ...(online === undefined ? [] : onlineEvents(rule, online)),
+  ];
+  const fields = statusFields(view, rule, read, backends);
+  const absent = isServed ? {} : { absentConditions: [onlineType] };
+  return [
+    { object, status: { fields, conditions, ...absent, events, rateLimit: 'all' } },
+    serviceReport(view, rule, read),
+    ...formerServices(view, name, ruleServiceKey(rule)),
+  ];
+}

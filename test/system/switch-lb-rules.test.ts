@@ -1,0 +1,174 @@
+/** SwitchLBRules by connections: a real API server, the controller, OVN with health checks, and Open vSwitch on two nodes. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Condition } from '../../lib/api/kinds/shared.ts';
+import type { SwitchLbRuleStatus } from '../../lib/api/kinds/switch-lb-rule.ts';
+import { ips, services, switchLbRules, vips } from '../../lib/kube/resources.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
+import { ServiceBed } from './service-bed.ts';
+
+const ready = { conditions: { ready: true } };
+const both = { b: { nodeName: 'n1', ...ready }, c: { nodeName: 'n2', ...ready } };
+const ports = [
+  { name: 'tcp', port: 80, targetPort: 8080 },
+  { name: 'udp', port: 80, targetPort: 8080, protocol: 'UDP' },
+];
+
+describe('pods reach SwitchLBRules', () => {
+  let bed: ServiceBed;
+  before(async () => {
+    bed = await ServiceBed.open();
+    for (const [name, node] of [
+      ['a', 'n1'],
+      ['b', 'n1'],
+      ['c', 'n2'],
+    ] as const)
+      await bed.addPod(name, node);
+  });
+  after(() => bed.close());
+
+  const statusOf = (name: string): Promise<SwitchLbRuleStatus> => bed.controller.status(switchLbRules, name);
+
+  /** Waits for a condition of a rule. */
+  const until = (name: string, type: string, status: string, reason: string): Promise<Condition> =>
+    eventually(`${type}=${status} ${reason} of ${name}`, async () => {
+      const found = (await statusOf(name)).conditions?.find((one) => one.type === type);
+      if (found?.status !== status || found.reason !== reason) throw new Error(JSON.stringify(found));
+      return found;
+    });
+
+  const untilService = (name: string) =>
+    eventually(`Service ${name}`, () =>
+      bed.controller.kube.get(services, { namespace: 'default', name }).catch(() => undefined),
+    );
+
+  /** The state of a check comes before the flows on the nodes: waits until twelve connections in a row end at one pod. */
+  const untilOnly = (name: string): Promise<true> =>
+    eventually(`only ${name} answers`, async () => {
+      for (let round = 0; round < 12; round += 1) {
+        const answer = await bed.connect('a', '1.1.1.1');
+        if (!answer.startsWith(`${name} `)) throw new Error(answer);
+      }
+      return true;
+    });
+
+  const rule = async (name: string, vip: string, more: object = {}): Promise<void> => {
+    const spec = { vip, namespace: 'default', selector: [`app:${name}`], ports, ...more };
+    await bed.controller.create(switchLbRules, name, spec);
+  };
+
+  it('on both nodes, over TCP and UDP, through the endpoints of a headless Service', async () => {
+    await rule('web', '1.1.1.1');
+    const { metadata, spec } = await untilService('slr-web');
+    assert.equal(metadata.annotations?.['ovn.kubernetes.io/switch_lb_vip'], '1.1.1.1');
+    const { clusterIP, selector } = spec as { clusterIP: string; selector: object };
+    assert.deepEqual([clusterIP, selector], ['None', { app: 'web' }]);
+    await until('web', 'BackendsOnline', 'False', 'NoBackends');
+    await bed.until('a', '1.1.1.1', /^refused$/);
+    await bed.endpoints('slr-web', both);
+    for (const protocol of ['TCP', 'UDP'] as const)
+      for (const name of ['b', 'c']) await bed.until('a', '1.1.1.1', new RegExp(`^${name} `), protocol);
+    assert.match(await bed.until('b', '1.1.1.1', /^b /), /169\.254\.169\.5/);
+  });
+
+  it('of which each backend has the result of its check, from an address that is no pod’s', async () => {
+    await until('web', 'BackendsOnline', 'True', 'AllOnline');
+    const { backends = [], ports: text, service, vpc, total, online } = await statusOf('web');
+    assert.deepEqual([text, service, vpc, total, online], ['80/TCP,80/UDP', 'default/slr-web', 'ovn-cluster', 4, 4]);
+    assert.deepEqual(backends.map(({ pod, protocol, state }) => `${pod} ${protocol} ${state}`).sort(), [
+      'default/b TCP Online',
+      'default/b UDP Online',
+      'default/c TCP Online',
+      'default/c UDP Online',
+    ]);
+    const source = await bed.controller.kube.get(ips, { name: 'health-check.ovn-default' });
+    const { v4IpAddress } = source['spec'] as { v4IpAddress: string };
+    const mappings = bed.controller.row('Load_Balancer', 'default/slr-web/tcp/ipv4')?.['ip_port_mappings'];
+    const [b = '', c = ''] = ['b', 'c'].map((name) => bed.addressesOf(name)[0]);
+    assert.deepEqual(mappings, { [b]: `b.default:${v4IpAddress}`, [c]: `c.default:${v4IpAddress}` });
+    for (const name of ['a', 'b', 'c']) assert.notEqual(bed.addressesOf(name)[0], v4IpAddress);
+  });
+
+  it('without a backend that does not answer, until it does', async (context) => {
+    const seconds = (sinceMs: number): string => `${((performance.now() - sinceMs) / 1000).toFixed(1)} s`;
+    await bed.stopServing('c');
+    const stoppedMs = performance.now();
+    const { message = '' } = await until('web', 'BackendsOnline', 'False', 'BackendsOffline');
+    context.diagnostic(`offline after ${seconds(stoppedMs)}`);
+    assert.match(message, /pod default\/c/);
+    await eventually('both protocols are offline', async () => (await statusOf('web')).online === 2);
+    await bed.controller.event('BackendsOffline', 'web', /default\/c/);
+    await untilOnly('b');
+    await bed.stopServing('b');
+    await bed.until('a', '1.1.1.1', /^refused$/);
+    bed.serve('b');
+    bed.serve('c');
+    const startedMs = performance.now();
+    await until('web', 'BackendsOnline', 'True', 'AllOnline');
+    context.diagnostic(`online after ${seconds(startedMs)}`);
+    for (const name of ['b', 'c']) await bed.until('a', '1.1.1.1', new RegExp(`^${name} `));
+  });
+
+  it('by addresses of their own subnet that a Vip reserves', async () => {
+    const vip = '10.16.0.200';
+    await rule('inside', vip, { selector: undefined, endpoints: [bed.addressesOf('b')[0]] });
+    const { message = '' } = await until('inside', 'Ready', 'False', 'AddressNotReserved');
+    assert.match(message, /create a Vip with this address, spec\.subnet ovn-default/);
+    await bed.controller.create(vips, 'inside', { subnet: 'ovn-default', v4ip: vip, type: 'switch_lb_vip' });
+    await until('inside', 'Ready', 'True', 'RuleReady');
+    await bed.until('a', vip, /^b /);
+    await until('inside', 'BackendsOnline', 'True', 'AllOnline');
+  });
+
+  it('of which the older one has an address that two want, and the other says so', async () => {
+    await rule('late', '1.1.1.1');
+    const { message = '' } = await until('late', 'Ready', 'False', 'AddressInUse');
+    assert.match(message, /virtual address of SwitchLBRule web in Vpc ovn-cluster/);
+    await untilService('slr-late');
+    await bed.endpoints('slr-late', { c: both.c });
+    for (let round = 0; round < 6; round += 1) assert.match(await bed.connect('a', '1.1.1.1'), /^[bc] /);
+    await bed.controller.kube.delete(switchLbRules, { name: 'web' });
+    await until('late', 'Ready', 'True', 'RuleReady');
+    await untilOnly('c');
+    await eventually('the Service of a rule that is gone', async () => {
+      const all = await bed.controller.kube.list(services);
+      return all.every(({ metadata }) => metadata.name !== 'slr-web');
+    });
+  });
+
+  it('whose Service is created again, and has what the rule says', async () => {
+    const { metadata } = await untilService('slr-late');
+    await bed.controller.kube.delete(services, { namespace: 'default', name: 'slr-late' });
+    await eventually('another Service', async () => (await untilService('slr-late')).metadata.uid !== metadata.uid);
+    const name = { namespace: 'default', name: 'slr-late' };
+    const selector = { app: 'other', more: 'x' };
+    await bed.controller.kube.patch(services, name, 'merge', { spec: { selector } });
+    await eventually('the selector of the rule', async () => {
+      const { spec } = await untilService('slr-late');
+      assert.deepEqual((spec as { selector: object }).selector, { app: 'late' });
+      return true;
+    });
+  });
+
+  it('and a controller that starts again writes nothing', async () => {
+    await until('late', 'BackendsOnline', 'True', 'AllOnline');
+    await bed.controller.quiet();
+    const before = await bed.controller.versions();
+    const { changes } = bed.controller;
+    await bed.controller.kill();
+    await bed.startController();
+    await bed.controller.quiet();
+    assert.deepEqual(await bed.controller.versions(), before);
+    assert.equal(bed.controller.changes, changes);
+  });
+
+  it('whose sources of health checks are released with the last of them', async () => {
+    for (const name of ['late', 'inside']) await bed.controller.kube.delete(switchLbRules, { name });
+    await eventually('the IP object is gone', async () => {
+      const all = await bed.controller.kube.list(ips);
+      return all.every(({ metadata }) => metadata.name !== 'health-check.ovn-default');
+    });
+    await eventually('no check is left', () => bed.controller.rows('Load_Balancer_Health_Check').length === 0);
+    await bed.until('a', '1.1.1.1', /^silence$/);
+  });
+});
