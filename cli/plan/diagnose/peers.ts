@@ -87,10 +87,10 @@ function phaseCause(near: Snapshot, far: Snapshot | undefined, { name, status }:
       );
     }
     case 'Joining': {
-      const said = ready?.message ?? `${name} has not reported a gateway to the hub yet`;
+      const message = ready?.message ?? `${name} has not reported a gateway to the hub yet`;
       return cause(
         ready?.reason ?? 'PeerJoining',
-        `${said}${atHub}`,
+        `${message}${atHub}`,
         `look at the gateways of ${name}: isthmus ic diagnose there`,
       );
     }

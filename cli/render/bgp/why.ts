@@ -76,8 +76,8 @@ function sessionKey({ node, peer }: Answer): string {
 }
 
 function sessionTable(answers: readonly Answer[], paint: Paint): readonly string[] {
-  const said = answers.map((answer) => ({ node: answer.node, peer: answer.peer, value: answer }));
-  const rows = together(said, rowKey).map(({ nodes, peers, value }): readonly Cell[] => {
+  const results = answers.map((answer) => ({ node: answer.node, peer: answer.peer, value: answer }));
+  const rows = together(results, rowKey).map(({ nodes, peers, value }): readonly Cell[] => {
     const [word, tone] = words[value.state];
     return [
       value.prefix,
@@ -120,9 +120,9 @@ function objectTable(objects: readonly AboutObject[], paint: Paint): readonly st
 }
 
 /** Distinct problems, without those printed above. */
-function distinct(problems: readonly Problem[], said: ReadonlyMap<string, Problem>): readonly Problem[] {
+function distinct(problems: readonly Problem[], known: ReadonlyMap<string, Problem>): readonly Problem[] {
   return [...new Map(problems.map((each) => [each.message, each])).values()].filter(
-    ({ message }) => !said.has(message),
+    ({ message }) => !known.has(message),
   );
 }
 
