@@ -51,7 +51,7 @@ test('a value that gobgpd would misread is refused', () => {
   assert.ok(!('bfd' in peerMessage(full, 'v3', false)));
 });
 
-test('notifications have a name and a sentence', () => {
+test('a NOTIFICATION is described by its name and a sentence', () => {
   const received = notificationOfMessage('notification-received code 6(cease) subcode 2(administrative shutdown)');
   assert.ok(received);
   assert.equal(notificationName(received), 'CeaseAdministrativeShutdown');
