@@ -103,7 +103,7 @@ test('subscribers get the difference when a killed server comes back with other 
   );
 });
 
-test('a clustered server still knows the last transaction: only what came after it is sent', async (t) => {
+test('a clustered server that knows the last transaction sends only later changes', async (t) => {
   const { server, proxy } = await start(t, { cluster: { address: 'unix:raft' } });
   const client = await open(t, proxy.remote);
   const other = await open(t, server.remote);
@@ -134,7 +134,7 @@ test('a clustered server still knows the last transaction: only what came after 
   assert.deepEqual(namesOf(client), ['b', 'c', 'd']);
 });
 
-test('a transaction under way when the connection goes is reported lost, and is not sent again', async (t) => {
+test('a transaction in flight is reported as lost when the connection ends, and is not sent again', async (t) => {
   const { server, proxy } = await start(t);
   const client = await open(t, proxy.remote);
   proxy.hold = true;
@@ -149,7 +149,7 @@ test('a transaction under way when the connection goes is reported lost, and is 
   assert.equal(proxy.fromClient.filter(({ method }) => method === 'transact').length, 1);
 });
 
-test('while there is no connection, a transaction is refused unsent', async (t) => {
+test('without a connection, a transaction is refused and not sent', async (t) => {
   const { proxy } = await start(t);
   const client = await open(t, proxy.remote);
   const down = state(client, 'disconnected');
