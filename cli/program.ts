@@ -83,6 +83,7 @@ function isHelp(word: string): boolean {
   return word === '--help' || word === '-h' || word === 'help';
 }
 
+/** Prints the error and returns the exit code. @throws an error that is a defect */
 function reportError(error: unknown, { out, note, signal }: Terminal): ExitCode {
   const say = (text: string): void => note(`${text.trimEnd()}\n`);
   if (error instanceof UsageError) {

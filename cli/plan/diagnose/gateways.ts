@@ -234,6 +234,7 @@ function unknownChassis(near: Snapshot, node: Node): readonly Cause[] {
   return [cause(ready.reason ?? 'ChassisUnknown', message, chassisFix(node, ready))];
 }
 
+/** Whether the step of the daemon or of Open vSwitch reports the cause. */
 function hasEarlierCause(near: Snapshot, { name }: Node): boolean {
   const { reason = '' } = readyOf(near, name) ?? {};
   return reason === daemonSilent || ailmentFixes[reason] !== undefined;

@@ -1,7 +1,7 @@
-/** Progress messages during an installation: only changes since the last message. Pure. */
+/** Progress messages during an installation: the changes since the messages that were printed. Pure. */
 import type { Missing } from '../../model/installation.ts';
 
-/** The last message by object. */
+/** The last printed message by object. */
 export type Printed = ReadonlyMap<string, string>;
 
 export function progressSince(

@@ -120,9 +120,9 @@ function objectTable(objects: readonly AboutObject[], paint: Paint): readonly st
 }
 
 /** Distinct problems, without those printed above. */
-function distinct(problems: readonly Problem[], known: ReadonlyMap<string, Problem>): readonly Problem[] {
+function distinct(problems: readonly Problem[], printed: ReadonlyMap<string, Problem>): readonly Problem[] {
   return [...new Map(problems.map((each) => [each.message, each])).values()].filter(
-    ({ message }) => !known.has(message),
+    ({ message }) => !printed.has(message),
   );
 }
 
