@@ -7,7 +7,7 @@ import { formatIp, parseIp, type Family } from '../net/ip.ts';
 import type { Endpoint, EndpointSlice, Ingress, Protocol, Service, ServicePort, SlicePort } from './service.ts';
 
 const serviceLabel = 'kubernetes.io/service-name';
-/** Services and slices with one of these labels are served by another program, or by none. */
+/** A Service or slice with one of these labels belongs to another proxy, or is headless. */
 const foreignLabels = ['service.kubernetes.io/service-proxy-name', 'service.kubernetes.io/headless'];
 /** Default of `sessionAffinityConfig.clientIP.timeoutSeconds`. */
 const affinitySeconds = 10_800;
@@ -88,7 +88,7 @@ function parseServicePort(port: Readonly<Record<string, unknown>>): readonly Ser
     : [{ name: textOf(port['name']), protocol, port: number, nodePort }];
 }
 
-/** A port without a number stands for all ports, which no virtual address can have. */
+/** A port without a number means all ports, which a virtual address cannot have. */
 function parseSlicePort(port: Readonly<Record<string, unknown>>): readonly SlicePort[] {
   const protocol = protocolOf(port['protocol']);
   const number = numberOf(port['port']);

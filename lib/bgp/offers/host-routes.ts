@@ -41,7 +41,7 @@ export class Collected implements ObjectOffers {
     this.refuse(annotationAdvertisement, 'AnnotationInvalid', message);
   }
 
-  /** Offers one address. @param nodes the nodes that announce it; undefined: all @param isOurs it belongs to the cluster in any case */
+  /** Offers one address. @param nodes the nodes that announce it; undefined: all @param isOurs whether it belongs to the cluster without further checks */
   address(
     view: View,
     { name, spec }: Asking,
