@@ -182,8 +182,8 @@ export class Cluster extends ObjectStores implements View {
 
   /**
    * Restores holders and their addresses, once all objects are known. `rows` are the ports in the database, by name;
-   * `holders` are the nodes that had traits which only one node can have; `vips` are the virtual addresses of Services in the
-   * database, as `recordOfVip` names them.
+   * `holders` are the nodes that had traits of which only one node can have each; `vips` are the virtual addresses of Services in the
+   * database, as texts of `recordOfVip`.
    */
   restore(
     rows: ReadonlyMap<string, PortRecord>,

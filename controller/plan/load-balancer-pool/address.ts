@@ -13,7 +13,7 @@ function conditionOf({ ready }: LoadBalancer): readonly WantedCondition[] {
   return [{ type: loadBalancerReady, status, reason: ready.code, message: ready.message }];
 }
 
-/** Recorded with the write that first says it: a restart, which writes nothing, records nothing. */
+/** The event is recorded with the write that first reports the reason: a restart, which writes nothing, records no event. */
 function eventsOf({ ready, ingress }: LoadBalancer, service: Service): readonly WantedEvent[] {
   if (ready === undefined) {
     const message = 'it is no load balancer of Isthmus any more';

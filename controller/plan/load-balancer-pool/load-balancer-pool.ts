@@ -1,4 +1,4 @@
-/** Counts and conditions of a LoadBalancerPool. It has no rows: the addresses are in those of the Services. */
+/** Counts and conditions of a LoadBalancerPool. It has no rows: its addresses are in the rows of the Services. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { formatRange } from '../../../lib/net/range.ts';
 import type { View } from '../../model/view.ts';
@@ -7,15 +7,15 @@ import { refusalEvents } from '../events.ts';
 import type { Feature } from '../feature.ts';
 import type { ObjectReport, WantedCondition } from '../report.ts';
 
-/** A message names at most this many. */
+/** Maximum number of addresses that a message names. */
 const mostNamed = 5;
 
-/** Of more addresses than a number holds exactly, the status says as many as it holds. */
+/** A count above the largest exact number is reported as that number. */
 function countOf(count: bigint): number {
   return count > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(count);
 }
 
-/** Addresses of a pool in force that came to belong to something else, as a notice of its condition. */
+/** The notice of a pool's condition about addresses that other objects have taken since the pool is in force. */
 function withheldNotice(view: View, name: string): Problem | undefined {
   const withheld = view.loadBalancerPoolVerdicts.get(name)?.withheld ?? [];
   if (withheld.length === 0) return undefined;

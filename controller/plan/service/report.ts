@@ -36,7 +36,7 @@ function externalProblems({ capabilities }: View, { externalIps, isServed }: Ser
   return [{ code: 'ExternalIPsDenied', message }];
 }
 
-/** Problems of a Service as pods reach it. Everything else of it is served. */
+/** Why pods do not reach some addresses or endpoints of a Service. All others are served. */
 export function serviceProblems(view: View, key: string): readonly Problem[] {
   const service = view.services.get(key);
   if (service === undefined || !view.capabilities.loadBalancers) return [];

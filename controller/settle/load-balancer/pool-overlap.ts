@@ -26,7 +26,7 @@ export function poolOverlapOf(net: SubnetNet, pools: ReadonlyMap<string, LoadBal
   return undefined;
 }
 
-/** The part of a pool that verdicts on Subnets depend on. */
+/** The part of a pool on which verdicts on Subnets depend. */
 export function poolFingerprint(pool: LoadBalancerPool | undefined): string {
   return pool === undefined ? '' : text([pool.spec.addresses, isPoolInForce(pool)]);
 }
