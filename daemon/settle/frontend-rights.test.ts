@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FrontendRights } from './frontend-rights.ts';
 
-test('the oldest Service has a key, whatever the order, and the next one gets it', () => {
+test('the oldest Service has a key, in any order of events, and then the next oldest gets it', () => {
   const claims = [
     ['default/young', 3000],
     ['default/old', 1000],
