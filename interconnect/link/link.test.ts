@@ -160,12 +160,12 @@ async function withHub(
     renew: (caller) => Promise.resolve({ code: 'Tested', message: `${caller.cluster} ${caller.fingerprint}` }),
     leave: () => Promise.resolve(undefined),
     session: (session) => {
-      session.onState((told) => {
-        seen.push(told);
-        if (told.unreachable.includes('hub is ill')) session.refuse({ code: hubUnavailable, message: 'not now' });
-        else if (told.unreachable.includes('refuse me'))
+      session.onState((state) => {
+        seen.push(state);
+        if (state.unreachable.includes('hub is ill')) session.refuse({ code: hubUnavailable, message: 'not now' });
+        else if (state.unreachable.includes('refuse me'))
           session.refuse({ code: 'Refused', message: `${session.caller.cluster} asked for it` });
-        else if (told.unreachable.includes('overwhelm me')) overwhelm(session);
+        else if (state.unreachable.includes('overwhelm me')) overwhelm(session);
         else session.send(update);
       });
     },

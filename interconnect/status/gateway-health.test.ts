@@ -15,7 +15,7 @@ describe('a gateway whose node is silent, or of which others report', () => {
   const silent = new Map([['n1', at]]);
   const behind = new Map([['n1', 0]]);
   const unreachedBy = new Set(['west']);
-  const said = (programs: readonly GatewayProgram[]) => (chassis: string) =>
+  const withSilent = (programs: readonly GatewayProgram[]) => (chassis: string) =>
     chassis === 'a1' ? gatewayObject('a1', { status: { chassis, silentPrograms: [...programs] } }) : undefined;
   const heardBy = (state: GatewayTunnel['state']) => (chassis: string) =>
     gatewayObject(
@@ -80,11 +80,11 @@ describe('a gateway whose node is silent, or of which others report', () => {
       ['ovn-controller', 'OvnControllerDown', 'Up'],
     ] as const;
     for (const [program, code, path] of cases) {
-      const found = all({ gatewayOf: said([program]), behind, local: alone });
+      const found = all({ gatewayOf: withSilent([program]), behind, local: alone });
       const { ready, gateways, converged, gateway } = found;
       assert.deepEqual(new Set([ready, gateways, converged, gateway]), new Set([`False ${code}`]), program);
       assert.equal(found.path, path, program);
-      assert.equal(all({ gatewayOf: said([program]) }).ready, 'True', 'there is another gateway');
+      assert.equal(all({ gatewayOf: withSilent([program]) }).ready, 'True', 'there is another gateway');
     }
   });
   it('is made no gateway by a daemon that is silent: that is what follows, and not the cause', () => {
@@ -97,7 +97,7 @@ describe('a gateway whose node is silent, or of which others report', () => {
     assert.equal(all({ local: { ...local, chassis } }).gateway, 'False NotInterconnect');
   });
   it('is not what its daemon said last, once that is silent', () => {
-    assert.equal(all({ silent, gatewayOf: said(['ovn-controller']) }).gateway, 'Unknown DaemonSilent');
+    assert.equal(all({ silent, gatewayOf: withSilent(['ovn-controller']) }).gateway, 'Unknown DaemonSilent');
   });
   it('makes a cluster unreachable that says so itself, where nobody here measures', () => {
     const both = new Map([...silent, ['n2', at]]);
