@@ -31,8 +31,8 @@ export function planPoolConditions(view: View, name: string): readonly WantedCon
   const conditions = obstacleConditions(pool?.generation, problem, undefined, 'PoolReady');
   const notice = withheldNotice(view, name);
   if (notice === undefined) return conditions;
-  const told = { reason: notice.code, message: notice.message };
-  return conditions.map((one) => (one.type === 'Ready' ? { ...one, ...told } : one));
+  const reported = { reason: notice.code, message: notice.message };
+  return conditions.map((one) => (one.type === 'Ready' ? { ...one, ...reported } : one));
 }
 
 function reportPool(view: View, name: string): readonly ObjectReport[] {
