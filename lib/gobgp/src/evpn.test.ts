@@ -172,8 +172,12 @@ test('an invalid route or attribute of EVPN is refused with the reason', () => {
     (change: Partial<EvpnPrefix>, prefix = '10.0.0.0/8') =>
     () =>
       encodeRoute(prefix, { ...evpn, ...change });
-  const refused = (call: () => unknown, said: RegExp) =>
-    assert.throws(call, (error) => error instanceof GobgpInvalidArgument && said.test(error.message), String(said));
+  const refused = (call: () => unknown, message: RegExp) =>
+    assert.throws(
+      call,
+      (error) => error instanceof GobgpInvalidArgument && message.test(error.message),
+      String(message),
+    );
   for (const rd of [
     '',
     '65000',
@@ -202,10 +206,10 @@ test('an invalid route or attribute of EVPN is refused with the reason', () => {
   refused(() => routeKey({ prefix: '10.0.0.0/8', evpn: { rd: 'x' } }), /route distinguisher/);
   refused(() => encodeRouteKey('10.0.0.0/8', { rd: 'x' }), /route distinguisher/);
 
-  const said = (change: Partial<PathAttributes>) => () =>
+  const withAttributes = (change: Partial<PathAttributes>) => () =>
     encodeAttributes('l2vpn-evpn', bytes('0500'), { nextHop: '192.0.2.1', ...change });
   for (const target of ['65000', 'target:65000:1', '65536:65536'])
-    refused(said({ routeTargets: [target] }), /is not a route target/);
+    refused(withAttributes({ routeTargets: [target] }), /is not a route target/);
   for (const routerMac of [
     '',
     '02:00:00:00:00',
@@ -215,7 +219,7 @@ test('an invalid route or attribute of EVPN is refused with the reason', () => {
     '00:00:00:00:00:00',
     '02:00:00:00:00:0g',
   ])
-    refused(said({ routerMac }), /is not the MAC address of one router/);
+    refused(withAttributes({ routerMac }), /is not the MAC address of one router/);
 });
 
 test('an event and a list decode to the same route', () => {

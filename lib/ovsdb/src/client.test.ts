@@ -218,14 +218,14 @@ test('a deadline and a signal end the wait for a reply, and cancel the request o
 
 test('a write of one client reaches the other as one list of changes', async () => {
   const other = await openNorthbound();
-  const told = new Promise<readonly Change[]>((resolve) => {
+  const received = new Promise<readonly Change[]>((resolve) => {
     other.subscribe(resolve);
   });
   await client.transact([
     { op: 'insert', table: 'Logical_Switch', row: { name: 'shared' } },
     { op: 'delete', table: 'Logical_Switch', where: [['name', '==', 'sw']] },
   ]);
-  const changes = await told;
+  const changes = await received;
   assert.deepEqual(
     new Set(
       changes.map(({ table, before, after }) => `${table} ${String(before?.['name'])} → ${String(after?.['name'])}`),

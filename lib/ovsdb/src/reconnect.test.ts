@@ -54,7 +54,7 @@ function namesOf(client: OvsdbClient): readonly string[] {
 }
 
 /** Changes as `-gone`, `+come`, `~changed`. */
-function told(client: OvsdbClient): string[] {
+function recordChanges(client: OvsdbClient): string[] {
   const list: string[] = [];
   const text = ({ before, after }: Change): string =>
     before === undefined
@@ -80,7 +80,7 @@ test('subscribers get the difference when a killed server comes back with other 
   const client = await open(t, proxy.remote);
   const other = await open(t, server.remote);
   await insert(client, 'stays', 'goes', 'changes');
-  const changes = told(client);
+  const changes = recordChanges(client);
 
   proxy.refuse = true;
   const down = state(client, 'disconnected');
@@ -116,7 +116,7 @@ test('a clustered server that knows the last transaction sends only later change
     })),
   );
   await insert(client, 'a', 'b', 'c');
-  const changes = told(client);
+  const changes = recordChanges(client);
 
   const down = state(client, 'disconnected');
   proxy.refuse = true;
