@@ -1,4 +1,4 @@
-/** Watches for changes of the parts of the host that are ours, so that a change by somebody else can be undone. */
+/** Watches for changes of the daemon's parts of the host, so that changes by other programs can be undone. */
 import * as wire from '../../lib/netlink/message.ts';
 import { RTM } from '../../lib/netlink/message.ts';
 import type { KernelEvent, KernelEvents } from './kernel-events.ts';

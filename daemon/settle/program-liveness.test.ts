@@ -45,7 +45,7 @@ test('the report of an earlier run stays until the program answers', () => {
   assert.equal(down.state, 'down');
   assert.equal(after(vswitchd, down, 'silent', 'missing'), 'down');
   assert.equal(after(vswitchd, down, 'answered'), 'up');
-  assert.equal(after(vswitchd, down, 'unreachable'), 'unknown', 'unless nobody can be asked any more');
+  assert.equal(after(vswitchd, down, 'unreachable'), 'unknown', 'unless its socket cannot be reached any more');
   assert.equal(after(vswitchd, down, 'silent', 'unreachable'), 'down');
   assert.equal(startLiveness('ovn-controller', 'SwitchDown').state, 'unknown');
   assert.equal(startLiveness('ovn-controller', 'OvnControllerDown').state, 'down');

@@ -32,7 +32,7 @@ describe('networks and their paths', () => {
     await bed.until(() => bed.rows('Port_Binding').length === 8);
     assert.ok(
       before.every((address) => bed.column('Port_Binding', 'address').includes(address)),
-      'nobody moved',
+      'no port moved',
     );
     assert.deepEqual(bed.column('Transit_Switch', 'name'), ['ts', 'ts1', 'ts2', 'ts3']);
     east = await bed.member('east');

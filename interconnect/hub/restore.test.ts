@@ -132,7 +132,7 @@ describe('recovery of a hub that lost data', () => {
     assert.deepEqual([...new Set(bed.column('Route', 'ip_prefix'))], ['10.17.0.0/16']);
     assert.equal(bed.rows('Gateway').length, 1);
     await bed.until(() => bed.rows('Transit_Switch').length === 2);
-    assert.deepEqual(bed.column('Transit_Switch', 'name'), ['ts', 'ts1'], 'nobody takes part in blue any more');
+    assert.deepEqual(bed.column('Transit_Switch', 'name'), ['ts', 'ts1'], 'no member is on blue any more');
     const west = await bed.member('west');
     await west.until(() => west.last !== undefined);
     assert.deepEqual([...west.members.keys(), ...(west.last?.expected ?? [])], []);
@@ -161,7 +161,7 @@ describe('recovery of a hub that lost data', () => {
     await bed.store.create('east', { allowedPrefixes: [], maxPrefixes: 10 });
     const stranger = await bed.member('other');
     await stranger.leave();
-    assert.equal(bed.registry.member('east'), undefined, 'its object alone makes nobody a member');
+    assert.equal(bed.registry.member('east'), undefined, 'an object alone makes no cluster a member');
     bed.store.delete('east');
     await bed.store.setTokens(tokens);
     await bed.store.create('east', { allowedPrefixes: [], maxPrefixes: 10 });

@@ -186,7 +186,11 @@ function unsettled({ local, remote, isRetiring, ...path }: PathFacts): [PathStat
   for (const [side, { order, holder }] of sides) {
     if (holder === '') return ['Moving', 'Unclaimed', `no gateway of ${side} has taken its port on ${name}`];
     if (holder !== order[0])
-      return ['Moving', 'FailedOver', `${holder} forwards for ${name} in place of ${order[0] ?? 'nobody'} of ${side}`];
+      return [
+        'Moving',
+        'FailedOver',
+        `${holder} forwards for ${name} in place of ${order[0] ?? 'no gateway'} of ${side}`,
+      ];
   }
   return undefined;
 }

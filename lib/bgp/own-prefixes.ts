@@ -1,4 +1,4 @@
-// The prefixes that are an object's own, whether anybody announces them or not; and which object has an address.
+// The prefixes of objects, announced or not, and which object has an address.
 import { bgpSources } from '../api/kinds/bgp-advertisement.ts';
 import { type Cidr, cidrCovers, parseCidr } from '../net/cidr.ts';
 import { hostPrefix } from './offers/host-routes.ts';

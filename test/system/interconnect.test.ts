@@ -261,7 +261,7 @@ describe('the interconnect of two clusters with real OVN', () => {
     const held = claims();
     const stop = flows();
     await sleep(2000);
-    assert.equal(claims(), held, 'nobody takes a port from the other');
+    assert.equal(claims(), held, 'no gateway takes a port from the other');
     bed.passTunnels();
     await eventually('the orders are whole', async () => (await orders()).join(' ') === before.join(' '));
     judge(context, 'two gateways hear each other again', await stop());

@@ -25,7 +25,7 @@ export function renderWhy(why: Why, paint: Paint): string {
   const lines = [
     verdict(why, paint),
     ...renderSection('Sessions', sessionTable(why.answers, paint), paint),
-    ...renderSection('What is in the way', problemLines([...problems.values()], 'bad', paint), paint),
+    ...renderSection('Obstacles', problemLines([...problems.values()], 'bad', paint), paint),
     ...renderSection('Objects', objectTable(why.objects, paint), paint),
     ...renderSection(
       'Not announced of them',
@@ -107,7 +107,7 @@ function codesOf({ obstacles }: Answer): string {
 function objectTable(objects: readonly AboutObject[], paint: Paint): readonly string[] {
   const rows = objects.flatMap(({ object, prefix, offers }): readonly (readonly Cell[])[] =>
     offers.length === 0
-      ? [[object, prefix, toned('by nobody', 'doubtful')]]
+      ? [[object, prefix, toned('no advertisement', 'doubtful')]]
       : offers.map((offer) => [
           object,
           prefix,

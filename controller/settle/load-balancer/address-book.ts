@@ -16,7 +16,7 @@ interface Space {
 }
 
 const families = [4, 6] as const;
-const nobody: ReadonlySet<string> = new Set();
+const none: ReadonlySet<string> = new Set();
 
 export class AddressBook {
   readonly #spaces = new Map<string, Space>();
@@ -63,7 +63,7 @@ export class AddressBook {
   }
 
   holdersOf(ip: Ip): ReadonlySet<string> {
-    return this.#holders.get(formatIp(ip))?.keys ?? nobody;
+    return this.#holders.get(formatIp(ip))?.keys ?? none;
   }
 
   /** The names of the pools whose counts differ now. */

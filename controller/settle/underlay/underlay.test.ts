@@ -382,7 +382,7 @@ describe('the router of a joined subnet, once it is to have another address or n
       edit(cluster, spec);
       pod(cluster, 'b', created(9));
       cluster.settle();
-      assert.equal(address(cluster, 'b'), '192.168.1.4', 'nobody is given the former one');
+      assert.equal(address(cluster, 'b'), '192.168.1.4', 'the former one is not allocated');
       assert.deepEqual(networks(cluster), left);
       const now = planKey(cluster, 'subnet/lan').rows.find(({ table }) => table === 'Logical_Router_Port')?.columns[
         'mac'
