@@ -1,6 +1,6 @@
 import type { Endpoint, Service } from '../objects.ts';
 import { Collected, hostPrefix } from './host-routes.ts';
-import { type Asking, byAnnotation, type ObjectOffers } from './offer.ts';
+import { type Requester, byAnnotation, type ObjectOffers } from './offer.ts';
 import { announcers, isWithin, selects, takesNamespace, type View } from './view.ts';
 
 type AddressType = 'ClusterIP' | 'ExternalIP' | 'LoadBalancerIP';
@@ -65,11 +65,11 @@ function offer(
   view: View,
   service: Service,
   type: AddressType,
-  asking: Asking,
+  requester: Requester,
   isLocal: boolean,
   endpoints: readonly Endpoint[],
 ): void {
-  const { name } = asking;
+  const { name } = requester;
   const key = `service ${service.namespace}/${service.name}`;
   const addresses = addressesOf(service, type);
   if (addresses.length === 0) {
@@ -96,7 +96,7 @@ function offer(
     const owner = type === 'ExternalIP' ? ownerOf(view, ip) : undefined;
     const isGiven = type === 'LoadBalancerIP' && service.givenIps.includes(ip);
     const nodes = isLocal ? holders.toSorted() : undefined;
-    if (owner === undefined) collected.address(view, asking, ip, nodes, `${type} of ${key}`, isGiven);
+    if (owner === undefined) collected.address(view, requester, ip, nodes, `${type} of ${key}`, isGiven);
     else
       collected.refuse(
         name,
