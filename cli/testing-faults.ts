@@ -21,7 +21,7 @@ export interface Fault {
 
 type Side = Draft<Snapshot>;
 
-export function hubSays(side: Side, message: string, reason = 'HubUnreachable'): void {
+export function hubReports(side: Side, message: string, reason = 'HubUnreachable'): void {
   spoil(side, 'HubReachable', reason, message);
   side.probe = undefined;
 }

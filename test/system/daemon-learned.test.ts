@@ -372,7 +372,7 @@ test('a daemon restart writes nothing, and deletion of the BgpNodeState removes 
   await node.kill('daemon');
   assert.equal(learned().length, 2, 'without the daemon they stay');
   await node.startDaemon(cluster.kubeconfig);
-  await eventually('the node to be looked at', () => node.hasDaemonSaid('NetworkReady'));
+  await eventually('the node to be looked at', () => node.hasDaemonLogged('NetworkReady'));
   assert.deepEqual([learned(), size()], before);
   assert.deepEqual(
     monitored()
@@ -432,7 +432,7 @@ test('a node that loses the API server through a learned route withholds that ro
   try {
     await node.kill('daemon');
     await node.startDaemon(file);
-    await eventually('the node to be looked at', () => node.hasDaemonSaid('NetworkReady'));
+    await eventually('the node to be looked at', () => node.hasDaemonLogged('NetworkReady'));
     const harmless = { ...viaA, prefix: '198.51.100.0/24' };
     const start = Date.now();
     await learn({ prefix: '0.0.0.0/0', nextHop: '172.31.1.1' }, harmless);

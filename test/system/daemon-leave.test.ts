@@ -96,7 +96,7 @@ test('a daemon asked to leave restores the node and reports it, also after a res
   assert.notDeepEqual(host(), before);
 
   await cluster.annotateNode({ [annotation.leave]: 'of an installation before' });
-  await eventually('that name to be read', () => node.hasDaemonSaid('is of another installation'));
+  await eventually('that name to be read', () => node.hasDaemonLogged('is of another installation'));
   await pause(500);
   assert.ok(existsSync(conflist), 'and nothing to be given back for it');
 
@@ -120,7 +120,7 @@ test('a daemon asked to leave restores the node and reports it, also after a res
 
   await node.kill('daemon', 'SIGTERM');
   node.launchDaemon(cluster.kubeconfig, ...flags());
-  await eventually('the next one to give it back, too', () => node.hasDaemonSaid('nothing of Isthmus is left'));
+  await eventually('the next one to give it back, too', () => node.hasDaemonLogged('nothing of Isthmus is left'));
   assert.ok(!existsSync(conflist));
   assert.deepEqual(host(), before);
 });

@@ -176,7 +176,7 @@ test('a changed MAC address of a tunnel next hop is written to Open vSwitch', as
     await eventually(`${mac} in the switch`, () => new RegExp(`172\\.30\\.9\\.12 +${mac} +br-tunnel`).test(known()));
   }
   await eventually('the change to be logged', () =>
-    node.hasDaemonSaid('a next hop of tunnels has another MAC address'),
+    node.hasDaemonLogged('a next hop of tunnels has another MAC address'),
   );
 });
 

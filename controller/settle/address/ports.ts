@@ -168,8 +168,8 @@ export class Ports {
     const claims = [...due].map((key) => ({ key, claimant: claimantOf(this.#options.view, key) }));
     for (const { key, claimant } of claims.sort(inOrder)) {
       // The requested address may have been allocated to the previous claimant.
-      const asksByTurn = holderOf(key).kind?.asksByTurn === true;
-      this.#claim(key, asksByTurn ? claimantOf(this.#options.view, key) : claimant);
+      const requestsInTurn = holderOf(key).kind?.requestsInTurn === true;
+      this.#claim(key, requestsInTurn ? claimantOf(this.#options.view, key) : claimant);
     }
   }
 

@@ -45,5 +45,5 @@ export const nodeServiceHolder: HolderKind = {
     }
   },
   followsSubnet: true,
-  asksByTurn: true,
+  requestsInTurn: true,
 };
