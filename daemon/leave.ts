@@ -66,7 +66,7 @@ export async function leaveNode({ settings, signal, log }: LeaveOptions): Promis
   }
 }
 
-/** Returns what is in the way; undefined if everything is done. */
+/** Returns the obstacle; undefined if everything is done. */
 async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<string | undefined> {
   const local = await openLocal({ remote: settings.ovs, signal, log });
   const { netlink, ovs, target } = local;

@@ -14,7 +14,7 @@ export interface HostWatch {
   readonly names: readonly string[];
   /** Indexes of other links that our routes use: the kernel removes IPv4 routes silently when their link goes down. */
   readonly used: () => ReadonlySet<number>;
-  /** Whether a route is ours, or has the destination of one: the kernel does not report that a route was replaced. */
+  /** Whether a route is one of the daemon, or has the destination of one: the kernel does not report that a route was replaced. */
   readonly concerns?: (route: PlacedRoute) => boolean;
   /** Whether one of our routes has no link yet: then a link that gets a network may be its link. */
   readonly isWaiting?: () => boolean;

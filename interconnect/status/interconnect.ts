@@ -16,7 +16,7 @@ export function renderInterconnect(
   generation: number,
 ): InterconnectStatus {
   const { link, local } = situation;
-  // A process that has not heard of the hub since its start knows nothing better than what is written.
+  // A process without an update from the hub since its start keeps the status that is written.
   const isKept = link.isJoined && !situation.isHubKnown;
   const keptOf = (type: string): Verdict | undefined => {
     const kept = isKept ? before.conditions?.find((condition) => condition.type === type) : undefined;

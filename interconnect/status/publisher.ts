@@ -98,13 +98,13 @@ export class Publisher {
     const situation = situationOf(object, facts, nowMs);
     const { local } = situation;
     const isSpecWrong = object !== undefined && 'code' in object.spec;
-    // After a start the status that is written may be better than what is known.
+    // After a start, the written status may be newer than the state of this process.
     const { isFresh } = progress;
     const isMember = local !== undefined && !isFresh;
     if (object !== undefined && (isMember || membership.state.problem !== undefined || isSpecWrong))
       this.#reporter.interconnect(object, situation);
     if (isBusy) return;
-    // A membership that has not heard of the hub since the start knows nothing that could replace what is written.
+    // Without an update from the hub since the start, nothing can replace the written status.
     if (local !== undefined && (isFresh || !clusters.hub.isComplete)) return this.#prepare(situation);
     if (this.#clusters === 'all' || this.#clusters.size > 0) this.#reporter.peers(situation);
     this.#remoteClusters(situation);

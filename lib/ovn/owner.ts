@@ -18,12 +18,12 @@ export function externalIdOf(row: Row, id: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** `<room>/<feature>/<key>`; undefined for rows that are not ours. */
+/** `<room>/<feature>/<key>`; undefined for rows of other programs. */
 export function ownerIdOf(row: Row): string | undefined {
   return externalIdOf(row, externalId.owner);
 }
 
-/** The owner id taken apart at its first slash; undefined for rows that are not ours. */
+/** The owner id, split at its first slash; undefined for rows of other programs. */
 export function ownerOf(row: Row): Owner | undefined {
   const id = ownerIdOf(row);
   const slash = id?.indexOf('/') ?? -1;

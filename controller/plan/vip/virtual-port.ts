@@ -1,4 +1,4 @@
-/** Addresses that pods share: which pods may hold one, and the port that OVN moves between theirs. */
+/** Vips that several pods may hold, and the virtual port that OVN moves between the ports of these pods. */
 import { matchesSelector } from '../../../lib/api/label-selector.ts';
 import { annotation } from '../../../lib/api/names.ts';
 import type { DesiredRow } from '../../../lib/desired/row.ts';

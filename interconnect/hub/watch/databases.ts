@@ -99,7 +99,7 @@ export function readForeignSwitch(northbound: Cache, name: string): string | und
   return row === undefined ? undefined : (mapOf(row, 'external_ids')['subnet'] ?? '');
 }
 
-/** The datapath of a switch: that of a foreign zone, where there is one, else ours. */
+/** The datapath of a switch: that of a foreign zone if there is one, otherwise that of the hub. */
 export function readDatapath(southbound: Cache, pathSwitch: string): FoundDatapath | undefined {
   const rows = southbound.table('Datapath_Binding').byIndex(['transit_switch'], [pathSwitch]);
   const foreign = rows.find((row) => !isOurs(row));

@@ -33,7 +33,7 @@ function annotated(collected: Collected, view: View, pod: Pod): void {
     const subnet = view.state.subnets.get(name);
     const annotation: BgpAnnotation = pod.annotation ?? subnet?.annotation;
     if (annotation?.scope !== 'cluster' && annotation?.scope !== 'local') continue;
-    // A subnet that is not announced says so itself.
+    // If the subnet is not announced, its own refusal explains that.
     if (pod.annotation === undefined && (subnet === undefined || !isAnnounceable(subnet))) continue;
     offer(collected, view, pod, ip, subnet, byAnnotation, annotation.scope === 'local');
   }

@@ -6,7 +6,7 @@ import type { MatchProblem } from './place.ts';
 import { settableOnly, suggestionFor, symbols } from './symbols.ts';
 import type { Token } from './token.ts';
 
-/** Where the match stands: it decides what is known about a packet there. */
+/** The place of the match, which decides which fields of a packet are known. */
 export type MatchContext = 'acl-from-lport' | 'acl-to-lport' | 'router-policy';
 
 /** OVN allows 100, of which northd uses one for an ACL. */
