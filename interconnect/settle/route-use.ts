@@ -11,7 +11,7 @@ export interface HopUse {
   readonly switch: string;
   readonly address: string;
   readonly isUsed: boolean;
-  /** Why it is not in use; undefined while it is, or where the whole route is rejected. */
+  /** Why it is not in use; undefined if it is, or if the whole route is rejected. */
   readonly problem: Problem | undefined;
 }
 
@@ -118,7 +118,7 @@ function backupOf(
   return { code: 'NotPreferred', message: `${route.prefix} goes to ${choice.cluster} over ${choice.network}, ${why}` };
 }
 
-/** Why a path is not used: others are better, or nothing passes on it. */
+/** Why a path is not used: other paths are better, or it is down. */
 function downOf(verdict: PathVerdict | undefined, prefix: string): Problem {
   if (verdict === undefined)
     return { code: 'NextHopDown', message: `${prefix}: its cluster has no port on this path yet` };

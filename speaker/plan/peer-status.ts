@@ -261,7 +261,7 @@ function stateOf(state: string, problem: Problem | undefined): Session {
 
 const connecting: readonly string[] = ['Idle', 'Connect', 'Active', 'OpenSent', 'OpenConfirm'];
 
-/** A peer that does not respond cycles through these states every few seconds; publishing each change would add no information. */
+/** An unresponsive peer cycles through these states every few seconds, so that their changes are not published. */
 function isSettling(before: NodeSession, next: Session): boolean {
   return connecting.includes(before.state) && connecting.includes(next.state);
 }
