@@ -16,7 +16,7 @@ export interface ServicePod {
 
 export interface ServiceNode {
   readonly name: string;
-  /** Empty where it has none. */
+  /** Empty if it has none. */
   readonly zone: string;
   readonly addresses: readonly string[];
 }

@@ -15,7 +15,7 @@ export interface SpecDefaults {
   readonly gateway: string;
   readonly excludeIps: readonly string[];
   readonly gatewayType: string;
-  /** Absent where switches have load balancers only if their Subnet enables them. */
+  /** Absent if switches have load balancers only if their Subnet enables them. */
   readonly enableLb?: boolean;
 }
 

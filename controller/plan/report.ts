@@ -89,7 +89,7 @@ export interface Outcome {
   readonly rows: AppliedRows;
 }
 
-/** The first database error; undefined where all rows are as planned. */
+/** The first database error; undefined if all rows are as planned. */
 export function refusalOf({ refusals }: Outcome): Problem | undefined {
   return refusals.values().next().value;
 }

@@ -30,7 +30,7 @@ export interface ServiceListing {
   readonly chains: PresentTable['chains'];
 }
 
-/** @param listing of `nft -n list table`; empty where there is no table */
+/** @param listing of `nft -n list table`; empty if there is no table */
 export function parseListing(listing: string): ServiceListing {
   const elements = new Map<string, ReadonlyMap<string, string>>();
   const chains = new Set<string>();

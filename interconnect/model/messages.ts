@@ -131,7 +131,7 @@ export interface Rejection {
   readonly code: string;
   readonly message: string;
   readonly holder: string;
-  /** Empty where it is about none. */
+  /** Empty if it is about none. */
   readonly transitSwitch: string;
 }
 

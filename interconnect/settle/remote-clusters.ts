@@ -31,7 +31,7 @@ export interface NetworkInput extends DepartureContext {
   readonly edges: Edges;
   /** As `RemoteContext` has them. */
   readonly aggregates: RemoteContext['aggregates'];
-  /** BFD state of a tunnel by its two chassis; undefined where nothing is reported. */
+  /** BFD state of a tunnel by its two chassis; undefined if nothing is reported. */
   readonly tunnel: (own: string, other: string) => string | undefined;
   /** Next hops of a cluster's routes when the former process ended, by the cluster's handle. */
   readonly carried: (handle: string) => ReadonlySet<string> | undefined;

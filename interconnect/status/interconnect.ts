@@ -230,7 +230,7 @@ function delayOf(situation: Situation): Problem {
   return (situation.isWaitingForHub ? hubDelay(situation) : undefined) ?? { code: 'InProgress', message };
 }
 
-/** Why changes wait for the hub; undefined where no cause is known. */
+/** Why changes wait for the hub; undefined if no cause is known. */
 function hubDelay({ link, silentDatabases }: Situation): Problem | undefined {
   if (!link.isConnected && link.problem !== undefined)
     return { code: 'WaitingForHub', message: `changes wait for the hub: ${link.problem.message}` };

@@ -72,7 +72,7 @@ export interface SlicePort {
 export interface Endpoint {
   /** Canonical. */
   readonly address: string;
-  /** Empty where unknown. */
+  /** Empty if unknown. */
   readonly node: string;
   /** Whether it is ready, so that Services send it connections. */
   readonly isReady: boolean;

@@ -14,7 +14,7 @@ const mainRulePriority = 32_766;
 /** The kernel's own: default, main and local. */
 const reservedTables: readonly number[] = [253, 254, 255];
 
-/** Next hops of the user's own, outside of the cluster; undefined where one is no address. */
+/** Next hops of the user's own, outside of the cluster; undefined if one is no address. */
 function nextHopsOf({ externalEgressGateway: text }: SubnetSpec): readonly Ip[] | undefined {
   const hops = partsOf(text).map(parseIp);
   return hops.includes(undefined) ? undefined : hops.flatMap((hop) => hop ?? []);

@@ -17,7 +17,7 @@ export interface RuleContext {
 }
 
 export interface ReadRule {
-  /** Absent where the rule matches nothing. */
+  /** Absent if the rule matches nothing. */
   readonly acl?: Acl;
   /** Field, and what is wrong with it: `remoteAddress '10.0.0.0/33' is …`. */
   readonly problem?: Problem;

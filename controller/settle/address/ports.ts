@@ -104,7 +104,7 @@ export class Ports {
     }
   }
 
-  /** Sets what a port of another program uses; undefined where the port is gone. */
+  /** Sets what a port of another program uses; undefined if the port is gone. */
   setForeign(port: string, uses: ForeignPort | undefined): void {
     const before = this.#foreign.get(port);
     if (before !== undefined) this.#options.addresses.forgetMacs(port, before.subnet);

@@ -92,7 +92,7 @@ export function readNetworks(northbound: Cache, southbound: Cache): readonly Fou
   return [...networks.values()];
 }
 
-/** The subnet of a switch of this name that is not the hub's; undefined where there is no such switch. */
+/** The subnet of a switch of this name that is not the hub's; undefined if there is no such switch. */
 export function readForeignSwitch(northbound: Cache, name: string): string | undefined {
   const rows = northbound.table('Transit_Switch').rows.values();
   const row = rows.find((one) => textOf(one, 'name') === name && !isOurs(one));

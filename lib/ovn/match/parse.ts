@@ -14,7 +14,7 @@ const maxDepth = 99;
 
 type Shape = 'whole' | 'comparison';
 
-/** The first problem of a match given as tokens; undefined where there is none. */
+/** The first problem of a match given as tokens; undefined if there is none. */
 export function parseMatch(tokens: readonly Token[], context: MatchContext): MatchProblem | undefined {
   return new Parser(tokens, context).run();
 }

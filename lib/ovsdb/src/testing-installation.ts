@@ -36,7 +36,7 @@ export function installation(version: string = process.env['ISTHMUS_OVN'] ?? '')
   );
 }
 
-/** nft(8) of the Debian release with that OVN; undefined where `make ovn-<version>` was not run. */
+/** nft(8) of the Debian release with that OVN; undefined if `make ovn-<version>` was not run. */
 export function nftOf(version: string): string | undefined {
   const path = join(treeOf(version), 'sbin/nft');
   return existsSync(path) ? path : undefined;
