@@ -21,8 +21,8 @@ export interface RouteUse {
   readonly router: string;
   readonly origin: string;
   readonly tags: readonly string[];
-  /** Whether the prefix is routed to this cluster over this network once a path there is up. */
-  readonly isMine: boolean;
+  /** Whether this offer of the prefix is chosen: the prefix is routed over this network as soon as a path is up. */
+  readonly isChosen: boolean;
   readonly hops: readonly HopUse[];
   readonly rejected: Problem | undefined;
 }
@@ -73,10 +73,10 @@ export function useRoutes(
   return routes.map((route): RouteUse => {
     const { prefix, router, transitSwitch, origin, tags, rejected } = route;
     const common = { prefix, transitSwitch, router, origin, tags };
-    const refused = rejected ?? lost(cluster, route, offersFor);
+    const refused = rejected ?? overlapProblem(cluster, route, offersFor);
     if (refused !== undefined) {
       const hops = route.nextHops.map((hop) => ({ ...hop, isUsed: false, problem: undefined }));
-      return { ...common, isMine: false, hops, rejected: refused };
+      return { ...common, isChosen: false, hops, rejected: refused };
     }
     const backup = backupOf(cluster, route, offersFor);
     const hops = route.nextHops.map((hop): HopUse => {
@@ -84,7 +84,7 @@ export function useRoutes(
       const problem = isUsable ? backup : downOf(paths.get(hop.switch), prefix);
       return { ...hop, isUsed: problem === undefined, problem };
     });
-    return { ...common, isMine: backup === undefined, hops, rejected: undefined };
+    return { ...common, isChosen: backup === undefined, hops, rejected: undefined };
   });
 }
 
@@ -92,7 +92,12 @@ function ownOffer(cluster: string, { transitSwitch }: JudgedRoute, all: readonly
   return all.find((offer) => offer.cluster === cluster && offer.network === transitSwitch);
 }
 
-function lost(cluster: string, route: JudgedRoute, offersFor: (key: string) => readonly Offer[]): Problem | undefined {
+/** The problem if another cluster offers the same prefix and comes first. */
+function overlapProblem(
+  cluster: string,
+  route: JudgedRoute,
+  offersFor: (key: string) => readonly Offer[],
+): Problem | undefined {
   const all = offersFor(offerKey(route.router, route.prefix));
   const own = ownOffer(cluster, route, all);
   const choice = own === undefined ? undefined : choose(own, all);
@@ -101,6 +106,7 @@ function lost(cluster: string, route: JudgedRoute, offersFor: (key: string) => r
   return { code: 'Overlap', message };
 }
 
+/** Why the route is only a backup, for one of another cluster or of this cluster's routers. */
 function backupOf(
   cluster: string,
   route: JudgedRoute,
