@@ -16,7 +16,7 @@ function conditionOf({ ready }: LoadBalancer): readonly WantedCondition[] {
 /** The event is recorded with the write that first reports the reason: a restart, which writes nothing, records no event. */
 function eventsOf({ ready, ingress }: LoadBalancer, service: Service): readonly WantedEvent[] {
   if (ready === undefined) {
-    const message = 'it is no load balancer of Isthmus any more';
+    const message = 'the Service is no longer of type LoadBalancer or of the class of Isthmus';
     return ingress.length < service.ingress.length ? [{ type: 'Normal', reason: 'AddressesReleased', message }] : [];
   }
   if (!ready.isTrue) return [failure('AllocateAddressFailed', ready)];

@@ -21,7 +21,7 @@ function withheldNotice(view: View, name: string): Problem | undefined {
   if (withheld.length === 0) return undefined;
   const named = withheld.slice(0, mostNamed).map(({ range, owner }) => `${formatRange(range)} of ${owner}`);
   const rest = withheld.length > mostNamed ? [`${withheld.length - mostNamed} more`] : [];
-  const message = `no Service gets ${[...named, ...rest].join(', ')}: take them out of spec.addresses, or free them`;
+  const message = `no Service gets ${[...named, ...rest].join(', ')}: remove them from spec.addresses, or release them there`;
   return { code: 'AddressesWithheld', message };
 }
 
