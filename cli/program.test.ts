@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { run } from './program.ts';
 
-async function told(...argv: string[]): Promise<readonly [code: number, text: string]> {
+async function outputOf(...argv: string[]): Promise<readonly [code: number, text: string]> {
   let text = '';
   const say = (words: string): void => void (text += words);
   const code = await run(argv, {
@@ -18,24 +18,24 @@ async function told(...argv: string[]): Promise<readonly [code: number, text: st
 }
 
 it('takes the flags of every command also before its words', async () => {
-  const plain = await told('ic', 'drain', '--help');
+  const plain = await outputOf('ic', 'drain', '--help');
   assert.equal(plain[0], 0);
-  assert.deepEqual(await told('--no-color', 'ic', 'drain', '--help'), plain);
-  assert.deepEqual(await told('--no-color=true', 'ic', 'drain', '--help'), plain);
-  assert.deepEqual(await told('--no-color'), await told());
-  assert.deepEqual(await told('--no-color', 'check', '--help'), await told('check', '--help'));
-  const [code, text] = await told('--output=json', 'ic', 'status');
+  assert.deepEqual(await outputOf('--no-color', 'ic', 'drain', '--help'), plain);
+  assert.deepEqual(await outputOf('--no-color=true', 'ic', 'drain', '--help'), plain);
+  assert.deepEqual(await outputOf('--no-color'), await outputOf());
+  assert.deepEqual(await outputOf('--no-color', 'check', '--help'), await outputOf('check', '--help'));
+  const [code, text] = await outputOf('--output=json', 'ic', 'status');
   assert.equal(code, 2);
   assert.match(text, /"--output=json" is no command/);
 });
 
 it('has two commands without a word before them, apart from those of the same name in a group', async () => {
-  const [code, text] = await told('check', '--help');
+  const [code, text] = await outputOf('check', '--help');
   assert.equal(code, 0);
   assert.match(text, /^usage: isthmus check \[flags\]\n/);
-  assert.match((await told('status', '--help'))[1], /^usage: isthmus status \[flags\].*--wait/s);
-  assert.match((await told('ic', 'status', '--help'))[1], /^usage: isthmus ic status \[flags\]/);
-  const [, help] = await told('--help');
+  assert.match((await outputOf('status', '--help'))[1], /^usage: isthmus status \[flags\].*--wait/s);
+  assert.match((await outputOf('ic', 'status', '--help'))[1], /^usage: isthmus ic status \[flags\]/);
+  const [, help] = await outputOf('--help');
   assert.match(help, /usage: isthmus \[ic\|bgp\|why\|nodes\] <command>/);
   assert.match(help, /^isthmus: one cluster.*\n {2}check +can .*\n {2}status +is /m);
 });

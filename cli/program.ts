@@ -63,7 +63,7 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
     if (found === undefined) throw new UsageError(`"${word} ${name}" is no command; see isthmus ${word} --help`, 2);
     return await found.run([...before, ...rest], terminal, word);
   } catch (error) {
-    return told(error, terminal);
+    return reportError(error, terminal);
   }
 }
 
@@ -83,7 +83,8 @@ function isHelp(word: string): boolean {
   return word === '--help' || word === '-h' || word === 'help';
 }
 
-function told(error: unknown, { out, note, signal }: Terminal): ExitCode {
+/** Prints the error and returns the exit code. @throws an error that is a defect */
+function reportError(error: unknown, { out, note, signal }: Terminal): ExitCode {
   const say = (text: string): void => note(`${text.trimEnd()}\n`);
   if (error instanceof UsageError) {
     (error.exitCode === 0 ? out : note)(`${error.message.trimEnd()}\n`);
@@ -97,7 +98,7 @@ function told(error: unknown, { out, note, signal }: Terminal): ExitCode {
     say(`cannot reach the cluster: ${error.message}`);
     return 3;
   }
-  if (error instanceof KubeApiError) return toldRefusal(error, say);
+  if (error instanceof KubeApiError) return reportApiError(error, say);
   if (error instanceof DOMException && error.name === 'TimeoutError' && !signal.aborted) {
     say('cannot reach the cluster: its API server did not answer in time (--timeout)');
     return 3;
@@ -105,7 +106,7 @@ function told(error: unknown, { out, note, signal }: Terminal): ExitCode {
   throw error;
 }
 
-function toldRefusal(error: KubeApiError, say: (text: string) => void): ExitCode {
+function reportApiError(error: KubeApiError, say: (text: string) => void): ExitCode {
   if (error.status === 404) {
     say(`Isthmus is not installed in this cluster, or is too old for this command: ${error.message}`);
     return 3;

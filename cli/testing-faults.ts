@@ -21,7 +21,7 @@ export interface Fault {
 
 type Side = Draft<Snapshot>;
 
-export function hubSays(side: Side, message: string, reason = 'HubUnreachable'): void {
+export function hubReports(side: Side, message: string, reason = 'HubUnreachable'): void {
   spoil(side, 'HubReachable', reason, message);
   side.probe = undefined;
 }
@@ -100,10 +100,10 @@ export function tryFault({ make, code, says, isAlone = false, as }: Fault): void
   const pair = wellPair();
   make(pair);
   const found = diagnose({ near: pair.east, far: isAlone ? undefined : pair.west, peer: 'west' });
-  const told = as === 'warning' ? found.warnings.find((one) => one.code === code) : found.causes[0];
+  const problem = as === 'warning' ? found.warnings.find((one) => one.code === code) : found.causes[0];
   const all = JSON.stringify({ causes: found.causes, warnings: found.warnings }, undefined, 1);
-  assert.equal(told?.code, code, all);
-  assert.match(told.message, says);
-  assert.ok(told.fix.length > 10, 'it says what to do');
+  assert.equal(problem?.code, code, all);
+  assert.match(problem.message, says);
+  assert.ok(problem.fix.length > 10, 'it says what to do');
   assert.equal(found.isWell, as === 'warning', all);
 }

@@ -76,7 +76,7 @@ function northboundOf(databases: Databases) {
   return access;
 }
 
-/** What the flags allow load balancers. */
+/** The capabilities of load balancers, by the flags. */
 function balancing({
   enableLb,
   externalIps,

@@ -28,7 +28,7 @@ export interface PreviewOptions {
   readonly northbound: Parameters<typeof openNorthbound>[0];
   readonly client: KubeClient;
   readonly basics: Pick<BootstrapOptions, 'defaultCidr' | 'joinCidr'>;
-  /** What the administrator allows. */
+  /** What the flags allow. */
   readonly capabilities: Pick<Capabilities, 'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers'>;
   readonly signal: AbortSignal;
   readonly log: Logger;

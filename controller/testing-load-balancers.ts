@@ -26,7 +26,7 @@ export const from = (pool: string) => ({ [annotation.loadBalancerPool]: pool });
 export const sharing = (key: string) => ({ [annotation.sharingKey]: key });
 
 export class LoadBalancerBed extends TestController {
-  /** Each has a cluster IP of its own, by its place. */
+  /** Each has a ClusterIP of its own, by its position. */
   readonly #services: string[] = [];
 
   static async of(capabilities?: Capabilities): Promise<LoadBalancerBed> {
@@ -95,12 +95,12 @@ export class LoadBalancerBed extends TestController {
     return ingress.map(({ ip }) => ip);
   }
 
-  /** `Reason: message` of the condition, behind `!` if it is false; empty where there is none. */
-  said(name: string, namespace = 'default'): string {
+  /** `Reason: message` of the condition, prefixed by `!` if it is false; empty without a condition. */
+  serviceCondition(name: string, namespace = 'default'): string {
     return this.#condition(`Service/${namespace}/${name}`, loadBalancerReady);
   }
 
-  poolSaid(name: string): string {
+  poolCondition(name: string): string {
     return this.#condition(`LoadBalancerPool/${name}`, 'Ready');
   }
 

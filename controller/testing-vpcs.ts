@@ -39,7 +39,7 @@ export const columns = (cluster: TestCluster, key: string): readonly object[] =>
   planKey(cluster, key).rows.map((row) => row.columns);
 
 /** Reason and message of the conditions `Validated` and `Ready` of a Vpc, if they are false. */
-export function told(cluster: TestCluster, name: string): Readonly<Record<string, string>> {
+export function falseConditions(cluster: TestCluster, name: string): Readonly<Record<string, string>> {
   const object = cluster.vpcs.get(name);
   assert.ok(object);
   const conditions = planVpcConditions(cluster, object, undefined).filter(({ status }) => status === 'False');

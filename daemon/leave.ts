@@ -66,7 +66,7 @@ export async function leaveNode({ settings, signal, log }: LeaveOptions): Promis
   }
 }
 
-/** Returns what is in the way; undefined if everything is done. */
+/** Returns the obstacle; undefined if everything is done. */
 async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<string | undefined> {
   const local = await openLocal({ remote: settings.ovs, signal, log });
   const { netlink, ovs, target } = local;
@@ -142,7 +142,7 @@ async function report(
   log: Pick<Logger, 'warn'>,
 ): Promise<void> {
   const time = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
-  const said =
+  const outcome =
     obstacle === undefined
       ? {
           reason: leftReason,
@@ -153,7 +153,7 @@ async function report(
           message: `Isthmus is being uninstalled and has not given this node back yet: ${obstacle}`,
         };
   const conditions = [
-    { type: networkUnavailable, status: 'True', ...said, lastHeartbeatTime: time, lastTransitionTime: time },
+    { type: networkUnavailable, status: 'True', ...outcome, lastHeartbeatTime: time, lastTransitionTime: time },
   ];
   const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: node }, status: { conditions } };
   const options = { subresource: 'status', fieldManager: 'isthmus-daemon' } as const;

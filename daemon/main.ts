@@ -120,7 +120,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   const sandboxes = new Sandboxes();
   watches.nodes.subscribe(() => cluster.node && void departure.isAsked(cluster.node));
 
-  // Services come before everything that reaches the API server by its ClusterIP, such as OVN's databases of this node.
+  // Services are opened first: other parts reach the API server by its ClusterIP, such as the OVN databases of this node.
   const encapIp = encapAddress(settings, self);
   const folders = controlFolders(settings);
   const services =

@@ -63,7 +63,7 @@ export const flagSpec = {
     [],
   ),
   'external-ips': choice(
-    'Allow: spec.externalIPs of Services are served, so that whoever may create a Service may take over any address (CVE-2020-8554)',
+    'Allow: spec.externalIPs of Services are served, so that any author of a Service may take over any address (CVE-2020-8554)',
     ['Allow', 'Deny'],
     'Deny',
   ),

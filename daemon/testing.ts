@@ -191,7 +191,7 @@ export class TestNode {
   }
 
   /** Whether the log of the last started daemon contains the text. */
-  hasDaemonSaid(text: string): boolean {
+  hasDaemonLogged(text: string): boolean {
     return readFileSync(this.#path('daemon.log')).subarray(this.#startedAt).includes(text);
   }
 

@@ -21,7 +21,7 @@ const programs = {
   isthmus: 'cli/main.ts',
 } as const;
 
-// They find their .node file by their own place on disk.
+// An addon finds its .node file relative to its own file, so it cannot be bundled.
 const addons = ['koffi', 'netlink'];
 const addonPackages = [...addons, `@koromix/koffi-linux-${process.arch}`, 'node-gyp-build'];
 
@@ -37,11 +37,11 @@ const { metafile } = await build({
   platform: 'node',
   target: 'node24',
   format: 'esm',
-  // One copy of what the programs share.
+  // Code that several programs use is written once.
   splitting: true,
   chunkNames: 'shared/[hash]',
   external: addons,
-  // CommonJS dependencies call require for what is built in.
+  // CommonJS dependencies call require for modules of Node.js.
   banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
   legalComments: 'linked',
   logLevel: 'warning',
@@ -49,7 +49,7 @@ const { metafile } = await build({
 await cp(join(root, 'proto'), join(out, 'proto'), { recursive: true });
 for (const name of addonPackages) {
   const from = join(root, 'node_modules', name);
-  // What lies nested in an addon is type declarations only.
+  // A nested node_modules of an addon contains type declarations only.
   const isWanted = (path: string) => !path.slice(from.length).startsWith('/node_modules');
   await cp(from, join(out, 'node_modules', name), { recursive: true, filter: isWanted });
 }

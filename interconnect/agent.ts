@@ -24,7 +24,7 @@ import { OvnProbe } from './apply/ovn-probe.ts';
 import { Progress } from './apply/progress.ts';
 import { canonicalName } from './model/objects.ts';
 import { ownEntries } from './plan/own-keys.ts';
-import { Cluster } from './settle/cluster.ts';
+import { OwnCluster } from './settle/own-cluster.ts';
 import { isOvnFollowing } from './settle/ovn-lag.ts';
 import { RemoteClusters } from './settle/remote-clusters.ts';
 import { Clusters } from './state/clusters.ts';
@@ -81,7 +81,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
   const clusters = new Clusters();
 
   const remotes = new RemoteClusters();
-  const cluster = new Cluster({
+  const cluster = new OwnCluster({
     remotes,
     tunnels: clusters.tunnels,
     isFollowed: () => isOvnFollowing(probe.stalled),
@@ -158,7 +158,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
   return {
     view: (): AgentView => ({
       link: membership.state,
-      remotes: remotes.remotes,
+      remotes: remotes.view,
       tunnels: clusters.tunnels,
       rejections: clusters.hub.rejections,
     }),

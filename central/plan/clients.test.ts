@@ -11,6 +11,6 @@ test('clients get the remotes of connected members and of the members that they 
     sb: 'ssl:10.0.0.1:6642,ssl:10.0.0.2:6642',
     'sb-chassis': 'ssl:10.0.0.1:16642,ssl:10.0.0.2:16642',
   });
-  const told = planClients({ ...view, published: 'ssl:10.0.0.3:6641,ssl:10.0.0.8:6641' });
-  assert.equal(told?.nb, 'ssl:10.0.0.1:6641,ssl:10.0.0.2:6641,ssl:10.0.0.3:6641');
+  const plan = planClients({ ...view, published: 'ssl:10.0.0.3:6641,ssl:10.0.0.8:6641' });
+  assert.equal(plan?.nb, 'ssl:10.0.0.1:6641,ssl:10.0.0.2:6641,ssl:10.0.0.3:6641');
 });

@@ -25,7 +25,7 @@ function view(number: number, plan: Plan | undefined, file: DatabaseFile, more: 
   return { ...base, plan, copy, ...more };
 }
 
-function told(view: LocalView): string {
+function actionText(view: LocalView): string {
   const { instruction } = planDatabase(view);
   if (instruction.verb === 'create') return `create ${instruction.copy} ${instruction.backup ?? ''}`.trim();
   return instruction.verb === 'join' ? `join ${instruction.remotes.join(' ')}` : instruction.verb;
@@ -43,51 +43,51 @@ function takenOut(number: number): ReadonlyMap<string, Report> {
 const founding: Plan = { ...planOf(1, 2, 3), clusters: {}, from: { nb: { copy: 'none' } } };
 
 test('without a plan no database is created, and a member continues to serve', () => {
-  assert.equal(told(view(1, undefined, { model: 'none' })), 'wait');
-  assert.equal(told(view(1, undefined, { model: 'standalone' })), 'wait');
-  assert.equal(told(view(1, undefined, clustered(1))), 'serve');
-  assert.equal(told(view(1, undefined, clustered(1), { address: '10.0.0.9' })), 'wait');
+  assert.equal(actionText(view(1, undefined, { model: 'none' })), 'wait');
+  assert.equal(actionText(view(1, undefined, { model: 'standalone' })), 'wait');
+  assert.equal(actionText(view(1, undefined, clustered(1))), 'serve');
+  assert.equal(actionText(view(1, undefined, clustered(1), { address: '10.0.0.9' })), 'wait');
 });
 
 test('the founder creates the database once, from the copy that the plan names', () => {
-  assert.equal(told(view(1, founding, { model: 'none' })), 'create none');
-  assert.equal(told(view(1, founding, clustered(1))), 'serve');
-  assert.equal(told(view(1, founding, { model: 'standalone' })), 'wait');
-  assert.equal(told(view(2, founding, { model: 'none' })), 'wait');
+  assert.equal(actionText(view(1, founding, { model: 'none' })), 'create none');
+  assert.equal(actionText(view(1, founding, clustered(1))), 'serve');
+  assert.equal(actionText(view(1, founding, { model: 'standalone' })), 'wait');
+  assert.equal(actionText(view(2, founding, { model: 'none' })), 'wait');
   const standalone: Plan = { ...founding, from: { nb: { copy: 'standalone' } } };
-  assert.equal(told(view(1, standalone, { model: 'standalone' })), 'create standalone');
+  assert.equal(actionText(view(1, standalone, { model: 'standalone' })), 'create standalone');
   const restored: Plan = { ...founding, from: { nb: { copy: cidOf('nb'), backup: '20260131T000000Z' } } };
-  assert.equal(told(view(1, restored, clustered(1))), `create ${cidOf('nb')} nb-20260131T000000Z.db`);
-  assert.equal(told(view(1, restored, clustered(1, cidOf('nb', 2)))), 'serve');
+  assert.equal(actionText(view(1, restored, clustered(1))), `create ${cidOf('nb')} nb-20260131T000000Z.db`);
+  assert.equal(actionText(view(1, restored, clustered(1, cidOf('nb', 2)))), 'serve');
   // The servers of the former generation stop, and keep their copies until the new generation exists.
-  assert.equal(told(view(2, restored, clustered(2))), 'wait');
+  assert.equal(actionText(view(2, restored, clustered(2))), 'wait');
 });
 
 test('a copy of the cluster is served without reports from other nodes', () => {
-  assert.equal(told(view(2, planOf(1, 2, 3), clustered(2))), 'serve');
-  assert.equal(told(view(4, planOf(1, 2, 3), clustered(4))), 'serve');
+  assert.equal(actionText(view(2, planOf(1, 2, 3), clustered(2))), 'serve');
+  assert.equal(actionText(view(4, planOf(1, 2, 3), clustered(4))), 'serve');
 });
 
 test('a node without a copy joins once its former server is removed', () => {
   const plan = planOf(1, 2, 3);
-  assert.equal(told(view(3, plan, { model: 'none' })), 'wait');
-  assert.equal(told(view(3, plan, { model: 'none' }, { reports: led(1, 2) })), `join ${own(1)} ${own(2)}`);
+  assert.equal(actionText(view(3, plan, { model: 'none' })), 'wait');
+  assert.equal(actionText(view(3, plan, { model: 'none' }, { reports: led(1, 2) })), `join ${own(1)} ${own(2)}`);
   const lost = planDatabase(view(3, plan, { model: 'none' }, { reports: led(1, 2, 3) }));
   assert.deepEqual([lost.instruction.verb, lost.lost], ['wait', idOf('nb', 3).slice(0, 4)]);
-  assert.equal(told(view(4, plan, { model: 'none' }, { reports: led(1, 2) })), 'wait');
+  assert.equal(actionText(view(4, plan, { model: 'none' }, { reports: led(1, 2) })), 'wait');
   const alone = planDatabase(view(1, planOf(1), { model: 'none' }));
   assert.match(alone.why ?? '', /the only copy of the nb database is gone/);
 });
 
 test('a copy is moved aside if it is of another generation or its server was removed', () => {
   const plan = planOf(1, 2, 3);
-  assert.equal(told(view(2, plan, clustered(2, cidOf('nb', 2)))), 'wipe');
-  assert.equal(told(view(2, plan, { model: 'standalone' })), 'wipe');
+  assert.equal(actionText(view(2, plan, clustered(2, cidOf('nb', 2)))), 'wipe');
+  assert.equal(actionText(view(2, plan, { model: 'standalone' })), 'wipe');
   const reports = takenOut(3);
-  assert.equal(told(view(3, plan, clustered(3), { reports })), 'wipe');
-  assert.equal(told(view(2, plan, clustered(2), { reports })), 'serve');
+  assert.equal(actionText(view(3, plan, clustered(3), { reports })), 'wipe');
+  assert.equal(actionText(view(2, plan, clustered(2), { reports })), 'serve');
   // A list alone is not enough: it may be older than this member.
-  assert.equal(told(view(3, plan, clustered(3), { reports: led(1, 2) })), 'serve');
+  assert.equal(actionText(view(3, plan, clustered(3), { reports: led(1, 2) })), 'serve');
 });
 
 test('a database that the plan does not account for is not moved aside', () => {
@@ -100,11 +100,14 @@ test('a database that the plan does not account for is not moved aside', () => {
 test('a node whose address changed joins again once its former server is removed', () => {
   const plan: Plan = { ...planOf(1, 2, 3), members: { ...planOf(1, 2, 3).members, a3: '10.0.0.9' } };
   const moved = { address: '10.0.0.9' };
-  assert.equal(told(view(3, plan, clustered(3), moved)), 'wait');
+  assert.equal(actionText(view(3, plan, clustered(3), moved)), 'wait');
   // Reports from before the loss of all servers also say that one leads.
-  assert.equal(told(view(3, plan, clustered(3), { ...moved, reports: led(1, 2, 3) })), 'wait');
-  assert.equal(told(view(3, plan, clustered(3), { ...moved, reports: takenOut(3) })), 'wipe');
-  assert.equal(told(view(3, plan, { model: 'none' }, { ...moved, reports: led(1, 2) })), `join ${own(1)} ${own(2)}`);
+  assert.equal(actionText(view(3, plan, clustered(3), { ...moved, reports: led(1, 2, 3) })), 'wait');
+  assert.equal(actionText(view(3, plan, clustered(3), { ...moved, reports: takenOut(3) })), 'wipe');
+  assert.equal(
+    actionText(view(3, plan, { model: 'none' }, { ...moved, reports: led(1, 2) })),
+    `join ${own(1)} ${own(2)}`,
+  );
 });
 
 test('a joining server continues while the plan has its node', () => {
@@ -114,9 +117,9 @@ test('a joining server continues while the plan has its node', () => {
     cid: undefined,
     joins: cidOf('nb'),
   } as DatabaseFile;
-  assert.equal(told(view(3, planOf(1, 2, 3), file)), 'serve');
-  assert.equal(told(view(3, planOf(1, 2, 4), file)), 'wipe');
-  assert.equal(told(view(3, { ...planOf(1, 2, 3), clusters: { nb: cidOf('nb', 2) } }, file)), 'wipe');
+  assert.equal(actionText(view(3, planOf(1, 2, 3), file)), 'serve');
+  assert.equal(actionText(view(3, planOf(1, 2, 4), file)), 'wipe');
+  assert.equal(actionText(view(3, { ...planOf(1, 2, 3), clusters: { nb: cidOf('nb', 2) } }, file)), 'wipe');
 });
 
 test('a server that gave up the database is restarted, unless it was removed from the cluster', () => {

@@ -9,11 +9,11 @@ const pollMs = 200;
 
 /** Resolves once all files exist. @throws the signal's reason */
 export async function untilCredentials(folder: string, signal: AbortSignal, log: Logger): Promise<void> {
-  for (let isTold = false; ; isTold = true) {
+  for (let isLogged = false; ; isLogged = true) {
     const found = await Promise.allSettled(files.map((file) => access(join(folder, file))));
     const missing = files.filter((_, index) => found[index]?.status === 'rejected');
     if (missing.length === 0) return;
-    if (!isTold) log.info({ folder, missing }, 'waiting for the certificate of this node');
+    if (!isLogged) log.info({ folder, missing }, 'waiting for the certificate of this node');
     await sleep(pollMs, undefined, { signal });
   }
 }

@@ -81,8 +81,8 @@ interface Run {
 
 function verdict(cluster: string, node: string, { cut, movedMs, backMs }: Run): Check {
   const name = `drain of ${node}`;
-  const told = (ms: number | undefined) => (ms === undefined ? 'not in time' : `${(ms / 1000).toFixed(1)} s`);
+  const duration = (ms: number | undefined) => (ms === undefined ? 'not in time' : `${(ms / 1000).toFixed(1)} s`);
   const loss = cut.size === 0 ? '' : `; every path was down to ${[...cut].join(', ')}`;
-  const evidence = `paths moved: ${told(movedMs)}, all up again: ${told(backMs)}${loss}`;
+  const evidence = `paths moved: ${duration(movedMs)}, all up again: ${duration(backMs)}${loss}`;
   return { cluster, name, isWell: cut.size === 0 && movedMs !== undefined && backMs !== undefined, evidence };
 }

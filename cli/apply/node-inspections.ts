@@ -38,8 +38,8 @@ export async function inspectNodes(options: InspectOptions): Promise<readonly In
     }
     const all = await untilEnded(options, options.nodes.length - made.size);
     for (const raw of all) {
-      const told = await resultOf(options, raw);
-      made.set(told.node, told);
+      const inspection = await resultOf(options, raw);
+      made.set(inspection.node, inspection);
     }
     return options.nodes.map((node) => made.get(node) ?? { node, look: undefined, why: 'its pod was taken away' });
   } finally {

@@ -50,9 +50,9 @@ export const leave = command(
       }
       const waiting = await getInterconnect(client);
       if (!flags.force) {
-        const said =
+        const condition =
           waiting === undefined ? undefined : conditionOf(parseInterconnect(waiting).status.conditions, 'HubReachable');
-        const why = said?.status === 'False' ? `: ${said.message ?? said.reason ?? ''}` : '';
+        const why = condition?.status === 'False' ? `: ${condition.message ?? condition.reason ?? ''}` : '';
         const message = `${name} has not left after ${flags.wait}${why}; the agent goes on trying; --force where the hub is gone for good`;
         throw new CommandFailed({ code: 'StillLeaving', message });
       }

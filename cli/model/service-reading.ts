@@ -1,4 +1,4 @@
-/** What decides how a client reaches a Service: values that `watch/service.ts` reads. */
+/** The objects that decide how a client reaches a Service, as `watch/service.ts` reads them. */
 import type { EndpointSlice, Service } from '../../lib/services/service.ts';
 
 /** A pod as a client, or behind an endpoint. */
@@ -16,7 +16,7 @@ export interface ServicePod {
 
 export interface ServiceNode {
   readonly name: string;
-  /** Empty where it has none. */
+  /** Empty if it has none. */
   readonly zone: string;
   readonly addresses: readonly string[];
 }
@@ -27,7 +27,7 @@ export interface ServiceSubnet {
   readonly hasLoadBalancers: boolean;
 }
 
-/** What the arguments of the installed programs say; undefined if the object could not be found. */
+/** Settings from the arguments of the installed programs; undefined if the workload was not found. */
 export interface ServiceSettings {
   /** Whether OVN has load balancers at all. */
   readonly balancesInOvn: boolean | undefined;

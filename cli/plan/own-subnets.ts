@@ -69,7 +69,7 @@ export function accessTo(near: Snapshot, far: Snapshot | undefined, cluster: str
   const sources = sourcesOf(near).filter(({ family }) => family === target.family);
   const admitted = sources.filter((source) => closed.allowed?.some((cidr) => cidrsOverlap(cidr, source)));
   const named = (closed.allowed ?? []).map(formatCidr).join(', ');
-  const rule = `subnet ${closed.name} of ${far.label} is private and lets in ${named === '' ? 'nobody else' : named}`;
+  const rule = `subnet ${closed.name} of ${far.label} is private and lets in ${named === '' ? 'no other network' : named}`;
   if (admitted.length > 0) {
     const note = `${rule}: of ${near.label} that is ${admitted.map(formatCidr).join(', ')}, as far as it lies in these`;
     return { isRefused: false, notes: [note, ...leaving], next: [] };

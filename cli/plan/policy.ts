@@ -12,7 +12,7 @@ import {
   isForClusters,
   learnedOrigin,
   type RoutePolicy,
-  speaksOfLearned,
+  namesLearned,
 } from '../../lib/route-policy/policy.ts';
 
 export interface Decision extends RuleDecision {
@@ -42,7 +42,7 @@ export function decisionOf(
   const isMeant = (rule: CompiledRule): boolean =>
     rule.clusters?.has(cluster) !== false &&
     matchesTraits(rule, { origin, vpc, tags }) &&
-    !(isCareful && rule.isAllowed && !speaksOfLearned(rule));
+    !(isCareful && rule.isAllowed && !namesLearned(rule));
   const actionWithoutRule = ({ spec: { defaultAction } }: CompiledPolicy) =>
     isCareful && defaultAction === 'Allow' ? 'Next' : defaultAction;
   const asked = (direction === 'Import' ? imports : exports).filter(

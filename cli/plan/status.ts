@@ -40,7 +40,7 @@ export function statusOf(near: Snapshot): Status {
   const found = diagnose({ near, far: undefined, peer: undefined });
   const { interconnect, lease, identity } = near;
   const unseen = interconnect === undefined ? [] : decisive.filter((kind) => isHidden(near, kind));
-  const said = interconnect?.status;
+  const status = interconnect?.status;
   return {
     cluster: near.label,
     hub: specOf(near)?.hub ?? '',
@@ -48,13 +48,13 @@ export function statusOf(near: Snapshot): Status {
     problems: found.causes,
     consequences: found.consequences,
     warnings: found.warnings,
-    conditions: said?.conditions ?? [],
+    conditions: status?.conditions ?? [],
     agent: lease === undefined ? undefined : { holder: lease.holder, renewedMs: lease.renewedMs },
     certificateEndsMs: identity === undefined || 'code' in identity ? undefined : identity.notAfterMs,
     routes: {
-      advertised: said?.routesAdvertised ?? 0,
-      learned: said?.routesLearned ?? 0,
-      rejected: said?.routesRejected ?? 0,
+      advertised: status?.routesAdvertised ?? 0,
+      learned: status?.routesLearned ?? 0,
+      rejected: status?.routesRejected ?? 0,
     },
     gateways: near.gateways,
     transitSwitches: near.transitSwitches,

@@ -65,11 +65,11 @@ function hubLines({ hub }: BenchReport): readonly string[] {
 
 function markerLines({ marker }: BenchReport, paint: Paint): readonly string[] {
   if (marker === undefined) return [];
-  const told = (ms: number | undefined) => (ms === undefined ? toned('not in time', 'bad') : milliseconds(ms));
+  const durationText = (ms: number | undefined) => (ms === undefined ? toned('not in time', 'bad') : milliseconds(ms));
   const rows = [
-    ['subnet in force here (the floor: no interconnect in it)', told(marker.inForceMs)],
-    [`from then until ${marker.peer} uses its route`, told(marker.learnedMs)],
-    [`from its deletion until ${marker.peer} has no such route`, told(marker.withdrawnMs)],
+    ['subnet in force here (the floor: no interconnect in it)', durationText(marker.inForceMs)],
+    [`from then until ${marker.peer} uses its route`, durationText(marker.learnedMs)],
+    [`from its deletion until ${marker.peer} has no such route`, durationText(marker.withdrawnMs)],
   ];
   return renderSection(
     `A route to ${marker.cidr}, by looking at the objects every 20 ms`,

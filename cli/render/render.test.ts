@@ -62,10 +62,12 @@ function illPair(): Pair {
   return pair;
 }
 
-describe('text for people', () => {
-  it('status, well', (t) => matches(t, 'status-well', renderStatus(statusOf(wellPair().east), nowMs, plain)));
-  it('status, ill', (t) => matches(t, 'status-ill', renderStatus(statusOf(illPair().east), nowMs, plain)));
-  it('status of a cluster that has not joined', (t) => {
+describe('output of isthmus ic', () => {
+  it('renders the status of a healthy cluster', (t) =>
+    matches(t, 'status-well', renderStatus(statusOf(wellPair().east), nowMs, plain)));
+  it('renders the status of a faulty cluster', (t) =>
+    matches(t, 'status-ill', renderStatus(statusOf(illPair().east), nowMs, plain)));
+  it('renders the status of a cluster that has not joined', (t) => {
     const { east } = wellPair();
     const alone = {
       ...east,
@@ -78,21 +80,21 @@ describe('text for people', () => {
     };
     matches(t, 'status-alone', renderStatus(statusOf(alone), nowMs, plain));
   });
-  it('diagnosis', (t) => {
+  it('renders a diagnosis', (t) => {
     const { east, west } = illPair();
     matches(t, 'diagnosis', renderDiagnosis(diagnose({ near: east, far: west, peer: 'west' }), plain));
   });
-  it('routes', (t) => matches(t, 'routes', renderRoutes(listRoutes(illPair().east, undefined), plain)));
-  it('why', (t) => {
+  it('renders routes', (t) => matches(t, 'routes', renderRoutes(listRoutes(illPair().east, undefined), plain)));
+  it('renders the decision about a prefix', (t) => {
     const target = parseTarget('10.18.0.7');
     assert.ok(target);
     matches(t, 'why', renderWhy(explainRoute(illPair().east, target, undefined), nowMs, plain));
   });
-  it('verification', (t) => {
+  it('renders a verification', (t) => {
     const { east, west } = illPair();
     matches(t, 'verification', renderChecks(verify(east, west), plain));
   });
-  it('bench', (t) => {
+  it('renders a benchmark', (t) => {
     const report = {
       cluster: 'east',
       hub: { address: 'hub.example.com:6650', handshakesMs: [5, 3, 4], problem: undefined },
@@ -104,8 +106,8 @@ describe('text for people', () => {
   });
 });
 
-describe('a cluster by itself', () => {
-  it('that can take Isthmus', (t) =>
+describe('output of isthmus check and isthmus status', () => {
+  it('renders a cluster in which Isthmus can be installed', (t) =>
     matches(
       t,
       'check-well',
@@ -114,7 +116,7 @@ describe('a cluster by itself', () => {
         plain,
       ),
     ));
-  it('that cannot', (t) => {
+  it('renders a cluster with obstacles', (t) => {
     const report = checked(
       (facts) => {
         facts.controllers?.push(controllerOf('calico-node'));
@@ -127,8 +129,9 @@ describe('a cluster by itself', () => {
     );
     matches(t, 'check-ill', renderReport(report, plain));
   });
-  it('that has Isthmus', (t) => matches(t, 'installed', renderInstalled(installedOf(goodInstallation()), plain)));
-  it('in which it is not ready', (t) => {
+  it('renders an installation that is ready', (t) =>
+    matches(t, 'installed', renderInstalled(installedOf(goodInstallation()), plain)));
+  it('renders an installation with missing parts', (t) => {
     const installation = goodInstallation();
     Object.assign(installation.rollouts[1] ?? {}, { ready: 1 });
     const why = 'container daemon: ImagePullBackOff: Back-off pulling image "isthmus:0.1.0"';
@@ -140,7 +143,7 @@ describe('a cluster by itself', () => {
 });
 
 describe('tables', () => {
-  it('align by visible width: colours take no room', () => {
+  it('align by visible width, without the codes of colours', () => {
     const rows = [
       ['a', toned('up', 'good'), 1],
       ['long name', toned('down', 'bad'), 22],

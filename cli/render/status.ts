@@ -122,7 +122,7 @@ function switchRows({ name, spec, status }: Status['transitSwitches'][number]): 
     path,
     cidr,
     localAddress,
-    (holder ?? '') === '' ? toned('nobody', 'bad') : holder,
+    (holder ?? '') === '' ? toned('none', 'bad') : holder,
     toned(
       state ?? '',
       state === 'Settled' ? 'good' : state === 'Unclaimed' || state === 'Unprotected' ? 'bad' : 'doubtful',

@@ -79,13 +79,13 @@ function withObjectsOfValues(
   peers: BgpState['peers'],
   nodeStates: BgpReading['nodeStates'],
 ): Pick<BgpState, 'instances' | 'peers'> {
-  const told = [...nodeStates.values()].flatMap(({ values }) =>
+  const specs = [...nodeStates.values()].flatMap(({ values }) =>
     values === undefined ? [] : (valuesOfText(values) ?? []),
   );
   const named = <T extends { readonly name: string }>(each: T) => [each.name, each] as const;
   return {
-    instances: new Map([...instances, ...told.map(({ instance }) => named(instance))]),
-    peers: new Map([...peers, ...told.flatMap((each) => each.peers.map(named))]),
+    instances: new Map([...instances, ...specs.map(({ instance }) => named(instance))]),
+    peers: new Map([...peers, ...specs.flatMap((each) => each.peers.map(named))]),
   };
 }
 

@@ -180,9 +180,11 @@ function causeOf({ reason = 'waits', message = '' }: { readonly reason?: string;
 }
 
 function endText(pod: string, container: string, { exitCode, reason, message = '' }: Ended): string {
-  const said = message.trim().split('\n').at(-1) ?? '';
+  const lastLine = message.trim().split('\n').at(-1) ?? '';
   const code = `exit code ${exitCode ?? 'unknown'}${reason === undefined || reason === 'Error' ? '' : ` (${reason})`}`;
-  return said === '' ? `${code}; kubectl logs ${pod} -c ${container} --previous tells more` : `${code}: ${said}`;
+  return lastLine === ''
+    ? `${code}; kubectl logs ${pod} -c ${container} --previous tells more`
+    : `${code}: ${lastLine}`;
 }
 
 export function parseReport(raw: RawObject): NodeReport {

@@ -1,5 +1,5 @@
 /**
- * Reads what decides how a client reaches one Service. In: a client of the API, the Service and the client's name. Out: a ServiceReading.
+ * Reads the objects that decide how a client reaches one Service. In: a client of the API, the names of the Service and of its client. Out: a ServiceReading.
  * @throws CommandFailed if the Service or the client does not exist; KubeUnreachable, KubeApiError, or the timeout's TimeoutError
  */
 import { annotation, defaultVpc } from '../../lib/api/names.ts';

@@ -97,7 +97,7 @@ function isOurs(row: Row | undefined): boolean {
   return row !== undefined && ownerOf(row)?.room === room;
 }
 
-/** The name behind `feature/` in the owner of a row of this room. */
+/** The part behind `feature/` in the name of the row's owner; undefined for owners of other features or rooms. */
 function ownedBy(row: Row, feature: string): string | undefined {
   const owner = ownerOf(row);
   return owner?.room === room && owner.name.startsWith(`${feature}/`)

@@ -83,14 +83,17 @@ const transactions = async (running: Running): Promise<number> => {
 
 test('rounds on a real northbound database', async (context) => {
   let first: Running;
-  await context.test('an empty database is filled, and keys are published once their rows are there', async () => {
-    first = run(clusterWith(['a', 'b']));
-    await first.rounds.untilApplied();
-    assert.deepEqual(portNames(), ['a.ns', 'b.ns', 'join-ovn-cluster', 'node-n1', 'ovn-default-ovn-cluster']);
-    assert.equal(first.published.get('pod/ns/a'), true);
-  });
+  await context.test(
+    'an empty database is filled, and the reports of keys are published once the database has their rows',
+    async () => {
+      first = run(clusterWith(['a', 'b']));
+      await first.rounds.untilApplied();
+      assert.deepEqual(portNames(), ['a.ns', 'b.ns', 'join-ovn-cluster', 'node-n1', 'ovn-default-ovn-cluster']);
+      assert.equal(first.published.get('pod/ns/a'), true);
+    },
+  );
 
-  await context.test('a later pod is one round; a pod that goes leaves nothing', async () => {
+  await context.test('a new pod takes one round, and a deleted pod leaves no row', async () => {
     addPod(first.cluster, 'c');
     const revision = first.rounds.request();
     await new Promise(setImmediate);
@@ -103,7 +106,7 @@ test('rounds on a real northbound database', async (context) => {
     assert.ok(!portNames().includes('c.ns'));
   });
 
-  await context.test('a start against a database that agrees writes nothing, and addresses come from it', async () => {
+  await context.test('a start writes nothing if the database agrees, and takes the addresses from it', async () => {
     const before = first.cluster.ports('pod/ns/b');
     first.target.close();
     // The other way round, the allocator alone would give the other addresses.
@@ -113,19 +116,22 @@ test('rounds on a real northbound database', async (context) => {
     second.target.close();
   });
 
-  await context.test('rows of a pod that went meanwhile are pruned, foreign rows are left', async () => {
-    await northbound.client.transact([{ op: 'insert', table: 'Logical_Switch', row: { name: 'foreign' } }]);
-    const third = run(clusterWith(['b']));
-    await third.rounds.untilApplied();
-    assert.ok(!portNames().includes('a.ns'));
-    assert.equal(third.published.get('pod/ns/a'), false);
-    const switches = [...northbound.client.cache.table('Logical_Switch').rows.values()].map(({ name }) => name);
-    assert.ok(switches.includes('foreign'));
-    assert.equal(northbound.hasSwitch('foreign'), false, 'what is not ours is not there for us');
-    third.target.close();
-  });
+  await context.test(
+    'a start prunes the rows of a pod that was deleted meanwhile, and keeps foreign rows',
+    async () => {
+      await northbound.client.transact([{ op: 'insert', table: 'Logical_Switch', row: { name: 'foreign' } }]);
+      const third = run(clusterWith(['b']));
+      await third.rounds.untilApplied();
+      assert.ok(!portNames().includes('a.ns'));
+      assert.equal(third.published.get('pod/ns/a'), false);
+      const switches = [...northbound.client.cache.table('Logical_Switch').rows.values()].map(({ name }) => name);
+      assert.ok(switches.includes('foreign'));
+      assert.equal(northbound.hasSwitch('foreign'), false, 'what is not ours is not there for us');
+      third.target.close();
+    },
+  );
 
-  await context.test('what somebody breaks is mended', async () => {
+  await context.test('a change by another client is undone', async () => {
     const fourth = run(clusterWith(['b']));
     await fourth.target.untilApplied();
     await northbound.client.transact([

@@ -84,7 +84,7 @@ function start(): { readonly rounds: Rounds; readonly target: OvsdbTarget } {
   return { rounds, target };
 }
 
-test('virtual addresses of a former Kube-OVN go over to rows of their own, and are served at every moment', async () => {
+test('virtual addresses of a former Kube-OVN move to rows of their own without an interruption', async () => {
   const theirs = (protocol: string, name: string) => {
     const all = Object.fromEntries(vips(protocol).map((vip) => [vip, '10.16.0.9:8080']));
     return { op: 'insert', table: 'Load_Balancer', row: { name, protocol, vips: all }, uuidName: protocol } as const;
@@ -129,7 +129,7 @@ test('virtual addresses of a former Kube-OVN go over to rows of their own, and a
   target.close();
 });
 
-test('a restart and a dry run find nothing to write, and a VPC that is gone takes its group along', async () => {
+test('a restart and a dry run find nothing to write, and the group of a deleted VPC is deleted', async () => {
   const dry = openDryRun({ client: northbound.client, room, ownEntries, ownerOf: ownerByName });
   const cluster = clusterOf();
   cluster.settle();

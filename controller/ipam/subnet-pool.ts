@@ -136,10 +136,11 @@ export class SubnetPool {
     const pool = this.#pools.get(family);
     if (pool === undefined) return false;
     if (request.families !== undefined) return request.families.includes(family);
-    return request.pool === undefined || !pool.isEmpty(request.pool) || this.#isNowhere(request.pool);
+    return request.pool === undefined || !pool.isEmpty(request.pool) || this.#isEmptyPool(request.pool);
   }
 
-  #isNowhere(ipPool: string): boolean {
+  /** Whether the IPPool has no address of any family. */
+  #isEmptyPool(ipPool: string): boolean {
     return [...this.#pools.values()].every((pool) => pool.isEmpty(ipPool));
   }
 

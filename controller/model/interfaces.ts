@@ -138,7 +138,7 @@ export function annotationOf(network: Interface, key: string): string {
 }
 
 /** The value of a pod's annotation for one interface; empty if absent. `key` is the annotation's name for the default interface. */
-export function askedOf(pod: Pod, network: Interface, key: string): string {
+export function annotationValue(pod: Pod, network: Interface, key: string): string {
   return pod.annotations[annotationOf(network, key)] ?? '';
 }
 

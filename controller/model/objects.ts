@@ -113,7 +113,7 @@ export interface SubnetSpec {
   readonly dhcpV6Options: string;
   readonly enableIPv6RA: boolean;
   readonly ipv6RAConfigs: string;
-  /** Undefined where not given. */
+  /** Undefined if not given. */
   readonly enableLb: boolean | undefined;
   readonly enableMulticastSnoop: boolean;
   /** Name of the Vlan; empty for an overlay subnet. */
@@ -309,7 +309,7 @@ export interface SecurityGroupRule {
   readonly remoteAddress: string;
   readonly remoteSecurityGroup: string;
   readonly localAddress: string;
-  /** Zero where not given, as the others below. */
+  /** Zero if not given, as the others below. */
   readonly portRangeMin: number;
   readonly portRangeMax: number;
   readonly sourcePortRangeMin: number;

@@ -5,7 +5,7 @@ export function vipPort(name: string): string {
   return `vip/${name}`;
 }
 
-/** Under which name a node holds its service address, a second address of its port; no port of a pod or node can have it. */
+/** The name under which a node holds its service address, the second address of its port. No port of a pod or node has this name. */
 export function nodeServicePort(node: string): string {
   return `node-service/${node}`;
 }

@@ -27,7 +27,7 @@ export function addressPairsOf(pod: Pod): readonly string[] {
   return listed(pod, ends.pairs);
 }
 
-/** The `key:value` pairs of a Vip as a selector; undefined where there is none, or one that no label can equal. */
+/** The `key:value` pairs of a Vip as a selector; undefined if there is none, or one that no label can equal. */
 export function vipSelector({ spec: { selector } }: Vip): LabelSelector | undefined {
   const labels = new Map<string, string>();
   for (const pair of selector) {

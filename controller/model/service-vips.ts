@@ -7,18 +7,18 @@ import type { Capabilities } from './view.ts';
 
 /** One address with one port of a Service. */
 export interface ServiceVip {
-  /** As OVN names it. */
+  /** In the notation of OVN. */
   readonly protocol: 'tcp' | 'udp' | 'sctp';
   readonly family: Family;
   readonly address: string;
   readonly port: ServicePort;
-  /** An address of the cluster, which `internalTrafficPolicy` governs. */
+  /** Whether it is a ClusterIP, to which `internalTrafficPolicy` applies. */
   readonly isInternal: boolean;
 }
 
 /**
- * Sources of connections of an endpoint to itself by its Service: an endpoint drops packets from its own address. No Subnet may contain
- * them.
+ * The source addresses of connections that an endpoint makes to itself by its Service, because an endpoint drops packets from its own
+ * address. No Subnet may contain them.
  */
 export const hairpinSources = ['169.254.169.5', 'fd69::5'] as const;
 
@@ -60,7 +60,7 @@ export function vipId({ protocol, address, port }: ServiceVip): string {
   return `${protocol} ${backendKey(address, port.port)}`;
 }
 
-/** `10.96.0.1:443`; of IPv6 in a row with variables the address is one too, because OVN splits such texts at every colon. */
+/** `10.96.0.1:443`. In a row with variables, an IPv6 address is a variable too, because OVN splits these texts at every colon. */
 export function vipText({ family, address, port }: ServiceVip, isTemplate: boolean): string {
   if (family === 4 || !isTemplate) return backendKey(address, port.port);
   return `^${variableName('vip', address)}:${port.port}`;

@@ -15,7 +15,7 @@ export interface SpecDefaults {
   readonly gateway: string;
   readonly excludeIps: readonly string[];
   readonly gatewayType: string;
-  /** Absent where switches have load balancers only if their Subnet enables them. */
+  /** Absent if switches have load balancers only if their Subnet enables them. */
   readonly enableLb?: boolean;
 }
 
@@ -47,9 +47,9 @@ export interface PoolVerdict {
 }
 
 export interface LoadBalancerPoolVerdict {
-  /** The addresses that Services may get; empty if the pool was refused. */
+  /** The addresses that Services may get; empty if the pool is refused. */
   readonly ranges: readonly Range[];
-  /** Addresses of the pool that came to belong to something else, and to what. No Service gets them any more. */
+  /** Address of the pool → the object that has taken it since the pool is in force. No Service gets such an address any more. */
   readonly withheld: readonly { readonly range: Range; readonly owner: string }[];
   readonly problem: Problem | undefined;
 }
@@ -58,7 +58,7 @@ export interface LoadBalancerPoolVerdict {
 export interface LoadBalancer {
   /** `status.loadBalancer.ingress`. */
   readonly ingress: readonly Ingress[];
-  /** Whether it has all that it asks for, with a reason; undefined for a Service that is given none any more. */
+  /** Whether it has all requested addresses, with a reason; undefined for a Service to which Isthmus allocates no addresses any more. */
   readonly ready: (Problem & { readonly isTrue: boolean }) | undefined;
 }
 

@@ -44,9 +44,9 @@ export interface Capabilities {
   readonly ipv6Selection: boolean;
   /** Whether load balancers exist, and switches have them by default. */
   readonly loadBalancers: boolean;
-  /** Whether Services get the addresses of their `externalIPs`, which any author of a Service can choose. */
+  /** Whether `externalIPs` of Services are served, which any author of a Service can choose. */
   readonly externalIps?: boolean;
-  /** Whether a Service of type LoadBalancer gets addresses only if it names our class; absent: also where it names none. */
+  /** Whether a Service of type LoadBalancer gets addresses only if it names the class of Isthmus; absent: also if it names no class. */
   readonly onlyClassedLoadBalancers?: boolean;
   /** Addresses of the Service `kubernetes`, which pods of the default VPC use. */
   readonly apiServer?: readonly string[];
@@ -110,7 +110,7 @@ export interface View extends Stores {
   /** Verdicts on the Services that have virtual addresses, by `namespace/name`; on SwitchLBRules by that of their Service. */
   readonly serviceVerdicts: ReadonlyMap<string, ServiceVerdict>;
   readonly loadBalancerPoolVerdicts: ReadonlyMap<string, LoadBalancerPoolVerdict>;
-  /** Services that Isthmus gives addresses, or gave some that their status still has, by `namespace/name`. */
+  /** Services to which Isthmus allocates addresses, or whose status still has some of these, by `namespace/name`. */
   readonly loadBalancers: ReadonlyMap<string, LoadBalancer>;
   readonly healthChecks: HealthCheckIndex;
   /** States of health checks, as `monitorKey` names them; undefined while the southbound database is not known. */

@@ -16,11 +16,11 @@ export interface Feature {
   all(view: View): Iterable<string>;
   /** Keys, without the first part, whose plan or report reads the changed value. */
   reads(change: Change, view: View): Iterable<string>;
-  /** Rows and contributions of one key; absent where a feature has no rows. */
+  /** Rows and contributions of one key; absent if a feature has no rows. */
   plan?(view: View, id: string): Desired;
   /** What Kubernetes should hold about one key, once its rows are written or refused. */
   report?(view: View, id: string, outcome: Outcome): readonly ObjectReport[];
-  /** The key whose status includes the outcome of this one: `subnet/a` for `acl/a`. Absent where no other status does. */
+  /** The key whose status includes the outcome of this one: `subnet/a` for `acl/a`. Absent if no other status does. */
   statusOf?(id: string): string;
 }
 

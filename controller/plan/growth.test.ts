@@ -9,8 +9,8 @@ const [pods, few, many] = [10_000, 10, 1000];
 const fewPods = 1000;
 const edits = 200;
 
-describe('security groups', () => {
-  test('of a number that does not matter to one pod', async (context) => {
+describe('growth of security groups', () => {
+  test('the cost of one pod does not grow with the number of groups', async (context) => {
     const [ten, thousand] = [clusterOf(few, fewPods), clusterOf(many, fewPods)];
     let rate = 1;
     const edit =
@@ -28,7 +28,7 @@ describe('security groups', () => {
     assert.ok(growth < 5, `${growth} times`);
   });
 
-  test('that come and go cost what names them', async (context) => {
+  test('the cost of a group that is created or deleted grows with the objects that name it only', async (context) => {
     const [ten, thousand] = [clusterOf(few, fewPods), clusterOf(many, fewPods)];
     const comeAndGo =
       ({ cluster }: Planned) =>
@@ -47,7 +47,7 @@ describe('security groups', () => {
     assert.ok(growth < 5, `${growth} times`);
   });
 
-  test('add about half to a full plan', async (context) => {
+  test('groups raise the cost of a full plan by about half', async (context) => {
     const [none, thousand] = [clusterOf(0, pods), clusterOf(many, pods)];
     const growth = await growthOf({ small: () => planAll(none), large: () => planAll(thousand) });
     context.diagnostic(`${pods} pods in ${many} groups take ${growth.toFixed(2)} times those in none`);

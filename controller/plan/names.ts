@@ -9,7 +9,7 @@ export const vendorIds: Readonly<Record<string, string>> = { [externalId.vendor]
  */
 export const policyPriority = {
   subnetLocal: 31000,
-  /** Above the policies that send packets to nodes: such a packet must not leave the cluster. */
+  /** Above the policies that send packets to nodes, because such a packet must not leave the cluster. */
   serviceLocal: 30500,
   underlayLocal: 30060,
   underlayGateway: 30050,

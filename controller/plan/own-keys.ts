@@ -53,7 +53,7 @@ function isOwnId(entry: string): boolean {
   return externalIds.has(entry) || entry.startsWith('associated_sg_');
 }
 
-/** The owner of a row in a table without external_ids, by the row's name: a group of load balancers belongs to its VPC. */
+/** The owner of a row in a table without external_ids, from the row's name: a group of load balancers belongs to its VPC. */
 export function ownerByName(table: string, { name }: Readonly<Record<string, unknown>>): string | undefined {
   const isGroup = table === 'Load_Balancer_Group' && typeof name === 'string' && name.startsWith(balancerGroupPrefix);
   return isGroup ? `service-group/${name.slice(balancerGroupPrefix.length)}` : undefined;

@@ -29,7 +29,7 @@ const ends = [
   { direction: 'from-lport', rate: annotation.egressRate, burst: annotation.egressBurst },
 ] as const;
 
-/** Kilobits of a number of megabits; zero where there is none, undefined where it is no such number. */
+/** Kilobits of a number of megabits; zero if there is none, undefined if it is no such number. */
 function kbitOf(text: string): number | undefined {
   if (text === '') return 0;
   if (!/^\d{1,7}(\.\d{1,3})?$/.test(text)) return undefined;

@@ -33,9 +33,9 @@ export interface StatusReport {
   /** Fields of the status; null removes one. Other fields stay as they are. */
   readonly fields?: Readonly<Record<string, unknown>>;
   readonly conditions: readonly WantedCondition[];
-  /** Types of conditions that the object is to have no more. */
+  /** Types of conditions to remove from the object. */
   readonly absentConditions?: readonly string[];
-  /** Other programs write this status, too: it is written only in the observed version, so that no entry of theirs is lost. */
+  /** Whether other programs write this status too. It is then written only to the observed version, so that their entries are not lost. */
   readonly isShared?: true;
   /** Recorded once the status is written. */
   readonly events?: readonly WantedEvent[];
@@ -89,7 +89,7 @@ export interface Outcome {
   readonly rows: AppliedRows;
 }
 
-/** The first database error; undefined where all rows are as planned. */
+/** The first database error; undefined if all rows are as planned. */
 export function refusalOf({ refusals }: Outcome): Problem | undefined {
   return refusals.values().next().value;
 }

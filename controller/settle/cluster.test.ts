@@ -184,7 +184,7 @@ describe('verdicts', () => {
     assert.equal(cluster.verdicts.get('apart')?.problem, undefined);
   });
 
-  test('the source of a pod that connects to itself is no pod address, in any VPC', () => {
+  test('the source address of a pod that connects to itself belongs to no pod of any VPC', () => {
     const cluster = basic();
     cluster.change('vpcs', 'blue', parseVpc({ metadata: meta('blue') }));
     for (const [name, cidrBlock] of [
@@ -255,7 +255,7 @@ describe('the subnet of the nodes', () => {
     assert.deepEqual(nodeAddresses(cluster, 'n2'), ['100.64.0.4', 'fd00:64::3']);
   });
 
-  test('is full: the node has a problem, and no service address goes before the first address of a node', () => {
+  test('is full: the node has a problem, and no node gets a service address before each node has its first address', () => {
     const cluster = basic();
     cluster.change('subnets', 'join', subnet('join', { cidrBlock: '100.64.0.0/30' }));
     cluster.restore(new Map());

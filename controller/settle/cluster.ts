@@ -1,7 +1,7 @@
 /**
- * The settled state of one cluster. In: changed objects from `watch/`, and rows of the databases. Out: verdicts, addresses and
- * choices, and a stream of changes for the planner. Rule: everything that depends on which object came first is settled here,
- * in `settle`, before any plan is computed.
+ * The state of one cluster: stores the objects (`state/object-stores.ts`) and has the settlers of each folder decide about them. In:
+ * changed objects from `watch/`, and rows of the databases. Out: verdicts, addresses and choices, and a stream of changes for the
+ * planner. Rule: everything that depends on which object came first is settled here, before any plan is computed.
  */
 import { defaultSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -208,8 +208,8 @@ export class Cluster extends ObjectStores implements View {
 
   /**
    * Restores holders and their addresses, once all objects are known. `rows` are the ports in the database, by name;
-   * `holders` are the nodes that had traits which only one node can have; `vips` are the virtual addresses of Services in the
-   * database, as `recordOfVip` names them.
+   * `holders` are the nodes that had traits of which only one node can have each; `vips` are the virtual addresses of Services in the
+   * database, as texts of `recordOfVip`.
    */
   restore(
     rows: ReadonlyMap<string, PortRecord>,

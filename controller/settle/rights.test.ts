@@ -6,7 +6,7 @@ import { planPoolConditions } from '../plan/load-balancer-pool/load-balancer-poo
 import type { WantedCondition } from '../plan/report.ts';
 import { nameConflictOf } from './security-group/served-groups.ts';
 import { planVlanConditions } from '../plan/underlay/vlan.ts';
-import { basic, created, meta, peers, subnet, told, vpc } from '../testing-vpcs.ts';
+import { basic, created, meta, peers, subnet, falseConditions, vpc } from '../testing-vpcs.ts';
 import { network } from '../testing-underlay.ts';
 import { planVpcStatus } from '../plan/vpc/status.ts';
 import { parseIpPool, parseLoadBalancerPool } from '../watch/addresses.ts';
@@ -80,7 +80,7 @@ describe('an object in force keeps', () => {
       assert.deepEqual([validated(next, 'young'), validated(next, 'old')], ['Validated', code]);
     });
 
-  const said = (status: string, reason: string, observedGeneration: number): object => ({
+  const condition = (status: string, reason: string, observedGeneration: number): object => ({
     conditions: [{ type: 'Validated', status, reason, observedGeneration, lastTransitionTime: '' }],
   });
 
@@ -89,8 +89,8 @@ describe('an object in force keeps', () => {
     const spec = { id: 10, provider: 'net1' };
     const write = (name: string, more: object, status: object): void =>
       cluster.change('vlans', name, parseVlan({ metadata: meta(name, { ...more }), spec, status }));
-    write('old', created(2), said('False', 'VlanConflict', 1));
-    write('young', created(5), said('False', 'ProviderNetworkNotFound', 1));
+    write('old', created(2), condition('False', 'VlanConflict', 1));
+    write('young', created(5), condition('False', 'ProviderNetworkNotFound', 1));
     network(cluster, 'net1', { defaultInterface: 'eth1' });
     cluster.settle();
     assert.equal(cluster.vlanVerdicts.get('young')?.problem, undefined);
@@ -101,8 +101,8 @@ describe('an object in force keeps', () => {
     const cluster = basic();
     const write = (name: string, spec: object, more: object, status: object): void =>
       cluster.change('securityGroups', name, parseSecurityGroup({ metadata: meta(name, { ...more }), spec, status }));
-    write('a-b', {}, created(2), said('False', 'NameConflict', 1));
-    write('a.b', {}, created(5), said('False', 'RemoteAddressInvalid', 2));
+    write('a-b', {}, created(2), condition('False', 'NameConflict', 1));
+    write('a.b', {}, created(5), condition('False', 'RemoteAddressInvalid', 2));
     cluster.settle();
     assert.equal(nameConflictOf(cluster, 'a.b'), undefined);
     assert.match(nameConflictOf(cluster, 'a-b')?.message ?? '', /security group a\.b/);
@@ -126,7 +126,7 @@ describe('an object in force keeps', () => {
       planSubnetConditions(cluster, name, undefined).find(({ type }) => type === 'Validated');
     const [before, after] = [basic(), basic()];
     // As after an edit of the older one.
-    build(before, [said('False', 'EgressTableConflict', 1), said('False', 'AclInvalid', 1)]);
+    build(before, [condition('False', 'EgressTableConflict', 1), condition('False', 'AclInvalid', 1)]);
     const statuses = ['old', 'young'].map((name) => ({ conditions: [validated(before, name)] }));
     build(after, statuses);
     for (const cluster of [before, after]) {
@@ -144,14 +144,17 @@ describe('an object in force keeps', () => {
     });
     const write = (name: string, spec: object, more: object, status?: object): void =>
       cluster.change('vpcs', name, parseVpc({ metadata: meta(name, { ...more }), spec, status }));
-    const flawed = said('False', 'StaticRouteInvalid', 1);
+    const flawed = condition('False', 'StaticRouteInvalid', 1);
     write('a-b', peering('c', '169.254.2.1/30'), created(3), { ...flawed, vpcPeerings: ['c'] });
     write('c', peering('a-b', '169.254.2.2/30'), created(3), { ...flawed, vpcPeerings: ['a-b'] });
-    write('a', peering('b-c', '169.254.1.1/30'), { ...created(2), generation: 2 }, said('True', 'Validated', 1));
-    write('b-c', peering('a', '169.254.1.2/30'), { ...created(2), generation: 2 }, said('True', 'Validated', 1));
+    write('a', peering('b-c', '169.254.1.1/30'), { ...created(2), generation: 2 }, condition('True', 'Validated', 1));
+    write('b-c', peering('a', '169.254.1.2/30'), { ...created(2), generation: 2 }, condition('True', 'Validated', 1));
     cluster.settle();
     assert.deepEqual([peers(cluster, 'a-b'), peers(cluster, 'a')], [['c'], []]);
-    assert.match(told(cluster, 'a')['Validated'] ?? '', /port a-b-c would be that of the peering of Vpc a-b with c/);
+    assert.match(
+      falseConditions(cluster, 'a')['Validated'] ?? '',
+      /port a-b-c would be that of the peering of Vpc a-b with c/,
+    );
   });
 
   test('a namespace in a Vpc without Subnets, against an older Vpc that lists it too; also over a restart', () => {
@@ -172,8 +175,8 @@ describe('an object in force keeps', () => {
     next.settle();
     for (const one of [cluster, next]) {
       assert.equal(one.binding('shop').vpc, 'young');
-      assert.match(told(one, 'old')['Validated'] ?? '', /shop is in Vpc young, which had it before/);
-      assert.equal(told(one, 'young')['Validated'], undefined);
+      assert.match(falseConditions(one, 'old')['Validated'] ?? '', /shop is in Vpc young, which had it before/);
+      assert.equal(falseConditions(one, 'young')['Validated'], undefined);
     }
   });
 
@@ -188,7 +191,10 @@ describe('an object in force keeps', () => {
     vpc(cluster, 'old', { namespaces: ['shop'] }, created(1));
     cluster.settle();
     assert.deepEqual(cluster.binding('shop'), { vpc: 'young', subnets: ['sea'], others: [] });
-    assert.match(told(cluster, 'old')['Validated'] ?? '', /shop is in Vpc young by sea, which had it before/);
+    assert.match(
+      falseConditions(cluster, 'old')['Validated'] ?? '',
+      /shop is in Vpc young by sea, which had it before/,
+    );
     vpc(cluster, 'young', {}, created(3));
     cluster.settle();
     assert.deepEqual(cluster.binding('shop').subnets, ['lake']);

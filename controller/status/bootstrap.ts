@@ -82,7 +82,7 @@ export class Bootstrap {
       const object = { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { name }, spec };
       await this.#options.client.create(resource, object);
     } catch (error) {
-      // Another program created the object first, which is as good as ours.
+      // Another program created the object first, which serves as well.
       if (error instanceof KubeApiError && error.reason === 'AlreadyExists') return;
       throw error;
     }

@@ -19,7 +19,7 @@ export interface ObjectPatch {
 
 export interface StatusPatch {
   readonly fields: readonly (readonly [string, unknown])[];
-  /** The whole list; undefined where no condition differs. */
+  /** The whole list; undefined if no condition differs. */
   readonly conditions: readonly Condition[] | undefined;
 }
 

@@ -44,7 +44,7 @@ describe('pending writes', () => {
     assert.equal(writes, 1);
     request('6');
     await writer.idle();
-    assert.equal(writes, 2, 'somebody changed it back after our write');
+    assert.equal(writes, 2, 'another client reverted the write');
   });
 
   it('a write is forgotten some time after its result is observed, and not before', async () => {

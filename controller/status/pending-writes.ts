@@ -22,7 +22,7 @@ function isBefore(observed: string | undefined, written: string | undefined): bo
   return /^\d+$/.test(observed) && /^\d+$/.test(written) && BigInt(observed) < BigInt(written);
 }
 
-/** The newest observed version of the object with this write key; undefined where it is unknown. */
+/** The newest observed version of the object with this write key; undefined if it is unknown. */
 export type VersionOf = (key: string) => string | undefined;
 
 /** Known for kinds with thousands of objects. Writes to other kinds are remembered until the object is gone. */

@@ -15,7 +15,7 @@ export interface ApiServerOptions {
 }
 
 /**
- * Addresses of the Service `kubernetes`, by which pods reach the API server; they stay for a cluster's life. None where
+ * Addresses of the Service `kubernetes`, by which pods reach the API server; they stay for a cluster's life. None if
  * there is no such Service or it must not be read.
  * @throws the signal's reason
  */

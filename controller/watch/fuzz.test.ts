@@ -62,7 +62,7 @@ const views: Readonly<Partial<Record<keyof Kinds, Parser>>> = {
   bgpNodeStates: viewParser(bgpNodeStateView),
 };
 
-describe('parsers take whatever an object holds', () => {
+describe('parsers accept any content of an object', () => {
   for (const kind of Object.keys(schemas) as (keyof Kinds)[])
     it(kinds[kind].resource.kind, () => fuzzParser(views[kind] ?? kinds[kind].parse, schemas[kind]));
 });

@@ -24,7 +24,7 @@ function nodeWith({ bad, isDown = false, isComplete = true }: { bad: string; isD
   const servers = { all: ['10.5.5.10'], isComplete };
   let isBeside = false;
   const log: string[] = [];
-  const said: string[] = [];
+  const warnings: string[] = [];
   const has = (destination: string): boolean => world.routes.some((one) => one.destination === destination);
   const isReached = () => Promise.resolve(!world.isDown && (isBeside || !has(bad)));
   const leading = ['0.0.0.0/0', '10.0.0.0/8'];
@@ -62,10 +62,10 @@ function nodeWith({ bad, isDown = false, isComplete = true }: { bad: string; isD
     servers,
     isWell: isReached,
     isReached,
-    log: { warn: (...parts: readonly unknown[]) => void said.push(String(parts[1])) },
+    log: { warn: (...parts: readonly unknown[]) => void warnings.push(String(parts[1])) },
     nowMs: () => world.nowMs,
   });
-  return { world, servers, lifeline, log, said };
+  return { world, servers, lifeline, log, warnings };
 }
 
 const both = ['0.0.0.0/0 172.31.1.1', '10.0.0.0/8 172.31.1.1'];
@@ -115,23 +115,23 @@ test('before the cluster was read, a rare trial removes all routes, and later re
 });
 
 test('a detour that fails because its uplink goes down is logged once, removed and tried again', async () => {
-  const { world, lifeline, log, said } = nodeWith({ bad: '10.0.0.0/8' });
+  const { world, lifeline, log, warnings } = nodeWith({ bad: '10.0.0.0/8' });
   world.isRefusing = true;
   for (let times = 0; times < 3; times++) await lifeline.look();
   assert.deepEqual([lifeline.withheld.size, world.routes.length, log], [0, 3, []]);
-  assert.deepEqual(said.length, 1);
-  assert.match(said[0] ?? '', /route 10\.5\.5\.10\/32: ENETDOWN.*the daemon will retry/);
+  assert.deepEqual(warnings.length, 1);
+  assert.match(warnings[0] ?? '', /route 10\.5\.5\.10\/32: ENETDOWN.*the daemon will retry/);
   world.isRefusing = false;
   await lifeline.look();
   assert.deepEqual([[...lifeline.withheld], log], [both, ['detour', 'without 2']]);
 });
 
 test('routes that the kernel refuses after a trial are restored later, until the cluster was read', async () => {
-  const { world, servers, lifeline, log, said } = nodeWith({ bad: 'none', isDown: true, isComplete: false });
+  const { world, servers, lifeline, log, warnings } = nodeWith({ bad: 'none', isDown: true, isComplete: false });
   world.isRefusing = true;
   for (let times = 0; times < 3; times++) await lifeline.look();
-  assert.deepEqual([world.routes.length, log, said.length], [0, ['without 3'], 1]);
-  assert.match(said[0] ?? '', /ENETDOWN.*the daemon will retry/);
+  assert.deepEqual([world.routes.length, log, warnings.length], [0, ['without 3'], 1]);
+  assert.match(warnings[0] ?? '', /ENETDOWN.*the daemon will retry/);
   world.isRefusing = false;
   await lifeline.look();
   await lifeline.look();

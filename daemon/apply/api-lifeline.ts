@@ -1,5 +1,5 @@
 /**
- * Withholds learned routes over which the node has lost the API server: the node must help itself, because nobody can reach it. A detour,
+ * Withholds learned routes over which the node has lost the API server: the node must repair this itself, because no other program reaches it. A detour,
  * a host route over the route that the node had before, tells a bad route from an API server that is down. Only if the API server answers
  * over the detour and not over the learned route, the learned route is withheld, until its router announces it differently.
  */

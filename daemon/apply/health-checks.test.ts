@@ -20,7 +20,7 @@ function check(port: number, localEndpoints: number): HealthCheck {
   return { port, namespace: 'default', name: 'web', uid: 'u', localEndpoints };
 }
 
-test('a load balancer reads whether the node has ready endpoints', async () => {
+test('the health check of a Service reports whether the node has ready endpoints', async () => {
   const [port = 0] = await freePorts(1);
   const ask = (): Promise<Response> => fetch(`http://127.0.0.1:${port}/healthz`);
   checks.set([check(port, 2)]);
@@ -45,7 +45,7 @@ test('a load balancer reads whether the node has ready endpoints', async () => {
   await assert.rejects(ask());
 });
 
-test('a port that another program has is reported once', async () => {
+test('a port that another program uses is reported once', async () => {
   const other = createServer().listen(0);
   await once(other, 'listening');
   const address = other.address();

@@ -1,13 +1,13 @@
 /**
- * The servers on health check ports of Services: a load balancer asks whether the node has ready endpoints, and sends it no clients otherwise.
- * Answers are those of kube-proxy.
+ * The servers on health check ports of Services. A load balancer sends clients only to nodes whose server reports ready endpoints.
+ * The answers are those of kube-proxy.
  */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { HealthCheck } from '../model/service.ts';
 
 export interface HealthChecksOptions {
-  /** Whether the kernel has the rules of Services. */
+  /** Whether the kernel has the wanted table. */
   readonly isHealthy: () => boolean;
   /** Called once for each server that cannot listen. */
   readonly onRefused: (check: HealthCheck, reason: string) => void;

@@ -115,7 +115,7 @@ export class NodeNetwork {
     else if (performance.now() - this.#missingSinceMs > missingMs) void this.#restorePort();
   }
 
-  /** Somebody deleted the device. The userspace datapath does not notice, and only makes it again together with its row. */
+  /** The device was deleted. The userspace datapath does not notice, and creates it again only together with its row. */
   async #restorePort(): Promise<void> {
     if (this.#isRestoring) return;
     this.#missingSinceMs = undefined;

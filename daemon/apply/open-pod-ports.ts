@@ -1,4 +1,4 @@
-/** Opens the ports of pods in the local database, with the flows that guard them, and resumes those of an earlier run. */
+/** Opens what concerns the ports of pods: their rows, the annotations about them, and the flows that guard them. Resumes the ports of an earlier run. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Logger } from '../../lib/run/logger.ts';
@@ -10,7 +10,7 @@ import { isAbandoned } from '../plan/sandbox.ts';
 import type { Cluster } from '../state/cluster.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 import type { Local } from './open-local.ts';
-import { PodPorts } from './pod-ports.ts';
+import { PortAnnotations } from './port-annotations.ts';
 import { PortGuards } from './port-guards.ts';
 import { SandboxPorts } from './sandbox-ports.ts';
 
@@ -27,7 +27,7 @@ export interface OpenPodPortsOptions {
 
 export interface OpenedPodPorts {
   readonly ports: SandboxPorts;
-  readonly podPorts: PodPorts;
+  readonly annotations: PortAnnotations;
   readonly guards: PortGuards;
   close(): void;
 }
@@ -37,7 +37,7 @@ export function openPodPorts(options: OpenPodPortsOptions): OpenedPodPorts {
   const { netlink, ovs, target } = local;
   const { pods, subnets } = cluster.objects;
   const ports = new SandboxPorts(ovs, target);
-  const podPorts = new PodPorts({
+  const annotations = new PortAnnotations({
     pods,
     sandboxes,
     ports,
@@ -49,7 +49,7 @@ export function openPodPorts(options: OpenPodPortsOptions): OpenedPodPorts {
     const hasPod = cluster.podOf(sandbox) !== undefined;
     if (isAbandoned({ hasNetns: hasNetns(sandbox.netns), hasPod })) continue;
     sandboxes.add(sandbox);
-    ports.resume(sandbox, isAside, podPorts.optionsOf(sandbox));
+    ports.resume(sandbox, isAside, annotations.optionsOf(sandbox));
   }
   const flows = new PortFlows({ path: bridgeSocket, log });
   const guards = new PortGuards({
@@ -63,10 +63,10 @@ export function openPodPorts(options: OpenPodPortsOptions): OpenedPodPorts {
   subnets.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || guards.refresh());
   return {
     ports,
-    podPorts,
+    annotations,
     guards,
     close() {
-      for (const part of [podPorts, guards, flows]) part.close();
+      for (const part of [annotations, guards, flows]) part.close();
     },
   };
 }

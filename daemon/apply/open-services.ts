@@ -1,4 +1,4 @@
-/** Opens the part of the node that serves Services: watches, the nftables table, health checks, and what is reported of them. */
+/** Opens the part of the daemon that serves Services: state, the nftables table, health checks, and their problems. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import type { Family } from '../../lib/net/ip.ts';
@@ -35,7 +35,7 @@ export interface OpenServicesOptions {
 export interface OpenedServices {
   /** Problems of the node with Services. */
   readonly nodeProblems: readonly Problem[];
-  /** Problems of Services that came up or went since the last call, by Service. */
+  /** The problems of each Service whose problems changed since the last call. */
   takeServiceProblems(): ReadonlyMap<string, readonly ServiceProblem[]>;
   /** Undefined if the Service is gone. */
   readonly uidOf: (service: string) => string | undefined;
@@ -47,12 +47,12 @@ const zoneLabel = 'topology.kubernetes.io/zone';
 /** The controller allocates the address with the first round that sees the node. */
 const addressPatienceMs = 30_000;
 const kubeProxyCheckMs = 600_000;
-/** It reads all tracked connections. */
+/** A flush reads all tracked connections. */
 const flushAnswerMs = 10_000;
-/** Netlink ports of our latest changes, whose messages may still come. */
+/** Number of netlink ports of the latest own changes that are remembered, because their messages may arrive late. */
 const rememberedPorts = 64;
 
-/** The table of Services; for its removal as well. */
+/** The table of Services, also for its removal. */
 export function newServiceTable(onPort?: (port: number) => void): ServiceTable {
   return new ServiceTable({
     skeleton: planSkeleton(),
@@ -192,13 +192,13 @@ function networkOf({ node }: Cluster) {
   return typeof node?.network === 'string' ? undefined : node?.network;
 }
 
-/** The same networks as in the node's own rules. */
+/** The networks of pods, as in the rules of the node's own table. */
 function podNetworksOf(cluster: Cluster): readonly string[] {
   const routed = cluster.subnets.filter(({ isRouted }) => isRouted);
   return [...(networkOf(cluster)?.networks ?? []), ...routed.flatMap(({ networks }) => networks)];
 }
 
-/** Families in which the node has an address on ovn0, but none to masquerade clients of Services with. */
+/** Families in which the node has an address on ovn0, but none to masquerade clients of Services. */
 function missingFamilies(cluster: Cluster, masqueraded: ReadonlySet<Family>): readonly Family[] {
   const own = networkOf(cluster)?.addresses.map(({ ip }): Family => (ip.includes(':') ? 6 : 4)) ?? [];
   return own.filter((family) => !masqueraded.has(family));

@@ -1,7 +1,7 @@
 /**
- * Keeps the flows by which ports of pods drop packets. It follows the interfaces of the local database, sandboxes, pods and Subnets,
- * hands the drops of each port to ovs/port-flows.ts, and lets ADD wait until a new port has its flows. Interfaces with a logical port
- * but without a sandbox are guarded as well: pods of a former Kube-OVN, and virtual machines that somebody attached by hand.
+ * Keeps the flows that drop packets of pods' ports. It follows the interfaces of the local database, sandboxes, pods and Subnets,
+ * passes the matches to drop of each port to ovs/port-flows.ts, and lets ADD wait until a new port has its flows. Interfaces with a
+ * logical port but without a sandbox are guarded as well: pods of a former Kube-OVN, and virtual machines that were attached by hand.
  */
 import type { OvsdbClient } from 'ovsdb-client';
 import { nodeInterface } from '../../lib/api/names.ts';
@@ -23,7 +23,7 @@ export interface PortGuardsOptions {
 export class PortGuards {
   readonly #options: PortGuardsOptions;
   readonly #stop: () => void;
-  /** The drops that were computed already, by sandbox. */
+  /** The matches to drop, as computed last, by sandbox. */
   readonly #known = new Map<Sandbox, readonly PacketMatch[]>();
 
   constructor(options: PortGuardsOptions) {

@@ -1,6 +1,6 @@
 /**
- * The ports of sandboxes in the local OVS database: sets their wanted rows in the reconciler, and waits until they work. cni/ uses it for
- * each request; at the start, the records of an earlier run are resumed.
+ * Creates and removes the ports of sandboxes in the local OVS database: passes their rows to the reconciler, and waits until they work.
+ * cni/ calls it for each request; at the start, the records of an earlier run are resumed.
  */
 import type { OvsdbClient, Row } from 'ovsdb-client';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
@@ -146,7 +146,7 @@ export class SandboxPorts {
     return isInstalledIn(row) ? 'guard' : 'controller';
   }
 
-  /** Whether the database has an interface of that name, ours or not. */
+  /** Whether the database has an interface of that name, of any owner. */
   hasInterface(name: string): boolean {
     return this.#client.cache.table('Interface').byIndex(['name'], [name]).length > 0;
   }

@@ -113,7 +113,7 @@ function bed(table = new MemoryTable()) {
 const ip = (number: number): string => `10.96.${number >> 8}.${number & 255}`;
 
 describe('rounds of Services', () => {
-  test('a change of one endpoint is a few elements, and the table is that of a cold start', async () => {
+  test('a change of one endpoint writes few elements, and results in the table of a cold start', async () => {
     const { table, engine, setService, setEndpoints } = bed();
     setService('web', { clusterIPs: ['10.96.0.10'], type: 'NodePort' });
     setEndpoints('web', ['10.16.0.2', '10.16.0.3']);
@@ -133,7 +133,7 @@ describe('rounds of Services', () => {
     await Promise.all([engine.close(), fresh.engine.close()]);
   });
 
-  test('another process on the same table writes nothing, whatever numbers the endpoints have', async () => {
+  test('another process on the same table writes nothing, for any numbers of the endpoints', async () => {
     const first = bed();
     first.setService('web', { clusterIPs: ['10.96.0.10'] });
     first.setEndpoints('web', ['10.16.0.2', '10.16.0.3', '10.16.0.4']);
@@ -156,7 +156,7 @@ describe('rounds of Services', () => {
     await Promise.all([first.engine.close(), second.engine.close()]);
   });
 
-  test('what somebody else changed is repaired, and a table that was replaced is made again', async () => {
+  test('changes by another program are undone, and a replaced table is created again', async () => {
     const { table, engine, setService, setEndpoints } = bed();
     setService('web', { clusterIPs: ['10.96.0.10'] });
     setEndpoints('web', ['10.16.0.2']);
@@ -240,7 +240,7 @@ describe('rounds of Services', () => {
     await engine.close();
   });
 
-  test('a younger Service does not take an external IP, and gets it when the older one is gone', async () => {
+  test('a younger Service gets an external IP only after the older one is deleted', async () => {
     const { table, engine, setService, setEndpoints, deleteService } = bed();
     const shared = { externalIPs: ['192.0.2.7'] };
     setService('young', { clusterIPs: ['10.96.0.11'], ...shared }, 20);
@@ -300,7 +300,7 @@ describe('rounds of Services', () => {
     await engine.close();
   });
 
-  test('a changed zone of the node changes Services with hints, and no other', async () => {
+  test('a changed zone of the node changes only Services with hints', async () => {
     const { table, engine, facts, setService, setEndpoints } = bed();
     setService('web', { clusterIPs: ['10.96.0.10'] });
     setEndpoints('web', ['10.16.0.2', '10.16.0.3'], '1', ['a', 'b']);
@@ -323,7 +323,7 @@ describe('rounds of Services', () => {
   });
 });
 
-test('after random changes the table is that of a cold start', async () => {
+test('after random changes, the table equals that of a cold start', async () => {
   const random = randomOf(20);
   const table = new MemoryTable();
   const live = bed(table);

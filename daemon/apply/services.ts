@@ -1,6 +1,6 @@
 /**
- * Keeps the nftables table of Services: each round plans the Services that changed and writes the elements in which their plans differ, in one
- * transaction. What the kernel has is read at the start, and again after somebody else changed the table or a transaction was refused.
+ * Keeps the nftables table of Services: each round plans the Services that changed and writes the differing elements in one transaction.
+ * The table is read from the kernel at the start, and again after another program changed it or a transaction was refused.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -26,7 +26,7 @@ export interface NodeServicesOptions {
   readonly node: () => ServiceNode;
   readonly nodeElements: () => readonly TableElement[];
   readonly hasExternalIps: boolean;
-  /** Called after each transaction with the frontends whose endpoints changed, and how they were; undefined if that is not known. */
+  /** Called after each transaction with the frontends whose endpoints changed, and their former plans, undefined if not known. */
   readonly onWritten: (changed: readonly FrontendChange[]) => void;
   /** Called after each round. */
   readonly onResult: () => void;
@@ -44,7 +44,7 @@ export interface ServiceProblem extends Problem {
 
 /** A burst of slices, as of a rolling update, is one transaction. */
 const gatherMs = 10;
-/** Between two rounds: twice the time that the former took, but a whole table must not hold up the next change for long. */
+/** The spacing of rounds is twice the time of the former round, but a round that writes the whole table must not delay the next change for longer. */
 const longestSpacingMs = 500;
 const retryMs = 2000;
 /** A message names at most this many addresses: a Service may have thousands of ports. */
@@ -73,7 +73,7 @@ export class NodeServices {
     this.#engine = new RoundEngine({ gatherMs, spacingMs, run: (round) => this.#run(round) });
   }
 
-  /** Why the kernel does not have the table; undefined while it has. */
+  /** Why the kernel does not have the wanted table; undefined while it has. */
   get problem(): Problem | undefined {
     return this.#problem;
   }
@@ -121,7 +121,7 @@ export class NodeServices {
     this.#engine.request();
   }
 
-  /** To be called after a change of the table by somebody else. */
+  /** To be called after another program changed the table. */
   doubt(): void {
     this.#isInDoubt = true;
     this.#engine.request();
@@ -160,10 +160,10 @@ export class NodeServices {
     return new Set([...this.#options.services.keys, ...this.#planned.keys()]);
   }
 
-  /** Reads what the kernel has, and writes what is missing. */
+  /** Reads the table from the kernel, and writes the differences. */
   async #reconcile(node: ServiceNode): Promise<void> {
     const { table, nodeElements } = this.#options;
-    // Changes of others from now on raise the doubt again.
+    // A change by another program from now on calls `doubt` again.
     this.#isInDoubt = false;
     this.#isNodeChanged = false;
     const present = await table.read();
@@ -205,7 +205,7 @@ export class NodeServices {
     await this.#options.table.apply(changes, chainsOf(changes.added));
   }
 
-  /** Settles the rights of these Services. Returns them and those that gained or lost a right. */
+  /** Settles the rights of these Services. Returns these, and other Services that gained or lost a right. */
   #settle(dirty: ReadonlySet<string>): ReadonlySet<string> {
     const { services, hasExternalIps } = this.#options;
     const keys = new Set(dirty);

@@ -63,7 +63,7 @@ function bed(refusal?: NetlinkError) {
   return { connections, deleted, forgotten, warnings, calls: () => calls };
 }
 
-test('connections and clients of an endpoint that is gone are ended, and no others', async () => {
+test('only connections and clients of a removed endpoint are ended', async () => {
   const { connections, deleted, forgotten } = bed();
   const sticky = { affinitySeconds: 60 };
   connections.add([{ before: frontend([gone, kept], sticky), after: frontend([kept], sticky) }]);
@@ -72,7 +72,7 @@ test('connections and clients of an endpoint that is gone are ended, and no othe
   await connections.close();
 });
 
-test('a kernel that does not list its connections is reported once, and not asked again', async () => {
+test('a kernel that does not list connections is reported once, and no further list is requested', async () => {
   const { connections, forgotten, warnings, calls } = bed(new NetlinkError('EINVAL', 'connections'));
   connections.add([{ before: undefined, after: frontend([kept]) }]);
   await eventually('the warning', () => warnings.length > 0);

@@ -1,6 +1,6 @@
 /**
- * After the table of Services has changed: deletes connections of UDP to endpoints that no longer serve, and forgets clients that would keep one.
- * What comes up while it works is done afterwards, together.
+ * After a change of the table of Services, deletes UDP connections to endpoints that no longer serve, and forgets clients with session affinity
+ * for such an endpoint. Changes during a run are handled together in the next run.
  */
 import type { Logger } from '../../lib/run/logger.ts';
 import { RoundEngine } from '../../lib/rounds/engine.ts';
@@ -30,7 +30,7 @@ export class StaleConnections {
   readonly #engine: RoundEngine;
   #flows = new Map<string, ReadonlySet<string>>();
   #clients = new Map<string, ReadonlySet<string>>();
-  /** Whether the kernel lists connections; what it lacks does not come while the process runs. */
+  /** Whether the kernel lists connections. A kernel that lacks this does not gain it while the process runs. */
   #canList = true;
 
   constructor(options: StaleConnectionsOptions) {

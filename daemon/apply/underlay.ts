@@ -117,7 +117,7 @@ export class Underlay {
     this.#wakeAll();
   }
 
-  /** Returns all interfaces from their bridges for good. Resolves with what is in the way; undefined if no interface is left in a bridge. */
+  /** Moves all interfaces out of their bridges permanently. Resolves with the obstacle; undefined if no interface is left in a bridge. */
   async giveBack(node: UnderlayFacts['node'], signal: AbortSignal): Promise<string | undefined> {
     this.changed({ networks: [], node, tunnel: () => ({ ...noTunnelAddress, hasTunnels: () => false }) });
     for (;;) {
@@ -232,7 +232,7 @@ export class Underlay {
       .map(({ network }) => network);
     const hasOwn = bridges.ownMappings !== '' || bridges.ownRouterMacs !== '';
     if (joined.length === 0 && !hasOwn && !this.#hasMappings) return;
-    // Set for good from now on: dropping the owner would remove entries of others together with ours.
+    // This stays set: to drop the owner would remove entries of other owners too.
     this.#hasMappings = true;
     const desired = planMappings(joined, this.#options.node, bridges);
     if (JSON.stringify(target.desired(mappingsOwner)) !== JSON.stringify(desired)) target.set(mappingsOwner, desired);

@@ -1,6 +1,7 @@
 /**
- * ADD, CHECK, DEL and GC: the order of their steps, and how a failed step is undone. Requests come in parsed; attachments or CniErrors
- * go out.
+ * ADD, CHECK, DEL and GC: the order of their steps, and how a failed step is undone. In: parsed requests. Out: attachments, or CniErrors.
+ * ADD waits for the pod's addresses (`pod-address.ts`), plans the veth pair and the record of the sandbox (`plan/pod-interface.ts`), makes
+ * the pair (`host/pod-links.ts`), and has its port added to the switch (`apply/sandbox-ports.ts`).
  *
  * Requests for one container run one after the other, and so do the steps of all sandboxes of one logical port. A failed or abandoned
  * ADD leaves nothing behind. If the daemon was killed during an ADD, then DEL, GC or the next start removes the rest. DEL only removes
@@ -78,8 +79,8 @@ export class Attachments {
       }
       const netns = openSandboxNetns(request.netns);
       const hostInterface = this.#freeNameFor(request.containerId, request.ifname);
-      const unwanted = this.#adding.begin(key, hostInterface);
-      const signal = AbortSignal.any([gone, unwanted]);
+      const delArrived = this.#adding.begin(key, hostInterface);
+      const signal = AbortSignal.any([gone, delArrived]);
       try {
         const { pods, addressTimeoutMs = defaultAddressTimeoutMs } = this.#options;
         const deadline = AbortSignal.any([signal, AbortSignal.timeout(addressTimeoutMs)]);
@@ -150,7 +151,7 @@ export class Attachments {
   }
 
   /**
-   * Restores the veth pair of a living sandbox that somebody deleted, as ADD made it and with the same record. Changes by later plugins of
+   * Restores the deleted veth pair of a living sandbox, as ADD made it and with the same record. Changes by later plugins of
    * the chain are not restored. Returns the sandbox, or undefined if there was nothing to do. @throws CniError
    */
   async restore(hostInterface: string): Promise<Sandbox | undefined> {
@@ -216,7 +217,7 @@ export class Attachments {
     }
   }
 
-  /** Host interfaces with names of ours that belong to no sandbox and no port, and that no ADD is making. */
+  /** Host interfaces named by this daemon that belong to no sandbox and no port, and that no ADD is creating. */
   async #orphans(): Promise<readonly string[]> {
     const names = await this.#options.links.hostNames();
     return names.filter((name) => this.#isOrphan(name));

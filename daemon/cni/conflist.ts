@@ -1,6 +1,6 @@
 /**
  * Keeps the CNI configuration list in the runtime's folder, from the moment when the node is ready for the first time. The file is
- * restored when somebody changes or deletes it; a failure to write it becomes a problem. The file stays when the daemon ends: ADD then
+ * restored after it was changed or deleted; a failure to write it becomes a problem. The file stays when the daemon ends: ADD then
  * answers "try again later", and DEL still works.
  */
 import { mkdirSync, readFileSync, renameSync, watch, writeFileSync, type FSWatcher } from 'node:fs';

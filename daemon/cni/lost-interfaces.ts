@@ -1,5 +1,5 @@
 /**
- * Restores interfaces of living pods that somebody deleted, including those that were deleted while no daemon ran. An event on the
+ * Restores deleted interfaces of living pods, including those that were deleted while no daemon ran. An event on the
  * pod says that the interface was restored, or why it could not be.
  */
 import type { Attachments } from './attachments.ts';

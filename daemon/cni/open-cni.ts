@@ -1,4 +1,4 @@
-/** Opens the CNI server: attachments of pods, their repair when somebody deletes an interface, and the socket of the shim. */
+/** Opens the CNI server: attachments of pods, their repair after an interface was deleted, and the socket of the shim. */
 import { providerBridge } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Logger } from '../../lib/run/logger.ts';
@@ -59,7 +59,7 @@ export async function openCni(options: OpenCniOptions): Promise<Cni> {
     underlay: openUnderlayPods(options),
     ports: pods.ports,
     sandboxes,
-    optionsOf: (sandbox) => pods.podPorts.optionsOf(sandbox),
+    optionsOf: (sandbox) => pods.annotations.optionsOf(sandbox),
     nodeMtu: settings.nodeMtu,
     isUserspaceDatapath: settings.datapathType === 'netdev',
     controllerSockets: settings.ovsRundir,
@@ -103,7 +103,7 @@ function openUnderlayPods({ local, cluster, underlay, settings }: OpenCniOptions
     resolveNeighbour: async ({ provider, vlan }, address, timeout) => {
       const { index } = (await local.netlink.findLink(providerBridge(provider))) ?? {};
       if (index === undefined) return undefined;
-      // Untagged questions come from the node itself.
+      // The node itself sends untagged requests.
       if (vlan === 0) return resolveNeighbour(index, address, timeout);
       return vlanNeighbours.resolve({ index, vlan, address }, timeout);
     },

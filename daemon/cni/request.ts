@@ -1,5 +1,5 @@
 /**
- * The runtime's environment and configuration → one narrow request, or a CniError that names what is wrong.
+ * Parses the runtime's environment and configuration to one narrow request. @throws CniError with the cause.
  * The rules are those of the CNI specification (SPEC.md, "Plugin execution") and of its reference runtime.
  */
 import {

@@ -1,15 +1,15 @@
-/** Finds rules of a kube-proxy on the node: a running one, or one that left them behind. */
+/** Finds rules of kube-proxy on the node, whether it is running or has left its rules behind. */
 import { existsSync } from 'node:fs';
 import { ProgramError, run } from './program.ts';
 
-/** What was found; undefined if there is nothing. Rules of iptables-legacy are not seen. */
+/** The rules that were found; undefined if there are none. Rules of iptables-legacy are not found. */
 export async function findKubeProxy(): Promise<string | undefined> {
   if (existsSync('/sys/class/net/kube-ipvs0')) return 'interface kube-ipvs0';
   let listing;
   try {
     listing = await run('nft', ['list', 'chains']);
   } catch (error) {
-    // It is only a hint, and the table of Services reports what nft refuses.
+    // The result is only a hint; the table of Services reports errors of nft.
     if (error instanceof ProgramError) return undefined;
     throw error;
   }

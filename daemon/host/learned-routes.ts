@@ -12,7 +12,7 @@ import { loosenReversePath } from './sysctl.ts';
 import type { HostProblem, HostTarget } from './target.ts';
 
 /**
- * The kernel prefers routes of links (0; IPv6: 256), of administrators (IPv4: 0), FRR (20) and BIRD (32) to ours, and ours to routes of DHCP
+ * The kernel prefers routes of links (0; IPv6: 256), of administrators (IPv4: 0), FRR (20) and BIRD (32) to these, and these to routes of DHCP
  * (100, 1024) and router advertisements (1024).
  */
 export const learnedMetric = { v4: 86, v6: 486 } as const;

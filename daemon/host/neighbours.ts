@@ -77,7 +77,7 @@ function resolve(
     events.on('message', (messages) => {
       for (const message of messages) hear(message);
     });
-    // Before the first request: a packet of somebody else may resolve the address at the same time, and the kernel reports it only once.
+    // Subscribed before the first request: another program's packet may resolve the address at the same time, and the kernel reports it only once.
     events.addMembership(neighbourGroup);
     // An old entry does not prove that the neighbour answers now.
     void forget(requests, index, address).then(ask).catch(reject);

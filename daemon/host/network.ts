@@ -35,7 +35,7 @@ export class KernelHost implements HostTarget<HostNetwork> {
     return this.#used;
   }
 
-  /** Whether a route is ours, or a foreign one to the same destination. */
+  /** Whether a route is one of the daemon, or a foreign one to the same destination. */
   concerns(route: PlacedRoute): boolean {
     return this.#routes.isWanted(route);
   }

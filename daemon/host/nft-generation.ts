@@ -1,4 +1,4 @@
-/** The generation of the ruleset of a network namespace; the kernel counts it up with each nftables transaction of anybody. */
+/** The generation of the ruleset of a network namespace; the kernel increments it with each nftables transaction of any program. */
 import * as wire from '../../lib/netlink/message.ts';
 import { exchange, openSocket, Protocol } from '../../lib/netlink/socket.ts';
 

@@ -53,7 +53,7 @@ export class NftTable {
   }
 }
 
-/** Empty if there is no such table. Lists no other table: that of Services has an element for every endpoint. @throws ProgramError */
+/** The listing of one table; empty if it does not exist. Other tables are not listed: that of Services has an element for every endpoint. @throws ProgramError */
 export async function listTable(
   family: TableFamily,
   name: string,

@@ -1,4 +1,4 @@
-/** Creates, configures and removes veth pairs of sandboxes. `create` and `remove` work on the node, `configure` works in the pod. */
+/** Creates, configures and removes the veth pairs of sandboxes: `create` and `remove` in the namespace of the node, `configure` in that of the pod. */
 import type { Link } from '../../lib/netlink/link.ts';
 import { type SeenPodLink, isHostInterfaceName, type PodInterface } from '../model/pod-interface.ts';
 import { disableTransmitChecksum } from './ethtool.ts';
@@ -109,7 +109,7 @@ export class PodLinks {
     return this.#netlink.findLink(name);
   }
 
-  /** Names of all host ends with a name of ours. @throws NetlinkError */
+  /** Names of all veth interfaces that this daemon named. @throws NetlinkError */
   async hostNames(): Promise<readonly string[]> {
     const links = await this.#netlink.links();
     return links.filter(({ kind, name }) => kind === 'veth' && isHostInterfaceName(name)).map(({ name }) => name);
@@ -121,7 +121,7 @@ export class PodLinks {
   }
 }
 
-/** Only ADD gives addresses and routes, not neighbours. To be called in the pod's namespace, before the interface is up. */
+/** Addresses and routes come from ADD only; router advertisements count if the subnet sends them. To be called in the pod's namespace, before the interface is up. */
 function distrustNeighbours({ name, acceptsRouterAdvertisements }: PodInterface): void {
   // For IPv4, either of the setting of the interface and that for all interfaces is enough (ip-sysctl.rst).
   for (const place of ['all', name]) setSysctl(`net/ipv4/conf/${place}/accept_redirects`, '0');

@@ -19,8 +19,8 @@ test('a wanted link is advertised on for as long as it is wanted, and asked for 
   let links = [linkOf(1, 'lo'), linkOf(2, 'eth1'), linkOf(3, 'eth2', false)];
   const sent: string[] = [];
   let refusal: Error | undefined;
-  let told = 0;
-  const advertisements = new RouterAdvertisements({ links: () => Promise.resolve(links) }, () => (told += 1), {
+  let calls = 0;
+  const advertisements = new RouterAdvertisements({ links: () => Promise.resolve(links) }, () => (calls += 1), {
     advertise: ({ index }) => {
       if (refusal) throw refusal;
       sent.push(`advertise ${index}`);
@@ -50,7 +50,7 @@ test('a wanted link is advertised on for as long as it is wanted, and asked for 
     ['AdvertisementNotSent'],
   );
   assert.match(advertisements.problems[0]?.message ?? '', /on eth1: sendto: EPERM/);
-  assert.equal(told, 1);
+  assert.equal(calls, 1);
   refusal = undefined;
   for (let round = 0; round < 4; round += 1) await next();
   await new Promise(setImmediate);

@@ -148,7 +148,7 @@ export function encodeRule(rule: Rule): readonly Buffer[] {
   return [header, ...attributes, wire.attribute(FRA.PROTOCOL, Buffer.from([protocol]))];
 }
 
-/** Empty for rules of another form than ours. */
+/** Empty for rules of a form that the daemon does not write. */
 export function readRule(data: Buffer): readonly Rule[] {
   const attributes = wire.readAttributes(data.subarray(12));
   const [family, , prefix = 0, , headerTableOf = 0, , , actionCode] = data;

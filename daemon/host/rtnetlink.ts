@@ -146,7 +146,7 @@ export class Rtnetlink {
     return (await this.#routeMessages()).flatMap(({ data }) => readMultipath(data));
   }
 
-  /** @throws NetlinkError EEXIST if somebody else has made the same rule */
+  /** @throws NetlinkError EEXIST if another program has added the same rule */
   async addRule(rule: Rule): Promise<void> {
     await this.#request(
       RTM.NEWRULE,

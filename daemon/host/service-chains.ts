@@ -1,4 +1,4 @@
-/** The chains of the Services' table that are added while it is in use: one for each number of endpoints, and for each time that clients are remembered. */
+/** The chains that are added to the table of Services while it is in use: one for each number of endpoints, and one for each timeout of session affinity. */
 import {
   addressRegisters,
   clearAddress,
@@ -36,7 +36,7 @@ export function chainOf(name: string): NewChain | undefined {
 
 /**
  * Adds chains that no rule reaches yet, in one transaction.
- * @param onPort called with the netlink port by which the kernel tells others of the change
+ * @param onPort called with the netlink port that the kernel names as the author of the change
  * @throws NetlinkError
  */
 export async function addChains(
@@ -68,7 +68,7 @@ export async function addChains(
   }
 }
 
-/** The same rules as those of the sample in plan/services/skeleton.ts. */
+/** The rules of the sample in plan/services/skeleton.ts. */
 function pickRules({ family, list, isNodePort, isSticky, width }: PickChain): readonly (readonly Expression[])[] {
   const size = addressRegisters[family];
   const translated = translateDestination(family, 0, size);
@@ -94,7 +94,7 @@ function pickRules({ family, list, isNodePort, isSticky, width }: PickChain): re
   return [...(isSticky ? [known] : []), pick(width), pick(1)];
 }
 
-/** Adds the endpoint that the client got, or starts its time again. */
+/** Records the client's endpoint, or restarts the timeout of the record. */
 function learnRules(seconds: number): readonly (readonly Expression[])[] {
   return transports.flatMap((transport) =>
     families.map((family) => {

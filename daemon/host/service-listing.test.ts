@@ -37,7 +37,7 @@ ${more.chains ?? ''}${more.seal === undefined ? '' : `\n\tchain unchanged {\n\t\
 }
 
 describe('a listing of the table', () => {
-  test('has elements, chains and the digests that were written', () => {
+  test('is parsed into elements, chains and the digests that were written', () => {
     const parsed = parseListing(listing({ chains: pick(3), seal: 'abc' }));
     assert.deepEqual(
       [...(parsed.elements.get('services4') ?? [])],
@@ -53,7 +53,7 @@ describe('a listing of the table', () => {
     assert.deepEqual([skeleton, seal, chains.size], [undefined, undefined, 0]);
   });
 
-  test('has the same digest with other elements, clients, and further chains like the samples', () => {
+  test('has the same digest with other elements, other clients, and further chains that equal the samples', () => {
     const { digest } = parseListing(listing());
     const affinity =
       '\t\telements = { 192.0.2.1 . 10.96.0.10 . 6 . 80 timeout 3h expires 2h59m58s : 10.16.0.2 . 80 }\n';
@@ -66,7 +66,7 @@ describe('a listing of the table', () => {
       assert.equal(parseListing(listing(more)).digest, digest, JSON.stringify(more));
   });
 
-  test('has another digest where somebody else edited it', () => {
+  test('has another digest after an edit by another program', () => {
     const { digest } = parseListing(listing());
     for (const chains of [
       pick(3).replace('numgen', 'meta mark 1 numgen'),
@@ -80,7 +80,7 @@ describe('a listing of the table', () => {
   });
 });
 
-test('clients of affinity have their endpoint, without their time', () => {
+test('clients with session affinity are parsed with their endpoint, without the timeout', () => {
   const map = `table inet isthmus-services {
 \tmap affinity4 {
 \t\tflags dynamic,timeout

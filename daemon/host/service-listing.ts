@@ -1,4 +1,4 @@
-/** The listing of the Services' table by nft(8) → its elements, its chains, and the rest, by which edits of others are found. Pure. */
+/** Parses the listing of the table of Services by nft(8): its elements, its chains, and the rest, by which edits of other programs are detected. Pure. */
 import { createHash } from 'node:crypto';
 import {
   affinityMaps,
@@ -10,7 +10,7 @@ import {
 
 /** The chain, without rules, whose comment has the digest of the table as the daemon wrote it. */
 export const sealChain = 'unchanged';
-/** The time of the sample among chains that remember clients. */
+/** The timeout in the sample of the chains for session affinity. */
 export const sampleSeconds = 1;
 
 interface Block {
@@ -24,13 +24,13 @@ export interface ServiceListing {
   readonly skeleton: string | undefined;
   /** Digest in the comment of the seal chain. */
   readonly seal: string | undefined;
-  /** Digest of what the seal vouches for: all but elements, and chains that are like the sealed sample of their kind. */
+  /** Digest of all that the seal covers: everything but the elements, and the chains that equal the sealed sample of their kind. */
   readonly digest: string;
   readonly elements: PresentTable['elements'];
   readonly chains: PresentTable['chains'];
 }
 
-/** @param listing of `nft -n list table`; empty where there is no table */
+/** @param listing of `nft -n list table`; empty if there is no table */
 export function parseListing(listing: string): ServiceListing {
   const elements = new Map<string, ReadonlyMap<string, string>>();
   const chains = new Set<string>();
@@ -59,7 +59,7 @@ export function parseListing(listing: string): ServiceListing {
     rest.push(`${kind} ${name}`, ...(at < 0 ? lines : lines.slice(0, at)));
     if (at >= 0 && !dynamic.has(name)) elements.set(name, parseElements(lines.slice(at)));
   }
-  // A chain that is unlike its sample was edited; so it becomes part of the digest.
+  // A chain that differs from its sample was edited, and becomes part of the digest.
   for (const { name, sample, text } of bodies) if (samples.get(sample) !== text) rest.push(`edited ${name}`, text);
   const skeleton = /^table [^{]*\{\n\tcomment "isthmus ([0-9a-f]+)"/.exec(listing)?.[1];
   return { skeleton, seal, digest: digestOf(rest.join('\n')), elements, chains };
@@ -93,7 +93,7 @@ function* blocksOf(listing: string): Generator<Block> {
   }
 }
 
-/** The sample that a chain must be like, and its rules with the number of the sample. */
+/** The sample that a chain must equal, and the chain's rules with the sample's number in place of its own. */
 function likenessOf(
   name: string,
   lines: readonly string[],

@@ -1,7 +1,7 @@
 /**
- * The nftables table of Services in the kernel. It is written whole once, and afterwards only by elements, and by chains that the first
- * Service of a kind needs. The table has a seal: digests of what was written and of its listing. So a restarted daemon recognizes its own
- * table and changes nothing, and finds edits by others.
+ * The nftables table of Services in the kernel. It is written as a whole once; afterwards elements are written, and chains that the first
+ * Service of a kind needs. The table has a seal: digests of the text that was written and of its listing. By the seal, a restarted daemon
+ * recognizes its own table and changes nothing, and detects edits by other programs.
  */
 import { nodeInterface } from '../../lib/api/names.ts';
 import type { Family } from '../../lib/net/ip.ts';
@@ -22,7 +22,7 @@ export const serviceTableName = 'isthmus-services';
 const table = `inet ${serviceTableName}`;
 /** Time for the elements of ten thousand Services on a busy node. */
 const timeoutMs = 120_000;
-/** Attempts in a row while others write rules of their own. */
+/** Attempts in a row while other programs write their own rules. */
 const tries = 5;
 
 export interface ServiceTableOptions {
@@ -30,7 +30,7 @@ export interface ServiceTableOptions {
   readonly skeleton: string;
   /** A chain for a number of endpoints in that language; undefined for another chain. */
   readonly renderChain: (name: string) => string | undefined;
-  /** Called with each netlink port by which the table is changed for us. */
+  /** Called with each netlink port by which this daemon changes the table. */
   readonly onPort?: (port: number) => void;
 }
 
@@ -54,7 +54,7 @@ export class ServiceTable {
     return { isIntact: skeleton === this.#digest && seal === digest, elements, chains };
   }
 
-  /** Makes the table, or replaces it in one transaction, so that no packet meets an empty one. @throws ProgramError, NetlinkError */
+  /** Creates or replaces the table in one transaction, so that no packet meets an empty table. @throws ProgramError, NetlinkError */
   async create(elements: readonly TableElement[], chains: ReadonlySet<string>): Promise<void> {
     const { skeleton, renderChain } = this.#options;
     // Chains that nft cannot write are added afterwards, and elements that lead to them.
@@ -87,7 +87,7 @@ export class ServiceTable {
     await this.apply({ removed: [], added: late }, chains);
   }
 
-  /** In one transaction; chains that are not there yet come before, in one of their own, because no packet passes them yet. @throws ProgramError, NetlinkError */
+  /** Writes the elements in one transaction. Missing chains are added before in another one, because no packet reaches them yet. @throws ProgramError, NetlinkError */
   async apply({ removed, added }: TableChanges, chains: Iterable<string>): Promise<void> {
     const missing = [...chains].filter((name) => !this.#chains.has(name));
     if (missing.length > 0) {
@@ -116,7 +116,7 @@ export class ServiceTable {
         );
         return;
       } catch (error) {
-        // The time of one of them was over meanwhile.
+        // One of the records has expired meanwhile.
         if (!(error instanceof ProgramError) || left === 1) throw error;
       }
     }

@@ -5,7 +5,7 @@ import { NLM } from '../../lib/netlink/message.ts';
 import { exchange, NetlinkError, type NetlinkSocket, openSocket, Protocol } from '../../lib/netlink/socket.ts';
 
 export class UdpFlows {
-  /** @throws NetlinkError; EINVAL where the kernel has no nf_conntrack_netlink */
+  /** @throws NetlinkError; EINVAL if the kernel has no nf_conntrack_netlink */
   async deleteIf(family: Family, isStale: (entry: UdpEntry) => boolean): Promise<number> {
     const socket = openSocket(Protocol.NETFILTER);
     try {
@@ -26,7 +26,7 @@ async function deleteEntry(socket: NetlinkSocket, entry: UdpEntry): Promise<void
   try {
     await exchange(socket, CT.DELETE, 0, deletionOf(entry), `connection from ${entry.original.source}`);
   } catch (error) {
-    // Its time was over meanwhile.
+    // The entry has expired meanwhile.
     if (!(error instanceof NetlinkError) || error.code !== 'ENOENT') throw error;
   }
 }

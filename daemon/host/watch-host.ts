@@ -1,4 +1,4 @@
-/** Watches for changes of the parts of the host that are ours, so that a change by somebody else can be undone. */
+/** Watches for changes of the daemon's parts of the host, so that changes by other programs can be undone. */
 import * as wire from '../../lib/netlink/message.ts';
 import { RTM } from '../../lib/netlink/message.ts';
 import type { KernelEvent, KernelEvents } from './kernel-events.ts';
@@ -14,7 +14,7 @@ export interface HostWatch {
   readonly names: readonly string[];
   /** Indexes of other links that our routes use: the kernel removes IPv4 routes silently when their link goes down. */
   readonly used: () => ReadonlySet<number>;
-  /** Whether a route is ours, or has the destination of one: the kernel does not report that a route was replaced. */
+  /** Whether a route is one of the daemon, or has the destination of one: the kernel does not report that a route was replaced. */
   readonly concerns?: (route: PlacedRoute) => boolean;
   /** Whether one of our routes has no link yet: then a link that gets a network may be its link. */
   readonly isWaiting?: () => boolean;

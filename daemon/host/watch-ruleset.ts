@@ -1,4 +1,4 @@
-/** Watches for changes of one of our nftables tables, by us or by somebody else. */
+/** Watches for changes of one of this daemon's nftables tables by other programs. */
 import * as wire from '../../lib/netlink/message.ts';
 import { type NetlinkMessage, openSocket, Protocol } from '../../lib/netlink/socket.ts';
 import type { TableFamily } from './nft.ts';
@@ -15,7 +15,7 @@ const NFTA_TABLE = 1;
 export interface WatchedTable {
   readonly family: TableFamily;
   readonly name: string;
-  /** Whether the netlink port of the change's author is one of ours, so that the change is none for the listener. */
+  /** Whether the netlink port of the change's author belongs to this daemon. The listener is not called for such changes. */
   readonly isOwn?: (port: number) => boolean;
 }
 

@@ -3,7 +3,7 @@
 export type Program = 'ovs-vswitchd' | 'ovn-controller';
 
 /**
- * Outcome of one question. `refused`: there is a socket, but nobody listens. `silent`: no answer in time. `missing`:
+ * Outcome of one question. `refused`: there is a socket, but no process listens. `silent`: no answer in time. `missing`:
  * the folder has no such socket. `unreachable`: there is no such folder here, or it may not be read.
  */
 export type Answer = 'answered' | 'refused' | 'silent' | 'missing' | 'unreachable';

@@ -16,19 +16,19 @@ export interface TableChanges {
   readonly added: readonly TableElement[];
 }
 
-/** A chain that translates to one of `width` endpoints. Its rules depend on nothing else, so all Services with as many share it. */
+/** A chain that translates to one of `width` endpoints. Its rules depend on these values only, so all Services with the same values share it. */
 export interface PickChain {
   readonly family: Family;
   /** `all`: endpoints for clients anywhere; `local`: those on this node, for clients outside under policy Local. */
   readonly list: 'all' | 'local';
-  /** Whether it looks up the port alone, because a NodePort is on every address of the node. */
+  /** Whether it looks up the port only, because a NodePort is on every address of the node. */
   readonly isNodePort: boolean;
-  /** Whether it first looks up the endpoint that the client had before. */
+  /** Whether it first looks up the recorded endpoint of the client. */
   readonly isSticky: boolean;
   readonly width: number;
 }
 
-/** What the kernel has. */
+/** The table as the kernel has it. */
 export interface PresentTable {
   /** Whether the skeleton is the wanted one, and nothing but elements and chains of the daemon was added. */
   readonly isIntact: boolean;
@@ -36,7 +36,7 @@ export interface PresentTable {
   readonly chains: ReadonlySet<string>;
 }
 
-/** Maps that packets fill, and that are no part of the wanted elements. */
+/** Maps that are filled by packets, and whose elements are not planned. */
 export const affinityMaps = { 4: 'affinity4', 6: 'affinity6' } as const;
 /** Map of the endpoints by number, for each list. */
 export const slotMap = { all: 'slots', local: 'local-slots' } as const;
@@ -61,7 +61,7 @@ export function parsePickChain(name: string): PickChain | undefined {
   };
 }
 
-/** The chain that records which endpoint a client has, for as many seconds. */
+/** The chain that records the endpoint of a client for this number of seconds. */
 export function learnChainName(seconds: number): string {
   return `learn-${seconds}`;
 }

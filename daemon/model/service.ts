@@ -1,11 +1,11 @@
-/** A Service as the node serves it: its virtual addresses and NodePorts with their endpoints. */
+/** A Service at this node: its virtual addresses and NodePorts with their endpoints. */
 import type { Family } from '../../lib/net/ip.ts';
 import type { Place } from '../../lib/services/backends.ts';
 
 /** The number of a transport protocol in IP. */
 export const protocolNumber = { TCP: 6, UDP: 17, SCTP: 132 } as const;
 
-/** Endpoints by number, as `address . port`. A list keeps the numbers of endpoints that stay, so that one change is few elements. */
+/** Endpoints by number, as `address . port`. Endpoints that stay keep their numbers, so that a change writes few elements. */
 export type Slots = readonly string[];
 
 /** A virtual address or NodePort with its endpoints. */
@@ -15,22 +15,22 @@ export interface Frontend {
   readonly family: Family;
   readonly isNodePort: boolean;
   readonly isUdp: boolean;
-  /** For clients in the cluster, and for all clients where no policy says otherwise. Empty: not translated. */
+  /** The endpoints for clients in the cluster, and for external clients if they have no list of their own. Empty: not translated. */
   readonly all: Slots;
-  /** For clients outside under policy Local, which keep their address; undefined where they have no list of their own. */
+  /** The endpoints for external clients under policy Local, whose source address is kept; undefined if `all` is for them too. */
   readonly local: Slots | undefined;
   /** Answer to all clients while `all` is empty. */
   readonly refusal: 'reject' | 'drop' | undefined;
-  /** Answer to clients outside that are not served. */
+  /** Answer to external clients that are not served. */
   readonly outsideRefusal: 'reject' | 'drop' | undefined;
-  /** Clients in pods have the endpoints of their own node, by OVN: what comes from a pod is dropped. */
+  /** Whether packets from pods are dropped, because OVN sends these clients to the endpoints of their own node. */
   readonly isOfClientsNode: boolean;
-  /** Undefined where every client may use it. */
+  /** CIDRs of clients that may use it; undefined if all may. */
   readonly sourceRanges: readonly string[] | undefined;
   readonly affinitySeconds: number | undefined;
 }
 
-/** A health check server that a load balancer asks whether the node has endpoints. */
+/** A health check server, from which a load balancer learns whether the node has endpoints. */
 export interface HealthCheck {
   readonly port: number;
   readonly namespace: string;
@@ -46,8 +46,8 @@ export interface ServedService {
   readonly healthCheck: HealthCheck | undefined;
 }
 
-/** What plans of Services read of the node. */
+/** The values of the node that plans of Services read. */
 export interface ServiceNode extends Place {
-  /** Families in which clients outside are served under policy Cluster: those in which the node has an address to masquerade them with. */
+  /** Families in which external clients are served under policy Cluster: those in which the node has an address to masquerade them. */
   readonly masqueraded: ReadonlySet<Family>;
 }

@@ -3,7 +3,7 @@ import { OvsdbError, type OvsdbClient } from 'ovsdb-client';
 import type { Logger } from '../../lib/run/logger.ts';
 import { ensureSystemId, systemId } from './local.ts';
 
-/** Restores the last name when somebody removes it; a name that an administrator sets stays. Returns a function that stops this. */
+/** Restores the last name after it was removed; a name that an administrator sets stays. Returns a function that stops this. */
 export function keepChassisName(client: OvsdbClient, name: string, log: Pick<Logger, 'warn'>): () => void {
   let known = name;
   let isWriting = false;

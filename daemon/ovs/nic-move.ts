@@ -38,7 +38,7 @@ const shape = z.strictObject({
   failure: z.strictObject({ code: z.string(), message: z.string() }).exactOptional(),
 });
 
-/** Undefined if somebody has damaged it. */
+/** Undefined if the note was damaged. */
 export function parseMove(text: string | undefined): NicMove | undefined {
   if (text === undefined) return undefined;
   try {

@@ -142,7 +142,7 @@ export class PortFlows {
       socket.destroy(new Error(`the bridge refused them, OpenFlow error ${one.body.subarray(0, 4).toString('hex')}`));
   }
 
-  /** A flow was removed. If no later bundle has replaced it, somebody else removed it. */
+  /** A flow was removed. If no later bundle has replaced it, another program removed it. */
   #removed(cookie: bigint): void {
     if ((cookie & ofOurs) !== ours) return;
     const [port, bundleId] = [Number(cookie & 0xffffn), Number((cookie >> 16n) & 0xffffn)];

@@ -1,6 +1,6 @@
 /**
- * Node and subnets → the complete host network of this node. Pure. host/ makes the kernel agree and removes everything of ours that is not in
- * the returned value, so a plan must always return everything.
+ * Plans the complete host network of this node from its Node and the Subnets. Pure. host/ applies the value to the kernel, and removes everything
+ * of the daemon that is not in the value, so a plan must always return everything.
  */
 import { nodeInterface } from '../../lib/api/names.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';

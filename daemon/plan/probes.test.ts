@@ -20,23 +20,23 @@ function isNews(before: GatewayProbe, after: GatewayProbe, seconds: number, peer
 
 test('peers that this run has not probed yet keep their reported result while their address stays the same', () => {
   const peers = ['b2', 'b1', 'b3'].map((chassis) => ({ chassis, cluster: 'west', address: `addr-${chassis}` }));
-  const told = [probe({ address: 'addr-b1' }), probe({ chassis: 'b3', address: 'old' }), probe({ chassis: 'gone' })];
+  const stored = [probe({ address: 'addr-b1' }), probe({ chassis: 'b3', address: 'old' }), probe({ chassis: 'gone' })];
   const fresh = probe({ chassis: 'b2', address: 'addr-b2' });
-  const planned = planProbes(peers, new Map([['b2', fresh]]), told);
-  assert.deepEqual(planned, [told[0], fresh]);
+  const planned = planProbes(peers, new Map([['b2', fresh]]), stored);
+  assert.deepEqual(planned, [stored[0], fresh]);
 });
 
 test('thousands of peers are looked up once each', () => {
   const count = 2000;
   let reads = 0;
-  const told = Array.from({ length: count }, (_, index) => {
+  const stored = Array.from({ length: count }, (_, index) => {
     const chassis = `b${String(index).padStart(4, '0')}`;
     const one = probe({ address: `addr-${chassis}` });
     return Object.defineProperty(one, 'chassis', { get: () => ((reads += 1), chassis), enumerable: true });
   });
-  const peers = told.map(({ chassis, address }) => ({ chassis, cluster: 'west', address })).toReversed();
+  const peers = stored.map(({ chassis, address }) => ({ chassis, cluster: 'west', address })).toReversed();
   reads = 0;
-  assert.deepEqual(planProbes(peers, new Map(), told), told);
+  assert.deepEqual(planProbes(peers, new Map(), stored), stored);
   assert.ok(reads < 100 * count, `${reads} reads`);
 });
 

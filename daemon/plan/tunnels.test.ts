@@ -51,16 +51,16 @@ test('without BFD: unknown; wanted and not begun: init; no tunnel at all: down',
 });
 
 test('states that a dead ovs-vswitchd left behind do not count', () => {
-  const [told] = plan([tunnel()], [], { isSwitchDown: true });
-  assert.deepEqual([told?.state, told?.diagnostic], ['down', 'ovs-vswitchd of this node does not answer']);
+  const [planned] = plan([tunnel()], [], { isSwitchDown: true });
+  assert.deepEqual([planned?.state, planned?.diagnostic], ['down', 'ovs-vswitchd of this node does not answer']);
   assert.deepEqual(stateOf(tunnel({ isStale: true })), ['down', 'ovs-vswitchd of this node is starting', undefined]);
 });
 
 test('without the database the last observed state is kept and marked as such', () => {
   for (const state of ['up', 'down'] as const) {
-    const [told] = plan([tunnel({ bfd: { state } })], [], { isDatabaseAway: true });
-    assert.equal(told?.state, state);
-    assert.match(told.diagnostic ?? '', /database of this node does not answer/);
+    const [planned] = plan([tunnel({ bfd: { state } })], [], { isDatabaseAway: true });
+    assert.equal(planned?.state, state);
+    assert.match(planned.diagnostic ?? '', /database of this node does not answer/);
   }
 });
 
@@ -71,7 +71,7 @@ test('of several tunnels to one chassis, that of the published address counts, t
 });
 
 test('an unchanged state keeps its time, also over a restart and with any order of rows', () => {
-  const before = plan([tunnel()]).map((told) => ({ ...told, since: earlier }));
+  const before = plan([tunnel()]).map((planned) => ({ ...planned, since: earlier }));
   assert.equal(plan([tunnel()], before)[0]?.since, earlier);
   assert.equal(plan([tunnel({ bfd: { state: 'down' } })], before)[0]?.since, later);
   const peers = [peer, { ...peer, chassis: 'a9' }];
@@ -82,12 +82,12 @@ test('an unchanged state keeps its time, also over a restart and with any order 
     before,
     nowIso: later,
   };
-  const told = planTunnels({ ...input, peers });
+  const planned = planTunnels({ ...input, peers });
   assert.deepEqual(
-    told.map(({ chassis }) => chassis),
+    planned.map(({ chassis }) => chassis),
     ['a9', 'b1'],
   );
-  assert.deepEqual(planTunnels({ ...input, tunnels: input.tunnels.toReversed(), peers: peers.toReversed() }), told);
+  assert.deepEqual(planTunnels({ ...input, tunnels: input.tunnels.toReversed(), peers: peers.toReversed() }), planned);
 });
 
 test('flaps are reported with the next change, and are no change by themselves', () => {

@@ -4,7 +4,7 @@ import { FrontendRights, type Right } from './frontend-rights.ts';
 
 const external = (...keys: readonly string[]): readonly Right[] => keys.map((key) => ({ key, isClusterIp: false }));
 
-test('the oldest Service has a key, whatever the order, and the next one gets it', () => {
+test('the oldest Service has a key, in any order of events, and then the next oldest gets it', () => {
   const claims = [
     ['default/young', 3000],
     ['default/old', 1000],

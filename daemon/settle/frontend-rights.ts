@@ -46,7 +46,7 @@ export class FrontendRights {
     return this.#claimants.get(key)?.[0]?.service;
   }
 
-  /** Keys that the Service asks for and another one has, with that one. */
+  /** Keys that the Service requests and another one has, with that Service. */
   deniedTo(service: string): readonly { readonly key: string; readonly holder: string }[] {
     return (this.#wanted.get(service) ?? []).flatMap((key) => {
       const holder = this.holderOf(key);

@@ -41,12 +41,12 @@ test('a program that was never seen has half a minute to start; without its fold
 });
 
 test('the report of an earlier run stays until the program answers', () => {
-  const told = startLiveness(vswitchd, 'SwitchDown');
-  assert.equal(told.state, 'down');
-  assert.equal(after(vswitchd, told, 'silent', 'missing'), 'down');
-  assert.equal(after(vswitchd, told, 'answered'), 'up');
-  assert.equal(after(vswitchd, told, 'unreachable'), 'unknown', 'unless nobody can be asked any more');
-  assert.equal(after(vswitchd, told, 'silent', 'unreachable'), 'down');
+  const down = startLiveness(vswitchd, 'SwitchDown');
+  assert.equal(down.state, 'down');
+  assert.equal(after(vswitchd, down, 'silent', 'missing'), 'down');
+  assert.equal(after(vswitchd, down, 'answered'), 'up');
+  assert.equal(after(vswitchd, down, 'unreachable'), 'unknown', 'unless its socket cannot be reached any more');
+  assert.equal(after(vswitchd, down, 'silent', 'unreachable'), 'down');
   assert.equal(startLiveness('ovn-controller', 'SwitchDown').state, 'unknown');
   assert.equal(startLiveness('ovn-controller', 'OvnControllerDown').state, 'down');
 });

@@ -32,7 +32,7 @@
 #define CONNECT_TIMEOUT_SECONDS 5
 #endif
 #define SEND_TIMEOUT_SECONDS 5
-/* A limit for a daemon that hangs; a working daemon gives up earlier and says why. */
+/* A limit for a daemon that hangs; a working daemon gives up earlier and names the reason. */
 #ifndef ANSWER_TIMEOUT_SECONDS
 #define ANSWER_TIMEOUT_SECONDS 90
 #endif
@@ -168,7 +168,7 @@ static int dial(const struct sockaddr_un *address)
     return connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ? fd : -1;
 }
 
-/* Connects; if nobody listens, waits until inotify reports that a daemon has put its socket into the folder. Nothing was sent before. */
+/* Connects. If no process listens, waits until inotify reports that a daemon has put its socket into the folder. Nothing is sent before. */
 static int dial_or_wait(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

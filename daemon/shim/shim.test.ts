@@ -57,7 +57,7 @@ async function runShim(
   return { status: await exited, stdout };
 }
 
-test('environment and stdin reach the daemon unchanged, and its answer and status are returned', async () => {
+test('the shim passes environment and stdin to the daemon unchanged, and returns its answer and exit status', async () => {
   let request: ShimRequest | undefined;
   const long = `{"name":"${'ä'.repeat(100_000)}"}\n`;
   const { path, server } = await listen('ok.sock', (socket) => {
@@ -88,8 +88,8 @@ function errorIn({ status, stdout }: { status: number; stdout: string }): Record
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
-test('without a daemon the shim waits, then answers "try again later" in the version of the configuration, and names the socket', async () => {
-  const path = join(dir, 'nobody.sock');
+test('without a daemon, ADD waits and then fails with "try again later" in the CNI version of the configuration, naming the socket', async () => {
+  const path = join(dir, 'absent.sock');
   const startMs = performance.now();
   const error = errorIn(await runShim(path, { CNI_COMMAND: 'ADD' }, '{ "cniVersion" : "0.4.0", "name": "n" }'));
   const ms = performance.now() - startMs;
@@ -99,25 +99,25 @@ test('without a daemon the shim waits, then answers "try again later" in the ver
   assert.match(String(error['details']), new RegExp(`${path}: No such file`));
 });
 
-test('STATUS without a daemon is "not available" at once', async () => {
+test('without a daemon, STATUS fails with "not available" at once', async () => {
   const startMs = performance.now();
-  const answer = await runShim(join(dir, 'nobody.sock'), { CNI_COMMAND: 'STATUS' }, '{"cniVersion":"1.1.0"}', patient);
+  const answer = await runShim(join(dir, 'absent.sock'), { CNI_COMMAND: 'STATUS' }, '{"cniVersion":"1.1.0"}', patient);
   assert.ok(performance.now() - startMs < 30_000);
   const error = errorIn(answer);
   assert.deepEqual([error['cniVersion'], error['code']], ['1.1.0', 50]);
 });
 
-test('a missing folder is not waited for', async () => {
+test('DEL does not wait for a daemon if the folder of the socket does not exist', async () => {
   const startMs = performance.now();
   assert.equal(errorIn(await runShim('/nowhere/x.sock', { CNI_COMMAND: 'DEL' }, '', patient))['code'], 11);
   assert.ok(performance.now() - startMs < 30_000);
 });
 
 for (const [what, makeStale] of [
-  ['there is none', () => undefined],
-  ['a dead one left its socket', (path: string) => leaveSocket(path)],
+  ['without an earlier socket', () => undefined],
+  ['beside the socket of a dead daemon', (path: string) => leaveSocket(path)],
 ] as const)
-  test(`a daemon that comes while ${what} is asked, once`, async () => {
+  test(`a waiting ADD is sent once, to the daemon that starts ${what}`, async () => {
     const path = join(dir, `late-${what.length}.sock`);
     makeStale(path);
     const answering = runShim(path, { CNI_COMMAND: 'ADD' }, '{}');
@@ -137,13 +137,13 @@ for (const [what, makeStale] of [
     await server.close();
   });
 
-/** A socket in the file system on which nobody listens. */
+/** Leaves a socket in the file system on which no process listens. */
 function leaveSocket(path: string): void {
   const code = `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`;
   spawnSync(process.execPath, ['-e', code]);
 }
 
-test('a daemon that exits during a request gives "try again later", and is not asked again', async () => {
+test('a request fails with "try again later" if the daemon exits, and is not sent again', async () => {
   let requests = 0;
   const { path, server } = await listen('rude.sock', (socket) => {
     requests++;
@@ -156,11 +156,11 @@ test('a daemon that exits during a request gives "try again later", and is not a
 
 const whole = encodeAnswer({ exitStatus: 0, stdout: '{"cniVersion":"1.0.0"}' });
 for (const [what, bytes] of [
-  ['in its head', whole.subarray(0, 5)],
-  ['in its text', whole.subarray(0, 15)],
+  ['cut short in its header', whole.subarray(0, 5)],
+  ['cut short in its text', whole.subarray(0, 15)],
   ['of an absurd length', Buffer.from([0, 0, 0, 0, 255, 255, 255, 255, 1])],
 ] as const)
-  test(`an answer that is cut short ${what} is none`, async () => {
+  test(`a request fails if the answer is ${what}`, async () => {
     const { path, server } = await listen(`cut-${bytes.length}.sock`, (socket) => {
       // The shim may end before it has read everything.
       socket.on('error', () => undefined);
@@ -173,14 +173,14 @@ for (const [what, bytes] of [
 
 for (const [number, [what, bytes]] of (
   [
-    ['no result', encodeAnswer({ exitStatus: 0, stdout: '' })],
-    ['an error without a word', encodeAnswer({ exitStatus: 1, stdout: '' })],
-    ['no JSON', encodeAnswer({ exitStatus: 0, stdout: 'hello\n' })],
-    ['a status that no process has', encodeAnswer({ exitStatus: 256, stdout: '{}\n' })],
-    ['another protocol', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')],
+    ['success without a result', encodeAnswer({ exitStatus: 0, stdout: '' })],
+    ['an error without output', encodeAnswer({ exitStatus: 1, stdout: '' })],
+    ['not JSON', encodeAnswer({ exitStatus: 0, stdout: 'hello\n' })],
+    ['an exit status above 255', encodeAnswer({ exitStatus: 256, stdout: '{}\n' })],
+    ['of another protocol', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')],
   ] as const
 ).entries())
-  test(`what answers an ADD with ${what} is no daemon`, async () => {
+  test(`an ADD fails if the answer is ${what}`, async () => {
     const { path, server } = await listen(`stranger-${number}.sock`, (socket) => {
       socket.on('error', () => undefined);
       socket.once('data', () => socket.end(bytes));
@@ -190,12 +190,12 @@ for (const [number, [what, bytes]] of (
     assert.deepEqual([error['code'], String(error['details']).includes('Protocol error')], [11, true]);
   });
 
-test('a path that would break the JSON is left out of the error', async () => {
+test('an error leaves out the path of the socket if the path would break the JSON', async () => {
   for (const path of ['/nowhere/a"b', '/nowhere/a\nb', '/nowhere/a\\b'])
     assert.match(String(errorIn(await runShim(path, { CNI_COMMAND: 'ADD' }, '{}'))['details']), /the daemon's socket/);
 });
 
-test('a daemon that hangs runs into the timeout', async () => {
+test('a request fails after the timeout if the daemon hangs', async () => {
   const { path, server } = await listen('hangs.sock', (socket) => socket.on('error', () => undefined));
   const error = errorIn(await runShim(path, { CNI_COMMAND: 'ADD' }, '{}', impatient));
   server.close();
@@ -203,8 +203,8 @@ test('a daemon that hangs runs into the timeout', async () => {
   assert.match(String(error['details']), /timed out/);
 });
 
-test('VERSION is answered without a daemon, so that runtimes can probe', async () => {
-  const answer = await runShim(join(dir, 'nobody.sock'), { CNI_COMMAND: 'VERSION' }, '{"cniVersion":"1.1.0"}');
+test('the shim answers VERSION without a daemon', async () => {
+  const answer = await runShim(join(dir, 'absent.sock'), { CNI_COMMAND: 'VERSION' }, '{"cniVersion":"1.1.0"}');
   assert.equal(answer.status, 0);
   assert.deepEqual(JSON.parse(answer.stdout), { cniVersion: '1.1.0', supportedVersions: [...supportedVersions] });
 });

@@ -8,9 +8,9 @@ const aPod = (name: string) =>
   parsePod({ metadata: { namespace: 'default', name, uid: `uid-${name}`, resourceVersion: '1' } });
 
 test('a problem of a subnet is recorded when it begins, and again when it returns', () => {
-  const told: string[] = [];
+  const recorded: string[] = [];
   const events = new ObjectEvents({
-    events: { record: ({ kind, name }, type, reason) => void told.push(`${kind}/${name} ${type} ${reason}`) },
+    events: { record: ({ kind, name }, type, reason) => void recorded.push(`${kind}/${name} ${type} ${reason}`) },
     log: createLogger('daemon', 'silent'),
     uidOfSubnet: (name) => (name === 'gone' ? undefined : `uid-${name}`),
   });
@@ -20,13 +20,13 @@ test('a problem of a subnet is recorded when it begins, and again when it return
   events.reportSubnets([{ ...a!, message: 'y' }]);
   events.reportSubnets([]);
   events.reportSubnets([a!]);
-  assert.deepEqual(told, Array(3).fill('Subnet/a Warning MtuTooLarge'));
+  assert.deepEqual(recorded, Array(3).fill('Subnet/a Warning MtuTooLarge'));
 });
 
 test('a problem of pods is recorded for each pod once while it lasts', () => {
-  const told: string[] = [];
+  const recorded: string[] = [];
   const events = new ObjectEvents({
-    events: { record: ({ kind, name }, _type, reason) => void told.push(`${kind}/${name} ${reason}`) },
+    events: { record: ({ kind, name }, _type, reason) => void recorded.push(`${kind}/${name} ${reason}`) },
     log: createLogger('daemon', 'silent'),
     uidOfSubnet: () => undefined,
   });
@@ -36,7 +36,7 @@ test('a problem of pods is recorded for each pod once while it lasts', () => {
   events.reportPods([of('b')]);
   events.reportPods([of('a'), of('b')]);
   assert.deepEqual(
-    told,
+    recorded,
     ['Pod/a', 'Pod/b', 'Pod/a'].map((pod) => `${pod} ProviderNetworkLeft`),
   );
 });

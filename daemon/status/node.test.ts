@@ -7,7 +7,7 @@ import { NodeStatusWriter } from './node.ts';
 const well: NodeStatus = { condition: { status: 'False', reason: 'NetworkReady', message: 'm' }, isReady: true };
 const ill: NodeStatus = { condition: { status: 'True', reason: 'SwitchDown', message: 'm' }, isReady: false };
 
-function nodeThatSays({ condition }: NodeStatus): Node {
+function nodeWithCondition({ condition }: NodeStatus): Node {
   return {
     name: 'n1',
     uid: 'u',
@@ -42,19 +42,20 @@ function open(): { readonly writer: NodeStatusWriter; readonly done: string[] } 
 
 test('one write and one event for a change, none while nothing changes', () => {
   const { writer, done } = open();
-  for (const status of [well, well, ill, ill, ill]) writer.publish(nodeThatSays(well), 'c', status);
-  writer.publish(nodeThatSays(ill), 'c', ill);
+  for (const status of [well, well, ill, ill, ill]) writer.publish(nodeWithCondition(well), 'c', status);
+  writer.publish(nodeWithCondition(ill), 'c', ill);
   assert.deepEqual(done.splice(0), ['Warning SwitchDown', 'write Node/n1/status', 'cancel Node/n1/status']);
-  for (const node of [nodeThatSays(ill), nodeThatSays(ill), nodeThatSays(well)]) writer.publish(node, 'c', well);
+  for (const node of [nodeWithCondition(ill), nodeWithCondition(ill), nodeWithCondition(well)])
+    writer.publish(node, 'c', well);
   assert.deepEqual(done, ['write Node/n1/status', 'cancel Node/n1/status']);
 });
 
 test('a status that ended before its write is cancelled, and written when it returns', () => {
   const { writer, done } = open();
-  writer.publish(nodeThatSays(well), 'c', ill);
-  writer.publish(nodeThatSays(well), 'c', well);
-  writer.publish(nodeThatSays(well), 'c', well);
-  writer.publish(nodeThatSays(well), 'c', ill);
+  writer.publish(nodeWithCondition(well), 'c', ill);
+  writer.publish(nodeWithCondition(well), 'c', well);
+  writer.publish(nodeWithCondition(well), 'c', well);
+  writer.publish(nodeWithCondition(well), 'c', ill);
   const write = ['Warning SwitchDown', 'write Node/n1/status'];
   assert.deepEqual(done, [...write, 'cancel Node/n1/status', ...write]);
 });

@@ -32,7 +32,7 @@ const parsers: readonly (readonly [Parser, ObjectSchemas])[] = [
   [parseServiceCidr, { spec: z.object({ cidrs: z.array(z.string()) }) }],
 ];
 
-describe('parsers take whatever an object holds', () => {
+describe('parsers accept any content of an object', () => {
   for (const [parse, schemas] of parsers) it(parse.name, () => fuzzParser(parse, schemas));
   it('RemoteCluster', () =>
     fuzzParser(viewParser(remoteClusterView), { ...remoteClusterKind, routes: z.array(remoteRoute) }));

@@ -13,7 +13,7 @@ type Annotations = Readonly<Record<string, string>>;
 
 const routeList = z.array(z.looseObject({ dst: z.string(), gw: z.string() }));
 
-/** `condition` is the controller's: anybody may have written annotations that it does not vouch for. */
+/** `condition` is the one that the controller writes. Annotations that it does not vouch for may come from any author of the pod. */
 export function parseInterface(
   annotations: Annotations,
   provider: string,

@@ -41,7 +41,7 @@ class Control {
 let folder: string;
 let control: Control;
 let watch: ProgramWatch | undefined;
-const said: string[] = [];
+const logged: string[] = [];
 
 /** The observed state of the programs; `asked` resolves once each program was asked. */
 type Opened = ProgramLiveness & { readonly asked: Promise<void> };
@@ -55,7 +55,7 @@ function open(reason?: string): Opened {
   watch = new ProgramWatch({
     folders,
     onAnswer: (program, answer) => liveness.note(program, answer),
-    log: { info: (...args: readonly unknown[]) => said.push(String(args[1])) },
+    log: { info: (...args: readonly unknown[]) => logged.push(String(args[1])) },
     timing: { periodMs: 20, timeoutMs: 400 },
   });
   return Object.assign(liveness, { asked: watch.asked });
@@ -76,7 +76,7 @@ describe('asking programs whether they live', () => {
   afterEach(async () => {
     watch?.close();
     watch = undefined;
-    said.length = 0;
+    logged.length = 0;
     await control.close();
     rmSync(folder, { recursive: true });
   });
@@ -86,8 +86,8 @@ describe('asking programs whether they live', () => {
     await opened.asked;
     assert.deepEqual([states(opened), opened.down], [{ 'ovs-vswitchd': true }, []]);
     assert.deepEqual(JSON.parse(control.questions[0] ?? ''), { method: 'version', params: [], id: 0 });
-    assert.equal(said.length, 1);
-    assert.match(said[0] ?? '', /^ovn-controller is not watched/);
+    assert.equal(logged.length, 1);
+    assert.match(logged[0] ?? '', /^ovn-controller is not watched/);
   });
 
   test('a frozen program is down, and up once it answers again', async () => {

@@ -172,18 +172,18 @@ describe('tunnels of the local Open vSwitch', () => {
       isSwitchDown: () => false,
       patienceMs: 3000,
     });
-    const told: boolean[] = [];
-    watch.subscribe(() => told.push(watch.isDatabaseAway));
+    const reported: boolean[] = [];
+    watch.subscribe(() => reported.push(watch.isDatabaseAway));
     await server.restart();
     await ovs.synced();
     await pause(3100);
-    assert.deepEqual(told, []);
+    assert.deepEqual(reported, []);
     await server.kill('SIGTERM');
-    while (told.length === 0) await pause(50);
-    assert.deepEqual([told, watch.tunnels.length], [[true], 1]);
+    while (reported.length === 0) await pause(50);
+    assert.deepEqual([reported, watch.tunnels.length], [[true], 1]);
     await server.restart();
-    while (told.length === 1) await pause(50);
-    assert.deepEqual(told, [true, false]);
+    while (reported.length === 1) await pause(50);
+    assert.deepEqual(reported, [true, false]);
     watch.close();
   });
 

@@ -14,7 +14,7 @@ export interface TunnelWatchOptions {
   /** Whether ovs-vswitchd is known not to run; asked after each change that `programs` report. */
   readonly isSwitchDown: () => boolean;
   readonly programs: { readonly subscribe: (listener: () => void) => void };
-  /** Milliseconds until states count again that nobody has rewritten: an ovs-vswitchd that was frozen may not have noticed. */
+  /** Milliseconds until unchanged states count again: an ovs-vswitchd that was frozen may not have updated them yet. */
   readonly trustMs?: number;
   /** Milliseconds without the database until it counts as away: a restart of the database is over by then. */
   readonly patienceMs?: number;

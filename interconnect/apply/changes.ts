@@ -5,7 +5,7 @@
 import type { Change, OvsdbClient } from 'ovsdb-client';
 import type { HubUpdate } from '../model/messages.ts';
 import type { GatewayObject } from '../model/objects.ts';
-import type { Cluster } from '../settle/cluster.ts';
+import type { OwnCluster } from '../settle/own-cluster.ts';
 import type { Clusters } from '../state/clusters.ts';
 import type { ClusterReader } from '../watch/cluster-reader.ts';
 import type { Heartbeats } from '../watch/heartbeats.ts';
@@ -20,7 +20,7 @@ export interface ChangesOptions {
   readonly databases: readonly OvsdbClient[];
   readonly reader: Pick<ClusterReader, 'localChanged' | 'edgesChanged'>;
   readonly clusters: Clusters;
-  readonly cluster: Pick<Cluster, 'cuts'>;
+  readonly cluster: Pick<OwnCluster, 'cuts'>;
   readonly heartbeats: Heartbeats;
   readonly probe: Pick<OvnProbe, 'doubt'>;
   readonly progress: Pick<Progress, 'begin'>;
@@ -28,7 +28,7 @@ export interface ChangesOptions {
   readonly now: () => number;
   /** The watch has brought a version of an object. */
   readonly onSeen: (kind: string, name: string) => void;
-  /** The status of these clusters may be another now. */
+  /** The statuses of these RemoteClusters may have changed. */
   readonly onStale: (clusters: Iterable<string>) => void;
 }
 
@@ -83,8 +83,8 @@ export class Changes {
 
   hubUpdated(update: HubUpdate): void {
     const { clusters, heartbeats, progress, rounds, now, onStale } = this.#options;
-    const { members, isReachChanged } = clusters.hear(update, now());
-    // Reports of other clusters count where no daemon of this cluster reports.
+    const { members, isReachChanged } = clusters.hubUpdated(update, now());
+    // Where no daemon of this cluster reports its tunnels, the reports of other clusters count.
     if (isReachChanged && heartbeats.silent.size > 0) onStale(clusters.hub.members.keys());
     onStale(members);
     progress.begin('hub');
@@ -94,7 +94,7 @@ export class Changes {
   /** Call when the set of silent daemons changed. */
   silentDaemonsChanged(): void {
     const { probe, clusters, rounds, onStale } = this.#options;
-    // A probe of its ovn-controller shows whether only the daemon is silent.
+    // A probe of the node's ovn-controller shows whether only the daemon is silent.
     probe.doubt();
     onStale(clusters.hub.members.keys());
     rounds.request();

@@ -53,7 +53,7 @@ export function secretStore(client: KubeClient, namespace: string): IdentityStor
   };
 }
 
-/** A value of a Secret as text; undefined where the Secret or the key is not there. */
+/** A value of a Secret as text; undefined if the Secret or the key is not there. */
 export async function readSecret(
   client: KubeClient,
   namespace: string,

@@ -1,15 +1,15 @@
 /**
- * One round of a member. In: changes in `watch/` and `state/`. Out: the state for the hub, and databases that contain the
- * settled values. Called by the round; makes no decisions of its own.
+ * The stages of a round of this cluster: `observe` settles its own part and plans its state for the hub, `apply` settles the
+ * other clusters and writes the databases. Called by `Lifecycle`; makes no decisions of its own.
  */
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import type { LinkState } from '../model/link-state.ts';
 import type { LocalView } from '../model/local.ts';
 import type { MemberState } from '../model/messages.ts';
 import { memberState, publishedGateways } from '../plan/member-state.ts';
-import type { Cluster } from '../settle/cluster.ts';
+import type { OwnCluster } from '../settle/own-cluster.ts';
 import { neverReached } from '../settle/never-reached.ts';
-import type { RemoteClusters } from '../settle/remote-clusters.ts';
+import type { NetworkInput, RemoteClusters } from '../settle/remote-clusters.ts';
 import type { Clusters } from '../state/clusters.ts';
 import type { ClusterReader } from '../watch/cluster-reader.ts';
 import type { Network } from './network.ts';
@@ -17,7 +17,7 @@ import type { Network } from './network.ts';
 export interface MemberOptions {
   readonly reader: ClusterReader;
   readonly clusters: Clusters;
-  readonly cluster: Cluster;
+  readonly cluster: OwnCluster;
   readonly remotes: RemoteClusters;
   readonly network: Network;
   /** Unix milliseconds. */
@@ -35,7 +35,7 @@ export class Member {
   observe(spec: InterconnectSpec, link: Pick<LinkState, 'isConnected' | 'cluster'>): Omit<MemberState, 'revision'> {
     const { reader, clusters, cluster, remotes, now } = this.#options;
     const { hub } = clusters;
-    // The name that the hub uses counts, not the one that is wanted.
+    // The name that the hub knows counts, not the one of the spec.
     const own = reader.read(spec, link.cluster ?? spec.clusterName, hub);
     const { local } = own;
     const databases = reader.databases(local, hub);
@@ -47,7 +47,7 @@ export class Member {
       heldOf: (network) => databases.portsHeldOn(network),
       prefixesOf: (request) => cluster.exports.on(request.name),
       gateways: this.#published(local),
-      unreachable: [...remotes.remotes.unreachable, ...neverReached(hub, () => databases.carriedAtStart())],
+      unreachable: [...remotes.view.unreachable, ...neverReached(hub, () => databases.carriedAtStart())],
     });
   }
 
@@ -56,34 +56,34 @@ export class Member {
     this.#options.cluster.announced(revision);
   }
 
-  /** Writes the settled values to the databases. Returns the clusters whose state has changed. */
+  /** Settles the networks and the other clusters, and writes them to the databases. Returns the clusters whose state has changed. */
   apply(): ReadonlySet<string> {
-    const { reader, clusters, cluster, network, now } = this.#options;
+    const { reader, clusters, cluster, remotes, network, now } = this.#options;
     const { hub, tunnels } = clusters;
     if (reader.own === undefined) return new Set();
     const { spec, local, policies, edges } = reader.own;
     const databases = reader.databases(local, hub);
     const areAllDirty = cluster.settleNetworks(local, hub, databases);
     const dirty = clusters.takeDirty();
-    return network.apply(
-      {
-        local,
-        gateways: this.#published(local),
-        networks: cluster.networks,
-        members: hub.members,
-        expected: hub.expected,
-        policies,
-        edges,
-        aggregates: cluster.exports.aggregates,
-        tunnel: (own, other) => tunnels.state(own, other),
-        carried: (handle) => databases.carriedAtStart().get(handle),
-        routed: (handle) => databases.routedAtStart().get(handle),
-        written: (handle) => databases.gatewaysAtStart().get(handle) ?? [],
-        isGrouped: (chassis) => databases.isGrouped(chassis),
-        time: { nowMs: now(), holdDownMs: holdDownMsOf(spec) },
-      },
-      areAllDirty ? 'all' : dirty,
-    );
+    const input: NetworkInput = {
+      local,
+      gateways: this.#published(local),
+      networks: cluster.networks,
+      members: hub.members,
+      expected: hub.expected,
+      policies,
+      edges,
+      aggregates: cluster.exports.aggregates,
+      tunnel: (own, other) => tunnels.state(own, other),
+      carried: (handle) => databases.carriedAtStart().get(handle),
+      routed: (handle) => databases.routedAtStart().get(handle),
+      written: (handle) => databases.gatewaysAtStart().get(handle) ?? [],
+      isGrouped: (chassis) => databases.isGrouped(chassis),
+      time: { nowMs: now(), holdDownMs: holdDownMsOf(spec) },
+    };
+    const changes = remotes.settle(input, areAllDirty ? 'all' : dirty);
+    network.apply(input, changes);
+    return changes.changed;
   }
 
   /** Forgets all state. The rows in the databases stay. */

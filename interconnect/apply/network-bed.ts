@@ -31,7 +31,7 @@ export class NetworkBed {
   /** Transactions since the last reset. */
   transactions = 0;
   network!: Network;
-  clusters!: RemoteClusters;
+  remotes!: RemoteClusters;
   #close: (() => void) | undefined;
   #untilApplied: (() => Promise<unknown>) | undefined;
 
@@ -78,8 +78,8 @@ export class NetworkBed {
       keyOf: southboundKeyOf,
       ownerOf: southboundOwnerOf,
     });
-    this.clusters = new RemoteClusters();
-    this.network = new Network({ northbound, southbound }, this.clusters);
+    this.remotes = new RemoteClusters();
+    this.network = new Network({ northbound, southbound }, this.remotes);
     this.#untilApplied = () => Promise.all([northbound.untilApplied(), southbound.untilApplied()]);
     this.#close = () => {
       northbound.close();
@@ -89,6 +89,11 @@ export class NetworkBed {
 
   async untilApplied(): Promise<void> {
     await this.#untilApplied?.();
+  }
+
+  /** Settles and applies, as a round does. */
+  apply(input: NetworkInput, dirty: ReadonlySet<string> | 'all'): void {
+    this.network.apply(input, this.remotes.settle(input, dirty));
   }
 
   input(members: readonly Member[], fields: Partial<NetworkInput> = {}): NetworkInput {

@@ -25,19 +25,19 @@ describe('the network of a member on real databases', () => {
 
   it('a restart writes nothing, and prunes no member that the hub expects', async () => {
     const members = [clusterOf(1), clusterOf(2)];
-    bed.network.apply(bed.input(members), 'all');
+    bed.apply(bed.input(members), 'all');
     await bed.untilApplied();
     assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 4);
     bed.restart();
     bed.transactions = 0;
-    bed.network.apply(bed.input(members), 'all');
+    bed.apply(bed.input(members), 'all');
     await bed.untilApplied();
     assert.equal(bed.transactions, 0);
     bed.restart();
-    bed.network.apply(bed.input(members.slice(0, 1), { expected: new Set(['c2']) }), 'all');
+    bed.apply(bed.input(members.slice(0, 1), { expected: new Set(['c2']) }), 'all');
     await bed.untilApplied();
     assert.equal(bed.transactions, 0, 'c2 is expected, and what there is of it stays');
-    bed.network.apply(bed.input(members.slice(0, 1)), new Set());
+    bed.apply(bed.input(members.slice(0, 1)), new Set());
     await bed.untilApplied();
     assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 2);
     assert.equal(bed.count('southbound', 'Chassis'), 1);
@@ -45,12 +45,12 @@ describe('the network of a member on real databases', () => {
 
   it('keeps the rows of a member that the hub expects again', async () => {
     const members = [clusterOf(1), clusterOf(2)];
-    bed.network.apply(bed.input(members), 'all');
+    bed.apply(bed.input(members), 'all');
     await bed.untilApplied();
-    bed.network.apply(bed.input(members.slice(0, 1), { expected: new Set(['c2']) }), new Set(['c2']));
+    bed.apply(bed.input(members.slice(0, 1), { expected: new Set(['c2']) }), new Set(['c2']));
     await bed.untilApplied();
     assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 4);
-    bed.network.apply(bed.input(members.slice(0, 1)), new Set(['c2']));
+    bed.apply(bed.input(members.slice(0, 1)), new Set(['c2']));
     await bed.untilApplied();
     assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 2);
   });
@@ -58,7 +58,7 @@ describe('the network of a member on real databases', () => {
   it('keeps the chassis of a gateway that is gone until northd has no group with it, also across a restart', async () => {
     const member = clusterOf(1);
     const second = gateway('c1-2', '172.31.0.200');
-    bed.network.apply(bed.input([{ ...member, gateways: [...member.gateways, second] }]), 'all');
+    bed.apply(bed.input([{ ...member, gateways: [...member.gateways, second] }]), 'all');
     await bed.untilApplied();
     const chassis = (): string[] =>
       [...bed.southbound.cache.table('Chassis').rows.values()].map((row) => String(row['name'])).sort();
@@ -73,16 +73,16 @@ describe('the network of a member on real databases', () => {
       },
     ]);
     for (const changed of ['all' as const, new Set<string>()]) {
-      bed.network.apply(bed.input([member]), changed);
+      bed.apply(bed.input([member]), changed);
       await bed.untilApplied();
       assert.deepEqual(chassis(), ['c1-1', 'c1-2']);
     }
     bed.restart();
-    bed.network.apply(bed.input([member]), 'all');
+    bed.apply(bed.input([member]), 'all');
     await bed.untilApplied();
     assert.deepEqual(chassis(), ['c1-1', 'c1-2']);
     await bed.southbound.transact([{ op: 'delete', table: 'HA_Chassis_Group', where: [['name', '==', 'g']] }]);
-    bed.network.apply(bed.input([member]), new Set());
+    bed.apply(bed.input([member]), new Set());
     await bed.untilApplied();
     assert.deepEqual(chassis(), ['c1-1']);
   });
@@ -95,7 +95,7 @@ describe('the network of a member on real databases', () => {
       time: { nowMs, holdDownMs: 5000 },
     });
     const count = async (nowMs: number) => {
-      bed.network.apply(bed.input(members, fields(nowMs)), new Set(['c1']));
+      bed.apply(bed.input(members, fields(nowMs)), new Set(['c1']));
       await bed.untilApplied();
       return bed.count('northbound', 'Logical_Router_Static_Route');
     };
@@ -104,7 +104,7 @@ describe('the network of a member on real databases', () => {
     assert.equal(await count(10_000), 1);
     down = '';
     assert.equal(await count(11_000), 1);
-    assert.equal(bed.clusters.wakeMs, 16_000);
+    assert.equal(bed.remotes.wakeMs, 16_000);
     assert.equal(await count(16_000), 2);
   });
 
@@ -117,22 +117,22 @@ describe('the network of a member on real databases', () => {
     const clashing = { ...one, gateways: [gateway('c1-1', '172.30.1.12'), other], ports };
     const apply = async (member: Member, nowMs: number) => {
       const time = { nowMs, holdDownMs: 5000 };
-      bed.network.apply(bed.input([member], { tunnel: () => undefined, time }), new Set(['c1']));
+      bed.apply(bed.input([member], { tunnel: () => undefined, time }), new Set(['c1']));
       await bed.untilApplied();
       const rows = [...bed.northbound.cache.table('Logical_Router_Static_Route').rows.values()];
-      const states = bed.clusters.remotes.get('c1')?.verdicts.map(({ state, reason }) => `${state} ${reason}`);
+      const states = bed.remotes.view.get('c1')?.verdicts.map(({ state, reason }) => `${state} ${reason}`);
       return [states, rows.map((row) => row['output_port'])];
     };
     assert.deepEqual(await apply(clashing, 0), [['Down DuplicateEncap', 'Up '], ['east-ts1']]);
-    assert.equal(bed.clusters.remotes.unreachable.size, 0);
+    assert.equal(bed.remotes.view.unreachable.size, 0);
     const mended = { ...clashing, gateways: [...one.gateways, other] };
     assert.deepEqual((await apply(mended, 10_000))[0], ['HoldDown HoldDown', 'Up ']);
     assert.deepEqual((await apply(mended, 15_000))[0], ['Up ', 'Up ']);
     assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 2);
     const foreign = clusterOf(2, { isForeign: true });
-    bed.network.apply(bed.input([{ ...foreign, gateways: [] }]), new Set(['c1', 'c2']));
+    bed.apply(bed.input([{ ...foreign, gateways: [] }]), new Set(['c1', 'c2']));
     assert.deepEqual(
-      bed.clusters.remotes.get('c2')?.verdicts.map(({ state }) => state),
+      bed.remotes.view.get('c2')?.verdicts.map(({ state }) => state),
       ['Up'],
       'one that names a chassis of which nothing is known stands as it says',
     );
@@ -143,7 +143,7 @@ describe('the network of a member on real databases', () => {
     const apply = async (members: readonly Member[], nowMs: number, names: readonly string[]): Promise<void> => {
       const tunnel = (own: string): string => (own === down ? 'down' : 'up');
       const fields = { tunnel, time: { nowMs, holdDownMs: 5000 } };
-      bed.network.apply(bed.input(members, fields), new Set(names));
+      bed.apply(bed.input(members, fields), new Set(names));
       await bed.untilApplied();
     };
     const before = clusterOf(1);
@@ -162,10 +162,10 @@ describe('the network of a member on real databases', () => {
     await apply([after], 12_000, ['c1', 'renamed']);
     assert.equal(bed.transactions, 0);
     assert.deepEqual(
-      [...bed.clusters.remotes.entries()].map(([name]) => name),
+      [...bed.remotes.view.entries()].map(([name]) => name),
       ['renamed'],
     );
-    assert.equal(bed.clusters.wakeMs, 16_000, 'the path that rested goes on resting');
+    assert.equal(bed.remotes.wakeMs, 16_000, 'the path that rested goes on resting');
     await apply([after], 16_000, []);
     assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 2);
     bed.restart();
@@ -178,14 +178,14 @@ describe('the network of a member on real databases', () => {
   });
 
   it('this cluster keeps its ports, routes and handle when it is renamed', async () => {
-    bed.network.apply(bed.input([clusterOf(1)]), 'all');
+    bed.apply(bed.input([clusterOf(1)]), 'all');
     await bed.untilApplied();
     const ports = () =>
       [...bed.northbound.cache.table('Logical_Router_Port').rows.values()].map(({ name, _uuid }) => [name, _uuid]);
     const before = ports();
     const routes = bed.count('northbound', 'Logical_Router_Static_Route');
     bed.transactions = 0;
-    bed.network.apply(bed.input([clusterOf(1)], { local: { ...local, cluster: 'orient' } }), 'all');
+    bed.apply(bed.input([clusterOf(1)], { local: { ...local, cluster: 'orient' } }), 'all');
     await bed.untilApplied();
     assert.equal(bed.transactions, 1, 'the name of the availability zone');
     assert.deepEqual(ports(), before);
@@ -195,7 +195,7 @@ describe('the network of a member on real databases', () => {
 
   it('FDB entries wait for their port, are deleted with their cluster, and are recognised after a restart', async () => {
     const members = [clusterOf(1)];
-    bed.network.apply(bed.input(members), 'all');
+    bed.apply(bed.input(members), 'all');
     await bed.untilApplied();
     assert.equal(bed.count('southbound', 'FDB'), 0);
     await bed.southbound.transact([
@@ -211,7 +211,7 @@ describe('the network of a member on real databases', () => {
       await bed.southbound.transact([{ op: 'comment', comment: 'a round trip' }]);
     assert.equal(bed.count('southbound', 'FDB'), 1);
     bed.restart();
-    bed.network.apply(bed.input([]), 'all');
+    bed.apply(bed.input([]), 'all');
     await bed.untilApplied();
     assert.equal(bed.count('southbound', 'FDB'), 0);
   });
@@ -220,7 +220,7 @@ describe('the network of a member on real databases', () => {
     const members = Array.from({ length: 1000 }, (_, index) => clusterOf(index, { routes: 10, isForeign: true }));
     let start = performance.now();
     let cpu = cpuSeconds();
-    bed.network.apply(bed.input(members), 'all');
+    bed.apply(bed.input(members), 'all');
     await bed.untilApplied();
     const coldMs = performance.now() - start;
     const coldCpu = cpuSeconds() - cpu;
@@ -234,7 +234,7 @@ describe('the network of a member on real databases', () => {
       const hops = member.routes[0]?.nextHops ?? [];
       members[at] = { ...member, routes: [...member.routes, route(`30.${change}.0.0/16`, { nextHops: hops })] };
       start = performance.now();
-      bed.network.apply(bed.input(members), new Set([member.name]));
+      bed.apply(bed.input(members), new Set([member.name]));
       await bed.untilApplied();
       times.push(performance.now() - start);
     }

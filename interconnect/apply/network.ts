@@ -1,8 +1,8 @@
 /**
- * Writes this cluster's networks and the other clusters to the databases, owner by owner. In: settled values. Out:
- * desired rows to the targets of both databases, whose reconcilers write what differs. Called by the round. Rule:
- * nothing is pruned while the hub expects members that are unknown here, because the owners of their rows have not been
- * planned yet.
+ * Writes this cluster's networks and the other clusters to the databases, owner by owner. In: settled values, and which
+ * of them changed. Out: the plans of these owners, to the targets of both databases, whose reconcilers write what
+ * differs. Called by the round, after `RemoteClusters.settle`. Rule: nothing is pruned while the hub expects members
+ * that are unknown here, because the owners of their rows have not been planned yet.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
@@ -22,26 +22,24 @@ export interface NetworkTargets {
 
 export class Network {
   readonly #targets: NetworkTargets;
-  readonly #clusters: RemoteClusters;
-  /** Owners of the northbound database that are no remote clusters'. */
+  readonly #remotes: RemoteClusters;
+  /** Owners in the northbound database other than those of remote clusters. */
   #owners: ReadonlySet<string> = new Set();
   /** Owners of forwarding entries, by the cluster whose ports they are for. */
   readonly #fdbOwners = new Map<string, ReadonlySet<string>>();
   #isSealed = false;
 
-  constructor(targets: NetworkTargets, clusters: RemoteClusters) {
+  constructor(targets: NetworkTargets, remotes: RemoteClusters) {
     this.#targets = targets;
-    this.#clusters = clusters;
+    this.#remotes = remotes;
   }
 
-  /** `dirty`: as returned by `RemoteClusters.settle`. Returns the clusters whose state has changed. */
-  apply(input: NetworkInput, dirty: ReadonlySet<string> | 'all'): ReadonlySet<string> {
+  /** `changes`: the result of `RemoteClusters.settle` for the same input. */
+  apply(input: NetworkInput, changes: RemoteChanges): void {
     this.#setOwn(planOwn(input));
-    const changes = this.#clusters.settle(input, dirty);
     this.#drop(changes);
     for (const name of changes.changed) this.#setRemote(name);
     if (changes.isComplete && !this.#isSealed) this.#seal();
-    return changes.changed;
   }
 
   /**
@@ -56,7 +54,7 @@ export class Network {
       await northbound.untilApplied();
       if (signal?.aborted === true) return;
     }
-    this.#drop(this.#clusters.clear());
+    this.#drop(this.#remotes.clear());
     this.#setOwn(new Map());
     this.#seal();
     await Promise.all([northbound.untilApplied(), southbound.untilApplied()]);
@@ -75,7 +73,7 @@ export class Network {
   }
 
   #setRemote(name: string): void {
-    const state = this.#clusters.remotes.get(name);
+    const state = this.#remotes.view.get(name);
     if (state === undefined) return;
     const { northbound, southbound } = this.#targets;
     const { member, context } = state;

@@ -29,15 +29,15 @@ describe('what one member may do to the hub', () => {
     [east, west] = [await bed.member('east'), await bed.member('west')];
   });
   beforeEach(async () => {
-    await east?.tell(state({}));
-    await west?.say([], 'b1', '172.30.0.21');
+    await east?.sendState(state({}));
+    await west?.sendAttachments([], 'b1', '172.30.0.21');
     logged.length = 0;
   });
   after(() => bed.down());
 
   it('refuses each value that the databases cannot read, and accepts the rest', async () => {
     const options = { 'k\0': 'v' };
-    const told = state({
+    const request = state({
       gateways: [
         gateway('a1', '172.30.0.11', { hostname: `n\0${'x'.repeat(300)}` }),
         gateway('a2\0', '172.30.0.12'),
@@ -54,7 +54,7 @@ describe('what one member may do to the hub', () => {
         attachment([], { transitSwitch: 'blue', routerId: '\u0007' }),
       ],
     });
-    assert.deepEqual(codes((await east?.tell(told)) ?? []), [
+    assert.deepEqual(codes((await east?.sendState(request)) ?? []), [
       ['transit-switch', 'red', 'AttachmentInvalid'],
       ['transit-switch', 'blue', 'AttachmentInvalid'],
       ['gateway', 'a2\u{fffd}', 'GatewayInvalid'],
@@ -67,7 +67,7 @@ describe('what one member may do to the hub', () => {
     const hostname = bed.rows('Gateway').find((row) => row['name'] === 'a1')?.['hostname'];
     assert.equal(hostname, `n\u{fffd}${'x'.repeat(253)}`);
     assert.deepEqual([...new Set(bed.column('Route', 'ip_prefix'))], ['10.16.0.0/16']);
-    assert.deepEqual(await west?.say([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21'), []);
+    assert.deepEqual(await west?.sendAttachments([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21'), []);
   });
 
   it('restores no port whose networks contain more than addresses', async () => {
@@ -77,7 +77,7 @@ describe('what one member may do to the hub', () => {
       return { switch: path, mac, networks: [`${network}/\0`], tunnelKey };
     });
     assert.equal(held.length, 2);
-    assert.deepEqual(await west?.say([attachment([], { held })], 'b1', '172.30.0.21'), []);
+    assert.deepEqual(await west?.sendAttachments([attachment([], { held })], 'b1', '172.30.0.21'), []);
     assert.ok(bed.column('Port_Binding', 'address').every((address) => /^[0-9a-f:]+ [0-9./]+$/.test(address)));
   });
 
@@ -85,11 +85,11 @@ describe('what one member may do to the hub', () => {
     const many = Array.from({ length: 66 }, (_, index) => gateway(`c${100 + index}`, `172.30.1.${index + 1}`));
     const encaps = Array.from({ length: 9 }, (_, index) => ({ type: 'geneve', ip: `172.30.2.${index}`, options: {} }));
     const ends = Array.from({ length: 65 }, (_, index) => ({ index, gateways: [], holder: '', draining: false }));
-    const told = state({
+    const request = state({
       gateways: [gateway('a1', '', { encaps }), ...many],
       attachments: [attachment(['10.16.0.0/16']), attachment([], { transitSwitch: 'red', ends })],
     });
-    assert.deepEqual(codes((await east?.tell(told)) ?? []), [
+    assert.deepEqual(codes((await east?.sendState(request)) ?? []), [
       ['transit-switch', 'red', 'AttachmentInvalid'],
       ['gateway', 'a1', 'GatewayInvalid'],
       ['gateway', 'c164', 'TooManyGateways'],
@@ -100,7 +100,11 @@ describe('what one member may do to the hub', () => {
 
   it('lists the first hundred refusals and counts the rest, and still grants a prefix once its holder releases it', async () => {
     const invalid = Array.from({ length: 150_000 }, (_, index) => `x${index}`);
-    const rejections = await west?.say([attachment(invalid.toSpliced(200, 0, '10.16.1.0/24'))], 'b1', '172.30.0.21');
+    const rejections = await west?.sendAttachments(
+      [attachment(invalid.toSpliced(200, 0, '10.16.1.0/24'))],
+      'b1',
+      '172.30.0.21',
+    );
     assert.ok(rejections);
     assert.equal(rejections.length, 103);
     assert.equal(countRefused(rejections), 150_001);
@@ -112,7 +116,7 @@ describe('what one member may do to the hub', () => {
       ['prefix', '149899', 'MoreRefused'],
     ]);
     assert.ok(JSON.stringify(logged).length < 5000);
-    await east?.tell(state({ attachments: [attachment([])] }));
+    await east?.sendState(state({ attachments: [attachment([])] }));
     await bed.until(() => bed.column('Route', 'ip_prefix').includes('10.16.1.0/24'));
     await west?.until(() => countRefused(west?.last?.rejections ?? []) === 150_000);
   });

@@ -74,7 +74,7 @@ export class TestMember {
   }
 
   /** Sends its state and waits until it is in the databases; the chassis is the anchor and holder of all its paths. */
-  async say(
+  async sendAttachments(
     attachments: readonly Attachment[],
     chassis: string,
     ip: string,
@@ -85,11 +85,11 @@ export class TestMember {
     ];
     const ends = [0, 1, 2, 3].map((index) => ({ index, gateways: [chassis], holder: chassis, draining: false }));
     const filled = attachments.map((one) => (one.ends.length === 0 ? { ...one, ends } : one));
-    return await this.tell({ gateways, attachments: filled, unreachable });
+    return await this.sendState({ gateways, attachments: filled, unreachable });
   }
 
   /** Sends a state as it is. */
-  async tell(state: Omit<MemberState, 'revision'>): Promise<readonly Rejection[]> {
+  async sendState(state: Omit<MemberState, 'revision'>): Promise<readonly Rejection[]> {
     const revision = ++this.#revision;
     this.#session?.send({ revision, ...state });
     await this.until(() => this.last?.revision === revision);
@@ -102,8 +102,8 @@ export class TestMember {
       if (this.ended !== undefined) throw new Error(`the session ended: ${this.ended.message}`);
       await new Promise<void>((resolve, reject) => {
         this.#sleepers.push(resolve);
-        const told = `last: ${JSON.stringify(this.last)}, ended: ${this.ended?.message}`;
-        deadline.addEventListener('abort', () => reject(new Error(`not told in time; ${told}`)), { once: true });
+        const state = `last: ${JSON.stringify(this.last)}, ended: ${this.ended?.message}`;
+        deadline.addEventListener('abort', () => reject(new Error(`no such update in time; ${state}`)), { once: true });
       });
     }
   }

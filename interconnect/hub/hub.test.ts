@@ -19,9 +19,9 @@ describe('members of the hub', () => {
 
   it('tells each member which connected members report that no path reaches it', async () => {
     const [near, far] = [await bed.member('near'), await bed.member('far')];
-    await near.say([attachment(['10.70.0.0/16'])], 'n1', '172.30.0.71');
+    await near.sendAttachments([attachment(['10.70.0.0/16'])], 'n1', '172.30.0.71');
     const says = (unreachable: readonly string[]) =>
-      far.say([attachment(['10.71.0.0/16'])], 'f1', '172.30.0.72', unreachable);
+      far.sendAttachments([attachment(['10.71.0.0/16'])], 'f1', '172.30.0.72', unreachable);
     await says(['near', 'nobody']);
     await near.until(() => near.last?.unreachedBy.join() === 'far');
     assert.deepEqual(far.last?.unreachedBy, []);
@@ -37,8 +37,8 @@ describe('members of the hub', () => {
 
   it('gives each member a port on each path and publishes the port to the others', async () => {
     const [east, west] = [await bed.member('east'), await bed.member('west')];
-    assert.deepEqual(await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11'), []);
-    assert.deepEqual(await west.say([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21'), []);
+    assert.deepEqual(await east.sendAttachments([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11'), []);
+    assert.deepEqual(await west.sendAttachments([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21'), []);
     await east.until(() => east.members.get('west')?.routes.length === 1);
     assert.deepEqual(east.members.get('west')?.routes, [
       {
@@ -88,9 +88,9 @@ describe('members of the hub', () => {
 
   it('refuses a prefix that another member holds, names the holder, and grants the prefix once it is released', async () => {
     const [east, west] = [await bed.member('east'), await bed.member('west')];
-    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    await east.sendAttachments([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
     const wished = ['10.16.128.0/17', '10.17.0.0/16', '100.100.0.0/30', 'fd00::/64', 'x'];
-    const rejections = await west.say([attachment(wished)], 'b1', '172.30.0.11');
+    const rejections = await west.sendAttachments([attachment(wished)], 'b1', '172.30.0.11');
     assert.deepEqual(
       rejections.map((one) => [one.kind, one.value, one.code, one.holder, one.transitSwitch]),
       [
@@ -103,13 +103,13 @@ describe('members of the hub', () => {
     );
     assert.deepEqual([...new Set(bed.column('Route', 'ip_prefix'))], ['10.16.0.0/16', '10.17.0.0/16']);
     assert.deepEqual(bed.column('Gateway', 'name'), ['a1'], 'a gateway that clashes is not written');
-    const duplicate = await west.say([attachment(['10.17.0.0/16'])], 'a1', '172.30.0.21');
+    const duplicate = await west.sendAttachments([attachment(['10.17.0.0/16'])], 'a1', '172.30.0.21');
     assert.deepEqual(
       duplicate.map(({ code, holder }) => [code, holder]),
       [['DuplicateChassis', 'east']],
     );
-    await west.say([attachment(['10.16.128.0/17'])], 'b1', '172.30.0.21');
-    await east.say([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11');
+    await west.sendAttachments([attachment(['10.16.128.0/17'])], 'b1', '172.30.0.21');
+    await east.sendAttachments([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11');
     await west.until(() => west.last?.rejections.length === 0);
     assert.deepEqual([...new Set(bed.column('Route', 'ip_prefix'))], ['10.16.0.0/17', '10.16.128.0/17']);
     east.close();
@@ -117,14 +117,14 @@ describe('members of the hub', () => {
   });
 
   it('writes nothing when the hub restarts and its members reconnect', async () => {
-    const said = [
+    const attachments = [
       attachment([
         prefix('10.16.0.0/17', { origin: 'bgp', tags: ['a', 'b'], via: ['lab'] }),
         prefix('10.99.0.0/16', { only: ['west'] }),
       ]),
     ];
     const east = await bed.member('east');
-    await east.say(said, 'a1', '172.30.0.11');
+    await east.sendAttachments(attachments, 'a1', '172.30.0.11');
     const tables = ['Port_Binding', 'Route', 'Gateway', 'Encap', 'Availability_Zone', 'Transit_Switch'];
     const uuids = () => JSON.stringify(tables.map((table) => bed.column(table, '_uuid')));
     const before = uuids();
@@ -132,7 +132,7 @@ describe('members of the hub', () => {
     const again = await bed.member('east');
     await again.until(() => again.last !== undefined);
     assert.equal(again.members.get('west')?.connected, true, 'a member is known from its rows');
-    assert.deepEqual(await again.say(said, 'a1', '172.30.0.11'), []);
+    assert.deepEqual(await again.sendAttachments(attachments, 'a1', '172.30.0.11'), []);
     await again.until(() => again.members.get('west')?.connected === false);
     assert.equal(bed.transactions, 0);
     assert.equal(uuids(), before);
@@ -141,9 +141,10 @@ describe('members of the hub', () => {
 
   it('sends a prefix only to the members it is offered to, and sends the others no update when it changes', async () => {
     const [east, west, third] = [await bed.member('east'), await bed.member('west'), await bed.member('third')];
-    await west.say([attachment([])], 'b1', '172.30.0.21');
-    await third.say([attachment([])], 'c1', '172.30.0.31');
-    const routes = (cidrs: readonly ReturnType<typeof prefix>[]) => east.say([attachment(cidrs)], 'a1', '172.30.0.11');
+    await west.sendAttachments([attachment([])], 'b1', '172.30.0.21');
+    await third.sendAttachments([attachment([])], 'c1', '172.30.0.31');
+    const routes = (cidrs: readonly ReturnType<typeof prefix>[]) =>
+      east.sendAttachments([attachment(cidrs)], 'a1', '172.30.0.11');
     await routes([
       prefix('10.16.0.0/17'),
       prefix('10.98.0.0/16', { only: ['west'] }),
@@ -161,18 +162,18 @@ describe('members of the hub', () => {
       ['10.16.0.0/17'],
       'plain ovn-ic sees what all see',
     );
-    const told = third.updates;
+    const updates = third.updates;
     await routes([prefix('10.16.0.0/17'), prefix('10.99.0.0/16', { except: ['west'] })]);
     await west.until(() => seen(west)?.length === 1);
-    assert.equal(third.updates, told);
+    assert.equal(third.updates, updates);
     await third.leave();
     for (const member of [east, west, third]) member.close();
   });
 
   it('enforces the limits of a member, also changed ones, whether or not the member is connected', async () => {
     const fourth = await bed.member('fourth', { allow: ['10.40.0.0/16'] });
-    const said = [attachment(['10.40.1.0/24', '10.40.2.0/24', '10.41.0.0/24'])];
-    const rejections = await fourth.say(said, 'd1', '172.30.0.41');
+    const attachments = [attachment(['10.40.1.0/24', '10.40.2.0/24', '10.41.0.0/24'])];
+    const rejections = await fourth.sendAttachments(attachments, 'd1', '172.30.0.41');
     assert.deepEqual(
       rejections.map(({ value, code }) => [value, code]),
       [['10.41.0.0/24', 'PrefixNotAllowed']],
@@ -193,7 +194,7 @@ describe('members of the hub', () => {
     const text = bed.token('fifth');
     const identity = await bed.redeem(text, key);
     const fifth = bed.session(identity);
-    await fifth.say([attachment(['10.50.0.0/16'])], 'e1', '172.30.0.51');
+    await fifth.sendAttachments([attachment(['10.50.0.0/16'])], 'e1', '172.30.0.51');
     bed.store.delete('fifth');
     await fifth.until(() => fifth.ended !== undefined);
     assert.equal(codeOf(fifth), 'NotAMember');
@@ -213,7 +214,7 @@ describe('members of the hub', () => {
     assert.notEqual(uid(), before);
     bed.store.lateDelete('fifth', before);
     assert.ok(bed.registry.member('fifth'));
-    assert.deepEqual(await second.say([attachment([])], 'e1', '172.30.0.51'), []);
+    assert.deepEqual(await second.sendAttachments([attachment([])], 'e1', '172.30.0.51'), []);
     await second.leave();
   });
 
@@ -239,18 +240,18 @@ describe('members of the hub', () => {
   });
 
   it('accepts an agent that took over for its cluster, but not an agent of a copy of the cluster', async () => {
-    const said = [attachment(['10.16.0.0/17'])];
+    const attachments = [attachment(['10.16.0.0/17'])];
     const east = await bed.member('east');
-    await east.say(said, 'a1', '172.30.0.11');
+    await east.sendAttachments(attachments, 'a1', '172.30.0.11');
     const copy = await bed.member('east');
     await copy.until(() => copy.last !== undefined);
-    await copy.say(said, 'other', '172.30.0.99').catch(() => undefined);
+    await copy.sendAttachments(attachments, 'other', '172.30.0.99').catch(() => undefined);
     assert.equal(codeOf(copy), 'DuplicateIdentity');
     assert.match(copy.ended?.message ?? '', /with gateways a1;/);
     assert.equal(codeOf(east), undefined);
-    assert.deepEqual(await east.say([attachment(['10.16.0.0/18'])], 'a1', '172.30.0.11'), []);
+    assert.deepEqual(await east.sendAttachments([attachment(['10.16.0.0/18'])], 'a1', '172.30.0.11'), []);
     const heir = await bed.member('east');
-    await heir.say(said, 'a1', '172.30.0.11');
+    await heir.sendAttachments(attachments, 'a1', '172.30.0.11');
     await east.until(() => east.ended !== undefined);
     assert.equal(codeOf(east), 'SessionReplaced');
     // Any waiting agent takes over when the first is gone.
@@ -258,7 +259,7 @@ describe('members of the hub', () => {
     await next.until(() => next.last !== undefined);
     heir.close();
     await bed.until(() => bed.hub.sessions === 1);
-    await next.say(said, 'a1', '172.30.0.11');
+    await next.sendAttachments(attachments, 'a1', '172.30.0.11');
     next.close();
   });
 
@@ -271,18 +272,18 @@ describe('members of the hub', () => {
       return true;
     });
     await assert.rejects(east.leave(), isRefused('HubUnreachable'));
-    assert.deepEqual(await east.say([attachment(['10.16.0.0/18'])], 'a1', '172.30.0.11'), []);
+    assert.deepEqual(await east.sendAttachments([attachment(['10.16.0.0/18'])], 'a1', '172.30.0.11'), []);
     bed.store.isAway = false;
-    assert.deepEqual(await east.say([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11'), []);
+    assert.deepEqual(await east.sendAttachments([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11'), []);
     await (await bed.member('sixth')).leave();
     east.close();
   });
 
   it('does not change rows of zones with their own ovn-ic, publishes them, and reserves their names and prefixes', async () => {
     const east = await bed.member('east');
-    await east.say([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11');
+    await east.sendAttachments([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11');
     await bed.foreignZone('openstack', { octet: 9, route: '10.20.0.1/16', address: '100.100.0.9' });
-    const rejections = await east.say([attachment(['10.16.0.0/17', '10.20.1.0/24'])], 'a1', '172.30.0.11');
+    const rejections = await east.sendAttachments([attachment(['10.16.0.0/17', '10.20.1.0/24'])], 'a1', '172.30.0.11');
     assert.deepEqual(
       rejections.map(({ code, holder }) => [code, holder]),
       [['PrefixOverlap', 'openstack']],
@@ -308,9 +309,9 @@ describe('members of the hub', () => {
       east.members.get('late')?.routes.map(({ prefix }) => prefix),
       ['10.16.1.0/24'],
     );
-    assert.deepEqual(await east.say([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11'), []);
+    assert.deepEqual(await east.sendAttachments([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11'), []);
     const third = await bed.member('third');
-    await third.say([attachment(['10.30.0.0/16'])], 'c1', '172.30.0.31');
+    await third.sendAttachments([attachment(['10.30.0.0/16'])], 'c1', '172.30.0.31');
     const taken = bed.rows('Port_Binding').filter((row) => row['transit_switch'] === 'ts');
     assert.equal(new Set(taken.map((row) => row['tunnel_key'])).size, taken.length);
     assert.equal(new Set(taken.map((row) => row['address'])).size, taken.length);
@@ -319,7 +320,7 @@ describe('members of the hub', () => {
 
   it('removes every row of a member that leaves, and no other', async () => {
     const [east, third] = [await bed.member('east'), await bed.member('third')];
-    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    await east.sendAttachments([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
     await east.until(() => east.members.has('third'));
     await third.leave();
     await east.until(() => !east.members.has('third'));

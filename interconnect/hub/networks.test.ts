@@ -16,11 +16,11 @@ describe('networks and their paths', () => {
     east:
       (...attachments: ReturnType<typeof attachment>[]) =>
       (member: TestMember) =>
-        member.say(attachments, 'a1', '172.30.0.11'),
+        member.sendAttachments(attachments, 'a1', '172.30.0.11'),
     west:
       (...attachments: ReturnType<typeof attachment>[]) =>
       (member: TestMember) =>
-        member.say(attachments, 'b1', '172.30.0.21'),
+        member.sendAttachments(attachments, 'b1', '172.30.0.21'),
   };
 
   it('adds paths for all members, and removes paths once all members know of it', async () => {
@@ -32,7 +32,7 @@ describe('networks and their paths', () => {
     await bed.until(() => bed.rows('Port_Binding').length === 8);
     assert.ok(
       before.every((address) => bed.column('Port_Binding', 'address').includes(address)),
-      'nobody moved',
+      'no port moved',
     );
     assert.deepEqual(bed.column('Transit_Switch', 'name'), ['ts', 'ts1', 'ts2', 'ts3']);
     east = await bed.member('east');
@@ -52,7 +52,7 @@ describe('networks and their paths', () => {
       ],
     );
     await new Promise((resolve) => setTimeout(resolve, 400));
-    assert.equal(bed.rows('Port_Binding').length, 8, 'west has not been told');
+    assert.equal(bed.rows('Port_Binding').length, 8, 'the rows stay until west has received the change');
     west = await bed.member('west');
     await west.until(() => pathsOf(west, 'ts').some(({ retiring }) => retiring));
     await east.until(() => pathsOf(east, 'ts').length === 2);
@@ -81,7 +81,7 @@ describe('networks and their paths', () => {
     }
     // The same prefix may be in use on another network.
     assert.deepEqual(await say.west(attachment([]), attachment(['10.16.0.0/16'], blue))(west), []);
-    const stranger = await north.say([attachment(['10.62.0.0/16'], blue)], 'c1', '172.30.0.31');
+    const stranger = await north.sendAttachments([attachment(['10.62.0.0/16'], blue)], 'c1', '172.30.0.31');
     assert.deepEqual(codes(stranger), [['transit-switch', 'ClusterNotListed', 'east']]);
     assert.deepEqual(
       north.last?.transitSwitches.map(({ name }) => name),
@@ -118,7 +118,7 @@ describe('networks and their paths', () => {
   it('refuses names and networks that conflict with existing ones', async () => {
     const north = await bed.member('north');
     const attempt = async (transitSwitch: string, rest: object = {}) =>
-      codes(await north.say([attachment([], { transitSwitch, ...rest })], 'c1', '172.30.0.31'));
+      codes(await north.sendAttachments([attachment([], { transitSwitch, ...rest })], 'c1', '172.30.0.31'));
     assert.deepEqual(await attempt('ts7'), [['transit-switch', 'TransitSwitchNameTaken', '']]);
     assert.deepEqual(await attempt('blue2'), [['transit-switch', 'TransitSwitchNameTaken', 'east']]);
     assert.deepEqual(await attempt('Red'), [['transit-switch', 'TransitSwitchInvalid', '']]);
@@ -138,14 +138,16 @@ describe('networks and their paths', () => {
     assert.match(north.last?.rejections[0]?.message ?? '', /overlaps 10\.16\.0\.0\/16 of east/);
     assert.deepEqual(await attempt('red', { cidrs: ['100.110.0.0/24', 'fd00:110::/64'] }), []);
     const within = [attachment(['100.110.0.64/26', '224.1.0.0/16']), attachment([], { transitSwitch: 'red' })];
-    assert.deepEqual(codes(await north.say(within, 'c1', '172.30.0.31')), [
+    assert.deepEqual(codes(await north.sendAttachments(within, 'c1', '172.30.0.31')), [
       ['prefix', 'PrefixOverlap', ''],
       ['prefix', 'PrefixInvalid', ''],
     ]);
     const [path] = pathsOf(north, 'red');
     assert.deepEqual(path?.port?.networks, ['100.110.0.1/27', 'fd00:110::1/67']);
     const many = Array.from({ length: 65 }, (_, index) => attachment([], { transitSwitch: `n-${index}-x`, paths: 1 }));
-    assert.deepEqual(codes(await north.say(many, 'c1', '172.30.0.31')), [['transit-switch', 'TooManySwitches', '']]);
+    assert.deepEqual(codes(await north.sendAttachments(many, 'c1', '172.30.0.31')), [
+      ['transit-switch', 'TooManySwitches', ''],
+    ]);
     assert.deepEqual(await attempt('red', { cidrs: ['100.110.0.0/24', 'fd00:110::/64'] }), []);
     assert.equal(bed.rows('Transit_Switch').length, 2 + 3 + 2, 'ts, blue, red');
     // A cluster and a network whose ports would be called as others' are.
@@ -167,14 +169,14 @@ describe('networks and their paths', () => {
     const [far, west, north] = [await bed.member('far'), await bed.member('west'), await bed.member('north')];
     const wish = { transitSwitch: 'grey', vpc: 'grey' };
     const clusters = ['far', 'west'];
-    await far.say([attachment([], { ...wish, clusters, paths: 3 })], 'f1', '172.30.0.61');
+    await far.sendAttachments([attachment([], { ...wish, clusters, paths: 3 })], 'f1', '172.30.0.61');
     assert.deepEqual(await say.west(attachment([]), attachment([], wish))(west), []);
     const grey = { ...wish, clusters: [...clusters, 'north'] };
     assert.deepEqual(codes(await say.west(attachment([]), attachment([], grey))(west)), [
       ['transit-switch', 'TransitSwitchDiffers', 'far'],
     ]);
-    const sayNorth = () => north.say([attachment([], wish)], 'c1', '172.30.0.31');
-    assert.deepEqual(codes(await sayNorth()), [['transit-switch', 'ClusterNotListed', 'far']]);
+    const joinNorth = () => north.sendAttachments([attachment([], wish)], 'c1', '172.30.0.31');
+    assert.deepEqual(codes(await joinNorth()), [['transit-switch', 'ClusterNotListed', 'far']]);
     const seen = () => west.last?.transitSwitches.find(({ name }) => name === 'grey');
     const is = () => [seen()?.definedBy, seen()?.clusters, seen()?.paths.length];
     await far.leave();
@@ -193,10 +195,10 @@ describe('networks and their paths', () => {
     bed.store.delete('west');
     await bed.start();
     const back = await bed.member('north');
-    await back.say([attachment([], wish)], 'c1', '172.30.0.31');
+    await back.sendAttachments([attachment([], wish)], 'c1', '172.30.0.31');
     const last = back.last?.transitSwitches.find(({ name }) => name === 'grey');
     assert.deepEqual([last?.definedBy, last?.clusters], ['', ['far', 'north', 'west']]);
-    await back.say([attachment([])], 'c1', '172.30.0.31');
+    await back.sendAttachments([attachment([])], 'c1', '172.30.0.31');
     await bed.until(() => bed.rows('Transit_Switch').every((row) => !String(row['name']).startsWith('grey')));
   });
 

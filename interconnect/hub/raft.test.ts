@@ -40,7 +40,7 @@ describe('the southbound interconnect database as a cluster of three servers', (
 
   it('serves the hub with two servers after the leader is lost', async () => {
     const east = await bed.member('east');
-    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    await east.sendAttachments([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
     const before = bed.column('Port_Binding', '_uuid');
     const members = bed.servers.slice(1);
     const roles = await Promise.all(members.map(isLeader));
@@ -48,9 +48,11 @@ describe('the southbound interconnect database as a cluster of three servers', (
     assert.ok(leader);
     await leader.kill('SIGKILL');
     const revision = east.last?.revision ?? 0;
-    const said = east.say([attachment(['10.16.0.0/16', '10.17.0.0/16'])], 'a1', '172.30.0.11').catch(() => undefined);
+    const accepted = east
+      .sendAttachments([attachment(['10.16.0.0/16', '10.17.0.0/16'])], 'a1', '172.30.0.11')
+      .catch(() => undefined);
     for (let patience = 600; (east.last?.revision ?? 0) === revision && patience > 0; patience -= 1) await sleep(100);
-    await said;
+    await accepted;
     assert.ok((east.last?.revision ?? 0) > revision, 'acknowledged by the two that are left');
     assert.deepEqual(bed.column('Port_Binding', '_uuid'), before);
     assert.deepEqual([...new Set(bed.column('Route', 'ip_prefix'))], ['10.16.0.0/16', '10.17.0.0/16']);

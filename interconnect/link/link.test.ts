@@ -14,7 +14,7 @@ import { createToken, readToken, verifyToken } from '../../lib/pki/join-token.ts
 
 const now = Date.now();
 
-test('a token can be read by anyone, is accepted only from its own hub, and cannot be altered', async () => {
+test('a token can be read without a key, is accepted only by its own hub, and cannot be altered', async () => {
   const [ours, theirs] = [await createHubAuthority(now), await createHubAuthority(now)];
   const token = createToken(ours, { cluster: 'east', hub: 'h:1', expiresMs: now, replace: false });
   assert.equal((verifyToken(ours, token) as { cluster: string }).cluster, 'east');
@@ -144,7 +144,7 @@ function overwhelm(session: MemberSession): void {
   for (let count = 0; count < 20; count += 1) session.send({ ...update, removed: ['x'.repeat(8_000_000)] });
 }
 
-/** Runs a hub that issues to anyone and answers each state with `update`. */
+/** Runs a hub that issues a certificate for every request and answers each state with `update`. */
 async function withHub(
   run: (hub: { address: string; ca: string; token: string; seen: MemberState[]; logged: string[] }) => Promise<void>,
 ): Promise<void> {
@@ -160,12 +160,12 @@ async function withHub(
     renew: (caller) => Promise.resolve({ code: 'Tested', message: `${caller.cluster} ${caller.fingerprint}` }),
     leave: () => Promise.resolve(undefined),
     session: (session) => {
-      session.onState((told) => {
-        seen.push(told);
-        if (told.unreachable.includes('hub is ill')) session.refuse({ code: hubUnavailable, message: 'not now' });
-        else if (told.unreachable.includes('refuse me'))
+      session.onState((state) => {
+        seen.push(state);
+        if (state.unreachable.includes('hub is ill')) session.refuse({ code: hubUnavailable, message: 'not now' });
+        else if (state.unreachable.includes('refuse me'))
           session.refuse({ code: 'Refused', message: `${session.caller.cluster} asked for it` });
-        else if (told.unreachable.includes('overwhelm me')) overwhelm(session);
+        else if (state.unreachable.includes('overwhelm me')) overwhelm(session);
         else session.send(update);
       });
     },

@@ -85,6 +85,6 @@ export function hubError(hub: string, error: Partial<grpc.ServiceError>): HubRef
     const message = `what answers at ${hub} has a certificate of another authority than the one this cluster trusts (${reason}): the address leads elsewhere, or the hub was made anew without its backup`;
     return new HubRefused({ code: 'HubNotTrusted', message }, { cause: error });
   }
-  const said = silence.test(details) ? `its keep-alive was unanswered or the connection broke (${reason})` : reason;
-  return new HubUnreachable(`the hub at ${hub} did not answer: ${said}`, { cause: error });
+  const cause = silence.test(details) ? `its keep-alive was unanswered or the connection broke (${reason})` : reason;
+  return new HubUnreachable(`the hub at ${hub} did not answer: ${cause}`, { cause: error });
 }

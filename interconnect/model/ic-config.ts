@@ -19,7 +19,7 @@ export interface IcConfig {
 export interface FollowingInterconnect {
   readonly uid: string;
   readonly isDeleting: boolean;
-  /** The source it was made from; undefined where a user made it. */
+  /** The source it was made from; undefined if a user made it. */
   readonly from: string | undefined;
   readonly clusterName: string;
   readonly hub: string;

@@ -10,7 +10,7 @@ export interface LinkState {
   readonly notAfterMs: number | undefined;
   /** Its name at the hub, by its certificate; absent while it has none. */
   readonly cluster?: string;
-  /** Why it does not have the wanted name yet; absent where it has. */
+  /** Why it does not have the wanted name yet; absent if it has. */
   readonly renaming?: Problem;
   /** Why the certificate, which is due, could not be renewed. */
   readonly renewal?: Problem;

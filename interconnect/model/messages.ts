@@ -131,7 +131,7 @@ export interface Rejection {
   readonly code: string;
   readonly message: string;
   readonly holder: string;
-  /** Empty where it is about none. */
+  /** Empty if it is about none. */
   readonly transitSwitch: string;
 }
 
@@ -154,7 +154,7 @@ export interface HubUpdate {
   readonly expected: readonly string[];
   /** Complete each time; while there are any, nothing new can be sent. */
   readonly silentDatabases: readonly SilentDatabase[];
-  /** Connected members that report every path of theirs to the receiver down. Complete each time. */
+  /** Connected members that report all of their paths to the receiver as down. Each update has all of them. */
   readonly unreachedBy: readonly string[];
   /** False of a hub of a release before `unreachedBy`. */
   readonly tellsUnreached: boolean;

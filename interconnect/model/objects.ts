@@ -1,4 +1,4 @@
-/** Kubernetes objects as this room needs them. Nothing of the raw object is kept; what is wrong with one is part of the value. */
+/** Kubernetes objects as narrow values. An invalid part is a problem in the value. */
 import type {
   GatewayProbe,
   GatewayTunnel,

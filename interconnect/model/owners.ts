@@ -1,4 +1,4 @@
-/** Owners of rows, and keys of rows that carry no ids of ours: plans write them, `watch/` recognises rows by them. Pure. */
+/** Owners of rows, and keys of rows without external_ids: plans write them, and `watch/` recognises rows by them. Pure. */
 
 const ownerPrefix = 'remote/';
 

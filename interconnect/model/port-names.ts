@@ -10,7 +10,7 @@ export function redirectPort(handle: string, logicalSwitch: string): string {
   return `cr-${transitRouterPort(handle, logicalSwitch)}`;
 }
 
-/** The handle in the name of a member's port: `<logical switch>-<handle>`; undefined where it has another form. */
+/** The handle in the name of a member's port: `<logical switch>-<handle>`; undefined if it has another form. */
 export function handleOfPort(port: Pick<Port, 'switch' | 'logicalPort'>): string | undefined {
   const prefix = `${port.switch}-`;
   return port.logicalPort.startsWith(prefix) ? port.logicalPort.slice(prefix.length) : undefined;

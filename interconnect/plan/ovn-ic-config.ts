@@ -20,7 +20,7 @@ export interface IcConfigState {
   readonly config: IcConfig | readonly Problem[] | 'off';
   readonly interconnect: FollowingInterconnect | undefined;
   readonly policies: ReadonlyMap<string, Pick<RoutePolicy, 'uid' | 'from' | 'spec'>>;
-  /** Labels of a node; undefined where there is no such node. */
+  /** Labels of a node; undefined if there is no such node. */
   readonly labelsOf: (node: string) => Readonly<Record<string, string>> | undefined;
 }
 

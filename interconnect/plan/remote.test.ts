@@ -376,7 +376,7 @@ describe('a prefix that another cluster learned from its routers', () => {
     );
     assert.match(use.hops[0]?.problem?.message ?? '', /leaves by a router of this cluster/);
     assert.deepEqual([...table.set(ownOffers, new Map())], ['west']);
-    assert.equal(useRoutes('west', routes, verdicts, (key) => table.all(key))[0]?.isMine, true);
+    assert.equal(useRoutes('west', routes, verdicts, (key) => table.all(key))[0]?.isChosen, true);
   });
 
   it('is rejected if it equals or contains an aggregate of this cluster', () => {

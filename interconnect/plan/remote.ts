@@ -1,6 +1,6 @@
 /**
- * One other cluster as rows of this one. In: the member as the hub reports it, this cluster, and which of its routes
- * and paths are used. Out: its chassis and tunnels (SB), its ports on the transit switches and routes (NB). Pure.
+ * Plans the rows of another cluster. In: the member as the hub reports it, this cluster, and which of the member's routes and
+ * paths are used. Out: its chassis and tunnels (SB), its ports on the transit switches and its routes (NB). Pure.
  *
  * A port of a member with paths is external, held by the group of that cluster's gateways in the order it published:
  * ovn-controller makes it an active-backup bundle over the tunnels, so that the datapath fails over by itself. OVN has
@@ -51,7 +51,7 @@ export function planRemote({
   const paths = new Map([...networks.values()].flatMap((network) => network.paths.map((path) => [path.switch, path])));
   const ports = member.ports.filter((port) => paths.has(port.switch));
   const chassis = new Set(gateways.map((gateway) => gateway.chassis));
-  const taken = routes.filter(({ rejected }) => rejected === undefined);
+  const accepted = routes.filter(({ rejected }) => rejected === undefined);
   const portRows = member.foreign
     ? ports.map(remotePort)
     : ports.flatMap((port) => externalPort(port, chassis, ownGateways));
@@ -63,9 +63,9 @@ export function planRemote({
         ...(member.foreign ? [] : gateways.map((gateway) => otherBfdMember(gateway.chassis))),
         ...portRows,
         ...witnesses.rows,
-        ...taken.flatMap((route) => routeRows(route, handle, ownHandle)),
+        ...accepted.flatMap((route) => routeRows(route, handle, ownHandle)),
       ],
-      contributions: exemptions(taken),
+      contributions: exemptions(accepted),
     },
     southbound: {
       rows: [...gateways, ...departing].flatMap(chassisRows),
@@ -115,7 +115,7 @@ function remotePort({ logicalPort, switch: name, mac, networks, tunnelKey }: Por
   };
 }
 
-/** northd removes an entry whose datapath it has not made yet: the entry waits for the port. */
+/** northd removes an entry whose datapath it has not created yet, so the entry waits for the port. */
 function fdbEntry(
   { logicalPort, mac, tunnelKey }: Port,
   path: OwnPath | undefined,
@@ -145,18 +145,18 @@ function routeRows({ prefix, router, hops }: RouteUse, handle: string, own: stri
 }
 
 /**
- * An exemption stays while no path is up, so that packets do not leave another way. Prefixes that a cluster has from
- * its routers may well have another way, as from any router.
+ * A prefix stays exempt while no path is up, so that its packets do not leave by another route. Prefixes that the cluster
+ * learned from its routers are exempt only while they have a hop, because another router may reach them too.
  */
 function exemptions(routes: readonly RouteUse[]): readonly Contribution[] {
-  const hasWay = ({ hops }: RouteUse): boolean => hops.some(({ isUsed }) => isUsed);
-  const mine = routes.filter(
-    (route) => route.router === defaultVpc && route.isMine && (route.origin !== learnedOrigin || hasWay(route)),
+  const hasUsedHop = ({ hops }: RouteUse): boolean => hops.some(({ isUsed }) => isUsed);
+  const chosen = routes.filter(
+    (route) => route.router === defaultVpc && route.isChosen && (route.origin !== learnedOrigin || hasUsedHop(route)),
   );
-  const cut = mine.filter((route) => !hasWay(route));
+  const withoutHop = chosen.filter((route) => !hasUsedHop(route));
   return ([4, 6] as const).flatMap((family) => [
-    ...members(exemptSet(family), mine, family),
-    ...members(cutSet(family), cut, family),
+    ...members(exemptSet(family), chosen, family),
+    ...members(cutSet(family), withoutHop, family),
   ]);
 }
 
@@ -185,7 +185,7 @@ function chassisRows({ chassis, hostname, encaps }: Gateway): readonly DesiredRo
   ];
 }
 
-/** northd makes the binding; only this room knows on which chassis it is. */
+/** northd creates the binding; this room sets its chassis, which no other program knows. */
 function binding({ logicalPort, holder, gateways }: Port, chassis: ReadonlySet<string>): Contribution {
   const place = holder === '' ? (gateways[0] ?? '') : holder;
   return {

@@ -27,7 +27,7 @@ export class AnchorHistory {
   readonly #memories = new Map<string, ReadonlyMap<number, AnchorMemory>>();
   /** Chassis that lost a port for long → when that was found. */
   readonly #dead = new Map<string, number>();
-  /** Paths that drain → revision of the first state that said so. */
+  /** Draining path → revision of the first state for the hub that reported it as draining. */
   readonly #announced = new Map<string, number>();
   readonly #wakes = new Map<string, number>();
   /** By network: gateways that hold nothing yet → since when they could. */

@@ -122,7 +122,7 @@ describe('two gateways are cut off from each other', () => {
     world.both(['down', 5000]);
     world.reports = [...world.reports.map(with3), c];
     world.step(5000);
-    assert.deepEqual(world.step(6000), ['ab'], 'hearing a gateway of the own cluster is hearing somebody');
+    assert.deepEqual(world.step(6000), ['ab'], 'a gateway that hears one of its own cluster is not cut off');
   });
 });
 
@@ -174,7 +174,7 @@ describe('a port is contested', () => {
     assert.deepEqual(contestants(after(['a', 'b', 'a', 'b'], 500)), [['a', 'b']]);
     assert.deepEqual(contestants(after(['a', 'b', 'a'], 500)), []);
     assert.deepEqual(contestants(after(['a', 'b', 'a', 'b', 'a', 'b'], 1100)), []);
-    assert.deepEqual(contestants(after(['a', '', 'a', '', 'a', '', 'a'], 100)), [], 'one that nobody else has');
+    assert.deepEqual(contestants(after(['a', '', 'a', '', 'a', '', 'a'], 100)), [], 'one that no other gateway has');
   });
   it('between each two of three gateways that claim it', () => {
     assert.deepEqual(contestants(after(['c', 'a', 'b', 'c'], 300)), [

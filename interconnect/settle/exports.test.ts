@@ -91,7 +91,7 @@ describe('candidates', () => {
 
 describe('exports', () => {
   const set = (rules: readonly object[]) => compilePolicies([policy('p', { direction: 'Export', rules })]);
-  const told = (exports: Exports): string =>
+  const offered = (exports: Exports): string =>
     exports
       .on('ts')
       .map((one) => `${one.cidr} ${one.origin}`)
@@ -102,23 +102,23 @@ describe('exports', () => {
     const natives = nativesOf();
     const facts = { local, policies: set([]), edges: edgesOf('192.0.2.0/24', '10.17.9.0/24'), natives };
     exports.update(facts);
-    assert.equal(told(exports), '10.16.0.0/16 connected');
+    assert.equal(offered(exports), '10.16.0.0/16 connected');
     const policies = set([{ match: { origins: ['bgp'] }, setTags: ['wan'] }]);
     exports.update({ ...facts, policies });
-    assert.equal(told(exports), '10.16.0.0/16 connected,10.17.9.0/24 bgp,192.0.2.0/24 bgp');
+    assert.equal(offered(exports), '10.16.0.0/16 connected,10.17.9.0/24 bgp,192.0.2.0/24 bgp');
     assert.deepEqual(exports.on('ts')[1]?.tags, ['wan']);
     natives.update(new Set(['west']), new Map([['west', west]]));
     exports.update({ ...facts, policies });
-    assert.equal(told(exports), '10.16.0.0/16 connected,192.0.2.0/24 bgp');
+    assert.equal(offered(exports), '10.16.0.0/16 connected,192.0.2.0/24 bgp');
     exports.update({ ...facts, policies, edges: noEdges });
-    assert.equal(told(exports), '10.16.0.0/16 connected');
+    assert.equal(offered(exports), '10.16.0.0/16 connected');
   });
 
   it('list the aggregates, which are no routes in this cluster', () => {
     const exports = new Exports();
     const policies = set([{ match: { origins: ['bgp'] }, aggregate: '192.0.0.0/16' }]);
     exports.update({ local, policies, edges: edgesOf('192.0.2.0/24', '192.0.3.0/24'), natives: nativesOf() });
-    assert.equal(told(exports), '10.16.0.0/16 connected,192.0.0.0/16 bgp');
+    assert.equal(offered(exports), '10.16.0.0/16 connected,192.0.0.0/16 bgp');
     assert.deepEqual(exports.aggregates, new Map([[vpc, [cidr('192.0.0.0/16')]]]));
   });
 });

@@ -1,4 +1,4 @@
-/** The prefixes that are offered to other clusters, decided again only when one of the inputs changes. */
+/** Decides which prefixes are offered to other clusters, again only when one of the inputs changes (`policy/export.ts`). */
 import { formatCidr, type Cidr } from '../../lib/net/cidr.ts';
 import type { PolicySet } from '../../lib/route-policy/compile.ts';
 import type { Decision } from '../../lib/route-policy/policy.ts';
@@ -21,7 +21,7 @@ export class Exports {
   #basis: readonly unknown[] = [];
   #offered: ReadonlyMap<string, readonly Prefix[]> = new Map();
   decisions: readonly Decision[] = [];
-  /** Aggregates, which are no routes here themselves, by router. */
+  /** Aggregates that are not routes of this cluster themselves, by router. */
   aggregates: ReadonlyMap<string, readonly Cidr[]> = new Map();
 
   get count(): number {
@@ -67,7 +67,7 @@ export class Exports {
   }
 }
 
-/** A VPC may be joined by several, and each has clusters of its own. */
+/** The networks that a VPC is joined to; each connects other clusters. */
 function networksOf({ transitRequests }: LocalView, router: string): readonly string[] {
   return transitRequests.flatMap(({ name, vpc }: TransitRequest) => (vpc === router ? [name] : []));
 }

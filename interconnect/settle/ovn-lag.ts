@@ -4,7 +4,7 @@
  * when. Kept between looks, because a number that was not applied is followed by newer ones.
  */
 
-/** Unix milliseconds since which each part of OVN has stalled; absent where it has not. */
+/** Unix milliseconds since which each part of OVN has stalled; absent if it has not. */
 export interface Stalled {
   readonly northbound: number | undefined;
   readonly southbound: number | undefined;

@@ -27,7 +27,7 @@ export interface PathFacts {
   readonly remote: PathEndFacts;
   /** Gateways of the other cluster to which this one can have no tunnel, each with the reason. */
   readonly refused: ReadonlyMap<string, Problem>;
-  /** BFD state of the local holder's tunnel to a chassis; undefined where nothing is reported. */
+  /** BFD state of the local holder's tunnel to a chassis; undefined if nothing is reported. */
   readonly tunnelTo: (chassis: string) => string | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface PathMemory {
   readonly wellSinceMs: ReadonlyMap<string, number>;
   /** Since when some path has been up; undefined while none is. */
   readonly upSinceMs: number | undefined;
-  /** When the last path went down; undefined where none was ever up. */
+  /** When the last path went down; undefined if none was ever up. */
   readonly lostMs: number | undefined;
 }
 
@@ -186,7 +186,11 @@ function unsettled({ local, remote, isRetiring, ...path }: PathFacts): [PathStat
   for (const [side, { order, holder }] of sides) {
     if (holder === '') return ['Moving', 'Unclaimed', `no gateway of ${side} has taken its port on ${name}`];
     if (holder !== order[0])
-      return ['Moving', 'FailedOver', `${holder} forwards for ${name} in place of ${order[0] ?? 'nobody'} of ${side}`];
+      return [
+        'Moving',
+        'FailedOver',
+        `${holder} forwards for ${name} in place of ${order[0] ?? 'no gateway'} of ${side}`,
+      ];
   }
   return undefined;
 }

@@ -1,8 +1,8 @@
 /**
  * Which gateways, paths and prefixes of each other cluster are used here. In: this cluster, its networks, the members
- * as the hub reports them, and which clusters changed. Out: the state of each cluster and the names of those whose rows
- * may differ now. Keeps what depends on history: hold-downs, prefixes that were in use, handles. Of a cluster that did
- * not change only the paths are judged.
+ * as the hub reports them, and which clusters changed. Out: the state of each cluster, and the clusters whose rows may
+ * differ now. Keeps what depends on history: hold-downs, prefixes in use, handles. If a cluster did not change, only its
+ * paths are judged again.
  */
 import type { PolicySet } from '../../lib/route-policy/compile.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
@@ -24,20 +24,20 @@ export interface NetworkInput extends DepartureContext {
   /** Chassis that others have tunnels to. */
   readonly gateways: readonly string[];
   readonly networks: ReadonlyMap<string, OwnNetwork>;
-  /** Members the hub will know again: their rows stay. */
+  /** Members whose state the hub has lost and expects again: their rows stay. */
   readonly expected: ReadonlySet<string>;
   readonly policies: PolicySet;
-  /** Prefixes that routers of this cluster lead to. */
+  /** Prefixes that the BGP speakers of this cluster learned from routers. */
   readonly edges: Edges;
   /** As `RemoteContext` has them. */
   readonly aggregates: RemoteContext['aggregates'];
-  /** BFD state of a tunnel by its two chassis; undefined where nothing is reported. */
+  /** BFD state of a tunnel by its two chassis; undefined if nothing is reported. */
   readonly tunnel: (own: string, other: string) => string | undefined;
-  /** Addresses of next hops that carried a cluster's traffic when the process before this one ended, by its handle. */
+  /** Next hops of a cluster's routes when the former process ended, by the cluster's handle. */
   readonly carried: (handle: string) => ReadonlySet<string> | undefined;
-  /** Prefixes that had routes to a cluster when the process before this one ended, by its handle. */
+  /** Prefixes of a cluster's routes when the former process ended, by the cluster's handle. */
   readonly routed: (handle: string) => ReadonlySet<string> | undefined;
-  /** Chassis of a cluster that were there when this process began, by its handle. */
+  /** Remote chassis of a cluster in the database when this process began, by the cluster's handle. */
   readonly written: (handle: string) => readonly Gateway[];
   readonly time: { readonly nowMs: number; readonly holdDownMs: number };
 }
@@ -70,7 +70,7 @@ export class RemoteClusters {
   #gone: string[] = [];
   #released: string[] = [];
 
-  get remotes(): RemoteView {
+  get view(): RemoteView {
     return this.#remotes;
   }
 
@@ -138,7 +138,7 @@ export class RemoteClusters {
     return true;
   }
 
-  /** Returns the clusters that offer prefixes that this cluster's routers lead to now, or no longer lead to. */
+  /** Returns the clusters that offer a prefix that this cluster has newly learned from its routers, or has lost. */
   #takeEdges(edges: Edges): ReadonlySet<string> {
     if (edges === this.#edges) return new Set();
     this.#edges = edges;

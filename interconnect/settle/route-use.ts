@@ -11,7 +11,7 @@ export interface HopUse {
   readonly switch: string;
   readonly address: string;
   readonly isUsed: boolean;
-  /** Why it is not in use; undefined while it is, or where the whole route is rejected. */
+  /** Why it is not in use; undefined if it is, or if the whole route is rejected. */
   readonly problem: Problem | undefined;
 }
 
@@ -21,8 +21,8 @@ export interface RouteUse {
   readonly router: string;
   readonly origin: string;
   readonly tags: readonly string[];
-  /** Whether the prefix is routed to this cluster over this network once a path there is up. */
-  readonly isMine: boolean;
+  /** Whether this offer of the prefix is chosen: the prefix is routed over this network as soon as a path is up. */
+  readonly isChosen: boolean;
   readonly hops: readonly HopUse[];
   readonly rejected: Problem | undefined;
 }
@@ -73,10 +73,10 @@ export function useRoutes(
   return routes.map((route): RouteUse => {
     const { prefix, router, transitSwitch, origin, tags, rejected } = route;
     const common = { prefix, transitSwitch, router, origin, tags };
-    const refused = rejected ?? lost(cluster, route, offersFor);
+    const refused = rejected ?? overlapProblem(cluster, route, offersFor);
     if (refused !== undefined) {
       const hops = route.nextHops.map((hop) => ({ ...hop, isUsed: false, problem: undefined }));
-      return { ...common, isMine: false, hops, rejected: refused };
+      return { ...common, isChosen: false, hops, rejected: refused };
     }
     const backup = backupOf(cluster, route, offersFor);
     const hops = route.nextHops.map((hop): HopUse => {
@@ -84,7 +84,7 @@ export function useRoutes(
       const problem = isUsable ? backup : downOf(paths.get(hop.switch), prefix);
       return { ...hop, isUsed: problem === undefined, problem };
     });
-    return { ...common, isMine: backup === undefined, hops, rejected: undefined };
+    return { ...common, isChosen: backup === undefined, hops, rejected: undefined };
   });
 }
 
@@ -92,7 +92,12 @@ function ownOffer(cluster: string, { transitSwitch }: JudgedRoute, all: readonly
   return all.find((offer) => offer.cluster === cluster && offer.network === transitSwitch);
 }
 
-function lost(cluster: string, route: JudgedRoute, offersFor: (key: string) => readonly Offer[]): Problem | undefined {
+/** The problem if another cluster offers the same prefix and comes first. */
+function overlapProblem(
+  cluster: string,
+  route: JudgedRoute,
+  offersFor: (key: string) => readonly Offer[],
+): Problem | undefined {
   const all = offersFor(offerKey(route.router, route.prefix));
   const own = ownOffer(cluster, route, all);
   const choice = own === undefined ? undefined : choose(own, all);
@@ -101,6 +106,7 @@ function lost(cluster: string, route: JudgedRoute, offersFor: (key: string) => r
   return { code: 'Overlap', message };
 }
 
+/** Why the route is only a backup, for one of another cluster or of this cluster's routers. */
 function backupOf(
   cluster: string,
   route: JudgedRoute,
@@ -118,7 +124,7 @@ function backupOf(
   return { code: 'NotPreferred', message: `${route.prefix} goes to ${choice.cluster} over ${choice.network}, ${why}` };
 }
 
-/** Why a path is not used: others are better, or nothing passes on it. */
+/** Why a path is not used: other paths are better, or it is down. */
 function downOf(verdict: PathVerdict | undefined, prefix: string): Problem {
   if (verdict === undefined)
     return { code: 'NextHopDown', message: `${prefix}: its cluster has no port on this path yet` };

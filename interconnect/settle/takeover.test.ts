@@ -39,8 +39,8 @@ const two = [report('a1', all, [tunnel('a2')]), report('a2', all, [tunnel('a1')]
 describe('the port of a path', () => {
   it('is taken over by the other of two gateways, which hears one of another cluster', () => {
     assert.equal(codeOf({}, two), undefined);
-    assert.equal(codeOf({ holder: 'a2' }, two), undefined, 'whoever holds it');
-    assert.equal(codeOf({ holder: '' }, two), undefined, 'nobody does yet');
+    assert.equal(codeOf({ holder: 'a2' }, two), undefined, 'independent of the holder');
+    assert.equal(codeOf({ holder: '' }, two), undefined, 'without a holder');
   });
 
   it('is not taken over in a cluster with one gateway', () => {

@@ -36,10 +36,10 @@ function gateway(state: 'up' | 'down'): GatewayObject {
 describe('the known clusters', () => {
   it('are all dirty at first, then those that an update or a tunnel concerns', () => {
     const clusters = new Clusters();
-    clusters.hear(update, 0);
+    clusters.hubUpdated(update, 0);
     assert.equal(clusters.takeDirty(), 'all');
     assert.deepEqual(clusters.takeDirty(), new Set());
-    clusters.hear({ ...update, full: false }, 0);
+    clusters.hubUpdated({ ...update, full: false }, 0);
     assert.deepEqual(clusters.takeDirty(), new Set(['west']));
     const [up, down] = [gateway('up'), gateway('down')];
     clusters.setGateway('n1', undefined, up);
@@ -54,9 +54,9 @@ describe('the known clusters', () => {
 
   it('notice that other clusters than before do not reach this one', () => {
     const clusters = new Clusters();
-    assert.equal(clusters.hear(update, 0).isReachChanged, true, 'the first report');
-    assert.equal(clusters.hear(update, 0).isReachChanged, false);
-    assert.equal(clusters.hear({ ...update, unreachedBy: ['west'] }, 0).isReachChanged, true);
-    assert.equal(clusters.hear({ ...update, tellsUnreached: false }, 0).isReachChanged, true);
+    assert.equal(clusters.hubUpdated(update, 0).isReachChanged, true, 'the first report');
+    assert.equal(clusters.hubUpdated(update, 0).isReachChanged, false);
+    assert.equal(clusters.hubUpdated({ ...update, unreachedBy: ['west'] }, 0).isReachChanged, true);
+    assert.equal(clusters.hubUpdated({ ...update, tellsUnreached: false }, 0).isReachChanged, true);
   });
 });

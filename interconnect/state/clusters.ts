@@ -1,6 +1,7 @@
 /**
- * The state of the other clusters and of the tunnels to them. In: the hub's updates and the gateway objects of this
- * cluster. Out: the values, and which clusters changed since they were last settled.
+ * What is known of the other clusters before `settle/` judges it: the hub's view of them, and the tunnels to their gateways.
+ * In: the hub's updates and the InterconnectGateways of this cluster. Out: these values, and which clusters changed since the
+ * last call of `takeDirty`.
  */
 import type { HubUpdate } from '../model/messages.ts';
 import type { GatewayObject } from '../model/objects.ts';
@@ -10,7 +11,7 @@ import { Tunnels } from './tunnels.ts';
 export interface HubChange {
   /** Clusters that the update mentions. */
   readonly members: ReadonlySet<string>;
-  /** Other clusters than before report now that they do not reach this one. */
+  /** The set of clusters that report this one as unreachable has changed. */
   readonly isReachChanged: boolean;
 }
 
@@ -20,7 +21,7 @@ export class Clusters {
   #dirty: Set<string> | 'all' = 'all';
 
   /** `nowMs`: Unix milliseconds. */
-  hear(update: HubUpdate, nowMs: number): HubChange {
+  hubUpdated(update: HubUpdate, nowMs: number): HubChange {
     const before = this.hub.unreachedBy;
     const { members } = this.hub.apply(update, nowMs);
     for (const name of members) this.tunnels.learn(name, this.hub.members.get(name));
@@ -28,7 +29,7 @@ export class Clusters {
     return { members, isReachChanged: !isSameSet(before, this.hub.unreachedBy) };
   }
 
-  /** Returns the clusters to which paths may have another state now. */
+  /** Returns the clusters whose paths may have changed their state. */
   setGateway(node: string, before: GatewayObject | undefined, after: GatewayObject | undefined): ReadonlySet<string> {
     const clusters = this.tunnels.set(node, before, after);
     this.changed(clusters);
@@ -46,7 +47,7 @@ export class Clusters {
     return dirty;
   }
 
-  /** This cluster is no member any more: the view of the hub does not count. */
+  /** For a cluster that is no member any more. */
   reset(): void {
     this.hub.reset();
     this.#dirty = 'all';

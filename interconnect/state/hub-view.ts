@@ -1,4 +1,4 @@
-/** The hub's view, put together from its updates. Kept when a session is lost; replaced by the next full update. */
+/** The hub's view of all members, assembled from its updates. It stays when a session is lost, until the next full update. */
 import type { HubUpdate, Member, Rejection, SilentDatabase, TransitSwitch } from '../model/messages.ts';
 
 /** The changes of an update. */
@@ -14,8 +14,8 @@ export class HubView {
   #expected: ReadonlySet<string> = new Set();
   #silentDatabases: readonly SilentDatabase[] = [];
   #unreachedBy: ReadonlySet<string> | undefined;
-  /** Members that are known or expected and that no update has mentioned since the last full one. */
-  readonly #unheard = new Set<string>();
+  /** Members that are known here or expected by the hub, and that no update has mentioned since the last full one. */
+  readonly #unmentioned = new Set<string>();
   #revision = 0;
   #updates = 0;
   #isReceived = false;
@@ -24,20 +24,21 @@ export class HubView {
 
   /** `nowMs`: Unix milliseconds. */
   apply(update: HubUpdate, nowMs: number): HubNews {
-    const told = [...update.removed, ...update.members.map(({ name }) => name)];
+    const mentioned = [...update.removed, ...update.members.map(({ name }) => name)];
     this.#expected = new Set(update.expected);
-    for (const name of update.full ? this.#members.keys() : []) this.#unheard.add(name);
-    for (const name of this.#expected) this.#unheard.add(name);
-    for (const name of told) this.#unheard.delete(name);
+    for (const name of update.full ? this.#members.keys() : []) this.#unmentioned.add(name);
+    for (const name of this.#expected) this.#unmentioned.add(name);
+    for (const name of mentioned) this.#unmentioned.delete(name);
     for (const name of update.removed) this.#members.delete(name);
     for (const member of update.members) this.#members.set(member.name, member);
-    const over = this.#over(update);
-    for (const name of over) {
-      this.#unheard.delete(name);
+    const unknown = this.#unknownToHub(update);
+    for (const name of unknown) {
+      this.#unmentioned.delete(name);
       this.#members.delete(name);
     }
-    const changed = new Set([...over, ...told]);
-    // A hub without a state of this cluster is sent one first: its view removes no working network until then.
+    const changed = new Set([...unknown, ...mentioned]);
+    // A hub that has no state of this cluster yet does not know its networks: until it answers to a state, its view must
+    // not remove them.
     if (update.revision > 0) this.#isComplete = true;
     // Equal switches stay the same object: plans are remembered by it.
     const isSwitches =
@@ -62,7 +63,7 @@ export class HubView {
     this.#switches = [];
     this.#rejections = [];
     this.#expected = new Set();
-    this.#unheard.clear();
+    this.#unmentioned.clear();
     this.#updates += 1;
     this.#silentDatabases = [];
     this.#unreachedBy = undefined;
@@ -72,15 +73,15 @@ export class HubView {
   }
 
   /**
-   * Members that no update mentioned and that the hub does not expect: it does not know them any more. Expected members
-   * will be known again once they connect, and stay as they were.
+   * Members that no update mentioned and that the hub does not expect: the hub does not know them any more. Expected
+   * members stay as they were until they connect to the hub again.
    */
-  #over({ full, revision }: HubUpdate): readonly string[] {
+  #unknownToHub({ full, revision }: HubUpdate): readonly string[] {
     // An update before the full one of a session contains no members.
     if (!full && revision === 0) return [];
-    // A member that is expected under a name unknown here may be any of them, renamed.
+    // An expected member with a name that is unknown here may be a renamed one of these.
     if (!full && this.#expected.values().some((name) => !this.#members.has(name))) return [];
-    return [...this.#unheard].filter((name) => !this.#expected.has(name));
+    return [...this.#unmentioned].filter((name) => !this.#expected.has(name));
   }
 
   /** False until the first update: nothing may be concluded from an empty view. */
@@ -104,13 +105,13 @@ export class HubView {
   get expected(): ReadonlySet<string> {
     return this.#expected;
   }
-  /** Databases of the hub that did not answer when it last spoke. */
+  /** Databases of the hub that did not answer, by its last update. */
   get silentDatabases(): readonly SilentDatabase[] {
     return this.#silentDatabases;
   }
   /**
-   * Connected members that report every path of theirs to this cluster down; undefined while the hub does not pass such
-   * reports on.
+   * Connected members that report all of their paths to this cluster as down; undefined if the hub does not pass on such
+   * reports.
    */
   get unreachedBy(): ReadonlySet<string> | undefined {
     return this.#unreachedBy;
@@ -119,7 +120,7 @@ export class HubView {
   get revision(): number {
     return this.#revision;
   }
-  /** Changes whenever something of this view may have changed. */
+  /** Number of updates and resets: it grows whenever a value of this view may have changed. */
   get updates(): number {
     return this.#updates;
   }

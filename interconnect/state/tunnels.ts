@@ -50,7 +50,7 @@ export class Tunnels {
     else this.#chassis.set(name, now);
   }
 
-  /** BFD state of a tunnel; undefined where nothing is reported. */
+  /** BFD state of a tunnel; undefined if nothing is reported. */
   state(own: string, other: string): string | undefined {
     return this.#states.get(own)?.get(other);
   }

@@ -15,7 +15,7 @@ describe('a gateway whose node is silent, or of which others report', () => {
   const silent = new Map([['n1', at]]);
   const behind = new Map([['n1', 0]]);
   const unreachedBy = new Set(['west']);
-  const said = (programs: readonly GatewayProgram[]) => (chassis: string) =>
+  const withSilent = (programs: readonly GatewayProgram[]) => (chassis: string) =>
     chassis === 'a1' ? gatewayObject('a1', { status: { chassis, silentPrograms: [...programs] } }) : undefined;
   const heardBy = (state: GatewayTunnel['state']) => (chassis: string) =>
     gatewayObject(
@@ -48,7 +48,11 @@ describe('a gateway whose node is silent, or of which others report', () => {
       path: 'Unknown',
     });
     assert.equal(all({ silent, local: alone }).ready, 'True', 'the only one');
-    assert.equal(all({ silent, local: alone, members: new Map() }).ready, 'Unknown DaemonSilent', 'nobody can tell');
+    assert.equal(
+      all({ silent, local: alone, members: new Map() }).ready,
+      'Unknown DaemonSilent',
+      'no other report exists',
+    );
     const link = { ...situation().link, isConnected: false };
     assert.equal(all({ silent, local: alone, link }).ready, 'Unknown DaemonSilent', 'without the hub no word is heard');
     const old = all({ silent, local: alone, unreachedBy: undefined });
@@ -80,11 +84,11 @@ describe('a gateway whose node is silent, or of which others report', () => {
       ['ovn-controller', 'OvnControllerDown', 'Up'],
     ] as const;
     for (const [program, code, path] of cases) {
-      const found = all({ gatewayOf: said([program]), behind, local: alone });
+      const found = all({ gatewayOf: withSilent([program]), behind, local: alone });
       const { ready, gateways, converged, gateway } = found;
       assert.deepEqual(new Set([ready, gateways, converged, gateway]), new Set([`False ${code}`]), program);
       assert.equal(found.path, path, program);
-      assert.equal(all({ gatewayOf: said([program]) }).ready, 'True', 'there is another gateway');
+      assert.equal(all({ gatewayOf: withSilent([program]) }).ready, 'True', 'there is another gateway');
     }
   });
   it('is made no gateway by a daemon that is silent: that is what follows, and not the cause', () => {
@@ -97,9 +101,9 @@ describe('a gateway whose node is silent, or of which others report', () => {
     assert.equal(all({ local: { ...local, chassis } }).gateway, 'False NotInterconnect');
   });
   it('is not what its daemon said last, once that is silent', () => {
-    assert.equal(all({ silent, gatewayOf: said(['ovn-controller']) }).gateway, 'Unknown DaemonSilent');
+    assert.equal(all({ silent, gatewayOf: withSilent(['ovn-controller']) }).gateway, 'Unknown DaemonSilent');
   });
-  it('makes a cluster unreachable that says so itself, where nobody here measures', () => {
+  it('makes a cluster unreachable by its own report, if no daemon of this cluster measures', () => {
     const both = new Map([...silent, ['n2', at]]);
     const gatewayOf = heardBy('unknown');
     assert.equal(all({ silent: both, gatewayOf }).phase, 'Degraded');
@@ -107,7 +111,7 @@ describe('a gateway whose node is silent, or of which others report', () => {
     assert.deepEqual([found.phase, found.path], ['Unreachable', 'Down']);
     assert.equal(all({ unreachedBy }).phase, 'Ready', 'what is measured here counts more');
   });
-  it('says so of a transit switch that nobody else holds', () => {
+  it('reports a transit switch that no other gateway holds', () => {
     const held = network([ownPath(0, { holder: 'a1' }), ownPath(1, { holder: 'a1' })]);
     const facts = situation(stateOf(), { silent, networks: new Map([['ts', held]]) });
     assert.equal(conditionsOf(renderTransitSwitch('ts', facts, {}, 1))['Ready'], 'Unknown DaemonSilent');

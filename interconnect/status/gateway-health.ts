@@ -22,7 +22,7 @@ export interface Evidence {
   readonly silentSince: string | undefined;
   /** Reported by its daemon, while that is not silent. */
   readonly programs: readonly GatewayProgram[];
-  /** Undefined where no other gateway or cluster reports it. */
+  /** Undefined if no other gateway or cluster reports it. */
   readonly isHeard: boolean | undefined;
   /** Since when its ovn-controller has applied nothing. */
   readonly behindMs: number | undefined;
@@ -111,7 +111,7 @@ function isHeard(chassis: string, facts: Facts): boolean | undefined {
 }
 
 /**
- * Whether some other connected cluster reaches this one; undefined where none is connected or its report does not
+ * Whether some other connected cluster reaches this one; undefined if none is connected or its report does not
  * arrive: without the hub, or through a hub that does not pass such reports on.
  */
 export function isReached({

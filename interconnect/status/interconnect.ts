@@ -16,7 +16,7 @@ export function renderInterconnect(
   generation: number,
 ): InterconnectStatus {
   const { link, local } = situation;
-  // A process that has not heard of the hub since its start knows nothing better than what is written.
+  // A process without an update from the hub since its start keeps the status that is written.
   const isKept = link.isJoined && !situation.isHubKnown;
   const keptOf = (type: string): Verdict | undefined => {
     const kept = isKept ? before.conditions?.find((condition) => condition.type === type) : undefined;
@@ -230,7 +230,7 @@ function delayOf(situation: Situation): Problem {
   return (situation.isWaitingForHub ? hubDelay(situation) : undefined) ?? { code: 'InProgress', message };
 }
 
-/** Why changes wait for the hub; undefined where no cause is known. */
+/** Why changes wait for the hub; undefined if no cause is known. */
 function hubDelay({ link, silentDatabases }: Situation): Problem | undefined {
   if (!link.isConnected && link.problem !== undefined)
     return { code: 'WaitingForHub', message: `changes wait for the hub: ${link.problem.message}` };

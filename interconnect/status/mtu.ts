@@ -18,7 +18,7 @@ export function probeOf(gateway: GatewayObject | undefined, other: string): Gate
   return gateway?.probes.find(({ chassis }) => chassis === other);
 }
 
-/** `from` and `to` name the two gateways in the message. Undefined where it is enough, or where nothing was measured. */
+/** `from` and `to` name the two gateways in the message. Undefined if it is enough, or where nothing was measured. */
 export function mtuProblem(
   probe: GatewayProbe | undefined,
   wantedMtu: number,

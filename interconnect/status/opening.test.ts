@@ -42,7 +42,10 @@ describe('an agent that cannot begin', () => {
   it('reports once which database does not answer, until it answers', async () => {
     const { client, written } = served(interconnect);
     const northbound = Promise.withResolvers<undefined>();
-    const told = reportWhileOpening({ northbound: northbound.promise, southbound: Promise.resolve() }, options(client));
+    const reporting = reportWhileOpening(
+      { northbound: northbound.promise, southbound: Promise.resolve() },
+      options(client),
+    );
     await sleep(50);
     assert.equal(written.length, 1, 'the same is not written again');
     assert.deepEqual(
@@ -57,7 +60,7 @@ describe('an agent that cannot begin', () => {
       /since 2026-01-01T00:00:00.000Z.*existing traffic continues/,
     );
     northbound.resolve(undefined);
-    await told;
+    await reporting;
     assert.equal(written.length, 1);
   });
 

@@ -12,7 +12,7 @@ const paths = [
 
 function use(prefix: string, more: Partial<RouteUse> = {}): RouteUse {
   const hops = paths.map((hop) => ({ ...hop, isUsed: true, problem: undefined }));
-  const common = { transitSwitch: 'ts', router: 'ovn-cluster', origin: 'connected', tags: [], isMine: true };
+  const common = { transitSwitch: 'ts', router: 'ovn-cluster', origin: 'connected', tags: [], isChosen: true };
   return { ...common, prefix, hops, rejected: undefined, ...more };
 }
 

@@ -12,7 +12,7 @@ import type { Membership } from '../apply/membership.ts';
 import type { OvnProbe } from '../apply/ovn-probe.ts';
 import type { Progress } from '../apply/progress.ts';
 import type { Interconnect } from '../model/objects.ts';
-import type { Cluster } from '../settle/cluster.ts';
+import type { OwnCluster } from '../settle/own-cluster.ts';
 import type { RemoteClusters } from '../settle/remote-clusters.ts';
 import type { Clusters } from '../state/clusters.ts';
 import type { ClusterReader } from '../watch/cluster-reader.ts';
@@ -31,7 +31,7 @@ import { Transitions } from './transitions.ts';
 export interface PublisherFacts {
   readonly reader: Pick<ClusterReader, 'own' | 'policies'>;
   readonly clusters: Clusters;
-  readonly cluster: Cluster;
+  readonly cluster: OwnCluster;
   readonly remotes: RemoteClusters;
   readonly membership: Pick<Membership, 'state'>;
   readonly progress: Progress;
@@ -85,7 +85,7 @@ export class Publisher {
   settled(names: ReadonlySet<string>): void {
     const { facts, log } = this.#options;
     this.clustersChanged(names);
-    for (const transition of this.#transitions.take(names, facts.remotes.remotes)) log.info({ ...transition }, 'path');
+    for (const transition of this.#transitions.take(names, facts.remotes.view)) log.info({ ...transition }, 'path');
   }
 
   publish(object: Interconnect | undefined): void {
@@ -98,13 +98,13 @@ export class Publisher {
     const situation = situationOf(object, facts, nowMs);
     const { local } = situation;
     const isSpecWrong = object !== undefined && 'code' in object.spec;
-    // After a start the status that is written may be better than what is known.
+    // After a start, the written status may be newer than the state of this process.
     const { isFresh } = progress;
     const isMember = local !== undefined && !isFresh;
     if (object !== undefined && (isMember || membership.state.problem !== undefined || isSpecWrong))
       this.#reporter.interconnect(object, situation);
     if (isBusy) return;
-    // A membership that has not heard of the hub since the start knows nothing that could replace what is written.
+    // Without an update from the hub since the start, nothing can replace the written status.
     if (local !== undefined && (isFresh || !clusters.hub.isComplete)) return this.#prepare(situation);
     if (this.#clusters === 'all' || this.#clusters.size > 0) this.#reporter.peers(situation);
     this.#remoteClusters(situation);
@@ -155,7 +155,7 @@ export class Publisher {
     const { facts, sources } = this.#options;
     const policies = new Map(sources.routePolicies.entries());
     if (policies.size === 0) return;
-    const figures = policyFigures(facts.remotes.remotes, facts.cluster.exportDecisions);
+    const figures = policyFigures(facts.remotes.view, facts.cluster.exportDecisions);
     this.#policies.report(policies, facts.reader.policies, figures);
   }
 }
@@ -194,7 +194,7 @@ function situationOf(object: Interconnect | undefined, facts: PublisherFacts, no
     networkProblems: cluster.problems,
     blocked: cluster.blocked,
     takeovers: cluster.takeovers,
-    remotes: remotes.remotes,
+    remotes: remotes.view,
     cuts: cluster.cuts,
     wantedMtu: wantedMtuOf(spec === undefined || isWrong ? 0 : spec.mtu),
     prefixesOffered: cluster.prefixesOffered,

@@ -84,8 +84,8 @@ function asKnown(verdict: PathVerdict, { name }: Member, situation: Situation): 
   if (notForwarding.includes(reason)) return known(verdict, 'Down', fault);
   if (!notMeasuring.includes(reason)) return verdict;
   if (situation.unreachedBy?.has(name) !== true) return known(verdict, 'Unknown', fault);
-  const said = `${name} says that all of its paths to this cluster are down; ${message}`;
-  return known(verdict, 'Down', { code: 'NotReached', message: said });
+  const report = `${name} says that all of its paths to this cluster are down; ${message}`;
+  return known(verdict, 'Down', { code: 'NotReached', message: report });
 }
 
 /** Three digits are more than two probes agree on, and the next one would be a write for nothing. */

@@ -109,7 +109,7 @@ interface Patch {
 function bed() {
   let nowMs = 1_000_000;
   const patches: Patch[] = [];
-  const told: string[] = [];
+  const recorded: string[] = [];
   const refusals: Error[] = [];
   const client = {
     patch: (_resource: unknown, _name: unknown, _kind: unknown, body: Patch) => {
@@ -123,13 +123,13 @@ function bed() {
   const reporter = new RoutePolicyReporter({
     client,
     writer,
-    events: { record: (_subject, type, reason) => void told.push(`${type} ${reason}`) },
+    events: { record: (_subject, type, reason) => void recorded.push(`${type} ${reason}`) },
     now: () => nowMs,
   });
   let set = compilePolicies([]);
   return {
     patches,
-    told,
+    recorded,
     refusals,
     advance: (ms: number) => (nowMs += ms),
     close: () => reporter.close(),
@@ -193,17 +193,17 @@ describe('the reporter of RoutePolicies', () => {
   });
 
   it('reports at once that a policy became invalid, and that it is valid again', async () => {
-    const { patches, told, report, seen, close } = bed();
+    const { patches, recorded, report, seen, close } = bed();
     const good = policy('p', { rules: [{}] });
     const broken = policy('p', { rules: [{ aggregate: 'x' }], direction: 'Export' }, { generation: 2 });
     await report(good);
-    assert.deepEqual(told, []);
+    assert.deepEqual(recorded, []);
     await report({ ...broken, status: seen(good).status, resourceVersion: '2' });
     assert.equal(typeof patches[1]?.status.inForce, 'string');
     await report({ ...good, generation: 3, status: seen(broken).status, resourceVersion: '3' });
     // A merge patch removes fields that are null.
     assert.equal(patches[2]?.status.inForce, null);
-    assert.deepEqual(told, ['Warning AggregateInvalid', 'Normal InForce']);
+    assert.deepEqual(recorded, ['Warning AggregateInvalid', 'Normal InForce']);
     close();
   });
 });

@@ -22,7 +22,7 @@ export interface Situation {
   readonly rejections: readonly Rejection[];
   /** Databases of the hub that do not answer. */
   readonly silentDatabases: readonly SilentDatabase[];
-  /** Connected members that report every path of theirs to this cluster down. */
+  /** Connected members that report all of their paths to this cluster as down. */
   readonly unreachedBy: ReadonlySet<string> | undefined;
   /** Nodes of gateways with a silent daemon → when it last checked, by its own clock. */
   readonly silent: ReadonlyMap<string, string>;

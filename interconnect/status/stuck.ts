@@ -1,8 +1,8 @@
-/** Stalled parts of this cluster's OVN as problems: the first is the cause of those that follow. Pure. */
+/** Stalled parts of this cluster's OVN as problems; a problem that follows from another one is left out. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Stalled } from '../settle/ovn-lag.ts';
 
-/** The other gateways follow: traffic can use them, and this one forwards as it did. */
+/** Code for an ovn-controller that has stopped on one gateway: it forwards with its last flows, and the other gateways work. */
 export const controllerStuck = 'OvnControllerStuck';
 
 const silent = { northbound: 'NorthboundSilent', southbound: 'SouthboundSilent' } as const;
@@ -12,7 +12,7 @@ export function isSilence(code: string): boolean {
   return Object.values<string>(silent).includes(code);
 }
 
-/** `faultOf`: why the ovn-controller of a gateway's node cannot follow, where the cause is known. */
+/** `faultOf`: why the ovn-controller of a gateway's node cannot apply changes, if the cause is known. */
 export function stuckProblems(
   { northbound, southbound, northd, controllers }: Stalled,
   faultOf: (node: string) => Problem | undefined = () => undefined,

@@ -29,7 +29,7 @@ export function verdicts(downs: readonly string[] = [], refused: ReadonlyMap<str
 
 export function stateOf(fields: Partial<RemoteState> = {}): RemoteState {
   const hops = (west.routes[0]?.nextHops ?? []).map((hop) => ({ ...hop, isUsed: true, problem: undefined }));
-  const use = { ...route('10.17.0.0/16'), router: 'ovn-cluster', isMine: true, hops, rejected: undefined };
+  const use = { ...route('10.17.0.0/16'), router: 'ovn-cluster', isChosen: true, hops, rejected: undefined };
   return {
     member: west,
     context: { local, gateways: [], networks: new Map(), policies: noPolicies, aggregates: new Map() },

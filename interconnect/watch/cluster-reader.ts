@@ -1,6 +1,6 @@
 /**
- * This cluster as its objects and databases show it. In: reflectors, caches, and stale values. Out: values that stay the same
- * objects until one of their sources changes, so that values settled from them stay valid. Called by the round.
+ * Reads this cluster from its Kubernetes objects and its databases. In: reflectors, caches, and which of them changed. Out: values that
+ * stay the same JavaScript objects until one of their sources changes, so that results computed from them stay valid. Called by the round.
  */
 import type { OvsdbClient } from 'ovsdb-client';
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
@@ -32,8 +32,8 @@ export interface ClusterReaderOptions {
   readonly sources: Sources;
 }
 
-/** This cluster by its objects. */
-export interface OwnCluster {
+/** This cluster, read from its Kubernetes objects. */
+export interface OwnObjects {
   readonly spec: InterconnectSpec;
   readonly local: LocalView;
   readonly policies: PolicySet;
@@ -42,9 +42,9 @@ export interface OwnCluster {
 
 export class ClusterReader {
   readonly #options: ClusterReaderOptions;
-  #own: OwnCluster | undefined;
+  #own: OwnObjects | undefined;
   #isLocalStale = true;
-  /** The name in the ports of this cluster, as last seen. */
+  /** The handle in the names of this cluster's ports, as last read. */
   #handle: string | undefined;
   #edges: Edges = noEdges;
   #areEdgesStale = true;
@@ -57,8 +57,8 @@ export class ClusterReader {
     this.#options = options;
   }
 
-  /** As last read; undefined before, and while this cluster is no member. */
-  get own(): OwnCluster | undefined {
+  /** The values read last; undefined before the first reading, and while this cluster is no member. */
+  get own(): OwnObjects | undefined {
     return this.#own;
   }
   get policies(): PolicySet {
@@ -76,8 +76,8 @@ export class ClusterReader {
     this.#areEdgesStale = true;
   }
 
-  /** `cluster`: what the hub calls this cluster. */
-  read(spec: InterconnectSpec, cluster: string, hub: Granted): OwnCluster {
+  /** `cluster`: the name of this cluster at the hub. */
+  read(spec: InterconnectSpec, cluster: string, hub: Granted): OwnObjects {
     const local = this.#readLocal(spec, cluster, hub);
     const policies = [...this.#options.sources.routePolicies.entries()].map(([, policy]) => policy);
     this.#policies = compilePolicies(policies.filter(isForClusters), this.#policies);
@@ -137,7 +137,7 @@ export class ClusterReader {
     if (!this.#areEdgesStale) return;
     this.#areEdgesStale = false;
     const { nodes, bgpNodeStates } = this.#options.sources;
-    // Where no node looks ready, the cause may be that nothing is heard of any of them.
+    // If no node looks ready, maybe only the reports of all nodes are missing.
     const isAnyReady = [...nodes.entries()].some(([, { isReady }]) => isReady);
     const isReady = (node: string): boolean => !isAnyReady || nodes.get(node)?.isReady === true;
     this.#edges = buildEdges({ states: bgpNodeStates.entries(), isReady }, this.#edges);

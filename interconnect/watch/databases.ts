@@ -61,7 +61,7 @@ export function southboundOwnerOf(table: string, row: Row): string | undefined {
   return table === 'FDB' ? fdbOwner(integerOf(row, 'dp_key'), textOf(row, 'mac')) : undefined;
 }
 
-/** Empty where there is no such router. */
+/** Empty if there is no such router. */
 export function readRouterId(northbound: Cache, router: string): string {
   return northbound.table('Logical_Router').byIndex(['name'], [router])[0]?._uuid ?? '';
 }
@@ -131,7 +131,7 @@ export interface PresentPort {
   readonly order: readonly string[];
 }
 
-/** The name in the transit router ports that are there from before; undefined where there are none. */
+/** The name in the transit router ports that are there from before; undefined if there are none. */
 export function readHandle(northbound: Cache): string | undefined {
   for (const row of northbound.table('Logical_Router_Port').rows.values()) {
     const owner = ownerOf(row);
@@ -142,7 +142,7 @@ export function readHandle(northbound: Cache): string | undefined {
   return undefined;
 }
 
-/** Undefined where the router has no such port. */
+/** Undefined if the router has no such port. */
 export function readPort(northbound: Cache, handle: string, logicalSwitch: string): PresentPort | undefined {
   const port = northbound.table('Logical_Router_Port').byIndex(['name'], [transitRouterPort(handle, logicalSwitch)])[0];
   if (port === undefined) return undefined;
@@ -161,7 +161,7 @@ export function readPort(northbound: Cache, handle: string, logicalSwitch: strin
   };
 }
 
-/** The router that has a member's port on the switch; empty where none has. */
+/** The router that has a member's port on the switch; empty if none has. */
 export function readRouterOf(northbound: Cache, handle: string, logicalSwitch: string): string {
   const name = transitRouterPort(handle, logicalSwitch);
   const [port] = northbound.table('Logical_Router_Port').byIndex(['name'], [name]);

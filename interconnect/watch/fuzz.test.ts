@@ -27,7 +27,7 @@ const parsers: readonly (readonly [Parser, ObjectSchemas])[] = [
   [parseOvnIcConfig, configMapSchemas],
 ];
 
-describe('parsers take whatever an object holds', () => {
+describe('parsers accept any content of an object', () => {
   for (const [parse, schemas] of parsers) it(parse.name, () => fuzzParser(parse, schemas));
   it('BgpNodeState', () => fuzzParser(viewParser(learnedView), { ...bgpNodeStateKind, routes: z.array(bgpRoute) }));
 });

@@ -20,9 +20,9 @@ export interface LocalParts {
   readonly spec: InterconnectSpec;
   /** Its present name among the members, and the one it joined with. */
   readonly names: Pick<LocalView, 'cluster' | 'handle'>;
-  /** Uuid of a logical router; empty where there is none of that name. */
+  /** Uuid of a logical router; empty if there is none of that name. */
   readonly routerIdOf: (vpc: string) => string;
-  /** The logical router that has this cluster's port on a transit switch; empty where none has. */
+  /** The logical router that has this cluster's port on a transit switch; empty if none has. */
   readonly joinedRouter: (network: string) => string;
   /** Of a logical router. */
   readonly linksOf: (vpc: string) => readonly LocalRange[];

@@ -1,4 +1,4 @@
-// Prefixes with the same announcement form a class. The name of a class is computed from everything that decides its announcement: a
+// Prefixes that are announced alike form a class. The name of a class is computed from everything that decides its announcement: a
 // change of one advertisement moves only its own prefixes to another class, and a restarted speaker finds the same names.
 import { createHash } from 'node:crypto';
 import { reservedAsn } from '../route-policy/bgp-attributes.ts';
@@ -14,7 +14,7 @@ export interface RouteClass {
   readonly tag: string;
   /** Advertisements that announce it on this node, sorted. */
   readonly advertisements: readonly ClassAdvertisement[];
-  /** The node is being drained: routers shall prefer others (RFC 8326). */
+  /** Whether the node is being drained, so that routers should prefer other nodes (RFC 8326). */
   readonly isLeaving: boolean;
   /** Source Interconnect: the cluster of the prefixes. */
   readonly cluster: string | undefined;
@@ -25,7 +25,7 @@ export interface RouteClass {
 export interface ClassAdvertisement {
   readonly name: string;
   readonly labels: Labels;
-  /** BgpPeers; undefined: all that select it. */
+  /** Names of the BgpPeers that it is for; undefined if it is for all that select it. */
   readonly peers: readonly string[] | undefined;
   readonly attributes: BgpAttributes;
 }

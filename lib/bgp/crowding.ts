@@ -15,7 +15,7 @@ export function crowdedOut(
   names: readonly string[],
   advertisements: ReadonlyMap<string, BgpAdvertisement>,
 ): ReadonlySet<string> {
-  if (names.length <= alwaysFit) return nobody;
+  if (names.length <= alwaysFit) return none;
   const oldestFirst = names.flatMap((name) => advertisements.get(name) ?? []).toSorted(byAge);
   let taken: ReadonlySet<string> = new Set<string>();
   const out = new Set<string>();
@@ -28,7 +28,7 @@ export function crowdedOut(
   return out;
 }
 
-const nobody: ReadonlySet<string> = new Set();
+const none: ReadonlySet<string> = new Set();
 
 export function crowdedProblem(advertisement: string, prefix: string): Problem {
   return {

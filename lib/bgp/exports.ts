@@ -13,16 +13,16 @@ export interface ExportAttributes {
   readonly localPreference: number | undefined;
   readonly med: number | undefined;
   readonly prepend: number;
-  /** Undefined: our address on the session. */
+  /** Undefined: this node's address on the session. */
   readonly nextHop: { readonly ipv4: string | undefined; readonly ipv6: string | undefined };
 }
 
-/** The advertisements of the class that are announced to the peer. */
-export function toldTo(peer: AcceptedPeer, routeClass: RouteClass): readonly ClassAdvertisement[] {
+/** The advertisements of the class that apply to the peer. */
+export function advertisementsFor(peer: AcceptedPeer, routeClass: RouteClass): readonly ClassAdvertisement[] {
   return routeClass.advertisements.filter((each) => isFor(peer, each));
 }
 
-/** Whether an advertisement is announced to the peer: the peer selects it, and it does not name only other peers. */
+/** Whether an advertisement applies to the peer: the peer selects it, and it does not name only other peers. */
 export function isFor(
   peer: Pick<AcceptedPeer, 'name' | 'advertisements'>,
   { labels, peers }: Pick<ClassAdvertisement, 'labels' | 'peers'>,
@@ -32,29 +32,31 @@ export function isFor(
 
 /** Undefined if the class is not announced to the peer. */
 export function exportOf(peer: AcceptedPeer, routeClass: RouteClass): ExportAttributes | undefined {
-  const advertisements = toldTo(peer, routeClass).map(({ attributes }) => attributes);
+  const advertisements = advertisementsFor(peer, routeClass).map(({ attributes }) => attributes);
   const verdict = routeClass.verdicts.get(peer.name);
   if (advertisements.length === 0 || verdict?.isAllowed === false) return undefined;
   const sets = verdict?.sets;
-  const told: readonly BgpAttributes[] = sets ? [...advertisements, { communities: sets.communities }] : advertisements;
-  const communities = told.flatMap(({ communities: given }) => [
-    ...(given?.standard ?? []),
-    ...(given?.wellKnown ?? []).map((name) => wellKnownCommunities[name]),
+  const given: readonly BgpAttributes[] = sets
+    ? [...advertisements, { communities: sets.communities }]
+    : advertisements;
+  const communities = given.flatMap(({ communities: named }) => [
+    ...(named?.standard ?? []),
+    ...(named?.wellKnown ?? []).map((name) => wellKnownCommunities[name]),
   ]);
   if (routeClass.isLeaving) communities.push(wellKnownCommunities['graceful-shutdown']);
-  const large = told.flatMap(({ communities: given }) => given?.large ?? []);
+  const large = given.flatMap(({ communities: named }) => named?.large ?? []);
   if (routeClass.cluster !== undefined) large.push(interconnectCommunity(routeClass.cluster));
   const highestPreference = best(
-    told.map((each) => each.localPreference),
+    given.map((each) => each.localPreference),
     Math.max,
   );
   const lowestMed = best(
-    told.map((each) => each.med),
+    given.map((each) => each.med),
     Math.min,
   );
   const fewest = Math.min(...advertisements.map((each) => each.asPathPrepend ?? 0));
   const nextHopOf = (family: 'ipv4' | 'ipv6') =>
-    sets?.nextHop?.[family] ?? told.find((each) => each.nextHop?.[family] !== undefined)?.nextHop?.[family];
+    sets?.nextHop?.[family] ?? given.find((each) => each.nextHop?.[family] !== undefined)?.nextHop?.[family];
   return {
     communities: sortedUnique(communities),
     largeCommunities: sortedUnique(large),

@@ -33,13 +33,13 @@ interface Question {
 /** @param own the prefix of the object in question; undefined: the object has none */
 export function missesOf(view: View, ref: ObjectRef, own: OwnPrefix | undefined): readonly Miss[] {
   const { offers, refusals } = offersOf(view, ref);
-  const told = new Set(refusals.filter((each) => isAbout(each, own)).map(({ advertisement }) => advertisement));
-  for (const { advertisement, prefix } of offers) if (own && holds(prefix, own.prefix)) told.add(advertisement);
+  const answered = new Set(refusals.filter((each) => isAbout(each, own)).map(({ advertisement }) => advertisement));
+  for (const { advertisement, prefix } of offers) if (own && holds(prefix, own.prefix)) answered.add(advertisement);
   const misses = questionsOf(view, ref, own).flatMap((question): readonly Miss[] => {
     const { name } = question.advertisement;
     const unmet = unmetOf(view, question);
     if (unmet) return [{ advertisement: name, ...unmet }];
-    return own === undefined || told.has(name) ? [] : [{ advertisement: name, ...notTaken(question, own) }];
+    return own === undefined || answered.has(name) ? [] : [{ advertisement: name, ...notTaken(question, own) }];
   });
   return [...misses, ...unusable(view.state)];
 }

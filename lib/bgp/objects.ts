@@ -132,7 +132,7 @@ export interface Service {
   readonly clusterIps: readonly string[];
   readonly externalIps: readonly string[];
   readonly loadBalancerIps: readonly string[];
-  /** Of these, the addresses that Isthmus gave it: they belong to the cluster, also where their pool is gone. */
+  /** Those of these addresses that Isthmus allocated. They belong to the cluster, even if their pool was deleted. */
   readonly givenIps: readonly string[];
   readonly isExternalPolicyLocal: boolean;
   readonly isInternalPolicyLocal: boolean;

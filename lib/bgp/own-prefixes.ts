@@ -1,4 +1,4 @@
-// The prefixes that are an object's own, whether anybody announces them or not; and which object has an address.
+// The prefixes of objects, announced or not, and which object has an address.
 import { bgpSources } from '../api/kinds/bgp-advertisement.ts';
 import { type Cidr, cidrCovers, parseCidr } from '../net/cidr.ts';
 import { hostPrefix } from './offers/host-routes.ts';
@@ -45,7 +45,7 @@ export function allObjects(state: BgpState): readonly ObjectRef[] {
   return bgpSources.flatMap((source) => [...objects[source].keys()].map((key) => ({ source, key })));
 }
 
-/** Whether the one prefix holds the other, or is it. False where one of them is none. */
+/** Whether the one prefix holds the other, or is it. False if one of them is none. */
 export function holds(outer: string, inner: string): boolean {
   const [wide, narrow] = [parseCidr(outer), parseCidr(inner)] as readonly (Cidr | undefined)[];
   return wide !== undefined && narrow !== undefined && cidrCovers(wide, narrow);

@@ -1,5 +1,6 @@
-// All routes of one node, updated object by object. In: references to changed objects. Out: the prefixes whose announcement changed. A full
-// rebuild yields the same table. No I/O, no clock: the same state yields the same routes, in any order of changes.
+// All routes of one node, updated object by object: the objects offer prefixes (`offers/`), and each prefix that is offered here has a class
+// (`classes.ts`), which decides its attributes for each peer (`exports.ts`). In: references to changed objects. Out: the prefixes whose
+// announcement changed. A full rebuild yields the same table. No I/O, no clock: the same state yields the same routes, in any order of changes.
 import { byPrefix } from '../net/cidr.ts';
 import { Classifier, type RouteClass } from './classes.ts';
 import { crowdedOut, crowdedProblem } from './crowding.ts';

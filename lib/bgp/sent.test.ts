@@ -21,9 +21,9 @@ test('local preference goes to our own AS only; the next hop is of the family', 
   const sent = (address: string, family: 'ipv4' | 'ipv6') => {
     const peer = peers.get(address);
     assert.ok(peer && routeClass);
-    const told = exportOf(peer, routeClass);
-    assert.ok(told);
-    const { localPreference, med, nextHop } = sentTo(peer, told, family);
+    const exported = exportOf(peer, routeClass);
+    assert.ok(exported);
+    const { localPreference, med, nextHop } = sentTo(peer, exported, family);
     return { localPreference, med, nextHop };
   };
   assert.deepEqual(sent('10.0.0.2', 'ipv4'), { localPreference: 200, med: 5, nextHop: '10.0.0.9' });

@@ -9,20 +9,20 @@ export interface SentAttributes {
   /** iBGP only; undefined: none, or the default of iBGP. */
   readonly localPreference: number | undefined;
   readonly med: number | undefined;
-  /** eBGP only: how many times our AS stands in front once more. */
+  /** eBGP only: how many times the own AS is prepended in addition. */
   readonly prepend: number;
-  /** Undefined: our address on the session. */
+  /** Undefined: this node's address on the session. */
   readonly nextHop: string | undefined;
 }
 
-export function sentTo(peer: AcceptedPeer, told: ExportAttributes, family: Family): SentAttributes {
+export function sentTo(peer: AcceptedPeer, exported: ExportAttributes, family: Family): SentAttributes {
   return {
-    communities: told.communities,
-    largeCommunities: told.largeCommunities,
-    localPreference: peer.isInternal ? told.localPreference : undefined,
-    med: told.med,
-    // Within an AS a path that has it is taken for a loop.
-    prepend: peer.isInternal ? 0 : told.prepend,
-    nextHop: told.nextHop[family] ?? peer.nextHops[family],
+    communities: exported.communities,
+    largeCommunities: exported.largeCommunities,
+    localPreference: peer.isInternal ? exported.localPreference : undefined,
+    med: exported.med,
+    // A router of the same AS takes a path with its own AS for a loop.
+    prepend: peer.isInternal ? 0 : exported.prepend,
+    nextHop: exported.nextHop[family] ?? peer.nextHops[family],
   };
 }

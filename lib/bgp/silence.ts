@@ -1,7 +1,7 @@
 import type { Problem } from '../desired/problem.ts';
 import type { BgpState } from './objects.ts';
 
-/** Why nothing that a node's speaker wrote can be relied on; undefined where it can. */
+/** Why nothing that a node's speaker wrote can be relied on; undefined if it can. */
 export function silenceOf({ nodes }: Pick<BgpState, 'nodes'>, node: string): Problem | undefined {
   if (nodes.get(node)?.isSilent !== true) return undefined;
   return {

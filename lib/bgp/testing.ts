@@ -19,7 +19,7 @@ import type {
   Subnet,
 } from './objects.ts';
 
-/** Objects for tests: what is not given has the default of the schema. */
+/** Objects for tests: fields that are not given have the defaults of the schema. */
 
 const head = (name: string, createdAt: string, labels: Labels = {}) => ({
   name,

@@ -95,7 +95,7 @@ describe('random plans that want the same entries', () => {
         const bids = model.bids(key, entry);
         const value = there[key]?.[entry];
         const oldest = bids.filter(({ createdMs }) => createdMs === bids[0]?.createdMs).map((bid) => bid.value);
-        if (bids.length === 0) assert.equal(value, undefined, `${note}: nobody wants ${entry} of ${key}`);
+        if (bids.length === 0) assert.equal(value, undefined, `${note}: no owner wants ${entry} of ${key}`);
         else assert.ok(value !== undefined && oldest.includes(value), `${note}: ${entry} of ${key} is ${value}`);
         for (const bid of bids) if (bid.value !== value) losers.add(bid.owner);
       }

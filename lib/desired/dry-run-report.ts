@@ -180,14 +180,14 @@ class Report {
   }
 
   #members(table: string, place: Place, { members, entries }: Additions): Record<string, MembersChange> {
-    const told = this.#children.get(place);
+    const children = this.#children.get(place);
     const changes: Record<string, MembersChange> = {};
     const there = (column: string): Readonly<Record<string, unknown>> => {
       const value = isInserted(place) ? undefined : place[column];
       return isMap(value) ? value : {};
     };
     for (const [column, { insert, remove }] of members) {
-      const added = [...insert].filter((member) => told?.has(member as string | NamedUuid) !== true);
+      const added = [...insert].filter((member) => children?.has(member as string | NamedUuid) !== true);
       const change = {
         added: this.#texts(table, column, added),
         removed: this.#texts(table, column, [...remove]),

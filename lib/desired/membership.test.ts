@@ -230,13 +230,13 @@ describe('owners and their contributions', () => {
   });
 
   it('reports one result for one plan, and none for the echo of its own write', async () => {
-    let told = 0;
-    target.onResult(() => (told += 1));
+    let results = 0;
+    target.onResult(() => (results += 1));
     target.set('subnet/ls', aSwitch);
     target.set('group/a', group('a'));
     target.set('pod/p', pod('p', 'a'));
     await target.untilApplied();
-    assert.equal(told, 3);
+    assert.equal(results, 3);
     await bed.write({ op: 'update', table: 'Logical_Switch_Port', where: [], row: { external_ids: {} } });
     await target.untilApplied();
     assert.equal(bed.problems.get('pod/p'), undefined);

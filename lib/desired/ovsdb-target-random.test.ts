@@ -120,11 +120,11 @@ describe('random plans', () => {
     return rows.map(({ _uuid }) => _uuid).filter((uuid) => !grouped.has(uuid));
   }
 
-  function tell(target: OvsdbTarget, told: Map<string, Desired>, model: Model): Map<string, Desired> {
+  function setPlans(target: OvsdbTarget, former: Map<string, Desired>, model: Model): Map<string, Desired> {
     const plans = model.plans();
-    for (const owner of told.keys()) if (!plans.has(owner)) target.drop(owner);
+    for (const owner of former.keys()) if (!plans.has(owner)) target.drop(owner);
     for (const [owner, desired] of plans)
-      if (JSON.stringify(told.get(owner)) !== JSON.stringify(desired)) target.set(owner, desired);
+      if (JSON.stringify(former.get(owner)) !== JSON.stringify(desired)) target.set(owner, desired);
     return plans;
   }
 
@@ -135,7 +135,7 @@ describe('random plans', () => {
       await bed.reset();
       let target = bed.open({ batchSize: 1 + next(4) });
       target.seal();
-      let told = new Map<string, Desired>();
+      let former = new Map<string, Desired>();
       let isOurs = true;
       const bare = new Set<string>();
       /** Ports that others took out of their groups while their plan waits: theirs again once it need not. */
@@ -155,7 +155,7 @@ describe('random plans', () => {
           const isLast = bed.ports('Port_Group', group).some((key) => model.pods.has(key) && !ready.has(key));
           if (isWanted || isLast) model.groups.add(group);
         }
-        told = tell(target, told, model);
+        former = setPlans(target, former, model);
         await target.untilApplied();
         check(model, `seed ${seed}, round ${round}`);
         isOurs = false;
@@ -166,7 +166,7 @@ describe('random plans', () => {
         // Before the target takes the interference for another client that fights it.
         if (round % 4 === 3 || next(10) === 0) {
           target = bed.open({ batchSize: 1 + next(4) });
-          told = tell(target, new Map(), model);
+          former = setPlans(target, new Map(), model);
           target.seal();
           await target.untilApplied();
         }

@@ -269,7 +269,7 @@ class Target implements OvsdbTarget {
     });
     this.#queue.wait(built);
     const refused = await this.#transact(built.draft.operations(), owners.length);
-    // The write may have happened: after the re-sync only what is still missing is written.
+    // The write may have happened: after the re-sync, only remaining differences are written.
     if (refused === 'lost') return this.#queue.putBack(task);
     if (refused !== undefined && owners.length + unheld.length > 1) {
       for (const half of halvesOf(task)) await this.#apply(half);

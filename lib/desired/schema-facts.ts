@@ -15,7 +15,7 @@ export interface SchemaFacts {
   referencesOf(table: string): readonly string[];
   /** The table whose rows a column's members (a map's values) refer to. */
   refTableOf(table: string, column: string): string | undefined;
-  /** What an emptied scalar holds: null where it is optional, else its type's zero. */
+  /** What an emptied scalar holds: null if it is optional, else its type's zero. */
   emptyOf(table: string, column: string): Atom | null;
 }
 

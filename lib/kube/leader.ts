@@ -166,7 +166,7 @@ class HeldLease {
     }
   }
 
-  /** The lease is still ours but has another version: an answer to our write was lost, or its labels were edited. */
+  /** This process still holds the lease, but in another version: an answer to its write was lost, or the labels were edited. */
   async #tryOnceMore(timeoutMs: number): Promise<boolean> {
     await this.#write(this.#spec(), timeoutMs);
     return true;

@@ -8,7 +8,7 @@ export interface Cidr {
   readonly prefix: number;
 }
 
-/** `address/prefix`; host bits are cleared. Undefined where the text is not exactly that. */
+/** `address/prefix`; host bits are cleared. Undefined if the text is not exactly that. */
 export function parseCidr(text: string): Cidr | undefined {
   const slash = text.indexOf('/');
   if (slash < 0) return undefined;
@@ -21,7 +21,7 @@ export function parseCidr(text: string): Cidr | undefined {
   return { family: ip.family, network: (ip.value >> hostBits) << hostBits, prefix };
 }
 
-/** Whether `parseCidr` had to clear bits of the address. False where the text is no CIDR. */
+/** Whether `parseCidr` had to clear bits of the address. False if the text is no CIDR. */
 export function hasHostBits(text: string): boolean {
   const cidr = parseCidr(text);
   return cidr !== undefined && parseIp(text.slice(0, text.indexOf('/')))?.value !== cidr.network;

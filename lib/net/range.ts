@@ -9,7 +9,7 @@ export interface Range {
   readonly last: bigint;
 }
 
-/** `address` or `lowest..highest`; undefined where malformed, of two families, or the wrong way round. */
+/** `address` or `lowest..highest`; undefined if malformed, of two families, or the wrong way round. */
 export function parseRange(text: string): Range | undefined {
   const ends = text.split('..');
   if (ends.length > 2) return undefined;

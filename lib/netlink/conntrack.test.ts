@@ -22,12 +22,12 @@ function retype(attribute: Buffer, type: number): Buffer {
   return wire.attribute(type, attribute.subarray(4));
 }
 
-test('an entry is read as it is written in a request', () => {
+test('an entry is decoded as it is encoded in a request', () => {
   for (const entry of entries)
     assert.deepEqual(readUdpEntry(Buffer.concat([...deletionOf(entry), replyOf(entry)])), entry);
 });
 
-test('entries of other protocols and of zones are none', () => {
+test('entries of other protocols and of other zones are ignored', () => {
   const [entry] = entries;
   assert.ok(entry !== undefined);
   const bytes = Buffer.concat([...deletionOf(entry), replyOf(entry)]);

@@ -1,4 +1,4 @@
-/** Entries of connection tracking ↔ ctnetlink messages, for entries of UDP in the default zone. Pure. */
+/** Encodes and decodes ctnetlink messages, for UDP entries in the default zone. Pure. */
 import type { Family } from '../net/ip.ts';
 import * as wire from './message.ts';
 

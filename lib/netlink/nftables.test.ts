@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import * as wire from './message.ts';
 import { encodeChains, isTransport, loadRandom, lookUp } from './nftables.ts';
 
-test('a transaction is a batch with an answer to its last message', () => {
+test('a transaction is one batch, of which the last message is answered', () => {
   const rule = [...isTransport(6), loadRandom(3, 2), lookUp('slots4', 0, 0)];
   const { data, last } = encodeChains('isthmus-services', [{ name: 'all4-3', rules: [rule, rule] }], 4711);
   const messages: { type: number; flags: number; sequence: number; port: number; body: Buffer }[] = [];

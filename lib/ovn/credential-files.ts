@@ -18,7 +18,7 @@ export class CredentialFiles {
     return join(this.#link, name);
   }
 
-  /** Undefined where there is no such file. */
+  /** Undefined if there is no such file. */
   async read(name: string): Promise<string | undefined> {
     return await orUndefined(readFile(this.path(name), 'utf8'));
   }

@@ -16,7 +16,7 @@ export const sources = {
   'open-vswitch': '/usr/share/openvswitch/vswitch.ovsschema',
 } as const;
 
-/** Undefined where the file is not installed. */
+/** Undefined if the file is not installed. */
 export function readSchema(path: string): DatabaseSchema | undefined {
   return existsSync(path) ? parseSchema(JSON.parse(readFileSync(path, 'utf8'))) : undefined;
 }

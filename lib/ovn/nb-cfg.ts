@@ -2,7 +2,7 @@
 import type { Cache, Mutation, OvsdbClient } from 'ovsdb-client';
 import { integerOf } from './columns.ts';
 
-/** Resolves with the number that all have to take up; undefined where northd, which makes the row, never ran. @throws OvsdbError */
+/** Resolves with the number that all have to take up; undefined if northd, which makes the row, never ran. @throws OvsdbError */
 export async function raiseNbCfg(
   northbound: OvsdbClient,
   beside: readonly Mutation[] = [],

@@ -9,7 +9,7 @@ export interface Owner {
   readonly name: string;
 }
 
-/** One entry of the row's `external_ids`; undefined where the row, its table or the entry lacks it. */
+/** One entry of the row's `external_ids`; undefined if the row, its table or the entry lacks it. */
 export function externalIdOf(row: Row, id: string): string | undefined {
   const ids = row['external_ids'];
   if (ids === null || typeof ids !== 'object' || Array.isArray(ids)) return undefined;
@@ -18,19 +18,19 @@ export function externalIdOf(row: Row, id: string): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** `<room>/<feature>/<key>`; undefined for rows that are not ours. */
+/** `<room>/<feature>/<key>`; undefined for rows of other programs. */
 export function ownerIdOf(row: Row): string | undefined {
   return externalIdOf(row, externalId.owner);
 }
 
-/** The owner id taken apart at its first slash; undefined for rows that are not ours. */
+/** The owner id, split at its first slash; undefined for rows of other programs. */
 export function ownerOf(row: Row): Owner | undefined {
   const id = ownerIdOf(row);
   const slash = id?.indexOf('/') ?? -1;
   return id === undefined || slash <= 0 ? undefined : { room: id.slice(0, slash), name: id.slice(slash + 1) };
 }
 
-/** The row's key within its table (see identity.ts); undefined where nothing identifies it. */
+/** The row's key within its table (see identity.ts); undefined if nothing identifies it. */
 export function keyOf(table: string, row: Row): string | undefined {
   if (isSingleton(table)) return singletonKey;
   const column = keyColumn(table);

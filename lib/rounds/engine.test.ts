@@ -214,7 +214,7 @@ test('the engine ends with the signal, after the running round', async () => {
 
 test('an error of a round ends the engine', async () => {
   const signal = new AbortController().signal;
-  const error = new Error('nobody knows this one');
+  const error = new Error('an unknown error');
   const broken: (() => void | Promise<void>)[] = [
     () => {
       throw error;

@@ -1,4 +1,4 @@
-/** Timers of a test, which fire when it says so. */
+/** Timers of a test, which fire only by `pass`. */
 import type { Timers } from './timers.ts';
 
 export class TestTimers implements Timers {
@@ -13,7 +13,7 @@ export class TestTimers implements Timers {
     return () => this.#pending.delete(timer);
   };
 
-  /** Lets this much time pass and fires what is due on the way. */
+  /** Advances the time, and fires the timers that become due. */
   pass(ms: number): void {
     const endMs = this.#nowMs + ms;
     for (let next = this.#next(); next !== undefined && next.dueMs <= endMs; next = this.#next()) {

@@ -4,7 +4,7 @@ import { unusableAs } from '../net/router-address.ts';
 import { type BgpAttributes, llgrStale } from '../api/kinds/bgp-advertisement.ts';
 import { reservedAsns } from '../api/kinds/bgp-shared.ts';
 
-/** The last AS number, which nobody may have (RFC 7300). Large communities that begin with it are marks of our own. */
+/** The last AS number, which is reserved (RFC 7300). Large communities that begin with it are marks of Isthmus. */
 export const reservedAsn = 4294967295;
 
 /**

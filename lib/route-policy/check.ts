@@ -31,7 +31,7 @@ export interface CompiledPolicy {
   readonly index: RuleIndex;
 }
 
-/** Among routes to one prefix the highest preference is used. */
+/** Preference of a route whose rule sets none. Of several routes to one prefix, the one with the highest preference is used. */
 export const defaultPreference = 100;
 const shownProblems = 3;
 

@@ -4,14 +4,14 @@ import type { CompiledPolicy, CompiledRule } from './check.ts';
 import type { Decision } from './policy.ts';
 
 export interface Decided {
-  /** Undefined where a policy's defaultAction decided. */
+  /** Undefined if a policy's defaultAction decided. */
   readonly rule: CompiledRule | undefined;
   readonly isAllowed: boolean;
   readonly decidedBy: Decision;
 }
 
 /**
- * The first rule that matches decides, or before the next policy is asked the defaultAction of this one. Undefined where no policy has
+ * The first rule that matches decides, or before the next policy is asked the defaultAction of this one. Undefined if no policy has
  * anything to say.
  * @param policies those that concern the question, in the order they are asked
  * @param matches all of a rule but its prefixes

@@ -40,7 +40,7 @@ export const learnedOrigin = 'bgp';
  * Whether a rule of an export policy may export prefixes learned from routers: it must name an origin or a tag, which only import
  * policies set. Without this a rule with no such condition would make the cluster a transit for all prefixes of its routers.
  */
-export function speaksOfLearned({ origins, tags }: { readonly origins?: unknown; readonly tags?: unknown }): boolean {
+export function namesLearned({ origins, tags }: { readonly origins?: unknown; readonly tags?: unknown }): boolean {
   return origins !== undefined || tags !== undefined;
 }
 

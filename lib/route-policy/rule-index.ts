@@ -29,7 +29,7 @@ export class RuleIndex {
   readonly #open: readonly number[];
   readonly #tables: Readonly<Record<Family, readonly MaskTable[]>>;
 
-  /** `ranges[i]` are those of rule i; undefined where it matches any prefix. */
+  /** `ranges[i]` are those of rule i; undefined if it matches any prefix. */
   constructor(ranges: readonly (readonly PrefixRange[] | undefined)[]) {
     this.#open = ranges.flatMap((list, rule) => (list === undefined ? [rule] : []));
     this.#tables = { 4: tablesOf(4, ranges), 6: tablesOf(6, ranges) };

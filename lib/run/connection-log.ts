@@ -11,7 +11,7 @@ export interface ConnectionLogOptions {
   readonly log: ConnectionLogger;
   readonly database: string;
   readonly remotes: readonly string[];
-  /** Nothing is said once it is aborted. */
+  /** Nothing is logged once it is aborted. */
   readonly signal: AbortSignal | undefined;
   /** Default 5 seconds. */
   readonly patienceMs?: number;
@@ -29,10 +29,10 @@ export function connectionLog({
 }: ConnectionLogOptions): (state: string, reason?: Error) => void {
   const server = `${database} at ${remotes.join(', ')}`;
   let why: Error | undefined;
-  let isTold = false;
+  let isReported = false;
   const tell = (): void => {
     if (signal?.aborted === true) return;
-    isTold = true;
+    isReported = true;
     log.warn({ err: why }, `${server} does not answer${why === undefined ? '' : `: ${why.message}`}; trying again`);
   };
   const begin = (): NodeJS.Timeout => setTimeout(tell, patienceMs).unref();
@@ -46,7 +46,7 @@ export function connectionLog({
     clearTimeout(timer);
     timer = undefined;
     why = undefined;
-    if (isTold) log.info({}, `${server} answers`);
-    isTold = false;
+    if (isReported) log.info({}, `${server} answers`);
+    isReported = false;
   };
 }

@@ -70,7 +70,7 @@ describe('backends of a port', () => {
     assert.deepEqual(backendsOf(slices, http, 6), []);
   });
 
-  it('may have several port numbers where slices differ in the target of a named port', () => {
+  it('may have several port numbers if slices differ in the target of a named port', () => {
     const slices = [
       slice([endpoint('10.0.0.1')]),
       slice([endpoint('10.0.0.2')], [{ name: 'http', protocol: 'TCP', port: 8081 as 8080 }]),
@@ -83,7 +83,7 @@ describe('backends of a port', () => {
 });
 
 describe('backends of a client', () => {
-  it('are the ready ones, and where there are none, those that serve while they terminate', () => {
+  it('are the ready ones, or if there are none, those that serve while terminating', () => {
     const [ready, leaving, dead] = [
       endpoint('10.0.0.1'),
       endpoint('10.0.0.2', terminating),
@@ -94,13 +94,13 @@ describe('backends of a client', () => {
     assert.deepEqual(addresses(clusterBackends(backends(dead))), []);
   });
 
-  it('under policy Local are those of its node by the same rule, although others are ready elsewhere', () => {
+  it('under policy Local are those of its node by the same rule, even if others are ready elsewhere', () => {
     const [elsewhere, leaving] = [endpoint('10.0.0.1', { node: 'n2' }), endpoint('10.0.0.2', terminating)];
     assert.deepEqual(addresses(localBackends(backends(elsewhere, leaving), 'n1')), ['10.0.0.2']);
     assert.deepEqual(addresses(localBackends(backends(elsewhere), 'n1')), []);
   });
 
-  it('are chosen by hints only where every ready endpoint has hints and one is for the client', () => {
+  it('are chosen by hints only if every ready endpoint has hints and one names the place of the client', () => {
     const near = endpoint('10.0.0.1', { zoneHints: ['z1'] });
     const far = endpoint('10.0.0.2', { zoneHints: ['z2'] });
     const without = endpoint('10.0.0.3');
@@ -120,7 +120,7 @@ describe('backends of a client', () => {
     assert.equal(topologyAt(backends(here, there), { node: 'n3', zone: 'z1' }), 'zone');
   });
 
-  it('are all that serve while they terminate, without regard to hints, where none is ready', () => {
+  it('are all that serve while terminating, regardless of hints, if none is ready', () => {
     const [near, far] = [
       endpoint('10.0.0.1', { ...terminating, zoneHints: ['z1'] }),
       endpoint('10.0.0.2', { ...terminating, zoneHints: ['z2'] }),

@@ -1,12 +1,12 @@
 /**
- * The endpoints that serve a port of a Service, as Kubernetes prescribes them: ready endpoints, and endpoints that terminate and still serve
- * where none is ready; for traffic policy Local the same among the endpoints of one node; by hints only where every ready endpoint has some.
- * Pure. Results are in the order of addresses, so that equal endpoints give equal results.
+ * The endpoints that serve a port of a Service, by the rules of Kubernetes: the ready endpoints, or if there are none, those that serve while
+ * terminating. Traffic policy Local applies this rule to the endpoints of one node. Hints count only if every ready endpoint has some.
+ * Pure. Results are sorted by address, so that equal endpoints give equal results.
  */
 import type { Family } from '../net/ip.ts';
 import type { Endpoint, EndpointSlice, ServicePort } from './service.ts';
 
-/** An endpoint with the port of one port of its Service. */
+/** An endpoint, with its target port for one port of the Service. */
 export interface Backend extends Endpoint {
   readonly port: number;
 }
@@ -15,7 +15,7 @@ export interface Backend extends Endpoint {
 export interface Place {
   /** Name of the Node. */
   readonly node: string;
-  /** Empty where unknown. */
+  /** Empty if unknown. */
   readonly zone: string;
 }
 
@@ -42,20 +42,20 @@ export function backendKey(address: string, port: number): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** Those that serve clients anywhere in the cluster. */
+/** The backends for clients anywhere in the cluster. */
 export function clusterBackends(backends: readonly Backend[]): readonly Backend[] {
   const ready = backends.filter(({ isReady }) => isReady);
   return ready.length > 0 ? ready : backends.filter((backend) => backend.isServingWhileTerminating);
 }
 
-/** Those on the node that serve clients under traffic policy Local. */
+/** The backends for clients of a node under traffic policy Local. */
 export function localBackends(backends: readonly Backend[], node: string): readonly Backend[] {
   return clusterBackends(backends.filter((backend) => backend.node === node));
 }
 
 export type Topology = 'node' | 'zone';
 
-/** How hints choose among the endpoints for clients at a place; undefined where all endpoints serve them. */
+/** Which hints choose the backends for clients at a place; undefined if hints choose none, and all backends serve. */
 export function topologyAt(backends: readonly Backend[], { node, zone }: Place): Topology | undefined {
   const ready = backends.filter(({ isReady }) => isReady);
   if (ready.length === 0) return undefined;
@@ -65,7 +65,7 @@ export function topologyAt(backends: readonly Backend[], { node, zone }: Place):
   return isForZone && ready.some(({ zoneHints }) => zoneHints.includes(zone)) ? 'zone' : undefined;
 }
 
-/** Whether places may differ in the endpoints that serve them by hints. */
+/** Whether hints may choose different backends for clients at different places. */
 export function hasTopology(backends: readonly Backend[]): boolean {
   const ready = backends.filter(({ isReady }) => isReady);
   return (
@@ -74,7 +74,7 @@ export function hasTopology(backends: readonly Backend[]): boolean {
   );
 }
 
-/** Those that serve clients at a place under traffic policy Cluster. */
+/** The backends for clients at a place under traffic policy Cluster. */
 export function backendsAt(backends: readonly Backend[], place: Place): readonly Backend[] {
   switch (topologyAt(backends, place)) {
     case 'node':

@@ -1,4 +1,4 @@
-/** Services of type LoadBalancer as all rooms see them: the class, what a Service asks for, and which Services may share an address. Pure. */
+/** Services of type LoadBalancer, for all rooms: the class, the requests of a Service, and which Services may share an address. Pure. */
 import { annotation } from '../api/names.ts';
 import { lastOf, parseCidr } from '../net/cidr.ts';
 import { formatIp, parseIp, type Family, type Ip } from '../net/ip.ts';
@@ -8,13 +8,13 @@ import type { Ingress, Service } from './service.ts';
 /** The class of load balancers that Isthmus implements. */
 export const loadBalancerClass = 'isthmus.network/load-balancer';
 
-/** The condition of a Service about its addresses. A Service that has it was given them by Isthmus, or waits for them. */
+/** The condition of a Service about its addresses. A Service has it if Isthmus allocated its addresses, or is to allocate them. */
 export const loadBalancerReady = 'isthmus.network/LoadBalancerReady';
 
-/** In the message of that condition, before the addresses that the Service has although it waits for others. */
+/** Precedes, in the message of that condition, the addresses that a Service keeps while it waits for others. */
 export const keeps = '; it keeps ';
 
-/** Whether Isthmus gave a Service the address: its condition is the record of whose the entries of its status are. */
+/** Whether Isthmus allocated the address to the Service, by the record in its condition. */
 export function isGiven({ conditions }: Pick<Service, 'conditions'>, ip: Ip): boolean {
   const condition = conditions.find(({ type }) => type === loadBalancerReady);
   if (condition?.status === 'True') return true;
@@ -22,24 +22,24 @@ export function isGiven({ conditions }: Pick<Service, 'conditions'>, ip: Ip): bo
   return list.split(', ').includes(formatIp(ip));
 }
 
-/** What a Service asks for. */
+/** The addresses that a Service requests. */
 export interface AddressRequest {
-  /** By family; empty where any address will do. */
+  /** By family; empty if the Service requests no particular address. */
   readonly addresses: ReadonlyMap<Family, Ip>;
-  /** Name of the LoadBalancerPool; undefined where any will do. */
+  /** Name of the LoadBalancerPool; undefined if the Service requests none. */
   readonly pool: string | undefined;
-  /** Services of its namespace with the same key may have the same address; empty: it shares none. */
+  /** Services of one namespace with the same key may share an address; empty if the Service shares none. */
   readonly sharingKey: string;
 }
 
-/** Addresses of an entry of `spec.addresses` of a LoadBalancerPool; undefined if it is none. */
+/** The range of an entry of `spec.addresses` of a LoadBalancerPool; undefined if the entry is invalid. */
 export function parsePoolRange(text: string): Range | undefined {
   if (!text.includes('/')) return parseRange(text.replace(/ *(?:-|\.\.) */, '..'));
   const cidr = parseCidr(text);
   return cidr && { family: cidr.family, first: cidr.network, last: lastOf(cidr) };
 }
 
-/** The sentence, if it is invalid. */
+/** Parses the request of a Service. @returns a sentence if the request is invalid */
 export function parseAddressRequest(service: Service): AddressRequest | string {
   const { annotations, loadBalancerIp } = service;
   const list = annotations[annotation.loadBalancerIps];
@@ -59,28 +59,28 @@ export function parseAddressRequest(service: Service): AddressRequest | string {
   return { addresses, pool: pool === '' ? undefined : pool, sharingKey: sharingKeyOf(service) };
 }
 
-/** `status.loadBalancer`, with null for entries that are to be absent. */
+/** `status.loadBalancer`, with null for entries to remove. */
 export function loadBalancerStatus(ingress: readonly Ingress[]): { readonly ingress: readonly Ingress[] | null } {
   return { ingress: ingress.length === 0 ? null : ingress.map(withMode) };
 }
 
-/** The fields of equal entries in one order. Absent, the mode is `VIP`: API servers before 1.30 do not store it. */
+/** The fields of an entry in a fixed order. An absent mode is `VIP`: API servers before 1.30 do not store it. */
 function withMode({ ip, hostname, ipMode }: Ingress): Ingress {
   if (ip === undefined) return hostname === undefined ? {} : { hostname };
   return { ip, ...(hostname !== undefined && { hostname }), ipMode: ipMode ?? 'VIP' };
 }
 
-/** The families that a Service has an address of. */
+/** The families in which a Service has an address. */
 export function familiesOf({ ipFamilies }: Service): readonly Family[] {
   return ipFamilies.length === 0 ? [4] : ipFamilies;
 }
 
-/** Empty where it shares its address with no Service. */
+/** The sharing key; empty if the Service shares its addresses with no other. */
 export function sharingKeyOf({ annotations }: Service): string {
   return annotations[annotation.sharingKey]?.trim() ?? '';
 }
 
-/** Why two Services cannot have one address, as a clause; undefined if they can. */
+/** Why two Services cannot share an address, as a clause; undefined if they can. */
 export function sharingObstacle(a: Service, b: Service): string | undefined {
   const key = sharingKeyOf(a);
   if (key === '' || a.namespace !== b.namespace || key !== sharingKeyOf(b))

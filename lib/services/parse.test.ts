@@ -16,7 +16,7 @@ function slice(more: object, labels: Record<string, string> = { 'kubernetes.io/s
 }
 
 describe('a Service', () => {
-  it('has the defaults of the API where fields are absent', () => {
+  it('has the defaults of the API for absent fields', () => {
     const parsed = parseService(service({ ports: [{ port: 80 }] }));
     assert.deepEqual(parsed.ports, [{ name: '', protocol: 'TCP', port: 80, nodePort: 0 }]);
     assert.deepEqual(
@@ -25,7 +25,7 @@ describe('a Service', () => {
     );
   });
 
-  it('keeps a client for three hours, or for as long as it says', () => {
+  it('with session affinity keeps a client for three hours, or for its timeout', () => {
     const affinity = { sessionAffinity: 'ClientIP' };
     assert.equal(parseService(service(affinity)).affinitySeconds, 10_800);
     const config = { sessionAffinityConfig: { clientIP: { timeoutSeconds: 7 } } };
@@ -61,7 +61,7 @@ describe('a Service', () => {
       assert.equal(parseService(raw).isServed, false);
   });
 
-  it('has addresses in canonical text, and those of its load balancer unless a proxy has them', () => {
+  it('has canonical addresses, and those of its load balancer unless their mode is Proxy', () => {
     const raw = service(
       { type: 'LoadBalancer', clusterIPs: ['FD00:0::A'], loadBalancerSourceRanges: ['10.0.0.1/8 ', 'x'] },
       { status: { loadBalancer: { ingress: [{ ip: '192.0.2.1' }, { ip: '192.0.2.2', ipMode: 'Proxy' }] } } },
@@ -113,7 +113,7 @@ describe('an EndpointSlice', () => {
     assert.deepEqual([of('web'), of('slr-web')], ['', 'default/slr-web']);
   });
 
-  it('has the first address of each endpoint, ready where no condition says otherwise', () => {
+  it('has the first address of each endpoint, which is ready without a condition', () => {
     const parsed = parseEndpointSlice(
       slice({
         ports,
@@ -147,7 +147,7 @@ describe('an EndpointSlice', () => {
   });
 });
 
-describe('parsers take whatever an object holds', () => {
+describe('parsers accept any content of an object', () => {
   it('Service', () => fuzzParser(parseService, serviceSchemas));
   it('EndpointSlice', () => fuzzParser(parseEndpointSlice, endpointSliceSchemas));
 });

@@ -17,9 +17,9 @@ import type {
 } from './service.ts';
 
 const serviceLabel = 'kubernetes.io/service-name';
-/** Kubernetes labels the slices of headless Services so. */
+/** Kubernetes sets this label on the slices of headless Services. */
 const headlessLabel = 'service.kubernetes.io/headless';
-/** Services and slices with one of these labels are served by another program, or by none. */
+/** A Service or slice with one of these labels belongs to another proxy, or is headless. */
 const foreignLabels = ['service.kubernetes.io/service-proxy-name', headlessLabel];
 /** Default of `sessionAffinityConfig.clientIP.timeoutSeconds`. */
 const affinitySeconds = 10_800;
@@ -126,7 +126,7 @@ function parseServicePort(port: Readonly<Record<string, unknown>>): readonly Ser
     : [{ name: textOf(port['name']), protocol, port: number, nodePort }];
 }
 
-/** A port without a number stands for all ports, which no virtual address can have. */
+/** A port without a number means all ports, which a virtual address cannot have. */
 function parseSlicePort(port: Readonly<Record<string, unknown>>): readonly SlicePort[] {
   const protocol = protocolOf(port['protocol']);
   const number = numberOf(port['port']);

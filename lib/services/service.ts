@@ -1,19 +1,19 @@
-/** Services and EndpointSlices as all rooms see them: immutable values that `parse.ts` makes of raw objects. */
+/** Services and EndpointSlices as immutable values, for all rooms; `parse.ts` parses raw objects to them. */
 import type { Condition } from '../api/kinds/shared.ts';
 import type { Family } from '../net/ip.ts';
 
 export type Protocol = 'TCP' | 'UDP' | 'SCTP';
 
 export interface ServicePort {
-  /** Empty where a Service has one port without a name. */
+  /** Empty for the only port of a Service, which needs no name. */
   readonly name: string;
   readonly protocol: Protocol;
   readonly port: number;
-  /** Zero where the port has none. */
+  /** Zero if the port has none. */
   readonly nodePort: number;
 }
 
-/** An entry of `status.loadBalancer.ingress`. Fields that are empty are absent. */
+/** An entry of `status.loadBalancer.ingress`, without empty fields. */
 export interface Ingress {
   readonly ip?: string;
   readonly hostname?: string;
@@ -27,7 +27,7 @@ export interface Service {
   readonly resourceVersion: string;
   /** Milliseconds since 1970. */
   readonly createdMs: number;
-  /** Whether it has virtual addresses that Isthmus serves: false for a headless Service, an ExternalName, and one of another proxy. */
+  /** Whether Isthmus serves its virtual addresses: false for a headless Service, an ExternalName, and a Service of another proxy. */
   readonly isServed: boolean;
   readonly labels: Readonly<Record<string, string>>;
   /** `ClusterIP`, `NodePort`, `LoadBalancer` or `ExternalName`. */
@@ -36,7 +36,7 @@ export interface Service {
   readonly clusterIps: readonly string[];
   /** Families of its addresses, in the order of preference. */
   readonly ipFamilies: readonly Family[];
-  /** It has two families where the cluster has, and one otherwise. */
+  /** Whether `ipFamilyPolicy` is PreferDualStack: two families if the cluster has them, otherwise one. */
   readonly prefersDualStack: boolean;
   readonly externalIps: readonly string[];
   /** Addresses of `status.loadBalancer` whose `ipMode` is not `Proxy`. */
@@ -46,17 +46,17 @@ export interface Service {
   /** CIDRs in canonical text; undefined where every client may use the load balancer's addresses. */
   readonly loadBalancerSourceRanges: readonly string[] | undefined;
   readonly loadBalancerClass: string | undefined;
-  /** The address that `spec.loadBalancerIP` requests, as written; empty where it requests none. */
+  /** `spec.loadBalancerIP`, as written; empty if absent. */
   readonly loadBalancerIp: string;
   readonly ports: readonly ServicePort[];
   readonly isExternalPolicyLocal: boolean;
   readonly isInternalPolicyLocal: boolean;
-  /** Zero where the Service has none. */
+  /** Zero if the Service has none. */
   readonly healthCheckNodePort: number;
   /** How long a client keeps its endpoint; undefined without session affinity. */
   readonly affinitySeconds: number | undefined;
   readonly annotations: Readonly<Record<string, string>>;
-  /** Of its status, those of other programs among them. */
+  /** The conditions of its status, including those of other programs. */
   readonly conditions: readonly Condition[];
   /** The part of the spec that the SwitchLBRule of the Service determines; undefined for a Service without one. */
   readonly ruleSpec: RuleSpec | undefined;
@@ -76,7 +76,7 @@ export interface RuleSpec {
 
 /** A port of an EndpointSlice. */
 export interface SlicePort {
-  /** That of the Service's port; empty for a Service with one port without a name. */
+  /** Name of the Service's port; empty if that has none. */
   readonly name: string;
   readonly protocol: Protocol;
   readonly port: number;
@@ -85,11 +85,11 @@ export interface SlicePort {
 export interface Endpoint {
   /** Canonical. */
   readonly address: string;
-  /** Empty where unknown. */
+  /** Empty if unknown. */
   readonly node: string;
-  /** It is ready, and Services send it connections. */
+  /** Whether it is ready, so that Services send it connections. */
   readonly isReady: boolean;
-  /** It answers, and does not take new connections unless no endpoint is ready. */
+  /** Whether it terminates but still serves: it gets new connections only if no endpoint is ready. */
   readonly isServingWhileTerminating: boolean;
   /** Nodes and zones that should use it; empty without hints. */
   readonly nodeHints: readonly string[];
@@ -99,7 +99,7 @@ export interface Endpoint {
 }
 
 export interface EndpointSlice {
-  /** `namespace/name` of its Service; empty where it has none. */
+  /** `namespace/name` of its Service; empty if it has none. */
   readonly service: string;
   readonly family: Family;
   readonly ports: readonly SlicePort[];
@@ -110,7 +110,7 @@ export function serviceKey(service: { readonly namespace: string; readonly name:
   return `${service.namespace}/${service.name}`;
 }
 
-/** Whether routers and clients outside of the cluster reach it. */
+/** Whether it has addresses or ports for clients outside of the cluster. */
 export function isExternal({ type, externalIps }: Service): boolean {
   return type === 'NodePort' || type === 'LoadBalancer' || externalIps.length > 0;
 }

@@ -3,7 +3,7 @@
  * An index is declared once, beside the store; nothing else has to keep it.
  */
 
-/** Called with the value before and after; undefined where there is none. */
+/** Called with the value before and after; undefined if there is none. */
 export type StoreListener<V> = (name: string, before: V | undefined, after: V | undefined) => void;
 
 export class Store<V> extends Map<string, V> {

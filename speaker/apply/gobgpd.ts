@@ -5,7 +5,7 @@ import { backoffMs } from '../../lib/run/backoff.ts';
 import type { SpeakerPlan } from '../plan/plan.ts';
 import type { SessionHistory } from '../model/session-history.ts';
 import type { Observed, ObservedSession } from '../model/observed.ts';
-import { applySteps, refusalOf } from './apply.ts';
+import { applySteps, refusalOf } from './apply-steps.ts';
 import { programmedBySteps, readProgrammed } from './programmed.ts';
 import { Release } from '../settle/release.ts';
 import { Revival } from '../settle/revival.ts';

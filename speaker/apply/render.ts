@@ -125,8 +125,8 @@ export function policiesOf(
 
 /** Statements of one peer about one class; none if the class is not announced to it. */
 function renderExport(peer: WantedPeer, routeClass: RouteClass, ownAsn: number): PolicyStatement[] {
-  const told = exportOf(peer, routeClass);
-  if (!told) return [];
+  const exported = exportOf(peer, routeClass);
+  if (!exported) return [];
   return peer.families.map((family): PolicyStatement => {
     const base = `${neighborSet(peer.address)} ${classSet(routeClass.id)} ${family}`;
     return {
@@ -135,7 +135,7 @@ function renderExport(peer: WantedPeer, routeClass: RouteClass, ownAsn: number):
       largeCommunitySet: classSet(routeClass.id),
       family: addressFamilyOf[family],
       action: 'accept',
-      actions: renderActions(peer, routeClass, told, family, ownAsn),
+      actions: renderActions(peer, routeClass, exported, family, ownAsn),
     };
   });
 }
@@ -143,11 +143,11 @@ function renderExport(peer: WantedPeer, routeClass: RouteClass, ownAsn: number):
 function renderActions(
   peer: WantedPeer,
   { tag }: RouteClass,
-  told: ExportAttributes,
+  exported: ExportAttributes,
   family: Family,
   ownAsn: number,
 ): PolicyActions {
-  const sent = sentTo(peer, told, family);
+  const sent = sentTo(peer, exported, family);
   return {
     ...(sent.communities.length > 0 && { addCommunities: sent.communities }),
     ...(sent.largeCommunities.length > 0 && { addLargeCommunities: sent.largeCommunities }),

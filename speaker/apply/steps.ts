@@ -26,7 +26,7 @@ export function fresh(): Programmed {
   return { global: undefined, policies: undefined, peers: new Map(), paths: new Map() };
 }
 
-/** The difference, in the order in which it is applied: policies, new paths, withdrawn paths, policies without old statements, and new peers last. */
+/** The difference between a plan and gobgpd, in the order in which `applySteps` applies it: policies, new paths, withdrawn paths, policies without old statements, and new peers last. */
 export interface Steps {
   readonly startBgp: BgpGlobal | undefined;
   readonly deletePeers: readonly string[];
@@ -36,7 +36,7 @@ export interface Steps {
   readonly addPaths: readonly BgpPath[];
   /** Peers for which a class changes its attributes or ends, while its paths stay. */
   readonly resendTo: readonly string[];
-  /** Paths that stay, but not for all peers that had them. */
+  /** Paths that stay for some peers and are withdrawn from others. */
   readonly takenBack: readonly BgpPath[];
   /** Policies without the statements of classes that have no paths any more. */
   readonly prunePolicies: RoutingPolicies | undefined;
@@ -94,9 +94,9 @@ function policySteps(plan: SpeakerPlan, programmed: Programmed): PolicySteps {
   const before = programmed.policies;
   if (before && isSamePolicies(wanted, before))
     return { setPolicies: undefined, prunePolicies: undefined, resendTo: [], takenBack: [] };
-  const leaving = statementsOf(before).filter((each) => isOfNone(plan, each));
+  const leaving = statementsOf(before).filter((each) => hasNoPaths(plan, each));
   if (leaving.length === 0)
-    return { setPolicies: wanted, prunePolicies: undefined, ...sharesChanged(plan, programmed, wanted) };
+    return { setPolicies: wanted, prunePolicies: undefined, ...pathsToSendAgain(plan, programmed, wanted) };
   const both = policiesOf(
     [...statementsOf(wanted), ...leaving],
     { ...before?.neighborSets, ...wanted.neighborSets },
@@ -105,12 +105,12 @@ function policySteps(plan: SpeakerPlan, programmed: Programmed): PolicySteps {
   return {
     setPolicies: before && isSamePolicies(both, before) ? undefined : both,
     prunePolicies: wanted,
-    ...sharesChanged(plan, programmed, wanted),
+    ...pathsToSendAgain(plan, programmed, wanted),
   };
 }
 
 /** Whether the statement's class has no paths any more. */
-function isOfNone({ table }: SpeakerPlan, statement: PolicyStatement): boolean {
+function hasNoPaths({ table }: SpeakerPlan, statement: PolicyStatement): boolean {
   return statement.largeCommunitySet !== undefined && !table.classes.has(classOfStatement(statement));
 }
 
@@ -119,7 +119,7 @@ function statementsOf(policies: RoutingPolicies | undefined): readonly PolicySta
 }
 
 /** gobgpd applies policies when it sends a path; a path that stays must be sent again if the policies for its class changed. */
-function sharesChanged(
+function pathsToSendAgain(
   plan: SpeakerPlan,
   programmed: Programmed,
   wanted: RoutingPolicies,

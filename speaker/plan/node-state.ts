@@ -3,7 +3,7 @@ import type { BgpState, NodeInstance, NodeSession } from '../../lib/bgp/objects.
 import { textOfValues, valuesName } from '../../lib/bgp/values.ts';
 import type { Observed } from '../model/observed.ts';
 import { type Learned, learnedRoutesOf, type PeerLearned } from './learned.ts';
-import { countTold } from './peer-status.ts';
+import { countAnnounced } from './peer-status.ts';
 import type { SpeakerPlan } from './plan.ts';
 import { exportHits, statusOfHits } from './policy-hits.ts';
 
@@ -33,7 +33,7 @@ export function nodeStateOf(
   const peers = [...plan.peers.values()].map((peer) => {
     const session = observed.sessions.get(peer.address);
     const { node: _, advertised, since: __, ...entry } = entryOf(peer.name) ?? { node: '', state: 'Idle' };
-    const told = countTold(plan, peer);
+    const announced = countAnnounced(plan, peer);
     const isUp = entry.state === 'Established';
     const { localAddress, holdTimeSeconds, bfd, establishedAt, lastError } = session ?? {};
     return {
@@ -49,7 +49,7 @@ export function nodeStateOf(
       ...(bfd !== undefined && { bfd }),
       families: peer.families.map((family) => ({
         family,
-        ...(isUp && advertised !== undefined && { advertised: told[family] }),
+        ...(isUp && advertised !== undefined && { advertised: announced[family] }),
         ...(isUp && session && { received: session.received[family] }),
       })),
       ...usedOf(learned.peers.get(peer.address)),

@@ -70,10 +70,13 @@ function believed(state: BgpState, entry: NodeSession): NodeSession {
 }
 
 /** Number of prefixes of each family that are announced to the peer. */
-export function countTold({ table }: SpeakerPlan, peer: WantedPeer): { readonly ipv4: number; readonly ipv6: number } {
-  const told = [...table.classes.values()].filter(({ routeClass }) => exportOf(peer, routeClass) !== undefined);
+export function countAnnounced(
+  { table }: SpeakerPlan,
+  peer: WantedPeer,
+): { readonly ipv4: number; readonly ipv6: number } {
+  const announced = [...table.classes.values()].filter(({ routeClass }) => exportOf(peer, routeClass) !== undefined);
   const count = (family: 'ipv4' | 'ipv6') =>
-    peer.families.includes(family) ? told.reduce((sum, each) => sum + each[family], 0) : 0;
+    peer.families.includes(family) ? announced.reduce((sum, each) => sum + each[family], 0) : 0;
   return { ipv4: count('ipv4'), ipv6: count('ipv6') };
 }
 
@@ -85,7 +88,7 @@ function sessionOf(plan: SpeakerPlan, observed: Observed, peer: WantedPeer): Ses
   if (refused) return stateOf('Idle', refused);
   if (!session) return stateOf('Idle', observed.daemon.problem);
   if (session.state === 'Established') {
-    const { ipv4, ipv6 } = countTold(plan, peer);
+    const { ipv4, ipv6 } = countAnnounced(plan, peer);
     return { state: session.state, advertised: ipv4 + ipv6 };
   }
   if (session.isOverLimit) return stateOf(session.state, overLimit(peer));
@@ -117,10 +120,10 @@ function overLimit({ maximumPrefixes, askedLimit }: WantedPeer): Problem {
 /** The session with the most specific known reason for its state. */
 function explained(plan: SpeakerPlan, observed: Observed, peer: WantedPeer, clues: Clues): Session {
   const seen = sessionOf(plan, observed, peer);
-  const told = withNotification(plan, peer, seen, clues);
+  const notified = withNotification(plan, peer, seen, clues);
   const session = withSource(
     peer,
-    withLink(peer, withPassword(plan, observed, peer, told, isHeard(seen) ? noneRefused : clues.signatures)),
+    withLink(peer, withPassword(plan, observed, peer, notified, isHeard(seen) ? noneRefused : clues.signatures)),
   );
   if (session.reason !== undefined || !connecting.includes(session.state)) return session;
   const { address, port, isPassive } = peer;
@@ -258,7 +261,7 @@ function stateOf(state: string, problem: Problem | undefined): Session {
 
 const connecting: readonly string[] = ['Idle', 'Connect', 'Active', 'OpenSent', 'OpenConfirm'];
 
-/** A peer that does not respond cycles through these states every few seconds; publishing each change would add no information. */
+/** An unresponsive peer cycles through these states every few seconds, so that their changes are not published. */
 function isSettling(before: NodeSession, next: Session): boolean {
   return connecting.includes(before.state) && connecting.includes(next.state);
 }

@@ -11,7 +11,7 @@ const codes = (problems: ReadonlyMap<string, { readonly code: string }>) =>
 const announced = ({ table }: SpeakerPlan): string[] => [...table.routes.keys()].toSorted();
 
 /** Prefixes that are announced to the peer at the address. */
-const toldTo = ({ table, peers }: SpeakerPlan, address: string): string[] => {
+const announcedTo = ({ table, peers }: SpeakerPlan, address: string): string[] => {
   const peer = peers.get(address);
   return [...table.routes]
     .filter(
@@ -36,8 +36,8 @@ test('ready subnets of the default VPC are announced, each address family to the
     }),
   );
   assert.deepEqual(announced(plan), ['10.16.0.0/16', '10.17.0.0/16', 'fd00:10:17::/64']);
-  assert.deepEqual(toldTo(plan, '10.0.0.254'), ['10.16.0.0/16', '10.17.0.0/16']);
-  assert.deepEqual(toldTo(plan, 'fd00::fe'), ['fd00:10:17::/64']);
+  assert.deepEqual(announcedTo(plan, '10.0.0.254'), ['10.16.0.0/16', '10.17.0.0/16']);
+  assert.deepEqual(announcedTo(plan, 'fd00::fe'), ['fd00:10:17::/64']);
   assert.deepEqual(plan.instance, {
     name: 'rack',
     asn: 65001,
@@ -65,8 +65,8 @@ test('a peer receives only the prefixes of the advertisements that it selects', 
       ],
     }),
   );
-  assert.deepEqual(toldTo(plan, '10.0.0.254'), ['10.16.0.0/24', '10.17.0.0/24']);
-  assert.deepEqual(toldTo(plan, '10.0.0.253'), ['10.17.0.0/24']);
+  assert.deepEqual(announcedTo(plan, '10.0.0.254'), ['10.16.0.0/24', '10.17.0.0/24']);
+  assert.deepEqual(announcedTo(plan, '10.0.0.253'), ['10.17.0.0/24']);
   assert.deepEqual(plan.table.summary('a').prefixes, ['10.16.0.0/24']);
   assert.deepEqual(plan.table.summary('b').prefixes, ['10.17.0.0/24']);
 });

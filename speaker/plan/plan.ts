@@ -39,6 +39,7 @@ export interface SpeakerPlan {
 
 export class SpeakerPlanner {
   readonly #table = new RouteTable();
+  /** How this node announced in the previous plan. */
   #announcing: string | undefined;
   #policies = new BgpPolicies([]);
 

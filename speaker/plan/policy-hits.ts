@@ -1,6 +1,6 @@
 /** Counts how many prefixes each rule of a RoutePolicy decided on this node, over all its sessions. Pure. */
 import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
-import { toldTo } from '../../lib/bgp/exports.ts';
+import { advertisementsFor } from '../../lib/bgp/exports.ts';
 import { type Hits, tallyMany } from '../../lib/route-policy/policy.ts';
 import type { SpeakerPlan } from './plan.ts';
 
@@ -8,7 +8,7 @@ import type { SpeakerPlan } from './plan.ts';
 export function exportHits({ table, peers }: Pick<SpeakerPlan, 'table' | 'peers'>): Hits {
   const asked = [...table.classes.values()].flatMap(({ routeClass, ...prefixes }) =>
     [...peers.values()]
-      .filter((peer) => toldTo(peer, routeClass).length > 0)
+      .filter((peer) => advertisementsFor(peer, routeClass).length > 0)
       .map((peer) => {
         const count = peer.families.reduce((sum, family) => sum + prefixes[family], 0);
         return [routeClass.verdicts.get(peer.name)?.decidedBy, count] as const;

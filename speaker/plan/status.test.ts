@@ -145,7 +145,7 @@ test('a subnet of another VPC that an advertisement selects is named, and not an
   const beside = statusWith(both, { matchLabels: labels });
   assert.deepEqual(beside?.summary.prefixes, ['10.17.0.0/16']);
   assert.match(beside.conditions[0]?.message ?? '', /^1 prefixes of 1 objects go .*subnet red is in VPC tenant/);
-  assert.doesNotMatch(statusWith(both, {})?.conditions[0]?.message ?? '', /red/, 'nobody asked for it by name');
+  assert.doesNotMatch(statusWith(both, {})?.conditions[0]?.message ?? '', /red/, 'it is not requested by name');
 });
 
 test('an advertisement names peers that do not receive it: a missing peer, or a peer on none of its nodes', () => {
@@ -240,8 +240,8 @@ test('refused signatures are not blamed on a neighbour that TCP has a connection
   const both = [peerOf('tor', address, { passwordSecretRef }), peerOf('tor2', other, { passwordSecretRef })];
   const of = (sessions: Record<string, Partial<ObservedSession> & Pick<ObservedSession, 'state'>>, peers = both) => {
     const state = stateOf({ nodes: nodes.slice(0, 1), peers, secrets });
-    const { peers: told } = statusOf(state, seen(sessions), { wrongMs: [1000], unexpectedMs: [], nowMs: 1000 });
-    return ['tor', 'tor2'].map((name) => told.get(name)?.entry?.reason);
+    const { peers: statuses } = statusOf(state, seen(sessions), { wrongMs: [1000], unexpectedMs: [], nowMs: 1000 });
+    return ['tor', 'tor2'].map((name) => statuses.get(name)?.entry?.reason);
   };
   const up = { state: 'Established' } as const;
   assert.deepEqual(of({ [address]: { state: 'Active' }, [other]: up }), ['AuthenticationFailed', undefined]);
@@ -337,8 +337,8 @@ test('a source address that the node does not have is reported, and does not end
   const peers = [peerOf('tor', '10.0.0.254', { sourceAddress: '10.0.0.77' }), peerOf('self', '10.0.0.99')];
   const at = (ownAddresses: readonly string[] | undefined, session: ObservedSession['state']) => {
     const state = stateOf({ nodes: nodes.slice(0, 1), peers, ...(ownAddresses && { ownAddresses }) });
-    const { peers: told } = statusOf(state, seen({ '10.0.0.254': { state: session } }));
-    const tor = told.get('tor');
+    const { peers: statuses } = statusOf(state, seen({ '10.0.0.254': { state: session } }));
+    const tor = statuses.get('tor');
     return `${tor?.entry?.state} ${conditions(tor)['Accepted']}`;
   };
   assert.equal(at(['10.0.0.1'], 'Active'), 'Refused False SourceAddressNotFound');

@@ -26,7 +26,7 @@ export interface ClusterOptions {
 
 type Maps = { readonly [Kind in ObjectKind]: Map<string, WatchedObjects[Kind]> };
 
-/** For each kind, the part of an object that all routes depend on: if it changes, all routes may change. */
+/** For each kind, the part of an object on which all routes depend: if it changes, the next plan computes all routes. */
 const sharedParts: { readonly [Kind in ObjectKind]?: (value: WatchedObjects[Kind]) => unknown } = {
   nodes: (value) => value,
   subnets: (value) => value,
@@ -36,7 +36,7 @@ const sharedParts: { readonly [Kind in ObjectKind]?: (value: WatchedObjects[Kind
   policies: ({ spec, inForce }) => ({ spec, inForce }),
 };
 
-/** Kinds whose objects have their own routes. */
+/** Kinds whose objects offer prefixes: a change affects only the routes of the object. */
 const sources: { readonly [Kind in ObjectKind]?: ObjectRef['source'] } = {
   pods: 'Pod',
   services: 'Service',

@@ -43,7 +43,7 @@ export class StatusWriter {
   /** The text last sent by key, and the object that it was sent for: until the object changes, the same text is not sent again. */
   readonly #sent = new Map<string, { readonly object: StatusObject; readonly text: string }>();
   /** Last written entries of this node, which the watch may not show yet. */
-  readonly #told = new Map<string, Entry>();
+  readonly #written = new Map<string, Entry>();
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;
@@ -86,10 +86,10 @@ export class StatusWriter {
     const { node, events } = this.#options;
     const key = `${resource.kind}/${object.uid}`;
     const shown = object.status.nodes?.find((entry) => entry.node === node);
-    const before = this.#told.get(key) ?? shown;
+    const before = this.#written.get(key) ?? shown;
     const entry = planned && resource === bgpPeers ? this.#withSince(planned, before) : planned;
-    if (entry) this.#told.set(key, entry);
-    else this.#told.delete(key);
+    if (entry) this.#written.set(key, entry);
+    else this.#written.delete(key);
     if (JSON.stringify(sorted(entry)) !== JSON.stringify(sorted(before)))
       events.onEntry(resource, object, before, entry);
     if (JSON.stringify(sorted(entry)) === JSON.stringify(sorted(shown))) return;

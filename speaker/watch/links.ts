@@ -33,7 +33,7 @@ export class LinkWatch {
   #isReading = false;
   #isStale = false;
   /** Names whose links were passed to `onChange`. */
-  #told: ReadonlySet<string> = new Set();
+  #reported: ReadonlySet<string> = new Set();
 
   /** @param onChange is called with all present links after each change of them or of their neighbours */
   constructor(onChange: (links: ReadonlyMap<string, SeenLink>) => void) {
@@ -42,7 +42,7 @@ export class LinkWatch {
 
   /** Sets the links to watch. @returns whether `onChange` was already called with all of them; otherwise it soon will be */
   follow(names: ReadonlySet<string>): boolean {
-    const isKnown = names.isSubsetOf(this.#told);
+    const isKnown = names.isSubsetOf(this.#reported);
     if (isKnown && names.size === this.#names.size) return true;
     this.#names = names;
     if (names.size === 0) this.close();
@@ -59,7 +59,7 @@ export class LinkWatch {
     this.#sockets?.requests.close();
     this.#sockets?.news.close();
     this.#sockets = undefined;
-    this.#told = new Set();
+    this.#reported = new Set();
   }
 
   #open(): { readonly requests: NetlinkSocket; readonly news: NetlinkSocket } {
@@ -102,7 +102,7 @@ export class LinkWatch {
       const own = (await dump(requests, RTM.GETADDR, addressesHeader())).flatMap(readOwnAddress);
       const entries = (await dump(requests, RTM.GETNEIGH, neighborsHeader())).flatMap(readNeighbor);
       this.#indexes = new Set(links.map(({ index }) => index));
-      this.#told = names;
+      this.#reported = names;
       this.#onChange(new Map(links.map((link) => [link.name, seen(link, own, entries)])));
     }
     this.#isReading = false;

@@ -20,7 +20,7 @@ test('neighbours are read with their state in the kernel', () => {
   ]);
   const [other] = readNeighbor(bytes(stale));
   assert.deepEqual([other?.isRouter, other?.isThere], [false, true]);
-  assert.equal(readNeighbor(bytes(group))[0]?.isThere, false, 'a multicast group is nobody');
+  assert.equal(readNeighbor(bytes(group))[0]?.isThere, false, 'a multicast group is not a neighbour');
   assert.equal(readNeighbor(bytes(failed))[0]?.isThere, false);
   assert.deepEqual(readNeighbor(bytes(`02${stale.slice(2)}`)), [], 'IPv4');
   const own = { index: 2, address: 'fe80::9850:d6ff:fe85:941c', isReady: true };

@@ -67,7 +67,7 @@ export interface Watches {
   stop(): Promise<void>;
 }
 
-/** A Secret that this speaker may not read must not prevent the node from speaking BGP. */
+/** A Secret that this speaker may not read must not delay all sessions for longer than this. */
 const secretsMs = 3000;
 
 interface Selection {

@@ -33,8 +33,8 @@ describe('clusters as helm installed them', () => {
   });
 
   it('Kubernetes reaches pods: exec, logs, probes', async () => {
-    const said = await lab.kubectl('east', ['-n', 'demo', 'exec', 'web-2', '--', 'echo', 'here']);
-    assert.equal(said, 'here\n');
+    const output = await lab.kubectl('east', ['-n', 'demo', 'exec', 'web-2', '--', 'echo', 'here']);
+    assert.equal(output, 'here\n');
     await lab.kubectl('east', ['-n', 'demo', 'logs', 'web-2']);
   });
 

@@ -35,8 +35,8 @@ test('uninstalling restores the nodes, and Isthmus can be installed again', asyn
     await waitFor(
       `kubelet to say that ${node.name} has no network`,
       async () => {
-        const said = await lab.kubectl(cluster, ['get', 'node', node.name, '--no-headers']);
-        return said.includes('NotReady') || said;
+        const line = await lab.kubectl(cluster, ['get', 'node', node.name, '--no-headers']);
+        return line.includes('NotReady') || line;
       },
       30_000,
     );

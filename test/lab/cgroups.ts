@@ -41,7 +41,7 @@ function pidsOf(folders: readonly string[]): number[] {
   return [...new Set(pids.filter(Boolean).map(Number))];
 }
 
-/** One of the processes of a pod that a kubelet runs; undefined where none runs. */
+/** One of the processes of a pod that a kubelet runs; undefined if none runs. */
 export function podProcess(lab: string, node: Pick<NodeLayout, 'cluster' | 'name'>, uid: string): number | undefined {
   return pidsOf(cgroupFolders(cgroupParent(lab, node)).filter((folder) => folder.includes(`/pod${uid}/`)))[0];
 }

@@ -39,7 +39,7 @@ const clients = [
 interface Database {
   readonly dir: string;
   readonly netns?: string;
-  /** The component's name; database and sockets are named after it unless said otherwise. */
+  /** The component's name; database and sockets are named after it by default. */
   readonly name: string;
   readonly schema: SchemaName;
   readonly from: Installation;

@@ -69,8 +69,10 @@ export async function tryRun(argv: readonly string[], options: RunOptions = {}):
 export async function run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
   const result = await tryRun(argv, options);
   if (result.code === 0) return result.stdout;
-  const said = (result.stderr || result.stdout).trim();
-  throw new Error(`${inNetns(options.netns, argv).join(' ')}: exit ${String(result.code)}${said ? `: ${said}` : ''}`);
+  const output = (result.stderr || result.stdout).trim();
+  throw new Error(
+    `${inNetns(options.netns, argv).join(' ')}: exit ${String(result.code)}${output ? `: ${output}` : ''}`,
+  );
 }
 
 /**

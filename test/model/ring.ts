@@ -51,8 +51,8 @@ interface Path {
 }
 
 /** Paths that one end of a session advertises to the other, by prefix. */
-type Told = ReadonlyMap<string, Path>;
-const nothingTold: Told = new Map();
+type Announced = ReadonlyMap<string, Path>;
+const nothingAnnounced: Announced = new Map();
 
 export interface Actor {
   readonly name: string;
@@ -60,7 +60,7 @@ export interface Actor {
   readonly neighbours: Set<string>;
   /** Recomputes from the output of the other actors. Returns whether its own output changed. */
   step(world: World): boolean;
-  tells(neighbour: string): Told;
+  announces(neighbour: string): Announced;
 }
 
 export class Router implements Actor {
@@ -82,7 +82,7 @@ export class Router implements Actor {
       [...this.origins].map((prefix) => [prefix, { from: '', path: { asPath: [], communities: [] } }]),
     );
     for (const name of [...this.neighbours].sort()) {
-      for (const [prefix, path] of world.actor(name).tells(this.name)) {
+      for (const [prefix, path] of world.actor(name).announces(this.name)) {
         if (path.asPath.includes(this.asn)) continue;
         const known = this.best.get(prefix);
         if (known === undefined || path.asPath.length < known.path.asPath.length)
@@ -92,11 +92,11 @@ export class Router implements Actor {
     return JSON.stringify([...this.best]) !== before;
   }
 
-  tells(neighbour: string): Told {
-    if (!this.neighbours.has(neighbour)) return nothingTold;
-    const told = [...this.best].filter(([, { from }]) => from !== neighbour);
+  announces(neighbour: string): Announced {
+    if (!this.neighbours.has(neighbour)) return nothingAnnounced;
+    const announced = [...this.best].filter(([, { from }]) => from !== neighbour);
     return new Map(
-      told.map(([prefix, { path }]) => [prefix, { ...path, asPath: [this.asn, ...path.asPath] }] as const),
+      announced.map(([prefix, { path }]) => [prefix, { ...path, asPath: [this.asn, ...path.asPath] }] as const),
     );
   }
 }
@@ -143,9 +143,9 @@ export class Cluster implements Actor {
     const table = { routes: this.#announced() } as never;
     this.learned = new Map(
       [...this.neighbours].sort().map((peer) => {
-        const told = [...world.actor(peer).tells(this.name)];
+        const announced = [...world.actor(peer).announces(this.name)];
         const peerImport = { name: peer, interface: undefined, import: { vpc, node: true } as BgpPeerSpec['import'] };
-        const routes = told.flatMap(([prefix, { asPath, communities }]) => {
+        const routes = announced.flatMap(([prefix, { asPath, communities }]) => {
           const route = { nextHop: peer, asPath, communities } as never;
           const plan = { instance, routePolicies: this.#bgpPolicies, table };
           const verdict = plan.routePolicies.importVerdict(peer, { prefix, communities });
@@ -234,8 +234,8 @@ export class Cluster implements Actor {
     return announced;
   }
 
-  tells(neighbour: string): Told {
-    if (!this.neighbours.has(neighbour)) return nothingTold;
+  announces(neighbour: string): Announced {
+    if (!this.neighbours.has(neighbour)) return nothingAnnounced;
     return new Map(
       [...this.#announced()].map(([prefix, communities]) => [prefix, { asPath: [this.asn], communities }]),
     );

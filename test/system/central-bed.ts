@@ -266,8 +266,9 @@ export class CentralBed {
     await eventually(
       what,
       async () => {
-        const told = (await this.data('isthmus-ovn'))['nb'] ?? '';
-        if (told.split(',').sort().join(' ') !== wanted.join(' ')) throw new Error(`remotes of clients are ${told}`);
+        const remotes = (await this.data('isthmus-ovn'))['nb'] ?? '';
+        if (remotes.split(',').sort().join(' ') !== wanted.join(' '))
+          throw new Error(`remotes of clients are ${remotes}`);
         const lists = new Map<'nb' | 'sb', Set<string>>();
         for (const node of which)
           for (const [name, database] of [

@@ -49,12 +49,12 @@ describe('isthmus check and status', () => {
 
   /** @param onNote called with each progress message */
   async function cli(argv: readonly string[], onNote: (text: string) => void = () => undefined): Promise<Outcome> {
-    const said = { out: '', err: '' };
+    const output = { out: '', err: '' };
     const code = await run(argv, {
       env: { HOME: '/nonexistent', KUBECONFIG: server.kubeconfig },
-      out: (text) => (said.out += text),
+      out: (text) => (output.out += text),
       note: (text) => {
-        said.err += text;
+        output.err += text;
         onNote(text);
       },
       readInput: () => Promise.resolve(''),
@@ -62,7 +62,7 @@ describe('isthmus check and status', () => {
       now: Date.now,
       signal: new AbortController().signal,
     });
-    return { code, ...said };
+    return { code, ...output };
   }
 
   async function put(resource: Resource, name: string, fields: object, metadata: object = {}): Promise<void> {

@@ -268,8 +268,8 @@ describe('containerd', () => {
         await bed.create('patient');
         await waitFor('the event', async () => {
           const messages = await bed.events('patient', 'FailedCreatePodSandBox');
-          const said = messages.find((message) => message.includes('the isthmus daemon of this node does not answer'));
-          return said !== undefined || JSON.stringify(messages);
+          const found = messages.find((message) => message.includes('the isthmus daemon of this node does not answer'));
+          return found !== undefined || JSON.stringify(messages);
         });
       });
     } finally {

@@ -84,12 +84,12 @@ describe('IPPools', () => {
       const { conditions = [] } = (await bed.status(ipPools, 'younger')) as { conditions?: { type: string }[] };
       return conditions.find(({ type }) => type === 'Ready') as never;
     };
-    const told = await eventually('it is told', async () => {
+    const condition = await eventually('the condition', async () => {
       const condition = await ready();
       return condition?.status === 'False' ? condition : undefined;
     });
-    assert.equal(told.reason, 'IPPoolOverlap');
-    assert.match(told.message, /10\.16\.9\.100.*web-tier/);
+    assert.equal(condition.reason, 'IPPoolOverlap');
+    assert.match(condition.message, /10\.16\.9\.100.*web-tier/);
     await bed.event('ValidateIPPoolFailed', 'younger', /IPPoolOverlap/);
     await bed.createPod('early', { annotations: { [ovn('ip_pool')]: 'younger' } });
     await bed.event('AcquireAddressFailed', 'early', /IPPoolNotReady/);
@@ -249,9 +249,9 @@ describe('reservations and Vips', () => {
     await bed.event('AcquireAddressFailed', 'front', /VipNotFound/);
     await bed.create(vips, 'shared', { subnet: 'ovn-default', v4ip: '10.16.60.1' });
     assert.equal(await bed.address('front'), '10.16.60.1');
-    const status = await eventually('the Vip is told', async () => {
-      const told = await bed.status(vips, 'shared');
-      return told['v4ip'] === '10.16.60.1' ? told : undefined;
+    const status = await eventually('the status of the Vip', async () => {
+      const condition = await bed.status(vips, 'shared');
+      return condition['v4ip'] === '10.16.60.1' ? condition : undefined;
     });
     assert.equal(status['mac'], (await bed.annotations(pods, 'front', 'default'))[ovn('mac_address')]);
     await bed.createPod('other', { annotations: { [ovn('vip')]: 'shared' } });

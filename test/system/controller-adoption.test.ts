@@ -50,10 +50,10 @@ describe('adoption of a Kube-OVN cluster', () => {
     assert.match(text, /write {2}IP\/lost\.default \{"delete"/);
     assert.doesNotMatch(text, /mac: /, 'router ports keep their MAC addresses');
     assert.match(text, /adopt {2}Logical_Switch join \(subnet\/join\)\nadopt/, 'our ids go without saying');
-    const told = text.split('\n').filter((line) => line.startsWith('write '));
-    assert.equal(new Set(told).size, told.length, 'each write is told once');
+    const writes = text.split('\n').filter((line) => line.startsWith('write '));
+    assert.equal(new Set(writes).size, writes.length, 'each write is listed once');
     assert.doesNotMatch(text, /of-another/);
-    assert.doesNotMatch(text, /write {2}Pod\/.*"annotations"/, 'pods keep what they were told');
+    assert.doesNotMatch(text, /write {2}Pod\/.*"annotations"/, 'pods keep their annotations');
     assert.deepEqual(await bed.versions(), versions);
     assert.equal(bed.changes, changes);
   });

@@ -439,12 +439,12 @@ export class ControllerBed {
       const address = metadata.annotations?.['isthmus.network/service-address'];
       if (address !== undefined) second.set(`node-${metadata.name}`, ` ${address.replace(',', ' ')}`);
     }
-    const told = objects.map((ip) => {
+    const recorded = objects.map((ip) => {
       const spec = ip['spec'] as Record<string, string>;
       const own = `${spec['macAddress']} ${spec['ipAddress']?.replace(',', ' ')}`;
       return `${ip.metadata.name} ${own}${second.get(ip.metadata.name) ?? ''}`;
     });
-    assert.deepEqual(told.sort(), ports.map((row, index) => `${nameOf(row)} ${addresses[index]}`).sort());
+    assert.deepEqual(recorded.sort(), ports.map((row, index) => `${nameOf(row)} ${addresses[index]}`).sort());
     for (const pod of await this.kube.list(pods)) {
       const { name, namespace, annotations = {} } = pod.metadata;
       const isFinished = (pod['status'] as { phase?: string }).phase === 'Succeeded';

@@ -44,13 +44,13 @@ async function ask(asked: Readonly<Record<string, string>>): Promise<string> {
   const name = `asks-${count}`;
   const annotations = Object.fromEntries(Object.entries(asked).map(([key, value]) => [ovn(key), value]));
   await bed.createPod(name, { annotations });
-  const told = await eventually(`an answer for ${name}`, async () =>
+  const condition = await eventually(`an answer for ${name}`, async () =>
     addressConditionOf((await bed.kube.get(pods, { namespace: 'default', name }))['status']),
   );
   const address = (await bed.annotations(pods, name, 'default'))[ovn('ip_address')] ?? '';
   await bed.deletePod(name);
   await eventually(`no port of ${name}`, () => bed.row('Logical_Switch_Port', `${name}.default`) === undefined);
-  return told.status === 'True' ? address : told.reason;
+  return condition.status === 'True' ? address : condition.reason;
 }
 
 describe('foreign ports', () => {

@@ -37,12 +37,15 @@ function forged(ip: string, more: Readonly<Record<string, string>> = {}): Readon
   return Object.fromEntries(Object.entries(all).map(([key, value]) => [ovn(key), value]));
 }
 
-async function told(name: string, namespace = 'default'): Promise<PodCondition | undefined> {
+async function podAddressCondition(name: string, namespace = 'default'): Promise<PodCondition | undefined> {
   return addressConditionOf((await bed.kube.get(pods, { namespace, name }))['status']);
 }
 
 async function addressOf(name: string, namespace = 'default'): Promise<string> {
-  await eventually(`an address of ${name}`, async () => (await told(name, namespace))?.status === 'True');
+  await eventually(
+    `an address of ${name}`,
+    async () => (await podAddressCondition(name, namespace))?.status === 'True',
+  );
   return (await bed.annotations(pods, name, namespace))[ovn('ip_address')] ?? '';
 }
 
@@ -107,18 +110,24 @@ describe('forged address annotations of a new pod', () => {
   test('are a request, which is refused with a reason', async () => {
     for (const [name, , code] of refused) {
       if (code === '') continue;
-      const reason = await eventually(`why ${name} has no address`, async () => (await told(name))?.reason);
-      assert.equal(reason, code, `${name}: ${JSON.stringify(await told(name))}`);
+      const reason = await eventually(
+        `why ${name} has no address`,
+        async () => (await podAddressCondition(name))?.reason,
+      );
+      assert.equal(reason, code, `${name}: ${JSON.stringify(await podAddressCondition(name))}`);
       assert.equal(bed.row('Logical_Switch_Port', `${name}.default`), undefined, name);
     }
-    assert.match((await told('of-a-pod'))?.message ?? '', /10\.16\.0\.50 .* used by owner\.default/);
+    assert.match((await podAddressCondition('of-a-pod'))?.message ?? '', /10\.16\.0\.50 .* used by owner\.default/);
     assert.notEqual(await addressOf('of-nothing'), '');
   });
 
   test('are refused with the same reasons after a restart', async () => {
-    const said = await Promise.all(refused.map(async ([name]) => [name, await told(name)]));
+    const conditions = await Promise.all(refused.map(async ([name]) => [name, await podAddressCondition(name)]));
     await restart();
-    assert.deepEqual(await Promise.all(refused.map(async ([name]) => [name, await told(name)])), said);
+    assert.deepEqual(
+      await Promise.all(refused.map(async ([name]) => [name, await podAddressCondition(name)])),
+      conditions,
+    );
     assert.equal(await addressOf('owner'), '10.16.0.50');
     for (const [name, , code] of refused)
       assert.equal(bed.row('Logical_Switch_Port', `${name}.default`) === undefined, code !== '');
@@ -130,7 +139,7 @@ describe('forged address annotations of a new pod', () => {
     await bed.createPod('thief-of-pod', { annotations: forged('10.16.0.50') });
     await bed.start();
     for (const name of ['thief', 'thief-of-pod'])
-      await eventually(name, async () => (await told(name))?.reason === 'AddressConflict');
+      await eventually(name, async () => (await podAddressCondition(name))?.reason === 'AddressConflict');
     for (const [name] of refused) await bed.deletePod(name);
     for (const name of ['thief', 'thief-of-pod']) await bed.deletePod(name);
   });
@@ -170,7 +179,7 @@ describe('forged address annotations of a new pod', () => {
       spec: { nodeName: 'n1', containers: [{ name: 'c', image: 'none' }] },
       status: { conditions: [condition] },
     });
-    await eventually('a refusal', async () => (await told('sealed'))?.reason === 'AddressConflict');
+    await eventually('a refusal', async () => (await podAddressCondition('sealed'))?.reason === 'AddressConflict');
     await bed.deletePod('sealed');
   });
 });

@@ -42,7 +42,7 @@ interface KnownPod {
 }
 
 /** Reads the condition, because the pod's author may forge annotations. */
-function isTold(pod: RawObject): boolean {
+function hasAnswer(pod: RawObject): boolean {
   return addressConditionOf(pod['status'])?.status === 'True';
 }
 
@@ -322,7 +322,7 @@ class Model {
       assert.equal(row, undefined, `${port} has finished`);
       return;
     }
-    if (!isTold(pod)) {
+    if (!hasAnswer(pod)) {
       assert.equal(row, undefined, `${port} has a port and does not know`);
       assert.equal(addressConditionOf(pod['status'])?.status, 'False', `${port} has no address and does not know why`);
       // A problem that only the user can fix is an annotation of the pod.
@@ -349,7 +349,7 @@ class Model {
     for (const pod of live) {
       const { name, namespace, annotations = {} } = pod.metadata;
       const isFinished = this.#pods.get(`${namespace}/${name}`)?.isFinished === true;
-      if (!isTold(pod) || isFinished) continue;
+      if (!hasAnswer(pod) || isFinished) continue;
       const owner = [...this.kept].find(([, address]) => address === annotations[ovn('ip_address')])?.[0];
       assert.equal(owner ?? name, name, `${name} has the address of ${owner}`);
     }

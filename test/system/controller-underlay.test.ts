@@ -42,7 +42,7 @@ after(async () => {
 const edit = (resource: Resource, name: string, spec: object): Promise<unknown> =>
   bed.kube.patch(resource, { name }, 'merge', { spec });
 
-interface Told {
+interface NodeCondition {
   readonly type: string;
   readonly node?: string;
   readonly status: string;
@@ -53,7 +53,7 @@ interface Told {
 /** Waits until the condition `Ready` of an object, or of one of its nodes, matches `pattern`, as `status reason message`. */
 function ready(resource: Resource, name: string, pattern: RegExp, node = ''): Promise<string> {
   return eventually(`${resource.kind} ${name} ${node} like ${pattern}`, async () => {
-    const conditions = ((await bed.status(resource, name))['conditions'] ?? []) as readonly Told[];
+    const conditions = ((await bed.status(resource, name))['conditions'] ?? []) as readonly NodeCondition[];
     const is = conditions.find((one) => one.type === 'Ready' && (one.node ?? '') === node);
     const text = `${is?.status} ${is?.reason} ${is?.message}`;
     if (!pattern.test(text)) throw new Error(text);
@@ -140,7 +140,7 @@ describe('a ProviderNetwork and its Vlans', () => {
     await bed.event('ProviderNetworkReady', 'net1', /1 node has it/);
     const { conditions } = await bed.status(providerNetworks, 'net1');
     assert.deepEqual(
-      (conditions as readonly Told[]).map(({ node }) => node),
+      (conditions as readonly NodeCondition[]).map(({ node }) => node),
       ['', 'n1'],
     );
   });
@@ -191,8 +191,8 @@ describe('a subnet in a VLAN', () => {
     await bed.untilCondition('plain', 'Ready', 'True');
     await bed.createPod('web', { namespace: 'plain' });
     assert.equal(await bed.address('web', 'plain'), '192.168.10.13', 'that of node n2 is passed over');
-    const told = await bed.annotations(pods, 'web', 'plain');
-    const of = (key: string): string | undefined => told[`ovn.kubernetes.io/${key}`];
+    const annotations = await bed.annotations(pods, 'web', 'plain');
+    const of = (key: string): string | undefined => annotations[`ovn.kubernetes.io/${key}`];
     assert.deepEqual(
       [of('gateway'), of('vlan_id'), of('provider_network'), of('logical_router')],
       ['192.168.10.1', '10', 'net1', undefined],

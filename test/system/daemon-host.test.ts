@@ -92,9 +92,9 @@ after(async () => {
 });
 
 test('an existing route of another program stays, and is reported with a remedy', async () => {
-  const told = await eventually('the problem', () => host.problems?.find(({ code }) => code === 'RouteRefused'));
+  const problem = await eventually('the problem', () => host.problems?.find(({ code }) => code === 'RouteRefused'));
   assert.equal(
-    told.message,
+    problem.message,
     'route 10.19.0.0/24: EEXIST; look in "ip route" for a route of another program to the same network',
   );
   exec('ip', 'route', 'del', '10.19.0.0/24', 'via', '172.30.9.1');

@@ -275,7 +275,7 @@ test('restarts, events and foreign changes cause no writes', async (t) => {
   exec('ip', 'rule', 'del', 'priority', '77');
   exec('nft', 'add', 'table', 'inet', 'other');
   exec('nft', 'delete', 'table', 'inet', 'other');
-  await eventually('the daemon to have applied', () => node.hasDaemonSaid('NetworkReady'));
+  await eventually('the daemon to have applied', () => node.hasDaemonLogged('NetworkReady'));
   for (const monitor of monitors) await monitor.stop();
   const seen = monitors
     .flatMap((monitor) => monitor.lines())

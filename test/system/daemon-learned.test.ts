@@ -80,8 +80,10 @@ function routes(): string {
 }
 
 function sentOn(link: string): number {
-  const [told] = JSON.parse(exec('ip', '-s', '-j', 'link', 'show', link)) as { stats64: { tx: { packets: number } } }[];
-  return told?.stats64.tx.packets ?? 0;
+  const [shown] = JSON.parse(exec('ip', '-s', '-j', 'link', 'show', link)) as {
+    stats64: { tx: { packets: number } };
+  }[];
+  return shown?.stats64.tx.packets ?? 0;
 }
 
 /** The daemon's kernel routes for learned prefixes, one line each. */
@@ -108,12 +110,12 @@ function reaches(address: string, seconds = 1): boolean {
 async function timed(change: () => Promise<void>, line: RegExp): Promise<string> {
   const [lines, start] = [monitored().length, Date.now()];
   await change();
-  const told = await eventually(String(line), () =>
+  const shown = await eventually(String(line), () =>
     monitored()
       .slice(lines - 1)
       .find((one) => line.test(one)),
   );
-  return `${Date.parse(`${/^\[([^\]]*)\]/.exec(told)?.[1]}Z`) - start} ms`;
+  return `${Date.parse(`${/^\[([^\]]*)\]/.exec(shown)?.[1]}Z`) - start} ms`;
 }
 
 function monitored(): readonly string[] {
@@ -220,11 +222,11 @@ test('prefixes of the cluster and next hops on no link are refused with events',
   );
   await eventually('the one that is left', () => learned().length === 1);
   assert.match(learned().join(), /^10\.0\.0\.0\/8 /);
-  const told = await eventually('events', async () => {
+  const shown = await eventually('events', async () => {
     const events = await cluster.eventsOn('BgpNodeState', 'n1');
     return 'NextHopUnreachable' in events && 'LearnedRouteRefused' in events ? events : undefined;
   });
-  assert.match(told['NextHopUnreachable'] ?? '', /^next hop 172\.31\.9\.1 of 192\.0\.2\.0\/24 is on no link/);
+  assert.match(shown['NextHopUnreachable'] ?? '', /^next hop 172\.31\.9\.1 of 192\.0\.2\.0\/24 is on no link/);
   assert.match(node.log('daemon'), /172\.31\.9\.1 of 192\.0\.2\.0\/24 is on no link/);
   const { status } = await cluster.admin.get(nodes, { name: 'n1' });
   assert.match(JSON.stringify(status), /"NetworkReady"/, 'the node itself works');
@@ -366,15 +368,15 @@ test('routes into the overlay are restored, and removed with the prefix, the oth
 
 test('a daemon restart writes nothing, and deletion of the BgpNodeState removes all routes, also while the daemon is down', async () => {
   const size = (): number => readFileSync(join(node.dir, 'db.conf')).length;
-  const [before, told] = [[learned(), size()], monitored().length - 1];
+  const [before, seenLines] = [[learned(), size()], monitored().length - 1];
   await node.kill('daemon');
   assert.equal(learned().length, 2, 'without the daemon they stay');
   await node.startDaemon(cluster.kubeconfig);
-  await eventually('the node to be looked at', () => node.hasDaemonSaid('NetworkReady'));
+  await eventually('the node to be looked at', () => node.hasDaemonLogged('NetworkReady'));
   assert.deepEqual([learned(), size()], before);
   assert.deepEqual(
     monitored()
-      .slice(told)
+      .slice(seenLines)
       .filter((line) => line.includes('proto bgp')),
     [],
   );
@@ -430,7 +432,7 @@ test('a node that loses the API server through a learned route withholds that ro
   try {
     await node.kill('daemon');
     await node.startDaemon(file);
-    await eventually('the node to be looked at', () => node.hasDaemonSaid('NetworkReady'));
+    await eventually('the node to be looked at', () => node.hasDaemonLogged('NetworkReady'));
     const harmless = { ...viaA, prefix: '198.51.100.0/24' };
     const start = Date.now();
     await learn({ prefix: '0.0.0.0/0', nextHop: '172.31.1.1' }, harmless);

@@ -51,7 +51,7 @@ function flags(): readonly string[] {
   ];
 }
 
-async function told(): Promise<string> {
+async function networkReason(): Promise<string> {
   const { status } = await cluster.admin.get(nodes, { name: 'n1' });
   const { conditions = [] } = status as { conditions?: readonly { type: string; reason?: string }[] };
   return conditions.find(({ type }) => type === 'NetworkUnavailable')?.reason ?? '';
@@ -91,12 +91,12 @@ test('a daemon asked to leave restores the node and reports it, also after a res
   await cluster.allocate(pod, '10.16.0.11');
   assert.equal((await node.cni('ADD', pod.env)).status, 0);
   await eventually('the interface in its bridge', () => node.vsctl('list-br').includes('br-up'));
-  await eventually('the node to be ready', async () => (await told()) === 'NetworkReady');
+  await eventually('the node to be ready', async () => (await networkReason()) === 'NetworkReady');
   await eventually('the CNI configuration', () => existsSync(conflist));
   assert.notDeepEqual(host(), before);
 
   await cluster.annotateNode({ [annotation.leave]: 'of an installation before' });
-  await eventually('that name to be read', () => node.hasDaemonSaid('is of another installation'));
+  await eventually('that name to be read', () => node.hasDaemonLogged('is of another installation'));
   await pause(500);
   assert.ok(existsSync(conflist), 'and nothing to be given back for it');
 
@@ -105,7 +105,7 @@ test('a daemon asked to leave restores the node and reports it, also after a res
   node.startController();
   await eventually('another ovn-controller', () => readdirSync(join(node.dir, 'run')).filter(isSocket).length === 2);
   await cluster.annotateNode({ [annotation.leave]: daemonUid });
-  await eventually('the node to be given back', async () => (await told()) === leftReason);
+  await eventually('the node to be given back', async () => (await networkReason()) === leftReason);
   assert.deepEqual(readdirSync(confDir), []);
   assert.deepEqual(readdirSync(binDir), ['portmap']);
   assert.ok(!existsSync(join(node.dir, 'daemon.sock')));
@@ -113,14 +113,14 @@ test('a daemon asked to leave restores the node and reports it, also after a res
   assert.doesNotMatch(node.vsctl('list-br'), /br-up/);
   assert.doesNotMatch(node.vsctl('get', 'open', '.', 'external_ids'), /ovn-remote|ovn-encap|hostname/);
   assert.doesNotMatch(node.vsctl('--columns=name', 'list', 'Port'), /ovn0|mirror0|_h"/);
-  assert.ok(existsSync(join(node.dir, 'isthmus-left')), 'the pods of the switch are told');
+  assert.ok(existsSync(join(node.dir, 'isthmus-left')), 'the mark for the pods of the switch exists');
   await eventually('an ovn-controller that knows of the chassis to end', () => !node.runs('ovn-controller'));
   const { metadata } = await cluster.admin.get(nodes, { name: 'n1' });
   assert.equal(metadata.annotations?.[annotation.chassis], undefined);
 
   await node.kill('daemon', 'SIGTERM');
   node.launchDaemon(cluster.kubeconfig, ...flags());
-  await eventually('the next one to give it back, too', () => node.hasDaemonSaid('nothing of Isthmus is left'));
+  await eventually('the next one to give it back, too', () => node.hasDaemonLogged('nothing of Isthmus is left'));
   assert.ok(!existsSync(conflist));
   assert.deepEqual(host(), before);
 });
@@ -130,7 +130,7 @@ test('the next daemon serves the node again after the request to leave is withdr
   node.startController();
   await cluster.annotateNode({ [annotation.leave]: null });
   await node.startDaemon(cluster.kubeconfig, ...flags());
-  await eventually('the node to be ready', async () => (await told()) === 'NetworkReady');
+  await eventually('the node to be ready', async () => (await networkReason()) === 'NetworkReady');
   assert.ok(existsSync(conflist));
   assert.ok(!existsSync(join(node.dir, 'isthmus-left')));
 });

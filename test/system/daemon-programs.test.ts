@@ -9,7 +9,7 @@ import { annotation } from '../../lib/api/names.ts';
 import { nodes, providerNetworks } from '../../lib/kube/resources.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 
-interface Told {
+interface NodeCondition {
   readonly status: string;
   readonly reason: string;
   readonly message: string;
@@ -30,63 +30,63 @@ after(async () => {
   await (cluster as TestCluster | undefined)?.stop();
 });
 
-async function told(): Promise<Told> {
+async function networkCondition(): Promise<NodeCondition> {
   const { metadata, status } = await cluster.admin.get(nodes, { name: 'n1' });
-  const { conditions = [] } = status as { conditions?: (Omit<Told, 'version'> & { type: string })[] };
+  const { conditions = [] } = status as { conditions?: (Omit<NodeCondition, 'version'> & { type: string })[] };
   const found = conditions.find(({ type }) => type === 'NetworkUnavailable');
   return { status: '', reason: '', message: '', ...found, version: metadata.resourceVersion };
 }
 
-async function untilTold(context: TestContext, status: string, reason: string): Promise<void> {
+async function untilCondition(context: TestContext, status: string, reason: string): Promise<void> {
   const startMs = performance.now();
   await eventually(`${status} ${reason}`, async () => {
-    const now = await told();
+    const now = await networkCondition();
     return now.status === status && now.reason === reason;
   });
   context.diagnostic(`${reason} after ${(performance.now() - startMs).toFixed(0)} ms`);
 }
 
 test('a healthy node writes nothing, even during a short pause of ovs-vswitchd', async (t) => {
-  await untilTold(t, 'False', 'NetworkReady');
-  await eventually('the chassis to be told', async () => {
+  await untilCondition(t, 'False', 'NetworkReady');
+  await eventually('the annotation with the chassis', async () => {
     const { metadata } = await cluster.admin.get(nodes, { name: 'n1' });
     return metadata.annotations?.[annotation.chassis];
   });
-  const { version } = await told();
+  const { version } = await networkCondition();
   node.signal('vswitchd', 'SIGSTOP');
   await pause(2500);
   node.signal('vswitchd', 'SIGCONT');
   await pause(5000);
-  assert.deepEqual((await told()).version, version);
+  assert.deepEqual((await networkCondition()).version, version);
 });
 
 test('a frozen ovs-vswitchd is reported once until it resumes, also if the daemon restarts meanwhile', async (t) => {
   node.signal('vswitchd', 'SIGSTOP');
-  await untilTold(t, 'True', 'SwitchDown');
-  const { message, version } = await told();
+  await untilCondition(t, 'True', 'SwitchDown');
+  const { message, version } = await networkCondition();
   assert.match(message, /^ovs-vswitchd does not answer on its control socket in .*start it again$/);
   await eventually('an event', async () => (await cluster.eventsOn('Node', 'n1'))['SwitchDown'] === message);
   await node.kill('daemon');
   await node.startDaemon(cluster.kubeconfig);
   await pause(7000);
-  assert.equal((await told()).version, version, 'nothing is written while it stays so');
+  assert.equal((await networkCondition()).version, version, 'nothing is written while it stays so');
   node.signal('vswitchd', 'SIGCONT');
-  await untilTold(t, 'False', 'NetworkReady');
+  await untilCondition(t, 'False', 'NetworkReady');
 });
 
 test('a killed ovs-vswitchd is reported until it restarts', async (t) => {
   await node.kill('vswitchd');
-  await untilTold(t, 'True', 'SwitchDown');
+  await untilCondition(t, 'True', 'SwitchDown');
   node.startVswitchd();
-  await untilTold(t, 'False', 'NetworkReady');
+  await untilCondition(t, 'False', 'NetworkReady');
 });
 
 test('a killed ovn-controller is reported until it restarts', async (t) => {
   await node.kill('ovn-controller');
-  await untilTold(t, 'True', 'OvnControllerDown');
-  assert.match((await told()).message, /^ovn-controller does not answer/);
+  await untilCondition(t, 'True', 'OvnControllerDown');
+  assert.match((await networkCondition()).message, /^ovn-controller does not answer/);
   node.startController();
-  await untilTold(t, 'False', 'NetworkReady');
+  await untilCondition(t, 'False', 'NetworkReady');
 });
 
 test('a userspace datapath has the tunnel address on a bridge or ProviderNetwork, and an unfit interface is reported', async (t) => {
@@ -98,11 +98,11 @@ test('a userspace datapath has the tunnel address on a bridge or ProviderNetwork
   const tunnel = ['type=geneve', 'options:remote_ip=172.30.9.12'];
   node.vsctl('add-port', 'br-int', 'tun0', '--', 'set', 'interface', 'tun0', ...tunnel);
   const refusal = /^interface lb0 has the tunnel address 172\.30\.9\.11,.* is a Linux bridge: take/;
-  await eventually('what is in the way', async () => refusal.test((await told()).message));
+  await eventually('the obstacle', async () => refusal.test((await networkCondition()).message));
 
   exec('ip', 'link', 'del', 'lb0');
   exec('ip', 'addr', 'add', address, 'dev', 'up0');
-  await untilTold(t, 'False', 'NetworkReady');
+  await untilCondition(t, 'False', 'NetworkReady');
   assert.equal(holder(), 'br-tunnel');
   await node.kill('daemon');
   await node.startDaemon(cluster.kubeconfig);
@@ -113,10 +113,10 @@ test('a userspace datapath has the tunnel address on a bridge or ProviderNetwork
   await cluster.admin.create(providerNetworks, { apiVersion: 'kubeovn.io/v1', kind: 'ProviderNetwork', ...up });
   await eventually('the ProviderNetwork to have the interface', () => holder() === 'br-up');
   assert.doesNotMatch(node.vsctl('list-br'), /br-tunnel/);
-  await untilTold(t, 'False', 'NetworkReady');
+  await untilCondition(t, 'False', 'NetworkReady');
   await cluster.admin.delete(providerNetworks, { name: 'up' });
   await eventually('the bridge for tunnels to have it again', () => holder() === 'br-tunnel');
-  await untilTold(t, 'False', 'NetworkReady');
+  await untilCondition(t, 'False', 'NetworkReady');
   const { metadata } = await cluster.admin.get(nodes, { name: 'n1' });
   assert.doesNotMatch(
     JSON.stringify([metadata.labels, metadata.annotations]),
@@ -175,7 +175,9 @@ test('a changed MAC address of a tunnel next hop is written to Open vSwitch', as
     appear(mac, state);
     await eventually(`${mac} in the switch`, () => new RegExp(`172\\.30\\.9\\.12 +${mac} +br-tunnel`).test(known()));
   }
-  await eventually('the change to be told', () => node.hasDaemonSaid('a next hop of tunnels has another MAC address'));
+  await eventually('the change to be logged', () =>
+    node.hasDaemonLogged('a next hop of tunnels has another MAC address'),
+  );
 });
 
 test('a node resolves the remote ends of its tunnels, which thereby learn its MAC address', async () => {

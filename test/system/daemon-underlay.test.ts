@@ -222,7 +222,7 @@ test('a move that loses the gateway is rolled back, and retried only after the s
   pingGateway();
   heal('arp');
   await restart();
-  await eventually('the daemon to have looked', () => node.hasDaemonSaid('"RolledBack"'));
+  await eventually('the daemon to have looked', () => node.hasDaemonLogged('"RolledBack"'));
   assert.equal(phase(), 'rolledBack');
   assert.deepEqual(heldBy('eth1'), before_);
   await cluster.admin.patch(providerNetworks, { name: 'phys' }, 'merge', { spec: { excludeNodes: ['other'] } });

@@ -59,7 +59,7 @@ test('a node has ovn0, routes, NAT rules, a chassis annotation and a condition',
   assert.equal(readFileSync('/proc/sys/net/ipv4/ip_forward', 'utf8').trim(), '1');
   assert.equal(node.vsctl('get', 'bridge', 'br-int', 'datapath_type', 'fail_mode'), 'netdev\nsecure');
   assert.equal(node.vsctl('get', 'open', '.', 'external_ids:ovn-remote'), `"${node.remote('sb')}"`);
-  await eventually('the Node to be told', async () => {
+  await eventually('the condition of the Node', async () => {
     const { metadata, status } = await cluster.admin.get(nodes, { name: 'n1' });
     const { conditions = [] } = status as { conditions?: { type: string; status: string; reason: string }[] };
     const condition = conditions.find(({ type }) => type === 'NetworkUnavailable');

@@ -17,9 +17,9 @@ describe('diagnose names the first cause when', () => {
   const databases = ['nb', 'sb'].flatMap((name) => [`--${name}`, `unix:${dirOf('east')}/${name}.sock`]);
 
   const ask = async (argv: readonly string[]): Promise<Diagnosis> => {
-    const said = await runCli(['diagnose', 'west', '-o', 'json', ...argv]);
-    assert.notEqual(said.out, '', said.err);
-    return JSON.parse(said.out) as Diagnosis;
+    const output = await runCli(['diagnose', 'west', '-o', 'json', ...argv]);
+    assert.notEqual(output.out, '', output.err);
+    return JSON.parse(output.out) as Diagnosis;
   };
   /** Waits until the first cause has one of the codes. */
   const untilNamed = (argv: readonly string[], codes: readonly string[]): Promise<void> =>
@@ -50,7 +50,7 @@ describe('diagnose names the first cause when', () => {
       const { status } = JSON.parse(text) as { status?: { conditions?: { type: string; status: string }[] } };
       return Object.fromEntries((status?.conditions ?? []).map(({ type, status: is }) => [type, is]));
     };
-    const told = async (): Promise<string> => {
+    const statuses = async (): Promise<string> => {
       const own = await conditionsOf('interconnect', 'default');
       const [gateway, remote] = [await conditionsOf('icgw', 'n1'), await conditionsOf('remotecluster', 'west')];
       const list = [own['Ready'], own['GatewaysReady'], own['RoutesConverged'], gateway['Ready'], remote['Ready']];
@@ -60,7 +60,7 @@ describe('diagnose names the first cause when', () => {
       waitFor(
         `${wanted} of Interconnect, gateway and west`,
         async () => {
-          const found = await told();
+          const found = await statuses();
           return found === wanted || found;
         },
         120_000,

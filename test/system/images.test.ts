@@ -127,7 +127,7 @@ describe('install-cni', () => {
     assert.deepEqual(install().list, list);
     assert.equal(readFileSync(join(bin, 'portmap'), 'utf8'), newer);
     const present = ['.isthmus-plugins', 'isthmus', 'loopback', 'portmap'];
-    assert.deepEqual(readdirSync(bin).sort(), present, 'no plugin that nobody calls');
+    assert.deepEqual(readdirSync(bin).sort(), present, 'no unused plugin');
     const brought = readFileSync(join(bin, '.isthmus-plugins'), 'utf8').trim().split('\n').sort();
     assert.deepEqual(brought, ['isthmus', 'loopback', 'portmap'], 'and what goes with Isthmus');
   });

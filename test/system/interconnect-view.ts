@@ -89,7 +89,7 @@ export function lookAt(bed: Bed) {
     );
     if (stallMs > stallAllowedMs) {
       context.diagnostic(
-        `${what}: on a machine as busy as that BFD loses gateways that live, so nothing is said of losses`,
+        `${what}: on a machine as busy as that BFD loses gateways that live, so losses are not reported`,
       );
       return;
     }

@@ -177,10 +177,10 @@ describe('the interconnect of two clusters with real OVN', () => {
     };
     bed.signalPid('hub/icsb', 'SIGSTOP');
     for (const cluster of ['east', 'west'])
-      await eventually(`${cluster} is told`, says(cluster, 'HubDatabasesReady', 'HubDatabasesStuck'));
+      await eventually(`HubDatabasesStuck in ${cluster}`, says(cluster, 'HubDatabasesReady', 'HubDatabasesStuck'));
     assert.equal(await pings('west', 'east', 3), 3);
     bed.signalPid('hub/icsb', 'SIGCONT');
-    await eventually('east is told of the end', isTrue('east', 'HubDatabasesReady'));
+    await eventually('HubDatabasesReady in east', isTrue('east', 'HubDatabasesReady'));
     for (const [file, reason, news] of [
       ['east/northd', 'NorthdStuck', '10.40.1.0/24'],
       ['east/sb', 'SouthboundSilent', '10.40.2.0/24'],
@@ -189,7 +189,7 @@ describe('the interconnect of two clusters with real OVN', () => {
       bed.signalPid(file, 'SIGSTOP');
       // A further route in east gives OVN a change to process.
       await bed.subnet('west', 'news', news);
-      const found = await eventually(`${reason} is said`, says('east', 'RoutesConverged', reason)).finally(() =>
+      const found = await eventually(`reason ${reason}`, says('east', 'RoutesConverged', reason)).finally(() =>
         bed.signalPid(file, 'SIGCONT'),
       );
       assert.match(found.message ?? '', /since \d{4}-/);
@@ -200,7 +200,7 @@ describe('the interconnect of two clusters with real OVN', () => {
     await bed.kill('agent-east');
     bed.signalPid('east/nb', 'SIGSTOP');
     bed.startAgent('east');
-    await eventually('it is said why', says('east', 'RoutesConverged', 'NorthboundSilent')).finally(() =>
+    await eventually('reason NorthboundSilent', says('east', 'RoutesConverged', 'NorthboundSilent')).finally(() =>
       bed.signalPid('east/nb', 'SIGCONT'),
     );
     await eventually('the agent has begun', isTrue('east', 'RoutesConverged'));
@@ -251,8 +251,8 @@ describe('the interconnect of two clusters with real OVN', () => {
     const before = await orders();
     bed.dropTunnel(first, second);
     await eventually('the cut is named', async () => {
-      const said = await condition('west', 'GatewaysReady');
-      return said?.reason === 'GatewaysCutOff' && said.message?.startsWith(`${first} (172.30.0.171) and ${second} `);
+      const ready = await condition('west', 'GatewaysReady');
+      return ready?.reason === 'GatewaysCutOff' && ready.message?.startsWith(`${first} (172.30.0.171) and ${second} `);
     });
     await eventually('each has its own path alone', async () => {
       const [anchors, now] = [before.map((order) => order.split(',')[0]), await orders()];
@@ -261,7 +261,7 @@ describe('the interconnect of two clusters with real OVN', () => {
     const held = claims();
     const stop = flows();
     await sleep(2000);
-    assert.equal(claims(), held, 'nobody takes a port from the other');
+    assert.equal(claims(), held, 'no gateway takes a port from the other');
     bed.passTunnels();
     await eventually('the orders are whole', async () => (await orders()).join(' ') === before.join(' '));
     judge(context, 'two gateways hear each other again', await stop());
@@ -363,7 +363,7 @@ describe('the interconnect of two clusters with real OVN', () => {
 
   it('rejects a prefix of another cluster, reports its holder, and changes no forwarding', async () => {
     await bed.subnet('west', 'clash', '10.16.4.0/22');
-    const conflict = await eventually('west is told', async () => {
+    const conflict = await eventually('the conflict in west', async () => {
       const found = await condition('west', 'NoConflicts');
       return found?.status === 'False' && found;
     });

@@ -18,23 +18,23 @@ const topology = join(checkout, 'test/lab/topologies/single.yaml');
 async function startUntil(
   step: RegExp,
   deed: (up: ReturnType<typeof spawn>) => void,
-): Promise<{ readonly code: unknown; readonly said: string }> {
+): Promise<{ readonly code: unknown; readonly output: string }> {
   const env = { ...process.env, LAB: lab, TOPOLOGY: topology };
   const argv = [join(checkout, 'test/lab/main.ts'), 'up'];
   const up = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-  let said = '';
+  let output = '';
   let isDone = false;
   const listen = (chunk: Buffer): void => {
-    said += String(chunk);
-    if (isDone || !step.test(said)) return;
+    output += String(chunk);
+    if (isDone || !step.test(output)) return;
     isDone = true;
     deed(up);
   };
   up.stdout.on('data', listen);
   up.stderr.on('data', listen);
   const [code] = (await once(up, 'close')) as unknown[];
-  assert.ok(isDone, `never came to ${step}:\n${said}`);
-  return { code, said };
+  assert.ok(isDone, `never came to ${step}:\n${output}`);
+  return { code, output };
 }
 
 describe('an interrupted start', () => {
@@ -53,9 +53,9 @@ describe('an interrupted start', () => {
   ];
   for (const [signal, step] of moments)
     it(`leaves nothing after ${signal}`, async () => {
-      const { code, said } = await startUntil(step, (up) => up.kill(signal));
-      assert.equal(code, 128 + constants.signals[signal], said);
-      if (signal !== 'SIGHUP') assert.match(said, new RegExp(`interrupted; taking the lab ${lab} away`));
+      const { code, output } = await startUntil(step, (up) => up.kill(signal));
+      assert.equal(code, 128 + constants.signals[signal], output);
+      if (signal !== 'SIGHUP') assert.match(output, new RegExp(`interrupted; taking the lab ${lab} away`));
       leavesNothing();
     });
 

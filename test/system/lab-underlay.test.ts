@@ -155,12 +155,12 @@ describe('underlay', () => {
     await lab.kubectl('east', ['patch', 'pn', 'net1', '--type=merge', '-p', '{"spec":{"excludeNodes":["n2"]}}']);
     const ports = (): Promise<string> => lab.vsctl('east', 'n2', ['list-br']);
     await waitFor('n2 to be without the bridge', async () => !(await ports()).includes('br-net1') || ports());
-    await waitFor('its pods to be told', async () => {
+    await waitFor('the event of its pod', async () => {
       const fields = 'involvedObject.namespace=flat,reason=ProviderNetworkLeft';
       const shown = await eventsWith(lab, 'east', fields);
-      const isTold =
+      const expected =
         /pod\/b +interface eth0 has no connection: spec.excludeNodes of ProviderNetwork net1 names node n2; /;
-      return (isTold.test(shown) && !shown.includes('pod/a ')) || shown;
+      return (expected.test(shown) && !shown.includes('pod/a ')) || shown;
     });
     await addWorkload(lab, 'east', { namespace: 'ten', pods: [{ name: 'late', node: 'n2' }] });
     await waitFor('the daemon to say so', () => {

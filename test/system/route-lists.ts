@@ -46,7 +46,7 @@ export function overFourPaths(prefixes: readonly string[], down: readonly string
     const isUsed = !down.includes(prefix);
     const hops = paths.map((hop) => ({ ...hop, isUsed, problem: isUsed ? undefined : problem }));
     const common = { transitSwitch: 'ts', router: 'ovn-cluster', origin: 'connected', tags: [] };
-    return { ...common, prefix, isMine: true, hops, rejected: undefined };
+    return { ...common, prefix, isChosen: true, hops, rejected: undefined };
   });
   return listRoutes('west', uses).entries;
 }

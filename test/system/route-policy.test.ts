@@ -65,7 +65,7 @@ describe('RoutePolicies', { timeout: 600_000 }, () => {
     const reporter = new RoutePolicyReporter({ client: kube, writer, events: { record: () => {} }, now: Date.now });
     await kube.create(
       routePolicies,
-      object(routePolicies, 'told', { direction: 'Export', rules: [{ action: 'Deny' }] }),
+      object(routePolicies, 'denied', { direction: 'Export', rules: [{ action: 'Deny' }] }),
     );
     let set = compilePolicies([]);
     const round = (): void => {
@@ -78,25 +78,25 @@ describe('RoutePolicies', { timeout: 600_000 }, () => {
     policies.subscribe(round);
     await policies.synced;
     round();
-    type Told = {
+    type WithConditions = {
       status?: { inForce?: string; conditions?: { status: string; reason: string; observedGeneration: number }[] };
     };
     const ready = async (generation: number) => {
-      const { status } = (await kube.get(routePolicies, { name: 'told' })) as Told & RawObject;
+      const { status } = (await kube.get(routePolicies, { name: 'denied' })) as WithConditions & RawObject;
       const condition = status?.conditions?.find(({ observedGeneration }) => observedGeneration === generation);
       return condition === undefined ? undefined : `${condition.status} ${condition.reason} ${typeof status?.inForce}`;
     };
     await until(async () => (await ready(1)) === 'True InForce undefined');
     const spec = { rules: [{ match: { prefixes: [{ cidr: '10.0.0.1/8' }] } }] };
-    await kube.patch(routePolicies, { name: 'told' }, 'merge', { spec });
+    await kube.patch(routePolicies, { name: 'denied' }, 'merge', { spec });
     await until(async () => (await ready(2)) === 'False PrefixInvalid string');
-    await kube.patch(routePolicies, { name: 'told' }, 'merge', { spec: { rules: [] } });
+    await kube.patch(routePolicies, { name: 'denied' }, 'merge', { spec: { rules: [] } });
     await until(async () => (await ready(3)) === 'True InForce undefined');
     reporter.close();
     stop.abort();
     await policies.stop();
     await writer.close();
-    await kube.delete(routePolicies, { name: 'told' });
+    await kube.delete(routePolicies, { name: 'denied' });
   });
 
   it('and the Interconnect follow Kube-OVN’s ConfigMap from joining to leaving', async () => {
@@ -105,12 +105,12 @@ describe('RoutePolicies', { timeout: 600_000 }, () => {
     const { signal } = stop;
     const log = createLogger('test', 'silent');
     const writer = new ObjectWriter();
-    const told: string[] = [];
+    const reasons: string[] = [];
     const watched = {
       nodes: reflect({ client: kube, resource: nodes, parse: parseNode, signal }),
       routePolicies: reflect({ client: kube, resource: routePolicies, parse: parseRoutePolicy, signal }),
     };
-    const events = { record: (_: unknown, __: string, reason: string) => void told.push(reason) };
+    const events = { record: (_: unknown, __: string, reason: string) => void reasons.push(reason) };
     await kube.create(nodes, {
       apiVersion: 'v1',
       kind: 'Node',
@@ -162,10 +162,10 @@ describe('RoutePolicies', { timeout: 600_000 }, () => {
     await edit({ 'gw-nodes': 'n1,n2', 'auto-route': 'true' });
     await until(async () => (await specOf()) === '192.0.2.1:6650 host-1,n2');
     await until(async () => (await policiesAre()) === '');
-    await until(() => Promise.resolve(told.includes('NodeUnknown')));
+    await until(() => Promise.resolve(reasons.includes('NodeUnknown')));
 
     await edit({ 'az-name': 'No Name', 'ic-db-host': '192.0.2.2' });
-    await until(() => Promise.resolve(told.includes('NameInvalid')));
+    await until(() => Promise.resolve(reasons.includes('NameInvalid')));
     assert.equal(await specOf(), '192.0.2.1:6650 host-1,n2');
 
     await edit({ 'az-name': 'east' });

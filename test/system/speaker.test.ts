@@ -214,12 +214,12 @@ test('a session uses the password of a Secret, and problems of the Secret are re
   assert.equal((await counters(tor2)).established, established, 'no session was reset');
   assert.equal((await counters(tor1)).established, untouched.established);
 
-  const told = JSON.stringify([
+  const visible = JSON.stringify([
     await bed.kube.list(bgpPeers),
     await bed.kube.list(events, { namespace: 'default' }),
     bed.logs,
   ]);
-  assert.ok(!told.includes(right) && !told.includes(wrong), 'a password was told');
+  assert.ok(!visible.includes(right) && !visible.includes(wrong), 'a password is visible');
   await bed.kube.patch(bgpPeers, { name: 'tor2' }, 'merge', {
     spec: { passwordSecretRef: { name: 'isthmus-hub-authority', key: 'key' } },
   });

@@ -147,14 +147,14 @@ const damages: Readonly<Record<string, readonly [() => void, RegExp]>> = {
     /ports have other numbers than their flows: br-int pa_h/,
   ],
 };
-for (const [how, [damage, said]] of Object.entries(damages)) {
+for (const [how, [damage, logLine]] of Object.entries(damages)) {
   test(`the switch starts without saved flows that are ${how}`, async () => {
     await bed.endPod('a');
     damage();
     const before = bed.log('a', 'vswitchd').length;
     bed.startPod('a');
     await untilNormal();
-    assert.match(bed.log('a', 'vswitchd').slice(before), said);
+    assert.match(bed.log('a', 'vswitchd').slice(before), logLine);
   });
 }
 

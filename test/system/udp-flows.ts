@@ -29,8 +29,8 @@ export interface FlowResult {
 export async function startEcho(namespace: string, port: number): Promise<ChildProcess> {
   const child = startEnd(namespace, ['echo', String(port)], ['ignore', 'pipe', 'inherit']);
   const output = child.stdout as Readable;
-  const [said] = await Promise.race([once(output, 'data'), once(child, 'exit')]);
-  if (!(said instanceof Buffer)) throw new Error(`the echo in ${namespace} ended with ${String(said)}`);
+  const [chunk] = await Promise.race([once(output, 'data'), once(child, 'exit')]);
+  if (!(chunk instanceof Buffer)) throw new Error(`the echo in ${namespace} ended with ${String(chunk)}`);
   return child;
 }
 
@@ -41,14 +41,14 @@ export function sendFlows(
 ): () => Promise<FlowResult> {
   const argv = [address, port, flows, intervalMs].map(String);
   const child = startEnd(namespace, ['send', ...argv], ['pipe', 'pipe', 'inherit']);
-  const told = text(child.stdout as Readable);
+  const result = text(child.stdout as Readable);
   // A failed test never stops its flows: they must not keep the test runner alive.
   const pipes = [child.stdin as Socket, child.stdout as Socket];
   for (const each of [child, ...pipes]) each.unref();
   return async () => {
     for (const pipe of pipes) pipe.ref();
     child.stdin?.end();
-    return JSON.parse(await told) as FlowResult;
+    return JSON.parse(await result) as FlowResult;
   };
 }
 

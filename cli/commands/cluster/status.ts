@@ -1,7 +1,7 @@
 import { command, durationMs, optionalDuration, type ExitCode, type Terminal } from '../../command/command.ts';
 import { installedOf } from '../../plan/installation/installed.ts';
 import { missingOf } from '../../plan/installation/missing.ts';
-import { tellProgress, type Said } from '../../plan/installation/progress.ts';
+import { progressSince, type Printed } from '../../plan/installation/progress.ts';
 import { renderInstalled } from '../../render/installed.ts';
 import { paintFor } from '../../render/paint.ts';
 import type { Installation } from '../../model/installation.ts';
@@ -47,12 +47,12 @@ async function untilInstalled(
   waitMs: number,
   terminal: Terminal,
 ): Promise<void> {
-  let said: Said = new Map();
+  let printed: Printed = new Map();
   const isComplete = (installation: Installation): boolean => {
     const missing = missingOf(installation);
-    const progress = tellProgress(said, missing);
+    const progress = progressSince(printed, missing);
     for (const line of progress.lines) terminal.note(`${line}\n`);
-    said = progress.said;
+    printed = progress.printed;
     return missing.length === 0;
   };
   if (isComplete(await readNow(cluster, flags, terminal))) return;

@@ -93,8 +93,8 @@ function peerProblems(
       return routeClass ? [{ prefix: each, routeClass }] : [];
     });
   const untold = here.flatMap((each) => {
-    const telling = sentRouteOf(peer, each.prefix, each.routeClass);
-    return telling.isSent ? [] : [...telling.problems, ...table.crowded(each.prefix)];
+    const route = sentRouteOf(peer, each.prefix, each.routeClass);
+    return route.isSent ? [] : [...route.problems, ...table.crowded(each.prefix)];
   });
   const foreign = here.length === 0 && prefix !== undefined ? familyProblem(peer, prefix) : undefined;
   return [...untold, ...(foreign ? [foreign] : []), ...sessionProblems(speaker, name)];

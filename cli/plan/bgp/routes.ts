@@ -34,7 +34,8 @@ export interface RouteFilter extends SessionFilter {
   readonly prefix: Cidr | undefined;
 }
 
-interface Told {
+/** How a node announces a prefix to a peer. */
+interface Announcement {
   readonly advertisements: readonly string[];
   readonly isUp: boolean;
   readonly attributes: SentAttributes | undefined;
@@ -43,7 +44,7 @@ interface Told {
 interface Entry {
   readonly node: string;
   readonly peer: string | undefined;
-  readonly value: Told;
+  readonly value: Announcement;
 }
 
 const shownObjects = 10;
@@ -53,33 +54,33 @@ export function listAnnounced(reading: BgpReading, { node, peer, prefix }: Route
   const table = new RouteTable();
   table.rebuild(state, undefined);
   const view = viewOf(state);
-  const entries = new Map<string, { said: Entry[]; objects: Set<string> }>();
+  const entries = new Map<string, { sessions: Entry[]; objects: Set<string> }>();
   for (const name of speakerNodes(state)) {
     if (node !== undefined && node !== name) continue;
     const speaker = speakerOf(reading, name);
     table.moveTo(name, speaker.announcing);
     const here: View = { ...view, state: speaker.state };
-    const toldOf = teller(speaker, peer);
+    const entriesOf = entryFinder(speaker, peer);
     for (const [text, routeClass] of table.routes) {
       if (prefix !== undefined && !overlaps(prefix, text)) continue;
-      const said = toldOf(text, routeClass);
-      if (said.length === 0) continue;
-      const entry = entries.get(text) ?? { said: [], objects: new Set() };
-      entry.said.push(...said);
+      const found = entriesOf(text, routeClass);
+      if (found.length === 0) continue;
+      const entry = entries.get(text) ?? { sessions: [], objects: new Set() };
+      entry.sessions.push(...found);
       for (const { object, offer } of table.contributions(text))
         if (isOfferedHere(here, offer)) entry.objects.add(nameOfTable(object));
       entries.set(text, entry);
     }
   }
-  const keys = new Map<Told, string>();
-  const keyOf = (value: Told): string => {
+  const keys = new Map<Announcement, string>();
+  const keyOf = (value: Announcement): string => {
     const known = keys.get(value) ?? JSON.stringify(value);
     keys.set(value, known);
     return known;
   };
-  const rows = [...entries].flatMap(([text, { said, objects }]) => {
+  const rows = [...entries].flatMap(([text, { sessions, objects }]) => {
     const shown = { prefix: text, objects: [...objects].toSorted().slice(0, shownObjects), objectCount: objects.size };
-    return together(said, keyOf).map(({ nodes, peers, value }): AnnouncedRoute => ({
+    return together(sessions, keyOf).map(({ nodes, peers, value }): AnnouncedRoute => ({
       ...shown,
       nodes,
       peers,
@@ -89,8 +90,8 @@ export function listAnnounced(reading: BgpReading, { node, peer, prefix }: Route
   return byPrefix(rows, (row) => row.prefix);
 }
 
-/** Returns a function that gives the announcements of a prefix to a node's peers; the result is computed once for each class and family. */
-function teller(
+/** Returns a function that finds how a node announces a prefix to its peers; the result is computed once for each class and family. */
+function entryFinder(
   speaker: Speaker,
   only: string | undefined,
 ): (prefix: string, routeClass: RouteClass) => readonly Entry[] {
@@ -101,21 +102,21 @@ function teller(
     const key = `${routeClass.id} ${familyOfAddress(prefix)}`;
     const found = known.get(key);
     if (found) return found;
-    const told = peers.flatMap((peer): readonly Entry[] => {
-      const telling = sentRouteOf(peer, prefix, routeClass);
-      if (!telling.isSent) return [];
-      const { advertisements, attributes } = telling;
+    const announced = peers.flatMap((peer): readonly Entry[] => {
+      const route = sentRouteOf(peer, prefix, routeClass);
+      if (!route.isSent) return [];
+      const { advertisements, attributes } = route;
       return [{ node, peer: peer.name, value: { advertisements, isUp: sessionOf(speaker, peer).isUp, attributes } }];
     });
     const names = routeClass.advertisements.map(({ name }) => name);
-    const nobody: Entry = {
+    const toNoPeer: Entry = {
       node,
       peer: undefined,
       value: { advertisements: names, isUp: false, attributes: undefined },
     };
-    const said = told.length === 0 && only === undefined ? [nobody] : told;
-    known.set(key, said);
-    return said;
+    const entries = announced.length === 0 && only === undefined ? [toNoPeer] : announced;
+    known.set(key, entries);
+    return entries;
   };
 }
 

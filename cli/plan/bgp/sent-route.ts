@@ -1,10 +1,10 @@
 /**
- * Whether and how a node announces a prefix to a peer; the only code of the command line that decides this. Pure.
- * Called by routes and why, for every session.
+ * Whether and how a node announces a prefix to a peer. Pure. `bgp routes` and `bgp why` call it for every session, so that they
+ * agree.
  */
 import { unmetParts } from '../../../lib/api/label-selector.ts';
 import type { ClassAdvertisement, RouteClass } from '../../../lib/bgp/classes.ts';
-import { exportOf, toldTo } from '../../../lib/bgp/exports.ts';
+import { advertisementsFor, exportOf } from '../../../lib/bgp/exports.ts';
 import { familyOfAddress } from '../../../lib/bgp/family.ts';
 import type { AcceptedPeer } from '../../../lib/bgp/peers.ts';
 import { type SentAttributes, sentTo } from '../../../lib/bgp/sent.ts';
@@ -17,13 +17,13 @@ export type SentRoute =
 
 export function sentRouteOf(peer: AcceptedPeer, prefix: string, routeClass: RouteClass): SentRoute {
   const foreign = familyProblem(peer, prefix);
-  const told = exportOf(peer, routeClass);
-  if (foreign || !told)
-    return { isSent: false, problems: [...(foreign ? [foreign] : []), ...(told ? [] : whyNot(peer, routeClass))] };
+  const exported = exportOf(peer, routeClass);
+  if (foreign || !exported)
+    return { isSent: false, problems: [...(foreign ? [foreign] : []), ...(exported ? [] : whyNot(peer, routeClass))] };
   return {
     isSent: true,
-    advertisements: toldTo(peer, routeClass).map(({ name }) => name),
-    attributes: sentTo(peer, told, familyOfAddress(prefix)),
+    advertisements: advertisementsFor(peer, routeClass).map(({ name }) => name),
+    attributes: sentTo(peer, exported, familyOfAddress(prefix)),
   };
 }
 
@@ -38,10 +38,12 @@ export function familyProblem({ name, families }: AcceptedPeer, prefix: string):
 }
 
 function whyNot(peer: AcceptedPeer, routeClass: RouteClass): readonly Problem[] {
-  const told = new Set(toldTo(peer, routeClass));
+  const applying = new Set(advertisementsFor(peer, routeClass));
   const verdict = routeClass.verdicts.get(peer.name);
-  const passedOver = routeClass.advertisements.filter((each) => !told.has(each)).map((each) => reasonOf(peer, each));
-  if (verdict?.isAllowed !== false || told.size === 0) return passedOver;
+  const passedOver = routeClass.advertisements
+    .filter((each) => !applying.has(each))
+    .map((each) => reasonOf(peer, each));
+  if (verdict?.isAllowed !== false || applying.size === 0) return passedOver;
   const by = verdict.decidedBy === undefined ? 'a RoutePolicy' : describeDecision(verdict.decidedBy);
   return [...passedOver, { code: 'Denied', message: `${by} denies it to ${peer.name}` }];
 }

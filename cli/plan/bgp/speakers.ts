@@ -116,8 +116,8 @@ export function sessionOf({ node, state, reported }: Speaker, { name, address }:
       `the speaker of node ${node} has not yet reported a session with ${name} (${address})`,
     );
   const { reason, message } = found;
-  const told = { ...(reason !== undefined && { reason }), ...(message !== undefined && { message }) };
-  return { state: found.state, isUp: found.state === 'Established', ...told };
+  const details = { ...(reason !== undefined && { reason }), ...(message !== undefined && { message }) };
+  return { state: found.state, isUp: found.state === 'Established', ...details };
 }
 
 function unknown(reason: string, message: string): Session {

@@ -7,7 +7,8 @@ export interface Together<T> {
   readonly value: T;
 }
 
-interface Said<T> {
+/** The result of one session. */
+interface SessionResult<T> {
   readonly node: string;
   /** Undefined if the result is not about a peer. */
   readonly peer: string | undefined;
@@ -15,9 +16,9 @@ interface Said<T> {
 }
 
 /** @param keyOf returns the same text for equal values */
-export function together<T>(said: Iterable<Said<T>>, keyOf: (value: T) => string): readonly Together<T>[] {
+export function together<T>(results: Iterable<SessionResult<T>>, keyOf: (value: T) => string): readonly Together<T>[] {
   const byNode = new Map<string, { node: string; peers: string[]; key: string; value: T }>();
-  for (const { node, peer, value } of said) {
+  for (const { node, peer, value } of results) {
     const key = keyOf(value);
     const at = `${node} ${key}`;
     const found = byNode.get(at) ?? { node, peers: [], key, value };

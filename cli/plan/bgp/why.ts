@@ -103,14 +103,14 @@ function placesOf(
 }
 
 function answerOf(question: Question, { speaker, view, table, peer }: Place): Answer {
-  const told = toldOf(question, { speaker, view, table, peer });
-  const asked = told.find(({ prefix }) => question.answers.has(prefix));
+  const announced = announcedOf(question, { speaker, view, table, peer });
+  const asked = announced.find(({ prefix }) => question.answers.has(prefix));
   const down = sessionProblems(speaker, peer);
-  const best = asked ?? (down.length === 0 ? told[0] : undefined);
+  const best = asked ?? (down.length === 0 ? announced[0] : undefined);
   const where = { prefix: question.prefix, node: speaker.node, peer };
   const obstacles = asked ? down : obstaclesOf(question, { speaker, view, table, peer });
   if (!best) return { ...where, ...nothing, obstacles };
-  const { advertisements, attributes } = best.telling;
+  const { advertisements, attributes } = best.route;
   const objects = table.contributions(best.prefix).filter(({ offer }) => isOfferedHere(view, offer));
   const names = [...new Set(objects.map(({ object }) => nameOfTable(object)))].toSorted();
   const state = down.length > 0 ? 'NotAnnounced' : asked ? 'Announced' : 'Covered';
@@ -125,18 +125,18 @@ const nothing = {
   attributes: undefined,
 } as const;
 
-interface ToldPrefix {
+interface AnnouncedPrefix {
   readonly prefix: string;
-  readonly telling: Extract<SentRoute, { readonly isSent: true }>;
+  readonly route: Extract<SentRoute, { readonly isSent: true }>;
 }
 
 /** Prefixes of the query that this node announces to the peer, the narrowest first. */
-function toldOf({ holders }: Question, { speaker, table, peer: name }: Place): readonly ToldPrefix[] {
+function announcedOf({ holders }: Question, { speaker, table, peer: name }: Place): readonly AnnouncedPrefix[] {
   const peer = speaker.peers.get(name);
   return holders.flatMap((prefix) => {
     const routeClass = table.routes.get(prefix);
-    const telling = peer && routeClass ? sentRouteOf(peer, prefix, routeClass) : undefined;
-    return telling?.isSent ? [{ prefix, telling }] : [];
+    const route = peer && routeClass ? sentRouteOf(peer, prefix, routeClass) : undefined;
+    return route?.isSent ? [{ prefix, route }] : [];
   });
 }
 

@@ -82,9 +82,9 @@ export function judgeMtu({ facts, values }: Question): Outcome | undefined {
       ),
     );
   }
-  const told = [...sizes].map(([room, names]) => `${room} on ${few(names)}`).join('; ');
-  if (sizes.size < 2 || wanted !== 0 || problems.length > 0) return outcome(told, { problems });
-  const message = `uplinks leave different MTUs to pods: ${told}; large packets between these nodes are lost or cut`;
+  const listed = [...sizes].map(([room, names]) => `${room} on ${few(names)}`).join('; ');
+  if (sizes.size < 2 || wanted !== 0 || problems.length > 0) return outcome(listed, { problems });
+  const message = `uplinks leave different MTUs to pods: ${listed}; large packets between these nodes are lost or cut`;
   const fix = `--set networking.mtu=${Math.min(...sizes.keys())}`;
   return outcome('', { problems, warnings: [cause('MtuDiffers', message, fix)] });
 }

@@ -152,7 +152,7 @@ export function judgeSizes(question: Question): Outcome {
   if (machines === undefined) return notSeen('Nodes');
   const { networking } = question.values;
   const pods = machines.reduce((sum, { maxPods = 0 }) => sum + maxPods, 0);
-  const unsaid = machines.filter(({ maxPods }) => maxPods === undefined).length;
+  const withoutLimit = machines.filter(({ maxPods }) => maxPods === undefined).length;
   const small = networksOf(networking.podCIDR).flatMap((cidr) => {
     const size = usable(cidr);
     if (size >= BigInt(pods)) return [];
@@ -167,8 +167,8 @@ export function judgeSizes(question: Question): Outcome {
     const message = `networking.joinCIDR ${formatCidr(cidr)} has ${size} addresses; there are ${machines.length} nodes, each of which needs one`;
     return [cause('JoinNetworkSmall', message, 'choose a wider network')];
   });
-  const said = unsaid === 0 ? '' : ` (${unsaid} nodes do not say how many they take)`;
-  return outcome(`room for ${pods} pods on ${machines.length} nodes${said}`, { problems: tight, warnings: small });
+  const note = withoutLimit === 0 ? '' : ` (${withoutLimit} nodes do not say how many they take)`;
+  return outcome(`room for ${pods} pods on ${machines.length} nodes${note}`, { problems: tight, warnings: small });
 }
 
 /** Number of addresses without network address, broadcast address and gateway. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { nowMs, spoil, wellPair } from '../../testing-snapshots.ts';
 import { diagnose } from './diagnose.ts';
-import { gone, hubSays, pathsAre, phaseIs, tunnels, unheard } from '../../testing-faults.ts';
+import { gone, hubReports, pathsAre, phaseIs, tunnels, unheard } from '../../testing-faults.ts';
 
 describe('the diagnosis', () => {
   it('an open session takes precedence over the probe of the address from here', () => {
@@ -76,7 +76,7 @@ describe('the diagnosis', () => {
 
   it('keeps two independent faults apart', () => {
     const { east } = wellPair();
-    hubSays(east, 'connect ECONNREFUSED 192.0.2.99:6650');
+    hubReports(east, 'connect ECONNREFUSED 192.0.2.99:6650');
     tunnels(east, unheard, 'w1');
     const found = diagnose({ near: east, far: undefined, peer: undefined });
     assert.deepEqual(

@@ -83,12 +83,12 @@ function neededBy(id: StepId, found: Set<StepId>): ReadonlySet<StepId> {
 /** A cause that an earlier step of the same cluster has found is not reported again, even if a later step words it differently. */
 function collect(reports: readonly StepReport[]): readonly FoundCause[] {
   const found = new Map<string, FoundCause>();
-  const told = new Map<string, StepId>();
+  const reported = new Map<string, StepId>();
   for (const { causes, cluster, id } of reports)
     for (const one of causes) {
-      const before = told.get(`${cluster} ${one.code}`);
+      const before = reported.get(`${cluster} ${one.code}`);
       if (before !== undefined && before !== id) continue;
-      told.set(`${cluster} ${one.code}`, id);
+      reported.set(`${cluster} ${one.code}`, id);
       found.set(one.message, { ...one, cluster, step: id });
     }
   return [...found.values()];

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { nowMs, spoil } from '../../testing-snapshots.ts';
-import { tryFault, type Fault, hubSays, phaseIs, ovnOf } from '../../testing-faults.ts';
+import { tryFault, type Fault, hubReports, phaseIs, ovnOf } from '../../testing-faults.ts';
 
 const faults: readonly Fault[] = [
   {
@@ -62,7 +62,7 @@ const faults: readonly Fault[] = [
   {
     name: 'the hub is down, and only the agent can tell',
     make: ({ east }) =>
-      hubSays(
+      hubReports(
         east,
         'the hub did not answer: No connection established. Last error: connect ECONNREFUSED 192.0.2.99:6650',
       ),
@@ -112,14 +112,14 @@ const faults: readonly Fault[] = [
   {
     name: 'the name of the hub does not resolve',
     make: ({ east }) =>
-      hubSays(east, 'the hub did not answer: Name resolution failed for target dns:hub.example.com:6650'),
+      hubReports(east, 'the hub did not answer: Name resolution failed for target dns:hub.example.com:6650'),
     code: 'HubNameUnresolved',
     says: /does not resolve/,
   },
   {
     name: 'the hub was made anew: another authority',
     make: ({ east }) => {
-      hubSays(
+      hubReports(
         east,
         'the hub did not answer: No connection established. Last error: self-signed certificate in certificate chain',
       );
@@ -137,7 +137,7 @@ const faults: readonly Fault[] = [
   {
     name: 'the hub was made anew: its Secret has another authority',
     make: ({ east, west }) => {
-      hubSays(east, 'the hub did not answer: unable to verify the first certificate');
+      hubReports(east, 'the hub did not answer: unable to verify the first certificate');
       west.authority = 'd'.repeat(64);
       west.members = [{ name: 'east', allowedPrefixes: [], maxPrefixes: 10_000, status: {} }];
     },
@@ -198,7 +198,7 @@ const faults: readonly Fault[] = [
     make: ({ east }) => {
       assert.ok(east.identity && 'notBeforeMs' in east.identity);
       east.identity.notBeforeMs = nowMs + 3_600_000;
-      hubSays(east, 'the hub did not answer: certificate is not yet valid');
+      hubReports(east, 'the hub did not answer: certificate is not yet valid');
     },
     code: 'CertificateNotYetValid',
     says: /not valid before 2026-03-01T13:00:00Z/,

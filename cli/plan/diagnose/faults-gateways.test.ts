@@ -34,7 +34,7 @@ const faults: readonly Fault[] = [
     says: /no node of east is selected/,
   },
   {
-    name: 'one node is labelled: nobody would stand in for it',
+    name: 'one node is labelled: no other node would replace it',
     make: ({ east }) => {
       for (const node of east.nodes.slice(1)) node.labels = {};
     },

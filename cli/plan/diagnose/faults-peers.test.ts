@@ -50,7 +50,7 @@ const faults: readonly Fault[] = [
     says: /path ts/,
   },
   {
-    name: 'nobody holds a port',
+    name: 'no gateway holds a port',
     make: ({ east }) => {
       for (const path of east.transitSwitches[0]?.status.paths ?? [])
         Object.assign(path, { holder: '', state: 'Unclaimed' });

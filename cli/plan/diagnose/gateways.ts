@@ -44,16 +44,17 @@ export function checkGatewayHealth({ near }: Side): Outcome | undefined {
   const nodes = selectedNodes(near);
   if (nodes.length === 0) return undefined;
   const causes = nodes.flatMap((node) => healthCauses(near, node));
-  const said = saidStuck(near, ['OvnControllerStuck']);
-  if (said !== undefined && causes.length === 0) return said;
+  const stuck = stuckByReport(near, ['OvnControllerStuck']);
+  if (stuck !== undefined && causes.length === 0) return stuck;
   return failedIf(causes, `${plural(nodes.length, 'gateway node')} well`);
 }
 
 /** Causes of a node, one for each program: if its node, its agent and its databases report the same program, it is listed once. */
 function healthCauses(near: Snapshot, node: Node): readonly Cause[] {
-  const said = nodeCauses(near, node);
+  const causes = nodeCauses(near, node);
   const ailment = ailmentCause(near, node);
-  const found = ailment === undefined || said.some(({ code }) => code === ailment.code) ? said : [...said, ailment];
+  const found =
+    ailment === undefined || causes.some(({ code }) => code === ailment.code) ? causes : [...causes, ailment];
   // An ovn-controller cannot follow if its node is gone or its ovs-vswitchd is down.
   return found.length > 0 ? found : chassisCauses(near, node);
 }
@@ -173,14 +174,14 @@ export function checkChassis({ near }: Side): Outcome | undefined {
   const nodes = selectedNodes(near);
   if (nodes.length === 0) return undefined;
   const causes = nodes.flatMap((node) => unknownChassis(near, node));
-  const said = falseCondition(near, 'GatewaysReady');
+  const condition = falseCondition(near, 'GatewaysReady');
   // The agent's own reason, if no more specific cause was found and no other step covers it.
-  if (causes.length === 0 && said !== undefined && !ofOtherSteps.has(said.reason ?? '')) {
-    const code = said.reason ?? 'GatewaysNotReady';
+  if (causes.length === 0 && condition !== undefined && !ofOtherSteps.has(condition.reason ?? '')) {
+    const code = condition.reason ?? 'GatewaysNotReady';
     const fix = duplicates.has(code)
       ? conflictFix(code)
       : 'look at the daemon, ovn-controller and Open vSwitch of the nodes it names';
-    return failedIf([cause(code, said.message ?? 'GatewaysReady is False', fix)], '');
+    return failedIf([cause(code, condition.message ?? 'GatewaysReady is False', fix)], '');
   }
   return failedIf(causes, nodes.map((node) => `${node.name}=${chassisOf(near, node)}`).join(', '));
 }
@@ -203,7 +204,7 @@ function unknownChassis(near: Snapshot, node: Node): readonly Cause[] {
   const name = chassisOf(near, node);
   const inOvn = near.ovn?.chassis.find((chassis) => chassis.name === name);
   // A node without a daemon or Open vSwitch does not become a gateway: the steps of the daemon and of Open vSwitch report the cause.
-  if (isTold(near, node)) return [];
+  if (hasEarlierCause(near, node)) return [];
   if (isUnheardOf(gateway)) {
     const message = `the daemon of gateway node ${node.name} has never reported, and only the daemon makes the node a gateway`;
     return [cause(daemonSilent, message, `see that the daemon runs there, and its log`)];
@@ -233,7 +234,8 @@ function unknownChassis(near: Snapshot, node: Node): readonly Cause[] {
   return [cause(ready.reason ?? 'ChassisUnknown', message, chassisFix(node, ready))];
 }
 
-function isTold(near: Snapshot, { name }: Node): boolean {
+/** Whether the step of the daemon or of Open vSwitch reports the cause. */
+function hasEarlierCause(near: Snapshot, { name }: Node): boolean {
   const { reason = '' } = readyOf(near, name) ?? {};
   return reason === daemonSilent || ailmentFixes[reason] !== undefined;
 }
@@ -313,14 +315,14 @@ export function checkReports({ near }: Side): Outcome | undefined {
   }
   for (const { node, measuredMs, status } of gateways) {
     const ready = readyOf(near, node);
-    const isSaid = ready?.status === 'Unknown' && ready.reason === daemonSilent;
+    const isReportedSilent = ready?.status === 'Unknown' && ready.reason === daemonSilent;
     const peers = status.peers ?? [];
-    const told = new Set((status.tunnels ?? []).map(({ chassis }) => chassis));
-    const silent = peers.filter(({ chassis }) => !told.has(chassis));
+    const reported = new Set((status.tunnels ?? []).map(({ chassis }) => chassis));
+    const silent = peers.filter(({ chassis }) => !reported.has(chassis));
     const agedMs = silentMs(near, { measuredMs, status });
-    if (silent.length === 0 && agedMs === undefined && !isSaid) continue;
+    if (silent.length === 0 && agedMs === undefined && !isReportedSilent) continue;
     const fix = `see that the daemon runs there: kubectl -n ${near.namespace} get pods -l app.kubernetes.io/name=isthmus-daemon --field-selector spec.nodeName=${node}; then ovs-vsctl show on ${node}`;
-    if (isSaid) {
+    if (isReportedSilent) {
       failures.push(cause(daemonSilent, ready.message ?? `the daemon of gateway ${node} is silent`, fix));
       continue;
     }
@@ -346,15 +348,15 @@ export const stuckFixes: Readonly<Record<string, string>> = {
     'it is dead, frozen or cut off from the southbound database: look at its log on the node that is named',
 };
 
-function saidStuck(near: Snapshot, codes: readonly string[]): Outcome | undefined {
-  const said = falseCondition(near, 'RoutesConverged');
-  const { reason = '', message = 'RoutesConverged is False' } = said ?? {};
+function stuckByReport(near: Snapshot, codes: readonly string[]): Outcome | undefined {
+  const condition = falseCondition(near, 'RoutesConverged');
+  const { reason = '', message = 'RoutesConverged is False' } = condition ?? {};
   return codes.includes(reason) ? failedIf([cause(reason, message, stuckFixes[reason] ?? '')], '') : undefined;
 }
 
 /** Checks the cluster's own databases: through the sockets if given, otherwise by the agent's report. */
 export function checkDatabases({ near }: Side): Outcome | undefined {
-  if (near.ovn === undefined) return saidStuck(near, ['NorthboundSilent', 'SouthboundSilent', 'NorthdStuck']);
+  if (near.ovn === undefined) return stuckByReport(near, ['NorthboundSilent', 'SouthboundSilent', 'NorthdStuck']);
   const causes = near.ovn.silent.map(({ code, message }) =>
     cause(code, message, 'start or thaw that ovsdb-server; its log says why it ended'),
   );

@@ -79,20 +79,20 @@ export function hubCause(
   hub: string,
   condition: Condition,
 ): Cause | undefined {
-  const said = condition.message ?? '';
+  const report = condition.message ?? '';
   const reason = condition.reason ?? '';
   if (fixOfRefusal(reason, near.label) !== undefined) return undefined;
-  const match = patterns.find(({ words }) => words.test(`${reason} ${said}`));
+  const match = patterns.find(({ words }) => words.test(`${reason} ${report}`));
   const isOpen = match === undefined || match.code === 'HubSilent';
-  const probed = isOpen ? probeCause(near, hub, said) : undefined;
-  const found = probed ?? wordsCause(match, hub, said, reason);
+  const probed = isOpen ? probeCause(near, hub, report) : undefined;
+  const found = probed ?? wordsCause(match, hub, report, reason);
   const more = [match?.code === 'HubNotTrusted' ? strangerOf(near) : undefined, deadHub(near, far)];
   return { ...found, message: [found.message, ...more].filter((part) => part !== undefined).join('; ') };
 }
 
-function wordsCause(match: Pattern | undefined, hub: string, said: string, reason: string): Cause {
-  if (match === undefined) return cause(reason === '' ? 'HubUnreachable' : reason, said, lookAtHub);
-  return cause(match.code, `the hub at ${hub} ${match.says} (the agent says: ${said})`, match.fix);
+function wordsCause(match: Pattern | undefined, hub: string, report: string, reason: string): Cause {
+  if (match === undefined) return cause(reason === '' ? 'HubUnreachable' : reason, report, lookAtHub);
+  return cause(match.code, `the hub at ${hub} ${match.says} (the agent says: ${report})`, match.fix);
 }
 
 /** The hub's pods, if one of the two clusters runs the hub. */
@@ -119,7 +119,7 @@ function isTrusted(authorities: readonly string[], identity: Snapshot['identity'
   return identity === undefined || isProblem(identity) || authorities.includes(identity.authority);
 }
 
-function probeCause({ probe, identity }: Snapshot, hub: string, said: string): Cause | undefined {
+function probeCause({ probe, identity }: Snapshot, hub: string, report: string): Cause | undefined {
   switch (probe?.outcome) {
     case undefined:
       return undefined;
@@ -151,7 +151,7 @@ function probeCause({ probe, identity }: Snapshot, hub: string, said: string): C
     case 'answered': {
       // From this machine, the address may belong to another host than the agent's hub.
       if (!isTrusted(probe.authorities, identity)) return undefined;
-      const message = `the hub at ${hub} answers here, but not the agent, which says: ${said}`;
+      const message = `the hub at ${hub} answers here, but not the agent, which says: ${report}`;
       return cause(
         'HubUnreachableFromAgent',
         message,

@@ -95,8 +95,8 @@ export function checkAgent({ near }: Side): Outcome {
 
 export function checkCertificate({ near, far }: Side): Outcome | undefined {
   const { identity, nowMs } = near;
-  const said = falseCondition(near, 'CertificateValid');
-  if (identity === undefined) return said === undefined ? undefined : failedIf([saidCause(said)], '');
+  const condition = falseCondition(near, 'CertificateValid');
+  if (identity === undefined) return condition === undefined ? undefined : failedIf([causeOf(condition)], '');
   const anew = `make a token at the hub (isthmus ic token --cluster ${near.label} --replace …) and join with it (isthmus ic join TOKEN)`;
   if (isProblem(identity)) return failedIf([cause('CertificateInvalid', identity.message, anew)], '');
   const causes: Cause[] = [];
@@ -105,7 +105,7 @@ export function checkCertificate({ near, far }: Side): Outcome | undefined {
     causes.push(
       cause('CertificateExpired', `the certificate of ${near.label} expired at ${instant(identity.notAfterMs)}`, anew),
     );
-  else if (said !== undefined) causes.push(saidCause(said));
+  else if (condition !== undefined) causes.push(causeOf(condition));
   const stranger = strangerOf(near, far, identity.authority);
   if (stranger !== undefined) {
     const message = `${near.label} expects a hub with the authority ${short(identity.authority)}…, but ${stranger}`;
@@ -148,12 +148,12 @@ export function checkJoined({ near }: Side): Outcome {
   const refused =
     reachable?.reason !== undefined && fixOfRefusal(reachable.reason, near.label) !== undefined ? reachable : undefined;
   if (joined?.status === 'True' && refused === undefined) return ok('the hub knows this cluster');
-  const said = joined?.status === 'False' ? joined : refused;
-  if (said === undefined) return unknown('the agent has not said whether the cluster has joined');
-  return judged([saidCause(said, near), ...tokenCauses(near, said)], [], '');
+  const condition = joined?.status === 'False' ? joined : refused;
+  if (condition === undefined) return unknown('the agent has not said whether the cluster has joined');
+  return judged([causeOf(condition, near), ...tokenCauses(near, condition)], [], '');
 }
 
-function saidCause(condition: Condition, near?: Snapshot): Cause {
+function causeOf(condition: Condition, near?: Snapshot): Cause {
   const code = condition.reason ?? condition.type;
   const fix =
     fixOfRefusal(code, near?.label ?? 'NAME') ?? 'the message names the cause; the log of the agent has the rest';
@@ -161,12 +161,12 @@ function saidCause(condition: Condition, near?: Snapshot): Cause {
 }
 
 /** Problems of the token itself, unless the hub's answer names them already. */
-function tokenCauses(near: Snapshot, said: Condition): readonly Cause[] {
+function tokenCauses(near: Snapshot, condition: Condition): readonly Cause[] {
   const { token, nowMs, label } = near;
   const wanted = specOf(near);
   const found: Cause[] = [];
   const add = (code: string, message: string): void => {
-    if (said.reason !== code) found.push(cause(code, message, fixOfRefusal(code, label) ?? ''));
+    if (condition.reason !== code) found.push(cause(code, message, fixOfRefusal(code, label) ?? ''));
   };
   if (token === undefined) {
     if (!isHidden(near, 'secrets') && wanted !== undefined)

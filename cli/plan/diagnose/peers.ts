@@ -87,10 +87,10 @@ function phaseCause(near: Snapshot, far: Snapshot | undefined, { name, status }:
       );
     }
     case 'Joining': {
-      const said = ready?.message ?? `${name} has not reported a gateway to the hub yet`;
+      const message = ready?.message ?? `${name} has not reported a gateway to the hub yet`;
       return cause(
         ready?.reason ?? 'PeerJoining',
-        `${said}${atHub}`,
+        `${message}${atHub}`,
         `look at the gateways of ${name}: isthmus ic diagnose there`,
       );
     }
@@ -143,7 +143,7 @@ function pathCause(near: Snapshot, cluster: string, path: RemotePathStatus): Cau
   const [code, says, fix] = pathWords[path.state === 'Up' ? 'Down' : path.state];
   const forHow = path.since === undefined ? '' : ` for ${since(path.since, near.nowMs)}`;
   const why = path.message ?? path.reason;
-  const way = `${path.localGateway ?? 'nobody'} – ${path.remoteGateway ?? 'nobody'}`;
+  const way = `${path.localGateway ?? 'no gateway'} – ${path.remoteGateway ?? 'no gateway'}`;
   const message = `path ${path.transitSwitch}/${path.path} from ${near.label} to ${cluster} (${way}) ${says}${forHow}${why === undefined ? '' : `: ${why}`}`;
   return cause(code, message, fix);
 }

@@ -183,9 +183,9 @@ function unusedRoutes(near: Snapshot, remote: RemoteCluster): readonly Cause[] {
   const used = new Set(routes.filter(({ state }) => state === 'Active').map(({ prefix }) => prefix));
   const unused = routes.filter(({ prefix, reason }) => !used.has(prefix) && reason !== 'Loop');
   const causes = [...Map.groupBy(unused, ({ reason, state }) => reason ?? state)].map(([reason, members]) => {
-    const said = members.find(({ message }) => message !== undefined)?.message;
+    const detail = members.find(({ message }) => message !== undefined)?.message;
     const prefixes = [...new Set(members.map(({ prefix }) => prefix))];
-    const message = `${near.label} does not use ${someOf(prefixes)} of ${name}${said === undefined ? '' : `: ${said}`}`;
+    const message = `${near.label} does not use ${someOf(prefixes)} of ${name}${detail === undefined ? '' : `: ${detail}`}`;
     return cause(reason, message, routeFixes[reason] ?? 'the message names the cause');
   });
   if (causes.length === 0 && routes.length === 0 && routesRejected === 0 && status.routesActive === 0) {

@@ -10,13 +10,16 @@ export const cutOff = 'GatewaysCutOff';
 
 export function checkSiblings({ near }: Side): Outcome | undefined {
   const gateways = usableGateways(near);
-  const told = gateways.flatMap(({ status }) => status.siblingTunnels ?? []);
+  const tunnels = gateways.flatMap(({ status }) => status.siblingTunnels ?? []);
   const causes = gateways.flatMap((a, index) => gateways.slice(index + 1).flatMap((b) => cutBetween(a, b)));
-  const said = falseCondition(near, 'GatewaysReady');
-  if (causes.length === 0 && said?.reason === cutOff)
-    return failedIf([cause(cutOff, said.message ?? 'GatewaysReady is False', 'let udp 6081 pass between them')], '');
-  if (causes.length === 0 && told.length === 0) return undefined;
-  return failedIf(causes, `gateways hear each other (${plural(told.length, 'tunnel')})`);
+  const condition = falseCondition(near, 'GatewaysReady');
+  if (causes.length === 0 && condition?.reason === cutOff)
+    return failedIf(
+      [cause(cutOff, condition.message ?? 'GatewaysReady is False', 'let udp 6081 pass between them')],
+      '',
+    );
+  if (causes.length === 0 && tunnels.length === 0) return undefined;
+  return failedIf(causes, `gateways hear each other (${plural(tunnels.length, 'tunnel')})`);
 }
 
 function cutBetween(a: Gateway, b: Gateway): readonly Cause[] {

@@ -23,9 +23,9 @@ export function checkTakeover({ near }: Side): Outcome | undefined {
   const causes: Cause[] = paths.flatMap(({ reason, message = '' }) =>
     reason === undefined ? [] : [cause(reason, message, fixes[reason] ?? '')],
   );
-  const said = falseCondition(near, 'DataplaneProtected');
-  if (causes.length === 0 && said !== undefined) {
-    const { reason = 'OnePathLeft', message = 'DataplaneProtected is False' } = said;
+  const condition = falseCondition(near, 'DataplaneProtected');
+  if (causes.length === 0 && condition !== undefined) {
+    const { reason = 'OnePathLeft', message = 'DataplaneProtected is False' } = condition;
     causes.push(cause(reason, message, fixes[reason] ?? ''));
   }
   if (paths.length === 0 && causes.length === 0) return undefined;

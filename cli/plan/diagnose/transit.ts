@@ -97,20 +97,20 @@ export function checkPorts({ near }: Side): Outcome | undefined {
     (status.paths ?? []).map((path) => ({ name, ...path })),
   );
   const idle = paths.filter(({ holder = '' }) => holder === '').map(({ name, path }) => `${name}/${path}`);
-  const said = falseCondition(near, 'GatewaysReady');
+  const condition = falseCondition(near, 'GatewaysReady');
   const causes: Cause[] = [];
-  if (idle.length > 0 || said?.reason === 'NotClaimed') {
+  if (idle.length > 0 || condition?.reason === 'NotClaimed') {
     const what =
-      idle.length > 0 ? `no gateway of ${near.label} holds the port of ${idle.join(', ')}` : (said?.message ?? '');
+      idle.length > 0 ? `no gateway of ${near.label} holds the port of ${idle.join(', ')}` : (condition?.message ?? '');
     const fix =
       'ovn-controller takes it on a gateway that northd has named: look at northd, and at ovn-controller of the gateways (with --nb and --sb this command asks them)';
     causes.push(cause('NotClaimed', what, fix));
   }
-  if (said?.reason === 'WaitingForHub')
+  if (condition?.reason === 'WaitingForHub')
     causes.push(
       cause(
         'WaitingForHub',
-        said.message ?? 'a path waits for the hub',
+        condition.message ?? 'a path waits for the hub',
         'bring the hub back: nothing is moved while the other clusters cannot be informed',
       ),
     );
@@ -138,12 +138,18 @@ export function checkFailover({ near }: Side): Outcome | undefined {
 
 /** Checks for refusals by the hub or the agent. */
 export function checkConflicts({ near, far }: Side): Outcome {
-  const said = falseCondition(near, 'NoConflicts');
+  const condition = falseCondition(near, 'NoConflicts');
   const seen = far === undefined ? [] : duplicates(near, far);
   const causes: Cause[] =
-    said === undefined
+    condition === undefined
       ? []
-      : [cause(said.reason ?? 'Conflict', said.message ?? 'NoConflicts is False', conflictFix(said.reason ?? ''))];
+      : [
+          cause(
+            condition.reason ?? 'Conflict',
+            condition.message ?? 'NoConflicts is False',
+            conflictFix(condition.reason ?? ''),
+          ),
+        ];
   for (const one of seen) if (!causes.some(({ code }) => code === one.code)) causes.push(one);
   if (causes.length > 0) return failedIf(causes, '');
   if (conditionOf(near.interconnect?.status.conditions, 'NoConflicts') === undefined)

@@ -70,7 +70,7 @@ function faultOf({ tunnel, reverse, probe }: Pair): Fault | undefined {
   if (switchDown.test(diagnostic)) return 'switch-down';
   if (reverse !== undefined && reverse.state !== 'up' && switchDown.test(reverse.diagnostic ?? ''))
     return 'their-switch-down';
-  // A session in `init` receives the other end's packets, which report that none of ours arrive.
+  // A session in `init` receives packets of the other end, which report that none of this end's packets arrive.
   const isHeard = tunnel.state === 'init' || signaled.test(diagnostic);
   if (isHeard) return 'out';
   if (reverse !== undefined && reverse.state !== 'up') {
@@ -81,7 +81,7 @@ function faultOf({ tunnel, reverse, probe }: Pair): Fault | undefined {
   return isLost(probe) ? 'dead-way' : 'mute';
 }
 
-/** If one remote gateway answers none of ours and another does, the connection between the clusters is not the cause. */
+/** If one remote gateway answers no gateway of this cluster, and another one does, the connection between the clusters is not the cause. */
 function faultsOf(pairs: readonly Pair[]): ReadonlyMap<Pair, Fault> {
   const faults = new Map<Pair, Fault>();
   for (const pair of pairs) {

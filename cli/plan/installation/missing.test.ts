@@ -5,7 +5,7 @@ import { goodInstallation } from '../../testing-cluster.ts';
 import type { Draft } from '../../testing-snapshots.ts';
 import { installedOf } from './installed.ts';
 import { missingOf } from './missing.ts';
-import { tellProgress } from './progress.ts';
+import { progressSince } from './progress.ts';
 
 function lacks(spoil: (installation: Draft<Installation>) => void): readonly string[] {
   const installation = goodInstallation();
@@ -145,15 +145,18 @@ describe('progress', () => {
   const missing = (object: string, why: string, isPassing = false): Missing => ({ object, why, isPassing });
 
   it('is reported once, and again when it changes; a transient state is not', () => {
-    const first = tellProgress(new Map(), [
+    const first = progressSince(new Map(), [
       missing('Node n1', 'a'),
       missing('Pod p on n1', 'broken'),
       missing('Pod q', 'ContainerCreating', true),
     ]);
     assert.deepEqual(first.lines, ['Node n1: a', 'Pod p on n1: broken']);
-    assert.deepEqual(tellProgress(first.said, [missing('Node n1', 'a'), missing('Pod p on n1', 'broken')]).lines, []);
-    const second = tellProgress(first.said, [missing('Node n1', 'b')]);
+    assert.deepEqual(
+      progressSince(first.printed, [missing('Node n1', 'a'), missing('Pod p on n1', 'broken')]).lines,
+      [],
+    );
+    const second = progressSince(first.printed, [missing('Node n1', 'b')]);
     assert.deepEqual(second.lines, ['Node n1: b']);
-    assert.deepEqual(tellProgress(second.said, []).lines, ['Node n1: ready']);
+    assert.deepEqual(progressSince(second.printed, []).lines, ['Node n1: ready']);
   });
 });

@@ -83,12 +83,12 @@ function missingOfNode({ name, conditions }: NodeReport): readonly Missing[] {
   if (network === undefined) return [missing(object, 'its daemon has not reported on its network yet')];
   if (network.status !== 'False' || network.reason !== networkReadyReason) {
     if (network.status === 'False')
-      return [missing(object, `NetworkUnavailable is not set by its daemon yet: ${told(network)}`)];
-    return [missing(object, `its network is not available: ${told(network)}`)];
+      return [missing(object, `NetworkUnavailable is not set by its daemon yet: ${textOf(network)}`)];
+    return [missing(object, `its network is not available: ${textOf(network)}`)];
   }
   const ready = conditionOf(conditions, 'Ready');
   if (ready?.status === 'True') return [];
-  return [missing(object, ready === undefined ? 'its kubelet has not reported yet' : `not Ready: ${told(ready)}`)];
+  return [missing(object, ready === undefined ? 'its kubelet has not reported yet' : `not Ready: ${textOf(ready)}`)];
 }
 
 function missingOfSubnet(name: string, { subnets }: Installation): readonly Missing[] {
@@ -98,10 +98,10 @@ function missingOfSubnet(name: string, { subnets }: Installation): readonly Miss
   const ready = conditionOf(found.conditions, 'Ready');
   if (ready?.status === 'True') return [];
   return [
-    missing(object, ready === undefined ? 'isthmus-controller has not judged it yet' : `not Ready: ${told(ready)}`),
+    missing(object, ready === undefined ? 'isthmus-controller has not judged it yet' : `not Ready: ${textOf(ready)}`),
   ];
 }
 
-function told({ reason = '', message = '' }: Condition): string {
+function textOf({ reason = '', message = '' }: Condition): string {
   return message === '' ? reason : `${reason}: ${message}`;
 }

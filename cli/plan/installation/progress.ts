@@ -1,20 +1,20 @@
-/** Progress messages during an installation: only changes since the last message. Pure. */
+/** Progress messages during an installation: the changes since the messages that were printed. Pure. */
 import type { Missing } from '../../model/installation.ts';
 
-/** The last message by object. */
-export type Said = ReadonlyMap<string, string>;
+/** The last printed message by object. */
+export type Printed = ReadonlyMap<string, string>;
 
-export function tellProgress(
-  said: Said,
+export function progressSince(
+  printed: Printed,
   missing: readonly Missing[],
-): { readonly lines: readonly string[]; readonly said: Said } {
+): { readonly lines: readonly string[]; readonly printed: Printed } {
   const now = new Map(missing.filter(({ isPassing }) => !isPassing).map(({ object, why }) => [object, why]));
   const changed = [...now]
-    .filter(([object, why]) => said.get(object) !== why)
+    .filter(([object, why]) => printed.get(object) !== why)
     .map(([object, why]) => `${object}: ${why}`);
   // A pod that is no longer missing may also have been deleted; its workload shows which.
-  const done = [...said.keys()]
+  const done = [...printed.keys()]
     .filter((object) => !now.has(object) && !object.startsWith('Pod ') && !missing.some((one) => one.object === object))
     .map((object) => `${object}: ready`);
-  return { lines: [...done, ...changed], said: now };
+  return { lines: [...done, ...changed], printed: now };
 }

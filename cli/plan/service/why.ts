@@ -1,7 +1,7 @@
 /**
  * Explains how a client reaches a Service: its VPC and addresses, the endpoints that serve the client, and the rows in OVN or elements in
- * nftables that send it there; or what is in the way. In: one reading. Out: values for rendering. Pure. The rule of endpoints
- * is that of all rooms (`lib/services/backends.ts`).
+ * nftables that translate its packets; otherwise the obstacles. In: one reading. Out: values for rendering. Pure. The rules for endpoints
+ * are those of all rooms (`lib/services/backends.ts`).
  */
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
@@ -41,18 +41,18 @@ export interface AddressAnswer {
   readonly protocol: ServicePort['protocol'];
   /** The row or element that serves the client; undefined if none does. */
   readonly through: string | undefined;
-  /** `address:port` of the endpoints that the client is sent to. */
+  /** `address:port` of the endpoints that serve the client. */
   readonly endpoints: readonly string[];
 }
 
 export interface EndpointAnswer {
-  /** Name of the port, or its number where it has none. */
+  /** Name of the port, or its number if it has no name. */
   readonly port: string;
   readonly endpoint: string;
   readonly node: string;
   readonly pod: string | undefined;
   readonly state: 'ready' | 'terminating' | 'not ready';
-  /** Whether the client is sent there by the cluster IP. */
+  /** Whether the ClusterIP sends the client there. */
   readonly isServing: boolean;
   /** Why it is not. */
   readonly why: string;
@@ -261,7 +261,7 @@ function familiesOf({ clusterIps }: Service): readonly Family[] {
   return [...new Set(clusterIps.flatMap((text) => parseIp(text)?.family ?? []))];
 }
 
-/** The endpoints that a client is sent to. Clients inside reach addresses for the outside without regard to externalTrafficPolicy. */
+/** The endpoints that serve a client. Clients in the cluster reach external addresses regardless of externalTrafficPolicy. */
 function servingOf(
   service: Service,
   kind: AddressKind,
@@ -322,7 +322,7 @@ function throughOf(
   const isRanged = kind === 'LoadBalancer' && service.loadBalancerSourceRanges !== undefined;
   if (client.at === 'ovn' && kind !== 'NodePort' && !isRanged)
     return `Load_Balancer ${serviceKey(service)}/${protocol}/ipv${family} in group isthmus.lb.${vpc}`;
-  // Nodes serve the default VPC alone.
+  // Nodes serve the default VPC only.
   if (vpc !== defaultVpc) return undefined;
   if (isRanged && asked !== undefined && !isInRanges(service, client.addresses)) return undefined;
   const node = client.place?.node ?? 'the client’s node';
@@ -414,7 +414,7 @@ function endpointProblems(
   });
 }
 
-/** What a client is told beside: addresses of the Service that are not served as their author may think. */
+/** Notes about addresses of the Service that are not served as its author may expect. */
 function settingProblems({ service, settings, client: asked }: ServiceReading, client: Client): readonly Problem[] {
   const problems: Problem[] = [];
   if (service.externalIps.length > 0 && settings.allowsExternalIps !== true) {

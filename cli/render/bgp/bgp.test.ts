@@ -20,7 +20,7 @@ function matches(context: TestContext, name: string, text: string): void {
   context.assert.fileSnapshot(text, join(import.meta.dirname, 'testdata', `${name}.txt`), { serializers: [String] });
 }
 
-test('sessions: those that are up, those that are not, and peers without a node', (t) => {
+test('sessions that are up or down, and peers without a node', (t) => {
   const peers = [
     ...objects.peers,
     peerOf('twin', '10.0.0.254', {}, '2024-02-01T00:00:00Z'),

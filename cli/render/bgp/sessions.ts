@@ -20,14 +20,14 @@ export function renderSessions({ sessions, problems }: SessionList, nowMs: numbe
     session.used,
     session.reason,
   ]);
-  const told = sessions.filter((session) => !isUp(session) || session.message !== undefined);
+  const notable = sessions.filter((session) => !isUp(session) || session.message !== undefined);
   const lines = [
     ...(rows.length === 0
       ? ['there is no such session, and no BgpPeer that asks for one']
       : renderTable(heads, rows, paint)),
     ...renderSection(
       'Sessions',
-      told.map((session) => sentence(session, paint)),
+      notable.map((session) => sentence(session, paint)),
       paint,
     ),
     ...renderSection(

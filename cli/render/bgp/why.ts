@@ -25,7 +25,7 @@ export function renderWhy(why: Why, paint: Paint): string {
   const lines = [
     verdict(why, paint),
     ...renderSection('Sessions', sessionTable(why.answers, paint), paint),
-    ...renderSection('What is in the way', problemLines([...problems.values()], 'bad', paint), paint),
+    ...renderSection('Obstacles', problemLines([...problems.values()], 'bad', paint), paint),
     ...renderSection('Objects', objectTable(why.objects, paint), paint),
     ...renderSection(
       'Not announced of them',
@@ -76,8 +76,8 @@ function sessionKey({ node, peer }: Answer): string {
 }
 
 function sessionTable(answers: readonly Answer[], paint: Paint): readonly string[] {
-  const said = answers.map((answer) => ({ node: answer.node, peer: answer.peer, value: answer }));
-  const rows = together(said, rowKey).map(({ nodes, peers, value }): readonly Cell[] => {
+  const results = answers.map((answer) => ({ node: answer.node, peer: answer.peer, value: answer }));
+  const rows = together(results, rowKey).map(({ nodes, peers, value }): readonly Cell[] => {
     const [word, tone] = words[value.state];
     return [
       value.prefix,
@@ -107,7 +107,7 @@ function codesOf({ obstacles }: Answer): string {
 function objectTable(objects: readonly AboutObject[], paint: Paint): readonly string[] {
   const rows = objects.flatMap(({ object, prefix, offers }): readonly (readonly Cell[])[] =>
     offers.length === 0
-      ? [[object, prefix, toned('by nobody', 'doubtful')]]
+      ? [[object, prefix, toned('no advertisement', 'doubtful')]]
       : offers.map((offer) => [
           object,
           prefix,
@@ -120,9 +120,9 @@ function objectTable(objects: readonly AboutObject[], paint: Paint): readonly st
 }
 
 /** Distinct problems, without those printed above. */
-function distinct(problems: readonly Problem[], said: ReadonlyMap<string, Problem>): readonly Problem[] {
+function distinct(problems: readonly Problem[], printed: ReadonlyMap<string, Problem>): readonly Problem[] {
   return [...new Map(problems.map((each) => [each.message, each])).values()].filter(
-    ({ message }) => !said.has(message),
+    ({ message }) => !printed.has(message),
   );
 }
 

@@ -19,7 +19,7 @@ const condition = {
   message: '192.0.2.8 of LoadBalancerPool lan',
 };
 
-test('a Service that is reached', (t) =>
+test('a Service that clients reach', (t) =>
   matches(t, 'reached', {
     spec: { type: 'LoadBalancer', ports: [{ name: 'http', port: 80, nodePort: 30080 }] },
     status: { loadBalancer: { ingress: [{ ip: '192.0.2.8', ipMode: 'VIP' }] }, conditions: [condition] },
@@ -31,14 +31,14 @@ test('a Service that is reached', (t) =>
     client: clientPod('client', 'n1'),
   }));
 
-test('a Service that is not reached', (t) =>
+test('a Service that clients do not reach, with the causes', (t) =>
   matches(t, 'not-reached', {
     spec: { internalTrafficPolicy: 'Local' },
     endpoints: [endpoint(2, 'n2')],
     client: clientPod('client', 'n1'),
   }));
 
-test('of many endpoints the first are shown', () => {
+test('the first endpoints of many are shown', () => {
   const endpoints = Array.from({ length: 60 }, (_, index) => endpoint(index, 'n1'));
   const text = renderServiceWhy(explainService(readingOf({ endpoints })), paintFor(false));
   assert.match(text, /^ {2}and 10 more; -o json has all$/m);

@@ -13,7 +13,7 @@ export function renderServiceWhy(why: ServiceWhy, paint: Paint): string {
     `Service ${why.service} (${why.type}) is ${verdict} from ${why.client}`,
     `  Vpc ${why.vpc}: ${why.vpcFrom}`,
     ...renderSection(
-      why.isServed ? 'To know' : 'What is in the way',
+      why.isServed ? 'To know' : 'Obstacles',
       why.problems.map(({ code, message }) => `${paint(code, why.isServed ? 'doubtful' : 'bad')}: ${message}`),
       paint,
     ),

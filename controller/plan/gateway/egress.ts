@@ -9,12 +9,12 @@ import type { Subnet, SubnetSpec } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import { isOfNodes, isThroughNodes, partsOf } from '../../settle/gateway/scope.ts';
 
-/** Of the rule that leads to the main table, as every Linux has it: ours must come before. */
+/** Priority of Linux's rule that leads to the main table. Rules of Isthmus must come before it. */
 const mainRulePriority = 32_766;
 /** The kernel's own: default, main and local. */
 const reservedTables: readonly number[] = [253, 254, 255];
 
-/** Next hops of the user's own, outside of the cluster; undefined where one is no address. */
+/** Next hops of the user's own, outside of the cluster; undefined if one is no address. */
 function nextHopsOf({ externalEgressGateway: text }: SubnetSpec): readonly Ip[] | undefined {
   const hops = partsOf(text).map(parseIp);
   return hops.includes(undefined) ? undefined : hops.flatMap((hop) => hop ?? []);

@@ -13,10 +13,10 @@ function conditionOf({ ready }: LoadBalancer): readonly WantedCondition[] {
   return [{ type: loadBalancerReady, status, reason: ready.code, message: ready.message }];
 }
 
-/** Recorded with the write that first says it: a restart, which writes nothing, records nothing. */
+/** The event is recorded with the write that first reports the reason: a restart, which writes nothing, records no event. */
 function eventsOf({ ready, ingress }: LoadBalancer, service: Service): readonly WantedEvent[] {
   if (ready === undefined) {
-    const message = 'it is no load balancer of Isthmus any more';
+    const message = 'the Service is no longer of type LoadBalancer or of the class of Isthmus';
     return ingress.length < service.ingress.length ? [{ type: 'Normal', reason: 'AddressesReleased', message }] : [];
   }
   if (!ready.isTrue) return [failure('AllocateAddressFailed', ready)];

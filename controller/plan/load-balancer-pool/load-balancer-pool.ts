@@ -1,4 +1,4 @@
-/** Counts and conditions of a LoadBalancerPool. It has no rows: the addresses are in those of the Services. */
+/** Counts and conditions of a LoadBalancerPool. It has no rows: its addresses are in the rows of the Services. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { formatRange } from '../../../lib/net/range.ts';
 import type { View } from '../../model/view.ts';
@@ -7,21 +7,21 @@ import { refusalEvents } from '../events.ts';
 import type { Feature } from '../feature.ts';
 import type { ObjectReport, WantedCondition } from '../report.ts';
 
-/** A message names at most this many. */
+/** Maximum number of addresses that a message names. */
 const mostNamed = 5;
 
-/** Of more addresses than a number holds exactly, the status says as many as it holds. */
+/** A count above the largest exact number is reported as that number. */
 function countOf(count: bigint): number {
   return count > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(count);
 }
 
-/** Addresses of a pool in force that came to belong to something else, as a notice of its condition. */
+/** The notice of a pool's condition about addresses that other objects have taken since the pool is in force. */
 function withheldNotice(view: View, name: string): Problem | undefined {
   const withheld = view.loadBalancerPoolVerdicts.get(name)?.withheld ?? [];
   if (withheld.length === 0) return undefined;
   const named = withheld.slice(0, mostNamed).map(({ range, owner }) => `${formatRange(range)} of ${owner}`);
   const rest = withheld.length > mostNamed ? [`${withheld.length - mostNamed} more`] : [];
-  const message = `no Service gets ${[...named, ...rest].join(', ')}: take them out of spec.addresses, or free them`;
+  const message = `no Service gets ${[...named, ...rest].join(', ')}: remove them from spec.addresses, or release them there`;
   return { code: 'AddressesWithheld', message };
 }
 
@@ -31,8 +31,8 @@ export function planPoolConditions(view: View, name: string): readonly WantedCon
   const conditions = obstacleConditions(pool?.generation, problem, undefined, 'PoolReady');
   const notice = withheldNotice(view, name);
   if (notice === undefined) return conditions;
-  const told = { reason: notice.code, message: notice.message };
-  return conditions.map((one) => (one.type === 'Ready' ? { ...one, ...told } : one));
+  const reported = { reason: notice.code, message: notice.message };
+  return conditions.map((one) => (one.type === 'Ready' ? { ...one, ...reported } : one));
 }
 
 function reportPool(view: View, name: string): readonly ObjectReport[] {

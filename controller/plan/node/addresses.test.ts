@@ -22,7 +22,7 @@ const policies = (cluster: TestCluster, name: string): readonly string[] =>
   planKey(cluster, `node/${name}`)
     .rows.filter(({ table }) => table === 'Logical_Router_Policy')
     .map(({ key }) => key.slice(`node/${name}/`.length));
-const told = (cluster: TestCluster, name: string): string =>
+const problemOf = (cluster: TestCluster, name: string): string =>
   nodeProblems(cluster, name)
     .map(({ code, message }) => `${code}: ${message}`)
     .join('\n');
@@ -63,7 +63,7 @@ describe('InternalIPs of a node', () => {
       assert.deepEqual([ready(cluster, 'ovn-default'), ready(cluster, 'join')], ['True', 'True'], claim);
       assert.deepEqual(planKey(cluster, 'pod/ns/a'), before);
       assert.equal(cluster.ports('pod/ns/b')[0]?.allocation.v4, '10.16.0.3');
-      assert.match(told(cluster, 'bad'), owner);
+      assert.match(problemOf(cluster, 'bad'), owner);
       assert.deepEqual(policies(cluster, 'bad'), ['172.30.0.9', '10.20.0.9']);
 
       const next = new TestCluster();
@@ -87,7 +87,7 @@ describe('InternalIPs of a node', () => {
       next.restore(new Map());
       next.settle();
       assert.deepEqual([ready(next, 'ovn-default'), ready(next, 'join')], ['True', 'True'], claim);
-      assert.equal(told(next, 'bad'), told(cluster, 'bad'));
+      assert.equal(problemOf(next, 'bad'), problemOf(cluster, 'bad'));
       assert.deepEqual(policies(next, 'bad'), policies(cluster, 'bad'));
     }
   });
@@ -107,7 +107,10 @@ describe('InternalIPs of a node', () => {
     cluster.change('remoteClusters', 'west', viewOf(remoteClusterView, { metadata: meta('west') }, [route]));
     assert.ok(cluster.settle().has('node/bad'));
     assert.deepEqual(policies(cluster, 'bad'), ['172.30.0.9']);
-    assert.match(told(cluster, 'bad'), /10\.17\.0\.5 of node bad is an address of cluster west \(10\.17\.0\.0\/16\)/);
+    assert.match(
+      problemOf(cluster, 'bad'),
+      /10\.17\.0\.5 of node bad is an address of cluster west \(10\.17\.0\.0\/16\)/,
+    );
     cluster.change('remoteClusters', 'west', undefined);
     assert.ok(cluster.settle().has('node/bad'));
     assert.deepEqual(policies(cluster, 'bad'), ['10.17.0.5', '172.30.0.9']);
@@ -149,11 +152,11 @@ describe('InternalIPs of a node', () => {
     assert.deepEqual(policies(cluster, 'young'), ['172.30.0.2', '172.30.0.3']);
     assert.deepEqual(policies(cluster, 'bad'), []);
     assert.match(
-      told(cluster, 'bad'),
+      problemOf(cluster, 'bad'),
       /172\.30\.0\.2 of node bad is also the address of node young, which had it first/,
     );
-    assert.match(told(cluster, 'bad'), /10\.96\.0\.1 .* of Service kubernetes/);
-    assert.equal(told(cluster, 'young'), '');
+    assert.match(problemOf(cluster, 'bad'), /10\.96\.0\.1 .* of Service kubernetes/);
+    assert.equal(problemOf(cluster, 'young'), '');
 
     const next = new TestCluster();
     vpc(next, 'ovn-cluster', {}, created(1));
@@ -171,7 +174,7 @@ describe('InternalIPs of a node', () => {
     node(next, 'bad', [...many, '172.29.0.1'], 1);
     next.settle();
     assert.equal(policies(next, 'bad').length, 16);
-    assert.match(told(next, 'bad'), /NodeAddressesTooMany: node bad has 300 InternalIPs/);
+    assert.match(problemOf(next, 'bad'), /NodeAddressesTooMany: node bad has 300 InternalIPs/);
   });
 
   test('alone count: other types of addresses are ignored', () => {
@@ -179,7 +182,7 @@ describe('InternalIPs of a node', () => {
     for (const type of ['ExternalIP', 'Hostname', 'InternalDNS']) {
       node(cluster, 'bad', ['10.16.0.2', '172.30.0.1'], 1, type);
       cluster.settle();
-      assert.deepEqual([policies(cluster, 'bad'), told(cluster, 'bad')], [[], '']);
+      assert.deepEqual([policies(cluster, 'bad'), problemOf(cluster, 'bad')], [[], '']);
     }
   });
 });

@@ -4,7 +4,7 @@ import { cidrText, gatewayText } from '../../settle/subnet/accepted-note.ts';
 import type { View } from '../../model/view.ts';
 import { joinAllocation, serviceAllocation } from '../../settle/node/join.ts';
 
-/** The annotations that the node's daemon reads, null for one to remove; undefined while the node has no address. */
+/** The annotations that the node's daemon reads, with null for those to remove; undefined while the node has no address. */
 export function planNodeAnnotations(view: View, name: string): Readonly<Record<string, string | null>> | undefined {
   const allocation = joinAllocation(view, name);
   const net = view.verdicts.get(joinSubnet)?.net;

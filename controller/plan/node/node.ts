@@ -43,7 +43,7 @@ function planNode(view: View, name: string): Desired {
   return { rows: [...group, port, ...nodeRateRows(node), ...policies] };
 }
 
-/** None where another node has the name: the port of this one must not be lost over it. */
+/** None if another node has the name: the port of this one must not be lost over it. */
 function portGroup(view: View, name: string): readonly DesiredRow[] {
   const key = nodePortGroup(name);
   if (!holds(view, name, key)) return [];

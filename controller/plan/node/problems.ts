@@ -17,7 +17,7 @@ export function nodeProblems(view: View, name: string): readonly Problem[] {
   if (obstacle !== undefined) problems.push(obstacle);
   const unserved = view.addressProblem(`node-service/${name}`);
   if (unserved !== undefined && obstacle === undefined) {
-    const message = `node ${name} has no service address, with which connections from outside of the cluster go on to endpoints on other nodes: ${unserved.message}`;
+    const message = `node ${name} has no service address, the source of connections from outside of the cluster to endpoints on other nodes: ${unserved.message}`;
     problems.push({ code: unserved.code, message });
   }
   const group = nodePortGroup(name);

@@ -10,7 +10,7 @@ import { vendorIds } from '../names.ts';
 import { dhcpDefaults, dhcpOptionsOf } from '../subnet/dhcp.ts';
 import { readDhcpOptions } from '../subnet/dhcp-options.ts';
 import type { HeldPort, View } from '../../model/view.ts';
-import { annotationOf, askedOf } from '../../model/interfaces.ts';
+import { annotationOf, annotationValue } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
 
 const families = [
@@ -22,7 +22,7 @@ type OneFamily = (typeof families)[number];
 
 export function podDhcpProblems(pod: Pod, network: Interface): readonly Problem[] {
   return families.flatMap(({ family, key }) => {
-    const text = askedOf(pod, network, key);
+    const text = annotationValue(pod, network, key);
     const { problems } = readDhcpOptions(family, text, {}, `annotation ${annotationOf(network, key)}`);
     return problems.map((message) => ({ code: 'InvalidAnnotation', message }));
   });
@@ -35,7 +35,7 @@ function ownKey(port: string, family: number): string {
 /** The network of a family that the port has an address of, where the pod names options for it. */
 function ownNet(view: View, pod: Pod, held: HeldPort, { family, key }: OneFamily): FamilyNet | undefined {
   const { allocation, interface: network } = held;
-  if ((family === 4 ? allocation.v4 : allocation.v6) === undefined || askedOf(pod, network, key) === '')
+  if ((family === 4 ? allocation.v4 : allocation.v6) === undefined || annotationValue(pod, network, key) === '')
     return undefined;
   const net = view.verdicts.get(allocation.subnet)?.net;
   return family === 4 ? net?.v4 : net?.v6;
@@ -60,7 +60,7 @@ export function dhcpRows(view: View, pod: Pod, held: HeldPort): readonly Desired
     const net = ownNet(view, pod, held, one);
     if (net === undefined) return [];
     const defaults = dhcpDefaults(view, allocation.subnet, net);
-    const { options } = readDhcpOptions(one.family, askedOf(pod, network, one.key), defaults, '');
+    const { options } = readDhcpOptions(one.family, annotationValue(pod, network, one.key), defaults, '');
     return [
       {
         table: 'DHCP_Options',

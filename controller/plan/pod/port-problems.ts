@@ -3,7 +3,7 @@ import { annotation } from '../../../lib/api/names.ts';
 import { permanentRefusals } from '../../../lib/api/pod-addresses.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
-import { annotationOf, askedOf, interfacesOf, listOf, wantsNetwork } from '../../model/interfaces.ts';
+import { annotationOf, annotationValue, interfacesOf, listOf, wantsNetwork } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
 import type { Pod } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
@@ -18,13 +18,13 @@ function invalid(network: Interface, key: string, what: string): Problem {
 }
 
 function booleanProblem(pod: Pod, network: Interface, key: string): Problem | undefined {
-  const text = askedOf(pod, network, key);
+  const text = annotationValue(pod, network, key);
   return ['', 'true', 'false'].includes(text) ? undefined : invalid(network, key, `is '${text}': give true or false`);
 }
 
 function vipProblems(view: View, pod: Pod, network: Interface): readonly (Problem | undefined)[] {
-  const stray = listOf(askedOf(pod, network, annotation.portVips)).find((text) => parseIp(text) === undefined);
-  const missing = listOf(askedOf(pod, network, annotation.addressPairs)).find((name) => {
+  const stray = listOf(annotationValue(pod, network, annotation.portVips)).find((text) => parseIp(text) === undefined);
+  const missing = listOf(annotationValue(pod, network, annotation.addressPairs)).find((name) => {
     const vip = view.vips.get(name);
     return vip === undefined || !mayHold(vip, pod, network);
   });
@@ -41,7 +41,7 @@ function vipProblems(view: View, pod: Pod, network: Interface): readonly (Proble
 }
 
 function problemsOf(view: View, pod: Pod, network: Interface): readonly Problem[] {
-  const list = askedOf(pod, network, annotation.securityGroups);
+  const list = annotationValue(pod, network, annotation.securityGroups);
   const { isGuarded, named } = groupsOf(view, pod, network);
   const isEmptyList = isGuarded && named.length === 0;
   const found = [

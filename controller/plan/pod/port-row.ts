@@ -3,7 +3,7 @@ import { annotation } from '../../../lib/api/names.ts';
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
-import { askedOf, listOf } from '../../model/interfaces.ts';
+import { annotationValue, listOf } from '../../model/interfaces.ts';
 import { podKey, vpcNameOf } from '../../model/objects.ts';
 import type { Pod } from '../../model/objects.ts';
 import type { HeldPort, View } from '../../model/view.ts';
@@ -16,7 +16,9 @@ import { dhcpColumns } from './dhcp.ts';
 
 /** Addresses that a port may use beside its own: those it requests, and those of Vips that it may hold. */
 export function extraAddresses(view: View, pod: Pod, held: HeldPort): readonly Ip[] {
-  const asked = listOf(askedOf(pod, held.interface, annotation.portVips)).flatMap((text) => parseIp(text) ?? []);
+  const asked = listOf(annotationValue(pod, held.interface, annotation.portVips)).flatMap(
+    (text) => parseIp(text) ?? [],
+  );
   const all = [...asked, ...sharedAddresses(view, pod, held)];
   if (all.length === 0) return all;
   return [...new Map(all.map((ip) => [formatIp(ip), ip])).values()];
@@ -50,7 +52,7 @@ export function portFacts(view: View, pod: Pod, held: HeldPort): PortFacts {
 }
 
 function portSecurity(pod: Pod, held: HeldPort, extra: readonly string[]): readonly string[] {
-  if (askedOf(pod, held.interface, annotation.portSecurity) === 'false') return [];
+  if (annotationValue(pod, held.interface, annotation.portSecurity) === 'false') return [];
   return [[portAddresses(held.allocation), ...extra].join(' ')];
 }
 

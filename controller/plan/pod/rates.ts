@@ -1,14 +1,14 @@
 /** Rate limits of an interface of a pod. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { DesiredRow } from '../../../lib/desired/row.ts';
-import { annotationOf, askedOf } from '../../model/interfaces.ts';
+import { annotationOf, annotationValue } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
 import type { Pod } from '../../model/objects.ts';
 import type { HeldPort } from '../../model/view.ts';
 import { rateRows, readRates } from '../rate-limit.ts';
 
 function ratesOf(pod: Pod, network: Interface): ReturnType<typeof readRates> {
-  return readRates((key) => ({ name: annotationOf(network, key), text: askedOf(pod, network, key) }));
+  return readRates((key) => ({ name: annotationOf(network, key), text: annotationValue(pod, network, key) }));
 }
 
 /** Problems of the rate limits that an interface requests. */

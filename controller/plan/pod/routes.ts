@@ -2,7 +2,7 @@ import { annotation } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseCidr } from '../../../lib/net/cidr.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
-import { annotationOf, askedOf } from '../../model/interfaces.ts';
+import { annotationOf, annotationValue } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
 import type { Pod } from '../../model/objects.ts';
 
@@ -31,7 +31,7 @@ function wrongRoute(route: unknown): string | undefined {
 
 /** Problems of the routes of an interface, which the node's daemon configures. */
 export function routeProblem(pod: Pod, network: Interface): Problem | undefined {
-  const text = askedOf(pod, network, annotation.routes);
+  const text = annotationValue(pod, network, annotation.routes);
   if (text === '') return undefined;
   const routes = parseList(text);
   const wrong =

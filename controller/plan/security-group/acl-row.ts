@@ -9,7 +9,7 @@ export interface Acl {
   readonly priority: number;
   readonly match: string;
   readonly action: 'allow-related' | 'drop' | 'pass';
-  /** Undefined where OVN has none. */
+  /** Undefined if OVN has none. */
   readonly tier: number | undefined;
 }
 

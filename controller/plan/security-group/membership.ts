@@ -3,7 +3,7 @@ import { annotation, defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution } from '../../../lib/desired/row.ts';
-import { annotationOf, askedOf, listOf } from '../../model/interfaces.ts';
+import { annotationOf, annotationValue, listOf } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
 import type { Pod } from '../../model/objects.ts';
 import type { ServedGroup } from '../../model/settled.ts';
@@ -23,7 +23,7 @@ export interface GroupsOfPort {
 }
 
 export function groupsOf(view: View, pod: Pod, network: Interface): GroupsOfPort {
-  const list = askedOf(pod, network, annotation.securityGroups);
+  const list = annotationValue(pod, network, annotation.securityGroups);
   if (list.trim() === '') return noGroups;
   const named = list.includes(',') ? [...new Set(listOf(list))].sort() : [list.trim()];
   const served: ServedGroup[] = [];

@@ -1,4 +1,4 @@
-/** Reads a rule into an ACL, or a problem. */
+/** Turns a rule of a SecurityGroup into an ACL, or a problem. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
@@ -12,12 +12,12 @@ export interface RuleContext {
   readonly group: string;
   readonly direction: Acl['direction'];
   readonly tier: number | undefined;
-  /** Whether a group exists whose members a rule may speak of. */
+  /** Whether the SecurityGroup exists and is accepted, so that rules may refer to its members. */
   readonly hasGroup: (name: string) => boolean;
 }
 
 export interface ReadRule {
-  /** Absent where the rule matches nothing. */
+  /** Absent if the rule matches nothing. */
   readonly acl?: Acl;
   /** Field, and what is wrong with it: `remoteAddress '10.0.0.0/33' is …`. */
   readonly problem?: Problem;

@@ -1,6 +1,6 @@
 /**
- * The load balancers of a Service: a row for each protocol and family, with all virtual addresses. Where clients of different nodes have
- * different backends, the backends are a variable, whose value each node's chassis has (`variables.ts`).
+ * The load balancers of a Service: a row for each protocol and family, with all virtual addresses. If clients of different nodes have
+ * different backends, the row refers to a template variable, which has a value for the chassis of each node (`places.ts`).
  */
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import type { Family } from '../../../lib/net/ip.ts';
@@ -21,10 +21,10 @@ import type { View } from '../../model/view.ts';
 import { slicesOf } from '../../settle/service/frontends.ts';
 import { vendorIds } from '../names.ts';
 
-/** `local`: those of the client's node; `hints`: those whose hints are for the client's place; `all`: the same for all clients. */
+/** Which backends a client gets. `local`: those of its node; `hints`: those whose hints name its place; `all`: the same as all other clients. */
 type Choice = 'local' | 'hints' | 'all';
 
-/** A variable of a load balancer, and its value for clients at a place; empty where it has none. */
+/** A template variable of a load balancer, and its value for clients at a place; the value is empty if they have no backend. */
 export interface BalancerVariable {
   readonly name: string;
   readonly valueAt: (place: Place) => string;
@@ -34,21 +34,21 @@ export interface BalancerVariable {
 export interface Balancer {
   readonly protocol: ServiceVip['protocol'];
   readonly family: Family;
-  /** Virtual address → backends, as OVN writes them. No backends mean that connections are rejected. */
+  /** Virtual address → backends, in the notation of OVN. Without backends, OVN rejects connections. */
   readonly vips: Readonly<Record<string, string>>;
   readonly variables: readonly BalancerVariable[];
-  /** Virtual addresses that have no endpoint on some nodes. */
+  /** Virtual addresses that may have no endpoint on a node. */
   readonly localVips: readonly ServiceVip[];
 }
 
-/** A virtual address with all endpoints of its port. */
+/** A virtual address with all backends of its port. */
 interface ServedVip {
   readonly vip: ServiceVip;
   readonly all: readonly Backend[];
   readonly choice: Choice;
 }
 
-/** The load balancers of a Service, without the virtual addresses that another Service has. */
+/** The load balancers of a Service, without virtual addresses that an older Service has. */
 export function balancersOf(view: View, service: Service): readonly Balancer[] {
   const key = serviceKey(service);
   const { lost = {} } = view.serviceVerdicts.get(key) ?? {};
@@ -75,7 +75,7 @@ function without(slice: EndpointSlice, addresses: ReadonlySet<string>): Endpoint
 }
 
 function choiceOf(service: Service, { isInternal }: ServiceVip, all: readonly Backend[]): Choice {
-  // Without any endpoint, clients of all nodes are to be rejected at once.
+  // If no endpoint serves, clients of all nodes are to be rejected at once.
   if (clusterBackends(all).length === 0) return 'all';
   if (isInternal && service.isInternalPolicyLocal) return 'local';
   return hasTopology(all) ? 'hints' : 'all';
@@ -94,7 +94,7 @@ function balancerOf(service: string, served: readonly ServedVip[]): Balancer | u
       name: variableName('be', service, vipId({ ...vip, address: '' }), String(family), choice),
       valueAt: (place) => textOf(chosen(choice, all, place)),
     };
-    // In a row with variables OVN splits lists at colons, of which IPv6 addresses are full.
+    // In a row with variables, OVN splits lists at colons, which IPv6 addresses contain.
     const isLiteral = choice === 'all' && (!isTemplate || family === 4 || clusterBackends(all).length === 0);
     vips[vipText(vip, isTemplate)] = isLiteral ? textOf(clusterBackends(all)) : `^${variable.name}`;
     if (!isLiteral) variables.set(variable.name, variable);
@@ -139,8 +139,8 @@ export function balancerRow(view: View, service: Service, balancer: Balancer): D
       options: {
         reject: 'true',
         hairpin_snat_ip: hairpinSources.join(' '),
-        // Datagrams of a connection would go on to a backend that is gone. Connections of TCP end by themselves, and those of a
-        // terminating endpoint go on.
+        // Without a flush, datagrams of a known connection would go to a removed backend. Connections of TCP end by themselves, and
+        // those to a terminating endpoint must continue.
         ...(protocol === 'udp' ? { ct_flush: 'true' } : {}),
         ...template,
       },
@@ -149,7 +149,7 @@ export function balancerRow(view: View, service: Service, balancer: Balancer): D
   };
 }
 
-/** What tells clients apart. Where OVN cannot tell IPv6 addresses apart, MAC addresses do: clients are in the switch of the load balancer. */
+/** The fields that identify a client. An OVN that cannot select by IPv6 address selects by MAC address: clients are on the switch of the load balancer. */
 function clientFields({ capabilities }: View, family: Family): readonly string[] {
   if (family === 4) return ['ip_src'];
   return [capabilities.ipv6Selection ? 'ipv6_src' : 'eth_src'];

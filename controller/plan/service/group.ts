@@ -7,13 +7,13 @@ import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
 import { routers, routersReading } from '../vpc/router.ts';
 
-/** Load balancers become members of the group of a VPC. */
+/** The membership of load balancers in the group of a VPC. */
 export function groupMembership(vpc: string, balancers: readonly string[]): Contribution {
   const values = balancers.map((key) => ref('Load_Balancer', key));
   return { table: 'Load_Balancer_Group', key: balancerGroup(vpc), column: 'load_balancer', values };
 }
 
-/** A switch has all load balancers of the group of its VPC. */
+/** The reference by which a switch has all load balancers of the group of its VPC. */
 export function groupOfSwitch(vpc: string, subnet: string): Contribution {
   const values = [ref('Load_Balancer_Group', balancerGroup(vpc))];
   return { table: 'Logical_Switch', key: subnet, column: 'load_balancer_group', values };

@@ -33,7 +33,7 @@ function endpoints(cluster: TestCluster, index: number, count: number): void {
   slice(cluster, `ns/s${index}-a`, `s${index}`, all);
 }
 
-describe('Services', () => {
+describe('growth of Services', () => {
   const [fewServices, manyServices] = [10, 10_000];
 
   /** One edit after the other, and the plans of what it made dirty. */
@@ -48,7 +48,7 @@ describe('Services', () => {
     };
   }
 
-  test('of a number that does not matter to an edit of one EndpointSlice', async (context) => {
+  test('the cost of an edited EndpointSlice does not grow with the number of Services', async (context) => {
     const [few, many] = [servicesOf(fewServices), servicesOf(manyServices)];
     const edit = edited((cluster, index) => endpoints(cluster, index % fewServices, 9 + (index % 3)));
     const growth = await growthOf({ small: edit(few), large: edit(many) });
@@ -58,7 +58,7 @@ describe('Services', () => {
     assert.ok(growth < 5, `${growth} times`);
   });
 
-  test('of a number that does not matter to a pod, and to two Services that want the same address', async (context) => {
+  test('the cost of a pod, and of two Services that want one address, does not grow with the number of Services', async (context) => {
     const [few, many] = [servicesOf(fewServices), servicesOf(manyServices)];
     const edit = edited((cluster, index) => {
       if (index % 2 === 0) pod(cluster, `ns/p${index % fewServices}-0`, `n${index % 20}`);

@@ -4,8 +4,8 @@ import { vipId, type ServiceVip } from '../../model/service-vips.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
 
 /**
- * Drops packets for a virtual address with internalTrafficPolicy Local from nodes without an endpoint. A load balancer has no flow for
- * them: they would go on to the router, to the node, and leave the cluster by its default route.
+ * Drops packets for a virtual address with internalTrafficPolicy Local on nodes without an endpoint. A load balancer without backends for
+ * a node has no flow there: the packets would go by the router to the node, and leave the cluster by its default route.
  */
 export function localPolicy(service: Service, vpc: string, vip: ServiceVip): DesiredRow {
   const { protocol, family, address, port } = vip;

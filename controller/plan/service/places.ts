@@ -1,4 +1,4 @@
-/** Nodes as places of clients, and the rows that hold the values of variables there. */
+/** Template variables: their values on the chassis of each node, by the place of its clients, and the rows that hold these values. */
 import { annotation } from '../../../lib/api/names.ts';
 import type { Contribution, Desired } from '../../../lib/desired/row.ts';
 import type { Place } from '../../../lib/services/backends.ts';
@@ -10,7 +10,7 @@ import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import type { BalancerVariable } from './balancers.ts';
 
-/** The label by which hints for zones choose nodes. */
+/** The label of a Node that names its zone. */
 const zoneLabel = 'topology.kubernetes.io/zone';
 
 function chassisOf({ annotations }: Node): string {
@@ -21,7 +21,7 @@ function placeOf({ name, labels }: Node): Place {
   return { node: name, zone: labels[zoneLabel] ?? '' };
 }
 
-/** The values of the variables on each node. A node without a value has no entry. */
+/** The values of the variables on the chassis of each node. A chassis without a value has no entry. */
 export function valuesOnNodes(view: View, variables: readonly BalancerVariable[]): readonly Contribution[] {
   if (variables.length === 0) return [];
   const nodes = [...view.nodes.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -37,7 +37,7 @@ export function valuesOnNodes(view: View, variables: readonly BalancerVariable[]
   });
 }
 
-/** Whether the change moves a client's place, or the chassis that serves it. */
+/** Whether the change affects the zone or the chassis of a node. */
 export function isPlaceChange(change: Change): boolean {
   if (change.kind !== 'nodes') return false;
   const textOf = (node: Node | undefined): string =>
@@ -45,7 +45,7 @@ export function isPlaceChange(change: Change): boolean {
   return textOf(change.before) !== textOf(change.after);
 }
 
-/** Services whose backends may differ from node to node. */
+/** Services whose backends may differ between nodes. */
 export function* placedServices({ indexes }: View): Generator<string> {
   yield* indexes.localServices.of('');
   yield* indexes.hintedSlicesByService.keys();

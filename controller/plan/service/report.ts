@@ -48,7 +48,7 @@ function externalProblems({ capabilities }: View, service: Service): readonly Pr
   return [{ code: 'TooManyExternalIPs', message }];
 }
 
-/** Problems of a Service as pods reach it. Everything else of it is served. */
+/** Why pods do not reach some addresses or endpoints of a Service. All others are served. */
 export function serviceProblems(view: View, key: string): readonly Problem[] {
   const service = view.services.get(key);
   if (service?.isServed !== true || !view.capabilities.loadBalancers) return [];

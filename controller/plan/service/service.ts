@@ -1,6 +1,6 @@
 /**
  * Services for pods as clients. In: Services, EndpointSlices, the verdict on each Service, nodes. Out: load balancers in the group of the
- * VPC, the values of their variables on each node, and the policies that keep packets without an endpoint in the cluster.
+ * VPC, the values of their template variables on each chassis, and router policies that drop packets for which a node has no endpoint.
  */
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { View } from '../../model/view.ts';

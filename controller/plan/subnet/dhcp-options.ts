@@ -15,7 +15,7 @@ export interface DhcpOptions {
   readonly problems: readonly string[];
 }
 
-/** The value as OVN parses it; undefined where it is none. */
+/** The value as OVN parses it; undefined if it is none. */
 type Render = (value: string) => string | undefined;
 
 function addresses(family: Family, most = 32): Render {

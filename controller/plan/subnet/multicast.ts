@@ -40,7 +40,7 @@ function planMulticast(view: View, subnet: string): Desired {
   return { rows: [], contributions: [contribution] };
 }
 
-/** Fields of a Subnet's status about its querier; null where it has none. */
+/** Fields of a Subnet's status about its querier; null if it has none. */
 export function planQuerierStatus(view: View, subnet: string): Readonly<Record<string, string | null>> {
   const querier = querierOf(view, subnet)?.allocation;
   return {

@@ -5,7 +5,7 @@ import type { SubnetSpec } from '../../model/objects.ts';
 import { membersOf, readOptionTexts, unquoted } from './option-text.ts';
 
 export interface RouterAdvert {
-  /** `ipv6_ra_configs` of the port; empty where nothing is advertised. */
+  /** `ipv6_ra_configs` of the port; empty if nothing is advertised. */
   readonly configs: Readonly<Record<string, string>>;
   readonly problems: readonly string[];
 }

@@ -11,7 +11,7 @@ import type { Ip } from '../../../lib/net/ip.ts';
 import type { Pod } from '../../model/objects.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import { askedOf, listOf } from '../../model/interfaces.ts';
+import { annotationValue, listOf } from '../../model/interfaces.ts';
 import type { HeldPort, View } from '../../model/view.ts';
 import { isSameSpec } from './spec-change.ts';
 import { servedNet } from '../../settle/subnet/served-net.ts';
@@ -40,7 +40,7 @@ export function vipProblems(view: View, subnet: string): readonly Problem[] {
 }
 
 function namedBy(pod: Pod, { interface: network }: HeldPort): ReadonlySet<string> {
-  const texts = listOf(askedOf(pod, network, annotation.portVips)).flatMap((text) => {
+  const texts = listOf(annotationValue(pod, network, annotation.portVips)).flatMap((text) => {
     const ip = parseIp(text);
     return ip === undefined ? [] : [formatIp(ip)];
   });

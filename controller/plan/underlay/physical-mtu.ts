@@ -9,7 +9,7 @@ const commonMtu = 1500;
 /** The least MTU of an interface that daemons accept. A smaller value was not written by a daemon. */
 const leastMtu = 1280;
 
-function saidBy(node: Node | undefined, network: string): number | undefined {
+function mtuReportedBy(node: Node | undefined, network: string): number | undefined {
   const text = node?.labels[providerNetworkKey(network, 'mtu')] ?? '';
   const mtu = /^\d{4,5}$/.test(text) ? Number(text) : 0;
   return mtu < leastMtu ? undefined : mtu;
@@ -18,7 +18,7 @@ function saidBy(node: Node | undefined, network: string): number | undefined {
 function leastOf(nodes: Iterable<Node>, network: string): number {
   let least: number | undefined;
   for (const node of nodes) {
-    const mtu = saidBy(node, network);
+    const mtu = mtuReportedBy(node, network);
     if (mtu !== undefined && (least === undefined || mtu < least)) least = mtu;
   }
   return least ?? commonMtu;
@@ -36,7 +36,7 @@ export function* subnetsOfOtherMtu(change: Change, view: View): Generator<string
   const { name, before, after } = change;
   const marked = [before, after].flatMap((node) => Object.keys(node?.labels ?? {}));
   const networks = new Set(marked.flatMap((key) => markedNetwork(key) ?? []));
-  const changed = [...networks].filter((network) => saidBy(before, network) !== saidBy(after, network));
+  const changed = [...networks].filter((network) => mtuReportedBy(before, network) !== mtuReportedBy(after, network));
   if (changed.length === 0) return;
   const others = [...view.nodes.values()].filter((node) => node.name !== name);
   const least = (node: Node | undefined, network: string): number =>

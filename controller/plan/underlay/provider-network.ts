@@ -148,8 +148,8 @@ export function planProviderNetworkConditions(view: View, network: ProviderNetwo
 /** The parts of a node that are read here; `watch/` keeps only annotations of Isthmus. */
 function textOf(node: Node | undefined): string {
   if (node === undefined) return '';
-  const said = Object.entries(node.annotations).filter(([key]) => key.includes('.provider-network.'));
-  return JSON.stringify([node.labels, said]);
+  const reports = Object.entries(node.annotations).filter(([key]) => key.includes('.provider-network.'));
+  return JSON.stringify([node.labels, reports]);
 }
 
 function reportProviderNetwork(view: View, name: string): readonly ObjectReport[] {

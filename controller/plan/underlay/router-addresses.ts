@@ -10,7 +10,7 @@ import type { NetInForce } from '../../model/net-in-force.ts';
 
 export interface RouterAddresses {
   readonly net: NetInForce;
-  /** One of each family; none where only former ones are left. */
+  /** One of each family; none if only former ones are left. */
   readonly ips: readonly Ip[];
   /** Where it was given with the addresses; else the router's port has one of its own. */
   readonly mac?: string;
@@ -22,7 +22,7 @@ function gatewaysOf({ v4, v6 }: NetInForce): readonly Ip[] {
   );
 }
 
-/** Undefined where the router has no port in the subnet, or no address for it yet. */
+/** Undefined if the router has no port in the subnet, or no address for it yet. */
 export function routerAddresses(view: View, subnet: string): RouterAddresses | undefined {
   const net = servedNet(view, subnet);
   if (net === undefined) return undefined;

@@ -122,7 +122,7 @@ function planU2o(view: View, subnet: string): Desired {
   };
 }
 
-/** Fields of a Subnet's status about its router; null where it has none beside the physical gateway. */
+/** Fields of a Subnet's status about its router; null if it has none beside the physical gateway. */
 export function planU2oStatus(view: View, subnet: string): Readonly<Record<string, string | null>> {
   const allocation = u2oAllocation(view, subnet);
   return {

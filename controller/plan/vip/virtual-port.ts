@@ -1,10 +1,10 @@
-/** Addresses that pods share: which pods may hold one, and the port that OVN moves between theirs. */
+/** Vips that several pods may hold, and the virtual port that OVN moves between the ports of these pods. */
 import { matchesSelector } from '../../../lib/api/label-selector.ts';
 import { annotation } from '../../../lib/api/names.ts';
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
-import { askedOf, listOf } from '../../model/interfaces.ts';
+import { annotationValue, listOf } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
 import type { Pod, Vip } from '../../model/objects.ts';
 import { vipPort } from '../../model/ovn-names.ts';
@@ -40,7 +40,7 @@ export function mayHold(vip: Vip, pod: Pod, network: Interface): boolean {
   if (vip.spec.type !== '') return false;
   if (isSelected(vip, pod)) return true;
   const isNear = vip.spec.namespace === '' || vip.spec.namespace === pod.namespace;
-  return isNear && listOf(askedOf(pod, network, annotation.addressPairs)).includes(vip.name);
+  return isNear && listOf(annotationValue(pod, network, annotation.addressPairs)).includes(vip.name);
 }
 
 /** Whether a pod may hold the address of a Vip on any interface it has or may come to have. */

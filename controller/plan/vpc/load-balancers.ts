@@ -1,7 +1,7 @@
 /**
- * Kube-OVN's six load balancers of each VPC, and the switches that have load balancers. Services have rows of their own (`plan/service`):
- * these six keep their names, which the status of a Vpc has, and are empty. Virtual addresses of a former Kube-OVN go last, once the
- * rows of all Services were written.
+ * Kube-OVN's six load balancers of each VPC, and the switches that have load balancers. Services have rows of their own (`plan/service`);
+ * the six stay, empty, because the status of a Vpc names them. The virtual addresses of a former Kube-OVN are removed last, once the rows
+ * of all Services were written.
  */
 import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import { ref } from '../../../lib/desired/row.ts';

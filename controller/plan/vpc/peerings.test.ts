@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { TestCluster } from '../../testing-cluster.ts';
 import { parseTransitSwitch, parseVpc } from '../../watch/networks.ts';
 import { planKey } from '../plan.ts';
-import { basic, columns, created, meta, peers, subnet, told, vpc } from '../../testing-vpcs.ts';
+import { basic, columns, created, meta, peers, subnet, falseConditions, vpc } from '../../testing-vpcs.ts';
 
 describe('peerings', () => {
   const peer = (remoteVpc: string, localConnectIP: string): object => ({
@@ -14,11 +14,14 @@ describe('peerings', () => {
     const cluster = basic();
     vpc(cluster, 'blue', peer('red', '169.254.0.1/30,fd00:9::1/126'));
     cluster.settle();
-    assert.match(told(cluster, 'blue')['Ready'] ?? '', /^PeerNotFound: spec\.vpcPeerings\[0\]: Vpc red does not exist/);
+    assert.match(
+      falseConditions(cluster, 'blue')['Ready'] ?? '',
+      /^PeerNotFound: spec\.vpcPeerings\[0\]: Vpc red does not exist/,
+    );
     vpc(cluster, 'red', {});
     cluster.settle();
-    assert.match(told(cluster, 'blue')['Ready'] ?? '', /^PeeringOneSided: .*Vpc red does not list blue/);
-    assert.equal(told(cluster, 'blue')['Validated'], undefined);
+    assert.match(falseConditions(cluster, 'blue')['Ready'] ?? '', /^PeeringOneSided: .*Vpc red does not list blue/);
+    assert.equal(falseConditions(cluster, 'blue')['Validated'], undefined);
     assert.deepEqual(columns(cluster, 'peering/blue/red'), []);
     vpc(cluster, 'red', peer('blue', 'fd00:9::2/126, 169.254.0.2/30'));
     cluster.settle();
@@ -28,7 +31,7 @@ describe('peerings', () => {
       ['blue-red', 'red-blue', ['169.254.0.1/30', 'fd00:9::1/126']],
     );
     assert.deepEqual([peers(cluster, 'blue'), peers(cluster, 'red')], [['red'], ['blue']]);
-    assert.deepEqual([told(cluster, 'blue'), told(cluster, 'red')], [{}, {}]);
+    assert.deepEqual([falseConditions(cluster, 'blue'), falseConditions(cluster, 'red')], [{}, {}]);
     vpc(cluster, 'red', undefined);
     cluster.settle();
     assert.deepEqual(columns(cluster, 'peering/blue/red'), []);
@@ -51,7 +54,7 @@ describe('peerings', () => {
       vpc(cluster, 'red', peer('blue', red));
       subnet(cluster, 'sea', { cidrBlock: '10.1.0.0/24', vpc: 'red' });
       cluster.settle();
-      for (const name of ['blue', 'red']) assert.match(told(cluster, name)['Ready'] ?? '', pattern);
+      for (const name of ['blue', 'red']) assert.match(falseConditions(cluster, name)['Ready'] ?? '', pattern);
       assert.deepEqual([...columns(cluster, 'peering/blue/red'), ...columns(cluster, 'peering/red/blue')], []);
     }
   });
@@ -96,7 +99,7 @@ describe('peerings', () => {
     vpc(cluster, 'green', peer('blue', '169.254.0.6/30'));
     cluster.settle();
     assert.deepEqual(peers(cluster, 'blue'), ['red']);
-    const { Validated: text = '' } = told(cluster, 'blue');
+    const { Validated: text = '' } = falseConditions(cluster, 'blue');
     assert.match(
       text,
       /\[1\]\.localConnectIP: 169\.254\.0\.4\/30 overlaps 169\.254\.0\.0\/24 between Vpc blue and red/,
@@ -113,7 +116,10 @@ describe('peerings', () => {
       parseTransitSwitch({ metadata: meta('ts'), status: { cidr: '169.254.0.0/16' } }),
     );
     assert.ok(cluster.settle().has('vpc/green'));
-    assert.match(told(cluster, 'green')['Ready'] ?? '', /overlaps the network between clusters \(transit switch ts\)/);
+    assert.match(
+      falseConditions(cluster, 'green')['Ready'] ?? '',
+      /overlaps the network between clusters \(transit switch ts\)/,
+    );
     const refused = { type: 'Ready', status: 'False', reason: 'TransitOverlap', message: '' };
     const later = { cidr: '169.254.0.0/16', conditions: [refused] };
     cluster.change('transitSwitches', 'ts', parseTransitSwitch({ metadata: meta('ts'), status: later }));
@@ -131,7 +137,7 @@ describe('peerings', () => {
     assert.deepEqual(peers(cluster, 'a'), ['b-c']);
     for (const name of ['a-b', 'c'])
       assert.match(
-        told(cluster, name)['Ready'] ?? '',
+        falseConditions(cluster, name)['Ready'] ?? '',
         /NameConflict: .* port a-b-c would be that of the peering of Vpc a with b-c/,
       );
     subnet(cluster, 'b-c', { cidrBlock: '10.1.0.0/24', vpc: 'a' }, created(4));
@@ -166,7 +172,10 @@ describe('peerings', () => {
     vpc(cluster, 'a', peer('b-c', '169.254.1.1/30'), created(2));
     vpc(cluster, 'b-c', peer('a', '169.254.1.2/30'), created(2));
     cluster.settle();
-    assert.match(told(cluster, 'a')['Ready'] ?? '', /NameConflict: .* port a-b-c would be that of subnet b-c of Vpc a/);
+    assert.match(
+      falseConditions(cluster, 'a')['Ready'] ?? '',
+      /NameConflict: .* port a-b-c would be that of subnet b-c of Vpc a/,
+    );
     assert.match(
       cluster.verdicts.get('c')?.problem?.message ?? '',
       /^the ports between c and Vpc a-b .* of subnet b-c/,

@@ -36,7 +36,7 @@ function refuse(message: string): { readonly problem: Problem } {
   return { problem: { code: 'PolicyRouteInvalid', message } };
 }
 
-/** The family a match confines itself to, where it names one and negates nothing. */
+/** The family to which a match is limited, if it names one and has no negation. */
 function familyOf(match: string): Family | undefined {
   const words = match.replaceAll(/"[^"]*"|[$@][\w.]+/g, ' ');
   if (words.includes('!')) return undefined;
@@ -116,7 +116,7 @@ function policyKey({ priority, match }: Policy): string {
   return `${priority}/${match}`;
 }
 
-/** Policies with a next hop that no network of the router has; OVN passes over them until there is one. */
+/** Problems of policies with a next hop in no network of the router; OVN ignores such policies. */
 export function unreachablePolicies(view: View, vpc: string): readonly Problem[] {
   const policies = readPolicyRoutes(view.vpcs.get(vpc)?.spec).policies.filter(({ nextHops }) => nextHops.length > 0);
   const networks = policies.length === 0 ? [] : networksOf(view, vpc);

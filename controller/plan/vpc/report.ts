@@ -23,8 +23,8 @@ function eventsOf(vpc: Vpc, conditions: readonly WantedCondition[]): readonly Wa
     const before = vpc.conditions.find((one) => one.type === type);
     const isKnown = before?.status === status && before.message === message;
     // A problem of the spec is also the reason why the Vpc is not ready: one event is enough.
-    const isTold = events.some((one) => message.startsWith(one.message));
-    if (status === 'False' && !isKnown && !isTold && reason !== 'Deleting')
+    const hasEvent = events.some((one) => message.startsWith(one.message));
+    if (status === 'False' && !isKnown && !hasEvent && reason !== 'Deleting')
       events.push({ type: 'Warning', reason, message });
   }
   return events;

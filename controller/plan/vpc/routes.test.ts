@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { planKey } from '../plan.ts';
-import { basic, columns, created, subnet, told, vpc } from '../../testing-vpcs.ts';
+import { basic, columns, created, subnet, falseConditions, vpc } from '../../testing-vpcs.ts';
 
 describe('static routes', () => {
   const rows = (staticRoutes: readonly object[]): readonly object[] => {
@@ -71,11 +71,11 @@ describe('static routes', () => {
       vpc(cluster, 'blue', { staticRoutes: [good, item] });
       cluster.settle();
       assert.equal(columns(cluster, 'static-route/blue').length, 1);
-      assert.match(told(cluster, 'blue')['Validated'] ?? '', pattern);
+      assert.match(falseConditions(cluster, 'blue')['Validated'] ?? '', pattern);
     }
     vpc(cluster, 'blue', { staticRoutes: [good, good] });
     cluster.settle();
-    assert.deepEqual(told(cluster, 'blue'), {});
+    assert.deepEqual(falseConditions(cluster, 'blue'), {});
   });
 
   test('a route whose next hop is in no network is planned, and reported until the network exists', () => {
@@ -83,10 +83,10 @@ describe('static routes', () => {
     vpc(cluster, 'blue', { staticRoutes: [{ cidr: '10.0.0.0/8', nextHopIP: '10.1.0.1' }] });
     cluster.settle();
     assert.equal(columns(cluster, 'static-route/blue').length, 1);
-    assert.match(told(cluster, 'blue')['Ready'] ?? '', /^NextHopUnreachable: spec\.staticRoutes\[0\]/);
+    assert.match(falseConditions(cluster, 'blue')['Ready'] ?? '', /^NextHopUnreachable: spec\.staticRoutes\[0\]/);
     subnet(cluster, 'sea', { cidrBlock: '10.1.0.0/24', vpc: 'blue' });
     assert.ok(cluster.settle().has('vpc/blue'));
-    assert.deepEqual(told(cluster, 'blue'), {});
+    assert.deepEqual(falseConditions(cluster, 'blue'), {});
   });
 
   test('a default route of the user replaces the built-in one once its next hop is reachable', () => {
@@ -142,12 +142,12 @@ describe('policy routes', () => {
         external_ids: { vendor: 'kube-ovn' },
       });
       assert.equal(second, undefined);
-      assert.match(told(cluster, 'blue')['Validated'] ?? '', pattern);
+      assert.match(falseConditions(cluster, 'blue')['Validated'] ?? '', pattern);
     }
     for (const match of ['!(ip4.src == 10.0.0.0/8)', 'ip6.src == $nets.ip4', 'inport == "ip4"']) {
       vpc(cluster, 'blue', { policyRoutes: [reroute(match, 'fd00:1::3, fd00:1::2')] });
       cluster.settle();
-      assert.deepEqual(told(cluster, 'blue'), {}, match);
+      assert.deepEqual(falseConditions(cluster, 'blue'), {}, match);
       assert.deepEqual((columns(cluster, 'policy-route/blue')[0] as { nexthops: unknown }).nexthops, [
         'fd00:1::2',
         'fd00:1::3',
@@ -166,7 +166,7 @@ describe('policy routes', () => {
       ['drop'],
     );
     assert.match(
-      told(cluster, 'blue')['Validated'] ?? '',
+      falseConditions(cluster, 'blue')['Validated'] ?? '',
       /^PolicyRouteInvalid: spec\.policyRoutes\[2\] has the same priority/,
     );
   });

@@ -8,7 +8,7 @@ import { features } from '../features.ts';
 import { planNamespaceAnnotations } from '../namespace/namespace.ts';
 import { planKey } from '../plan.ts';
 import { planned } from '../../testing-reports.ts';
-import { basic, created, meta, subnet, told, vpc } from '../../testing-vpcs.ts';
+import { basic, created, meta, subnet, falseConditions, vpc } from '../../testing-vpcs.ts';
 
 describe('load balancers', () => {
   test('each VPC has six, on the switches that want them', () => {
@@ -46,12 +46,15 @@ describe('namespaces', () => {
     cluster.settle();
     assert.deepEqual(cluster.binding('shop').subnets, ['sea'], 'pods wait for it');
     assert.deepEqual(cluster.binding('kube-system').subnets, ['ovn-default']);
-    assert.match(told(cluster, 'blue')['Validated'] ?? '', /kube-system serves all VPCs/);
-    assert.match(told(cluster, 'red')['Validated'] ?? '', /shop is in Vpc blue by sea, which had it before/);
+    assert.match(falseConditions(cluster, 'blue')['Validated'] ?? '', /kube-system serves all VPCs/);
+    assert.match(falseConditions(cluster, 'red')['Validated'] ?? '', /shop is in Vpc blue by sea, which had it before/);
     subnet(cluster, 'sea', { cidrBlock: '10.1.0.0/24' }, created(2));
     subnet(cluster, 'lake', { cidrBlock: '10.2.0.0/24', vpc: 'blue' }, created(3));
     cluster.settle();
-    assert.match(told(cluster, 'blue')['Validated'] ?? '', /spec\.defaultSubnet: subnet sea is in Vpc ovn-cluster/);
+    assert.match(
+      falseConditions(cluster, 'blue')['Validated'] ?? '',
+      /spec\.defaultSubnet: subnet sea is in Vpc ovn-cluster/,
+    );
     assert.deepEqual(cluster.binding('shop').subnets, ['lake']);
     vpc(cluster, 'blue', { namespaces: ['shop'] }, created(2));
     subnet(cluster, 'pond', { cidrBlock: '10.3.0.0/24', vpc: 'blue', namespaces: ['shop'] }, created(4));
@@ -76,11 +79,11 @@ test('a VPC is deleted after its subnets, and gets no new ones', () => {
   subnet(cluster, 'lake', { cidrBlock: '10.2.0.0/24', vpc: 'blue' });
   cluster.settle();
   assert.equal(cluster.verdicts.get('lake')?.problem?.code, 'VpcNotFound');
-  assert.match(told(cluster, 'blue')['Validated'] ?? '', /^NotSupported: spec\.enableExternal/);
+  assert.match(falseConditions(cluster, 'blue')['Validated'] ?? '', /^NotSupported: spec\.enableExternal/);
   assert.equal(planKey(cluster, 'vpc/blue').rows.length, 1);
   vpc(cluster, 'blue', {}, leaving);
   cluster.settle();
-  assert.equal(told(cluster, 'blue')['Ready'], 'Deleting: waits for the deletion of subnets sea');
+  assert.equal(falseConditions(cluster, 'blue')['Ready'], 'Deleting: waits for the deletion of subnets sea');
   subnet(cluster, 'sea', undefined);
   assert.ok(cluster.settle().has('vpc/blue'));
   assert.deepEqual(planKey(cluster, 'vpc/blue').rows, []);

@@ -1,7 +1,7 @@
 /**
- * The allocations of all ports in all subnets, and why a port has none. In: verdicts on subnets, requests and
- * releases of ports. Out: allocations. Called by `Ports` and `Cluster` only. Rule: a port keeps its addresses until
- * it is released.
+ * The allocations of all ports, from the pools of all subnets (`ipam/subnet-pool.ts`). In: verdicts on subnets, claims and
+ * releases of ports. Out: allocations, or the problem of a claim. Called by `Ports` and `Cluster` only. Rule: a port keeps its
+ * addresses until it is released.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains } from '../../../lib/net/cidr.ts';
@@ -124,7 +124,7 @@ export class Addresses {
     let problem: Problem = { code: 'NoSubnet', message: `port ${claim.port} has no subnet to get an address from` };
     const refused = new Map<string, Problem>();
     const { places, port, ...request } = claim;
-    for (const { subnet, pool } of around(places, claim, verdicts)) {
+    for (const { subnet, pool } of placesWithRequested(places, claim, verdicts)) {
       const closed = closedProblem(subnet, verdicts.get(subnet));
       const granted =
         closed === undefined
@@ -167,8 +167,12 @@ function closedProblem(name: string, verdict: Verdict | undefined): Problem | un
   return { code: 'SubnetNotReady', message: `subnet ${name} gives no addresses: ${cause}` };
 }
 
-/** A requested address is allocated from the subnets of the claim that contain it, if there are any. */
-function around(places: readonly Place[], claim: Claim, verdicts: ReadonlyMap<string, Verdict>): readonly Place[] {
+/** The places whose subnet contains the requested address; all places if there is none. */
+function placesWithRequested(
+  places: readonly Place[],
+  claim: Claim,
+  verdicts: ReadonlyMap<string, Verdict>,
+): readonly Place[] {
   const asked: Ip | undefined = claim.addresses?.[0] ?? claim.candidates?.[0]?.[0];
   if (asked === undefined) return places;
   const near = places.filter(({ subnet }) => {

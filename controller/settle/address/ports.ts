@@ -1,6 +1,7 @@
 /**
- * Settles which ports have addresses. It first releases everything that is due for release, then grants what is due, by rank of
- * the kind and oldest first. A holder without an address waits here, and is tried again when an address or a subnet appears.
+ * Settles which ports have addresses. Objects whose ports may have changed are marked as due. A settling first releases the ports that
+ * due objects do not want any more, then allocates those that they want, by rank of the kind of object and oldest first. An object
+ * without an address waits, and is due again when an address or a subnet becomes available.
  * Rule: a port has one holder, and keeps its addresses until that holder has no right to them any more.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
@@ -49,7 +50,7 @@ export class Ports {
   readonly #options: PortsOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #ports = new Map<string, readonly string[]>();
-  /** Keys that lack an address, with the reason. */
+  /** Keys of objects that wait for an address, with the reason. */
   readonly #waiting = new Map<string, Problem>();
   readonly #foreign = new Map<string, ForeignPort>();
   #due = new Set<string>();
@@ -103,7 +104,7 @@ export class Ports {
     }
   }
 
-  /** Sets what a port of another program uses; undefined where the port is gone. */
+  /** Sets what a port of another program uses; undefined if the port is gone. */
   setForeign(port: string, uses: ForeignPort | undefined): void {
     const before = this.#foreign.get(port);
     if (before !== undefined) this.#options.addresses.forgetMacs(port, before.subnet);
@@ -128,7 +129,7 @@ export class Ports {
   #withhold(port: string): Problem | undefined {
     const uses = this.#foreign.get(port);
     const key = keyOf(foreignPortHolder, port);
-    // Where a pod of its name has come, the port is about to be the pod's.
+    // If a pod of this name was created, the port is about to become the pod's.
     if (uses === undefined || (this.#entries.get(port)?.holder ?? foreign) !== foreign) return undefined;
     const { names, problem } = this.#options.addresses.withhold(port, uses);
     for (const name of names)
@@ -167,8 +168,8 @@ export class Ports {
     const claims = [...due].map((key) => ({ key, claimant: claimantOf(this.#options.view, key) }));
     for (const { key, claimant } of claims.sort(inOrder)) {
       // The requested address may have been allocated to the previous claimant.
-      const asksByTurn = holderOf(key).kind?.asksByTurn === true;
-      this.#claim(key, asksByTurn ? claimantOf(this.#options.view, key) : claimant);
+      const requestsInTurn = holderOf(key).kind?.requestsInTurn === true;
+      this.#claim(key, requestsInTurn ? claimantOf(this.#options.view, key) : claimant);
     }
   }
 
@@ -181,12 +182,13 @@ export class Ports {
     let isFreed = false;
     for (const port of this.#ports.get(key) ?? []) {
       const entry = this.#entries.get(port);
-      if (entry !== undefined && this.#leaves(key, port, entry, claimant)) isFreed = true;
+      if (entry !== undefined && this.#releasePort(key, port, entry, claimant)) isFreed = true;
     }
     return isFreed;
   }
 
-  #leaves(key: string, port: string, entry: Entry, claimant: Claimant | undefined): boolean {
+  /** Releases the port of an object that has no right to it any more. @returns whether an address became free */
+  #releasePort(key: string, port: string, entry: Entry, claimant: Claimant | undefined): boolean {
     const { view, addresses, onChange } = this.#options;
     const { kind, name } = holderOf(key);
     const want = claimant?.wants.find((one) => one.port === port);

@@ -101,7 +101,7 @@ export function recordOfRow(addresses: string, subnet: string): PortRecord | und
   return recordOf(subnet, ofEachFamily(ips, 0), mac);
 }
 
-/** The service address of a node in the row of its port: the second address of each family. */
+/** The service address of a node, read from the row of its port: the second address of each family. */
 export function serviceRecordOfRow(addresses: string): PortRecord | undefined {
   const [, ...ips] = addresses.split(' ');
   return recordOf(joinSubnet, ofEachFamily(ips, 1), '');

@@ -101,7 +101,7 @@ function learnersOf(view: View, prefix: string, family: Family): readonly Learne
 }
 
 /**
- * A speaker that died with its node says nothing more; where all look ill, it may be that only nobody hears of them. `isElsewhere`:
+ * A speaker that died with its node reports nothing more; if all speakers seem to be down, maybe only their reports are missing. `isElsewhere`:
  * the interconnect has given them up and leads to another cluster.
  */
 function bestOf(learners: readonly Learner[], isElsewhere: boolean): readonly LearnedHop[] {

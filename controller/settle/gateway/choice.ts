@@ -102,7 +102,7 @@ function namesOf(hops: readonly GatewayHop[]): readonly string[] {
 }
 
 /**
- * Which nodes a subnet's centralized gateway leads through; undefined where it has none. `last` are those it led through
+ * Which nodes a subnet's centralized gateway leads through; undefined if it has none. `last` are those it led through
  * before: one that is healthy stays, so that a node that comes back takes nothing from another.
  */
 export function chooseGateways(view: View, name: string, last: readonly string[]): GatewayChoice | undefined {

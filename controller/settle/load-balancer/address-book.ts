@@ -1,6 +1,6 @@
 /**
- * The addresses of LoadBalancerPools and the Services that have them. In: the ranges of the pools, and who takes or releases an address.
- * Out: free addresses, holders and counts. It decides nothing. An address outside of all pools may have holders, too.
+ * The addresses of LoadBalancerPools and the Services that have them. In: the ranges of the pools, and each Service that takes or releases
+ * an address. Out: free addresses, holders and counts. No decisions here. An address outside of all pools may have holders too.
  */
 import { IntervalSet } from '../../../lib/net/interval-set.ts';
 import { formatIp, type Family, type Ip } from '../../../lib/net/ip.ts';
@@ -16,7 +16,7 @@ interface Space {
 }
 
 const families = [4, 6] as const;
-const nobody: ReadonlySet<string> = new Set();
+const none: ReadonlySet<string> = new Set();
 
 export class AddressBook {
   readonly #spaces = new Map<string, Space>();
@@ -51,7 +51,7 @@ export class AddressBook {
     return value === undefined ? undefined : { family, value };
   }
 
-  /** The object that an address of a pool belongs to, where no Service may get it any more. */
+  /** The object other than a Service that has the address of a pool, so that no Service may get it. */
   ownerOf({ family, value }: Ip): string | undefined {
     const isIn = ({ range }: Space['withheld'][number]): boolean =>
       range.family === family && range.first <= value && value <= range.last;
@@ -63,7 +63,7 @@ export class AddressBook {
   }
 
   holdersOf(ip: Ip): ReadonlySet<string> {
-    return this.#holders.get(formatIp(ip))?.keys ?? nobody;
+    return this.#holders.get(formatIp(ip))?.keys ?? none;
   }
 
   /** The names of the pools whose counts differ now. */

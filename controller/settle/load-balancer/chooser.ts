@@ -1,6 +1,6 @@
 /**
- * Chooses the address of a Service in one family. In: what the Service asks for, the pools in force and the addresses that others have.
- * Out: an address, or the problem with the remedy. It changes nothing.
+ * Chooses the address of a Service in one family. In: the request of the Service, the pools in force and the addresses of other Services.
+ * Out: an address, or the problem with the remedy. It changes no state.
  */
 import { matchesSelector } from '../../../lib/api/label-selector.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
@@ -30,7 +30,7 @@ interface Rival {
 
 type Choice = { readonly ip: Ip } | { readonly problem: Problem };
 
-/** By which objects are ordered by age. */
+/** The order of objects by age. */
 export function agedOf(service: Service): { readonly name: string; readonly createdMs: number } {
   return { name: serviceKey(service), createdMs: service.createdMs };
 }
@@ -51,7 +51,7 @@ function isForAll({ spec: { serviceSelector, namespaceSelector } }: LoadBalancer
 export class Chooser {
   readonly #view: Pools;
   readonly #book: AddressBook;
-  /** Whether a Service is one that Isthmus gives addresses. */
+  /** Whether Isthmus allocates addresses to a Service. */
   readonly #isOurs: (key: string) => boolean;
 
   constructor(view: Pools, book: AddressBook, isOurs: (key: string) => boolean) {
@@ -60,7 +60,7 @@ export class Chooser {
     this.#isOurs = isOurs;
   }
 
-  /** Undefined where a Service that prefers two families has to do with the other one. */
+  /** Undefined if a Service with PreferDualStack must be content with its address of the other family. */
   choose(asking: Asking, family: Family): Choice | undefined {
     const wanted = asking.request.addresses.get(family);
     return wanted === undefined ? this.#any(asking, family) : this.#check(asking, wanted);
@@ -156,7 +156,7 @@ export class Chooser {
     return familiesOf(service).some((family) => pools.some(({ name }) => this.#book.hasFamily(name, family)));
   }
 
-  /** A pool of which the Service has an address already, or can have addresses of all families, comes first. */
+  /** Pools from which the Service already has an address, or can get addresses of all families, come first. */
   #inOrder(pools: readonly LoadBalancerPool[], { service, held }: Asking): readonly LoadBalancerPool[] {
     const missing = familiesOf(service).filter((family) => !held.has(family));
     const own = new Set([...held.values()].map((ip) => this.#book.poolOf(ip)));
@@ -168,7 +168,7 @@ export class Chooser {
     return [...pools].sort((a, b) => rank(a) - rank(b) || specific(a) - specific(b) || byAge(a, b));
   }
 
-  /** The pools in force that the Service may have addresses of, in no order. */
+  /** The pools in force from which the Service may get addresses, in no order. */
   #poolsFor({
     service,
     request,

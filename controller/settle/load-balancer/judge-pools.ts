@@ -1,7 +1,7 @@
 /**
  * Decides which LoadBalancerPools are in force. In: all pools, and the networks that their addresses must not be in. Out: a verdict for each
  * pool. Called when one of them changes. Rules: of two overlapping pools the one in force wins, of new ones the older. A new pool that
- * overlaps something else is refused. From a pool in force only the addresses that it lost are withheld. A refused pool gives no address.
+ * overlaps another object is refused. A pool in force stays, without the addresses that other objects have taken. No Service gets an address of a refused pool.
  */
 import { defaultVpc } from '../../../lib/api/names.ts';
 import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';

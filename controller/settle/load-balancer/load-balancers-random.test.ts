@@ -61,7 +61,7 @@ function check(bed: LoadBalancerBed, round: number): void {
     }
 }
 
-test('after random changes no address has two Services that cannot share it, and a restart writes nothing', async () => {
+test('after random changes, no two Services have an address that they cannot share, and a restart writes nothing', async () => {
   const random = randomOf(11);
   let bed = await LoadBalancerBed.of();
   for (let round = 0; round < rounds; round += 1) {
@@ -91,7 +91,7 @@ async function bedOf(served: number, waiting: number): Promise<LoadBalancerBed> 
   return bed;
 }
 
-test('the cost of a Service does not depend on how many others have an address', async (context) => {
+test('the cost of a Service does not grow with the number of Services that have addresses', async (context) => {
   const [ten, thousands] = [await bedOf(few, 0), await bedOf(many, 0)];
   let port = 1;
   const edit = (bed: LoadBalancerBed) => () => {
@@ -106,7 +106,7 @@ test('the cost of a Service does not depend on how many others have an address',
   assert.ok(growth < 5, `${growth} times`);
 });
 
-test('a released address goes to the oldest that waits without a look at the others', async (context) => {
+test('a released address goes to the oldest waiting Service, at a cost that does not grow with the number of waiting ones', async (context) => {
   const [ten, thousands] = [await bedOf(few, few), await bedOf(few, many)];
   const comeAndGo = (bed: LoadBalancerBed) => () => {
     for (let i = 0; i < edits; i += 1) {

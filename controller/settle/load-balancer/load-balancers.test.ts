@@ -4,14 +4,14 @@ import { from, LoadBalancerBed, requested, sharing } from '../../testing-load-ba
 import { created } from '../../testing-vpcs.ts';
 
 describe('a Service of type LoadBalancer', () => {
-  test('gets the lowest free address, the oldest first, and a restart writes nothing', async () => {
+  test('gets the lowest free address, the oldest Service first, and a restart writes nothing', async () => {
     const bed = await LoadBalancerBed.of();
     bed.pool('lan', ['192.0.2.8/30']);
     bed.service('young', {}, { day: 4 });
     bed.service('old', {}, { day: 3 });
     const writes = await bed.done();
     assert.deepEqual(
-      [bed.addresses('old'), bed.addresses('young'), bed.said('old')],
+      [bed.addresses('old'), bed.addresses('young'), bed.serviceCondition('old')],
       [['192.0.2.8'], ['192.0.2.9'], 'AddressesGiven: 192.0.2.8 of LoadBalancerPool lan'],
     );
     assert.deepEqual(bed.counts('lan'), [4, 2, 2]);
@@ -30,14 +30,14 @@ describe('a Service of type LoadBalancer', () => {
     assert.deepEqual([next.writes, next.events], [[], []]);
   });
 
-  test('has no address where there is none, says why, and gets one as soon as it is free, the oldest first', async () => {
+  test('without a free address has a condition with the reason, and gets the next free address, the oldest Service first', async () => {
     const bed = await LoadBalancerBed.of();
     bed.service('a', {}, { day: 2 });
     await bed.done();
-    assert.match(bed.said('a'), /^!NoPool: there is no LoadBalancerPool: create one/);
+    assert.match(bed.serviceCondition('a'), /^!NoPool: there is no LoadBalancerPool: create one/);
     assert.deepEqual(
       bed.events.filter((one) => one.includes('Service')),
-      [`Warning Service/default/a AllocateAddressFailed: ${bed.said('a').slice(1)}`],
+      [`Warning Service/default/a AllocateAddressFailed: ${bed.serviceCondition('a').slice(1)}`],
     );
     bed.pool('lan', ['192.0.2.8']);
     for (const [name, day] of [
@@ -47,21 +47,21 @@ describe('a Service of type LoadBalancer', () => {
       bed.service(name, {}, { day });
     await bed.done();
     assert.deepEqual([bed.addresses('a'), bed.addresses('b'), bed.addresses('c')], [['192.0.2.8'], [], []]);
-    assert.match(bed.said('b'), /^!NoFreeAddress: LoadBalancerPool lan has no free IPv4 address/);
+    assert.match(bed.serviceCondition('b'), /^!NoFreeAddress: LoadBalancerPool lan has no free IPv4 address/);
     assert.deepEqual((await bed.restarted()).writes, []);
     bed.remove('services', 'default/a');
     await bed.done();
     assert.deepEqual([bed.addresses('b'), bed.addresses('c')], [['192.0.2.8'], []]);
     bed.service('b', { type: 'ClusterIP' }, { day: 3 });
     await bed.done();
-    assert.deepEqual([bed.addresses('b'), bed.said('b'), bed.addresses('c')], [[], '', ['192.0.2.8']]);
+    assert.deepEqual([bed.addresses('b'), bed.serviceCondition('b'), bed.addresses('c')], [[], '', ['192.0.2.8']]);
     bed.pool('lan', ['192.0.2.8', '192.0.2.9']);
     bed.service('b', {}, { day: 3 });
     await bed.done();
     assert.deepEqual([bed.addresses('b'), bed.addresses('c')], [['192.0.2.9'], ['192.0.2.8']]);
   });
 
-  test('of another class is not touched, nor are entries that another program wrote', async () => {
+  test('of another class is not written, nor are entries of another program', async () => {
     const bed = await LoadBalancerBed.of();
     const ingress = [{ ip: '203.0.113.7', ipMode: 'VIP' }];
     bed.service('cloud', { loadBalancerClass: 'example.com/lb' }, { status: { loadBalancer: { ingress } } });
@@ -74,34 +74,34 @@ describe('a Service of type LoadBalancer', () => {
     bed.pool('lan', ['192.0.2.8..192.0.2.9']);
     bed.service('ours', { loadBalancerClass: 'isthmus.network/load-balancer' });
     await bed.done();
-    for (const name of ['cloud', 'metal', 'same']) assert.equal(bed.said(name), '');
+    for (const name of ['cloud', 'metal', 'same']) assert.equal(bed.serviceCondition(name), '');
     // An address that another program gave is not free.
     assert.deepEqual([bed.addresses('ours'), bed.counts('lan')], [['192.0.2.9'], [2, 0, 2]]);
     assert.deepEqual((await bed.restarted()).writes, []);
     bed.service('late', {}, { day: 5 });
     await bed.done();
-    assert.match(bed.said('late'), /^!NoFreeAddress/);
+    assert.match(bed.serviceCondition('late'), /^!NoFreeAddress/);
     bed.service(
       'late',
       {},
       { day: 5, status: { loadBalancer: { ingress }, conditions: bed.conditions('Service/default/late') } },
     );
     await bed.done();
-    assert.deepEqual([bed.addresses('late'), bed.said('late')], [['203.0.113.7'], '']);
+    assert.deepEqual([bed.addresses('late'), bed.serviceCondition('late')], [['203.0.113.7'], '']);
   });
 
-  test('of a former load balancer is adopted with its address once a pool has it', async () => {
+  test('of a former program is adopted with its address once a pool contains the address', async () => {
     const bed = await LoadBalancerBed.of();
     bed.service('metal', {}, { status: { loadBalancer: { ingress: [{ ip: '192.0.2.9' }] } } });
-    assert.deepEqual([await bed.done(), bed.said('metal')], [[], '']);
+    assert.deepEqual([await bed.done(), bed.serviceCondition('metal')], [[], '']);
     bed.pool('lan', ['192.0.2.8/30']);
     bed.service('new', {}, { day: 1 });
     await bed.done();
     assert.deepEqual([bed.addresses('metal'), bed.addresses('new')], [['192.0.2.9'], ['192.0.2.8']]);
-    assert.equal(bed.said('metal'), 'AddressesGiven: 192.0.2.9 of LoadBalancerPool lan');
+    assert.equal(bed.serviceCondition('metal'), 'AddressesGiven: 192.0.2.9 of LoadBalancerPool lan');
   });
 
-  test('without a class is ours only where the administrator says so', async () => {
+  test('without a class gets an address only with --load-balancers=Unclassed', async () => {
     const bed = await LoadBalancerBed.of({
       aclTier: false,
       ipv6Selection: false,
@@ -112,7 +112,10 @@ describe('a Service of type LoadBalancer', () => {
     bed.service('plain');
     bed.service('classed', { loadBalancerClass: 'isthmus.network/load-balancer' });
     await bed.done();
-    assert.deepEqual([bed.addresses('plain'), bed.said('plain'), bed.addresses('classed')], [[], '', ['192.0.2.8']]);
+    assert.deepEqual(
+      [bed.addresses('plain'), bed.serviceCondition('plain'), bed.addresses('classed')],
+      [[], '', ['192.0.2.8']],
+    );
     // It was ours before.
     const status = {
       loadBalancer: { ingress: [{ ip: '192.0.2.9', ipMode: 'VIP' }, { hostname: 'lb.example' }] },
@@ -121,13 +124,13 @@ describe('a Service of type LoadBalancer', () => {
     bed.service('plain', {}, { status });
     await bed.done();
     assert.deepEqual(
-      [bed.said('plain'), bed.statusOf('Service/default/plain')['loadBalancer']],
+      [bed.serviceCondition('plain'), bed.statusOf('Service/default/plain')['loadBalancer']],
       ['', { ingress: [{ hostname: 'lb.example' }] }],
     );
     assert.deepEqual((await bed.restarted()).writes, []);
   });
 
-  test('keeps its address when its pool shrinks, goes or does not select it any more', async () => {
+  test('keeps its address when its pool shrinks, is deleted or does not select it any more', async () => {
     const bed = await LoadBalancerBed.of();
     bed.pool('lan', ['192.0.2.8/30']);
     bed.service('a', {}, { day: 2 });
@@ -135,7 +138,7 @@ describe('a Service of type LoadBalancer', () => {
     await bed.done();
     bed.pool('lan', ['192.0.2.9/32']);
     await bed.done();
-    assert.match(bed.said('a'), /^AddressOutsidePool: 192\.0\.2\.8 is in no LoadBalancerPool in force/);
+    assert.match(bed.serviceCondition('a'), /^AddressOutsidePool: 192\.0\.2\.8 is in no LoadBalancerPool in force/);
     assert.deepEqual(
       [bed.addresses('a'), bed.addresses('b'), bed.counts('lan')],
       [['192.0.2.8'], ['192.0.2.9'], [1, 0, 1]],
@@ -143,17 +146,20 @@ describe('a Service of type LoadBalancer', () => {
     assert.deepEqual((await bed.restarted()).writes, []);
     bed.pool('lan', ['192.0.2.8/30'], { serviceSelector: { matchLabels: { app: 'web' } } });
     await bed.done();
-    assert.match(bed.said('a'), /^AddressOutsidePool: 192\.0\.2\.8 is in LoadBalancerPool lan, which does not select/);
+    assert.match(
+      bed.serviceCondition('a'),
+      /^AddressOutsidePool: 192\.0\.2\.8 is in LoadBalancerPool lan, which does not select/,
+    );
     bed.pool('lan', undefined);
     await bed.done();
     assert.deepEqual([bed.addresses('a'), bed.addresses('b')], [['192.0.2.8'], ['192.0.2.9']]);
     bed.pool('lan', ['192.0.2.8/30']);
     await bed.done();
-    assert.equal(bed.said('a'), 'AddressesGiven: 192.0.2.8 of LoadBalancerPool lan');
+    assert.equal(bed.serviceCondition('a'), 'AddressesGiven: 192.0.2.8 of LoadBalancerPool lan');
     assert.deepEqual((await bed.restarted()).writes, []);
   });
 
-  test('of two that claim an address the older keeps it, whatever order they come in', async () => {
+  test('keeps its address if it is the older of two that claim the address, in any order of events', async () => {
     for (const order of [
       ['old', 'young'],
       ['young', 'old'],
@@ -167,7 +173,7 @@ describe('a Service of type LoadBalancer', () => {
     }
   });
 
-  test('that is made anew under the same name is another Service', async () => {
+  test('that was deleted and created again under the same name is another Service', async () => {
     const bed = await LoadBalancerBed.of();
     bed.pool('lan', ['192.0.2.8']);
     bed.service('a');
@@ -180,7 +186,7 @@ describe('a Service of type LoadBalancer', () => {
 });
 
 describe('a request', () => {
-  test('for addresses is met, or the Service says why not and keeps what it has', async () => {
+  test('for addresses is met; otherwise the condition has the reason, and the Service keeps its addresses', async () => {
     const bed = await LoadBalancerBed.of();
     bed.pool('lan', ['192.0.2.8/30']);
     bed.pool('quiet', ['198.51.100.0/30'], { autoAssign: false });
@@ -194,24 +200,30 @@ describe('a request', () => {
     await bed.done();
     assert.deepEqual([bed.addresses('a'), bed.addresses('b')], [['192.0.2.10'], ['198.51.100.2']]);
     assert.match(
-      bed.said('c'),
+      bed.serviceCondition('c'),
       /^!AddressInUse: 192\.0\.2\.10 is the address of Service default\/a, and only Services/,
     );
-    assert.match(bed.said('d'), /^!AddressNotInPool: 203\.0\.113\.1 is in no LoadBalancerPool in force: add it/);
-    assert.match(bed.said('e'), /^!RequestInvalid: isthmus\.network\/load-balancer-ips: 'nonsense' is no address/);
-    assert.match(bed.said('f'), /^!RequestInvalid: .*spec\.ipFamilies has no IPv6/);
-    assert.match(bed.said('g'), /^!RequestInvalid: .*two addresses of family IPv4/);
+    assert.match(
+      bed.serviceCondition('d'),
+      /^!AddressNotInPool: 203\.0\.113\.1 is in no LoadBalancerPool in force: add it/,
+    );
+    assert.match(
+      bed.serviceCondition('e'),
+      /^!RequestInvalid: isthmus\.network\/load-balancer-ips: 'nonsense' is no address/,
+    );
+    assert.match(bed.serviceCondition('f'), /^!RequestInvalid: .*spec\.ipFamilies has no IPv6/);
+    assert.match(bed.serviceCondition('g'), /^!RequestInvalid: .*two addresses of family IPv4/);
     bed.service('a', {}, { annotations: requested('198.51.100.2') });
     await bed.done();
     assert.deepEqual(bed.addresses('a'), ['192.0.2.10']);
-    assert.match(bed.said('a'), /^!AddressInUse: .*; it keeps 192\.0\.2\.10$/);
+    assert.match(bed.serviceCondition('a'), /^!AddressInUse: .*; it keeps 192\.0\.2\.10$/);
     assert.deepEqual((await bed.restarted()).writes, []);
     bed.remove('services', 'default/b');
     await bed.done();
     assert.deepEqual([bed.addresses('a'), bed.addresses('c')], [['198.51.100.2'], ['192.0.2.10']]);
   });
 
-  test('for a pool is met from that pool alone', async () => {
+  test('for a pool is met from that pool only', async () => {
     const bed = await LoadBalancerBed.of();
     bed.pool('lan', ['192.0.2.8/30']);
     bed.pool('quiet', ['198.51.100.0/30'], {
@@ -226,11 +238,11 @@ describe('a request', () => {
     bed.service('e', {}, { annotations: { ...from('lan'), ...requested('198.51.100.1') }, namespace: 'other' });
     await bed.done();
     assert.deepEqual(bed.addresses('a', 'other'), ['198.51.100.0']);
-    assert.match(bed.said('b'), /^!PoolNotForService: LoadBalancerPool quiet selects other/);
-    assert.match(bed.said('c'), /^!PoolNotFound: there is no LoadBalancerPool missing: create it/);
-    assert.match(bed.said('d'), /^!PoolNotReady: LoadBalancerPool broken was refused/);
+    assert.match(bed.serviceCondition('b'), /^!PoolNotForService: LoadBalancerPool quiet selects other/);
+    assert.match(bed.serviceCondition('c'), /^!PoolNotFound: there is no LoadBalancerPool missing: create it/);
+    assert.match(bed.serviceCondition('d'), /^!PoolNotReady: LoadBalancerPool broken was refused/);
     assert.match(
-      bed.said('e', 'other'),
+      bed.serviceCondition('e', 'other'),
       /^!AddressNotInPool: 198\.51\.100\.1 is in LoadBalancerPool quiet and not in lan/,
     );
     bed.service('a', {}, { annotations: from('lan'), namespace: 'other' });
@@ -240,7 +252,7 @@ describe('a request', () => {
     assert.deepEqual([bed.addresses('a', 'other'), bed.addresses('b')], [['192.0.2.8'], ['198.51.100.0']]);
   });
 
-  test('for two families is met from one pool if one has both, and from two if not', async () => {
+  test('for two families is met from one pool if a pool has both, otherwise from two', async () => {
     const bed = await LoadBalancerBed.of();
     const both = { ipFamilies: ['IPv6', 'IPv4'], ipFamilyPolicy: 'RequireDualStack' };
     bed.pool('four', ['192.0.2.8/30'], {}, 1);
@@ -248,11 +260,11 @@ describe('a request', () => {
     bed.service('b', { ...both, ipFamilyPolicy: 'PreferDualStack' });
     await bed.done();
     assert.match(
-      bed.said('a'),
+      bed.serviceCondition('a'),
       /^!NoPoolOfFamily: LoadBalancerPool four has no IPv6 addresses.*; it keeps 192\.0\.2\.8$/,
     );
     assert.equal(
-      bed.said('b'),
+      bed.serviceCondition('b'),
       'AddressesGiven: 192.0.2.9 of LoadBalancerPool four; no LoadBalancerPool has IPv6 addresses for it',
     );
     assert.deepEqual((await bed.restarted()).writes, []);
@@ -296,12 +308,12 @@ describe('Services with one sharing key', () => {
       ['a', 'b', 'c', 'd', 'e'].map((name) => bed.addresses(name)[0]),
       ['192.0.2.8', '192.0.2.8', '192.0.2.8', '192.0.2.9', '192.0.2.10'],
     );
-    assert.match(bed.said('f', 'other'), /^!AddressInUse: .* only Services of one namespace/);
+    assert.match(bed.serviceCondition('f', 'other'), /^!AddressInUse: .* only Services of one namespace/);
     assert.deepEqual(bed.counts('lan'), [4, 1, 3]);
     assert.deepEqual((await bed.restarted()).writes, []);
   });
 
-  test('of which a younger comes to have the port of an older one: the younger gets another address', async () => {
+  test('do not share an address any more once a younger one has the port of an older one: the younger gets another address', async () => {
     const bed = await LoadBalancerBed.of();
     bed.pool('lan', ['192.0.2.8/30']);
     const annotations = sharing('web');
@@ -313,14 +325,14 @@ describe('Services with one sharing key', () => {
     assert.deepEqual([bed.addresses('a'), bed.addresses('b')], [['192.0.2.8'], ['192.0.2.9']]);
   });
 
-  test('of which one changes its port: another that waits for the address joins it', async () => {
+  test('share the address with a waiting one once a conflicting port has changed', async () => {
     const bed = await LoadBalancerBed.of();
     bed.pool('lan', ['192.0.2.8']);
     const annotations = sharing('web');
     bed.service('a', port(80), { annotations });
     bed.service('b', port(80), { annotations, day: 3 });
     await bed.done();
-    assert.match(bed.said('b'), /^!NoFreeAddress/);
+    assert.match(bed.serviceCondition('b'), /^!NoFreeAddress/);
     bed.service('a', port(81), { annotations });
     await bed.done();
     assert.deepEqual([bed.addresses('a'), bed.addresses('b')], [['192.0.2.8'], ['192.0.2.8']]);
@@ -328,7 +340,7 @@ describe('Services with one sharing key', () => {
 });
 
 describe('a LoadBalancerPool', () => {
-  test('is refused if it overlaps an older one or another network, and gives nothing', async () => {
+  test('is refused if it overlaps an older one or another network, and no Service gets its addresses', async () => {
     const bed = await LoadBalancerBed.of();
     bed.put('serviceCidrs', { metadata: { name: 'kubernetes' }, spec: { cidrs: ['10.96.0.0/12'] } });
     bed.put('transitSwitches', {
@@ -345,17 +357,17 @@ describe('a LoadBalancerPool', () => {
     bed.pool('group', ['224.0.0.0/24']);
     bed.pool('empty', []);
     await bed.done();
-    assert.equal(bed.poolSaid('lan'), 'PoolReady: ');
+    assert.equal(bed.poolCondition('lan'), 'PoolReady: ');
     assert.match(
-      bed.poolSaid('overlap'),
+      bed.poolCondition('overlap'),
       /^!PoolOverlap: .*overlaps 192\.0\.2\.0\.\.192\.0\.2\.255 of LoadBalancerPool lan/,
     );
-    assert.match(bed.poolSaid('subnet'), /^!CIDROverlap: .*of subnet ovn-default/);
-    assert.match(bed.poolSaid('services'), /^!CIDROverlap: .*of ServiceCIDR kubernetes/);
-    assert.match(bed.poolSaid('node'), /^!CIDROverlap: .*has 172\.30\.0\.11 of node n1/);
-    assert.match(bed.poolSaid('text'), /^!AddressesInvalid/);
-    assert.match(bed.poolSaid('group'), /^!AddressesInvalid: .*multicast/);
-    assert.match(bed.poolSaid('empty'), /^!AddressesInvalid: spec\.addresses is empty/);
+    assert.match(bed.poolCondition('subnet'), /^!CIDROverlap: .*of subnet ovn-default/);
+    assert.match(bed.poolCondition('services'), /^!CIDROverlap: .*of ServiceCIDR kubernetes/);
+    assert.match(bed.poolCondition('node'), /^!CIDROverlap: .*has 172\.30\.0\.11 of node n1/);
+    assert.match(bed.poolCondition('text'), /^!AddressesInvalid/);
+    assert.match(bed.poolCondition('group'), /^!AddressesInvalid: .*multicast/);
+    assert.match(bed.poolCondition('empty'), /^!AddressesInvalid: spec\.addresses is empty/);
     assert.deepEqual(
       [bed.counts('lan'), bed.counts('overlap')],
       [
@@ -366,7 +378,7 @@ describe('a LoadBalancerPool', () => {
     assert.deepEqual((await bed.restarted()).writes, []);
     bed.pool('lan', undefined);
     await bed.done();
-    assert.equal(bed.poolSaid('overlap'), 'PoolReady: ');
+    assert.equal(bed.poolCondition('overlap'), 'PoolReady: ');
   });
 
   test('in force withholds an address that a node gets, and stays in force', async () => {
@@ -382,10 +394,13 @@ describe('a LoadBalancerPool', () => {
     bed.service('b', {}, { day: 3 });
     await bed.done();
     assert.match(
-      bed.poolSaid('lan'),
+      bed.poolCondition('lan'),
       /^AddressesWithheld: no Service gets 192\.0\.2\.9 of node n2, 192\.0\.2\.8 of node n3/,
     );
-    assert.match(bed.said('a'), /^AddressOutsidePool: 192\.0\.2\.8 is an address of node n3 by now, and stays/);
+    assert.match(
+      bed.serviceCondition('a'),
+      /^AddressOutsidePool: 192\.0\.2\.8 is an address of node n3 by now, and stays/,
+    );
     assert.deepEqual([bed.addresses('a'), bed.addresses('b')], [['192.0.2.8'], ['192.0.2.10']]);
     assert.deepEqual((await bed.restarted()).writes, []);
   });

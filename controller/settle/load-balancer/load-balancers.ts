@@ -37,7 +37,7 @@ export interface LoadBalancersOptions {
   readonly onPool: (pool: string) => void;
 }
 
-/** A Service that Isthmus gives addresses. */
+/** A Service to which Isthmus allocates addresses. */
 interface Holding {
   readonly uid: string;
   readonly ips: Map<Family, Ip>;
@@ -66,18 +66,18 @@ export class LoadBalancers {
   readonly #book = new AddressBook();
   readonly #chooser: Chooser;
   readonly #holdings = new Map<string, Holding>();
-  /** Addresses of Services that other programs give addresses. */
+  /** Addresses of Services to which other programs allocate addresses. */
   readonly #foreign = new Map<string, readonly Ip[]>();
   /** Holdings by sharing key. */
   readonly #sharers = new Map<string, Few>();
-  /** Holdings by address that they ask for: their conditions name its holder. */
+  /** Holdings by requested address, because their conditions name its holder. */
   readonly #requesters = new Map<string, Few>();
   readonly #waiting = new AgeQueue();
   readonly #due = new Set<string>();
-  /** Addresses that a Service released since others were last offered them. */
+  /** Released addresses that have not been offered to waiting Services yet. */
   #freed = new Map<string, Ip>();
   #arePoolsDue = true;
-  /** A pool changed, and not only its verdict: Services may get other addresses of it. */
+  /** The ranges or selectors of a pool changed, so that Services may get other addresses. */
   #arePoolsChanged = true;
 
   constructor(options: LoadBalancersOptions) {
@@ -136,7 +136,7 @@ export class LoadBalancers {
     const changed = [...names].filter((name) => text(before.get(name)) !== text(this.verdicts.get(name)));
     if (changed.length > 0) this.#book.define(this.verdicts);
     for (const name of changed) onPool(name);
-    // Addresses that Services wait for may be there, and Services that another program served may be ours.
+    // Addresses for which Services wait may be free now, and Services of another program may be left to Isthmus.
     if (changed.length > 0 || this.#arePoolsChanged) this.#markIf(() => true);
     this.#arePoolsChanged = false;
   }
@@ -160,7 +160,7 @@ export class LoadBalancers {
     for (const key of keys) if (!this.#holdings.has(key)) this.#become(key, this.#leftOver(services.get(key)));
   }
 
-  /** Takes the addresses of a Service that is gone or is not ours any more, and notes those that another program gives. */
+  /** Releases the addresses of a Service that is deleted or left to another program, and notes those that the other program allocates. */
   #leave(key: string, service: Service | undefined): void {
     const holding = this.#holdings.get(key);
     const isOurs = service !== undefined && this.#isOurs(service);
@@ -188,7 +188,7 @@ export class LoadBalancers {
     return this.#options.view.capabilities.onlyClassedLoadBalancers !== true && !this.#isOfAnother(service);
   }
 
-  /** Whether another program gave a Service without a class its addresses. */
+  /** Whether another program allocated the addresses of a Service without a class. */
   #isOfAnother(service: Service): boolean {
     const holding = this.#holdings.get(serviceKey(service));
     const isKnown = holding?.uid === service.uid && holding.ips.size > 0;
@@ -229,13 +229,13 @@ export class LoadBalancers {
       else if ('problem' in choice) problems.push(choice.problem);
       else this.#take(holding, choice.ip, key);
     }
-    // What is wrong with the request itself is settled by a change of the Service.
+    // A problem of the request itself is settled when the Service changes.
     if (problems.length > 0 && request !== undefined) this.#waiting.add(agedOf(service));
     else this.#waiting.delete(key);
     this.#become(key, this.#balancerOf(service, holding, problems, notes));
   }
 
-  /** Whether an older Service has the address, too. Younger ones are marked: they lose it. */
+  /** Whether an older Service has the address too. Younger ones are marked, because they lose it. */
   #isLost(service: Service, ip: Ip): boolean {
     const rivals = this.#chooser.rivalsOf(service, ip);
     if (rivals.some(({ holder }) => byAge(agedOf(holder), agedOf(service)) < 0)) return true;
@@ -297,7 +297,7 @@ export class LoadBalancers {
     };
   }
 
-  /** What the status of a Service that is not ours still has of ours. */
+  /** The addresses of Isthmus that the status of another program's Service still has. */
   #leftOver(service: Service | undefined): LoadBalancer | undefined {
     if (service === undefined || ownCondition(service) === undefined) return undefined;
     if (service.type !== 'LoadBalancer') return { ingress: [], ready: undefined };
@@ -328,7 +328,7 @@ export class LoadBalancers {
     }
   }
 
-  /** After a change of its ports, others may join it at its address. */
+  /** After a change of its ports, other Services may share its address. */
   #offerShared(key: string): void {
     const { sharing = '', ips } = this.#holdings.get(key) ?? {};
     for (const ip of sharing === '' ? [] : (ips?.values() ?? [])) this.#freed.set(formatIp(ip), ip);

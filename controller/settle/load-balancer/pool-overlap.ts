@@ -8,7 +8,7 @@ import { cidrText } from '../subnet/accepted-note.ts';
 import { text } from '../fingerprint.ts';
 import { isPoolInForce } from './judge-pools.ts';
 
-/** The overlap of a new network with a LoadBalancerPool in force. The statuses of the pools say which are: a restart decides the same. */
+/** The overlap of a new network with a LoadBalancerPool in force. Which pools are in force is in their statuses, so that a restart decides the same. */
 export function poolOverlapOf(net: SubnetNet, pools: ReadonlyMap<string, LoadBalancerPool>): Problem | undefined {
   for (const name of [...pools.keys()].sort()) {
     const pool = pools.get(name);
@@ -26,7 +26,7 @@ export function poolOverlapOf(net: SubnetNet, pools: ReadonlyMap<string, LoadBal
   return undefined;
 }
 
-/** The part of a pool that verdicts on Subnets depend on. */
+/** The part of a pool on which verdicts on Subnets depend. */
 export function poolFingerprint(pool: LoadBalancerPool | undefined): string {
   return pool === undefined ? '' : text([pool.spec.addresses, isPoolInForce(pool)]);
 }

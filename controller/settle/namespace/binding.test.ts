@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { planSubnetConditions } from '../../plan/conditions.ts';
 import { acceptedNoteOf } from '../subnet/former-gateways.ts';
 import { TestCluster } from '../../testing-cluster.ts';
-import { basic, created, meta, subnet, told, vpc } from '../../testing-vpcs.ts';
+import { basic, created, meta, subnet, falseConditions, vpc } from '../../testing-vpcs.ts';
 import { parseIpPool } from '../../watch/addresses.ts';
 import { parseNamespace, parsePod } from '../../watch/workloads.ts';
 import { planNamespaceAnnotations } from '../../plan/namespace/namespace.ts';
@@ -115,7 +115,10 @@ describe('a namespace that subnets of two VPCs ask for', () => {
     );
     vpc(cluster, 'red', { namespaces: ['shop'] }, created(1));
     cluster.settle();
-    assert.match(told(cluster, 'red')['Validated'] ?? '', /shop is in Vpc blue by blue-a, which had it before/);
+    assert.match(
+      falseConditions(cluster, 'red')['Validated'] ?? '',
+      /shop is in Vpc blue by blue-a, which had it before/,
+    );
 
     const shop = cluster.namespaces.get('shop');
     assert.ok(shop);

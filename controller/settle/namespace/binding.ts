@@ -17,7 +17,7 @@ function byUse(a: Subnet, b: Subnet): number {
 }
 
 /** Whether a Subnet requests a namespace. */
-export function asks({ name, spec }: Subnet, namespace: string, labels: Namespace['labels']): boolean {
+export function requestsNamespace({ name, spec }: Subnet, namespace: string, labels: Namespace['labels']): boolean {
   const { namespaces, namespaceSelectors, provider } = spec;
   if (name === joinSubnet || (provider !== '' && provider !== 'ovn')) return false;
   return namespaces.includes(namespace) || namespaceSelectors.some((selector) => matchesSelector(selector, labels));
@@ -31,9 +31,9 @@ export function asks({ name, spec }: Subnet, namespace: string, labels: Namespac
 export function bindNamespace(view: Known, namespace: string, held: string | undefined): Binding {
   const labels = view.namespaces.get(namespace)?.labels ?? {};
   const { subnetsByNamespace, namespaceSelectors } = view.indexes;
-  const asking = new Set([...subnetsByNamespace.of(namespace), ...namespaceSelectors.matching(labels)]);
-  const candidates = [...asking].flatMap((name) => view.subnets.get(name) ?? []);
-  const bound = candidates.filter((subnet) => asks(subnet, namespace, labels)).sort(byAge);
+  const requesting = new Set([...subnetsByNamespace.of(namespace), ...namespaceSelectors.matching(labels)]);
+  const candidates = [...requesting].flatMap((name) => view.subnets.get(name) ?? []);
+  const bound = candidates.filter((subnet) => requestsNamespace(subnet, namespace, labels)).sort(byAge);
   const claims = claimsOn(view, namespace).map((one) => one.name);
   const claim = claims[0] === defaultVpc ? undefined : claims[0];
   const vpcs = new Set([...claims, ...bound.map(({ spec }) => vpcNameOf(spec))]);

@@ -8,7 +8,7 @@ import { listedIn } from '../../../lib/desired/rights.ts';
 import { vpcNameOf } from '../../model/objects.ts';
 import type { Binding } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
-import { asks, bindNamespace } from './binding.ts';
+import { requestsNamespace, bindNamespace } from './binding.ts';
 
 export class NamespaceBindings {
   readonly #view: View;
@@ -71,8 +71,9 @@ export class NamespaceBindings {
       const [first = ''] = (annotations[annotation.logicalSwitch] ?? '').split(',');
       const subnet = subnets.get(first);
       const vpc = vpcs.get(subnet === undefined ? '' : vpcNameOf(subnet.spec));
-      const isAsked = vpc?.spec.namespaces.includes(name) === true || (subnet && asks(subnet, name, labels)) === true;
-      if (subnet !== undefined && isAsked) this.#vpcsHeld.set(name, vpcNameOf(subnet.spec));
+      const isRequested =
+        vpc?.spec.namespaces.includes(name) === true || (subnet && requestsNamespace(subnet, name, labels)) === true;
+      if (subnet !== undefined && isRequested) this.#vpcsHeld.set(name, vpcNameOf(subnet.spec));
     }
     for (const vpc of vpcs.values())
       for (const namespace of listedIn(vpc, 'namespaces'))

@@ -1,12 +1,12 @@
 import type { Allocation } from '../../ipam/subnet-pool.ts';
 import type { View } from '../../model/view.ts';
 
-/** The addresses a node has in the join subnet, besides its service address; undefined until it has. */
+/** The addresses of a node in the join subnet, without its service address; undefined until they are allocated. */
 export function joinAllocation(view: View, node: string): Allocation | undefined {
   return view.ports(`node/${node}`)[0]?.allocation;
 }
 
-/** The addresses that connections of Services leave the node with; undefined until it has them. */
+/** The node's source addresses for connections of Services; undefined until they are allocated. */
 export function serviceAllocation(view: View, node: string): Allocation | undefined {
   return view.ports(`node-service/${node}`)[0]?.allocation;
 }

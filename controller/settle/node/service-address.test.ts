@@ -31,7 +31,7 @@ describe('the service address of a node', () => {
     assert.match(rows, / 100\.64\.0\.2 fd00:64::2 100\.64\.0\.3 fd00:64::3"/);
   });
 
-  test('is what the database has, after a restart', () => {
+  test('is read from the database after a restart', () => {
     const row = '0a:00:00:00:00:01 100.64.0.9 fd00:64::9 100.64.0.7 fd00:64::7';
     const [own, service] = [recordOfRow(row, 'join'), serviceRecordOfRow(row)];
     assert.ok(own !== undefined && service !== undefined);
@@ -51,7 +51,7 @@ describe('the service address of a node', () => {
     assert.deepEqual(port?.columns['addresses'], [row]);
   });
 
-  test('is the former one of a node that is registered anew, unless another node has it', () => {
+  test('stays the same when the node is registered again, unless another node has it', () => {
     const cluster = basic();
     node(cluster, 'n1');
     node(cluster, 'n2', '100.64.0.50');

@@ -50,7 +50,7 @@ function recorded(cluster: TestCluster): ReadonlySet<string> {
 const lost = (cluster: TestCluster, key: string): object | undefined => cluster.serviceVerdicts.get(key)?.lost;
 
 describe('the VPC of a Service', () => {
-  test('is that of its first endpoint, or the one it names, and follows its pods', () => {
+  test('is the one that it names, or that of its first endpoint, and follows its pods', () => {
     const cluster = started((one) => {
       pod(one, 'blue/a', 'n1');
       service(one, 'blue/web', { clusterIPs: ['10.96.0.1'] });
@@ -72,7 +72,7 @@ describe('the VPC of a Service', () => {
     assert.equal(planKey(cluster, 'service/blue/web').rows.length, 1);
   });
 
-  test('has no endpoint of another VPC, although a pod of its own has the same address', () => {
+  test('has no endpoints of another VPC, even if one of its own pods has the same address', () => {
     const cluster = started((one) => {
       for (const key of ['blue/a', 'default/a']) pod(one, key, 'n1');
       service(one, 'default/web', { clusterIPs: ['10.96.0.1'] }, { annotations: { 'ovn.kubernetes.io/vpc': 'blue' } });
@@ -167,7 +167,7 @@ describe('an address that two Services want', () => {
     assert.deepEqual(lost(fresh, 'default/a'), {}, 'the first by name');
   });
 
-  test('is no matter between VPCs, protocols and ports', () => {
+  test('is not contested between different VPCs, protocols or ports', () => {
     const cluster = started((one) => {
       service(one, 'default/a', external('198.51.100.7'), created(5));
       const ports = [
@@ -209,7 +209,7 @@ describe('an address that two Services want', () => {
   });
 });
 
-test('after random changes of what Services read, none was left as it was', () => {
+test('after random changes of the objects that Services read, all affected plans were computed again', () => {
   const random = randomOf(20);
   const cluster = started(() => undefined);
   const last = new Map<string, string>();

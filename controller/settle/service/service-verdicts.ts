@@ -127,7 +127,7 @@ export class ServiceVerdicts {
     for (const service of allOf(this.#byVpc.get(vpc))) this.#mark(service);
   }
 
-  /** The place of a Service whose addresses alone are decided again. */
+  /** The place of a Service of which only the addresses are decided again. */
   #keptPlace(service: string, due: ReadonlySet<string>): Place | undefined {
     return due.has(service) ? undefined : this.verdicts.get(service);
   }

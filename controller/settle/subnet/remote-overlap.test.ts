@@ -104,9 +104,9 @@ describe('a Subnet that overlaps what another cluster offers', () => {
       assert.equal(problemOf(cluster, 'new')?.code, 'InterconnectOverlap', cidrBlock);
       assert.equal(rowsOf(cluster, 'new'), 0);
       assert.equal(acceptedNoteOf(cluster, 'new'), undefined);
-      const told = planSubnetConditions(cluster, 'new', undefined);
+      const conditions = planSubnetConditions(cluster, 'new', undefined);
       for (const type of ['Validated', 'Ready']) {
-        const condition = told.find((one) => one.type === type);
+        const condition = conditions.find((one) => one.type === type);
         assert.deepEqual([condition?.status, condition?.reason], ['False', 'InterconnectOverlap']);
         assert.match(
           condition?.message ?? '',

@@ -26,7 +26,7 @@ const ready = (cluster: TestCluster, name = 'lan'): string => {
 const address = (cluster: TestCluster, name: string): string | undefined =>
   cluster.ports(`pod/lan/${name}`)[0]?.allocation.v4;
 const router = (cluster: TestCluster): string | undefined => cluster.ports('u2o/lan')[0]?.allocation.v4;
-const told = (cluster: TestCluster, name: string, key: string): unknown =>
+const reportOf = (cluster: TestCluster, name: string, key: string): unknown =>
   planPodAnnotations(cluster, `lan/${name}`)?.[`ovn.kubernetes.io/${key}`];
 
 describe('a Vlan', () => {
@@ -125,7 +125,7 @@ const networkReady = (cluster: TestCluster, name: string): string => {
 };
 
 describe('the address of a load balancer in a VLAN', () => {
-  const told = (cluster: TestCluster): string => {
+  const reportOf = (cluster: TestCluster): string => {
     const [, is] = planVipConditions(cluster, 'balancer', undefined);
     return is?.status === 'True' ? 'True' : `${is?.reason}: ${is?.message}`;
   };
@@ -136,26 +136,26 @@ describe('the address of a load balancer in a VLAN', () => {
     cluster.change('vips', 'balancer', parseVip({ metadata: meta('balancer'), spec }));
     cluster.settle();
     assert.match(
-      told(cluster),
+      reportOf(cluster),
       /^NotSupported: .*subnet lan is a router of the physical network, and OVN does not answer/,
     );
     for (const way of [{ u2oInterconnection: true }, { logicalGateway: true }, { vlan: '' }]) {
       subnet(cluster, 'lan', { ...lan, ...way }, created(3));
       assert.ok(cluster.settle().has('vip/balancer'));
-      assert.equal(told(cluster), 'True', JSON.stringify(way));
+      assert.equal(reportOf(cluster), 'True', JSON.stringify(way));
       const [address = ''] = proxiedAddresses(cluster, 'lan');
       assert.match(JSON.stringify(columns(cluster, 'subnet/lan')), new RegExp(`"arp_proxy":"${address}"`));
     }
     subnet(cluster, 'lan', lan, created(3));
     assert.ok(cluster.settle().has('vip/balancer'));
-    assert.match(told(cluster), /^NotSupported/);
+    assert.match(reportOf(cluster), /^NotSupported/);
   });
 
   test('that pods share needs no router', () => {
     const cluster = underlay();
     cluster.change('vips', 'balancer', parseVip({ metadata: meta('balancer'), spec: { subnet: 'lan' } }));
     cluster.settle();
-    assert.equal(told(cluster), 'True');
+    assert.equal(reportOf(cluster), 'True');
   });
 });
 
@@ -307,7 +307,7 @@ describe('a subnet that is joined with the overlay', () => {
     cluster.settle();
     assert.deepEqual([router(cluster), address(cluster, 'a')], ['192.168.1.2', '192.168.1.3']);
     assert.deepEqual(
-      [told(cluster, 'a', 'gateway'), told(cluster, 'a', 'logical_router')],
+      [reportOf(cluster, 'a', 'gateway'), reportOf(cluster, 'a', 'logical_router')],
       ['192.168.1.2', 'ovn-cluster'],
     );
     assert.deepEqual(planIps(cluster, 'u2o/lan')[0]?.object.name, 'u2o-interconnection.ovn-cluster.lan');
@@ -373,7 +373,7 @@ describe('the router of a joined subnet, once it is to have another address or n
       edit(cluster, spec);
       assert.deepEqual(networks(cluster), left);
       assert.equal(columns(cluster, 'u2o/lan').length, 4, 'its policies lead as before');
-      assert.equal(told(cluster, 'a', 'gateway'), gateway);
+      assert.equal(reportOf(cluster, 'a', 'gateway'), gateway);
       const ready = planSubnetConditions(cluster, 'lan', undefined).find(({ type }) => type === 'Ready');
       assert.match(
         ready?.message ?? '',
@@ -382,7 +382,7 @@ describe('the router of a joined subnet, once it is to have another address or n
       edit(cluster, spec);
       pod(cluster, 'b', created(9));
       cluster.settle();
-      assert.equal(address(cluster, 'b'), '192.168.1.4', 'nobody is given the former one');
+      assert.equal(address(cluster, 'b'), '192.168.1.4', 'the former one is not allocated');
       assert.deepEqual(networks(cluster), left);
       const now = planKey(cluster, 'subnet/lan').rows.find(({ table }) => table === 'Logical_Router_Port')?.columns[
         'mac'

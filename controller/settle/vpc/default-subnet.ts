@@ -32,7 +32,7 @@ export function defaultSubnetProblem(
 }
 
 /**
- * The Subnet a Vpc names as its default, also while it does not exist, so that pods wait for it; undefined where it
+ * The Subnet a Vpc names as its default, also while it does not exist, so that pods wait for it; undefined if it
  * names none, or one that is not its own.
  */
 export function namedDefaultSubnet(view: Pick<View, 'subnets'>, vpc: Vpc): string | undefined {

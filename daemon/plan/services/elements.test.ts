@@ -33,7 +33,7 @@ function differences(before: readonly TableElement[], after: readonly TableEleme
   return { removed: linesOf(removed), added: linesOf(added) };
 }
 
-test('endpoints that stay keep their numbers, and the last ones fill holes', () => {
+test('endpoints that stay keep their numbers, and the last endpoints take free numbers', () => {
   assert.deepEqual(arrange(['a', 'b', 'c'], ['a', 'b', 'c', 'd']), ['a', 'b', 'c', 'd']);
   assert.deepEqual(arrange(['a', 'b', 'c'], ['b', 'c']), ['c', 'b']);
   assert.deepEqual(arrange(['a', 'b', 'c'], ['c', 'd', 'b']), ['d', 'b', 'c']);
@@ -42,7 +42,7 @@ test('endpoints that stay keep their numbers, and the last ones fill holes', () 
 });
 
 describe('elements of a frontend', () => {
-  test('a verdict by the number of endpoints, and the endpoints by number', () => {
+  test('are a verdict by the number of endpoints, and the endpoints by number', () => {
     assert.deepEqual(linesOf(elements(plain)), [
       'services4 10.96.0.10 . 6 . 80 : goto all4-2',
       'frontends4 10.96.0.10 . 6 . 80',
@@ -51,7 +51,7 @@ describe('elements of a frontend', () => {
     ]);
   });
 
-  test('a list of their own for clients outside, and affinity', () => {
+  test('include a separate list for external clients, and session affinity', () => {
     const [local] = [['10.16.0.3 . 8080']];
     const key = '0.0.0.0 . 6 . 30080';
     assert.deepEqual(linesOf(elements({ ...plain, key, isNodePort: true, local, affinitySeconds: 60 })), [
@@ -72,7 +72,7 @@ describe('elements of a frontend', () => {
     );
   });
 
-  test('refusals', () => {
+  test('include refusals', () => {
     const none = { ...plain, all: [] };
     assert.deepEqual(linesOf(elements({ ...none, refusal: 'drop' })), ['refused4 10.96.0.10 . 6 . 80 : drop']);
     assert.deepEqual(chainsOf(elements({ ...none, refusal: 'reject' })), new Set());
@@ -84,7 +84,7 @@ describe('elements of a frontend', () => {
 });
 
 describe('differences', () => {
-  test('one endpoint more is one element more and another verdict', () => {
+  test('an added endpoint is one more element and another verdict', () => {
     const more = { ...plain, all: [...plain.all, '10.16.0.4 . 8080'] };
     assert.deepEqual(differences(elements(plain), elements(more)), {
       removed: ['services4 10.96.0.10 . 6 . 80 : goto all4-2'],
@@ -92,7 +92,7 @@ describe('differences', () => {
     });
   });
 
-  test('what one plan releases and another one adds stays where it is the same', () => {
+  test('an equal element that one plan removes and another one adds stays', () => {
     for (const order of [
       [0, 1],
       [1, 0],

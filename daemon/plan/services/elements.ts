@@ -1,4 +1,4 @@
-/** Services at this node → elements of the nftables table, and the difference of two plans as few elements. Pure. */
+/** Turns planned Services into elements of the nftables table, and two plans into the elements in which they differ. Pure. */
 import type { Family } from '../../../lib/net/ip.ts';
 import {
   learnChainName,
@@ -9,7 +9,7 @@ import {
 } from '../../model/service-table.ts';
 import type { Frontend, ServedService, Slots } from '../../model/service.ts';
 
-/** Gives endpoints their numbers: those that stay keep theirs, and the last ones fill holes. */
+/** Numbers the endpoints: those that stay keep their numbers, and others take the free ones. */
 export function arrange(present: Slots, wanted: Slots): Slots {
   const left = new Set(wanted);
   const kept = wanted.map((_, at) => {
@@ -20,7 +20,7 @@ export function arrange(present: Slots, wanted: Slots): Slots {
   return kept.map((slot) => slot ?? rest.next().value ?? '');
 }
 
-/** The same Service with the numbers that endpoints have at present. */
+/** The same Service, with the present numbers of its endpoints. */
 export function arrangeService(
   service: ServedService,
   present: (frontend: Frontend, list: 'all' | 'local') => Slots,
@@ -83,7 +83,7 @@ function* slotElements(list: 'all' | 'local', family: Family, key: string, slots
 }
 
 /**
- * Collects the differences of several plans. An element that one plan releases and another one adds stays, or changes in the same
+ * Collects the differences of several plans. An element that one plan removes and another one adds stays, or is replaced in the same
  * transaction.
  */
 export class ChangeCollector {
@@ -112,7 +112,7 @@ export class ChangeCollector {
   }
 }
 
-/** Chains that verdicts of these elements lead to, without those of the skeleton. */
+/** Chains to which verdicts of these elements lead, without those of the skeleton. */
 export function chainsOf(elements: readonly TableElement[]): ReadonlySet<string> {
   const names = elements.flatMap(({ value }) => /^goto (\S+-\d+)$/.exec(value)?.[1] ?? []);
   return new Set(names);

@@ -68,7 +68,7 @@ const there: Endpoint = ['10.16.0.3', 'n2'];
 const ingress = { loadBalancer: { ingress: [{ ip: '192.0.2.8' }] } };
 
 describe('frontends of a Service', () => {
-  test('ClusterIP, addresses of the load balancer, external IPs where they are allowed, and the NodePort', () => {
+  test('are its ClusterIP, addresses of the load balancer, external IPs if allowed, and NodePort', () => {
     const spec = { type: 'LoadBalancer', externalIPs: ['192.0.2.7'] };
     const all = '10.16.0.2 . 8080';
     assert.deepEqual(linesOf(planOf(spec, [here], { status: ingress, hasExternalIps: true })), [
@@ -124,7 +124,7 @@ describe('frontends of a Service', () => {
 });
 
 describe('traffic policies', () => {
-  test('external Local: clients outside have local endpoints, clients in the cluster all of them', () => {
+  test('external Local: external clients get local endpoints, clients in the cluster get all endpoints', () => {
     const spec = { type: 'NodePort', externalTrafficPolicy: 'Local' };
     assert.deepEqual(linesOf(planOf(spec, [here, there])), [
       '10.96.0.10 . 6 . 80: 10.16.0.2 . 8080,10.16.0.3 . 8080',
@@ -133,7 +133,7 @@ describe('traffic policies', () => {
     assert.deepEqual(linesOf(planOf(spec, [there]))[1], '0.0.0.0 . 6 . 30080: 10.16.0.3 . 8080 / - outside drop');
   });
 
-  test('external Local: an endpoint that terminates and still serves is used where it is the last local one', () => {
+  test('external Local: a terminating endpoint that still serves is used if it is the last local one', () => {
     const terminating: Endpoint = [
       '10.16.0.2',
       'n1',
@@ -146,7 +146,7 @@ describe('traffic policies', () => {
     assert.equal(planOf(spec, [here, there], { status: ingress }).healthCheck?.localEndpoints, 1);
   });
 
-  test('internal Local: the ClusterIP has local endpoints only, and packets of pods are dropped', () => {
+  test('internal Local: the ClusterIP has only local endpoints, and packets from pods are dropped', () => {
     const spec = { internalTrafficPolicy: 'Local' };
     const [frontend] = planOf(spec, [here, there]).frontends;
     assert.deepEqual([frontend?.all, frontend?.isOfClientsNode], [['10.16.0.2 . 8080'], true]);
@@ -154,7 +154,7 @@ describe('traffic policies', () => {
     assert.equal(planOf(spec, []).frontends[0]?.isOfClientsNode, false, 'a pod is refused as well');
   });
 
-  test('policy Cluster without an address to masquerade with: clients outside are refused', () => {
+  test('policy Cluster without an address to masquerade external clients: they are refused', () => {
     const lines = linesOf(planOf({ type: 'NodePort' }, [here], { masqueraded: 4 }));
     assert.deepEqual(lines, [
       '10.96.0.10 . 6 . 80: 10.16.0.2 . 8080 / - outside reject',
@@ -174,7 +174,7 @@ describe('traffic policies', () => {
   });
 });
 
-test('source ranges of the load balancer are of one family and do not overlap', () => {
+test('source ranges of a load balancer are of one family and do not overlap', () => {
   const ranges = ['10.0.0.0/8', '10.1.0.0/16', '192.0.2.1/32', 'fd00::/8', '10.0.0.0/8'];
   assert.deepEqual(disjoint(ranges, 4), ['10.0.0.0/8', '192.0.2.1']);
   const spec = { type: 'LoadBalancer', loadBalancerSourceRanges: ranges };

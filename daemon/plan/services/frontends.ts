@@ -1,8 +1,8 @@
 /**
- * Service and endpoints → its virtual addresses and NodePorts at this node, as kube-proxy prescribes them. Pure.
+ * Plans the virtual addresses and NodePorts of a Service at this node, by the rules of kube-proxy. Pure.
  *
- * Clients in the cluster reach an external address like a ClusterIP, whatever externalTrafficPolicy says. A policy Local without a local endpoint
- * drops packets, so that a client tries again and a load balancer may choose another node; without any endpoint they are rejected.
+ * Clients in the cluster reach an external address like a ClusterIP, regardless of externalTrafficPolicy. Policy Local drops packets on a node without
+ * a local endpoint, so that a client tries again and a load balancer may choose another node. Without any endpoint, packets are rejected.
  */
 import { bitsOf, type Family } from '../../../lib/net/ip.ts';
 import { cidrCovers, formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
@@ -35,7 +35,7 @@ export interface ServiceInput {
   readonly slices: Iterable<EndpointSlice>;
   readonly node: ServiceNode;
   readonly hasExternalIps: boolean;
-  /** Whether the Service has the right to this key or address; another, older one may have it. */
+  /** Whether the Service has this key or address, and not an older Service. */
   readonly hasRight: (key: string) => boolean;
 }
 
@@ -64,7 +64,7 @@ export function rightsOf(service: Service, hasExternalIps: boolean): readonly Ri
 export function planService(input: ServiceInput): ServedService {
   const { service, hasExternalIps, hasRight } = input;
   if (!service.isServed) return { frontends: [], clusterIps: [], healthCheck: undefined };
-  // Its ClusterIPs are refused, as if they had no port.
+  // Packets to its ClusterIPs are refused, as if it had no port.
   if (!isReachable(service))
     return { frontends: [], clusterIps: service.clusterIps.filter(hasRight), healthCheck: undefined };
   const slices = reachedOf(input);
@@ -132,7 +132,7 @@ function planFrontend(
     isNodePort: kind === 'node',
     isUdp: port.protocol === 'UDP',
     all: slotsOf(all),
-    // An empty list of their own: clients outside are not translated.
+    // With an empty list of their own, external clients are not translated.
     local: local === undefined ? (isUnserved ? [] : undefined) : slotsOf(local),
     refusal: all.length > 0 ? undefined : hasAny ? 'drop' : 'reject',
     outsideRefusal: local?.length === 0 ? 'drop' : isUnserved ? 'reject' : undefined,
@@ -167,7 +167,7 @@ function familyOf(address: string): Family {
   return address.includes(':') ? 6 : 4;
 }
 
-/** CIDRs of the family without those inside another one, which nft refuses in one set; a single address without its prefix, as nft shows it. */
+/** CIDRs of the family, without those within another one, which nft refuses in one set. A single address has no prefix length, as in listings of nft. */
 export function disjoint(networks: readonly string[], family: Family): readonly string[] {
   const cidrs = [...new Set(networks)].flatMap((text) => {
     const cidr = parseCidr(text);

@@ -15,7 +15,7 @@ function linesOf(more: Partial<NodeElementsInput> = {}): readonly string[] {
   return planNodeElements({ ...input, ...more }).map(({ set, key, value }) => `${set} ${key} ${value}`.trimEnd());
 }
 
-test('networks without those inside another one, addresses with NodePorts, and sources', () => {
+test('elements of the node are networks that are not in another one, addresses with NodePorts, and sources', () => {
   assert.deepEqual(linesOf(), [
     'pods4 10.16.0.0/16',
     'service-cidrs4 10.96.0.0/16',

@@ -1,4 +1,4 @@
-/** The node and the networks of the cluster → elements of the Services' table that belong to no Service. Pure. */
+/** Plans the elements of the table that belong to no Service, from the node and the networks of the cluster. Pure. */
 import { nodeInterface } from '../../../lib/api/names.ts';
 import { cidrContains, parseCidr } from '../../../lib/net/cidr.ts';
 import { type Family, isLinkLocal, parseIp } from '../../../lib/net/ip.ts';
@@ -6,12 +6,12 @@ import type { TableElement } from '../../model/service-table.ts';
 import { disjoint } from './frontends.ts';
 
 export interface NodeElementsInput {
-  /** Networks of pods and of nodes' ports in the overlay: sources in them are no clients outside. */
+  /** Networks of pods, and of nodes' ports in the overlay. Sources in them are not external clients. */
   readonly podNetworks: readonly string[];
   readonly serviceCidrs: readonly string[];
   /** Addresses of the node's interfaces. */
   readonly addresses: readonly string[];
-  /** Networks of the addresses that have NodePorts; all where empty. */
+  /** Networks of the addresses that have NodePorts; empty for all addresses. */
   readonly nodePortNetworks: readonly string[];
   /** Addresses of ovn0 for the node's own connections. */
   readonly ownAddresses: readonly string[];

@@ -1,6 +1,6 @@
 /**
- * The rules of the nftables table of Services, which are the same on every node and for any Services. What differs is in sets and maps, whose
- * elements are added and removed one by one.
+ * The rules of the nftables table of Services. They are the same on every node and for all Services; all that differs is in elements of sets
+ * and maps.
  *
  * A key of a virtual address is `address . protocol . port`. A NodePort has the address 0.0.0.0 or ::, and its rules look only at addresses
  * of the node. Names end in the IP family. Only the first packet of a connection passes the chains of type nat.
@@ -11,13 +11,13 @@ import { anyAddress, parsePickChain, pickChainName, type PickChain } from '../..
 
 const families = [4, 6] as const;
 const transports = ['tcp', 'udp', 'sctp'] as const;
-/** Our translation comes before that of others, such as kube-proxy: of two translations the first counts. */
+/** The translation of this table precedes that of other programs, such as kube-proxy: of two translations, the first counts. */
 const natPriority = { destination: -105, source: 95 } as const;
-/** Before and after our translation. */
+/** Before and after the translation of this table. */
 const filterPriority = { early: -110, late: -90 } as const;
 /** After all translation of sources. */
 const learnPriority = 200;
-/** Clients whose endpoint is remembered; a further one gets a random endpoint each time. */
+/** Maximum number of clients whose endpoint is recorded; any other client gets a random endpoint each time. */
 const affinityLimit = 1 << 18;
 
 const header = { 4: 'ip', 6: 'ip6' } as const;
@@ -27,7 +27,7 @@ function keyOf(family: Family, isNodePort: boolean): string {
   return `${header[family]} daddr${isNodePort ? ` & ${anyAddress[family]}` : ''} . ${destination}`;
 }
 
-/** The key before the translation. The protocol must be known before it: nft cannot read the port otherwise. */
+/** The key before the translation. A rule must match the protocol first: otherwise nft cannot read the port. */
 function originalKeyOf(family: Family, isNodePort: boolean): string {
   const address = `ct original ${header[family]} daddr${isNodePort ? ` & ${anyAddress[family]}` : ''}`;
   return `${address} . meta l4proto . ct original proto-dst`;
@@ -89,7 +89,7 @@ function setsOf(family: Family): readonly string[] {
   ];
 }
 
-/** One chain of each kind, so that nft can show what the others must look like. */
+/** One chain of each kind, whose listing by nft shows how the others must look. */
 function samples(): readonly PickChain[] {
   const [kinds, lists] = [
     [false, true],
@@ -117,7 +117,7 @@ function renderPickChain(pick: PickChain): readonly string[] {
     pickChainName(pick),
     ...(isSticky ? [`dnat ${ip} to ${ip} saddr . ${keyOf(family, false)} map @affinity${family}`] : []),
     `${translate} ${pick.width} map @${slots}`,
-    // The map may lose an endpoint between the choice of the chain and this lookup; the first one is there as long as any.
+    // The map may lose an endpoint between the choice of the chain and this lookup. Number 0 exists as long as there is an endpoint.
     `${translate} 1 map @${slots}`,
   );
 }

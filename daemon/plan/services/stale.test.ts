@@ -28,7 +28,7 @@ function flow(destination: string, destinationPort: number, source: string) {
 }
 
 describe('connections of UDP', () => {
-  test('are looked through where an endpoint is gone, where the first one comes, and where nothing is known', () => {
+  test('are read if an endpoint was removed, if the first one was added, and if the former plan is unknown', () => {
     assert.equal(changedFlows(frontend([a]), frontend([a, b])).size, 0);
     assert.equal(changedFlows(frontend([a, b]), frontend([a])).size, 1);
     assert.equal(changedFlows(frontend([]), frontend([a])).size, 1);
@@ -37,7 +37,7 @@ describe('connections of UDP', () => {
     assert.equal(changedFlows(frontend([a], { isUdp: false }), undefined).size, 0);
   });
 
-  test('are stale where the endpoint does not serve the address and port, translated or not', () => {
+  test('are stale if the endpoint does not serve the address and port, translated or not', () => {
     const served = changedFlows(frontend([]), frontend([a]));
     assert.equal(isStaleFlow(flow('10.96.0.10', 53, '10.16.0.2'), served, nodeAddresses), false);
     assert.equal(isStaleFlow(flow('10.96.0.10', 53, '10.16.0.3'), served, nodeAddresses), true);
@@ -45,7 +45,7 @@ describe('connections of UDP', () => {
     assert.equal(isStaleFlow(flow('10.96.0.10', 54, '10.16.0.3'), served, nodeAddresses), false);
   });
 
-  test('to a NodePort are those to addresses of the node', () => {
+  test('to a NodePort have an address of the node as destination', () => {
     const served = changedFlows(undefined, frontend([a], { key: '0.0.0.0 . 17 . 30053', isNodePort: true }));
     assert.equal(isStaleFlow(flow('172.30.1.11', 30_053, '10.16.0.3'), served, nodeAddresses), true);
     assert.equal(isStaleFlow(flow('192.0.2.1', 30_053, '192.0.2.1'), served, nodeAddresses), false);
@@ -55,7 +55,7 @@ describe('connections of UDP', () => {
 describe('clients with affinity', () => {
   const sticky = { affinitySeconds: 60 };
 
-  test('are looked through where an endpoint is gone or no longer serves clients outside', () => {
+  test('are read if an endpoint was removed, or no longer serves external clients', () => {
     assert.equal(changedClients(frontend([a]), frontend([a, b])).size, 0, 'without affinity');
     assert.equal(changedClients(frontend([a], sticky), frontend([a, b], sticky)).size, 0);
     assert.equal(changedClients(frontend([a, b], sticky), frontend([a], sticky)).size, 1);
@@ -64,7 +64,7 @@ describe('clients with affinity', () => {
     assert.deepEqual([...narrowed.values()], [new Set([a])]);
   });
 
-  test('forget an endpoint that does not serve', () => {
+  test('are forgotten if their endpoint does not serve', () => {
     const served = changedClients(frontend([a, b], sticky), frontend([a], sticky));
     assert.equal(isStaleClient('192.0.2.1 . 10.96.0.10 . 17 . 53', a, served), false);
     assert.equal(isStaleClient('192.0.2.1 . 10.96.0.10 . 17 . 53', b, served), true);

@@ -1,4 +1,4 @@
-/** Frontends whose endpoints changed → which connections of UDP, and which remembered clients, lead to an endpoint that no longer serves. Pure. */
+/** Finds the UDP connections, and the records of clients, that lead to an endpoint that no longer serves. In: frontends whose endpoints changed. Pure. */
 import type { Family } from '../../../lib/net/ip.ts';
 import { anyAddress } from '../../model/service-table.ts';
 import { type Frontend, protocolNumber } from '../../model/service.ts';
@@ -15,7 +15,7 @@ export interface Flow {
 }
 
 /**
- * Frontends of UDP that lost an endpoint, or got their first one: connections from before were not translated. Without a former value
+ * UDP frontends that lost an endpoint, or got their first one: earlier connections were not translated. If the former value is not known,
  * anything may have changed.
  */
 export function changedFlows(before: Frontend | undefined, after: Frontend | undefined): Served {
@@ -27,7 +27,7 @@ export function changedFlows(before: Frontend | undefined, after: Frontend | und
   return isUnchanged ? new Map() : new Map([[frontend.key, now]]);
 }
 
-/** Frontends with affinity that lost an endpoint. Where clients outside have a list of their own now, only its endpoints may serve. */
+/** Frontends with session affinity that lost an endpoint. If external clients now have a list of their own, only its endpoints may serve them. */
 export function changedClients(before: Frontend | undefined, after: Frontend | undefined): Served {
   const frontend = after ?? before;
   if (frontend?.affinitySeconds === undefined && before?.affinitySeconds === undefined) return new Map();

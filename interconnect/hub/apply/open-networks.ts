@@ -1,5 +1,5 @@
 /**
- * The networks as a hub finds them at its start: its own by its flags, the others from IC-NB, and what is missing there
+ * The networks as a hub finds them at its start: its own by its flags, the others from IC-NB, and missing rows there
  * from the ports of members.
  */
 import type { OvsdbClient } from 'ovsdb-client';

@@ -29,7 +29,7 @@ export const hubId = {
   origin: 'isthmus-origin',
   tags: 'isthmus-tags',
   via: 'isthmus-via',
-  /** Followed by the CIDR of a prefix that not everybody may know of. */
+  /** Followed by the CIDR of a prefix that is offered to some members only. */
   hiddenPrefix: 'isthmus-prefix:',
 } as const;
 

@@ -10,7 +10,7 @@ const pathBits = 3;
 /** So that two members find room on each path. */
 const leastHostBits = 2 + pathBits;
 
-/** Which path of `network` the switch is; undefined where it is none. */
+/** Which path of `network` the switch is; undefined if it is none. */
 export function pathIndex(network: string, pathSwitch: string): number | undefined {
   const index = switchNames(network).indexOf(pathSwitch);
   return index < 0 ? undefined : index;
@@ -22,7 +22,7 @@ export function pathCidr(network: string, index: number): string {
   return formatCidr({ ...cidr, network: cidr.network + BigInt(index) * size, prefix: cidr.prefix + pathBits });
 }
 
-/** The network of the transit switch that the path `index` with this network is of; undefined where there is none. */
+/** The network of the transit switch that the path `index` with this network is of; undefined if there is none. */
 export function networkOfPath(pathNetwork: string, index: number): string | undefined {
   const path = parseCidr(pathNetwork);
   if (path === undefined || path.prefix < pathBits) return undefined;

@@ -82,7 +82,7 @@ export function logicalPortOf(pathSwitch: string, handle: string): string {
   return `${pathSwitch}-${handle}`;
 }
 
-/** Whether everybody on the network may know of it, members with plain ovn-ic too. */
+/** Whether it is offered to all members of the network, including zones with plain ovn-ic. */
 export function isPublic({ only, except }: Pick<Prefix, 'only' | 'except'>): boolean {
   return only.length === 0 && except.length === 0;
 }

@@ -3,41 +3,41 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import type { KeyAndCertificate } from '../../../lib/pki/certificate.ts';
 import type { AllocatedPort } from './record.ts';
 
-/** The person's part of a member. */
+/** The part of a HubMember that an administrator sets. */
 export interface MemberSpec {
   readonly allowedPrefixes: readonly string[];
   readonly maxPrefixes: number;
 }
 
-/** The hub's part of a member. */
+/** The part of a HubMember that the hub writes when a cluster joins. */
 export interface Membership {
   readonly cluster: string;
-  /** Its name before the last rename; absent where it was never renamed. */
+  /** Its name before the last rename; absent if it was never renamed. */
   readonly formerName?: string;
   /** SHA-256 of its public key, hex. */
   readonly fingerprint: string;
-  /** Id of the token it joined with. */
+  /** Id of the token with which it joined. */
   readonly token: string;
   readonly joinedMs: number;
-  /** It is leaving; its rows may still be there. */
+  /** Whether it is leaving; its rows may still exist. */
   readonly leaving: boolean;
 }
 
 export interface RedeemedToken {
   readonly id: string;
   readonly cluster: string;
-  /** Handle of the member that it renamed; absent where the handle is the name. */
+  /** Handle of the member that the token renamed; absent if the handle is the name. */
   readonly handle?: string;
   readonly fingerprint: string;
   readonly expiresMs: number;
-  /** The membership it made has ended. */
+  /** Whether the membership that it created has ended. */
   readonly spent: boolean;
 }
 
 /** A member as the store has it. */
 export interface StoredMember {
   readonly cluster: string;
-  /** The name it first joined with: that of its object, which no rename changes. */
+  /** The name under which it first joined. It is the name of the HubMember, which no rename changes. */
   readonly handle: string;
   /** Distinguishes an object from a later one of the same name. */
   readonly uid: string;
@@ -47,14 +47,14 @@ export interface StoredMember {
   /** Undefined: the object exists, but no cluster has joined with it yet. */
   readonly membership: Membership | undefined;
   readonly ports: readonly AllocatedPort[];
-  /** Whether it was given up as dead. */
+  /** Whether the hub has removed its rows, because it was away for longer than `--stale-after`. */
   readonly isStale: boolean;
 }
 
-/** How a member is, for people to read. */
+/** The state of a member's session, for the status of its HubMember. */
 export interface MemberPresence {
   readonly state: 'Connected' | 'Absent' | 'Stale';
-  /** Unix milliseconds of the last contact, where it is not connected; 0: none known. */
+  /** Unix milliseconds of the last contact with a member that is not connected; 0 if none is known. */
   readonly lastSeenMs: number;
 }
 
@@ -64,25 +64,25 @@ export class StoreUnavailable extends Error {
   override name = 'StoreUnavailable';
 }
 
-/** Where memberships are kept. Methods that write resolve once it is kept. @throws StoreUnavailable, from all that return promises */
+/** Stores memberships. A method that writes resolves once the value is stored. @throws StoreUnavailable from every method that returns a promise */
 export interface HubStore {
   readonly authority: KeyAndCertificate;
   members(): Iterable<StoredMember>;
-  /** Makes the object where it is missing; the spec of one that is there stays. */
+  /** Creates the HubMember if it does not exist; the spec of an existing one stays. */
   create(handle: string, spec: MemberSpec): Promise<StoredMember>;
-  /** A rename is this one write. */
+  /** A rename consists of this one write. */
   setMembership(handle: string, membership: Membership): Promise<void>;
   remove(handle: string): Promise<void>;
   /** By id. */
   tokens(): Promise<ReadonlyMap<string, RedeemedToken>>;
   setTokens(tokens: readonly RedeemedToken[]): Promise<void>;
-  /** Written when the store can be reached, the newest of each member. */
+  /** Writes the newest report of each member, once the store can be reached. */
   report(handle: string, ports: readonly AllocatedPort[], presence: MemberPresence): void;
-  /** Writes into the object why it makes no cluster a member. Written as reports are. */
+  /** Reports why a HubMember admits no cluster; written as `report` is. */
   refuse(handle: string, problem: Problem): void;
-  /** Calls the listener for every change of an object, by any writer. */
+  /** Calls the listener for every change of a HubMember, by any writer. */
   subscribe(listener: StoreListener): () => void;
 }
 
-/** `after` is undefined where the object is gone; `uid` is that of `after`, or of the one that is gone. */
+/** `after` is undefined if the HubMember was deleted; `uid` is that of `after`, or of the deleted one. */
 export type StoreListener = (handle: string, uid: string, after: StoredMember | undefined) => void;

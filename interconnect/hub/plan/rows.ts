@@ -103,7 +103,7 @@ function planRoutes(
   });
 }
 
-/** The address of the prefix's family; undefined where there is none. */
+/** The address of the prefix's family; undefined if there is none. */
 export function addressFor(prefix: string, networks: readonly string[]): string | undefined {
   const isV6 = prefix.includes(':');
   return networks.find((network) => network.includes(':') === isV6)?.split('/')[0];

@@ -17,7 +17,7 @@ export function isSameForAll(record: MemberRecord): boolean {
   return record.attachments.every(({ prefixes }) => prefixes.every(isPublic));
 }
 
-/** A member of ours as `receiver`, which takes part in `networks`, sees it. */
+/** A member of this hub in the view of `receiver`, which takes part in `networks`. */
 export function memberOf(
   record: MemberRecord,
   presence: Presence,

@@ -21,21 +21,21 @@ import { isLegible, legible } from './legible.ts';
 import { admitPrefixes, type Limits } from './prefixes.ts';
 import type { Refusals } from './refusals.ts';
 
-/** So that one member cannot fill the databases and the memory of all. */
+/** Limits, so that one member cannot fill the databases and the memory of the hub. */
 const mostGateways = 64;
 const mostEncaps = 8;
 const mostOptions = 16;
 
 export interface AdmissionFacts {
   readonly cluster: string;
-  /** The name it first joined with: that of its ports and of its HubMember. */
+  /** The name under which it first joined, which its ports and its HubMember have. */
   readonly handle: string;
   readonly own: MemberRecord | undefined;
   readonly limits: Limits;
   readonly others: Others;
   /** Networks that it takes part in. */
   readonly networks: ReadonlyMap<string, Network>;
-  /** All there are. */
+  /** All networks. */
   readonly transits: readonly Pick<Network, 'name' | 'cidrs'>[];
   /** Ports that were recorded for it, besides those of `own`. */
   readonly recorded: readonly AllocatedPort[];
@@ -97,7 +97,7 @@ function admitAttachment(
     if ('code' in port) refusals.add(port);
     else ports.push({ ...port, ...endOf(request.ends, path.index, facts.gateways) });
   }
-  // Without a port it has no part in it, and its prefixes could not be reached.
+  // Without a port the member does not participate: its prefixes could not be reached.
   if (ports.length === 0) return undefined;
   const prefixFacts = {
     cluster: facts.cluster,
@@ -161,7 +161,7 @@ function admitGateways(requested: readonly Gateway[], others: Others, refusals: 
     }
     const encaps = gateway.encaps.map((encap) => ({ ...encap, ip: canonicalIp(encap.ip) ?? encap.ip }));
     for (const { type, ip } of encaps) ownEncaps.add(`${type}/${ip}`);
-    // The hostname is for people only.
+    // The hostname is informative only.
     const hostname = legible(gateway.hostname);
     encaps.sort((a, b) => (a.ip < b.ip ? -1 : 1));
     admitted.set(gateway.chassis, { ...gateway, hostname, encaps });

@@ -1,6 +1,6 @@
 /**
- * A member's ports on the paths of a network: the port it has, one it can prove to have had, else the lowest free one.
- * Pure.
+ * Allocates a member's ports on the paths of a network: its present port, a former one that it can prove, otherwise the lowest free
+ * one. Pure.
  */
 import type { Taken } from '../model/holdings.ts';
 import { cidrContains, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
@@ -14,8 +14,8 @@ export const lastGlobalKey = 16_777_215;
 const lastPortKey = 32_767;
 
 /**
- * The first of `claimed` (ports that the member reports or that were recorded for it) that can be given again; else a
- * new one: the lowest free, or the highest while there may be unknown holders, which had the lowest of their time.
+ * The first of `claimed` (ports that the member reports or that were recorded for it) that can be allocated again; otherwise a new
+ * one: the lowest free port, or the highest while there may be unknown holders, which once got the lowest.
  */
 export function allocatePort(
   path: NetworkPath,
@@ -42,7 +42,7 @@ export function allocatePort(
   return first === undefined ? undefined : { switch: path.switch, mac: macOf(first), networks, tunnelKey };
 }
 
-/** Whether this path could have given the port: an address of each of its networks, all of them free. */
+/** Whether the port fits this path: a free address in each of the path's networks. */
 function isUsable(path: NetworkPath, port: AllocatedPort, taken: Taken): boolean {
   const { networks, tunnelKey } = port;
   if (parseMac(port.mac) === undefined || networks.length !== path.cidrs.length) return false;
@@ -59,7 +59,7 @@ function isUsable(path: NetworkPath, port: AllocatedPort, taken: Taken): boolean
 function freeAddress(pathSwitch: string, text: string, taken: Taken, from: 'lowest' | 'highest'): Ip | undefined {
   const cidr = parseCidr(text);
   if (cidr === undefined) return undefined;
-  // The first and the last are no addresses of ports.
+  // Ports do not get the first and the last address.
   const [first, last] = [cidr.network + 1n, lastOf(cidr) - 1n];
   for (let step = 0n; first + step <= last; step += 1n) {
     const ip: Ip = { family: cidr.family, value: from === 'lowest' ? first + step : last - step };
@@ -76,7 +76,7 @@ function freeKey(isTaken: (key: number) => boolean, from: 'lowest' | 'highest'):
   return undefined;
 }
 
-/** From the low 32 bits of the address: unique on the switch, the same after a restart. */
+/** Derived from the low 32 bits of the address, so that it is unique on the switch and the same after a restart. */
 function macOf(ip: Ip): string {
   const octets = [24n, 16n, 8n, 0n].map((shift) => Number((ip.value >> shift) & 255n));
   return ['0a', '58', ...octets.map((octet) => octet.toString(16).padStart(2, '0'))].join(':');

@@ -80,7 +80,7 @@ export function resolveAttachment(cluster: string, request: Attachment, facts: A
   return { ...refuse(request, 'TransitSwitchDiffers', message, network.definedBy), isAttached: facts.isAttached };
 }
 
-/** Why databases or people could not read the request; undefined where they can. */
+/** Why databases or people could not read the request; undefined if they can. */
 function malformationOf({ vpc, routerId, ends, held, cidrs, clusters }: Attachment): string | undefined {
   if (!isLegible(vpc)) return 'the name of its VPC is too long or has control characters';
   if (!isLegible(routerId)) return 'the id of its router is too long or has control characters';

@@ -19,7 +19,7 @@ export class Memberships {
     return this.#entries.get(cluster)?.handle ?? cluster;
   }
 
-  /** The present name of the member with this handle; undefined where there is none. */
+  /** The present name of the member with this handle; undefined if there is none. */
   nameOf(handle: string): string | undefined {
     return this.#names.get(handle);
   }

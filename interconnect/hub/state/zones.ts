@@ -4,7 +4,7 @@ import type { Memberships } from './memberships.ts';
 
 export class Zones {
   readonly #memberships: Pick<Memberships, 'member' | 'handle' | 'nameOf'>;
-  /** Name → handle. Also former names, and members that have left: their rows are ours to take away. */
+  /** Name → handle, including former names, and members that have left: the hub removes their rows. */
   readonly #handles: Map<string, string>;
 
   constructor(memberships: Pick<Memberships, 'member' | 'handle' | 'nameOf'>, records: Iterable<MemberRecord>) {

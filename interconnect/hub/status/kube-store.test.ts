@@ -140,7 +140,7 @@ describe('the store of the hub in Kubernetes', () => {
 
   it('observes limits that a user changes; a limit that cannot be read allows nothing and is reported', async () => {
     await client.patch(hubMembers, { name: 'east' }, 'merge', { spec: { allowedPrefixes: ['10.16/16'] } });
-    await eventually('told', () => changes.includes('east limits'));
+    await eventually('the change', () => changes.includes('east limits'));
     assert.deepEqual(registry.spec('east'), { allowedPrefixes: ['10.16/16'], maxPrefixes: 7 });
     registry.report('east', [port], { state: 'Absent', lastSeenMs: nowMs });
     await eventually('refused', async () => JSON.stringify(await status()).includes('10.16/16 is no CIDR'));
@@ -149,8 +149,8 @@ describe('the store of the hub in Kubernetes', () => {
   it('writes the reason to an object that makes no cluster a member', async () => {
     store.refuse('other', { code: 'NameTaken', message: 'delete it' });
     await eventually('written', async () => {
-      const { status: said } = await client.get(hubMembers, { name: 'other' });
-      return /"SpecAccepted".*"NameTaken"|"NameTaken".*"SpecAccepted"/.test(JSON.stringify(said ?? {}));
+      const { status: memberStatus } = await client.get(hubMembers, { name: 'other' });
+      return /"SpecAccepted".*"NameTaken"|"NameTaken".*"SpecAccepted"/.test(JSON.stringify(memberStatus ?? {}));
     });
   });
 
@@ -187,7 +187,7 @@ describe('the store of the hub in Kubernetes', () => {
 
   it('observes an object that a user deletes', async () => {
     await client.delete(hubMembers, { name: 'east' });
-    await eventually('told', () => changes.includes('east ended'));
+    await eventually('the change', () => changes.includes('east ended'));
     assert.equal(registry.member('east'), undefined);
     assert.ok(
       !changes.some((change) => change.startsWith('late')),

@@ -92,14 +92,14 @@ export function readNetworks(northbound: Cache, southbound: Cache): readonly Fou
   return [...networks.values()];
 }
 
-/** The subnet of a switch of this name that is not the hub's; undefined where there is no such switch. */
+/** The subnet of a switch of this name that is not the hub's; undefined if there is no such switch. */
 export function readForeignSwitch(northbound: Cache, name: string): string | undefined {
   const rows = northbound.table('Transit_Switch').rows.values();
   const row = rows.find((one) => textOf(one, 'name') === name && !isOurs(one));
   return row === undefined ? undefined : (mapOf(row, 'external_ids')['subnet'] ?? '');
 }
 
-/** The datapath of a switch: that of a foreign zone, where there is one, else ours. */
+/** The datapath of a switch: that of a foreign zone if there is one, otherwise that of the hub. */
 export function readDatapath(southbound: Cache, pathSwitch: string): FoundDatapath | undefined {
   const rows = southbound.table('Datapath_Binding').byIndex(['transit_switch'], [pathSwitch]);
   const foreign = rows.find((row) => !isOurs(row));

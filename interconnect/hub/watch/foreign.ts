@@ -56,7 +56,7 @@ export class ForeignZones {
     return touched;
   }
 
-  /** Undefined where there is no such zone, or it is one of our members. */
+  /** Undefined if there is no such zone, or it is one of our members. */
   read(name: string): ForeignMember | undefined {
     const { southbound, isMember, networkOf } = this.#options;
     const [zone] = southbound.table('Availability_Zone').byIndex(['name'], [name]);

@@ -21,10 +21,10 @@ describe('a hub whose databases are silent', () => {
 
   it('reports the silence to every member at once, before pending updates, and reports their return', async () => {
     const east = await bed.member('east');
-    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    await east.sendAttachments([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
     const [revision, held] = [east.last?.revision, east.held()];
     await southbound().kill('SIGSTOP');
-    const said = east.say([attachment(['10.16.0.0/16', '10.20.0.0/16'])], 'a1', '172.30.0.11');
+    const accepted = east.sendAttachments([attachment(['10.16.0.0/16', '10.20.0.0/16'])], 'a1', '172.30.0.11');
     await east.until(() => (east.last?.silentDatabases.length ?? 0) > 0);
     assert.deepEqual([east.last?.silentDatabases.map((one) => one.name), east.last?.full], [[name], false]);
     assert.deepEqual([east.last?.revision, east.held()], [revision, held], 'all else is as it was told');
@@ -32,17 +32,17 @@ describe('a hub whose databases are silent', () => {
     await west.until(() => west.last !== undefined);
     assert.deepEqual([west.last?.silentDatabases.map((one) => one.name), west.last?.revision], [[name], 0]);
     await southbound().kill('SIGCONT');
-    await said;
+    await accepted;
     await Promise.all([east, west].map((one) => one.until(() => one.last?.silentDatabases.length === 0)));
   });
 
   it('lets members join while another leaves, and deletes the rows of the leaving member once they answer', async () => {
     const [east, west] = [await bed.member('east'), await bed.member('west')];
-    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
-    await west.say([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21');
+    await east.sendAttachments([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    await west.sendAttachments([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21');
     await southbound().kill('SIGSTOP');
-    const isTold = (error: Error): boolean => error instanceof HubUnreachable && error.message.includes(name);
-    await assert.rejects(west.leave(), isTold);
+    const namesDatabase = (error: Error): boolean => error instanceof HubUnreachable && error.message.includes(name);
+    await assert.rejects(west.leave(), namesDatabase);
     const { ca } = readToken(bed.token('third')) as TokenClaims;
     const request = await createRequest(await createKey(), 'third');
     assert.ok('certificate' in (await joinHub(bed.address, ca, bed.token('third'), request)));
@@ -54,8 +54,8 @@ describe('a hub whose databases are silent', () => {
 
   it('reports the silence at its start, and serves waiting members once the databases answer', async () => {
     const east = await bed.member('east');
-    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
-    await (await bed.member('west')).say([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21');
+    await east.sendAttachments([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    await (await bed.member('west')).sendAttachments([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21');
     await bed.stop();
     await southbound().kill('SIGSTOP');
     const endpoint = await bed.openHubEndpoint();
@@ -79,7 +79,7 @@ describe('a hub whose databases are silent', () => {
     const { ca } = readToken(token) as TokenClaims;
     const joining = joinHub(bed.address, ca, token, await createRequest(await createKey(), 'third'));
     await assert.rejects(joining, (error) => error instanceof HubUnreachable && error.message.includes(name));
-    const saying = again.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    const saying = again.sendAttachments([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
     await southbound().kill('SIGCONT');
     const clients = await opening;
     await bed.take(endpoint, clients);
@@ -90,7 +90,7 @@ describe('a hub whose databases are silent', () => {
 
   it('reports databases that fall silent between a read and a write', async () => {
     const east = await bed.member('east');
-    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    await east.sendAttachments([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
     await bed.stop();
     const endpoint = await bed.openHubEndpoint();
     const clients = await openDatabases({

@@ -10,7 +10,7 @@ export interface Destinations {
 export class Undecided {
   readonly #decided = new Set<string>();
 
-  /** The named clusters that were undecided; undefined where there are none. */
+  /** The named clusters that were undecided; undefined if there are none. */
   take(named: ReadonlySet<string>): Destinations | undefined {
     const names = new Set<string>();
     for (const name of named) {

@@ -123,21 +123,27 @@ describe('exporting', () => {
 
   it('offers a learned prefix only by a rule that matches its origin or a tag', () => {
     const route = own('192.0.2.0/24', { origin: 'bgp', tags: ['wan'] });
-    const told = (spec: ShortSpec) => {
+    const offeredAndRefusal = (spec: ShortSpec) => {
       const { prefixes, withheld } = exporting(spec, [own('10.16.0.0/16'), route]);
       return [prefixes.map(({ cidr }) => cidr).join(), withheld.get(route.cidr)?.code].join(' ').trim();
     };
     for (const silent of [{}, { rules: [{}] }, { defaultAction: 'Allow' }] as const)
-      assert.equal(told(silent), '10.16.0.0/16 NotOffered');
+      assert.equal(offeredAndRefusal(silent), '10.16.0.0/16 NotOffered');
     assert.equal(
-      told({ rules: [{ match: { prefixes: [{ cidr: '0.0.0.0/0', le: 32 }] } }] }),
+      offeredAndRefusal({ rules: [{ match: { prefixes: [{ cidr: '0.0.0.0/0', le: 32 }] } }] }),
       '10.16.0.0/16 NotOffered',
     );
-    assert.equal(told({ rules: [{}, { match: { origins: ['bgp', 'static'] } }] }), '10.16.0.0/16,192.0.2.0/24');
-    assert.equal(told({ rules: [{ match: { tags: ['wan'] } }] }), '10.16.0.0/16,192.0.2.0/24');
-    assert.equal(told({ rules: [{ match: { tags: ['lan'] } }] }), '10.16.0.0/16 NotOffered');
-    assert.equal(told({ rules: [{ match: { origins: ['bgp'] }, action: 'Deny' }] }), '10.16.0.0/16 Denied');
-    assert.equal(told({ rules: [{ action: 'Deny' }, { match: { origins: ['bgp'] } }] }), 'Denied');
+    assert.equal(
+      offeredAndRefusal({ rules: [{}, { match: { origins: ['bgp', 'static'] } }] }),
+      '10.16.0.0/16,192.0.2.0/24',
+    );
+    assert.equal(offeredAndRefusal({ rules: [{ match: { tags: ['wan'] } }] }), '10.16.0.0/16,192.0.2.0/24');
+    assert.equal(offeredAndRefusal({ rules: [{ match: { tags: ['lan'] } }] }), '10.16.0.0/16 NotOffered');
+    assert.equal(
+      offeredAndRefusal({ rules: [{ match: { origins: ['bgp'] }, action: 'Deny' }] }),
+      '10.16.0.0/16 Denied',
+    );
+    assert.equal(offeredAndRefusal({ rules: [{ action: 'Deny' }, { match: { origins: ['bgp'] } }] }), 'Denied');
   });
 
   it('offers a learned prefix only to the clusters of that rule, whatever policies follow', () => {
@@ -174,16 +180,16 @@ describe('exporting', () => {
 
   it('matches VPC, origin and tags, and its transit switches only', () => {
     const deny = { action: 'Deny' };
-    const told = (spec: ShortSpec, fields: Partial<OwnPrefix> = {}) =>
+    const offeredCount = (spec: ShortSpec, fields: Partial<OwnPrefix> = {}) =>
       exporting(spec, [own('10.16.0.0/16', fields)]).prefixes.length;
-    assert.equal(told({ rules: [{ match: { vpcs: ['other'] }, ...deny }] }), 1);
-    assert.equal(told({ rules: [{ match: { vpcs: ['v'] }, ...deny }] }), 0);
-    assert.equal(told({ rules: [{ match: { origins: ['bgp'] }, ...deny }] }), 1);
-    assert.equal(told({ rules: [{ match: { origins: ['bgp'] }, ...deny }] }, { origin: 'bgp' }), 0);
-    assert.equal(told({ rules: [{ match: { tags: ['x'] }, ...deny }] }), 1);
-    assert.equal(told({ rules: [{ match: { tags: ['x', 'y'] }, ...deny }] }, { tags: ['y'] }), 0);
-    assert.equal(told({ transitSwitches: ['ts9'], defaultAction: 'Deny' }), 1);
-    assert.equal(told({ transitSwitches: ['ts'], defaultAction: 'Deny' }), 0);
+    assert.equal(offeredCount({ rules: [{ match: { vpcs: ['other'] }, ...deny }] }), 1);
+    assert.equal(offeredCount({ rules: [{ match: { vpcs: ['v'] }, ...deny }] }), 0);
+    assert.equal(offeredCount({ rules: [{ match: { origins: ['bgp'] }, ...deny }] }), 1);
+    assert.equal(offeredCount({ rules: [{ match: { origins: ['bgp'] }, ...deny }] }, { origin: 'bgp' }), 0);
+    assert.equal(offeredCount({ rules: [{ match: { tags: ['x'] }, ...deny }] }), 1);
+    assert.equal(offeredCount({ rules: [{ match: { tags: ['x', 'y'] }, ...deny }] }, { tags: ['y'] }), 0);
+    assert.equal(offeredCount({ transitSwitches: ['ts9'], defaultAction: 'Deny' }), 1);
+    assert.equal(offeredCount({ transitSwitches: ['ts'], defaultAction: 'Deny' }), 0);
   });
 
   it('leaves out and reports text that is no prefix', () => {
@@ -200,7 +206,7 @@ function naive(policies: readonly RoutePolicy[], prefixes: readonly OwnPrefix[],
   const asked = policies
     .map(({ name, spec }) => ({ name, spec: spec as RoutePolicySpec }))
     .toSorted((a, b) => a.spec.priority - b.spec.priority || (a.name < b.name ? -1 : 1));
-  const told = prefixes.flatMap((prefix) => {
+  const offered = prefixes.flatMap((prefix) => {
     const net = parseCidr(prefix.cidr);
     assert.ok(net);
     for (const { spec } of asked) {
@@ -220,7 +226,7 @@ function naive(policies: readonly RoutePolicy[], prefixes: readonly OwnPrefix[],
     }
     return prefix.origin === 'bgp' ? [] : [prefix.cidr];
   });
-  return [...new Set(told)].sort();
+  return [...new Set(offered)].sort();
 }
 
 function takes(match: Rule['match'], prefix: OwnPrefix, cluster: string): boolean {
@@ -253,7 +259,7 @@ describe('exporting, at random', () => {
   };
 
   it('offers each cluster the same prefixes as an export for that cluster alone', () => {
-    let told = 0;
+    let total = 0;
     let aggregates = 0;
     for (let round = 0; round < 1500; round += 1) {
       const policies = Array.from({ length: random(4) }, (_, index) =>
@@ -273,7 +279,7 @@ describe('exporting, at random', () => {
           .filter(({ only, except }) => (only.length === 0 || only.includes(cluster)) && !except.includes(cluster))
           .map(({ cidr }) => cidr);
         assert.deepEqual(heard.sort(), naive(policies, prefixes, cluster), JSON.stringify({ policies, prefixes }));
-        told += heard.length;
+        total += heard.length;
       }
       aggregates += answer.prefixes.filter(({ origin }) => origin === 'aggregate').length;
       for (const cidr of answer.withheld.keys())
@@ -287,6 +293,6 @@ describe('exporting, at random', () => {
             [],
           );
     }
-    assert.ok(told > 1000 && aggregates > 100);
+    assert.ok(total > 1000 && aggregates > 100);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Which prefixes of this cluster are offered, and to which clusters. Pure. Its own prefixes are offered unless a policy
- * denies it; prefixes from routers only where a rule names them.
+ * Which prefixes of this cluster are offered, and to which clusters. Pure. The cluster's own prefixes are offered unless a
+ * policy denies them; prefixes from routers only if a rule names their origin or a tag.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrCovers, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
@@ -9,7 +9,7 @@ import type { CompiledPolicy, CompiledRule } from '../../../lib/route-policy/che
 import type { PolicySet } from '../../../lib/route-policy/compile.ts';
 import { matchesTraits } from '../../../lib/route-policy/decide.ts';
 import { Recipients, Undecided, type Destinations } from './destinations.ts';
-import { describeDecision, learnedOrigin, speaksOfLearned, type Decision } from '../../../lib/route-policy/policy.ts';
+import { describeDecision, learnedOrigin, namesLearned, type Decision } from '../../../lib/route-policy/policy.ts';
 
 /** A prefix that this cluster could offer. */
 export interface OwnPrefix {
@@ -27,13 +27,13 @@ export interface ExportInput {
 }
 
 export interface ExportResult {
-  /** One for each CIDR, in the order their first prefix came. */
+  /** One for each CIDR, in the order of the input. */
   readonly prefixes: readonly Prefix[];
   /** Prefixes that are offered to no cluster, by CIDR; code `Denied`, `NotOffered` or `PrefixInvalid`. */
   readonly withheld: ReadonlyMap<string, Problem>;
-  /** Offered prefixes that stand for longer ones and are no route here themselves. */
+  /** Offered aggregates that are not prefixes of this cluster themselves. */
   readonly aggregates: readonly Cidr[];
-  /** Each decision once a prefix: for `tally`. */
+  /** The decisions of policies, each once for every prefix that it decided; `tally` counts them. */
   readonly decisions: readonly Decision[];
 }
 
@@ -101,7 +101,7 @@ function decide(
     for (const at of index.rulesFor(cidr)) {
       const rule = rules[at];
       if (rule === undefined || !matchesTraits(rule, prefix)) continue;
-      if (isLearned && rule.isAllowed && !speaksOfLearned(rule)) continue;
+      if (isLearned && rule.isAllowed && !namesLearned(rule)) continue;
       const to = rule.clusters === undefined ? undecided.rest() : undecided.take(rule.clusters);
       if (to === undefined) continue;
       decidedBy.push({ policy: name, rule: at });

@@ -20,8 +20,8 @@ const session = z.object({
     .array(
       z.object({
         family: addressFamily,
-        advertised: z.int().describe('Prefixes the neighbour was told.').optional(),
-        received: z.int().describe('Prefixes the neighbour told us.').optional(),
+        advertised: z.int().describe('Prefixes announced to the neighbour.').optional(),
+        received: z.int().describe('Prefixes received from the neighbour.').optional(),
       }),
     )
     .optional(),

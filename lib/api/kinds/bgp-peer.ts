@@ -31,7 +31,7 @@ const bfd = z.object({
     .describe('Number of packets that may be missing before the session ends.'),
 });
 
-/** How long a session stays down that went beyond its limit of prefixes, where nothing is said. */
+/** Default time for which a session stays down after it exceeded its limit of prefixes. */
 export const limitRestartSeconds = 300;
 
 /** Each prefix of a peer with `import` is kept and judged by every speaker that has the peer. */

@@ -126,7 +126,7 @@ export type GatewayTunnel = z.infer<typeof gatewayTunnel>;
 export type GatewayProgram = z.infer<typeof gatewayProgram>;
 export type GatewayProbe = z.infer<typeof gatewayProbe>;
 
-/** Nothing arrives, or the other end says so of its side: one that hears nothing says `init` or `down`, as RFC 5880 has it. */
+/** No packets arrive, or the other end reports that: an end that receives nothing sends state `init` or `down` (RFC 5880). */
 export function isTunnelDown(state: string | undefined): boolean {
   return state === 'down' || state === 'init';
 }

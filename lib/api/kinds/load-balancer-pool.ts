@@ -18,7 +18,7 @@ export const loadBalancerPoolSpec = z.object({
     .min(1)
     .max(256)
     .describe(
-      'Addresses that Services may get: CIDRs, single addresses and ranges `lowest..highest` or `lowest-highest`, of both families. Every address is given, those at the ends of a CIDR too.',
+      'Addresses that Services may get: CIDRs, single addresses and ranges `lowest..highest` or `lowest-highest`, of both families. All addresses of a CIDR are allocated, including the first and the last one.',
     ),
   serviceSelector: labelSelector
     .describe('Services that may have addresses of the pool, by their labels; all by default.')

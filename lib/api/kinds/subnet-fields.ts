@@ -186,7 +186,10 @@ export const isolation = {
       'OVN ACLs of the switch. One that OVN would not take is named in the condition Validated; the others apply.',
     )
     .optional(),
-  disableInterConnection: z.boolean().describe('Keep the subnet out of the routes told to other clusters.').optional(),
+  disableInterConnection: z
+    .boolean()
+    .describe('Keep the subnet out of the routes offered to other clusters.')
+    .optional(),
 };
 
 export const services = {

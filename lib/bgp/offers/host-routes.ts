@@ -4,7 +4,7 @@ import { annotation } from '../../api/names.ts';
 import { formatCidr, parseCidr } from '../../net/cidr.ts';
 import { specialUse } from '../../net/special-use.ts';
 import { familyOfAddress } from '../family.ts';
-import { annotationAdvertisement, type Asking, type ObjectOffers, type Offer, type Refusal } from './offer.ts';
+import { annotationAdvertisement, type Requester, type ObjectOffers, type Offer, type Refusal } from './offer.ts';
 import { isWithin, type View } from './view.ts';
 
 export function hostPrefix(ip: string): string {
@@ -41,10 +41,10 @@ export class Collected implements ObjectOffers {
     this.refuse(annotationAdvertisement, 'AnnotationInvalid', message);
   }
 
-  /** Offers one address. @param nodes the nodes that announce it; undefined: all @param isOurs it belongs to the cluster in any case */
+  /** Offers one address. @param nodes the nodes that announce it; undefined: all @param isOurs whether it belongs to the cluster without further checks */
   address(
     view: View,
-    { name, spec }: Asking,
+    { name, spec }: Requester,
     ip: string,
     nodes: readonly string[] | undefined,
     what: string,

@@ -20,7 +20,7 @@ export interface Refusal extends Problem {
   readonly prefix?: string;
 }
 
-/** An offer with its object: `Pod default/web`. */
+/** An offer with the object that makes it: `Pod default/web`. */
 export interface Contribution {
   readonly object: string;
   readonly offer: Offer;
@@ -34,12 +34,12 @@ export interface ObjectOffers {
 /** Name of the annotation `ovn.kubernetes.io/bgp` in place of an advertisement; no object can have this name. */
 export const annotationAdvertisement = annotation.bgp;
 
-/** The advertisement or annotation that requests an object's announcement. */
-export interface Asking {
-  /** Of the BgpAdvertisement, or `annotationAdvertisement`. */
+/** The BgpAdvertisement or annotation that requests the announcement of an object. */
+export interface Requester {
+  /** Name of the BgpAdvertisement, or `annotationAdvertisement`. */
   readonly name: string;
-  /** Undefined: an annotation. */
+  /** Undefined for an annotation. */
   readonly spec: BgpAdvertisementSpec | undefined;
 }
 
-export const byAnnotation: Asking = { name: annotationAdvertisement, spec: undefined };
+export const byAnnotation: Requester = { name: annotationAdvertisement, spec: undefined };

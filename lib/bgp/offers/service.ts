@@ -1,12 +1,12 @@
 import { defaultVpc } from '../../api/names.ts';
 import type { Endpoint, Service } from '../objects.ts';
 import { Collected, hostPrefix } from './host-routes.ts';
-import { type Asking, byAnnotation, type ObjectOffers } from './offer.ts';
+import { type Requester, byAnnotation, type ObjectOffers } from './offer.ts';
 import { announcers, isWithin, selects, takesNamespace, type View } from './view.ts';
 
 type AddressType = 'ClusterIP' | 'ExternalIP' | 'LoadBalancerIP';
 
-/** Addresses of a service that has somewhere to send the traffic. */
+/** The addresses of a Service that has endpoints. */
 export function serviceOffers(view: View, service: Service): ObjectOffers {
   const collected = new Collected();
   const slices = view.state.slices.get(`${service.namespace}/${service.name}`);
@@ -22,7 +22,7 @@ export function serviceOffers(view: View, service: Service): ObjectOffers {
   return collected;
 }
 
-/** Cluster IPs only, and with `cluster` also where nobody ever listed endpoints, as Kube-OVN has it. */
+/** ClusterIPs only; with scope `cluster` also those of a Service without EndpointSlices, as in Kube-OVN. */
 function annotated(
   collected: Collected,
   view: View,
@@ -46,7 +46,7 @@ function isPolicyLocal({ isExternalPolicyLocal, isInternalPolicyLocal }: Service
   return type === 'ClusterIP' ? isInternalPolicyLocal : isExternalPolicyLocal;
 }
 
-/** As kube-proxy chooses: those that are ready, or where there are none those that still answer. */
+/** The endpoints that kube-proxy would choose: the ready ones, or if there are none, those that still serve while terminating. */
 function ready(endpoints: readonly Endpoint[]): readonly Endpoint[] {
   const found = endpoints.filter(({ isReady }) => isReady);
   return found.length > 0 ? found : endpoints.filter(({ isServing }) => isServing);
@@ -66,11 +66,11 @@ function offer(
   view: View,
   service: Service,
   type: AddressType,
-  asking: Asking,
+  requester: Requester,
   isLocal: boolean,
   endpoints: readonly Endpoint[],
 ): void {
-  const { name } = asking;
+  const { name } = requester;
   const key = `service ${service.namespace}/${service.name}`;
   const addresses = addressesOf(service, type);
   if (addresses.length === 0) {
@@ -101,11 +101,11 @@ function offer(
     return;
   }
   for (const ip of addresses) {
-    // Anybody who may write a service could otherwise take traffic of pods and nodes (CVE-2020-8554).
+    // An author of a Service could otherwise take over the traffic of pods and nodes (CVE-2020-8554).
     const owner = type === 'ExternalIP' ? ownerOf(view, ip) : undefined;
     const isGiven = type === 'LoadBalancerIP' && service.givenIps.includes(ip);
     const nodes = isLocal ? holders.toSorted() : undefined;
-    if (owner === undefined) collected.address(view, asking, ip, nodes, `${type} of ${key}`, isGiven);
+    if (owner === undefined) collected.address(view, requester, ip, nodes, `${type} of ${key}`, isGiven);
     else
       collected.refuse(
         name,

@@ -8,8 +8,8 @@ import { isAnnounceable, selects, type View } from './view.ts';
 /** The CIDRs of a subnet. With scope Local its pods are announced in their place. */
 export function subnetOffers(view: View, subnet: Subnet): ObjectOffers {
   const collected = new Collected();
-  const asking = view.bySource.Subnet.filter((each) => selects(each, subnet.labels));
-  for (const { name, spec } of asking) {
+  const requesters = view.bySource.Subnet.filter((each) => selects(each, subnet.labels));
+  for (const { name, spec } of requesters) {
     if (!isAnnounceable(subnet)) {
       // An empty selector names no subnet, so nothing is refused.
       if (!isEmpty(spec.selector)) refuse(collected, name, subnet);

@@ -45,7 +45,7 @@ const parsers: readonly (readonly [Parser, ObjectSchemas])[] = [
   [parseIptablesEip, eipSchemas],
 ];
 
-describe('parsers take whatever an object holds', () => {
+describe('parsers accept any content of an object', () => {
   for (const [parse, schemas] of parsers) it(parse.name, () => fuzzParser(parse, schemas));
   it('RemoteCluster', () => fuzzParser(viewParser(remoteView), { ...remoteClusterKind, routes: z.array(remoteRoute) }));
 });

@@ -5,7 +5,7 @@ import { parseService } from './service.ts';
 
 const metadata = { name: 'lan', namespace: 'default', uid: 'u', resourceVersion: '1' };
 
-test('the networks of a pool are those of its spec once the controller accepted one, and none before', () => {
+test('a pool has the networks of its spec once the controller has accepted it, and none before', () => {
   const spec = { addresses: ['192.0.2.8-192.0.2.11', '2001:db8::/64', 'nonsense'] };
   const judged = (status: string) => ({ conditions: [{ type: 'Validated', status }] });
   assert.deepEqual(parseLoadBalancerPool({ metadata, spec, status: judged('True') }), [
@@ -15,7 +15,7 @@ test('the networks of a pool are those of its spec once the controller accepted 
   for (const status of [judged('False'), {}]) assert.deepEqual(parseLoadBalancerPool({ metadata, spec, status }), []);
 });
 
-test('a Service has the addresses that the condition of Isthmus is about', () => {
+test('the addresses that Isthmus allocated are those of the condition', () => {
   const given = (type: string, status: string, message = '') =>
     parseService({
       metadata,

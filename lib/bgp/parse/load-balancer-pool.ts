@@ -5,7 +5,7 @@ import { formatCidr } from '../../net/cidr.ts';
 import { cidrsOf } from '../../net/range.ts';
 import { parsePoolRange } from '../../services/load-balancer.ts';
 
-/** The networks of a pool that the controller accepted; none of another one. An edit that it has not judged yet counts as accepted. */
+/** The networks of a pool if the controller accepted the pool, otherwise none. An edit that the controller has not judged yet counts as accepted. */
 export function parseLoadBalancerPool(raw: RawObject): readonly string[] {
   const validated = conditionsOf(fieldsOf(raw['status'])).find(({ type }) => type === 'Validated');
   if (validated?.status !== 'True') return [];

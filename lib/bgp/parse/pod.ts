@@ -32,14 +32,14 @@ export function parsePod(raw: RawObject): Pod {
  * older than the controller, they count if the kubelet reports them too.
  */
 function addressesOf(annotations: Labels, status: unknown): Pod['addresses'] {
-  const told = addressConditionOf(status);
+  const condition = addressConditionOf(status);
   const podIps = recordsOf(fieldsOf(status)['podIPs']);
-  const seen = new Set(told === undefined ? podIps.map(({ ip }) => canonicalIp(textOf(ip))) : []);
+  const seen = new Set(condition === undefined ? podIps.map(({ ip }) => canonicalIp(textOf(ip))) : []);
   return Object.entries(annotations).flatMap(([key, text]) => {
     if (!key.endsWith(suffix)) return [];
     const provider = key.slice(0, -suffix.length);
     const subnet = annotations[`${provider}${switchSuffix}`] ?? '';
-    const isVouched = isVouchedFor(told, annotations, provider);
+    const isVouched = isVouchedFor(condition, annotations, provider);
     return text.split(',').flatMap((one) => {
       const ip = canonicalIp(one.trim());
       return ip === undefined || !(isVouched || seen.has(ip)) ? [] : [{ ip, subnet }];

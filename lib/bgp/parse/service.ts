@@ -10,7 +10,7 @@ import { parseBgpAnnotation } from './annotation.ts';
 /** Its endpoints are the API servers. */
 export const apiService = 'default/kubernetes';
 
-/** Of all programs that serve it: the addresses are announced, whoever gave them. */
+/** The entries of all programs: an address is announced independently of the program that allocated it. */
 export function parseService(raw: RawObject): Service {
   const service = parseWhole(raw);
   const { namespace, name, uid, labels, type, clusterIps, externalIps, loadBalancerIps } = service;

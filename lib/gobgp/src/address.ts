@@ -14,7 +14,7 @@ export function canonicalAddress(address: string): string {
 }
 
 /**
- * The one spelling of a neighbour's address. A link-local one has its interface behind it: `fe80::1%eth1`, without which it says nothing.
+ * The canonical form of a neighbour's address. A link-local address includes its interface, `fe80::1%eth1`, without which it is ambiguous.
  * @throws GobgpInvalidArgument
  */
 export function canonicalNeighbor(address: string): string {

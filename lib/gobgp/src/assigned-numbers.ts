@@ -51,7 +51,7 @@ export function assignedBytes({ form, assigner, number }: AssignedNumber, type: 
   return bytes;
 }
 
-/** The number in eight bytes; undefined where there is no such form. */
+/** The number in eight bytes; undefined if there is no such form. */
 export function assignedOfBytes(form: number, bytes: Uint8Array): AssignedNumber | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (form === 0) return { form, assigner: view.getUint16(2), number: view.getUint32(4) };

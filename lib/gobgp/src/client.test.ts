@@ -144,7 +144,7 @@ for (const binary of gobgpdBinaries()) {
       assert.ok(isSamePolicies(policies, await gobgp.listPolicies()));
     });
 
-    test('paths read back with the fingerprint they were sent with, and go', async () => {
+    test('paths read back with the fingerprint with which they were added, and are withdrawn', async () => {
       const gobgp = await opened();
       await gobgp.addPaths(paths);
       const list = async () => (await Promise.all(addressFamilies.map((family) => gobgp.listPaths(family)))).flat();
@@ -164,7 +164,7 @@ for (const binary of gobgpdBinaries()) {
       assert.deepEqual(await list(), []);
     });
 
-    test('ten thousand paths go in one stream', async () => {
+    test('ten thousand paths are added in one stream', async () => {
       const gobgp = await opened();
       const many = Array.from({ length: 10_000 }, (_, at) => ({
         prefix: `10.100.${at >> 8}.${at & 255}/32`,

@@ -49,7 +49,7 @@ const golden: readonly (readonly [prefix: string, evpn: EvpnPrefix, nlri: string
   ],
 ];
 
-test('routes of EVPN are the bytes of RFC 9136, and decode to what they were made of', () => {
+test('EVPN routes are encoded as in RFC 9136, and decode to the same values', () => {
   for (const [prefix, fields, wanted] of golden) {
     const { family, nlri } = encodeRoute(prefix, fields);
     assert.equal(family, 'l2vpn-evpn');
@@ -83,7 +83,7 @@ test('a key distinguishes routes by prefix, distinguisher and tag, and reads bac
   for (const key of keys) assert.deepEqual(routeOfKey(routeKey(key)), key);
 });
 
-test('other types of EVPN and unknown distinguishers have no words, and broken routes are errors', () => {
+test('other EVPN route types and unknown route distinguishers are left out, and malformed routes are errors', () => {
   assert.equal(decodeRoute('l2vpn-evpn', bytes(`03 11 0001 c0000201 0001 00000000 20 c0000201`)), undefined);
   const [, , first = ''] = golden[0] ?? [];
   assert.equal(decodeRoute('l2vpn-evpn', bytes(first.replace('0000 fde8', '0003 fde8'))), undefined);
@@ -97,7 +97,7 @@ test('other types of EVPN and unknown distinguishers have no words, and broken r
   assert.throws(() => decodeRoute('l2vpn-evpn', bytes(first.replace(' 17 ', ' 21 '))), GobgpInvalidArgument);
 });
 
-test('attributes of EVPN have the next hop in MP_REACH, and extended communities ordered and once', () => {
+test('attributes of EVPN have the next hop in MP_REACH, and each extended community once, in order', () => {
   const { family, nlri } = encodeRoute('10.1.2.0/23', evpn);
   const encoded = encodeAttributes(family, nlri, {
     ...attributes,
@@ -126,7 +126,7 @@ test('attributes of EVPN have the next hop in MP_REACH, and extended communities
   });
 });
 
-test('extended communities come before large ones, and those without words are left out', () => {
+test('extended communities come before large communities; unknown types are left out', () => {
   const encoded = encodeAttributes('ipv4-unicast', bytes('080a'), {
     nextHop: '192.0.2.1',
     routeTargets: ['1:2'],
@@ -172,8 +172,12 @@ test('an invalid route or attribute of EVPN is refused with the reason', () => {
     (change: Partial<EvpnPrefix>, prefix = '10.0.0.0/8') =>
     () =>
       encodeRoute(prefix, { ...evpn, ...change });
-  const refused = (call: () => unknown, said: RegExp) =>
-    assert.throws(call, (error) => error instanceof GobgpInvalidArgument && said.test(error.message), String(said));
+  const refused = (call: () => unknown, message: RegExp) =>
+    assert.throws(
+      call,
+      (error) => error instanceof GobgpInvalidArgument && message.test(error.message),
+      String(message),
+    );
   for (const rd of [
     '',
     '65000',
@@ -202,10 +206,10 @@ test('an invalid route or attribute of EVPN is refused with the reason', () => {
   refused(() => routeKey({ prefix: '10.0.0.0/8', evpn: { rd: 'x' } }), /route distinguisher/);
   refused(() => encodeRouteKey('10.0.0.0/8', { rd: 'x' }), /route distinguisher/);
 
-  const said = (change: Partial<PathAttributes>) => () =>
+  const withAttributes = (change: Partial<PathAttributes>) => () =>
     encodeAttributes('l2vpn-evpn', bytes('0500'), { nextHop: '192.0.2.1', ...change });
   for (const target of ['65000', 'target:65000:1', '65536:65536'])
-    refused(said({ routeTargets: [target] }), /is not a route target/);
+    refused(withAttributes({ routeTargets: [target] }), /is not a route target/);
   for (const routerMac of [
     '',
     '02:00:00:00:00',
@@ -215,10 +219,10 @@ test('an invalid route or attribute of EVPN is refused with the reason', () => {
     '00:00:00:00:00:00',
     '02:00:00:00:00:0g',
   ])
-    refused(said({ routerMac }), /is not the MAC address of one router/);
+    refused(withAttributes({ routerMac }), /is not the MAC address of one router/);
 });
 
-test('an event and a list give the same route', () => {
+test('an event and a list decode to the same route', () => {
   const route = {
     rd: { four_octet_asn: { admin: 65000, assigned: 100 } },
     ethernet_tag: 7,

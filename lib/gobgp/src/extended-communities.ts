@@ -18,7 +18,7 @@ const kind = { routeTarget: 0x0002, encapsulation: 0x030c, routerMac: 0x0603 } a
 const tunnelTypes: Readonly<Record<Encapsulation, number>> = { vxlan: 8 };
 const size = 8;
 
-/** The value of the attribute, ordered and each once; empty where there are none. @throws GobgpInvalidArgument */
+/** The value of the attribute, ordered and each once; empty if there are none. @throws GobgpInvalidArgument */
 export function extendedCommunityBytes(communities: ExtendedCommunities): Uint8Array {
   const { routeTargets = [], encapsulation, routerMac } = communities;
   const all = routeTargets.map(routeTargetBytes);

@@ -78,8 +78,8 @@ export function notificationName({ code, subcode, communication }: BgpNotificati
 export function notificationText(notification: BgpNotification): string {
   const { direction, code, subcode, communication } = notification;
   const who = direction === 'sent' ? 'gobgpd ended the session' : 'the neighbour ended the session';
-  const said = communication ? `: "${communication}"` : '';
-  return `${who} with NOTIFICATION ${code}/${subcode} (${notificationName(notification)})${said}`;
+  const quoted = communication ? `: "${communication}"` : '';
+  return `${who} with NOTIFICATION ${code}/${subcode} (${notificationName(notification)})${quoted}`;
 }
 
 /** The notification in gobgpd's words, as `notification-received code 6(cease) subcode 2(administrative shutdown)`. */

@@ -29,7 +29,7 @@ export interface PeerConfig {
   readonly connectRetrySeconds?: number;
   readonly families: readonly AddressFamily[];
   readonly gracefulRestart?: GracefulRestartConfig;
-  /** The neighbour is a client of ours (RFC 4456); only for neighbours of our own AS. */
+  /** Set if the neighbour is a route reflector client (RFC 4456); only for neighbours of the own AS. */
   readonly routeReflectorClient?: {
     /** An IPv4 address. */
     readonly clusterId: string;

@@ -26,7 +26,7 @@ const everyAction: PolicyActions = {
   nextHop: 'fd00::9',
 };
 
-test('a statement that adds and removes large communities is two messages, and one again when read', () => {
+test('a statement that adds and removes large communities is sent as two and read back as one', () => {
   const statements: PolicyStatement[] = [
     { name: 'a', neighborSet: 'n', action: 'accept', actions: everyAction },
     { name: 'b', largeCommunitySet: 't', action: 'accept', actions: { addLargeCommunities: ['1:2:3'] } },
@@ -45,7 +45,7 @@ test('a statement that adds and removes large communities is two messages, and o
   assert.deepEqual(statementsOf(messages), statements);
 });
 
-test('half of such a pair is a separate statement, so that it differs from the wanted one', () => {
+test('one of these two alone is read as a statement of its own, which differs from the wanted one', () => {
   const [first, second] = statementMessages({ name: 'a', action: 'accept', actions: everyAction });
   assert.ok(first && second);
   assert.deepEqual(
@@ -126,7 +126,7 @@ describe('policies of gobgpd towards FRR', { skip: labMissing() }, () => {
     attributes: { nextHop: prefix.includes(':') ? '::' : '0.0.0.0', largeCommunities: tags.map(tag) },
   });
 
-  test('everything reads back as it was set, and every single difference is seen', async () => {
+  test('policies read back as they were set, and each difference is found', async () => {
     const everything: PolicyStatement = {
       name: 'every',
       prefixSet: 'some',

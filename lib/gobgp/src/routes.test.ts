@@ -210,10 +210,10 @@ describe('routes that FRR announces to gobgpd', { skip: labMissing() }, () => {
     await eventually(() => sizes.reduce((sum, size) => sum + size, 0) === 1202 + 1200);
     watch.close();
     assert.ok((await watch.ended) instanceof GobgpUnreachable);
-    const told = sizes.length;
+    const batches = sizes.length;
     first.configure('router bgp 65101', 'address-family ipv4 unicast', 'network 10.80.0.0/24');
     await untilReceived(first, 3);
-    assert.equal(sizes.length, told);
+    assert.equal(sizes.length, batches);
     first.configure('router bgp 65101', 'address-family ipv4 unicast', 'no network 10.80.0.0/24');
   });
 

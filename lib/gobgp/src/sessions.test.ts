@@ -51,7 +51,7 @@ test('a value that gobgpd would misread is refused', () => {
   assert.ok(!('bfd' in peerMessage(full, 'v3', false)));
 });
 
-test('notifications have a name and a sentence', () => {
+test('a NOTIFICATION is described by its name and a sentence', () => {
   const received = notificationOfMessage('notification-received code 6(cease) subcode 2(administrative shutdown)');
   assert.ok(received);
   assert.equal(notificationName(received), 'CeaseAdministrativeShutdown');
@@ -66,9 +66,9 @@ test('notifications have a name and a sentence', () => {
   assert.equal(notificationName({ direction: 'sent', code: 99, subcode: 1 }), 'UnknownNotification');
   const line =
     '{"time":"2026-01-01T00:00:00Z","level":"INFO","msg":"sent notification","Topic":"Peer","Key":"172.30.1.1","State":"BGP_FSM_ESTABLISHED","Code":6,"Subcode":4,"Communicated-Reason":"BFD is down","Data":""}';
-  const told = notificationOfLogLine(line);
-  assert.equal(told?.address, '172.30.1.1');
-  assert.equal(notificationName(told.notification), 'BfdDown');
+  const parsed = notificationOfLogLine(line);
+  assert.equal(parsed?.address, '172.30.1.1');
+  assert.equal(notificationName(parsed.notification), 'BfdDown');
   for (const other of ['', 'plain "msg":"sent notification"', '{"msg":"Peer Up","Key":"172.30.1.1"}'])
     assert.equal(notificationOfLogLine(other), undefined);
 });

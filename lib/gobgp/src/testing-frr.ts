@@ -182,7 +182,7 @@ class Router implements TestRouter {
   }
 }
 
-/** Waits until `check` neither throws nor returns false, and gives its value; after `timeoutMs` what it said last is thrown. */
+/** Waits until `check` neither throws nor returns false, and returns its value. After `timeoutMs`, throws its last error. */
 export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 60_000): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

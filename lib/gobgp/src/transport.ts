@@ -58,7 +58,7 @@ export async function openTransport(options: TransportOptions): Promise<Transpor
     for (const generation of ['v4', 'v3'] as const) {
       const transport = new GrpcTransport(client, generation, options);
       // The wrong generation answers UNIMPLEMENTED to every call, so this cannot be misread.
-      if (await transport.isSpoken()) return transport;
+      if (await transport.hasService()) return transport;
     }
     throw new GobgpIncompatible(options.target);
   } catch (error) {
@@ -85,7 +85,8 @@ class GrpcTransport implements Transport {
     this.#service = serviceOf(`${protoDir}/${generation}/gobgp.proto`, services[generation]);
   }
 
-  async isSpoken(): Promise<boolean> {
+  /** Whether gobgpd has the service of this generation. @throws GobgpUnreachable */
+  async hasService(): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
     this.#request('GetBgp', {}, (error) => {
       if (error?.code === grpc.status.UNIMPLEMENTED) return resolve(false);

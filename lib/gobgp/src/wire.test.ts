@@ -16,7 +16,7 @@ const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 const encodeFor = (family: UnicastFamily, prefix: string, attributes: PathAttributes) =>
   encodeAttributes(family, encodePrefix(prefix), attributes);
 
-test('addresses have one spelling', () => {
+test('an address is formatted in its canonical form', () => {
   assert.equal(canonicalAddress('FD00:0:0::0001'), 'fd00::1');
   assert.equal(canonicalAddress('::'), '::');
   assert.equal(canonicalAddress('::ffff:10.0.0.1'), '::ffff:10.0.0.1');
@@ -27,7 +27,7 @@ test('addresses have one spelling', () => {
   }
 });
 
-test('a link-local neighbour keeps its interface, and no other address has one', () => {
+test('only the address of a link-local neighbour has an interface', () => {
   assert.equal(canonicalNeighbor('FE80:0::1%eth1.100'), 'fe80::1%eth1.100');
   assert.equal(canonicalNeighbor('10.0.0.1'), '10.0.0.1');
   for (const bad of ['fe80::1%', 'fe80::1%eth1/2', 'fe80::1%sixteen-letters-', 'fd00::1%eth1', '10.0.0.1%eth1']) {
@@ -35,7 +35,7 @@ test('a link-local neighbour keeps its interface, and no other address has one',
   }
 });
 
-test('NLRI carries only the bytes of the mask', () => {
+test('an NLRI has only the bytes that its prefix length covers', () => {
   assert.equal(hex(encodePrefix('10.16.0.0/16')), '100a10');
   assert.equal(hex(encodePrefix('10.17.1.200/25')), '190a110180');
   assert.equal(hex(encodePrefix('0.0.0.0/0')), '00');
@@ -48,7 +48,7 @@ test('NLRI carries only the bytes of the mask', () => {
   assert.throws(() => decodePrefix('ipv4-unicast', Uint8Array.of(33, 1, 2, 3, 4, 5)), GobgpInvalidArgument);
 });
 
-test('attributes are the bytes of RFC 4271, 1997, 4760 and 8092', () => {
+test('attributes are encoded as in RFC 4271, 1997, 4760 and 8092', () => {
   const v4 = encodeFor('ipv4-unicast', '10.16.0.0/16', {
     nextHop: '0.0.0.0',
     asPath: [65009],
@@ -78,7 +78,7 @@ test('attributes are the bytes of RFC 4271, 1997, 4760 and 8092', () => {
   );
 });
 
-test('a fingerprint ignores the order and the NLRI in MP_REACH, and nothing else', () => {
+test('a fingerprint depends on all attributes, but not on their order or on the NLRI in MP_REACH', () => {
   const attributes = encodeFor('ipv6-unicast', 'fd00:10::/64', { nextHop: 'fd00::1', med: 5 });
   assert.equal(attributesFingerprint(attributes), attributesFingerprint(attributes.toReversed()));
   const other = encodeFor('ipv6-unicast', 'fd00:11::/64', { nextHop: 'fd00::1', med: 5 });
@@ -87,13 +87,13 @@ test('a fingerprint ignores the order and the NLRI in MP_REACH, and nothing else
   assert.notEqual(attributesFingerprint(attributes), attributesFingerprint(differs));
 });
 
-test('a value above 255 bytes takes the extended length', () => {
+test('an attribute longer than 255 bytes has an extended length', () => {
   const communities = Array.from({ length: 70 }, (_, at) => `65000:${at}`);
   const long = encodeFor('ipv4-unicast', '10.0.0.0/8', { nextHop: '0.0.0.0', communities }).at(-1) ?? new Uint8Array();
   assert.equal(hex(long.subarray(0, 4)), 'd0080118');
 });
 
-test('attributes decode to what they were made of', () => {
+test('attributes decode to the values from which they were encoded', () => {
   const all: DecodedAttributes = {
     nextHop: '10.0.0.9',
     asPath: [65009, 4200000000],
@@ -128,7 +128,7 @@ test('attributes decode to what they were made of', () => {
   }
 });
 
-test('sets, link-local next hops and unknown attributes decode to what there are words for', () => {
+test('AS_SETs, link-local next hops and unknown attributes are decoded as far as the types can express them', () => {
   const bytes = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
   const decoded = decodeAttributes([
     bytes('400101 02'),
@@ -146,7 +146,7 @@ test('sets, link-local next hops and unknown attributes decode to what there are
   assert.deepEqual(decodeAttributes([]), { nextHop: '', asPath: [], communities: [], largeCommunities: [] });
 });
 
-test('attributes that repeat are encoded once, and the prefix in them is still the own one', () => {
+test('attributes of several paths are encoded once, and MP_REACH still has the prefix of each path', () => {
   const attributes = { nextHop: '10.0.0.9', communities: ['1:2'] };
   const [first] = encodeFor('ipv4-unicast', '10.1.0.0/16', attributes);
   const [second] = encodeFor('ipv4-unicast', '10.2.0.0/16', { ...attributes });

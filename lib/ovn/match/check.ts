@@ -19,7 +19,7 @@ export type { MatchProblem } from './place.ts';
 /** Longest match in UTF-16 units; some 8,000 addresses written out. */
 export const maxMatchLength = 131_072;
 
-/** The first problem of a match expression; undefined where OVN takes it. */
+/** The first problem of a match expression; undefined if OVN takes it. */
 export function checkMatch(text: string, context: MatchContext): MatchProblem | undefined {
   if (text.length > maxMatchLength)
     return {

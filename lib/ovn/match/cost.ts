@@ -43,7 +43,7 @@ export function alternativesOf({ symbol, bits }: Field, constants: Constants | u
 export class Alternatives {
   readonly #byField = new Map<string, number>();
 
-  /** False where the field now has more than OVN can hold. */
+  /** False if the field now has more than OVN can hold. */
   multiply(field: string, factor: number): boolean {
     const product = (this.#byField.get(field) ?? 1) * factor;
     this.#byField.set(field, product);

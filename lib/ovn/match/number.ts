@@ -70,7 +70,7 @@ function maskOf(constant: NumberConstant, mask: NumberConstant): bigint | string
   return `has a mask that is not of the same form: ${constant.format} and ${mask.format}`;
 }
 
-/** A constant with or without `/mask`; where it is none, what is wrong with it, to be read after the text. */
+/** Parses a constant with or without `/mask`. @returns the error, worded to follow the text, if it is none */
 export function parseNumber(text: string): NumberConstant | string {
   const slash = text.indexOf('/');
   if (slash < 0) return parseUnmasked(text);

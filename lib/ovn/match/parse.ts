@@ -6,7 +6,7 @@ import type { MatchProblem } from './place.ts';
 import { settableOnly, suggestionFor, symbols } from './symbols.ts';
 import type { Token } from './token.ts';
 
-/** Where the match stands: it decides what is known about a packet there. */
+/** The place of the match, which decides which fields of a packet are known. */
 export type MatchContext = 'acl-from-lport' | 'acl-to-lport' | 'router-policy';
 
 /** OVN allows 100, of which northd uses one for an ACL. */
@@ -14,7 +14,7 @@ const maxDepth = 99;
 
 type Shape = 'whole' | 'comparison';
 
-/** The first problem of a match given as tokens; undefined where there is none. */
+/** The first problem of a match given as tokens; undefined if there is none. */
 export function parseMatch(tokens: readonly Token[], context: MatchContext): MatchProblem | undefined {
   return new Parser(tokens, context).run();
 }

@@ -75,13 +75,13 @@ test('every write of a burst is in the cache when its own transact resolves', as
   assert.equal(client.cache.table('Address_Set').rows.size, 0);
 });
 
-test('columns and tables that the server lacks are left out', () => {
+test('columns and tables that the schema of the server lacks are not monitored', () => {
   assert.equal(client.schema.tables['No_Such_Table'], undefined);
   assert.equal(client.cache.table('No_Such_Table').rows.size, 0);
   assert.deepEqual(client.cache.table('No_Such_Table').byIndex(['name'], ['a']), []);
 });
 
-test('select shows rows as the cache does; update, mutate, wait and comment', async () => {
+test('select returns rows as the cache has them; update, mutate, wait and comment', async () => {
   await client.transact([{ op: 'insert', table: 'Address_Set', row: { name: 'as', addresses: ['2', '1'] } }]);
   const results = await client.transact([
     { op: 'comment', comment: 'a test' },
@@ -119,7 +119,7 @@ test('select shows rows as the cache does; update, mutate, wait and comment', as
   ]);
 });
 
-test('a string that would make the server close the connection is refused here, others go through', async () => {
+test('a string for which the server would close the connection is refused by the client; other strings are written', async () => {
   const states: string[] = [];
   const stop = client.onState((state) => states.push(state));
   const insert = (name: string) => client.transact([{ op: 'insert', table: 'Address_Set', row: { name } }]);
@@ -218,14 +218,14 @@ test('a deadline and a signal end the wait for a reply, and cancel the request o
 
 test('a write of one client reaches the other as one list of changes', async () => {
   const other = await openNorthbound();
-  const told = new Promise<readonly Change[]>((resolve) => {
+  const received = new Promise<readonly Change[]>((resolve) => {
     other.subscribe(resolve);
   });
   await client.transact([
     { op: 'insert', table: 'Logical_Switch', row: { name: 'shared' } },
     { op: 'delete', table: 'Logical_Switch', where: [['name', '==', 'sw']] },
   ]);
-  const changes = await told;
+  const changes = await received;
   assert.deepEqual(
     new Set(
       changes.map(({ table, before, after }) => `${table} ${String(before?.['name'])} → ${String(after?.['name'])}`),
@@ -240,7 +240,7 @@ test('a write of one client reaches the other as one list of changes', async () 
   await other.close();
 });
 
-test('the same over tcp', async () => {
+test('a client connects by TCP', async () => {
   const address = /0:127\.0\.0\.1.*?listening on port (\d+)/.exec(await server.log());
   const remote = `tcp:127.0.0.1:${address?.[1]}`;
   const other = await openOvsdb({
@@ -262,7 +262,7 @@ test('close and abort end everything, and later calls reject with that reason', 
   assert.equal(other.state, 'disconnected');
 });
 
-test('a closed client keeps no process alive', () => {
+test('a closed client does not keep the process running', () => {
   const program = `
     const { openOvsdb } = await import(${JSON.stringify(new URL('index.ts', import.meta.url).href)});
     const client = await openOvsdb({ remotes: [${JSON.stringify(server.remote)}], database: 'OVN_Northbound', monitor: {} });

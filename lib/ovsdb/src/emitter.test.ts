@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 
-test('an error of a listener ends the process after the other listeners were called', () => {
+test('an error of a listener ends the process, after the other listeners were called', () => {
   const program = `
     const { Emitter } = await import(${JSON.stringify(new URL('emitter.ts', import.meta.url).href)});
     const emitter = new Emitter();

@@ -99,7 +99,7 @@ function things(client: OvsdbClient): readonly unknown[] {
   return [...client.cache.table('Thing').rows.values()];
 }
 
-test('a server that knows `monitor` only', async (t) => {
+test('a server that supports only `monitor`', async (t) => {
   let socket: net.Socket | undefined;
   const monitor: Methods[string] = (params, from) => {
     socket = from;
@@ -126,7 +126,7 @@ test('a server that knows `monitor` only', async (t) => {
   assert.deepEqual(things(client), []);
 });
 
-test('a server that knows `monitor_cond` but not `monitor_cond_since`, and an update in one chunk with the dump', async (t) => {
+test('a server that supports `monitor_cond` but not `monitor_cond_since`, with an update in the same chunk as the dump', async (t) => {
   const modify = { Thing: { [uuid]: { modify: { tags: ['set', ['x', 'w']] } } } };
   const monitorCond = (): Reply => ({
     result: { Thing: { [uuid]: { initial: { name: 'a', tags: 'x' } } } },

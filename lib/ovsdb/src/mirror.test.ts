@@ -136,12 +136,12 @@ test('after random transactions the caches equal the server, and the reported ch
   const options = { remotes: [server.remote], database: 'Every_Type', monitor: { Root: undefined, Leaf: undefined } };
   const [writer, reader] = await Promise.all([openOvsdb(options), openOvsdb(options)]);
   t.after(() => Promise.all([writer.close(), reader.close()]));
-  const told = new Map<string, Row>();
+  const mirrored = new Map<string, Row>();
   reader.subscribe((changes) => {
     for (const { table, uuid, before, after } of changes) {
-      assert.deepEqual(before, told.get(`${table} ${uuid}`));
-      if (after === undefined) told.delete(`${table} ${uuid}`);
-      else told.set(`${table} ${uuid}`, after);
+      assert.deepEqual(before, mirrored.get(`${table} ${uuid}`));
+      if (after === undefined) mirrored.delete(`${table} ${uuid}`);
+      else mirrored.set(`${table} ${uuid}`, after);
     }
   });
   const random = new Writer(42);
@@ -161,6 +161,6 @@ test('after random transactions the caches equal the server, and the reported ch
   // The answer to the reader's own request comes after all earlier updates.
   await reader.transact([{ op: 'comment', comment: 'fence' }]);
   assert.deepEqual(reader.cache.table('Root').rows, writer.cache.table('Root').rows);
-  assert.equal(told.size, reader.cache.table('Root').rows.size + reader.cache.table('Leaf').rows.size);
-  assert.deepEqual(new Set(told.values()), new Set([...rowsOf(reader, 'Root'), ...rowsOf(reader, 'Leaf')]));
+  assert.equal(mirrored.size, reader.cache.table('Root').rows.size + reader.cache.table('Leaf').rows.size);
+  assert.deepEqual(new Set(mirrored.values()), new Set([...rowsOf(reader, 'Root'), ...rowsOf(reader, 'Leaf')]));
 });

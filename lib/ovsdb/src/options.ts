@@ -19,7 +19,7 @@ export function settle(options: OvsdbOptions): ClientSettings {
   };
 }
 
-/** @throws TypeError that says what is wrong with them */
+/** @throws TypeError with the reason */
 export function parseRemotes({ remotes: given, tls }: Pick<OvsdbOptions, 'remotes' | 'tls'>): readonly Remote[] {
   const remotes = (typeof given === 'function' ? given() : given).map(parseRemote);
   if (remotes.length === 0) throw new TypeError('remotes is empty: name at least one server');

@@ -54,7 +54,7 @@ function namesOf(client: OvsdbClient): readonly string[] {
 }
 
 /** Changes as `-gone`, `+come`, `~changed`. */
-function told(client: OvsdbClient): string[] {
+function recordChanges(client: OvsdbClient): string[] {
   const list: string[] = [];
   const text = ({ before, after }: Change): string =>
     before === undefined
@@ -80,7 +80,7 @@ test('subscribers get the difference when a killed server comes back with other 
   const client = await open(t, proxy.remote);
   const other = await open(t, server.remote);
   await insert(client, 'stays', 'goes', 'changes');
-  const changes = told(client);
+  const changes = recordChanges(client);
 
   proxy.refuse = true;
   const down = state(client, 'disconnected');
@@ -103,7 +103,7 @@ test('subscribers get the difference when a killed server comes back with other 
   );
 });
 
-test('a clustered server still knows the last transaction: only what came after it is sent', async (t) => {
+test('a clustered server that knows the last transaction sends only later changes', async (t) => {
   const { server, proxy } = await start(t, { cluster: { address: 'unix:raft' } });
   const client = await open(t, proxy.remote);
   const other = await open(t, server.remote);
@@ -116,7 +116,7 @@ test('a clustered server still knows the last transaction: only what came after 
     })),
   );
   await insert(client, 'a', 'b', 'c');
-  const changes = told(client);
+  const changes = recordChanges(client);
 
   const down = state(client, 'disconnected');
   proxy.refuse = true;
@@ -134,7 +134,7 @@ test('a clustered server still knows the last transaction: only what came after 
   assert.deepEqual(namesOf(client), ['b', 'c', 'd']);
 });
 
-test('a transaction under way when the connection goes is reported lost, and is not sent again', async (t) => {
+test('a transaction in flight is reported as lost when the connection ends, and is not sent again', async (t) => {
   const { server, proxy } = await start(t);
   const client = await open(t, proxy.remote);
   proxy.hold = true;
@@ -149,7 +149,7 @@ test('a transaction under way when the connection goes is reported lost, and is 
   assert.equal(proxy.fromClient.filter(({ method }) => method === 'transact').length, 1);
 });
 
-test('while there is no connection, a transaction is refused unsent', async (t) => {
+test('without a connection, a transaction is refused and not sent', async (t) => {
   const { proxy } = await start(t);
   const client = await open(t, proxy.remote);
   const down = state(client, 'disconnected');

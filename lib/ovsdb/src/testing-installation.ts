@@ -25,7 +25,7 @@ export function installation(version: string = process.env['ISTHMUS_OVN'] ?? '')
   if (!/^\d\d\.\d\d$/.test(version)) throw new Error(`OVN ${version}: a version is year and month, such as 25.03`);
   const folder = treeOf(version);
   if (existsSync(folder)) {
-    // What the link shows may be built anew while somebody still runs what it shows now.
+    // A new version may be built behind the link while programs of the present version still run.
     const real = realpathSync(folder);
     return { programs: join(real, 'bin'), share: join(real, 'share') };
   }
@@ -36,7 +36,7 @@ export function installation(version: string = process.env['ISTHMUS_OVN'] ?? '')
   );
 }
 
-/** nft(8) of the Debian release with that OVN; undefined where `make ovn-<version>` was not run. */
+/** nft(8) of the Debian release with that OVN; undefined if `make ovn-<version>` was not run. */
 export function nftOf(version: string): string | undefined {
   const path = join(treeOf(version), 'sbin/nft');
   return existsSync(path) ? path : undefined;

@@ -79,7 +79,7 @@ export const sessionSeries: readonly Scraped[] = [
   },
   {
     name: `${prefix}_advertised_prefixes`,
-    help: 'Prefixes the peer was told, while the session is there',
+    help: 'Prefixes announced to the peer, while the session is established',
     labelNames: withFamily,
     fill: sessions((put, { families = [] }) => {
       for (const { family, advertised } of families) if (advertised !== undefined) put(advertised, { family });
@@ -87,7 +87,7 @@ export const sessionSeries: readonly Scraped[] = [
   },
   {
     name: `${prefix}_received_prefixes`,
-    help: 'Prefixes the peer told, while the session is there',
+    help: 'Prefixes received from the peer, while the session is established',
     labelNames: withFamily,
     fill: sessions((put, { families = [] }) => {
       for (const { family, received } of families) if (received !== undefined) put(received, { family });

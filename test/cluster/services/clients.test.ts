@@ -117,7 +117,15 @@ describe('Services without kube-proxy', () => {
       selector: { app: 'web', only: 'here' },
     });
     const url = (node: NodeLayout | undefined): string => `http://${node?.address}:${spec.ports[0]?.nodePort}/`;
-    await lab.kubectl(home, ['-n', 'demo', 'label', 'pod', 'web-2', 'only=here']);
+    await lab.kubectl(home, [
+      '-n',
+      'demo',
+      'label',
+      'pod',
+      'web-2',
+      '--overwrite',
+      'statefulset.kubernetes.io/pod-name=none',
+    ]);
     await untilAllAnswer(onRouter, url(nodes[1]), ['web-2']);
     assert.equal(await exitCodeOf(onRouter, url(nodes[0])), timedOut);
     await lab.kubectl(home, ['-n', 'demo', 'label', 'pod', 'web-2', 'only-']);

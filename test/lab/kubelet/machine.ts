@@ -66,8 +66,8 @@ export async function waitForNodes(kube: KubeClient, cluster: ClusterLayout): Pr
         },
         registrationTimeoutMs,
       ).catch((cause: unknown) => {
-        const said = lastLines({ dir: node.dir, name: 'kubelet' }, 8);
-        throw new Error(`${(cause as Error).message}\nits kubelet said last:\n${said}`, { cause });
+        const log = lastLines({ dir: node.dir, name: 'kubelet' }, 8);
+        throw new Error(`${(cause as Error).message}\nthe last lines of its kubelet's log:\n${log}`, { cause });
       });
       const patch = { metadata: { labels: node.labels } };
       await kube.request('PATCH', path, patch, { contentType: 'application/merge-patch+json' });

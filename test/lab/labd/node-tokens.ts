@@ -45,7 +45,7 @@ export function keepNodeTokens({ cluster, kube, log, signal }: NodeTokensOptions
   }
 }
 
-/** The uid of the Node that the token of a node's process is bound to; undefined where there is no token. */
+/** The uid of the Node that the token of a node's process is bound to; undefined if there is no token. */
 function boundTo(node: NodeLayout, account: string): string | undefined {
   const file = tokenFile(node, account);
   if (!existsSync(file)) return undefined;

@@ -58,8 +58,8 @@ test('a pod is announced by its node while it is ready, and withdrawn when it is
   await bed.setPodReady('a', true);
   for (const peer of bed.lab.peers) await untilRoutes(peer, { '10.16.0.5/32': [peer.link.nodeV4] });
   await eventually(async () => {
-    const { prefixCount, prefixes: told, notAnnounced } = await bed.status(bgpAdvertisements, 'pods');
-    assert.deepEqual([prefixCount, told, notAnnounced], [2, ['10.16.0.5/32', '10.16.0.6/32'], []]);
+    const { prefixCount, prefixes: shown, notAnnounced } = await bed.status(bgpAdvertisements, 'pods');
+    assert.deepEqual([prefixCount, shown, notAnnounced], [2, ['10.16.0.5/32', '10.16.0.6/32'], []]);
   });
   await bed.kube.delete(pods, { name: 'a', namespace: 'default' });
   await untilRoutes(frr, []);
@@ -206,7 +206,7 @@ test('advertisements of one prefix are merged: all communities, and the most pre
   await eventually(async () => assert.equal((await inner.path('10.16.0.0/16'))?.localPref, 200));
   await eventually(async () => {
     const { communities, asPath } = (await bird.path('10.16.0.0/16')) ?? {};
-    assert.deepEqual([communities, asPath?.length], [['65001:1'], 4], 'BIRD is told of the first only');
+    assert.deepEqual([communities, asPath?.length], [['65001:1'], 4], 'BIRD gets only the first');
   });
   await remove('b');
   await eventually(async () => assert.deepEqual((await frr.path('10.16.0.0/16'))?.communities, ['65001:1']));

@@ -268,14 +268,14 @@ test(
       ];
       const sorted = listed.toSorted((one, two) => (routeKey(one) < routeKey(two) ? -1 : 1));
       assert.deepEqual(
-        sorted.map(({ family, prefix, evpn, attributes: said }) => ({ family, prefix, evpn, attributes: said })),
+        sorted.map(({ family, prefix, evpn, attributes: given }) => ({ family, prefix, evpn, attributes: given })),
         wanted,
       );
       assert.ok(listed.every(({ isLocal, isStale }) => !isLocal && !isStale));
       for (const path of listed) {
-        const { peer, isWithdrawn, ...told } = table.get(routeKey(path)) ?? {};
+        const { peer, isWithdrawn, ...received } = table.get(routeKey(path)) ?? {};
         assert.deepEqual([peer, isWithdrawn], [address, false]);
-        assert.deepEqual(told, {
+        assert.deepEqual(received, {
           family: path.family,
           prefix: path.prefix,
           evpn: path.evpn,

@@ -22,7 +22,7 @@ export class ExaBgpPeer extends Peer {
   override async start(): Promise<void> {
     const file = join(this.dir, 'exabgp.conf');
     writeFileSync(file, this.#config());
-    rmSync(this.#told, { force: true });
+    rmSync(this.#outputFile, { force: true });
     const settings = { 'daemon.user': 'root', 'api.cli': 'false', 'api.ack': 'false' };
     const environment = Object.entries(settings).map(([name, value]) => `exabgp.${name}=${value}`);
     const argv = ['env', ...environment, 'exabgp', file];
@@ -52,15 +52,15 @@ export class ExaBgpPeer extends Peer {
   }
 
   /** The file with the lines of JSON. */
-  get #told(): string {
-    return join(this.dir, 'told.json');
+  get #outputFile(): string {
+    return join(this.dir, 'received.json');
   }
 
   /** The paths and counters after all messages of the session with one of the node's addresses. */
   #session(address: string): { readonly paths: Map<string, SeenPath>; readonly counters: NeighborCounters } {
     const paths = new Map<string, SeenPath>();
     let counters: NeighborCounters = { state: '', asn: 0, updates: 0, established: 0, isSettled: false };
-    const whole = readFileSync(this.#told, 'utf8').split('\n').slice(0, -1);
+    const whole = readFileSync(this.#outputFile, 'utf8').split('\n').slice(0, -1);
     for (const { neighbor } of whole.map((line) => JSON.parse(line) as Line)) {
       if (neighbor?.address.peer !== address) continue;
       const { state, message: { update, eor } = {} } = neighbor;
@@ -93,11 +93,11 @@ neighbor ${family === 4 ? this.link.nodeV4 : this.link.nodeV6} {
   passive true;
   listen 179;
   family { ipv${family} unicast; }
-  api { processes [ teller ]; neighbor-changes; receive { parsed; update; } }
+  api { processes [ recorder ]; neighbor-changes; receive { parsed; update; } }
   ${session.join('\n  ')}
 }`;
     // ExaBGP would read the process's output as commands, so it prints nothing.
-    return `process teller { run /usr/bin/sed --unbuffered -n "w ${this.#told}"; encoder json; }${neighbor(4)}${neighbor(6)}\n`;
+    return `process recorder { run /usr/bin/sed --unbuffered -n "w ${this.#outputFile}"; encoder json; }${neighbor(4)}${neighbor(6)}\n`;
   }
 }
 

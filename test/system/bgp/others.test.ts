@@ -19,7 +19,7 @@ before(async () => {
 after(() => (bed as SpeakerBed | undefined)?.close());
 
 /** Waits until all peers have exactly these prefixes, each with the node as next hop. */
-async function untilTold(v4: readonly string[], v6: readonly string[]): Promise<void> {
+async function untilRoutesAnnounced(v4: readonly string[], v6: readonly string[]): Promise<void> {
   for (const peer of bed.lab.peers) {
     await untilRoutes(peer, Object.fromEntries(v4.map((prefix) => [prefix, [peer.link.nodeV4]])));
     await untilRoutes(peer, Object.fromEntries(v6.map((prefix) => [prefix, [peer.link.nodeV6]])), 6);
@@ -39,13 +39,13 @@ test('subnets and pods are announced while they exist', async () => {
   await bed.create(bgpAdvertisements, 'subnets', { source: 'Subnet' });
   await bed.create(bgpAdvertisements, 'pods', { source: 'Pod' });
   await bed.createSubnet('ovn-default', '10.16.0.0/16,fd00:10:16::/64');
-  await untilTold(['10.16.0.0/16'], ['fd00:10:16::/64']);
+  await untilRoutesAnnounced(['10.16.0.0/16'], ['fd00:10:16::/64']);
   await bed.createPod('a', '10.16.0.5,fd00:10:16::5');
-  await untilTold(['10.16.0.0/16', '10.16.0.5/32'], ['fd00:10:16::/64', 'fd00:10:16::5/128']);
+  await untilRoutesAnnounced(['10.16.0.0/16', '10.16.0.5/32'], ['fd00:10:16::/64', 'fd00:10:16::5/128']);
   await bed.kube.delete(pods, { name: 'a', namespace: 'default' });
-  await untilTold(['10.16.0.0/16'], ['fd00:10:16::/64']);
+  await untilRoutesAnnounced(['10.16.0.0/16'], ['fd00:10:16::/64']);
   await bed.kube.delete(subnets, { name: 'ovn-default' });
-  await untilTold([], []);
+  await untilRoutesAnnounced([], []);
   for (const name of ['subnets', 'pods']) await bed.kube.delete(bgpAdvertisements, { name });
 });
 
@@ -58,7 +58,7 @@ test('communities, MED and prepended AS numbers reach the peers', async () => {
   };
   await bed.create(bgpAdvertisements, 'subnets', { source: 'Subnet', attributes });
   await bed.createSubnet('ovn-default', '10.16.0.0/16,fd00:10:16::/64');
-  await untilTold(['10.16.0.0/16'], ['fd00:10:16::/64']);
+  await untilRoutesAnnounced(['10.16.0.0/16'], ['fd00:10:16::/64']);
   for (const peer of bed.lab.peers) {
     const { kind } = peer.setup;
     for (const [prefix, nextHop] of [

@@ -31,13 +31,13 @@ before(async () => {
   prefixes = await bed.createSubnets(1000);
   await bed.create(bgpInstances, 'rack', { localASN: 65001 });
   for (const peer of [frr, bird]) await bed.createPeer(peer, 4);
-  await untilTold([frr, bird]);
+  await untilRoutesInstalled([frr, bird]);
 });
 
 after(() => (bed as SpeakerBed | undefined)?.close());
 
 /** Waits until the kernels of the peers have all routes and the statuses report it. */
-async function untilTold(peers: readonly Peer[]): Promise<void> {
+async function untilRoutesInstalled(peers: readonly Peer[]): Promise<void> {
   for (const peer of peers) {
     await eventually(() => assert.equal(Object.keys(peer.fib()).length, prefixes.length));
     await bed.untilAdvertised(peer.name, prefixes.length);
@@ -49,7 +49,7 @@ async function untilTold(peers: readonly Peer[]): Promise<void> {
 async function lostDuring(act: () => Promise<void>): Promise<Record<string, number>> {
   const watches = await Promise.all([frr, bird].map((peer) => FibWatch.open(peer, prefixes)));
   await act();
-  await untilTold([frr, bird]);
+  await untilRoutesInstalled([frr, bird]);
   for (const peer of [frr, bird]) await eventually(async () => assert.ok((await counters(peer)).isSettled));
   await sleep(1000);
   await Promise.all(watches.map((watch) => watch.close()));
@@ -70,7 +70,7 @@ test('the crash and the start of a speaker cause no UPDATE', async () => {
     assert.equal(later[at].established, established);
   }
   await bed.kube.delete(subnets, { name: 'ready' });
-  await untilTold([frr, bird]);
+  await untilRoutesInstalled([frr, bird]);
 });
 
 test('the kernels of routers lose none of 1,000 routes during a crash and restart of gobgpd', async () => {
@@ -86,7 +86,7 @@ test('the kernels of routers lose none of 1,000 routes during a crash and restar
 
 test('an absent neighbour, or one without graceful restart, does not delay others after a restart of gobgpd', async () => {
   await bed.createPeer(forgetful, 4);
-  await untilTold([forgetful]);
+  await untilRoutesInstalled([forgetful]);
   const watch = await FibWatch.open(forgetful, prefixes);
   bird.daemon.freeze();
   await bed.lab.gobgpd.kill();
@@ -95,9 +95,9 @@ test('an absent neighbour, or one without graceful restart, does not delay other
   await bed.lab.gobgpd.restart();
   await eventually(async () => assert.ok(Object.keys(await forgetful.routes()).length > 0), undefined, 10);
   const firstMs = performance.now() - begun;
-  await untilTold([frr, forgetful]);
+  await untilRoutesInstalled([frr, forgetful]);
   bird.daemon.resume();
-  await untilTold([bird]);
+  await untilRoutesInstalled([bird]);
   await watch.close();
   assert.equal(watch.mostMissing, prefixes.length);
   await bed.kube.delete(bgpPeers, { name: 'forgetful' });
@@ -114,7 +114,7 @@ test('a route deleted while a restarted gobgpd waits for a neighbour is withdraw
   await bed.kube.delete(subnets, { name: 'brief' });
   await untilRoutes(frr, prefixes);
   bird.daemon.resume();
-  await untilTold([frr, bird]);
+  await untilRoutesInstalled([frr, bird]);
 });
 
 test('a restart of gobgpd and speaker during changes of objects changes only their routes', async () => {
@@ -129,7 +129,7 @@ test('a restart of gobgpd and speaker during changes of objects changes only the
   bed.startSpeaker();
   prefixes = [...stay, '10.98.0.0/24'];
   for (const peer of [frr, bird]) await untilRoutes(peer, prefixes);
-  await untilTold([frr, bird]);
+  await untilRoutesInstalled([frr, bird]);
   await sleep(1000);
   await Promise.all(watches.map((watch) => watch.close()));
   assert.deepEqual(

@@ -69,7 +69,7 @@ function linkLocal(of: { run(...argv: string[]): string }, device: string): stri
   return link?.addr_info[0]?.local ?? '';
 }
 
-async function untilTold(): Promise<void> {
+async function untilRoutesInstalled(): Promise<void> {
   const node = linkLocal(bed.lab.node, 'tor');
   await untilRoutes(tor, [v4]);
   await untilRoutes(tor, [v6], 6);
@@ -78,7 +78,7 @@ async function untilTold(): Promise<void> {
 
 test('an unnumbered session carries both families with the link-local next hop into bgpd and the kernel', async () => {
   await create('tor', 'tor');
-  await untilTold();
+  await untilRoutesInstalled();
   await bed.untilSession('tor', /^Established$/);
   await bed.untilAdvertised('tor', 2);
   const router = linkLocal(tor.namespace, 'node');
@@ -125,7 +125,7 @@ test('a renamed link has no session until its name or the BgpPeer’s interface 
   await untilRoutes(tor, []);
   assert.match((await bed.entry('tor')).message ?? '', /no interface tor; name one that it has/);
   rename('leaf', 'tor');
-  await untilTold();
+  await untilRoutesInstalled();
   rename('tor', 'leaf');
   await bed.patchPeer('tor', { interface: 'leaf' });
   await eventually(async () => assert.deepEqual((await nodeState()).interfaces, ['leaf']));
@@ -133,7 +133,7 @@ test('a renamed link has no session until its name or the BgpPeer’s interface 
   rename('leaf', 'tor');
   await bed.untilSession('tor', /^Refused InterfaceNotFound$/);
   await bed.patchPeer('tor', { interface: 'tor' });
-  await untilTold();
+  await untilRoutesInstalled();
   assert.deepEqual(await counters(other), before, 'the other session did not notice');
 });
 
@@ -147,9 +147,9 @@ test('the session follows a changed link-local address of the router or the node
     const session = peers.find(({ peer }) => peer === 'tor');
     assert.deepEqual([session?.address, session?.state], [`${after}%tor`, 'Established']);
   });
-  await untilTold();
+  await untilRoutesInstalled();
   bed.lab.node.ip('link set tor down', 'link set tor address 02:00:00:00:00:98', 'link set tor up');
-  await untilTold();
+  await untilRoutesInstalled();
 });
 
 test('a link-local session supports a password, TTL security and BFD', onlyGobgpd4('has no BFD'), async () => {
@@ -167,7 +167,7 @@ test('a link-local session supports a password, TTL security and BFD', onlyGobgp
     bfd: {},
   });
   await eventually(async () => assert.ok((await tor.neighbor('node')).established > before.established));
-  await untilTold();
+  await untilRoutesInstalled();
   await eventually(async () => assert.equal((await nodeState()).peers?.find(({ peer }) => peer === 'tor')?.bfd, 'Up'));
   await eventually(async () => assert.equal(await tor.bfd(linkLocal(bed.lab.node, 'tor')), 'up'));
 });

@@ -160,8 +160,12 @@ test(`the exit code of why reports whether an address or prefix is announced; se
     const table = tables.get(`${node} ${peer}`) ?? [];
     const [address, prefix] = [pick(random, owned), pick(random, [...tables.values()].flat())];
     const host = `${address}/${address.includes(':') ? 128 : 32}`;
-    const said = await isthmus('why', address, '--node', node, '--peer', peer);
-    assert.equal(said.code, table.some((each) => holds(each, host)) ? 0 : 1, `seed ${seed}: ${address}\n${said.out}`);
+    const result = await isthmus('why', address, '--node', node, '--peer', peer);
+    assert.equal(
+      result.code,
+      table.some((each) => holds(each, host)) ? 0 : 1,
+      `seed ${seed}: ${address}\n${result.out}`,
+    );
     const exact = await isthmus('why', prefix, '--node', node, '--peer', peer);
     assert.equal(exact.code, table.includes(prefix) ? 0 : 1, `seed ${seed}: ${prefix}\n${exact.out}`);
   }

@@ -52,7 +52,7 @@ export interface HolderKind {
   /** Gets an address of each family that its subnet gains. Pods must be recreated instead. */
   readonly followsSubnet?: true;
   /** Its request depends on claims of its kind that were settled before. */
-  readonly asksByTurn?: true;
+  readonly requestsInTurn?: true;
   /** When the holder is removed, an IP object that a user keeps becomes the holder of the address. */
   readonly leavesReservation?: true;
   /** What is settled again when its ports change: all claimants that wait for an address, or the choice of gateways. */

@@ -9,7 +9,7 @@ import type { Claimant } from '../claims.ts';
 import { parseAddresses, type PortRequest } from '../port-request.ts';
 import type { HolderKind } from './kind.ts';
 
-/** The former addresses of a node, if they are free. A kubelet can write the annotation of its Node: it is a request, not a record. */
+/** The former addresses of a node, if they are free. A kubelet can write the annotation of its Node, so it is a request and not a record. */
 function formerAddresses(view: View, { name, annotations }: Node): Pick<PortRequest, 'addresses'> {
   const port = nodeServicePort(name);
   const addresses = parseAddresses(annotations[annotation.serviceAddress] ?? '') ?? [];
@@ -45,5 +45,5 @@ export const nodeServiceHolder: HolderKind = {
     }
   },
   followsSubnet: true,
-  asksByTurn: true,
+  requestsInTurn: true,
 };

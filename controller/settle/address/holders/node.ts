@@ -53,6 +53,6 @@ export const nodeHolder: HolderKind = {
   },
   ipSubject: (_, name) => ({ podName: name, namespace: '', nodeName: name, podType: '' }),
   followsSubnet: true,
-  asksByTurn: true,
+  requestsInTurn: true,
   notifies: 'gateways',
 };

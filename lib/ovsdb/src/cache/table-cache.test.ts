@@ -32,7 +32,7 @@ test('indexes follow inserts, changes and deletions', () => {
   assert.equal(table.rows.size, 2);
 });
 
-test('a changed row is found as it is now, also where its key stayed', () => {
+test('an index returns the new value of a changed row, also if its key is the same', () => {
   const table = new MirroredTable('T', [['name']]);
   const before = row('1', 'a', {});
   const after = row('1', 'a', { k: 'v' });
@@ -41,7 +41,7 @@ test('a changed row is found as it is now, also where its key stayed', () => {
   assert.deepEqual(table.byIndex(['name'], ['a']), [after]);
 });
 
-test('a look-up without its index is a mistake of the program', () => {
+test('a look-up by columns without an index throws', () => {
   const table = new MirroredTable('T', []);
   assert.throws(() => table.byIndex(['name'], ['a']), { name: 'TypeError', message: /table T has no index over name/ });
 });

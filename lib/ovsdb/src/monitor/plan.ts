@@ -50,8 +50,8 @@ export function decodeRow(table: MonitoredTable, uuid: string, wire: Readonly<Re
   const row: Record<string, Value> & { _uuid: string } = { _uuid: uuid };
   let last: Value = null;
   for (const { name, decode, byDefault } of table.columns) {
-    const told = wire[name];
-    const value = told === undefined ? byDefault : decode(told);
+    const received = wire[name];
+    const value = received === undefined ? byDefault : decode(received);
     // Columns side by side often hold the same set (a port's addresses and its port security): one is kept.
     last = row[name] = Array.isArray(value) && sameValue(value, last) ? last : value;
   }

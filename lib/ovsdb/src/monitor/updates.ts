@@ -63,23 +63,23 @@ export function changesOfDump(
   read: ReadRow,
 ): readonly Change[] {
   const changes: Change[] = [];
-  const told = new Map<string, Set<string>>();
+  const dumped = new Map<string, Set<string>>();
   for (const [table, uuid, update] of eachRow(plan, dump)) {
     const before = cache.row(table.name, uuid);
     const after = read(table, uuid, update, undefined);
     if (before === undefined || after === undefined || !sameRow(before, after))
       changes.push({ table: table.name, uuid, before, after });
-    let uuids = told.get(table.name);
-    if (uuids === undefined) told.set(table.name, (uuids = new Set()));
+    let uuids = dumped.get(table.name);
+    if (uuids === undefined) dumped.set(table.name, (uuids = new Set()));
     uuids.add(uuid);
   }
-  return [...changes, ...goneFrom(cache, told)];
+  return [...changes, ...goneFrom(cache, dumped)];
 }
 
-function* goneFrom(cache: MirroredDatabase, told: ReadonlyMap<string, ReadonlySet<string>>): Generator<Change, void> {
+function* goneFrom(cache: MirroredDatabase, dumped: ReadonlyMap<string, ReadonlySet<string>>): Generator<Change, void> {
   for (const table of cache.names()) {
     for (const [uuid, before] of cache.table(table).rows) {
-      if (told.get(table)?.has(uuid) !== true) yield { table, uuid, before, after: undefined };
+      if (dumped.get(table)?.has(uuid) !== true) yield { table, uuid, before, after: undefined };
     }
   }
 }

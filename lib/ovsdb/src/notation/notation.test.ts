@@ -47,7 +47,7 @@ test('decoding: optional columns are null, sets are sorted, maps are objects', (
   for (const [type, wire, value] of cases) assert.deepEqual(decoderOf(type)(wire), value);
 });
 
-test('equal maps print equally, and __proto__ is a key like any other', () => {
+test('equal maps have equal JSON, and __proto__ is an ordinary key', () => {
   const a = decoderOf(map)([
     'map',
     [
@@ -84,7 +84,7 @@ test('decoding refuses what the schema does not allow', () => {
     assert.throws(() => decoderOf(type)(wire), OvsdbProtocolError, JSON.stringify(wire));
 });
 
-test('encoding follows the column, not the look of the value', () => {
+test('a value is encoded by the type of its column', () => {
   const cases: readonly [ColumnSchema | undefined, WriteValue, unknown][] = [
     [scalar, uuid, uuid],
     [reference, uuid, ['uuid', uuid]],
@@ -102,7 +102,7 @@ test('encoding follows the column, not the look of the value', () => {
   assert.deepEqual(encodeValue(uuid, '_uuid', undefined), ['uuid', uuid]);
 });
 
-test('defaults of columns that an update leaves out', () => {
+test('columns that an update leaves out have their defaults', () => {
   assert.deepEqual([scalar, optional, set, map].map(defaultOf), ['', null, [], {}]);
   assert.deepEqual(defaultOf(column({ key: 'boolean', min: 1, max: 2 })), [false]);
 });

@@ -12,7 +12,7 @@ test('waits double from 0.1 s to 8 s, and begin again after a reset', () => {
   assert.equal(backoff.next(), 100);
 });
 
-test('the jitter takes off half a wait at most', () => {
+test('the jitter shortens a wait by at most half', () => {
   const backoff = new Backoff(() => 0);
   assert.deepEqual([backoff.next(), backoff.next()], [50, 100]);
 });

@@ -16,17 +16,17 @@ function frame(chunks: readonly Buffer[]): readonly unknown[] {
   return chunks.flatMap((chunk) => [...framer.push(chunk)]);
 }
 
-test('several messages in one chunk come out in order', () => {
+test('several messages in one chunk are returned in order', () => {
   assert.deepEqual(frame([stream]), messages);
 });
 
-test('a split at any byte (in an escape, in a character, between messages) changes nothing', () => {
+test('the messages are the same wherever the input is split: in an escape, in a character, between messages', () => {
   for (let at = 0; at <= stream.length; at++) {
     assert.deepEqual(frame([stream.subarray(0, at), stream.subarray(at)]), messages, `split at ${at}`);
   }
 });
 
-test('byte by byte', () => {
+test('messages are parsed from single bytes', () => {
   assert.deepEqual(frame(Array.from(stream, (_, at) => stream.subarray(at, at + 1))), messages);
 });
 

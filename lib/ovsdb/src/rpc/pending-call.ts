@@ -20,7 +20,7 @@ export class PendingCall<T> {
   readonly #timer: NodeJS.Timeout;
   readonly #onAbort: () => void;
 
-  /** `peer` names the server in messages; `gaveUp` is true where no reply was awaited any longer. */
+  /** `peer` names the server in messages; `gaveUp` is true if no reply was awaited any longer. */
   constructor(method: string, peer: string, options: CallOptions<T>, onSettled: (gaveUp: boolean) => void) {
     this.method = method;
     this.#options = options;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseRemote } from './remote.ts';
 
-test('remotes of every kind', () => {
+test('remotes of all kinds are parsed', () => {
   assert.deepEqual(parseRemote('unix:/run/ovn/nb.sock'), {
     kind: 'unix',
     path: '/run/ovn/nb.sock',
@@ -18,7 +18,7 @@ test('remotes of every kind', () => {
   for (const [text, kind, host, port] of cases) assert.deepEqual(parseRemote(text), { kind, host, port, text });
 });
 
-test('a remote that is none is refused by name', () => {
+test('an invalid remote is refused with its text', () => {
   for (const text of [
     '',
     'unix:',

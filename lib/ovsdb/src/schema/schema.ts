@@ -23,7 +23,7 @@ export interface ColumnSchema {
   /** Of maps. */
   readonly value?: BaseType;
   readonly min: number;
-  /** Infinity where unlimited. */
+  /** Infinity if unlimited. */
   readonly max: number;
   readonly mutable: boolean;
   readonly ephemeral: boolean;

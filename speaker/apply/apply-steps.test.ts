@@ -4,7 +4,7 @@ import { type GobgpClient, GobgpInvalidArgument, GobgpRejected, GobgpUnsupported
 import { peerOf } from '../../lib/bgp/testing.ts';
 import { planSpeaker } from '../plan/plan.ts';
 import { stateOf } from '../plan/testing.ts';
-import { applySteps } from './apply.ts';
+import { applySteps } from './apply-steps.ts';
 import { diffSteps, fresh } from './steps.ts';
 
 test('a peer that gobgpd refuses or cannot be sent has a problem, and the others are added', async () => {

@@ -1,8 +1,8 @@
 /**
- * This cluster's part between clusters: which gateway anchors which path, which networks the hub granted, which
- * prefixes are offered. In: the state of this cluster, of the hub and of the databases. Out: settled values that plans
- * and statuses read. Pure except for its memory: the time is a parameter. Settled twice a round: this cluster's part
- * before it is sent to the hub, the networks after the hub has answered.
+ * The decisions about this cluster: which gateway anchors which path, which networks the hub granted, which prefixes are
+ * offered to other clusters. In: the state of this cluster, of the hub and of the databases. Out: settled values that plans
+ * and statuses read. Pure except for its memory: the time is a parameter. A round settles twice: the part that is sent to
+ * the hub first, and the networks after the hub has answered.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { PolicySet } from '../../lib/route-policy/compile.ts';
@@ -24,7 +24,7 @@ import { buildNetworks } from './networks.ts';
 import type { RemoteClusters } from './remote-clusters.ts';
 import { takeoverProblem } from './takeover.ts';
 
-export interface ClusterOptions {
+export interface OwnClusterOptions {
   readonly remotes: RemoteClusters;
   readonly tunnels: Tunnels;
   /** Whether databases and northd of this cluster apply writes. */
@@ -45,8 +45,8 @@ export interface OwnFacts {
   readonly holdDownMs: number;
 }
 
-export class Cluster {
-  readonly #options: ClusterOptions;
+export class OwnCluster {
+  readonly #options: OwnClusterOptions;
   readonly #anchors = new AnchorHistory();
   readonly #cuts = new CutHistory();
   readonly #clashes = new KnownClashes();
@@ -59,7 +59,7 @@ export class Cluster {
   #blocked: ReadonlyMap<string, string> = new Map();
   #takeovers: ReadonlyMap<string, Problem> = new Map();
 
-  constructor(options: ClusterOptions) {
+  constructor(options: OwnClusterOptions) {
     this.#options = options;
   }
 

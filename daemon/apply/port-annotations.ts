@@ -1,6 +1,6 @@
 /**
- * Keeps the ports of sandboxes as the annotations of their pods ask, for as long as they live. What is not possible on this node becomes
- * a problem of the pod.
+ * Applies the annotations of pods to existing ports: mirroring and netem queues, whenever the annotations change. An option that is not
+ * possible on this node becomes a problem of the pod.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Reflector, ReflectorChange } from '../../lib/kube/types.ts';
@@ -10,7 +10,7 @@ import type { Pod } from '../model/pod.ts';
 import type { Sandbox } from '../model/sandbox.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 
-export interface PodPortsOptions {
+export interface PortAnnotationsOptions {
   readonly pods: Pick<Reflector<Pod>, 'get' | 'entries' | 'subscribe'>;
   readonly sandboxes: Sandboxes;
   readonly ports: Pick<SandboxPorts, 'change'>;
@@ -23,18 +23,18 @@ export interface PodPortsOptions {
 /** Open vSwitch makes a queue within a fraction of this time after the database has it. */
 const queueDelayMs = 3000;
 
-export class PodPorts {
-  readonly #options: PodPortsOptions;
+export class PortAnnotations {
+  readonly #options: PortAnnotationsOptions;
   readonly #timers = new Set<NodeJS.Timeout>();
   readonly #stop: () => void;
 
-  constructor(options: PodPortsOptions) {
+  constructor(options: PortAnnotationsOptions) {
     this.#options = options;
     for (const [, pod] of options.pods.entries()) this.#report(pod, []);
     this.#stop = options.pods.subscribe((change) => this.#changed(change));
   }
 
-  /** The options that the annotations ask for now; to be read when a port is made. */
+  /** The options that the annotations request now; ADD reads them when it creates the port. */
   optionsOf(sandbox: Sandbox): PortOptions {
     const pod = this.#options.pods.get(`${sandbox.podNamespace}/${sandbox.podName}`);
     const options = portOptionsOf(pod, sandbox);

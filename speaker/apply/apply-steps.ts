@@ -10,10 +10,10 @@ export function refusalOf(error: unknown): Problem {
 }
 
 /**
- * Brings gobgpd through the steps; each is safe to repeat after a failure in the middle.
+ * Applies the steps to gobgpd, in their order. All of them can be repeated after a failure in the middle.
  * @param wasEstablished whether a session with this address existed before gobgpd was restarted
- * @returns peers gobgpd refused, by address; the others are in place
- * @throws GobgpUnreachable, and refusals of a step that is not about one peer
+ * @returns the problems of peers that gobgpd refused, by address
+ * @throws GobgpUnreachable, and the refusal of a step that concerns more than one peer
  */
 export async function applySteps(
   client: GobgpClient,

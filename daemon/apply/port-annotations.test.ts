@@ -6,7 +6,7 @@ import type { Pod } from '../model/pod.ts';
 import { Sandboxes } from '../state/sandboxes.ts';
 import { parsePod } from '../watch/pod.ts';
 import { aSandbox as sandbox } from '../testing-sandbox.ts';
-import { PodPorts } from './pod-ports.ts';
+import { PortAnnotations } from './port-annotations.ts';
 
 function podOf(annotations: Readonly<Record<string, string>>, uid = 'u1'): Pod {
   const prefixed = Object.entries(annotations).map(([key, value]) => [`ovn.kubernetes.io/${key}`, value]);
@@ -18,61 +18,61 @@ function podOf(annotations: Readonly<Record<string, string>>, uid = 'u1'): Pod {
 function bed({ hasMirror = true, hasNetem = true } = {}) {
   let current = podOf({});
   let listener: (change: ReflectorChange<Pod>) => void = () => undefined;
-  const asked: PortOptions[] = [];
-  const told: string[] = [];
+  const changes: PortOptions[] = [];
+  const problems: string[] = [];
   const sandboxes = new Sandboxes();
   sandboxes.add(sandbox);
-  const podPorts = new PodPorts({
+  const annotations = new PortAnnotations({
     pods: {
       get: () => current,
       entries: () => new Map([['default/web', current]]).entries(),
       subscribe: (to) => ((listener = to), () => true),
     },
     sandboxes,
-    ports: { change: (_, options) => void asked.push(options) },
+    ports: { change: (_, options) => void changes.push(options) },
     hasMirror,
     hasNetem: () => Promise.resolve(hasNetem),
-    onProblem: (_, { code }) => void told.push(code),
+    onProblem: (_, { code }) => void problems.push(code),
   });
   const change = (after: Pod): void => {
     const before = current;
     current = after;
     listener({ key: 'default/web', before, after });
   };
-  return { podPorts, asked, told, change };
+  return { annotations, changes, problems, change };
 }
 
 test('a port is set again only when the options of its own pod change', () => {
-  const { podPorts, asked, change } = bed();
+  const { annotations, changes, change } = bed();
   change(podOf({ other: 'x' }));
   change(podOf({ mirror: 'true', loss: '1' }, 'u2'));
-  assert.deepEqual(asked, []);
+  assert.deepEqual(changes, []);
   change(podOf({ mirror: 'true', loss: '1' }));
   change(podOf({ mirror: 'true', loss: '1', other: 'y' }));
-  assert.deepEqual(asked, [{ netem: { loss: '1' }, isMirrored: true }]);
-  assert.deepEqual(podPorts.optionsOf({ ...sandbox, podUid: 'u0' }), { netem: {}, isMirrored: false });
+  assert.deepEqual(changes, [{ netem: { loss: '1' }, isMirrored: true }]);
+  assert.deepEqual(annotations.optionsOf({ ...sandbox, podUid: 'u0' }), { netem: {}, isMirrored: false });
   change(podOf({}));
-  assert.deepEqual(asked.at(-1), { netem: {}, isMirrored: false });
-  podPorts.close();
+  assert.deepEqual(changes.at(-1), { netem: {}, isMirrored: false });
+  annotations.close();
 });
 
 test('options that cannot be applied are reported once', () => {
-  const { podPorts, told, change } = bed({ hasMirror: false });
+  const { annotations, problems, change } = bed({ hasMirror: false });
   change(podOf({ mirror: 'true', loss: 'much' }));
   change(podOf({ mirror: 'true', loss: 'much', other: 'x' }));
-  assert.deepEqual(told, ['InvalidAnnotation', 'MirrorOff']);
-  podPorts.close();
+  assert.deepEqual(problems, ['InvalidAnnotation', 'MirrorOff']);
+  annotations.close();
 });
 
 test('a queue that the kernel lacks is reported once Open vSwitch had time to set it up', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.after(() => mock.timers.reset());
-  const { podPorts, told, change } = bed({ hasNetem: false });
+  const { annotations, problems, change } = bed({ hasNetem: false });
   change(podOf({ latency: '10' }));
   mock.timers.tick(2000);
-  assert.deepEqual(told, []);
+  assert.deepEqual(problems, []);
   mock.timers.tick(2000);
   await Promise.resolve();
-  assert.deepEqual(told, ['QosNotApplied']);
-  podPorts.close();
+  assert.deepEqual(problems, ['QosNotApplied']);
+  annotations.close();
 });
