@@ -5,8 +5,13 @@
  */
 import { learnedOrigin } from '../../lib/route-policy/policy.ts';
 import { parseCidr, type Cidr } from '../../lib/net/cidr.ts';
+import { PrefixIndex } from '../../lib/net/prefix-index.ts';
 import type { Member } from '../model/messages.ts';
-import { PrefixIndex, type HeldPrefix } from './prefix-index.ts';
+
+export interface HeldPrefix {
+  readonly cidr: Cidr;
+  readonly holder: string;
+}
 
 interface Indexed {
   readonly member: Member;
@@ -16,8 +21,8 @@ interface Indexed {
 export class NativePrefixes {
   /** Grows with every change of the prefixes. */
   revision = 0;
-  readonly #natives = new Map<string, PrefixIndex>();
-  readonly #foreigners = new Map<string, PrefixIndex>();
+  readonly #natives = new Map<string, PrefixIndex<HeldPrefix>>();
+  readonly #foreigners = new Map<string, PrefixIndex<HeldPrefix>>();
   readonly #known = new Map<string, Indexed>();
 
   /** Applies changes; returns foreign zones whose routes may have another verdict now. */
@@ -39,7 +44,8 @@ export class NativePrefixes {
 
   /** The prefix of another cluster that the hub answers for and that shares addresses with this one. */
   holder(network: string, cidr: Cidr, cluster: string): HeldPrefix | undefined {
-    return this.#natives.get(network)?.overlapping(cidr, cluster);
+    const natives = this.#natives.get(network);
+    return natives?.allOverlapping(cidr).find(({ holder }) => holder !== cluster);
   }
 
   /** A prefix of another cluster's own that contains all of these addresses. */
@@ -58,7 +64,7 @@ export class NativePrefixes {
     const side = member.foreign ? this.#foreigners : this.#natives;
     if (held.length > 0) this.revision += 1;
     for (const [network, prefix] of held) {
-      const index = side.get(network) ?? new PrefixIndex();
+      const index = side.get(network) ?? new PrefixIndex<HeldPrefix>();
       side.set(network, index);
       index[change](prefix);
       if (member.foreign) continue;

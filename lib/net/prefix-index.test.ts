@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { cidrsOverlap, formatCidr, type Cidr } from '../../lib/net/cidr.ts';
-import { PrefixIndex, type HeldPrefix } from './prefix-index.ts';
+import { cidrsOverlap, formatCidr, type Cidr } from './cidr.ts';
+import { PrefixIndex } from './prefix-index.ts';
+
+interface Held {
+  readonly cidr: Cidr;
+  readonly holder: string;
+}
 
 /** Repeatable. */
 function randomFrom(seed: number): () => number {
@@ -15,8 +20,8 @@ function randomFrom(seed: number): () => number {
 describe('the index of prefixes', () => {
   it('finds the same prefixes as a scan of all while prefixes are added and removed', () => {
     const random = randomFrom(7);
-    const index = new PrefixIndex();
-    let held: HeldPrefix[] = [];
+    const index = new PrefixIndex<Held>();
+    let held: Held[] = [];
     const prefixOf = (): Cidr => {
       const prefix = 20 + Math.floor(random() * 13);
       const hostBits = BigInt(32 - prefix);

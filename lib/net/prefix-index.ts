@@ -1,22 +1,22 @@
-/** Which cluster has which prefix of a network, found by overlap without a look at all of them. */
-import { formatCidr, lastOf, type Cidr } from '../../lib/net/cidr.ts';
+/** Values with prefixes, found by overlap without a look at all of them. The prefixes may overlap each other. */
+import { formatCidr, lastOf, type Cidr } from './cidr.ts';
+import { bitsOf } from './ip.ts';
 
-export interface HeldPrefix {
+interface WithPrefix {
   readonly cidr: Cidr;
-  readonly holder: string;
 }
 
-export class PrefixIndex {
-  readonly #byText = new Map<string, Set<HeldPrefix>>();
+export class PrefixIndex<T extends WithPrefix> {
+  readonly #byText = new Map<string, Set<T>>();
   /** By first address, of one family each. */
-  readonly #sorted: Record<4 | 6, HeldPrefix[]> = { 4: [], 6: [] };
+  readonly #sorted: Record<4 | 6, T[]> = { 4: [], 6: [] };
   /** How many prefixes have each length, of one family each. */
   readonly #lengths: Record<4 | 6, Map<number, number>> = { 4: new Map(), 6: new Map() };
 
-  add(held: HeldPrefix): void {
+  add(held: T): void {
     const { cidr } = held;
     const key = formatCidr(cidr);
-    const same = this.#byText.get(key) ?? new Set<HeldPrefix>();
+    const same = this.#byText.get(key) ?? new Set<T>();
     this.#byText.set(key, same.add(held));
     const list = this.#sorted[cidr.family];
     list.splice(firstFrom(list, cidr.network), 0, held);
@@ -25,7 +25,7 @@ export class PrefixIndex {
   }
 
   /** The same object that was added. */
-  remove(held: HeldPrefix): void {
+  remove(held: T): void {
     const { cidr } = held;
     const key = formatCidr(cidr);
     const same = this.#byText.get(key);
@@ -39,17 +39,17 @@ export class PrefixIndex {
     else lengths.set(cidr.prefix, left);
   }
 
-  /** Some prefix of another cluster that shares addresses with this one. */
-  overlapping(cidr: Cidr, cluster: string): HeldPrefix | undefined {
-    return this.allOverlapping(cidr).find(({ holder }) => holder !== cluster);
+  get isEmpty(): boolean {
+    return this.#byText.size === 0;
   }
 
-  /** Some prefix that has all of these addresses. */
-  covering(cidr: Cidr): HeldPrefix | undefined {
+  /** A value whose prefix has all of these addresses. */
+  covering(cidr: Cidr): T | undefined {
     return this.#around(cidr, cidr.prefix).next().value;
   }
 
-  *allOverlapping(cidr: Cidr): Generator<HeldPrefix, undefined> {
+  /** Values whose prefixes share addresses with this one. */
+  *allOverlapping(cidr: Cidr): Generator<T, undefined> {
     yield* this.#around(cidr, cidr.prefix - 1);
     const list = this.#sorted[cidr.family];
     const last = lastOf(cidr);
@@ -62,10 +62,10 @@ export class PrefixIndex {
   }
 
   /** Prefixes that contain it, whose masks are no longer than `most`. */
-  *#around(cidr: Cidr, most: number): Generator<HeldPrefix, undefined> {
+  *#around(cidr: Cidr, most: number): Generator<T, undefined> {
     for (const prefix of this.#lengths[cidr.family].keys()) {
       if (prefix > most) continue;
-      const hostBits = BigInt((cidr.family === 4 ? 32 : 128) - prefix);
+      const hostBits = BigInt(bitsOf(cidr.family) - prefix);
       const outer = { family: cidr.family, network: (cidr.network >> hostBits) << hostBits, prefix };
       yield* this.#byText.get(formatCidr(outer)) ?? [];
     }
@@ -74,7 +74,7 @@ export class PrefixIndex {
 }
 
 /** Index of the first prefix that begins at or after the address. */
-function firstFrom(list: readonly HeldPrefix[], address: bigint): number {
+function firstFrom(list: readonly WithPrefix[], address: bigint): number {
   let [low, high] = [0, list.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
