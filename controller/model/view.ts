@@ -69,7 +69,10 @@ export interface Indexes {
   readonly vpcsByNamespace: Index;
   readonly vpcsByDefaultSubnet: Index;
   readonly subnetsByVpc: Index;
+  readonly subnetsByVlan: Index;
   readonly subnetsByNamespace: Index;
+  /** Subnets that request namespaces by name or by label, all under the empty key. */
+  readonly subnetsWithNamespaces: Index;
   readonly subnetsByProvider: Index;
   /** EndpointSlices by `namespace/name` of their Service. */
   readonly slicesByService: Index;
@@ -105,6 +108,8 @@ export interface View extends Stores {
   readonly indexes: Indexes;
   readonly capabilities: Capabilities;
   readonly verdicts: ReadonlyMap<string, Verdict>;
+  /** Subnets with a network in force in a VLAN. */
+  readonly subnetsInVlans: ReadonlySet<string>;
   readonly vlanVerdicts: ReadonlyMap<string, VlanVerdict>;
   readonly poolVerdicts: ReadonlyMap<string, PoolVerdict>;
   /** Verdicts on the Services that have virtual addresses, by `namespace/name`; on SwitchLBRules by that of their Service. */

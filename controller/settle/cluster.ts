@@ -3,16 +3,14 @@
  * changed objects from `watch/`, and rows of the databases. Out: verdicts, addresses and choices, and a stream of changes for the
  * planner. Rule: everything that depends on which object came first is settled here, before any plan is computed.
  */
-import { defaultSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
 import type { SubnetPool } from '../ipam/subnet-pool.ts';
 import type { Change, ObjectChange } from '../model/change.ts';
 import type { ForeignPort } from '../model/foreign-port.ts';
-import type { NetInForce } from '../model/net-in-force.ts';
 import type { MonitorState } from '../model/monitors.ts';
 import type { Kinds } from '../model/objects.ts';
-import type { Link, LoadBalancerUsage, Verdict, PoolVerdict, VlanVerdict, Binding } from '../model/settled.ts';
+import type { Link, LoadBalancerUsage, PoolVerdict, VlanVerdict, Binding } from '../model/settled.ts';
 import type { Capabilities, HeldPort, View } from '../model/view.ts';
 import { ObjectStores } from '../state/object-stores.ts';
 import { Addresses } from './address/addresses.ts';
@@ -22,7 +20,7 @@ import { judgePools, rangesOf } from './address/judge-pools.ts';
 import { Ports } from './address/ports.ts';
 import type { PortRecord } from './address/records.ts';
 import { LearnedRoutes } from './bgp/learned-routes.ts';
-import { verdictFingerprint, specFingerprint, subnetFingerprint, text } from './fingerprint.ts';
+import { specFingerprint, subnetFingerprint, text } from './fingerprint.ts';
 import { ActiveGateways } from './gateway/active-gateways.ts';
 import { healthText } from './gateway/choice.ts';
 import { bindPools } from './namespace/binding.ts';
@@ -33,9 +31,8 @@ import { TraitHolders } from './node/trait-holders.ts';
 import { ServedGroups } from './security-group/served-groups.ts';
 import { HealthChecks } from './service/health-checks.ts';
 import { ServiceVerdicts } from './service/service-verdicts.ts';
-import { notedOwner, noteOn, parseAcceptedNote } from './subnet/accepted-note.ts';
-import { judgeSubnets } from './subnet/judge.ts';
-import { interconnectOverlap } from './subnet/remote-overlap.ts';
+import { SubnetVerdicts } from './subnet/subnet-verdicts.ts';
+import type { VerdictChange } from './subnet/subnet-verdicts.ts';
 import { judgeVlans } from './underlay/judge-vlans.ts';
 import { linksInForce } from './vpc/links.ts';
 
@@ -58,7 +55,8 @@ const judgedBy: ReadonlySet<keyof Kinds> = new Set([
 
 export class Cluster extends ObjectStores implements View {
   readonly capabilities: Capabilities;
-  verdicts: ReadonlyMap<string, Verdict> = new Map();
+  readonly verdicts: View['verdicts'];
+  readonly subnetsInVlans: View['subnetsInVlans'];
   poolVerdicts: ReadonlyMap<string, PoolVerdict> = new Map();
   vlanVerdicts: ReadonlyMap<string, VlanVerdict> = new Map();
   readonly servedGroups: View['servedGroups'];
@@ -71,10 +69,8 @@ export class Cluster extends ObjectStores implements View {
   #monitors: Map<string, MonitorState> | undefined;
   readonly #addresses = new Addresses();
   readonly #ports: Ports;
-  readonly #inForce = new Map<string, NetInForce>();
   #links: ReadonlyMap<string, readonly Link[]> = new Map();
-  /** The uid of a deleted Subnet whose network stays in force while it is in use, by name. */
-  readonly #predecessors = new Map<string, string>();
+  readonly #subnetVerdicts: SubnetVerdicts;
   readonly #bindings: NamespaceBindings;
   readonly #traitHolders = new TraitHolders(this);
   readonly #servedGroups = new ServedGroups(this);
@@ -89,6 +85,14 @@ export class Cluster extends ObjectStores implements View {
   constructor(capabilities: Capabilities = { aclTier: false, ipv6Selection: false, loadBalancers: true }) {
     super();
     this.capabilities = capabilities;
+    this.#subnetVerdicts = new SubnetVerdicts({
+      view: this,
+      usage: (subnet, family) => this.#addresses.usage(subnet, family),
+      isInUse: (subnet) => this.#isInUse(subnet),
+      links: () => this.#links,
+    });
+    this.verdicts = this.#subnetVerdicts.verdicts;
+    this.subnetsInVlans = this.#subnetVerdicts.inVlans;
     this.#bindings = new NamespaceBindings(this);
     this.#ports = new Ports({
       view: this,
@@ -218,16 +222,7 @@ export class Cluster extends ObjectStores implements View {
   ): void {
     this.#traitHolders.restore(holders);
     this.#serviceVerdicts.restore(vips);
-    for (const subnet of this.subnets.values()) {
-      const { name, uid } = subnet;
-      const note = noteOn(subnet);
-      const net = parseAcceptedNote(note);
-      if (net === undefined) continue;
-      const owner = notedOwner(note) ?? uid;
-      if (owner !== uid) this.#predecessors.set(name, owner);
-      this.#inForce.set(name, net);
-      this.#addresses.define(name, net, new Map());
-    }
+    for (const [name, net] of this.#subnetVerdicts.restore()) this.#addresses.define(name, net, new Map());
     this.#bindings.restore();
     this.#links = linksInForce(this, true);
     // Once before the verdicts, which depend on addresses in use, and once for the subnets that they added.
@@ -275,10 +270,12 @@ export class Cluster extends ObjectStores implements View {
     this.#links = linksInForce(this, false);
     this.#areLinksStale = false;
     const after = new Set(textsOf(this.#links));
+    if (before.join() !== [...after].join()) this.#subnetVerdicts.linksChanged();
     if (before.some((link) => !after.has(link))) this.#isJudgementDue = true;
   }
 
   #changed(change: Change): void {
+    this.#subnetVerdicts.changed(change);
     this.#learnedRoutes.changed(change);
     this.#serviceVerdicts.changed(change);
     this.#loadBalancers.changed(change);
@@ -299,28 +296,18 @@ export class Cluster extends ObjectStores implements View {
       this.#ports.markHolder(`vm/${change.name}`);
     if (change.kind === 'nodes' && change.before?.addresses.join() === change.after?.addresses.join()) return;
     if (change.kind === 'subnets' && subnetFingerprint(change.before) === subnetFingerprint(change.after)) return;
-    if (change.kind === 'subnets') {
-      this.#activeGateways.mark(change.name);
-      const [was, is] = [change.before, change.after];
-      const isSame = was?.uid === is?.uid && was?.spec.vpc === is?.spec.vpc;
-      if (!isSame && this.#inForce.has(change.name) && !this.#predecessors.has(change.name))
-        this.#predecessors.set(change.name, was?.uid ?? '');
-    }
+    if (change.kind === 'subnets') this.#activeGateways.mark(change.name);
     if (change.kind === 'vlans' && specFingerprint(change.before) === specFingerprint(change.after)) return;
     if (change.kind === 'loadBalancerPools' && poolFingerprint(change.before) === poolFingerprint(change.after)) return;
     // Vlans read only whether a ProviderNetwork exists and whether it is being deleted.
     if (change.kind === 'providerNetworks' && change.before?.isDeleting === change.after?.isDeleting) return;
     const isJudged = judgedBy.has(change.kind);
-    if (isJudged || (change.kind === 'remoteClusters' && this.#waitsForRemote())) this.#isJudgementDue = true;
+    if (isJudged || (change.kind === 'remoteClusters' && this.#subnetVerdicts.waitsForRemote()))
+      this.#isJudgementDue = true;
     if (change.kind === 'namespaces') this.#bindings.invalidate(change.name);
     if (change.kind === 'namespaces' && change.after === undefined) this.#bindings.forget(change.name);
     if (isJudged) this.#bindings.invalidate();
     if (isJudged || change.kind === 'namespaces') this.#ports.markWaiting();
-  }
-
-  /** Changes in other clusters affect only Subnets that an overlap with one keeps out; a network in force stays. */
-  #waitsForRemote(): boolean {
-    return this.verdicts.values().some(({ problem }) => problem?.code === interconnectOverlap);
   }
 
   #markConcerned(change: Change): void {
@@ -344,7 +331,7 @@ export class Cluster extends ObjectStores implements View {
       this.#changed({ kind: 'verdicts', name: subnet, before: verdict, after: verdict });
     }
     this.#markConcerned({ kind: 'usage', name: subnet });
-    if (this.#predecessors.has(subnet) && !this.#isInUse(subnet)) this.#isJudgementDue = true;
+    if (this.#subnetVerdicts.hasPredecessor(subnet) && !this.#isInUse(subnet)) this.#isJudgementDue = true;
   }
 
   #isInUse(subnet: string): boolean {
@@ -360,55 +347,23 @@ export class Cluster extends ObjectStores implements View {
     this.#isJudgementDue = false;
     this.#areLinksStale = true;
     this.#judgeVlans();
-    for (const name of this.#predecessors.keys()) {
-      if (this.#isInUse(name)) continue;
-      this.#predecessors.delete(name);
-      this.#inForce.delete(name);
-      if (!this.subnets.has(name)) this.#addresses.define(name, undefined, new Map());
-    }
+    for (const name of this.#subnetVerdicts.releaseUnused()) this.#addresses.define(name, undefined, new Map());
     for (let round = 0; round < judgementRounds; round += 1) {
-      const verdicts = judgeSubnets({
-        subnets: this.subnets.values(),
-        vpcs: this.vpcs,
-        vlans: this.vlanVerdicts,
-        nodes: this.nodes.values(),
-        transitSwitches: this.transitSwitches,
-        remoteClusters: this.remoteClusters,
-        loadBalancerPools: this.loadBalancerPools,
-        apiServer: this.capabilities.apiServer ?? [],
-        loadBalancers: this.capabilities.loadBalancers,
-        inForce: this.#inForce,
-        predecessors: this.#predecessors,
-        links: this.#links,
-        usage: (subnet, family) => this.#addresses.usage(subnet, family),
-        defaultSubnet,
-      });
-      if (!this.#setVerdicts(verdicts)) break;
+      const changes = this.#subnetVerdicts.judge();
+      for (const change of changes) this.#verdictChanged(change);
+      if (!changes.some(({ isNetChanged }) => isNetChanged)) break;
     }
     this.#judgePools();
   }
 
-  /** @returns whether a network came into force, changed or was removed: other Subnets may have waited for it */
-  #setVerdicts(verdicts: ReadonlyMap<string, Verdict>): boolean {
-    let isChanged = false;
-    const before = this.verdicts;
-    this.verdicts = verdicts;
-    for (const name of new Set([...before.keys(), ...verdicts.keys()])) {
-      const verdict = verdicts.get(name);
-      if (verdictFingerprint(before.get(name)) === verdictFingerprint(verdict)) continue;
-      isChanged ||= text(this.#inForce.get(name)) !== text(verdict?.net);
-      if (verdict?.spec !== undefined) this.#predecessors.delete(name);
-      if (verdict?.net !== undefined) this.#inForce.set(name, verdict.net);
-      else if (!this.#isInUse(name)) this.#inForce.delete(name);
-      this.#define(name);
-      this.#activeGateways.mark(name);
-      this.#bindings.invalidate();
-      this.#ports.markWaiting();
-      const change: Change = { kind: 'verdicts', name, before: before.get(name), after: verdict };
-      this.#markConcerned(change);
-      this.#changed(change);
-    }
-    return isChanged;
+  #verdictChanged({ name, before, after }: VerdictChange): void {
+    this.#define(name);
+    this.#activeGateways.mark(name);
+    this.#bindings.invalidate();
+    this.#ports.markWaiting();
+    const change: Change = { kind: 'verdicts', name, before, after };
+    this.#markConcerned(change);
+    this.#changed(change);
   }
 
   #judgeVlans(): void {

@@ -125,17 +125,13 @@ export const subnetFeature: Feature = {
       yield change.name.slice(change.name.indexOf('/') + 1);
     yield* gatewayStatusReads(change, view);
     if (change.kind === 'verdicts' && change.name === joinSubnet) yield* privateSubnets(view);
-    if (['subnets', 'vpcs', 'verdicts', 'namespaces'].includes(change.kind)) yield* withNamespaces(view);
+    // They may start to request namespaces of another VPC, or get them.
+    if (['subnets', 'vpcs', 'verdicts', 'namespaces'].includes(change.kind))
+      yield* view.indexes.subnetsWithNamespaces.of('');
   },
   plan: planSubnet,
   report: reportSubnet,
 };
-
-/** Subnets that may start to request namespaces of another VPC, or get them. */
-function* withNamespaces(view: View): Generator<string> {
-  for (const { name, spec } of view.subnets.values())
-    if (spec.namespaces.length > 0 || spec.namespaceSelectors.length > 0) yield name;
-}
 
 function* privateSubnets(view: View): Generator<string> {
   for (const { name, spec } of view.subnets.values()) if (spec.isPrivate) yield name;

@@ -20,12 +20,11 @@ export function overlaySet(vpc: string, family: Family): string {
 }
 
 function isAsked(view: View, vpc: string): boolean {
-  return [...view.verdicts].some(
-    ([name, verdict]) =>
-      verdict.vpc === vpc &&
-      routingInForce(verdict.net) === 'u2o' &&
-      view.subnets.get(name)?.spec.overlayOnlyRouting === true,
-  );
+  return view.subnetsInVlans.values().some((name) => {
+    const verdict = view.verdicts.get(name);
+    if (verdict?.vpc !== vpc || routingInForce(verdict.net) !== 'u2o') return false;
+    return view.subnets.get(name)?.spec.overlayOnlyRouting === true;
+  });
 }
 
 function cidrsOf(view: View, vpc: string, family: Family): readonly string[] {

@@ -16,7 +16,7 @@ export function isPhysical(verdict: Verdict | undefined): boolean {
 
 /** Subnets that may be joined with the overlay. */
 export function* physicalSubnets(view: View): Generator<string> {
-  for (const [name, verdict] of view.verdicts) if (isPhysical(verdict)) yield name;
+  for (const name of view.subnetsInVlans) if (isPhysical(view.verdicts.get(name))) yield name;
 }
 
 /** Whether a change may affect the networks that the router of a VPC reaches. */

@@ -42,5 +42,6 @@ export function* subnetsOfOtherMtu(change: Change, view: View): Generator<string
   const least = (node: Node | undefined, network: string): number =>
     leastOf(node === undefined ? others : [...others, node], network);
   const other = new Set(changed.filter((network) => least(before, network) !== least(after, network)));
-  for (const [subnet, { net }] of view.verdicts) if (other.has(net?.underlay?.provider ?? '')) yield subnet;
+  for (const subnet of view.subnetsInVlans)
+    if (other.has(view.verdicts.get(subnet)?.net?.underlay?.provider ?? '')) yield subnet;
 }

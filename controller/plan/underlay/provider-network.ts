@@ -71,7 +71,9 @@ function needsOf(
 ): { readonly vlans: readonly string[]; readonly strays: readonly string[] } {
   const vlans = vlansOf(view, network).filter((vlan) => subnetsIn(view, vlan).length > 0);
   const named = new Set(vlans.flatMap((vlan) => subnetsIn(view, vlan)));
-  const inside = [...view.verdicts].flatMap(([name, { net }]) => (net?.underlay?.provider === network ? [name] : []));
+  const inside = [...view.subnetsInVlans].filter(
+    (name) => view.verdicts.get(name)?.net?.underlay?.provider === network,
+  );
   return { vlans, strays: inside.filter((name) => !named.has(name)).toSorted() };
 }
 

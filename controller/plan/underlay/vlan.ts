@@ -18,8 +18,7 @@ export function waitsFor(what: string, names: readonly string[]): Problem {
 
 /** Subnets that name it, in force or not. */
 export function subnetsOfVlan(view: View, vlan: string): readonly string[] {
-  const names = [...view.subnets.values()].filter(({ spec }) => spec.vlan === vlan).map(({ name }) => name);
-  return names.toSorted();
+  return [...view.indexes.subnetsByVlan.of(vlan)].sort();
 }
 
 /** Subnets that are in the Vlan, and keep it from being deleted. */

@@ -4,7 +4,7 @@
  * overlaps another object is refused. A pool in force stays, without the addresses that other objects have taken. No Service gets an address of a refused pool.
  */
 import { defaultVpc } from '../../../lib/api/names.ts';
-import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';
+import { byAge, byRight, unlessRefused } from '../../../lib/desired/rights.ts';
 import { lastOf, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
 import { cidrsOf, formatRange, type Range } from '../../../lib/net/range.ts';
@@ -23,7 +23,7 @@ interface Owned {
 
 type Evidence = Pick<
   View,
-  'loadBalancerPools' | 'verdicts' | 'serviceCidrs' | 'nodes' | 'transitSwitches' | 'capabilities'
+  'loadBalancerPools' | 'subnets' | 'verdicts' | 'serviceCidrs' | 'nodes' | 'transitSwitches' | 'capabilities'
 >;
 
 const rightOf = unlessRefused();
@@ -38,7 +38,14 @@ function rangeOfCidr({ family, network, ...rest }: Cidr): Range {
 }
 
 /** Addresses that belong to other objects. */
-function othersOf({ verdicts, serviceCidrs, nodes, transitSwitches, capabilities }: Evidence): readonly Owned[] {
+function othersOf({
+  subnets,
+  verdicts,
+  serviceCidrs,
+  nodes,
+  transitSwitches,
+  capabilities,
+}: Evidence): readonly Owned[] {
   const address = (text: string, owner: string): readonly Owned[] => {
     const ip = parseIp(text);
     return ip === undefined ? [] : [{ range: { family: ip.family, first: ip.value, last: ip.value }, owner }];
@@ -46,9 +53,12 @@ function othersOf({ verdicts, serviceCidrs, nodes, transitSwitches, capabilities
   const network = (cidr: Cidr, owner: string): Owned => ({ range: rangeOfCidr(cidr), owner });
   return [
     // Other VPCs have no route to nodes, so an overlap does no harm there.
-    ...[...verdicts].flatMap(([name, { vpc, net }]) =>
-      net === undefined || vpc !== defaultVpc ? [] : partsOf(net).map(({ cidr }) => network(cidr, `subnet ${name}`)),
-    ),
+    ...[...subnets.values()].sort(byAge).flatMap(({ name }) => {
+      const { vpc, net } = verdicts.get(name) ?? {};
+      return net === undefined || vpc !== defaultVpc
+        ? []
+        : partsOf(net).map(({ cidr }) => network(cidr, `subnet ${name}`));
+    }),
     ...[...serviceCidrs].flatMap(([name, { cidrs }]) =>
       cidrs.flatMap((text) => {
         const cidr = parseCidr(text);

@@ -1,9 +1,9 @@
 /**
- * Decides which Subnets are in force. In: all Subnets, the networks in force before and the addresses in use. Out: a verdict
- * for each Subnet. Called when a Subnet, Vpc or node address changes. Rules: a network in force prevails over Subnets, nodes
+ * Decides which Subnets are in force. In: Subnets that no other Subnet can be in the way of, the networks in force before and the
+ * addresses in use. Out: a verdict for each Subnet. Called by `SubnetVerdicts`. Rules: a network in force prevails over Subnets, nodes
  * and edits that come later. Of new Subnets the older wins. A refused edit leaves the former network in force, also for new pods.
  */
-import { defaultVpc, joinSubnet, label, routerSwitchPort, switchRouterPort } from '../../../lib/api/names.ts';
+import { defaultVpc, joinSubnet, label, switchRouterPort } from '../../../lib/api/names.ts';
 import { routingOf } from '../../../lib/api/subnet-routing.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byAge } from '../../../lib/desired/rights.ts';
@@ -28,14 +28,17 @@ import { withheldGateways } from './former-gateways.ts';
 import { Places } from './places.ts';
 import type { Place } from './places.ts';
 import { remoteOverlapOf, transitOverlapOf } from './remote-overlap.ts';
+import { patchOf, scopesOf } from './subnet-claims.ts';
 import { defineSubnet, gatewayIp } from './subnet-net.ts';
 import { readVips } from './vip-list.ts';
 
 export interface Evidence {
   readonly subnets: Iterable<Subnet>;
+  /** Names of deleted Subnets whose networks are in force. */
+  readonly orphans: Iterable<string>;
   readonly vpcs: ReadonlyMap<string, Vpc>;
   readonly vlans: ReadonlyMap<string, VlanVerdict>;
-  readonly nodes: Iterable<Node>;
+  readonly nodes: ReadonlyMap<string, Node>;
   readonly transitSwitches: ReadonlyMap<string, TransitSwitch>;
   readonly remoteClusters: ReadonlyMap<string, RemoteCluster>;
   readonly loadBalancerPools: ReadonlyMap<string, LoadBalancerPool>;
@@ -59,11 +62,6 @@ export interface Usage {
   has(value: bigint): boolean;
 }
 
-/** Both ends of the patch between a subnet and its VPC. In northd, ports of switches and routers share one namespace. */
-function patchOf(subnet: string, vpc: string): readonly string[] {
-  return [routerSwitchPort(vpc, subnet), switchRouterPort(subnet, vpc)];
-}
-
 function isInside(net: SubnetNet, address: string): boolean {
   const ip = parseIp(address);
   return ip !== undefined && partsOf(net).some(({ cidr }) => cidrContains(cidr, ip));
@@ -79,6 +77,18 @@ function canonicalCidrs(text: string): string | undefined {
   const cidrs = text.split(',').map((part) => parseCidr(part.trim()));
   const known = cidrs.filter((cidr) => cidr !== undefined).sort((a, b) => a.family - b.family);
   return known.length < cidrs.length ? undefined : known.map(formatCidr).join();
+}
+
+/** Whether the spec requests the network that is in force. */
+export function isIncumbent(
+  { spec }: Subnet,
+  net: NetInForce | undefined,
+  vlans: ReadonlyMap<string, VlanVerdict>,
+): boolean {
+  if (net === undefined || cidrText(net) !== canonicalCidrs(spec.cidrBlock)) return false;
+  if (routingInForce(net) !== routingOf(spec)) return false;
+  const vlan = vlans.get(spec.vlan);
+  return vlan === undefined || (vlan.provider === net.underlay?.provider && vlan.id === net.underlay.vlan);
 }
 
 /** A node that joins while `join` is being deleted must not wait until all other nodes are gone. */
@@ -99,30 +109,34 @@ function reserveAgain(subnet: Subnet, net: NetInForce): NetInForce {
   return { ...net, ...(net.v4 && { v4: again(net.v4) }), ...(net.v6 && { v6: again(net.v6) }) };
 }
 
+/** The network that is reserved for a Subnet, and the VPC in which it is. */
+interface Given {
+  readonly vpc: string;
+  readonly net: NetInForce;
+}
+
 class Judge {
   readonly #evidence: Evidence;
   readonly #places = new Map<string, Places>();
   /** Subnets by the name part of their port groups. The part `node` belongs to the port groups of nodes. */
   readonly #portGroupNames = new Map<string, string>([[portGroupPart('node'), '']]);
   readonly #portNames = new Map<string, string>();
-  readonly #nodes: readonly Node[];
+  readonly #given = new Map<string, Given>();
 
   constructor(evidence: Evidence) {
     this.#evidence = evidence;
-    this.#nodes = [...evidence.nodes];
   }
 
   all(): ReadonlyMap<string, Verdict> {
     const subnets = [...this.#evidence.subnets].sort(byAge);
     for (const { name, spec } of subnets) this.#hold(name, vpcNameOf(spec));
     // The network of a deleted Subnet is kept from others while pods are still in it, however it was deleted.
-    const names = new Set(subnets.map(({ name }) => name));
-    for (const name of this.#evidence.inForce.keys())
+    for (const name of this.#evidence.orphans)
       // Its VPC is unknown by now. Most Subnets are in the default one.
-      if (!names.has(name) && this.#isInUse(name)) this.#hold(name, defaultVpc);
-    const rank = (subnet: Subnet): number => (this.#isIncumbent(subnet) ? 0 : 1);
-    subnets.sort((a, b) => rank(a) - rank(b) || byAge(a, b));
-    return new Map(subnets.map((subnet) => [subnet.name, this.#judge(subnet)]));
+      if (this.#isInUse(name)) this.#hold(name, defaultVpc);
+    const [incumbents, others]: [Subnet[], Subnet[]] = [[], []];
+    for (const subnet of subnets) (this.#isIncumbent(subnet) ? incumbents : others).push(subnet);
+    return new Map([...incumbents, ...others].map((subnet) => [subnet.name, this.#judge(subnet)]));
   }
 
   /** Reserves the network in force of a Subnet until the Subnet is judged. */
@@ -133,6 +147,7 @@ class Judge {
   }
 
   #give(name: string, vpc: string, net: NetInForce): void {
+    this.#given.set(name, { vpc, net });
     for (const places of this.#placesOf(vpc, net)) places.add(name, net);
     const group = portGroupPart(name);
     if (!this.#portGroupNames.has(group)) this.#portGroupNames.set(group, name);
@@ -140,9 +155,13 @@ class Judge {
   }
 
   #takeBack(name: string): void {
-    for (const places of this.#places.values()) places.remove(name);
-    for (const names of [this.#portGroupNames, this.#portNames])
-      for (const [text, owner] of names) if (owner === name) names.delete(text);
+    const given = this.#given.get(name);
+    if (given === undefined) return;
+    this.#given.delete(name);
+    for (const places of this.#placesOf(given.vpc, given.net)) places.remove(name, given.net);
+    const group = portGroupPart(name);
+    if (this.#portGroupNames.get(group) === name) this.#portGroupNames.delete(group);
+    for (const port of patchOf(name, given.vpc)) if (this.#portNames.get(port) === name) this.#portNames.delete(port);
   }
 
   #overlapOf(name: string, vpc: string, net: NetInForce): Place | undefined {
@@ -151,14 +170,8 @@ class Judge {
       .find((place) => place !== undefined);
   }
 
-  /** The scopes in which a network must not overlap others: its VPC if the VPC routes it, and its VLAN. */
   #placesOf(vpc: string, net: NetInForce): readonly Places[] {
-    const { underlay } = net;
-    return [
-      ...(hasRouterPort(net) ? [this.#placesIn(vpc)] : []),
-      // No VPC can have such a name.
-      ...(underlay === undefined ? [] : [this.#placesIn(`${underlay.provider}/${underlay.vlan}`)]),
-    ];
+    return scopesOf(vpc, net).map((scope) => this.#placesIn(scope));
   }
 
   /** Networks in use in a VPC or VLAN. Networks of different scopes may overlap. */
@@ -168,13 +181,8 @@ class Judge {
     return places;
   }
 
-  /** Whether the spec requests the network that is in force. */
   #isIncumbent(subnet: Subnet): boolean {
-    const net = this.#evidence.inForce.get(subnet.name);
-    if (net === undefined || cidrText(net) !== canonicalCidrs(subnet.spec.cidrBlock)) return false;
-    if (routingInForce(net) !== routingOf(subnet.spec)) return false;
-    const vlan = this.#evidence.vlans.get(subnet.spec.vlan);
-    return vlan === undefined || (vlan.provider === net.underlay?.provider && vlan.id === net.underlay.vlan);
+    return isIncumbent(subnet, this.#evidence.inForce.get(subnet.name), this.#evidence.vlans);
   }
 
   #isInUse(name: string): boolean {
@@ -224,7 +232,8 @@ class Judge {
   /** Withholds the addresses of nodes, which may be in the LAN of an underlay subnet, from pods. */
   #apartFromNodes(net: NetInForce): NetInForce {
     if (net.underlay === undefined) return net;
-    const ips = this.#nodes.flatMap(({ addresses }) => addresses.flatMap((text) => parseIp(text) ?? []));
+    const nodes = [...this.#evidence.nodes.values()];
+    const ips = nodes.flatMap(({ addresses }) => addresses.flatMap((text) => parseIp(text) ?? []));
     const apart = (part: FamilyNet): FamilyNet => {
       const inside = ips.filter((ip) => cidrContains(part.cidr, ip)).map(({ value }) => value);
       const foreign = [...new Set(inside)].sort((a, b) => (a < b ? -1 : 1));
@@ -337,7 +346,7 @@ class Judge {
   }
 
   #nodeConflictOf(net: SubnetNet): Problem | undefined {
-    for (const node of this.#nodes) {
+    for (const node of this.#evidence.nodes.values()) {
       const address = node.addresses.find((one) => isInside(net, one));
       if (address !== undefined) return containedProblem(net, address, `the address of node ${node.name}`);
     }

@@ -32,12 +32,14 @@ export class Places {
     }
   }
 
-  remove(owner: string): void {
-    for (const [family, list] of this.#sorted)
-      this.#sorted.set(
-        family,
-        list.filter((place) => place.owner !== owner),
-      );
+  /** Removes the network that the owner was added with. */
+  remove(owner: string, net: SubnetNet): void {
+    for (const { cidr } of partsOf(net)) {
+      const list = this.#sorted.get(cidr.family) ?? [];
+      let at = this.#index(list, cidr.network);
+      while (list[at]?.cidr.network === cidr.network && list[at]?.owner !== owner) at += 1;
+      if (list[at]?.owner === owner) list.splice(at, 1);
+    }
   }
 
   /** An overlapping network of another owner. */
