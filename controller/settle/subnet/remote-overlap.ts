@@ -6,6 +6,7 @@ import { defaultSubnet, defaultVpc, joinSubnet } from '../../../lib/api/names.ts
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrCovers, cidrsOverlap, formatCidr } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
+import { PrefixIndex } from '../../../lib/net/prefix-index.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import { vpcNameOf } from '../../model/objects.ts';
 import type { RemoteCluster, RemoteRoute, Subnet, TransitSwitch } from '../../model/objects.ts';
@@ -55,6 +56,39 @@ export function transitOverlapOf(
   return undefined;
 }
 
+interface Ranked {
+  readonly cidr: Cidr;
+  readonly rank: number;
+}
+
+/** Prefixes of another cluster with their places in its list; computed once for each value of the object. */
+const indexes = new WeakMap<RemoteCluster, PrefixIndex<Ranked>>();
+
+function indexOf(cluster: RemoteCluster): PrefixIndex<Ranked> {
+  const known = indexes.get(cluster);
+  if (known !== undefined) return known;
+  const made = new PrefixIndex<Ranked>();
+  // Learned prefixes are not addresses of the other cluster: a subnet here takes precedence by its longer or equal mask.
+  for (const [rank, { cidr, isLearned }] of cluster.routes.entries()) if (!isLearned) made.add({ cidr, rank });
+  indexes.set(cluster, made);
+  return made;
+}
+
+/** The first of the cluster's routes that has addresses of one of the networks, so that the message is the same after a restart. */
+function firstOverlapping(
+  cluster: RemoteCluster,
+  networks: readonly Cidr[],
+  isReached: (route: RemoteRoute) => boolean,
+): RemoteRoute | undefined {
+  const index = indexOf(cluster);
+  const ranks = networks.flatMap((network) => [...index.allOverlapping(network)].map(({ rank }) => rank));
+  for (const rank of ranks.sort((a, b) => a - b)) {
+    const route = cluster.routes[rank];
+    if (route !== undefined && isReached(route)) return route;
+  }
+  return undefined;
+}
+
 /** `inForce` is the Subnet's network in force. */
 export function remoteOverlapOf(
   subnet: Subnet,
@@ -65,22 +99,23 @@ export function remoteOverlapOf(
   const vpc = vpcNameOf(subnet.spec);
   const held = cidrsOf(inForce);
   const taken = cidrsOf(net).filter((cidr) => !held.some((own) => cidrCovers(own, cidr)));
-  // Learned prefixes are not addresses of the other cluster: a subnet here takes precedence by its longer or equal mask.
-  const clashes = ({ cidr, transitSwitch, isLearned }: RemoteRoute): boolean =>
-    !isLearned && taken.some((one) => cidrsOverlap(one, cidr)) && transitSwitches.get(transitSwitch)?.vpc === vpc;
+  const isReached = ({ transitSwitch }: Pick<RemoteRoute, 'transitSwitch'>): boolean =>
+    transitSwitches.get(transitSwitch)?.vpc === vpc;
   // By name, so that the message is the same after a restart.
   for (const name of [...remoteClusters.keys()].sort()) {
     const cluster = remoteClusters.get(name);
     if (cluster === undefined) continue;
     if (inForce === undefined && wasThereFirst(subnet, cluster)) continue;
     const asked = `spec.cidrBlock ${taken.map(formatCidr).join(',')}`;
-    const route = cluster.routes.find(clashes);
+    const route = firstOverlapping(cluster, taken, isReached);
     if (route !== undefined) {
       const message = `${asked} overlaps ${formatCidr(route.cidr)} of cluster ${cluster.name}, which is reached over transit switch ${route.transitSwitch}: choose a free CIDR, or let ${cluster.name} withdraw its prefix; this Subnet comes into force once it has`;
       return { code: interconnectOverlap, message };
     }
     // An unlisted prefix may be anywhere in the networks that contain it.
-    const within = cluster.unlisted.find((network) => clashes({ ...network, isLearned: false, isActive: true }));
+    const within = cluster.unlisted.find(
+      (network) => isReached(network) && taken.some((one) => cidrsOverlap(one, network.cidr)),
+    );
     if (within === undefined) continue;
     const message = `${asked} may overlap a prefix of cluster ${cluster.name}, which offers more prefixes than RemoteCluster ${cluster.name} can list; the unlisted prefixes are in ${formatCidr(within.cidr)}: choose a CIDR outside of it, or let ${cluster.name} offer fewer prefixes, by aggregates or larger subnets; this Subnet comes into force once all prefixes are listed`;
     return { code: interconnectOverlap, message };
