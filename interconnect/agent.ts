@@ -23,6 +23,7 @@ import { OvnIcConfig } from './apply/ovn-ic-config.ts';
 import { OvnProbe } from './apply/ovn-probe.ts';
 import { Progress } from './apply/progress.ts';
 import { canonicalName } from './model/objects.ts';
+import { routesAtOnce } from './model/routes-at-once.ts';
 import { ownEntries } from './plan/own-keys.ts';
 import { OwnCluster } from './settle/own-cluster.ts';
 import { isOvnFollowing } from './settle/ovn-lag.ts';
@@ -188,8 +189,14 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
 function openTargets({ northbound, southbound, log }: AgentOptions, onTransaction: () => void) {
   const common = { room, logger: log, onTransaction };
   return {
-    // Withdrawing a route is worth a transaction of its own.
-    northbound: openOvsdbTarget({ ...common, client: northbound, ownEntries, batchDelayMs: 1 }),
+    northbound: openOvsdbTarget({
+      ...common,
+      client: northbound,
+      ownEntries,
+      // Withdrawing a route is worth a transaction of its own.
+      batchDelayMs: 1,
+      instalments: { tables: ['Logical_Router_Static_Route'], rows: routesAtOnce },
+    }),
     southbound: openOvsdbTarget({
       ...common,
       client: southbound,

@@ -4,6 +4,7 @@ import { openOvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { ownEntries } from '../plan/own-keys.ts';
 import { schemaFile, startOvsdbServer, type TestServer } from '../../lib/ovsdb/src/testing.ts';
 import type { Member } from '../model/messages.ts';
+import { routesAtOnce } from '../model/routes-at-once.ts';
 import { noPolicies } from '../../lib/route-policy/compile.ts';
 import { noEdges } from '../model/edges.ts';
 import { gateway, local, network, port, route } from '../model/testing.ts';
@@ -71,7 +72,12 @@ export class NetworkBed {
   restart(): void {
     this.#close?.();
     const common = { room: 'interconnect', logger, onTransaction: () => (this.transactions += 1), batchDelayMs: 0 };
-    const northbound = openOvsdbTarget({ ...common, client: this.northbound, ownEntries });
+    const northbound = openOvsdbTarget({
+      ...common,
+      client: this.northbound,
+      ownEntries,
+      instalments: { tables: ['Logical_Router_Static_Route'], rows: routesAtOnce },
+    });
     const southbound = openOvsdbTarget({
       ...common,
       client: this.southbound,

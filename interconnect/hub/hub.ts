@@ -10,6 +10,7 @@ import { openOvsdbTarget, type OvsdbTarget } from '../../lib/desired/ovsdb-targe
 import type { Desired } from '../../lib/desired/row.ts';
 import { integerOf, textOf } from '../../lib/ovn/columns.ts';
 import type { HubCalls } from '../link/server.ts';
+import { routesAtOnce } from '../model/routes-at-once.ts';
 import type { HubEndpoint } from './apply/endpoint.ts';
 import { Enrolment } from './apply/enrolment.ts';
 import { HubMembers, type HubTimes } from './apply/hub-members.ts';
@@ -152,6 +153,7 @@ function openTargets({ northbound, southbound, log }: HubOptions, zones: Zones) 
     rows: openOvsdbTarget({
       ...common,
       client: southbound,
+      instalments: { tables: ['Route'], rows: routesAtOnce },
       keyOf: icKeyOf,
       ownerOf: (table, row) => (table === 'Availability_Zone' ? zoneOwner(textOf(row, 'name')) : undefined),
     }),

@@ -11,6 +11,7 @@ import { WorkQueue, halvesOf, type Task } from './work-queue.ts';
 import { rowId, type ColumnId } from './contributions.ts';
 import { indexDatabase, type DatabaseOptions } from './database.ts';
 import { driftOf, memberNames } from './drift.ts';
+import { instalmentOf, type InstalmentContext, type Instalments } from './instalment.ts';
 import { Plans } from './plans.ts';
 import type { Problem } from './problem.ts';
 import { RetryDelays } from './retry-delays.ts';
@@ -19,7 +20,7 @@ import { RewriteGuard } from './rewrite-guard.ts';
 import type { RowIndex } from './row-index.ts';
 import { RoundEngine } from '../rounds/engine.ts';
 import { buildTransaction } from './transaction.ts';
-import type { Database } from './batch.ts';
+import type { Database, OwnerBatch } from './batch.ts';
 import type { StoredPlan } from './stored-plan.ts';
 
 export interface TargetLogger {
@@ -40,6 +41,8 @@ export interface OvsdbTargetOptions extends DatabaseOptions {
   readonly batchDelayMs?: number;
   /** Maximum number of owners in one transaction. Default 500. */
   readonly batchSize?: number;
+  /** Owners with so many rows of these tables are written in several transactions. By default an owner is written in one. */
+  readonly instalments?: Instalments;
   /**
    * A reader of the database that acknowledges each transaction in the database. The next transaction waits for this, so that
    * plans set in the meantime join it. By default there is no reader to wait for.
@@ -258,8 +261,9 @@ class Target implements OvsdbTarget {
     const wanted = new Map(
       owners.map((owner) => [owner, { desired: plans.desiredOf(owner), applied: plans.appliedOf(owner) }]),
     );
+    const parts = this.#partsOf(wanted);
     const built = buildTransaction(this.#database, {
-      owners: wanted,
+      owners: new Map([...wanted, ...parts]),
       unheld: new Map(unheld),
       wantedBy: (table, key) => plans.wantedBy(table, key),
       isOurs: (owner) => this.#isOurs(owner),
@@ -277,6 +281,10 @@ class Target implements OvsdbTarget {
     }
     if (refused !== undefined) for (const [id] of unheld) this.#refuseColumn(id, refused);
     for (const [owner, { desired, applied }] of wanted) {
+      if (parts.has(owner) && refused === undefined && !built.problems.has(owner)) {
+        this.#queue.putBack({ owners: [owner], unheld: [] });
+        continue;
+      }
       const isRewritten = built.written.has(owner) && desired !== undefined && desired === applied;
       const isFought = isRewritten && refused === undefined && !this.#partial.has(owner);
       const loss = built.losses.get(owner);
@@ -287,6 +295,22 @@ class Target implements OvsdbTarget {
       this.#finish(owner, { desired, problem, isWritten: problem === loss });
     }
     this.#queue.finish(task);
+  }
+
+  /** The owners whose plans are written in several transactions, with the next part of each. */
+  #partsOf(wanted: ReadonlyMap<string, OwnerBatch>): ReadonlyMap<string, OwnerBatch> {
+    const parts = new Map<string, OwnerBatch>();
+    const { instalments } = this.#options;
+    if (instalments === undefined) return parts;
+    const context: InstalmentContext = {
+      database: this.#database,
+      wantedBy: (table, key) => this.#plans.wantedBy(table, key),
+    };
+    for (const [owner, { desired, applied }] of wanted) {
+      const part = instalmentOf(context, owner, desired, instalments);
+      if (part !== undefined) parts.set(owner, { desired: part, applied });
+    }
+    return parts;
   }
 
   async #transact(operations: readonly Operation[], owners: number): Promise<Problem | 'lost' | undefined> {
