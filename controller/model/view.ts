@@ -139,6 +139,8 @@ export interface View extends Stores {
   /** Whether addresses are allocated under a port's name. */
   isAllocated(port: string): boolean;
   pool(subnet: string): SubnetPool | undefined;
+  /** Subnets of a VPC that have rows, by name. */
+  servedSubnets(vpc: string): readonly string[];
   /** Counts of the addresses of a LoadBalancerPool. */
   loadBalancerUsage(pool: string): LoadBalancerUsage;
   /** Keys of the objects with ports in the subnet. */

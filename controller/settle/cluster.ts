@@ -35,6 +35,7 @@ import { SubnetVerdicts } from './subnet/subnet-verdicts.ts';
 import type { VerdictChange } from './subnet/subnet-verdicts.ts';
 import { judgeVlans } from './underlay/judge-vlans.ts';
 import { linksInForce } from './vpc/links.ts';
+import { ServedSubnets } from './vpc/served-subnets.ts';
 
 /** Verdicts may free networks for other objects. More rounds than this would mean that verdicts never converge. */
 const judgementRounds = 4;
@@ -71,6 +72,7 @@ export class Cluster extends ObjectStores implements View {
   readonly #ports: Ports;
   #links: ReadonlyMap<string, readonly Link[]> = new Map();
   readonly #subnetVerdicts: SubnetVerdicts;
+  readonly #servedSubnets = new ServedSubnets(this);
   readonly #bindings: NamespaceBindings;
   readonly #traitHolders = new TraitHolders(this);
   readonly #servedGroups = new ServedGroups(this);
@@ -134,6 +136,10 @@ export class Cluster extends ObjectStores implements View {
 
   get loadBalancerPoolVerdicts(): View['loadBalancerPoolVerdicts'] {
     return this.#loadBalancers.verdicts;
+  }
+
+  servedSubnets(vpc: string): readonly string[] {
+    return this.#servedSubnets.of(vpc);
   }
 
   loadBalancerUsage(pool: string): LoadBalancerUsage {
@@ -276,6 +282,7 @@ export class Cluster extends ObjectStores implements View {
 
   #changed(change: Change): void {
     this.#subnetVerdicts.changed(change);
+    this.#servedSubnets.changed(change);
     this.#learnedRoutes.changed(change);
     this.#serviceVerdicts.changed(change);
     this.#loadBalancers.changed(change);
@@ -350,6 +357,7 @@ export class Cluster extends ObjectStores implements View {
     for (const name of this.#subnetVerdicts.releaseUnused()) this.#addresses.define(name, undefined, new Map());
     for (let round = 0; round < judgementRounds; round += 1) {
       const changes = this.#subnetVerdicts.judge();
+      for (const { name } of changes) this.#servedSubnets.look(name);
       for (const change of changes) this.#verdictChanged(change);
       if (!changes.some(({ isNetChanged }) => isNetChanged)) break;
     }

@@ -11,6 +11,7 @@ import { parseLoadBalancerPool } from '../../watch/addresses.ts';
 import { parseNamespace } from '../../watch/workloads.ts';
 import { verdictFingerprint } from '../fingerprint.ts';
 import { acceptedNoteOf } from './former-gateways.ts';
+import { servedNet } from './served-net.ts';
 
 const names = ['a', 'b', 'c', 'a-b', 'a.b', 'blue-a', 'blue', 'node', 'ts1'];
 const cidrs = [
@@ -110,6 +111,14 @@ function verdictsOf(cluster: TestCluster): Readonly<Record<string, string>> {
   return Object.fromEntries(cluster.verdicts.entries().map(([name, verdict]) => [name, verdictFingerprint(verdict)]));
 }
 
+/** The Subnets of a VPC that have rows, by a look at all verdicts. */
+function servedIn(cluster: TestCluster, vpcName: string): readonly string[] {
+  const served = [...cluster.verdicts].filter(
+    ([name, verdict]) => verdict.vpc === vpcName && servedNet(cluster, name) !== undefined,
+  );
+  return served.map(([name]) => name).sort();
+}
+
 describe('verdicts on Subnets', () => {
   test('are those of all Subnets judged together, after random changes', () => {
     const random = randomOf(11);
@@ -125,6 +134,8 @@ describe('verdicts on Subnets', () => {
       judgeWhatIsDue(cluster);
       assert.deepEqual(apart, verdictsOf(cluster), `round ${round}`);
       for (const { problem } of cluster.verdicts.values()) codes.add(problem?.code ?? 'none');
+      for (const name of ['ovn-cluster', 'blue', 'blue-a'])
+        assert.deepEqual(cluster.servedSubnets(name), servedIn(cluster, name), `round ${round}`);
     }
     const expected = ['AddressesInUse', 'CIDROverlap', 'InterconnectOverlap', 'NameConflict', 'VlanNotFound', 'none'];
     assert.deepEqual(

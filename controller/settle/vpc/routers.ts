@@ -5,10 +5,7 @@ import { servedNet } from '../subnet/served-net.ts';
 
 /** Subnets of a VPC that have rows, by name. */
 export function subnetsOf(view: View, vpc: string): readonly string[] {
-  const names = [...view.verdicts].filter(
-    ([name, verdict]) => verdict.vpc === vpc && servedNet(view, name) !== undefined,
-  );
-  return names.map(([name]) => name).sort();
+  return view.servedSubnets(vpc);
 }
 
 /** Subnets of a VPC in which the router has a port. */
@@ -32,5 +29,7 @@ export function routeTableOf(view: View, subnet: string): string {
 
 /** Tables that packets from subnets of the default VPC are routed by. */
 export function tablesOf(view: View): ReadonlySet<string> {
-  return new Set(['', ...routedSubnetsOf(view, defaultVpc).map((subnet) => routeTableOf(view, subnet))]);
+  const tables = new Set(['']);
+  for (const subnet of routedSubnetsOf(view, defaultVpc)) tables.add(routeTableOf(view, subnet));
+  return tables;
 }
