@@ -6,6 +6,7 @@
 import type { Change, OvsdbClient, Row } from 'ovsdb-client';
 import { hasMember } from '../../lib/desired/compare.ts';
 import { entryOf } from '../../lib/desired/entry-of.ts';
+import { addTo, allOf, removeFrom, type Few } from '../../lib/desired/few.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { parseMac } from '../../lib/net/mac.ts';
 import type { ForeignPort } from '../model/foreign-port.ts';
@@ -39,6 +40,8 @@ interface Known {
   readonly uuid: string;
   /** The row of the switch that holds it. */
   readonly holder: string;
+  /** The name of the router's port behind it; empty if there is none. */
+  readonly routerPort: string;
 }
 
 export class ForeignPorts {
@@ -47,6 +50,8 @@ export class ForeignPorts {
   readonly #known = new Map<string, Known>();
   /** Names of known ports by the row of their switch. */
   readonly #heldBy = new Map<string, Set<string>>();
+  /** Names of known ports by the name of the router's port behind them. */
+  readonly #byRouterPort = new Map<string, Few>();
   #listener: ForeignListener | undefined;
 
   constructor(client: OvsdbClient, isOurs: (row: Row) => boolean) {
@@ -61,7 +66,7 @@ export class ForeignPorts {
     this.#client.subscribe((changes) => this.#changed(changes));
   }
 
-  #rows(table: string): Iterable<Row> {
+  #rows(table: string): IteratorObject<Row> {
     return this.#client.cache.table(table).rows.values();
   }
 
@@ -74,7 +79,10 @@ export class ForeignPorts {
       } else if (table === 'Logical_Switch') {
         for (const name of this.#heldBy.get(uuid) ?? [])
           if (!hasMember(after?.['ports'], this.#known.get(name)?.uuid ?? '')) again.add(name);
-      } else if (table === 'Logical_Router_Port') for (const name of this.#known.keys()) again.add(name);
+      } else if (table === 'Logical_Router_Port') {
+        const names = [before, after].flatMap((row) => (row === undefined ? [] : [nameOf(row)]));
+        for (const router of names) for (const name of allOf(this.#byRouterPort.get(router))) again.add(name);
+      }
     }
     for (const name of again) {
       const [row] = this.#client.cache.table('Logical_Switch_Port').byIndex(['name'], [name]);
@@ -86,8 +94,10 @@ export class ForeignPorts {
   #look(row: Row): void {
     const isRouter = row['type'] === 'router';
     // Of our own ports, only those of routers are reported: the allocator does not know their MAC addresses.
-    const holder = this.#isOurs(row) && !isRouter ? undefined : this.#holderOf(row._uuid);
-    this.#tell(nameOf(row), holder && { uuid: row._uuid, holder, foreign: this.#usedBy(row, holder, isRouter) });
+    const holder = this.#isOurs(row) && !isRouter ? undefined : this.#holderOf(row);
+    const routerPort = isRouter ? optionOf(row, 'router-port') : '';
+    const foreign = holder && this.#usedBy(row, holder, isRouter);
+    this.#tell(nameOf(row), holder && foreign && { uuid: row._uuid, holder, foreign, routerPort });
   }
 
   #usedBy(row: Row, holder: Row, isRouter: boolean): ForeignPort {
@@ -100,24 +110,34 @@ export class ForeignPorts {
     return { subnet, ...usedIn([...texts, ...ofRouter, optionOf(row, 'virtual-ip')]) };
   }
 
-  #holderOf(port: string): Row | undefined {
-    for (const row of this.#rows('Logical_Switch')) if (hasMember(row['ports'], port)) return row;
-    return undefined;
+  /** The names of routers' ports end with the name of the switch; ports of other programs may be anywhere. */
+  #holderOf(port: Row): Row | undefined {
+    const name = nameOf(port);
+    const switches = this.#client.cache.table('Logical_Switch');
+    for (let at = name.indexOf('-'); at >= 0; at = name.indexOf('-', at + 1)) {
+      const [row] = switches.byIndex(['name'], [name.slice(at + 1)]);
+      if (row !== undefined && hasMember(row['ports'], port._uuid)) return row;
+    }
+    return this.#rows('Logical_Switch').find((row) => hasMember(row['ports'], port._uuid));
   }
 
   #tell(
     port: string,
-    found: { readonly uuid: string; readonly holder: Row; readonly foreign: ForeignPort } | undefined,
+    found: (Pick<Known, 'uuid' | 'routerPort'> & { readonly holder: Row; readonly foreign: ForeignPort }) | undefined,
   ): void {
     const before = this.#known.get(port);
     const foreign =
       found !== undefined && found.foreign.addresses.length + found.foreign.macs.length > 0 ? found.foreign : undefined;
-    if (before !== undefined) this.#heldBy.get(before.holder)?.delete(port);
+    if (before !== undefined) {
+      this.#heldBy.get(before.holder)?.delete(port);
+      removeFrom(this.#byRouterPort, before.routerPort, port);
+    }
     if (found === undefined || foreign === undefined) this.#known.delete(port);
     else {
-      const { uuid, holder } = found;
+      const { uuid, holder, routerPort } = found;
       const text = JSON.stringify([foreign.subnet, foreign.addresses.map(formatIp), foreign.macs]);
-      this.#known.set(port, { text, uuid, holder: holder._uuid });
+      this.#known.set(port, { text, uuid, holder: holder._uuid, routerPort });
+      if (routerPort !== '') addTo(this.#byRouterPort, routerPort, port);
       entryOf(this.#heldBy, holder._uuid, () => new Set<string>()).add(port);
     }
     if (this.#known.get(port)?.text !== before?.text) this.#listener?.(port, foreign);
