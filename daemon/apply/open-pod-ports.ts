@@ -5,7 +5,7 @@ import type { Logger } from '../../lib/run/logger.ts';
 import { hasNetns } from '../host/netns.ts';
 import type { Pod } from '../model/pod.ts';
 import { PortFlows } from '../ovs/port-flows.ts';
-import { guardOf } from '../plan/port-guard.ts';
+import { guardOf, isGuardedBy } from '../plan/port-guard.ts';
 import { isAbandoned } from '../plan/sandbox.ts';
 import type { Cluster } from '../state/cluster.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
@@ -60,7 +60,11 @@ export function openPodPorts(options: OpenPodPortsOptions): OpenedPodPorts {
   });
   pods.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || guards.refresh());
   // The status of a Subnet changes with each of its pods.
-  subnets.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || guards.refresh());
+  subnets.subscribe(({ before, after }) => {
+    if (isDeepStrictEqual(before, after)) return;
+    const either = [before, after].filter((subnet) => subnet !== undefined);
+    guards.refresh((sandbox) => either.some((subnet) => isGuardedBy(subnet, sandbox)));
+  });
   return {
     ports,
     annotations,

@@ -32,10 +32,11 @@ export class PortGuards {
     this.#set();
   }
 
-  /** To be called when the result of `guardOf` may have changed. */
-  refresh(): void {
-    this.#known.clear();
-    this.#set();
+  /** To be called when the result of `guardOf` may have changed, by default for all sandboxes. */
+  refresh(isConcerned: (sandbox: Sandbox) => boolean = () => true): void {
+    const concerned = [...this.#known.keys()].filter(isConcerned);
+    for (const sandbox of concerned) this.#known.delete(sandbox);
+    if (concerned.length > 0) this.#set();
   }
 
   #set(): void {

@@ -126,7 +126,7 @@ export function guardOf({ sandbox, pod, subnets }: GuardInput): Guard {
   const network = pod?.interfaces.get(sandbox.provider)?.network;
   const name = typeof network === 'object' ? network.subnet : undefined;
   // There may be more than one, because VPCs may have the same network.
-  const possible = subnets.filter((subnet) => sandbox.ips.every((ip) => isIn(subnet, ip)));
+  const possible = subnets.filter((subnet) => isGuardedBy(subnet, sandbox));
   const own = possible.find((subnet) => subnet.name === name);
   const leave = own?.routerNamespaces ?? [];
   // Without a vouched Subnet, the gateways of all possible ones count; but the pod may always use its own address.
@@ -135,6 +135,11 @@ export function guardOf({ sandbox, pod, subnets }: GuardInput): Guard {
     isRouter: leave.some((one) => one === '*' || one === sandbox.podNamespace),
     gateways: [...new Set(gateways)].filter((one) => !sandbox.ips.includes(one)).toSorted(),
   };
+}
+
+/** Whether the guard of a sandbox reads the Subnet. */
+export function isGuardedBy(subnet: Subnet, { ips }: Sandbox): boolean {
+  return ips.every((ip) => isIn(subnet, ip));
 }
 
 function isIn({ networks }: Subnet, address: string): boolean {
