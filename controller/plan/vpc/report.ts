@@ -42,5 +42,7 @@ export function reportVpc(view: View, name: string, outcome: Outcome): readonly 
   const isInForce = (remote: string): boolean => !outcome.refusals.has(`peering/${name}/${remote}`);
   const fields = { ...planned, vpcPeerings: planned.vpcPeerings.filter(isInForce) };
   const conditions = planVpcConditions(view, vpc, refused);
-  return [{ object, finalizers, status: { fields, conditions, events: eventsOf(vpc, conditions) } }];
+  // The status lists the Subnets of the Vpc, of which thousands may come one after the other.
+  const status = { fields, conditions, events: eventsOf(vpc, conditions), rateLimit: 'counts' } as const;
+  return [{ object, finalizers, status }];
 }
