@@ -178,6 +178,10 @@ export class TestNode {
     this.#children.get(name)?.kill(signal);
   }
 
+  pid(name: string): number {
+    return this.#children.get(name)?.pid ?? 0;
+  }
+
   runs(name: string): boolean {
     const child = this.#children.get(name);
     return child !== undefined && child.exitCode === null && child.signalCode === null;

@@ -11,7 +11,7 @@ const page = join(checkout, 'docs/performance.md');
 const load = (loadavg()[0] ?? 0).toFixed(1);
 
 /** Versions of a lab's network programs. */
-async function ovnVersions(): Promise<string> {
+export async function ovnVersions(): Promise<string> {
   const version = async (program: string): Promise<string> => versionIn(await run([ovnProgram(program), '--version']));
   const [ovn, ovs] = await Promise.all(['ovn-nbctl', 'ovs-vsctl'].map(version));
   return `OVN ${ovn}, Open vSwitch ${ovs} (userspace datapath)`;

@@ -6,11 +6,20 @@ const ticksPerSecond = 100;
 
 /** CPU time a process has had so far, in seconds. */
 export function cpuSeconds(pid: number): number {
-  const fields =
-    readFileSync(`/proc/${String(pid)}/stat`, 'utf8')
-      .split(') ')[1]
-      ?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+  const [user, system] = cpuTimes(pid);
+  return (user + system) / ticksPerSecond;
+}
+
+/** The same with the time of its children that have ended. */
+export function cpuSecondsWithChildren(pid: number): number {
+  return cpuTimes(pid).reduce((sum, ticks) => sum + ticks) / ticksPerSecond;
+}
+
+/** User and system time of the process, then of its children that have ended, in ticks. */
+function cpuTimes(pid: number): readonly [number, number, number, number] {
+  const fields = (readFileSync(`/proc/${String(pid)}/stat`, 'utf8').split(') ')[1] ?? '').split(' ').map(Number);
+  const [user = 0, system = 0, childUser = 0, childSystem = 0] = fields.slice(11, 15);
+  return [user, system, childUser, childSystem];
 }
 
 /** `VmRSS` now, `VmHWM` the highest so far. */
