@@ -67,10 +67,10 @@ export class ServiceBed {
     for (const name of nodeNames) await this.#plugNode(name);
   }
 
-  /** Both families, externalIPs allowed. */
-  startController(): Promise<void> {
+  /** Both families, externalIPs allowed; with further flags. */
+  startController(...flags: readonly string[]): Promise<void> {
     const cidrs = ['--default-cidr=10.16.0.0/16,fd00:10::/112', '--join-cidr=100.64.0.0/16,fd00:64::/112'];
-    return this.controller.start([...cidrs, '--external-ips=Allow', `--sb=${this.#southbound.remote}`]);
+    return this.controller.start([...cidrs, '--external-ips=Allow', `--sb=${this.#southbound.remote}`, ...flags]);
   }
 
   async close(): Promise<void> {
@@ -93,14 +93,21 @@ export class ServiceBed {
     return words(`ip netns exec ${this.space(name)} ${command}`, ...argv);
   }
 
+  /** Runs lines of `ip -batch` in a namespace. */
+  batch(name: string, lines: readonly string[]): void {
+    const argv = ['-n', this.space(name), '-batch', '-'];
+    const { status, stderr } = spawnSync('ip', argv, { input: lines.join('\n'), encoding: 'utf8' });
+    if (status !== 0) throw new Error(`ip ${argv.join(' ')}: ${stderr}`);
+  }
+
   /** IPv4 and IPv6 address of a pod. */
   addressesOf(pod: string): Addresses {
     return this.#addresses.get(pod) ?? [];
   }
 
   /** A pod that answers at 8080 with its name and the client's address, over TCP and UDP. */
-  async addPod(name: string, node: NodeName): Promise<void> {
-    await this.controller.createPod(name, { node });
+  async addPod(name: string, node: NodeName, annotations: Readonly<Record<string, string>> = {}): Promise<void> {
+    await this.controller.createPod(name, { node, annotations });
     const addresses = (await this.controller.address(name)).split(',');
     const { 'ovn.kubernetes.io/mac_address': mac = '', 'ovn.kubernetes.io/gateway': gateways = '' } =
       await this.controller.annotations(pods, name, 'default');

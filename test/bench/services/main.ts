@@ -9,11 +9,12 @@ import { run } from '../../lab/run.ts';
 import { machine, ovnVersions, rewritePart } from '../page.ts';
 import { renderRows } from '../promise.ts';
 import { type Measurement, peerName, type ServiceRow } from './measurement.ts';
+import { measurements as path } from './path.bench.ts';
 import { measurements as scale } from './scale.bench.ts';
 
 const only = process.env['ONLY'] ?? '';
 const isWhole = only === '' && process.env['SERVICES'] === undefined;
-const all: readonly Measurement[] = [...scale];
+const all: readonly Measurement[] = [...scale, ...path];
 
 async function programs(): Promise<string> {
   const [proxy, nft] = await Promise.all(
@@ -30,7 +31,10 @@ const failures: string[] = [];
 for (const { name, measure } of all.filter((each) => each.name.includes(only))) {
   console.log(`         ${name}`);
   try {
-    rows.push(...(await measure()));
+    const measured = await measure();
+    for (const { what, unit, ours, floor } of measured)
+      console.log(`           ${what}: ${ours.toFixed(2)} ${unit}, floor ${floor.toFixed(2)}`);
+    rows.push(...measured);
   } catch (error) {
     console.error(error);
     failures.push(`${name}: ${(error as Error).message.split('\n')[0] ?? ''}`);

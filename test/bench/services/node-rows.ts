@@ -30,8 +30,8 @@ function childSeconds(): number {
 }
 
 /** What a program would write that knows all elements. */
-function bareText(): string {
-  const { elements, chains } = parseListing(exec('nft', '-n', 'list', 'table', ...table));
+async function bareText(): Promise<string> {
+  const { elements, chains } = parseListing(await run(['nft', '-n', 'list', 'table', ...table]));
   const skeleton = planSkeleton();
   const more = [...chains]
     .filter((chain) => !skeleton.includes(`chain ${chain} {`))
@@ -49,7 +49,7 @@ export interface MeasuredNode {
   readonly peerChangeMs: number;
 }
 
-const peerChanges = 20;
+const peerChanges = 10;
 /** It gathers changes for a second. */
 const peerEveryMs = 1500;
 
@@ -89,7 +89,7 @@ export async function measureNode(
   }
   await bed.node.kill('daemon');
   const file = join(bed.node.dir, 'bare.nft');
-  writeFileSync(file, bareText());
+  writeFileSync(file, await bareText());
   const bare: number[] = [];
   for (let at = 0; at < times; at += 1) {
     exec('nft', 'delete', 'table', ...table);

@@ -1,0 +1,147 @@
+/**
+ * One end of connections between pods, as a process of its own in a network namespace; answers are JSON lines. Times are milliseconds of the
+ * machine's monotonic clock, which all processes share.
+ *   serve PORT NAME: answers each connection to this port and to the next one with its name; the client closes it, and so does not use its
+ *     port again for a minute, in which datapaths remember the connection
+ *   ask ADDRESS PORT COUNT: the names that answered so many connections
+ *   poll ADDRESS PORT EVERY_MS: connects again and again; a line when another name answers
+ *   request ADDRESS PORT RATE: so many connections a second until its input ends; then their number and the failed ones
+ *   loop ADDRESS PORT COUNT PARALLEL: so many connections, so many at a time; the time of all and their median
+ *   clients ADDRESS PORT FIRST COUNT PARALLEL: one connection from each of so many addresses from FIRST on; the number of lost ones
+ */
+import { connect, createServer } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { formatIp, parseIp } from '../../../lib/net/ip.ts';
+import { median } from '../row.ts';
+
+/** Shorter than TCP takes to send its first packet again: a connection that lost a packet is a failed one. */
+const patienceMs = 900;
+/** Of connections that are as many as the machine can: a lost packet of one makes it slow. */
+const longPatienceMs = 10_000;
+const backlog = 4096;
+
+export interface Requests {
+  readonly sent: number;
+  /** When each of the failed ones began. */
+  readonly failedMs: readonly number[];
+}
+
+export interface Loop {
+  /** Of all, by their number. */
+  readonly eachMs: number;
+  readonly medianMs: number;
+}
+
+const [mode, target = '', portText = '', ...rest] = process.argv.slice(2);
+const [first = 0, second = 0, third = 0] = rest.map(Number);
+
+const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
+const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+
+/** The name that answers; empty where the connection fails. */
+function ask({
+  localAddress,
+  timeoutMs = patienceMs,
+}: { localAddress?: string; timeoutMs?: number } = {}): Promise<string> {
+  return new Promise((resolve) => {
+    const from = localAddress === undefined ? {} : { localAddress };
+    const socket = connect({ host: target, port: Number(portText), ...from });
+    let name = '';
+    socket.setTimeout(timeoutMs, () => socket.destroy());
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      name = text;
+      socket.destroy();
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', () => resolve(name));
+  });
+}
+
+function untilInputEnds(): Promise<void> {
+  return new Promise((resolve) => {
+    process.stdin.on('end', resolve).resume();
+  });
+}
+
+/** Runs `work` at an even rate, whether earlier ones have ended or not. */
+function atRate(perSecond: number, work: () => void): NodeJS.Timeout {
+  let due = performance.now();
+  return setInterval(() => {
+    for (const now = performance.now(); due <= now; due += 1000 / perSecond) work();
+  }, 1);
+}
+
+function serve(): Promise<void> {
+  for (const port of [Number(target), Number(target) + 1])
+    createServer((socket) => socket.on('error', () => undefined).write(portText)).listen({ port, host: '::', backlog });
+  say({ ready: true });
+  return untilInputEnds();
+}
+
+async function askTimes(): Promise<void> {
+  const names = new Set<string>();
+  for (let left = first; left > 0; left -= 1) names.add(await ask());
+  say([...names]);
+}
+
+async function poll(): Promise<void> {
+  let last = '';
+  const timer = atRate(1000 / first, () => {
+    void ask().then((name) => {
+      if (name === '' || name === last) return;
+      last = name;
+      say({ name, atMs: nowMs() });
+    });
+  });
+  await untilInputEnds();
+  clearInterval(timer);
+}
+
+async function request(): Promise<void> {
+  let sent = 0;
+  const failedMs: number[] = [];
+  const timer = atRate(first, () => {
+    const begunMs = nowMs();
+    sent += 1;
+    void ask().then((name) => name === '' && failedMs.push(begunMs));
+  });
+  await untilInputEnds();
+  clearInterval(timer);
+  await pause(patienceMs + 100);
+  say({ sent, failedMs } satisfies Requests);
+}
+
+async function loop(): Promise<void> {
+  const times: number[] = [];
+  const begun = performance.now();
+  let left = first;
+  const worker = async (): Promise<void> => {
+    while (left-- > 0) {
+      const started = performance.now();
+      if ((await ask({ timeoutMs: longPatienceMs })) === '') throw new Error(`a connection to ${target} failed`);
+      times.push(performance.now() - started);
+    }
+  };
+  await Promise.all(Array.from({ length: second }, worker));
+  say({ eachMs: (performance.now() - begun) / first, medianMs: median(times) } satisfies Loop);
+}
+
+async function clients(): Promise<void> {
+  const from = parseIp(rest[0] ?? '');
+  if (from === undefined) throw new Error(`${rest[0] ?? ''} is no address`);
+  let [next, lost] = [0, 0];
+  const worker = async (): Promise<void> => {
+    while (next < second) {
+      const value = from.value + BigInt(next++);
+      if ((await ask({ localAddress: formatIp({ ...from, value }) })) === '') lost += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: third }, worker));
+  say({ lost });
+}
+
+const modes: Readonly<Record<string, () => Promise<void>>> = { serve, ask: askTimes, poll, request, loop, clients };
+const run = modes[mode ?? ''];
+if (run === undefined) throw new Error(`usage: traffic.ts ${Object.keys(modes).join('|')} …`);
+await run();
+process.exit();
