@@ -7,7 +7,8 @@
 import type { Logger } from '../../lib/run/logger.ts';
 import * as wire from '../../lib/netlink/message.ts';
 import { RTM } from '../../lib/netlink/message.ts';
-import { openSocket, type NetlinkMessage } from '../../lib/netlink/socket.ts';
+import { type Events, openEvents } from '../../lib/netlink/events.ts';
+import { type NetlinkMessage, Protocol } from '../../lib/netlink/socket.ts';
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import { callAll } from '../../lib/ovn/unixctl.ts';
@@ -36,7 +37,7 @@ const known = 0x02 /* reachable */ | 0x04 /* stale */ | 0x08 /* delay */ | 0x80;
 
 export class TunnelNeighbours {
   readonly #options: TunnelNeighboursOptions;
-  readonly #socket = openSocket();
+  readonly #events: Events;
   /** IP address → MAC address that the kernel reported last. */
   readonly #macs = new Map<string, string>();
   /** Other ends that were resolved once, with the index of the bridge. */
@@ -46,16 +47,19 @@ export class TunnelNeighbours {
 
   constructor(options: TunnelNeighboursOptions) {
     this.#options = options;
-    this.#socket.on('message', (messages) => {
-      for (const message of messages) this.#onMessage(message);
+    this.#events = openEvents({
+      protocol: Protocol.ROUTE,
+      groups: options.folder === undefined ? [] : [neighbourGroup],
+      onMessages: (messages) => {
+        for (const message of messages) this.#onMessage(message);
+      },
+      // The next report of each neighbour is set, whatever was known.
+      onLoss: () => this.#macs.clear(),
     });
-    // Messages were lost: the next report of each neighbour is set, whatever was known.
-    this.#socket.on('error', () => this.#macs.clear());
-    if (options.folder !== undefined) this.#socket.addMembership(neighbourGroup);
   }
 
   close(): void {
-    this.#socket.close();
+    this.#events.close();
   }
 
   /** Resolves other ends that were not resolved yet. To be called after each change of the tunnels and of the bridge. */

@@ -2,8 +2,9 @@
  * Events of the kernel about links, addresses, routes, rules and settings of the current network namespace. Each message is received and
  * parsed once for all listeners; a pod causes a dozen of them.
  */
+import { type Events, openEvents } from '../../lib/netlink/events.ts';
 import { readLink, type Link } from '../../lib/netlink/link.ts';
-import { type NetlinkMessage, type NetlinkSocket, openSocket } from '../../lib/netlink/socket.ts';
+import { type NetlinkMessage, Protocol } from '../../lib/netlink/socket.ts';
 
 const groups = [
   1 /* link */, 5 /* v4 addresses */, 7 /* v4 routes */, 8 /* v4 rules */, 9 /* v6 addresses */, 11 /* v6 routes */,
@@ -34,21 +35,21 @@ export interface KernelListener {
 }
 
 export class KernelEvents {
-  readonly #socket: NetlinkSocket = openSocket();
+  readonly #events: Events;
   readonly #listeners = new Set<KernelListener>();
 
   constructor() {
-    const onLoss = (): void => {
-      for (const listener of this.#listeners) listener.onLoss();
-    };
-    this.#socket.on('message', (messages) => {
-      const events = messages.map((message) => new KernelEvent(message));
-      for (const listener of this.#listeners) listener.onEvents(events);
+    this.#events = openEvents({
+      protocol: Protocol.ROUTE,
+      groups,
+      onMessages: (messages) => {
+        const events = messages.map((message) => new KernelEvent(message));
+        for (const listener of this.#listeners) listener.onEvents(events);
+      },
+      onLoss: () => {
+        for (const listener of this.#listeners) listener.onLoss();
+      },
     });
-    this.#socket.on('invalid', onLoss);
-    // ENOBUFS
-    this.#socket.on('error', onLoss);
-    for (const group of groups) this.#socket.addMembership(group);
   }
 
   /** Returns a function that unsubscribes. Events from just before may be reported, too. */
@@ -58,6 +59,6 @@ export class KernelEvents {
   }
 
   close(): void {
-    this.#socket.close();
+    this.#events.close();
   }
 }

@@ -1,5 +1,6 @@
 /** Whether a neighbour answers on a link: makes the kernel resolve the address (ARP, neighbour discovery) and waits for the result. */
 import * as wire from '../../lib/netlink/message.ts';
+import { openEvents } from '../../lib/netlink/events.ts';
 import { NLM, RTM } from '../../lib/netlink/message.ts';
 import {
   exchange,
@@ -7,6 +8,7 @@ import {
   openSocket,
   type NetlinkMessage,
   type NetlinkSocket,
+  Protocol,
 } from '../../lib/netlink/socket.ts';
 import { familyOf } from './rtnetlink-codec.ts';
 
@@ -26,23 +28,21 @@ export async function resolveNeighbour(
   address: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const [requests, events] = [openSocket(), openSocket()];
+  const requests = openSocket();
   try {
     const known = await stateOf(requests, index, address);
     if (known !== undefined && (known & NUD.PERMANENT) !== 0) return 'permanent';
-    const mac = await resolve(requests, events, { index, address, signal });
+    const mac = await resolve(requests, { index, address, signal });
     // A failed entry would delay the first packets to a host that gets the address later.
     if (mac === undefined) await forget(requests, index, address);
     return mac;
   } finally {
     requests.close();
-    events.close();
   }
 }
 
-function resolve(
+async function resolve(
   requests: NetlinkSocket,
-  events: NetlinkSocket,
   { index, address, signal }: { readonly index: number; readonly address: string; readonly signal: AbortSignal },
 ): Promise<string | undefined> {
   const wanted = wire.ipBytes(address);
@@ -56,32 +56,40 @@ function resolve(
       if (!(error instanceof NetlinkError && error.code === 'EINVAL')) throw error;
       return ask();
     });
-  return new Promise((settle, reject) => {
-    let isOver = false;
-    const end = (mac: string | undefined): void => {
-      isOver = true;
-      settle(mac);
-    };
-    if (signal.aborted) return end(undefined);
-    signal.addEventListener('abort', () => end(undefined), { once: true });
-    const hear = ({ type, data }: NetlinkMessage): void => {
-      if (isOver || type !== RTM.NEWNEIGH || wire.readU32(data, 4) !== index) return;
-      const attributes = wire.readAttributes(data.subarray(12));
-      if (attributes.get(NDA_DST)?.equals(wanted) !== true) return;
-      const state = wire.readU16(data, 8);
-      if ((state & NUD.REACHABLE) !== 0) end(wire.macText(attributes.get(NDA_LLADDR) ?? Buffer.alloc(0)));
-      // The kernel gives up after three requests, but the network may need longer to learn where the node is now.
-      else if ((state & NUD.FAILED) !== 0) void ask().catch(reject);
-      else if ((state & NUD.STALE) !== 0) void check().catch(reject);
-    };
-    events.on('message', (messages) => {
+  const { promise, resolve: settle, reject } = Promise.withResolvers<string | undefined>();
+  let isOver = false;
+  const end = (mac: string | undefined): void => {
+    isOver = true;
+    settle(mac);
+  };
+  if (signal.aborted) return undefined;
+  signal.addEventListener('abort', () => end(undefined), { once: true });
+  const hear = ({ type, data }: NetlinkMessage): void => {
+    if (isOver || type !== RTM.NEWNEIGH || wire.readU32(data, 4) !== index) return;
+    const attributes = wire.readAttributes(data.subarray(12));
+    if (attributes.get(NDA_DST)?.equals(wanted) !== true) return;
+    const state = wire.readU16(data, 8);
+    if ((state & NUD.REACHABLE) !== 0) end(wire.macText(attributes.get(NDA_LLADDR) ?? Buffer.alloc(0)));
+    // The kernel gives up after three requests, but the network may need longer to learn where the node is now.
+    else if ((state & NUD.FAILED) !== 0) void ask().catch(reject);
+    else if ((state & NUD.STALE) !== 0) void check().catch(reject);
+  };
+  // Subscribed before the first request: another program's packet may resolve the address at the same time, and the kernel reports it only once.
+  const events = openEvents({
+    protocol: Protocol.ROUTE,
+    groups: [neighbourGroup],
+    onMessages: (messages) => {
       for (const message of messages) hear(message);
-    });
-    // Subscribed before the first request: another program's packet may resolve the address at the same time, and the kernel reports it only once.
-    events.addMembership(neighbourGroup);
+    },
+    onLoss: () => void check().catch(reject),
+  });
+  try {
     // An old entry does not prove that the neighbour answers now.
     void forget(requests, index, address).then(ask).catch(reject);
-  });
+    return await promise;
+  } finally {
+    events.close();
+  }
 }
 
 async function stateOf(socket: NetlinkSocket, index: number, address: string): Promise<number | undefined> {

@@ -1,6 +1,7 @@
 /** Watches for changes of one of this daemon's nftables tables by other programs. */
 import * as wire from '../../lib/netlink/message.ts';
-import { type NetlinkMessage, openSocket, Protocol } from '../../lib/netlink/socket.ts';
+import { openEvents } from '../../lib/netlink/events.ts';
+import { type NetlinkMessage, Protocol } from '../../lib/netlink/socket.ts';
 import type { TableFamily } from './nft.ts';
 
 /** NFNLGRP_NFTABLES */
@@ -21,15 +22,15 @@ export interface WatchedTable {
 
 /** Calls `onChange` after each transaction that touched the table, and when the kernel lost messages. Returns a function that unsubscribes. */
 export function watchRuleset(table: WatchedTable, onChange: () => void): () => void {
-  const socket = openSocket(Protocol.NETFILTER);
-  socket.on('message', (messages) => {
-    if (messages.some((message) => concerns(table, message))) onChange();
+  const events = openEvents({
+    protocol: Protocol.NETFILTER,
+    groups: [group],
+    onMessages: (messages) => {
+      if (messages.some((message) => concerns(table, message))) onChange();
+    },
+    onLoss: onChange,
   });
-  socket.on('invalid', onChange);
-  // ENOBUFS: more changes than the buffer holds.
-  socket.on('error', onChange);
-  socket.addMembership(group);
-  return () => socket.close();
+  return () => events.close();
 }
 
 function concerns({ family, name, isOwn }: WatchedTable, { type, port, data }: NetlinkMessage): boolean {

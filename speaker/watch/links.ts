@@ -2,12 +2,14 @@
 import { type Link, linkNamed, readLink } from '../../lib/netlink/link.ts';
 import { isLinkLocal, parseIp } from '../../lib/net/ip.ts';
 import { NLM, RTM } from '../../lib/netlink/message.ts';
+import { type Events, openEvents } from '../../lib/netlink/events.ts';
 import {
   exchange,
   NetlinkError,
   type NetlinkMessage,
   type NetlinkSocket,
   openSocket,
+  Protocol,
 } from '../../lib/netlink/socket.ts';
 import type { SeenLink } from '../model/link.ts';
 import {
@@ -28,7 +30,7 @@ export class LinkWatch {
   readonly #onChange: (links: ReadonlyMap<string, SeenLink>) => void;
   #names: ReadonlySet<string> = new Set();
   #indexes: ReadonlySet<number> = new Set();
-  #sockets: { readonly requests: NetlinkSocket; readonly news: NetlinkSocket } | undefined;
+  #sockets: { readonly requests: NetlinkSocket; readonly news: Events } | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isReading = false;
   #isStale = false;
@@ -62,15 +64,16 @@ export class LinkWatch {
     this.#reported = new Set();
   }
 
-  #open(): { readonly requests: NetlinkSocket; readonly news: NetlinkSocket } {
-    const [requests, news] = [openSocket(), openSocket()];
-    news.on('message', (messages) => {
-      if (messages.some((message) => this.#concerns(message))) this.#schedule(gatherMs);
+  #open(): { readonly requests: NetlinkSocket; readonly news: Events } {
+    const news = openEvents({
+      protocol: Protocol.ROUTE,
+      groups,
+      onMessages: (messages) => {
+        if (messages.some((message) => this.#concerns(message))) this.#schedule(gatherMs);
+      },
+      onLoss: () => this.#schedule(gatherMs),
     });
-    // ENOBUFS: more messages than the buffer holds.
-    for (const event of ['invalid', 'error'] as const) news.on(event, () => this.#schedule(gatherMs));
-    for (const group of groups) news.addMembership(group);
-    return { requests, news };
+    return { requests: openSocket(), news };
   }
 
   #concerns({ type, data }: NetlinkMessage): boolean {

@@ -1,9 +1,16 @@
 /** Watches the node's own networks and next hops, which are read again after a kernel message about an address or a route. */
+import { type Events, openEvents } from '../../lib/netlink/events.ts';
 import * as wire from '../../lib/netlink/message.ts';
 import { RTM } from '../../lib/netlink/message.ts';
 import { bgpProtocol, readMultipath } from '../../lib/netlink/multipath.ts';
 import { type NodeNetwork, nodeNetworkOf } from '../../lib/netlink/node-network.ts';
-import { type NetlinkMessage, type NetlinkSocket, openSocket, patientDump } from '../../lib/netlink/socket.ts';
+import {
+  type NetlinkMessage,
+  type NetlinkSocket,
+  openSocket,
+  patientDump,
+  Protocol,
+} from '../../lib/netlink/socket.ts';
 
 /** RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV6_ROUTE */
 const groups = [5, 7, 9, 11];
@@ -15,7 +22,7 @@ export class NodeNetworkWatch {
   readonly known: Promise<void>;
   readonly #onChange: () => void;
   readonly #requests: NetlinkSocket = openSocket();
-  readonly #news: NetlinkSocket = openSocket();
+  readonly #news: Events;
   #network: NodeNetwork = { connected: [], nextHops: [] };
   #timer: NodeJS.Timeout | undefined;
   #isReading = false;
@@ -25,12 +32,14 @@ export class NodeNetworkWatch {
   /** @param onChange is called after each change of the network */
   constructor(onChange: () => void) {
     this.#onChange = onChange;
-    this.#news.on('message', (messages) => {
-      if (messages.some(concerns)) this.#schedule();
+    this.#news = openEvents({
+      protocol: Protocol.ROUTE,
+      groups,
+      onMessages: (messages) => {
+        if (messages.some(concerns)) this.#schedule();
+      },
+      onLoss: () => this.#schedule(),
     });
-    // ENOBUFS: more messages than the buffer holds.
-    for (const event of ['invalid', 'error'] as const) this.#news.on(event, () => this.#schedule());
-    for (const group of groups) this.#news.addMembership(group);
     this.known = this.#read();
   }
 

@@ -1,7 +1,8 @@
 /** Watches the node's own addresses. Kernel messages only trigger a reading, which provides the values. */
 import { isLinkLocal, parseIp } from '../../lib/net/ip.ts';
 import { RTM } from '../../lib/netlink/message.ts';
-import { type NetlinkSocket, openSocket, patientDump } from '../../lib/netlink/socket.ts';
+import { type Events, openEvents } from '../../lib/netlink/events.ts';
+import { type NetlinkSocket, openSocket, patientDump, Protocol } from '../../lib/netlink/socket.ts';
 import { allAddressesHeader, readAnyAddress } from './neighbor-codec.ts';
 
 /** RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR */
@@ -17,7 +18,7 @@ export class OwnAddresses {
   readonly #all = new Set<string>();
   readonly #onChange: () => void;
   readonly #requests: NetlinkSocket = openSocket();
-  readonly #news: NetlinkSocket = openSocket();
+  readonly #news: Events;
   #timer: NodeJS.Timeout | undefined;
   #isReading = false;
   #isStale = false;
@@ -27,12 +28,14 @@ export class OwnAddresses {
   constructor(onChange: () => void) {
     this.all = this.#all;
     this.#onChange = onChange;
-    this.#news.on('message', (messages) => {
-      if (messages.some(({ type }) => type === RTM.NEWADDR || type === RTM.DELADDR)) this.#schedule();
+    this.#news = openEvents({
+      protocol: Protocol.ROUTE,
+      groups,
+      onMessages: (messages) => {
+        if (messages.some(({ type }) => type === RTM.NEWADDR || type === RTM.DELADDR)) this.#schedule();
+      },
+      onLoss: () => this.#schedule(),
     });
-    // ENOBUFS: more messages than the buffer holds.
-    for (const event of ['invalid', 'error'] as const) this.#news.on(event, () => this.#schedule());
-    for (const group of groups) this.#news.addMembership(group);
     this.ready = this.#read().then(() => {});
   }
 
