@@ -165,8 +165,8 @@ async function measureChanges(scale: ScaleBed, controller: ControllerProcess): P
       row(
         `${what}: event received → transaction sent, as the controller tells`,
         'ms',
-        [sentMs, 5],
-        'the time in which a burst is gathered, as configured',
+        [sentMs, 1],
+        'the time that a lone change waits, as configured',
       ),
       row(
         `${what}: event seen → row of the database seen`,
