@@ -37,6 +37,14 @@ export class Traffic {
     return JSON.parse(line) as T;
   }
 
+  /** The next line of those that is as wanted. */
+  async until<T>(isWanted: (line: T) => boolean): Promise<T> {
+    for (;;) {
+      const line = await this.next<T>();
+      if (isWanted(line)) return line;
+    }
+  }
+
   /** Ends its input, and waits for its last line. */
   async end<T>(): Promise<T> {
     const ended = once(this.#child, 'close');

@@ -14,10 +14,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import { median } from '../row.ts';
 
-/** Shorter than TCP takes to send its first packet again: a connection that lost a packet is a failed one. */
+/** Shorter than TCP takes to send its first packet again: a connection that lost it is a failed one. */
 const patienceMs = 900;
-/** Of connections that are as many as the machine can: a lost packet of one makes it slow. */
-const longPatienceMs = 10_000;
+/** TCP sends a lost packet again after a second, then after two. */
+const longPatienceMs = 5000;
 const backlog = 4096;
 
 export interface Requests {
@@ -103,11 +103,11 @@ async function request(): Promise<void> {
   const timer = atRate(first, () => {
     const begunMs = nowMs();
     sent += 1;
-    void ask().then((name) => name === '' && failedMs.push(begunMs));
+    void ask({ timeoutMs: longPatienceMs }).then((name) => name === '' && failedMs.push(begunMs));
   });
   await untilInputEnds();
   clearInterval(timer);
-  await pause(patienceMs + 100);
+  await pause(longPatienceMs + 100);
   say({ sent, failedMs } satisfies Requests);
 }
 
