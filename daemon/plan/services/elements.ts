@@ -114,6 +114,7 @@ export class ChangeCollector {
 
 /** Chains to which verdicts of these elements lead, without those of the skeleton. */
 export function chainsOf(elements: readonly TableElement[]): ReadonlySet<string> {
-  const names = elements.flatMap(({ value }) => /^goto (\S+-\d+)$/.exec(value)?.[1] ?? []);
-  return new Set(names);
+  const verdicts = new Set<string>();
+  for (const { value } of elements) if (value.startsWith('goto ')) verdicts.add(value);
+  return new Set([...verdicts].flatMap((value) => /^goto (\S+-\d+)$/.exec(value)?.[1] ?? []));
 }
