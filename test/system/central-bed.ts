@@ -280,6 +280,7 @@ export class CentralBed {
             const servers = [...listed].map(([server]) => server).sort();
             if (!status.includes('Status: cluster member') || servers.length !== which.length)
               throw new Error(`${node.name} ${name}: ${status}`);
+            if (status.includes('Leader: unknown')) throw new Error(`${node.name} ${name} knows no leader: ${status}`);
             // A server with an older copy lists other servers.
             lists.set(name, (lists.get(name) ?? new Set()).add(servers.join()));
             if (lists.get(name)?.size !== 1) throw new Error(`${node.name} ${name}: not of one cluster: ${status}`);
