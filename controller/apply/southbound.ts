@@ -1,7 +1,7 @@
 /**
  * The southbound database as this room uses it. In: the Nodes, and the existing chassis. Out: a tag on the chassis of
- * nodes, the removal of chassis whose nodes are gone, the names of all chassis, and the states of health checks. The room runs without it: it is opened
- * in parallel, and a missing permission to write is reported once.
+ * nodes, the removal of chassis whose nodes are gone, the names of all chassis, and the states of health checks. The room runs
+ * without it: it is opened in parallel, and a missing permission to write is reported once.
  */
 import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { openOvsdb, OvsdbError, TransactionRejected } from 'ovsdb-client';
@@ -32,6 +32,8 @@ export interface SouthboundOptions {
 /** How long a start waits for the chassis. Until they are known, a gateway may use a node without a chassis. */
 const patienceMs = 2000;
 
+/** Each has a row for a chassis, by its name. */
+const chassisTables = ['Chassis', 'Chassis_Private'] as const;
 const monitor = {
   Chassis: ['name', 'hostname', 'external_ids', 'other_config'],
   Chassis_Private: ['name'],
@@ -182,7 +184,7 @@ function operationsOf({ tags, removals }: ChassisPlan): readonly Operation[] {
     });
   }
   for (const name of removals.keys()) {
-    for (const table of Object.keys(monitor)) operations.push({ op: 'delete', table, where: [['name', '==', name]] });
+    for (const table of chassisTables) operations.push({ op: 'delete', table, where: [['name', '==', name]] });
   }
   return operations;
 }
