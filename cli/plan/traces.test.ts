@@ -7,6 +7,7 @@ test('fields that controller and daemons wrote on a Node are found, and fields o
     name: 'n1',
     annotations: {
       'ovn.kubernetes.io/ip_address': '100.64.0.2',
+      'isthmus.network/service-address': '100.64.0.5',
       'isthmus.network/leave': 'u',
       'up.provider-network.kubernetes.io/plan': 'would do nothing',
       'isthmus.network/bgp-drain': 'true',
@@ -22,7 +23,12 @@ test('fields that controller and daemons wrote on a Node are found, and fields o
   const status = { conditions: [{ type: 'NetworkUnavailable', reason: 'IsthmusLeft' }] };
   assert.deepEqual(findTraces({ metadata, status }), {
     node: 'n1',
-    annotations: ['ovn.kubernetes.io/ip_address', 'isthmus.network/leave', 'up.provider-network.kubernetes.io/plan'],
+    annotations: [
+      'ovn.kubernetes.io/ip_address',
+      'isthmus.network/service-address',
+      'isthmus.network/leave',
+      'up.provider-network.kubernetes.io/plan',
+    ],
     labels: ['up.provider-network.kubernetes.io/ready'],
     hasCondition: true,
   });

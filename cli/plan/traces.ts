@@ -29,6 +29,7 @@ const written: ReadonlySet<string> = new Set([
   annotation.logicalSwitch,
   annotation.portName,
   annotation.chassis,
+  annotation.serviceAddress,
   annotation.leave,
 ]);
 const marks: ReadonlySet<string> = new Set(['ready', 'interface', 'mtu', 'vlan_interfaces', 'err_mesg', 'plan']);
