@@ -44,8 +44,8 @@ test('a database that refuses writes is reported once, and the chassis are still
   void southbound.open();
   await southbound.settled();
   southbound.start();
-  await eventually('the chassis is told', () => known.at(-1)?.includes('c1') === true);
-  await eventually('the refusal is told', () => refusals === 1);
+  await eventually('the chassis is reported', () => known.at(-1)?.includes('c1') === true);
+  await eventually('the refusal is reported', () => refusals === 1);
   southbound.request();
   await sleep(100);
   assert.equal(refusals, 1);
@@ -55,30 +55,30 @@ test('a database that refuses writes is reported once, and the chassis are still
   await Promise.all([follower.stop(), active.stop()]);
 });
 
-test('the states of health checks are told, then what changes', async () => {
+test('all states of health checks are reported first, then changes', async () => {
   const server = await startOvsdbServer({ schema: schemaFile('ovn-sb') });
   const client = await openOvsdb({ remotes: [server.remote], database: 'OVN_Southbound', monitor: {} });
   const row = { ip: '10.16.0.2', protocol: 'tcp', port: 80, logical_port: 'a.default', src_mac: '', src_ip: '' };
   await client.transact([{ op: 'insert', table: 'Service_Monitor', row: { ...row, status: 'online' } }]);
-  const told: [string, string | undefined][][] = [];
+  const reported: [string, string | undefined][][] = [];
   const southbound = new Southbound({
     databases: { at: () => ({ remotes: [server.remote] }), remotes: () => [server.remote] },
     view,
     log: pino({ level: 'silent' }),
     onChassis: () => undefined,
-    onMonitors: (states) => told.push([...states]),
+    onMonitors: (states) => reported.push([...states]),
     onRefused: () => undefined,
   });
   void southbound.open();
   await southbound.settled();
   const key = 'a.default tcp 10.16.0.2:80';
-  assert.deepEqual(told, [[[key, 'online']]]);
+  assert.deepEqual(reported, [[[key, 'online']]]);
   await client.transact([{ op: 'update', table: 'Service_Monitor', where: [], row: { status: 'offline' } }]);
-  await eventually('the new state', () => told.length === 2);
+  await eventually('the new state', () => reported.length === 2);
   await insertChassis(client, 'c1');
   await client.transact([{ op: 'delete', table: 'Service_Monitor', where: [] }]);
-  await eventually('the end of the check', () => told.length === 3);
-  assert.deepEqual(told.slice(1), [[[key, 'offline']], [[key, undefined]]]);
+  await eventually('the end of the check', () => reported.length === 3);
+  assert.deepEqual(reported.slice(1), [[[key, 'offline']], [[key, undefined]]]);
   await southbound.close();
   await client.close();
   await server.stop();

@@ -48,7 +48,7 @@ describe('recovery of a hub that lost data', () => {
       [ports(), datapaths(), bed.column('Transit_Switch', 'name'), bed.column('Route', 'ip_prefix')],
       before,
     );
-    assert.deepEqual([east.updates, west.updates], updates, 'members were told nothing');
+    assert.deepEqual([east.updates, west.updates], updates, 'members got no update');
   });
 
   it('starts with wiped databases and the ports of the registry, whichever member connects first', async () => {

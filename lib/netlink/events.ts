@@ -1,7 +1,7 @@
 /**
  * Messages that the kernel sends to groups of sockets, such as changes of links or of nftables. Where more come than the socket's buffer
  * holds, the kernel drops them. By default the next poll of the socket fails then, and the package `netlink` ends the process. So the
- * socket is told not to report it (NETLINK_NO_ENOBUFS), and the kernel's count of dropped messages is compared after each message that
+ * socket is set not to report it (NETLINK_NO_ENOBUFS), and the kernel's count of dropped messages is compared after each message that
  * comes: messages are only dropped while others wait to be read.
  */
 import { readdirSync } from 'node:fs';

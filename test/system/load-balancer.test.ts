@@ -1,4 +1,4 @@
-/** Addresses of Services of type LoadBalancer, on a real API server: who gets which, who waits, and what a restart finds. */
+/** Addresses of Services of type LoadBalancer, on a real API server: allocation, waiting, and restarts. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { KubeApiError } from '../../lib/kube/errors.ts';
@@ -165,7 +165,7 @@ describe('a Service of type LoadBalancer', () => {
     await has('b', '192.0.2.10');
   });
 
-  test('gets the address that it asks for, or says who has it', async () => {
+  test('gets the requested address, or names its holder', async () => {
     await create('asked', {}, requested('192.0.2.15'));
     await has('asked', '192.0.2.15');
     await create('field', { loadBalancerIP: '192.0.2.15' });

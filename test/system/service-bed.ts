@@ -324,7 +324,7 @@ export class ServiceBed {
   }
 }
 
-/** An address as socat tells it, in its usual form. */
+/** An address as socat prints it, in its usual form. */
 function canonical(text: string): string {
   const ip = parseIp(text.replace(/[[\]]/g, ''));
   if (ip === undefined) throw new Error(`${text} is no address`);

@@ -7,7 +7,7 @@ import { explainService } from './why.ts';
 const onNode = { kind: 'node', node: { name: 'n1', zone: 'z1', addresses: ['172.30.0.11'] } } as const;
 
 /** Codes of the problems, and `address → endpoints` or what serves nothing. */
-function told(objects: ServiceObjects): readonly [codes: readonly string[], served: readonly string[]] {
+function answerOf(objects: ServiceObjects): readonly [codes: readonly string[], served: readonly string[]] {
   const { problems, addresses } = explainService(readingOf(objects));
   return [
     problems.map(({ code }) => code),
@@ -38,19 +38,19 @@ describe('a client of a Service', () => {
     assert.equal(through({ client: onNode, settings: { nodesServe: false } }), 'kube-proxy on n1');
     const detoured = { client: clientPod('client', 'n1'), subnet: { enableLb: false } };
     assert.equal(through(detoured), table);
-    assert.deepEqual(told(detoured), [['ByTheNode'], [both]]);
+    assert.deepEqual(answerOf(detoured), [['ByTheNode'], [both]]);
   });
 
   test('in another VPC is not served, and neither is any where there are no load balancers', () => {
     const annotations = { 'ovn.kubernetes.io/vpc': 'blue' };
-    assert.deepEqual(told({ annotations, client: clientPod('client', 'n1') }), [['OtherVpc', 'NoEndpoint'], []]);
-    assert.deepEqual(told({ annotations, client: onNode }), [['OtherVpc', 'NoEndpoint'], []]);
+    assert.deepEqual(answerOf({ annotations, client: clientPod('client', 'n1') }), [['OtherVpc', 'NoEndpoint'], []]);
+    assert.deepEqual(answerOf({ annotations, client: onNode }), [['OtherVpc', 'NoEndpoint'], []]);
     const blue = [rawPod('web-1', 'n1', '10.16.0.1', { annotations: { 'ovn.kubernetes.io/logical_router': 'blue' } })];
     const why = explainService(readingOf({ pods: blue }));
     assert.deepEqual([why.vpc, why.vpcFrom], ['blue', 'pod default/web-1 behind it']);
     const mixed = [...blue, rawPod('web-2', 'n2', '10.16.0.2')];
     const named = { annotations: { 'ovn.kubernetes.io/vpc': 'ovn-cluster' }, pods: mixed };
-    assert.deepEqual(told(named), [[], ['ClusterIP 10.16.0.2:8080']]);
+    assert.deepEqual(answerOf(named), [[], ['ClusterIP 10.16.0.2:8080']]);
     assert.deepEqual(
       explainService(readingOf(named)).endpoints.map(({ isServing, why: reason }) => [isServing, reason]),
       [
@@ -58,11 +58,11 @@ describe('a client of a Service', () => {
         [false, 'it is in Vpc blue, and the Service is not'],
       ],
     );
-    assert.deepEqual(told({ settings: { balancesInOvn: false } }), [['LoadBalancersOff'], []]);
-    assert.deepEqual(told({ client: clientPod('client', '', { annotations: {} }) }), [['NoAddress'], []]);
+    assert.deepEqual(answerOf({ settings: { balancesInOvn: false } }), [['LoadBalancersOff'], []]);
+    assert.deepEqual(answerOf({ client: clientPod('client', '', { annotations: {} }) }), [['NoAddress'], []]);
   });
 
-  test('is not told of addresses of a family without a ClusterIP, which are those of other programs', () => {
+  test('does not get addresses of a family without a ClusterIP, which are those of other programs', () => {
     const status = { loadBalancer: { ingress: [{ ip: '192.0.2.1' }, { ip: '2001:db8::1' }] } };
     const { addresses } = explainService(readingOf({ spec: { type: 'LoadBalancer' }, status }));
     assert.deepEqual(
@@ -83,17 +83,17 @@ describe('a client of a Service', () => {
         ['not ready', false, 'it does not pass its readiness probe, or has ended'],
       ],
     );
-    assert.deepEqual(told({ endpoints: endpoints.slice(0, 1) }), [[], ['ClusterIP 10.16.0.1:8080']]);
-    assert.deepEqual(told({ endpoints: endpoints.slice(2) }), [['NoReadyEndpoint'], ['ClusterIP']]);
-    assert.deepEqual(told({ endpoints: [] }), [['NoEndpoint'], ['ClusterIP']]);
+    assert.deepEqual(answerOf({ endpoints: endpoints.slice(0, 1) }), [[], ['ClusterIP 10.16.0.1:8080']]);
+    assert.deepEqual(answerOf({ endpoints: endpoints.slice(2) }), [['NoReadyEndpoint'], ['ClusterIP']]);
+    assert.deepEqual(answerOf({ endpoints: [] }), [['NoEndpoint'], ['ClusterIP']]);
   });
 
   test('is sent to endpoints of its node, or of its zone, where the Service says so', () => {
     const local = { spec: { internalTrafficPolicy: 'Local' }, endpoints: [endpoint(2, 'n2')] };
-    assert.deepEqual(told({ ...local, client: clientPod('client', 'n2') }), [[], ['ClusterIP 10.16.0.2:8080']]);
-    assert.deepEqual(told({ ...local, client: clientPod('client', 'n1') }), [['NoLocalEndpoint'], ['ClusterIP']]);
+    assert.deepEqual(answerOf({ ...local, client: clientPod('client', 'n2') }), [[], ['ClusterIP 10.16.0.2:8080']]);
+    assert.deepEqual(answerOf({ ...local, client: clientPod('client', 'n1') }), [['NoLocalEndpoint'], ['ClusterIP']]);
     const detoured = { ...local, client: clientPod('client', 'n2'), subnet: { enableLb: false } };
-    assert.deepEqual(told(detoured), [['NoLocalEndpoint', 'ByTheNode'], ['ClusterIP']]);
+    assert.deepEqual(answerOf(detoured), [['NoLocalEndpoint', 'ByTheNode'], ['ClusterIP']]);
     const zone = (name: string) => ({ hints: { forZones: [{ name }] } });
     const endpoints = [endpoint(1, 'n1', {}, zone('z1')), endpoint(2, 'n2', {}, zone('z2'))];
     const why = explainService(readingOf({ endpoints, client: clientPod('client', 'n1') }));
@@ -116,27 +116,27 @@ describe('a client of a Service', () => {
     const status = { loadBalancer: { ingress: [{ ip: '192.0.2.8' }] } };
     const objects = { spec, status, endpoints: [endpoint(2, 'n2')], client: clientPod('client', 'n1') };
     const served = ['ClusterIP', 'LoadBalancer', 'NodePort'].map((kind) => `${kind} 10.16.0.2:8080`);
-    assert.deepEqual(told(objects), [['ExternalIPsDenied'], served]);
-    const allowed = told({ ...objects, settings: { allowsExternalIps: true } });
+    assert.deepEqual(answerOf(objects), [['ExternalIPsDenied'], served]);
+    const allowed = answerOf({ ...objects, settings: { allowsExternalIps: true } });
     assert.deepEqual(allowed, [[], [...served.slice(0, 2), 'ExternalIP 10.16.0.2:8080', ...served.slice(2)]]);
     const ranged = { ...objects, spec: { ...spec, externalIPs: [], loadBalancerSourceRanges: ['203.0.113.0/24'] } };
-    assert.deepEqual(told(ranged), [['OutsideSourceRanges'], [served[0], 'LoadBalancer -', served[2]]]);
+    assert.deepEqual(answerOf(ranged), [['OutsideSourceRanges'], [served[0], 'LoadBalancer -', served[2]]]);
     const within = { ...ranged, spec: { ...ranged.spec, loadBalancerSourceRanges: ['10.16.0.0/16'] } };
-    assert.deepEqual(told(within), [[], served]);
+    assert.deepEqual(answerOf(within), [[], served]);
     assert.match(
       explainService(readingOf(within)).addresses[1]?.through ?? '',
       /^nftables .* tcp 192\.0\.2\.8 port 80$/,
     );
   });
 
-  test('is told why a Service has no address at all, and what its conditions say', () => {
-    assert.deepEqual(told({ spec: { clusterIPs: ['None'] } })[0], ['Headless']);
-    assert.deepEqual(told({ spec: { type: 'ExternalName', clusterIPs: [] } })[0], ['ExternalName']);
+  test('gets the reason why a Service has no address, and its conditions', () => {
+    assert.deepEqual(answerOf({ spec: { clusterIPs: ['None'] } })[0], ['Headless']);
+    assert.deepEqual(answerOf({ spec: { type: 'ExternalName', clusterIPs: [] } })[0], ['ExternalName']);
     const labels = { 'service.kubernetes.io/service-proxy-name': 'other' };
-    assert.deepEqual(told({ labels })[0], ['OtherProxy']);
+    assert.deepEqual(answerOf({ labels })[0], ['OtherProxy']);
     const type = 'isthmus.network/LoadBalancerReady';
     const conditions = [{ type, status: 'False', reason: 'NoFreeAddress', message: 'none' }];
-    assert.deepEqual(told({ status: { conditions } }), [['NoFreeAddress'], [both]]);
+    assert.deepEqual(answerOf({ status: { conditions } }), [['NoFreeAddress'], [both]]);
   });
 });
 
