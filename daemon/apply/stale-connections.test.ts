@@ -4,25 +4,8 @@ import type { UdpEntry } from '../../lib/netlink/conntrack.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import type { Family } from '../../lib/net/ip.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
-import type { Frontend } from '../model/service.ts';
+import { udpFrontend } from '../testing-frontends.ts';
 import { StaleConnections } from './stale-connections.ts';
-
-function frontend(all: readonly string[], more: Partial<Frontend> = {}): Frontend {
-  return {
-    key: '10.96.0.10 . 17 . 53',
-    family: 4,
-    isNodePort: false,
-    isUdp: true,
-    all,
-    local: undefined,
-    refusal: undefined,
-    outsideRefusal: undefined,
-    isOfClientsNode: false,
-    sourceRanges: undefined,
-    affinitySeconds: undefined,
-    ...more,
-  };
-}
 
 const [gone, kept] = ['10.16.0.2 . 53', '10.16.0.3 . 53'] as const;
 
@@ -66,7 +49,7 @@ function bed(refusal?: NetlinkError) {
 test('only connections and clients of a removed endpoint are ended', async () => {
   const { connections, deleted, forgotten } = bed();
   const sticky = { affinitySeconds: 60 };
-  connections.add([{ before: frontend([gone, kept], sticky), after: frontend([kept], sticky) }]);
+  connections.add([{ before: udpFrontend([gone, kept], sticky), after: udpFrontend([kept], sticky) }]);
   await eventually('both', () => deleted.length > 0 && forgotten.length > 0);
   assert.deepEqual([deleted, forgotten], [['4 10.16.0.2'], [gone]]);
   await connections.close();
@@ -74,9 +57,9 @@ test('only connections and clients of a removed endpoint are ended', async () =>
 
 test('a kernel that does not list connections is reported once, and no further list is requested', async () => {
   const { connections, forgotten, warnings, calls } = bed(new NetlinkError('EINVAL', 'connections'));
-  connections.add([{ before: undefined, after: frontend([kept]) }]);
+  connections.add([{ before: undefined, after: udpFrontend([kept]) }]);
   await eventually('the warning', () => warnings.length > 0);
-  connections.add([{ before: undefined, after: frontend([kept], { affinitySeconds: 60 }) }]);
+  connections.add([{ before: undefined, after: udpFrontend([kept], { affinitySeconds: 60 }) }]);
   await eventually('the next round', () => forgotten.length > 0);
   assert.deepEqual([warnings.length, calls()], [1, 1]);
   assert.match(warnings[0] ?? '', /load the module nf_conntrack_netlink/);

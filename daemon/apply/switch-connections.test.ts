@@ -1,25 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { TestTimers } from '../../lib/rounds/testing.ts';
-import type { Frontend } from '../model/service.ts';
+import { udpFrontend } from '../testing-frontends.ts';
 import { SwitchConnections } from './switch-connections.ts';
-
-function frontend(all: readonly string[], more: Partial<Frontend> = {}): Frontend {
-  return {
-    key: '10.96.0.10 . 17 . 53',
-    family: 4,
-    isNodePort: false,
-    isUdp: true,
-    all,
-    local: undefined,
-    refusal: undefined,
-    outsideRefusal: undefined,
-    isOfClientsNode: false,
-    sourceRanges: undefined,
-    affinitySeconds: undefined,
-    ...more,
-  };
-}
 
 function bed() {
   const timers = new TestTimers();
@@ -51,7 +34,7 @@ const toA = 'ct_nw_dst=10.96.0.10,ct_nw_proto=17,ct_tp_dst=53 ct_nw_src=10.16.0.
 
 test('connections to an endpoint that is gone are deleted twice, after OVN has changed its flows', async () => {
   const { connections, flushed, pass } = bed();
-  connections.add([{ before: frontend([a, b]), after: frontend([b]) }]);
+  connections.add([{ before: udpFrontend([a, b]), after: udpFrontend([b]) }]);
   await pass(900);
   assert.deepEqual(flushed, []);
   await pass(200);
@@ -65,11 +48,11 @@ test('connections to an endpoint that is gone are deleted twice, after OVN has c
 
 test('those to an endpoint that serves again, of TCP and of NodePorts stay', async () => {
   const { connections, flushed, pass } = bed();
-  connections.add([{ before: frontend([a, b]), after: frontend([b]) }]);
-  connections.add([{ before: frontend([b]), after: frontend([a, b]) }]);
-  connections.add([{ before: frontend([a], { isUdp: false }), after: undefined }]);
-  connections.add([{ before: frontend([a], { isNodePort: true }), after: undefined }]);
-  connections.add([{ before: undefined, after: frontend([a]) }]);
+  connections.add([{ before: udpFrontend([a, b]), after: udpFrontend([b]) }]);
+  connections.add([{ before: udpFrontend([b]), after: udpFrontend([a, b]) }]);
+  connections.add([{ before: udpFrontend([a], { isUdp: false }), after: undefined }]);
+  connections.add([{ before: udpFrontend([a], { isNodePort: true }), after: undefined }]);
+  connections.add([{ before: undefined, after: udpFrontend([a]) }]);
   await pass(10_000);
   assert.deepEqual(flushed, []);
   await connections.close();
@@ -78,7 +61,7 @@ test('those to an endpoint that serves again, of TCP and of NodePorts stay', asy
 test('of a Service that is gone with many endpoints, all are deleted at once, also over IPv6', async () => {
   const { connections, flushed, pass } = bed();
   const many = Array.from({ length: 9 }, (_, index) => `fd00:10::${index} . 53`);
-  connections.add([{ before: frontend(many, { key: 'fd00:96::a . 17 . 53', family: 6 }), after: undefined }]);
+  connections.add([{ before: udpFrontend(many, { key: 'fd00:96::a . 17 . 53', family: 6 }), after: undefined }]);
   await pass(1000);
   assert.deepEqual(flushed, ['ct_ipv6_dst=fd00:96::a,ct_nw_proto=17,ct_tp_dst=53']);
   await connections.close();
@@ -87,7 +70,7 @@ test('of a Service that is gone with many endpoints, all are deleted at once, al
 test('an Open vSwitch that does not answer is a warning, once', async () => {
   const { connections, flushed, warnings, state, pass } = bed();
   state.isDown = true;
-  connections.add([{ before: frontend([a, b]), after: undefined }]);
+  connections.add([{ before: udpFrontend([a, b]), after: undefined }]);
   await pass(1000);
   assert.equal(warnings.length, 1);
   state.isDown = false;
