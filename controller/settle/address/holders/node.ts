@@ -1,30 +1,17 @@
 /** Nodes: their ports in the join subnet. */
 import { joinSubnet, nodePortName } from '../../../../lib/api/names.ts';
 import { byAge } from '../../../../lib/desired/rights.ts';
-import { defaultInterface } from '../../../model/interfaces.ts';
+import type { Ip } from '../../../../lib/net/ip.ts';
 import type { Node, IpObject } from '../../../model/objects.ts';
 import type { View } from '../../../model/view.ts';
-import type { Claimant } from '../claims.ts';
-import type { PortRequest } from '../port-request.ts';
 import { formerAddressOf, recordOfNode } from '../records.ts';
+import { joinClaimant } from './join.ts';
 import type { HolderKind } from './kind.ts';
 
-/** The former address of a node, if it is free: a node that is registered anew keeps its address. */
-function formerPlace(view: View, node: Node): Pick<PortRequest, 'addresses'> {
-  const port = nodePortName(node.name);
-  const { addresses = [] } = recordOfNode(view.ips.get(port), undefined) ?? formerAddressOf(node) ?? {};
-  const isFree = addresses.every(({ family, value }) => {
-    const pool = view.pool(joinSubnet)?.pool(family);
-    return pool !== undefined && pool.refusal(port, value) === undefined;
-  });
-  return isFree && addresses.length > 0 ? { addresses } : {};
-}
-
-function nodeClaimant(view: View, node: Node): Claimant {
-  const { uid, createdMs, name } = node;
-  const request = { value: { subnets: [joinSubnet], ...formerPlace(view, node) } };
-  const want = { port: nodePortName(name), interface: defaultInterface, request };
-  return { uid, createdMs, name, holder: uid, wants: [want] };
+/** The former addresses of a node: a node that is registered anew keeps them. */
+function formerAddresses(view: View, node: Node): readonly Ip[] {
+  const record = recordOfNode(view.ips.get(nodePortName(node.name)), undefined) ?? formerAddressOf(node);
+  return record?.addresses ?? [];
 }
 
 /** The node that an IP object names; the node need not exist. */
@@ -43,7 +30,7 @@ export const nodeHolder: HolderKind = {
   },
   claimant(view, name) {
     const node = view.nodes.get(name);
-    return node && nodeClaimant(view, node);
+    return node && joinClaimant(view, node, nodePortName(name), formerAddresses(view, node));
   },
   *recorded(view, rows) {
     for (const { name } of [...view.nodes.values()].sort(byAge)) {
