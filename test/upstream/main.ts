@@ -3,6 +3,7 @@
  * In: LAB and TOPOLOGY from the environment, FOCUS and SKIP as ginkgo takes them. Ends with ginkgo's exit code; leaves the lab up.
  */
 import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { namespace, User } from '../cluster/user.ts';
 import { interruptible } from '../lab/interrupt.ts';
@@ -11,12 +12,14 @@ import { onMachine } from '../lab/kubelet/machine.ts';
 import { type ClusterLayout, labName } from '../lab/layout.ts';
 import { openLab } from '../lab/lib/lab.ts';
 import { upFromEnvironment } from '../lab/main.ts';
-import { run } from '../lab/run.ts';
+import { managementAddress } from '../lab/network.ts';
+import { inNetns, run } from '../lab/run.ts';
 import { tool } from '../lab/tools.ts';
 
 /** What a network has to pass to be called conformant. */
 const focus = process.env['FOCUS'] || String.raw`\[sig-network\].*\[Conformance\]`;
 const skip = process.env['SKIP'] ?? '';
+const loadBalancers = '198.51.100.0/26';
 /** Those of the images which the tests name that `agnhost/Dockerfile` is made for. */
 const likeAgnhost = /^registry\.k8s\.io\/(?:e2e-test-images\/(?:agnhost|busybox|jessie-dnsutils)|pause):/;
 
@@ -25,7 +28,7 @@ async function judge(): Promise<void> {
   const user = new User(openLab());
   for (const cluster of user.lab.layout.clusters) {
     await install(user, cluster.name);
-    await Promise.all([giveImages(cluster), routeToPods(cluster)]);
+    await Promise.all([giveImages(cluster), routeToPods(cluster), serveLoadBalancers(user, cluster)]);
     await user.untilRolledOut(cluster.name, 'deployment/coredns');
     runTests(cluster);
   }
@@ -57,14 +60,39 @@ async function routeToPods({ netns, podCidr, nodes }: ClusterLayout): Promise<vo
   await run(['ip', '-n', netns, 'route', 'replace', podCidr, 'via', nodes[0]?.address ?? '']);
 }
 
-function runTests({ dir, nodes }: ClusterLayout): void {
+/** In a cluster without kube-proxy, tests of load balancers need addresses, and a way to them: by the router that learns them by BGP. */
+async function serveLoadBalancers({ lab }: User, { name, netns, kubeProxy }: ClusterLayout): Promise<void> {
+  const [router] = lab.layout.routers;
+  if (kubeProxy !== 'none' || router === undefined) return;
+  const objects = [
+    { apiVersion: 'isthmus.network/v1', kind: 'LoadBalancerPool', spec: { addresses: [loadBalancers] } },
+    { apiVersion: 'isthmus.network/v1alpha1', kind: 'BgpAdvertisement', spec: { source: 'Service' } },
+  ];
+  for (const object of objects)
+    await lab.kubectl(name, ['apply', '-f', '-'], JSON.stringify({ ...object, metadata: { name: 'conformance' } }));
+  await lab.kubectl(name, ['label', '--overwrite', 'nodes', '--all', 'ovn.kubernetes.io/bgp=true']);
+  await run(['ip', '-n', netns, 'route', 'replace', loadBalancers, 'via', router.address]);
+}
+
+/** The kubeconfig of the lab names an address outside its namespaces. */
+function kubeconfigInside(cluster: ClusterLayout): string {
+  const outside = readFileSync(join(cluster.dir, 'kubeconfig'), 'utf8');
+  const path = join(cluster.dir, 'kubeconfig-inside');
+  const inside = outside.replace(/https:\/\/127\.0\.0\.1:\d+/, `https://${managementAddress(cluster)}:6443`);
+  writeFileSync(path, inside, { mode: 0o600 });
+  return path;
+}
+
+function runTests(cluster: ClusterLayout): void {
+  const { dir, netns, nodes } = cluster;
   const chosen = [`--focus=${focus}`, ...(skip === '' ? [] : [`--skip=${skip}`])];
   const report = [`--output-dir=${dir}`, '--json-report=conformance.json'];
   const suite = ['--provider=skeleton', `--num-nodes=${nodes.length}`, `--kubectl-path=${tool('kubectl')}`];
-  const kubeconfig = `--kubeconfig=${join(dir, 'kubeconfig')}`;
+  const kubeconfig = `--kubeconfig=${kubeconfigInside(cluster)}`;
   const flags = ['--procs=4', '--no-color', '--timeout=2h', ...chosen, ...report];
   const argv = [...flags, tool('e2e.test'), '--', ...suite, kubeconfig];
-  const { status, error } = spawnSync(tool('ginkgo'), argv, { stdio: 'inherit' });
+  const [command = '', ...args] = inNetns(netns, [tool('ginkgo'), ...argv]);
+  const { status, error } = spawnSync(command, args, { stdio: 'inherit' });
   if (error !== undefined) throw error;
   if (status !== 0) throw new Error(`ginkgo ended with ${status}; its report: ${join(dir, 'conformance.json')}`);
 }
