@@ -1,4 +1,7 @@
-/** All watched kinds: where the API server serves each, and how its raw objects are parsed. To watch another kind: its line here. */
+/**
+ * All watched kinds: where the API server serves each, and which function parses its raw objects. `settle/cluster.ts` stores the parsed
+ * values. To watch another kind: its line here.
+ */
 import {
   endpointSlices,
   ipPools,

@@ -1,6 +1,6 @@
 /**
  * Keeps the nftables table of Services: each round plans the Services that changed and writes the differing elements in one transaction.
- * The table is read from the kernel at the start, and again after another program changed it or a transaction was refused.
+ * The table (`host/service-table.ts`) is read from the kernel at the start, and again after another program changed it or a transaction was refused.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../lib/desired/problem.ts';

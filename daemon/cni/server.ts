@@ -1,5 +1,5 @@
 /**
- * The unix socket of the daemon: requests of the shim come in, the results of `answer` go out. If a client goes away before its answer
+ * The unix socket of the daemon: requests of the shim come in, the results of `answer` (`commands.ts`) go out. If a client goes away before its answer
  * was written, the signal of its request aborts, and the request must undo what it has done.
  */
 import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs';

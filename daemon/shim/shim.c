@@ -5,7 +5,7 @@
  *
  * Request:  magic | u32 count | count x (u32 length, "NAME=value") | u32 length, stdin     (all integers big endian)
  * Answer:   u32 exit status | u32 length, stdout
- * daemon/cni/protocol.ts is the other end; the three constants below must agree with it.
+ * daemon/cni/server.ts is the other end; the three constants below must agree with daemon/cni/protocol.ts.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

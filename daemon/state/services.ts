@@ -1,4 +1,4 @@
-/** Services and EndpointSlices of all namespaces, and the networks of ClusterIPs. */
+/** Services and EndpointSlices of all namespaces, and the networks of ClusterIPs. Changes are planned by the rounds of `apply/services.ts`. */
 import type { EndpointSlice, Service } from '../../lib/services/service.ts';
 import type { Mirror } from './cluster.ts';
 

@@ -1,4 +1,4 @@
-/** The kinds that are watched only on nodes that serve Services. */
+/** Watches the kinds that only nodes that serve Services need, for `state/services.ts`. */
 import { fieldsOf, textsOf } from '../../lib/kube/fields.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import * as resources from '../../lib/kube/resources.ts';

@@ -1,5 +1,5 @@
 /**
- * A member's side of the link. In: the hub's address, a token or an identity. Out: certificates, sessions.
+ * A member's side of the link. In: the hub's address, a token or an identity. Out: certificates, and sessions whose updates `state/hub-view.ts` keeps.
  * Called by the agent. A refusal is a `HubRefused`; everything that may pass by itself is a `HubUnreachable`.
  */
 import { createHash } from 'node:crypto';

@@ -1,4 +1,7 @@
-/** The hub's view of all members, assembled from its updates. It stays when a session is lost, until the next full update. */
+/**
+ * The hub's view of all members, assembled from its updates, for the rounds of `apply/member.ts`. It stays when a session is lost,
+ * until the next full update.
+ */
 import type { HubUpdate, Member, Rejection, SilentDatabase, TransitSwitch } from '../model/messages.ts';
 
 /** The changes of an update. */

@@ -1,3 +1,4 @@
+/** Compares a plan with the state of gobgpd: the calls that are missing, which `apply-steps.ts` makes. Pure. */
 import {
   type BgpGlobal,
   type BgpPath,

@@ -1,5 +1,5 @@
 // Plans the configuration of gobgpd on this node. In: objects. Out: one `SpeakerPlan`, with a problem for each object that cannot be used. main.ts
-// calls it after every change; apply/ brings gobgpd to the plan, and plan/status.ts plans the objects' statuses. Routes are kept from plan to plan
+// calls it after every change; `apply/steps.ts` compares the plan with gobgpd, and plan/status.ts plans the objects' statuses. Routes are kept from plan to plan
 // and recomputed only where something changed; recomputing all of them gives the same result. An invalid object never affects other objects.
 import { announcingIn, type DrainPhase } from '../../lib/bgp/drain.ts';
 import { chooseInstance, type InstanceChoice, type WantedInstance } from '../../lib/bgp/instance.ts';

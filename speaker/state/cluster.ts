@@ -2,7 +2,7 @@
  * The objects that the speaker reads, by kind and key, and which of their changes affect routes.
  *
  * In: `change`, for each object that was added, changed or deleted. Out: `objects`, always the same maps, and
- * `takeChanges`, the changes since the last call. No I/O and no decisions here.
+ * `takeChanges`, the changes since the last call, for `plan/plan.ts`. No I/O and no decisions here.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';

@@ -1,5 +1,6 @@
 /**
- * Watches the kinds that a speaker reads. In: raw objects. Out: `onChange` with the parsed value of each object that was added, changed or deleted.
+ * Watches the kinds that a speaker reads. In: raw objects. Out: `onChange` with the parsed value of each object that was added, changed or
+ * deleted, for `state/cluster.ts`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bgpRoutes } from '../../lib/slices/bgp-routes.ts';

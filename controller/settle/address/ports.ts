@@ -3,6 +3,7 @@
  * due objects do not want any more, then allocates those that they want, by rank of the kind of object and oldest first. An object
  * without an address waits, and is due again when an address or a subnet becomes available.
  * Rule: a port has one holder, and keeps its addresses until that holder has no right to them any more.
+ * The plans read the ports of their object from the view: those of a pod in `plan/pod/pod.ts`.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { ForeignPort } from '../../model/foreign-port.ts';

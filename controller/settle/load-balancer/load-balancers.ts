@@ -1,6 +1,6 @@
 /**
  * The addresses of Services of type LoadBalancer. In: changes of Services, LoadBalancerPools and of all that their addresses must not be in.
- * Out: for each Service its addresses and the condition about them. Rules: an address once given stays. The status of the Service is the
+ * Out: for each Service its addresses and the condition about them, which `plan/load-balancer-pool/address.ts` reports. Rules: an address once given stays. The status of the Service is the
  * record: a restart reads it and decides the same. Of two Services that claim an address the older keeps it. A Service that
  * waits gets the next free address, the oldest first.
  */

@@ -1,6 +1,6 @@
 /**
  * Decides the VPC of each Service, and which of two Services of one VPC has a virtual address that both want. In: changed Services,
- * EndpointSlices and ports. Out: verdicts. A SwitchLBRule counts as a Service, with the key of the headless Service that it has. Rule: a
+ * EndpointSlices and ports. Out: verdicts, which `plan/service/service.ts` reads. A SwitchLBRule counts as a Service, with the key of the headless Service that it has. Rule: a
  * ClusterIP is that of its Service; else the older one has the address, of equally old ones the one that had it before, else the first by
  * name. After a restart the former holders are read from the database. A change costs what it touches: the Services of that object, and
  * those that want the same addresses.
