@@ -1,11 +1,37 @@
 /** Services, SwitchLBRules, EndpointSlices and pods for tests; used by tests only. */
 import { parseEndpointSlice, parseService } from '../lib/services/parse.ts';
 import type { Cluster } from './settle/cluster.ts';
-import { meta } from './testing-vpcs.ts';
+import { TestCluster } from './testing-cluster.ts';
+import { created, meta, subnet, vpc } from './testing-vpcs.ts';
 import { parseSwitchLbRule } from './watch/addresses.ts';
-import { parseNode, parsePod } from './watch/workloads.ts';
+import { parseNamespace, parseNode, parsePod } from './watch/workloads.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
+
+/** Two VPCs with a namespace each, whose subnets have the same addresses; not started. */
+export function twoVpcs(): TestCluster {
+  const cluster = new TestCluster({ aclTier: false, ipv6Selection: false, loadBalancers: true, externalIps: true });
+  vpc(cluster, 'ovn-cluster', {}, created(1));
+  vpc(cluster, 'blue', {}, created(2));
+  subnet(cluster, 'join', { cidrBlock: '100.64.0.0/16' }, created(1));
+  subnet(cluster, 'ovn-default', { cidrBlock: '10.16.0.0/16' }, created(1));
+  subnet(cluster, 'sea', { cidrBlock: '10.16.0.0/24', vpc: 'blue', namespaces: ['blue'] }, created(2));
+  for (const name of ['default', 'blue'])
+    cluster.change('namespaces', name, parseNamespace({ metadata: meta(name, created(1)) }));
+  return cluster;
+}
+
+/** The same, started with what `fill` writes. `vips` are the virtual addresses that a former run recorded. */
+export function startedWithTwoVpcs(
+  fill: (cluster: TestCluster) => void,
+  vips: ReadonlySet<string> = new Set(),
+): TestCluster {
+  const cluster = twoVpcs();
+  fill(cluster);
+  cluster.restore(new Map(), new Map(), vips);
+  cluster.settle();
+  return cluster;
+}
 
 /** An endpoint that is the pod `name` of the slice's namespace, with further fields. */
 export function endpointOf(address: string, name: string | undefined, node = 'n1', more: Fields = {}): Fields {

@@ -134,9 +134,9 @@ export interface ServiceVerdict {
   /** The VPCs of its endpoints' pods, in the order of the endpoints' addresses. */
   readonly endpointVpcs: readonly string[];
   /** Addresses of endpoints in other VPCs. Pods of this VPC do not reach them, and may know another pod by the same address. */
-  readonly strangers: readonly string[];
-  /** Virtual addresses that another Service or rule of the VPC has, by `vipId`, with the name of that object for messages. */
-  readonly lost: Readonly<Record<string, string>>;
+  readonly foreignEndpoints: readonly string[];
+  /** Virtual addresses that it wants and another Service or rule of the VPC has: `vipId` → the name of that object, for messages. */
+  readonly takenVips: Readonly<Record<string, string>>;
   /** Why nothing of a SwitchLBRule is served: its virtual address is not free. */
   readonly refusal?: Problem;
   /** Backends of a SwitchLBRule that OVN checks, by address. */

@@ -12,13 +12,13 @@ function serviceOf(annotations: Record<string, string> = {}) {
 
 test('nodes leave out what the controller says is elsewhere', () => {
   const many = Array.from({ length: 257 }, (_, index) => `10.16.${index >> 8}.${index & 255}`);
-  for (const [vpc, strangers, text, read] of [
+  for (const [vpc, foreignEndpoints, text, read] of [
     ['ovn-cluster', [], null, ['']],
     ['ovn-cluster', ['10.16.0.3', '10.16.0.2'], '10.16.0.2,10.16.0.3', ['10.16.0.2', '10.16.0.3']],
     ['ovn-cluster', many, '*', 'all'],
     ['blue', [], '*', 'all'],
   ] as const) {
-    assert.equal(elsewhereText(vpc, serviceOf(), strangers), text);
+    assert.equal(elsewhereText(vpc, serviceOf(), foreignEndpoints), text);
     const found = endpointsElsewhere(serviceOf(text === null ? {} : { 'isthmus.network/endpoints-elsewhere': text }));
     assert.deepEqual(found === 'all' ? found : [...found], read);
   }

@@ -10,11 +10,15 @@ const mostListed = 256;
 const all = '*';
 
 /** The annotation of a Service in a VPC, with the addresses of its endpoints in others; null where it needs none. */
-export function elsewhereText(vpc: string, { annotations }: Service, strangers: readonly string[]): string | null {
+export function elsewhereText(
+  vpc: string,
+  { annotations }: Service,
+  foreignEndpoints: readonly string[],
+): string | null {
   // Nodes read the VPC that a Service names from the Service itself.
   if (vpc !== defaultVpc) return namedVpc(annotations) === vpc ? null : all;
-  if (strangers.length === 0) return null;
-  return strangers.length > mostListed ? all : strangers.toSorted().join(',');
+  if (foreignEndpoints.length === 0) return null;
+  return foreignEndpoints.length > mostListed ? all : foreignEndpoints.toSorted().join(',');
 }
 
 /** Addresses of endpoints that nodes leave out, or `all`. */

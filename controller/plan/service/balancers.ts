@@ -51,11 +51,11 @@ interface ServedVip {
 /** The load balancers of a Service, without virtual addresses that an older Service has. */
 export function balancersOf(view: View, service: Service): readonly Balancer[] {
   const key = serviceKey(service);
-  const { lost = {} } = view.serviceVerdicts.get(key) ?? {};
+  const { takenVips = {} } = view.serviceVerdicts.get(key) ?? {};
   const reached = reachedSlices(view, key);
   const groups = new Map<string, ServedVip[]>();
   for (const vip of vipsOf(service, view.capabilities)) {
-    if (lost[vipId(vip)] !== undefined) continue;
+    if (takenVips[vipId(vip)] !== undefined) continue;
     const all = backendsOf(reached, vip.port, vip.family);
     const group = `${vip.protocol}/${vip.family}`;
     groups.set(group, [...(groups.get(group) ?? []), { vip, all, choice: choiceOf(service, vip, all) }]);
@@ -65,9 +65,9 @@ export function balancersOf(view: View, service: Service): readonly Balancer[] {
 
 /** The EndpointSlices of a Service or rule, without endpoints in other VPCs. */
 export function reachedSlices(view: View, key: string): readonly EndpointSlice[] {
-  const { strangers = [] } = view.serviceVerdicts.get(key) ?? {};
+  const { foreignEndpoints = [] } = view.serviceVerdicts.get(key) ?? {};
   const slices = slicesOf(view, key);
-  return strangers.length === 0 ? slices : slices.map((slice) => without(slice, new Set(strangers)));
+  return foreignEndpoints.length === 0 ? slices : slices.map((slice) => without(slice, new Set(foreignEndpoints)));
 }
 
 function without(slice: EndpointSlice, addresses: ReadonlySet<string>): EndpointSlice {

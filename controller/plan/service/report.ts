@@ -13,9 +13,9 @@ import type { ObjectReport, Outcome, WantedCondition } from '../report.ts';
 /** A message names at most this many problems, and as many have events: a Service may have thousands of ports. */
 const namedProblems = 8;
 
-export function lostProblems(view: View, key: string): readonly Problem[] {
+export function takenVipProblems(view: View, key: string): readonly Problem[] {
   const verdict = view.serviceVerdicts.get(key);
-  return Object.entries(verdict?.lost ?? {}).map(([vip, holder]) => ({
+  return Object.entries(verdict?.takenVips ?? {}).map(([vip, holder]) => ({
     code: 'AddressInUse',
     message: `${vip} is a virtual address of ${holder} in Vpc ${verdict?.vpc ?? ''}, which had it before: give one of the two another address or port`,
   }));
@@ -52,7 +52,7 @@ function externalProblems({ capabilities }: View, service: Service): readonly Pr
 export function serviceProblems(view: View, key: string): readonly Problem[] {
   const service = view.services.get(key);
   if (service?.isServed !== true || !view.capabilities.loadBalancers) return [];
-  return [...vpcProblems(view, key, 'Service'), ...lostProblems(view, key), ...externalProblems(view, service)];
+  return [...vpcProblems(view, key, 'Service'), ...takenVipProblems(view, key), ...externalProblems(view, service)];
 }
 
 function conditionOf(problems: readonly Problem[]): WantedCondition {
@@ -67,7 +67,7 @@ function conditionOf(problems: readonly Problem[]): WantedCondition {
 function annotationsOf(view: View, service: Service): ObjectReport['annotations'] {
   // The verdict of a headless Service is that of its SwitchLBRule.
   const verdict = service.isServed ? view.serviceVerdicts.get(serviceKey(service)) : undefined;
-  const elsewhere = verdict === undefined ? null : elsewhereText(verdict.vpc, service, verdict.strangers);
+  const elsewhere = verdict === undefined ? null : elsewhereText(verdict.vpc, service, verdict.foreignEndpoints);
   const isUnneeded = elsewhere === null && service.annotations[annotation.elsewhere] === undefined;
   return isUnneeded ? undefined : { [annotation.elsewhere]: elsewhere };
 }

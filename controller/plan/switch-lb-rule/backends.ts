@@ -38,9 +38,9 @@ function stateOf(view: View, frontend: string, vip: ServiceVip, { address, port 
 export function ruleBackends(view: View, service: Service): readonly RuleBackend[] {
   const key = serviceKey(service);
   const slices = reachedSlices(view, key);
-  const { checked = {}, lost = {} } = view.serviceVerdicts.get(key) ?? {};
+  const { checked = {}, takenVips = {} } = view.serviceVerdicts.get(key) ?? {};
   const backends = new Map<string, RuleBackend>();
-  for (const vip of vipsOf(service, view.capabilities).filter((one) => lost[vipId(one)] === undefined))
+  for (const vip of vipsOf(service, view.capabilities).filter((one) => takenVips[vipId(one)] === undefined))
     for (const backend of clusterBackends(backendsOf(slices, vip.port, vip.family))) {
       const { address, port } = backend;
       const pod = backend.pod ?? checked[address]?.pod;

@@ -12,7 +12,7 @@ import { failure, refusalEvents } from '../events.ts';
 import { withoutFormer } from '../finalizers.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome, WantedCondition, WantedEvent } from '../report.ts';
-import { lostProblems, vpcProblems } from '../service/report.ts';
+import { takenVipProblems, vpcProblems } from '../service/report.ts';
 import { servedRule } from './served.ts';
 import { isOut, ruleBackends, type RuleBackend } from './backends.ts';
 
@@ -34,7 +34,7 @@ function placeProblem(view: View, rule: SwitchLbRule): Problem | undefined {
     const message = 'load balancers are off in this cluster: start the controller with --enable-lb=true';
     return { code: 'NotSupported', message };
   }
-  return joined([...vpcProblems(view, key, 'rule'), ...lostProblems(view, key)]);
+  return joined([...vpcProblems(view, key, 'rule'), ...takenVipProblems(view, key)]);
 }
 
 /** Why the sources of health checks are missing. */

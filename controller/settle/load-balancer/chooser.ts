@@ -14,12 +14,13 @@ import type { AddressBook } from './address-book.ts';
 
 type Pools = Pick<View, 'services' | 'namespaces' | 'loadBalancerPools' | 'loadBalancerPoolVerdicts'>;
 
-export interface Asking {
+/** A Service that waits for an address. */
+export interface WaitingService {
   readonly service: Service;
   readonly request: AddressRequest;
-  /** The addresses that it has. */
+  /** The addresses that it has already. */
   readonly held: ReadonlyMap<Family, Ip>;
-  /** Other Services with its sharing key, and their addresses. */
+  /** Addresses of other Services with its sharing key. */
   readonly shared: Iterable<Ip>;
 }
 
@@ -61,9 +62,9 @@ export class Chooser {
   }
 
   /** Undefined if a Service with PreferDualStack must be content with its address of the other family. */
-  choose(asking: Asking, family: Family): Choice | undefined {
-    const wanted = asking.request.addresses.get(family);
-    return wanted === undefined ? this.#any(asking, family) : this.#check(asking, wanted);
+  choose(waiting: WaitingService, family: Family): Choice | undefined {
+    const wanted = waiting.request.addresses.get(family);
+    return wanted === undefined ? this.#any(waiting, family) : this.#check(waiting, wanted);
   }
 
   selects({ spec }: LoadBalancerPool, { namespace, labels }: Service): boolean {
@@ -88,7 +89,7 @@ export class Chooser {
     return rivals.sort((a, b) => byAge(agedOf(a.holder), agedOf(b.holder)));
   }
 
-  #check({ service, request }: Asking, ip: Ip): Choice {
+  #check({ service, request }: WaitingService, ip: Ip): Choice {
     const text = formatIp(ip);
     const owner = this.#book.ownerOf(ip);
     if (owner !== undefined) return refuse('AddressInUse', `${text} is an address of ${owner}: ask for another one`);
@@ -120,9 +121,9 @@ export class Chooser {
     );
   }
 
-  #any(asking: Asking, family: Family): Choice | undefined {
-    const { service, shared } = asking;
-    const pools = this.#poolsFor(asking);
+  #any(waiting: WaitingService, family: Family): Choice | undefined {
+    const { service, shared } = waiting;
+    const pools = this.#poolsFor(waiting);
     if ('problem' in pools) return pools;
     const fitting = pools.list.filter(({ name }) => this.#book.hasFamily(name, family));
     const names = new Set(fitting.map(({ name }) => name));
@@ -131,7 +132,7 @@ export class Chooser {
       .filter((ip) => this.rivalsOf(service, ip).length === 0)
       .sort((a, b) => (a.value < b.value ? -1 : 1))[0];
     if (together !== undefined) return { ip: together };
-    for (const { name } of this.#inOrder(fitting, asking)) {
+    for (const { name } of this.#inOrder(fitting, waiting)) {
       const ip = this.#book.lowestFree(name, family);
       if (ip !== undefined) return { ip };
     }
@@ -157,7 +158,7 @@ export class Chooser {
   }
 
   /** Pools from which the Service already has an address, or can get addresses of all families, come first. */
-  #inOrder(pools: readonly LoadBalancerPool[], { service, held }: Asking): readonly LoadBalancerPool[] {
+  #inOrder(pools: readonly LoadBalancerPool[], { service, held }: WaitingService): readonly LoadBalancerPool[] {
     const missing = familiesOf(service).filter((family) => !held.has(family));
     const own = new Set([...held.values()].map((ip) => this.#book.poolOf(ip)));
     const rank = ({ name }: LoadBalancerPool): number => {
@@ -172,7 +173,7 @@ export class Chooser {
   #poolsFor({
     service,
     request,
-  }: Asking): { readonly list: readonly LoadBalancerPool[] } | { readonly problem: Problem } {
+  }: WaitingService): { readonly list: readonly LoadBalancerPool[] } | { readonly problem: Problem } {
     const { loadBalancerPools: all, loadBalancerPoolVerdicts: verdicts } = this.#view;
     const isInForce = (name: string): boolean => (verdicts.get(name)?.ranges.length ?? 0) > 0;
     if (request.pool !== undefined) return this.#named(request.pool, service, isInForce(request.pool));
@@ -183,7 +184,7 @@ export class Chooser {
     const message =
       all.size === 0
         ? 'there is no LoadBalancerPool: create one, or name the class of another load balancer in spec.loadBalancerClass'
-        : 'no LoadBalancerPool in force selects this Service and gives addresses without being asked: kubectl get loadbalancerpools lists them; name one in the annotation isthmus.network/load-balancer-pool, or create one';
+        : 'no LoadBalancerPool in force selects this Service and has spec.autoAssign: kubectl get loadbalancerpools lists them; name one in the annotation isthmus.network/load-balancer-pool, or create one';
     return { problem: { code: 'NoPool', message } };
   }
 

@@ -223,8 +223,8 @@ export class LoadBalancers {
     if (typeof parsed === 'string') problems.push({ code: 'RequestInvalid', message: parsed });
     for (const family of families) {
       if (request === undefined || !this.#isMissing(holding, request, family)) continue;
-      const asking = { service, request, held: holding.ips, shared: this.#sharedWith(key, holding) };
-      const choice = this.#chooser.choose(asking, family);
+      const waiting = { service, request, held: holding.ips, shared: this.#sharedWith(key, holding) };
+      const choice = this.#chooser.choose(waiting, family);
       if (choice === undefined) notes.push(`no LoadBalancerPool has IPv${family} addresses for it`);
       else if ('problem' in choice) problems.push(choice.problem);
       else this.#take(holding, choice.ip, key);

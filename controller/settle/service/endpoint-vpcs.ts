@@ -29,7 +29,7 @@ function addressesByVpc(view: View, service: string): ReadonlyMap<string, readon
   return new Map(sorted.sort((a, b) => (firstOf(a) < firstOf(b) ? -1 : 1)));
 }
 
-export type Place = Omit<ServiceVerdict, 'lost'>;
+export type Place = Omit<ServiceVerdict, 'takenVips'>;
 
 /** The VPC whose pods reach a Service: the one it names, else that of its first endpoint; and its endpoints elsewhere. */
 export function placeOfService(
@@ -41,6 +41,6 @@ export function placeOfService(
   const addresses = addressesByVpc(view, key);
   const endpointVpcs = [...addresses.keys()];
   const vpc = annotations[annotation.vpc] || (endpointVpcs[0] ?? otherwise);
-  const strangers = [...addresses].flatMap(([other, all]) => (other === vpc ? [] : all));
-  return { vpc, hasVpc: hasRouter(view, vpc), endpointVpcs, strangers };
+  const foreignEndpoints = [...addresses].flatMap(([other, all]) => (other === vpc ? [] : all));
+  return { vpc, hasVpc: hasRouter(view, vpc), endpointVpcs, foreignEndpoints };
 }

@@ -4,37 +4,11 @@ import { randomOf } from '../../../lib/testing-random.ts';
 import { planKey } from '../../plan/plan.ts';
 import { TestCluster } from '../../testing-cluster.ts';
 import { planned } from '../../testing-reports.ts';
-import { addressOf, endpointOf, placedNode, pod, service, slice } from '../../testing-services.ts';
-import { created, meta, subnet, vpc } from '../../testing-vpcs.ts';
-import { parseNamespace } from '../../watch/workloads.ts';
+import { addressOf, endpointOf, placedNode, pod, service, slice, startedWithTwoVpcs } from '../../testing-services.ts';
+import { created, subnet, vpc } from '../../testing-vpcs.ts';
 import { recordOfVip } from './service-verdicts.ts';
 
-const capabilities = { aclTier: false, ipv6Selection: false, loadBalancers: true, externalIps: true };
 const external = (...ips: readonly string[]): object => ({ clusterIPs: ['10.96.0.1'], externalIPs: ips });
-
-/** Two VPCs with a namespace each, whose subnets have the same addresses. */
-function clusterOf(): TestCluster {
-  const cluster = new TestCluster(capabilities);
-  for (const [name, day] of [
-    ['ovn-cluster', 1],
-    ['blue', 2],
-  ] as const)
-    vpc(cluster, name, {}, created(day));
-  subnet(cluster, 'join', { cidrBlock: '100.64.0.0/16' }, created(1));
-  subnet(cluster, 'ovn-default', { cidrBlock: '10.16.0.0/16' }, created(1));
-  subnet(cluster, 'sea', { cidrBlock: '10.16.0.0/24', vpc: 'blue', namespaces: ['blue'] }, created(2));
-  for (const name of ['default', 'blue'])
-    cluster.change('namespaces', name, parseNamespace({ metadata: meta(name, created(1)) }));
-  return cluster;
-}
-
-function started(fill: (cluster: TestCluster) => void, vips: ReadonlySet<string> = new Set()): TestCluster {
-  const cluster = clusterOf();
-  fill(cluster);
-  cluster.restore(new Map(), new Map(), vips);
-  cluster.settle();
-  return cluster;
-}
 
 /** What a restart would find in the database. */
 function recorded(cluster: TestCluster): ReadonlySet<string> {
@@ -47,11 +21,12 @@ function recorded(cluster: TestCluster): ReadonlySet<string> {
   return vips;
 }
 
-const lost = (cluster: TestCluster, key: string): object | undefined => cluster.serviceVerdicts.get(key)?.lost;
+const takenVips = (cluster: TestCluster, key: string): object | undefined =>
+  cluster.serviceVerdicts.get(key)?.takenVips;
 
 describe('the VPC of a Service', () => {
   test('is the one that it names, or that of its first endpoint, and follows its pods', () => {
-    const cluster = started((one) => {
+    const cluster = startedWithTwoVpcs((one) => {
       pod(one, 'blue/a', 'n1');
       service(one, 'blue/web', { clusterIPs: ['10.96.0.1'] });
     });
@@ -73,7 +48,7 @@ describe('the VPC of a Service', () => {
   });
 
   test('has no endpoints of another VPC, even if one of its own pods has the same address', () => {
-    const cluster = started((one) => {
+    const cluster = startedWithTwoVpcs((one) => {
       for (const key of ['blue/a', 'default/a']) pod(one, key, 'n1');
       service(one, 'default/web', { clusterIPs: ['10.96.0.1'] }, { annotations: { 'ovn.kubernetes.io/vpc': 'blue' } });
     });
@@ -90,7 +65,7 @@ describe('nodes', () => {
     /endpoints-elsewhere":("[^"]*"|null)/.exec(planned(cluster, `service/${key}`))?.[1];
 
   test('read from a Service that its endpoints are in another VPC, or which of them', () => {
-    const cluster = started((one) => {
+    const cluster = startedWithTwoVpcs((one) => {
       for (const key of ['blue/a', 'default/a']) pod(one, key, 'n1');
       service(one, 'blue/web', { clusterIPs: ['10.96.0.1'] });
       service(one, 'blue/mine', { clusterIPs: ['10.96.0.2'] }, { annotations: { 'ovn.kubernetes.io/vpc': 'blue' } });
@@ -116,34 +91,34 @@ describe('nodes', () => {
 
 describe('an address that two Services want', () => {
   test('is the older one’s, and the other’s once it is released', () => {
-    const cluster = started((one) => {
+    const cluster = startedWithTwoVpcs((one) => {
       service(one, 'default/b', external('198.51.100.7'), created(5));
       service(one, 'default/a', external('198.51.100.7', '198.51.100.8'), created(6));
     });
-    assert.deepEqual(lost(cluster, 'default/a'), {
+    assert.deepEqual(takenVips(cluster, 'default/a'), {
       'tcp 198.51.100.7:80': 'Service default/b',
       'tcp 10.96.0.1:80': 'Service default/b',
     });
-    assert.deepEqual(lost(cluster, 'default/b'), {});
+    assert.deepEqual(takenVips(cluster, 'default/b'), {});
     service(cluster, 'default/b', undefined);
     assert.ok(cluster.settle().has('service/default/a'));
-    assert.deepEqual(lost(cluster, 'default/a'), {});
+    assert.deepEqual(takenVips(cluster, 'default/a'), {});
   });
 
   test('is that of the Service whose ClusterIP it is, although an older one has it as an external IP', () => {
-    const cluster = started((one) =>
+    const cluster = startedWithTwoVpcs((one) =>
       service(one, 'default/a', { ...external('10.96.0.9'), clusterIPs: ['10.96.0.8'] }, created(5)),
     );
-    assert.deepEqual(lost(cluster, 'default/a'), {});
+    assert.deepEqual(takenVips(cluster, 'default/a'), {});
     service(cluster, 'default/b', { clusterIPs: ['10.96.0.9'] }, created(6));
     assert.ok(cluster.settle().has('service/default/a'));
-    assert.deepEqual(lost(cluster, 'default/a'), { 'tcp 10.96.0.9:80': 'Service default/b' });
-    assert.deepEqual(lost(cluster, 'default/b'), {});
+    assert.deepEqual(takenVips(cluster, 'default/a'), { 'tcp 10.96.0.9:80': 'Service default/b' });
+    assert.deepEqual(takenVips(cluster, 'default/b'), {});
   });
 
   test('makes a few events, however many they are', () => {
     const ips = Array.from({ length: 200 }, (_, index) => `198.51.100.${index}`);
-    const cluster = started((one) => {
+    const cluster = startedWithTwoVpcs((one) => {
       service(one, 'default/b', external(...ips), created(5));
       service(one, 'default/a', external(...ips), created(6));
     });
@@ -153,22 +128,22 @@ describe('an address that two Services want', () => {
   });
 
   test('stays with the one that has it where both are as old, also over a restart', () => {
-    const cluster = started((one) => service(one, 'default/b', external('198.51.100.7'), created(5)));
+    const cluster = startedWithTwoVpcs((one) => service(one, 'default/b', external('198.51.100.7'), created(5)));
     service(cluster, 'default/a', external('198.51.100.7'), created(5));
     cluster.settle();
-    const next = started((one) => {
+    const next = startedWithTwoVpcs((one) => {
       for (const key of ['default/a', 'default/b']) service(one, key, external('198.51.100.7'), created(5));
     }, recorded(cluster));
-    for (const one of [cluster, next]) assert.deepEqual(lost(one, 'default/b'), {});
-    assert.deepEqual(lost(next, 'default/a'), lost(cluster, 'default/a'));
-    const fresh = started((one) => {
+    for (const one of [cluster, next]) assert.deepEqual(takenVips(one, 'default/b'), {});
+    assert.deepEqual(takenVips(next, 'default/a'), takenVips(cluster, 'default/a'));
+    const fresh = startedWithTwoVpcs((one) => {
       for (const key of ['default/b', 'default/a']) service(one, key, external('198.51.100.7'), created(5));
     });
-    assert.deepEqual(lost(fresh, 'default/a'), {}, 'the first by name');
+    assert.deepEqual(takenVips(fresh, 'default/a'), {}, 'the first by name');
   });
 
   test('is not contested between different VPCs, protocols or ports', () => {
-    const cluster = started((one) => {
+    const cluster = startedWithTwoVpcs((one) => {
       service(one, 'default/a', external('198.51.100.7'), created(5));
       const ports = [
         { name: 'u', port: 80, protocol: 'UDP' },
@@ -178,20 +153,22 @@ describe('an address that two Services want', () => {
       const annotations = { 'ovn.kubernetes.io/vpc': 'blue' };
       service(one, 'default/c', external('198.51.100.7'), { ...created(6), annotations });
     });
-    for (const key of ['a', 'b', 'c']) assert.deepEqual(lost(cluster, `default/${key}`), {});
+    for (const key of ['a', 'b', 'c']) assert.deepEqual(takenVips(cluster, `default/${key}`), {});
   });
 
   test('is not wanted where a Service has too many of them, with as many ports', () => {
     const ips = Array.from({ length: 101 }, (_, index) => `198.51.100.${index}`);
     const ports = Array.from({ length: 100 }, (_, index) => ({ name: `p${index}`, port: 1000 + index }));
-    const cluster = started((one) => service(one, 'default/a', { ...external(...ips), ports }, created(5)));
+    const cluster = startedWithTwoVpcs((one) => service(one, 'default/a', { ...external(...ips), ports }, created(5)));
     const [row] = planKey(cluster, 'service/default/a').rows;
     assert.equal(Object.keys(row?.columns['vips'] ?? {}).length, 100);
     assert.match(planned(cluster, 'service/default/a'), /TooManyExternalIPs.*101 spec\.externalIPs with 100 ports/);
   });
 
   test('is not wanted by a Service without a ClusterIP of its family', () => {
-    const cluster = started((one) => service(one, 'default/a', external('2001:db8::7', '198.51.100.7'), created(5)));
+    const cluster = startedWithTwoVpcs((one) =>
+      service(one, 'default/a', external('2001:db8::7', '198.51.100.7'), created(5)),
+    );
     const vips = planKey(cluster, 'service/default/a').rows.flatMap(({ columns }) =>
       Object.keys(columns['vips'] ?? {}),
     );
@@ -199,7 +176,7 @@ describe('an address that two Services want', () => {
   });
 
   test('is not wanted where externalIPs are denied', () => {
-    const cluster = new TestCluster({ ...capabilities, externalIps: false });
+    const cluster = new TestCluster({ aclTier: false, ipv6Selection: false, loadBalancers: true, externalIps: false });
     service(cluster, 'default/a', external('198.51.100.7'), created(5));
     vpc(cluster, 'ovn-cluster', {}, created(1));
     cluster.restore(new Map());
@@ -211,7 +188,7 @@ describe('an address that two Services want', () => {
 
 test('after random changes of the objects that Services read, all affected plans were computed again', () => {
   const random = randomOf(20);
-  const cluster = started(() => undefined);
+  const cluster = startedWithTwoVpcs(() => undefined);
   const last = new Map<string, string>();
   const keys = ['default/a', 'default/b', 'blue/c'];
   const pick = <T>(all: readonly T[]): T => all[random(all.length)] as T;

@@ -187,19 +187,19 @@ export class ServiceVerdicts {
 
   #become(service: string, place: Place | undefined): void {
     const before = this.verdicts.get(service);
-    const after = place && { ...place, lost: this.#lostBy(service) };
+    const after = place && { ...place, takenVips: this.#takenVips(service) };
     if (text(before) === text(after)) return;
     if (after === undefined) this.verdicts.delete(service);
     else this.verdicts.set(service, after);
     this.#options.onChange(service, before, after);
   }
 
-  #lostBy(service: string): Readonly<Record<string, string>> {
-    const lost: Record<string, string> = {};
+  #takenVips(service: string): Readonly<Record<string, string>> {
+    const takenVips: Record<string, string> = {};
     for (const { key, vip } of this.#claims.get(service) ?? []) {
       const holder = this.#holders.get(key);
-      if (holder !== undefined && holder !== service) lost[vipId(vip)] = frontendName(this.#options.view, holder);
+      if (holder !== undefined && holder !== service) takenVips[vipId(vip)] = frontendName(this.#options.view, holder);
     }
-    return lost;
+    return takenVips;
   }
 }

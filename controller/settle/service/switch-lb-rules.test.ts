@@ -2,9 +2,18 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { randomOf } from '../../../lib/testing-random.ts';
 import { planKey, reportKey } from '../../plan/plan.ts';
-import { TestCluster } from '../../testing-cluster.ts';
+import type { TestCluster } from '../../testing-cluster.ts';
 import { allApplied, planned } from '../../testing-reports.ts';
-import { addressOf, endpointOf, pod, rule, service, slice } from '../../testing-services.ts';
+import {
+  addressOf,
+  endpointOf,
+  pod,
+  rule,
+  service,
+  slice,
+  startedWithTwoVpcs,
+  twoVpcs,
+} from '../../testing-services.ts';
 import { created, meta, subnet, vpc } from '../../testing-vpcs.ts';
 import { parseIp as ip } from '../../../lib/net/ip.ts';
 import { parseIp, parseLoadBalancerPool, parseVip } from '../../watch/addresses.ts';
@@ -14,28 +23,6 @@ import { ruleServiceKey } from '../../model/rule-frontend.ts';
 import { frontendOf, servingRuleAt } from './frontends.ts';
 import { placeOfRule } from './rule-place.ts';
 import { recordOfVip } from './service-verdicts.ts';
-
-const capabilities = { aclTier: false, ipv6Selection: false, loadBalancers: true, externalIps: true };
-
-function clusterOf(): TestCluster {
-  const cluster = new TestCluster(capabilities);
-  vpc(cluster, 'ovn-cluster', {}, created(1));
-  vpc(cluster, 'blue', {}, created(2));
-  subnet(cluster, 'join', { cidrBlock: '100.64.0.0/16' }, created(1));
-  subnet(cluster, 'ovn-default', { cidrBlock: '10.16.0.0/16' }, created(2));
-  subnet(cluster, 'sea', { cidrBlock: '10.16.0.0/24', vpc: 'blue', namespaces: ['blue'] }, created(2));
-  for (const name of ['default', 'blue'])
-    cluster.change('namespaces', name, parseNamespace({ metadata: meta(name, created(1)) }));
-  return cluster;
-}
-
-function started(fill: (cluster: TestCluster) => void, vips: ReadonlySet<string> = new Set()): TestCluster {
-  const cluster = clusterOf();
-  fill(cluster);
-  cluster.restore(new Map(), new Map(), vips);
-  cluster.settle();
-  return cluster;
-}
 
 function vip(cluster: TestCluster, name: string, v4ip: string | undefined, type = 'switch_lb_vip'): void {
   const spec = { subnet: 'ovn-default', v4ip, type };
@@ -72,7 +59,7 @@ describe('the virtual address of a SwitchLBRule', () => {
       rule(cluster, 'middle', { vip: '198.51.100.7' }, created(5));
       rule(cluster, 'late', { vip: '198.51.100.7' }, created(7));
     };
-    const cluster = started(fill);
+    const cluster = startedWithTwoVpcs(fill);
     assert.match(
       readyOf(cluster, 'late'),
       /^AddressInUse: tcp 198\.51\.100\.7:80 is a virtual address of SwitchLBRule middle/,
@@ -91,14 +78,14 @@ describe('the virtual address of a SwitchLBRule', () => {
     const fill = (cluster: TestCluster): void => {
       for (const name of ['a', 'b']) rule(cluster, name, { vip: '1.1.1.1' }, created(5));
     };
-    assert.match(readyOf(started(fill), 'b'), /^AddressInUse/);
-    const restarted = started(fill, new Set([recordOfVip('default/slr-b', 'tcp', '1.1.1.1:80')]));
+    assert.match(readyOf(startedWithTwoVpcs(fill), 'b'), /^AddressInUse/);
+    const restarted = startedWithTwoVpcs(fill, new Set([recordOfVip('default/slr-b', 'tcp', '1.1.1.1:80')]));
     assert.match(readyOf(restarted, 'a'), /^AddressInUse.*SwitchLBRule b/);
     assert.match(readyOf(restarted, 'b'), /^RuleReady/);
   });
 
   test('in a Subnet needs a Vip, which no pod can have', () => {
-    const cluster = started((one) => rule(one, 'web', { vip: '10.16.0.9' }, created(5)));
+    const cluster = startedWithTwoVpcs((one) => rule(one, 'web', { vip: '10.16.0.9' }, created(5)));
     assert.match(
       readyOf(cluster, 'web'),
       /^AddressNotReserved: .*create a Vip with this address, spec\.subnet ovn-default/,
@@ -116,7 +103,7 @@ describe('the virtual address of a SwitchLBRule', () => {
   });
 
   test('is that of a pod only as long as the pod has it', () => {
-    const cluster = started((one) => pod(one, 'default/a', 'n1'));
+    const cluster = startedWithTwoVpcs((one) => pod(one, 'default/a', 'n1'));
     rule(cluster, 'web', { vip: addressOf(cluster, 'default/a') }, created(5));
     cluster.settle();
     assert.match(readyOf(cluster, 'web'), /^AddressInUse: .*port a\.default in Subnet ovn-default/);
@@ -126,7 +113,7 @@ describe('the virtual address of a SwitchLBRule', () => {
   });
 
   test('is not one of an older LoadBalancerPool in force', () => {
-    const cluster = started((one) => {
+    const cluster = startedWithTwoVpcs((one) => {
       for (const [name, day] of [
         ['before', 2],
         ['after', 5],
@@ -157,7 +144,7 @@ describe('the virtual address of a SwitchLBRule', () => {
   });
 
   test('stays served when a Subnet comes that contains it', () => {
-    const cluster = started((one) => rule(one, 'web', { vip: '10.99.0.9' }, created(5)));
+    const cluster = startedWithTwoVpcs((one) => rule(one, 'web', { vip: '10.99.0.9' }, created(5)));
     subnet(cluster, 'new', { cidrBlock: '10.99.0.0/24' }, created(6));
     cluster.settle();
     assert.match(readyOf(cluster, 'web'), /^RuleReady/);
@@ -174,7 +161,7 @@ describe('the virtual address of a SwitchLBRule', () => {
     ['127.0.0.1', /for loopback/],
   ] as const)
     test(`is not ${address}`, () => {
-      const cluster = started((one) => {
+      const cluster = startedWithTwoVpcs((one) => {
         const status = { addresses: [{ type: 'InternalIP', address: '172.30.1.11' }] };
         one.change('nodes', 'n1', parseNode({ metadata: meta('n1', created(1)), status }));
         rule(one, 'web', { vip: address }, created(5));
@@ -186,7 +173,7 @@ describe('the virtual address of a SwitchLBRule', () => {
 
 describe('the VPC of a SwitchLBRule', () => {
   test('is that of its backends, else that of its namespace, else the one it names', () => {
-    const cluster = started((one) => rule(one, 'web', { vip: '1.1.1.1', namespace: 'blue' }, created(5)));
+    const cluster = startedWithTwoVpcs((one) => rule(one, 'web', { vip: '1.1.1.1', namespace: 'blue' }, created(5)));
     const vpcOf = (): string | undefined => cluster.serviceVerdicts.get('blue/slr-web')?.vpc;
     assert.equal(vpcOf(), 'blue', 'without backends');
     backed(cluster, 'web', 'a', 'blue');
@@ -204,7 +191,7 @@ describe('the VPC of a SwitchLBRule', () => {
 
 describe('health checks', () => {
   test('come from an address of the subnet that no pod gets, and is released with the last backend', () => {
-    const cluster = started((one) => rule(one, 'web', { vip: '1.1.1.1' }, created(5)));
+    const cluster = startedWithTwoVpcs((one) => rule(one, 'web', { vip: '1.1.1.1' }, created(5)));
     assert.equal(sourceIn(cluster, 'ovn-default'), undefined);
     backed(cluster, 'web', 'a');
     const source = sourceIn(cluster, 'ovn-default');
@@ -239,13 +226,13 @@ describe('health checks', () => {
       const address = addressOf(first, 'default/a');
       slice(one, 'default/slr-web-a', 'slr-web', [endpointOf(address, 'a')]);
     };
-    const first = started((one) => rule(one, 'web', { vip: '1.1.1.1' }, created(5)));
+    const first = startedWithTwoVpcs((one) => rule(one, 'web', { vip: '1.1.1.1' }, created(5)));
     for (const name of ['x', 'y']) pod(first, `default/${name}`, 'n1');
     backed(first, 'web', 'a');
     const source = sourceIn(first, 'ovn-default');
     for (const name of ['x', 'y']) pod(first, `default/${name}`, undefined);
     first.settle();
-    const again = clusterOf();
+    const again = twoVpcs();
     fill(again);
     const held = addressOf(first, 'default/a');
     again.restore(
@@ -255,7 +242,7 @@ describe('health checks', () => {
     assert.equal(sourceIn(again, 'ovn-default'), source);
     assert.deepEqual(balancerOf(again, 'web'), balancerOf(first, 'web'));
     // Without the rule the address on record is released.
-    const without = clusterOf();
+    const without = twoVpcs();
     fill(without);
     rule(without, 'web', undefined);
     without.restore(new Map());
@@ -264,7 +251,7 @@ describe('health checks', () => {
   });
 
   test('are reported for each backend, and a changed one concerns its rule alone', () => {
-    const cluster = started((one) => {
+    const cluster = startedWithTwoVpcs((one) => {
       for (const [name, vip4] of [
         ['web', '1.1.1.1'],
         ['other', '1.1.1.2'],
@@ -302,7 +289,7 @@ describe('health checks', () => {
 
   test('end where the rule has none, and where the subnet has no free address the rule says so', () => {
     const annotations = { 'ovn.kubernetes.io/service_health_check': 'false' };
-    const cluster = started((one) => {
+    const cluster = startedWithTwoVpcs((one) => {
       subnet(one, 'small', { cidrBlock: '10.18.0.0/30', namespaces: ['tight'] }, created(2));
       one.change('namespaces', 'tight', parseNamespace({ metadata: meta('tight', created(1)) }));
       rule(one, 'off', { vip: '1.1.1.1' }, { ...created(5), annotations });
@@ -327,13 +314,13 @@ function assertSettled(cluster: TestCluster, one: SwitchLbRule, round: number): 
   if (servingRuleAt(cluster, key) === undefined) return;
   const frontend = frontendOf(cluster, key);
   assert.ok(frontend);
-  const { lost: _, ...verdict } = cluster.serviceVerdicts.get(key) ?? { lost: {} };
+  const { takenVips: _, ...verdict } = cluster.serviceVerdicts.get(key) ?? { takenVips: {} };
   assert.deepEqual(verdict, placeOfRule(cluster, one, frontend).place, `${key} in round ${round}`);
 }
 
 test('after random changes of what SwitchLBRules read, none was left as it was', () => {
   const random = randomOf(41);
-  const cluster = started(() => undefined);
+  const cluster = startedWithTwoVpcs(() => undefined);
   cluster.setMonitors(new Map());
   const last = new Map<string, string>();
   const pick = <T>(all: readonly T[]): T => all[random(all.length)] as T;
@@ -396,6 +383,6 @@ test('after random changes of what SwitchLBRules read, none was left as it was',
       ...[...cluster.services.keys()].map((key) => `service/${key}`),
     ];
     for (const key of keys)
-      assert.equal(planned(cluster, key), last.get(key) ?? planned(clusterOf(), key), `${key} in round ${round}`);
+      assert.equal(planned(cluster, key), last.get(key) ?? planned(twoVpcs(), key), `${key} in round ${round}`);
   }
 });
