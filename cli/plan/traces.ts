@@ -1,5 +1,5 @@
 /** Finds on a Node what Isthmus wrote and what no program removes after an uninstallation. Pure. */
-import { annotation, leftReason, markedNetwork } from '../../lib/api/names.ts';
+import { annotation, leftReason, markedNetwork, nodeAnnotations } from '../../lib/api/names.ts';
 
 /** The parts of a Node that Isthmus writes to. */
 export interface Marked {
@@ -20,18 +20,7 @@ export interface Traces {
 }
 
 /** Written by controller and daemon; annotations and labels that a user sets for them are kept. */
-const written: ReadonlySet<string> = new Set([
-  annotation.allocated,
-  annotation.ipAddress,
-  annotation.macAddress,
-  annotation.cidr,
-  annotation.gateway,
-  annotation.logicalSwitch,
-  annotation.portName,
-  annotation.chassis,
-  annotation.serviceAddress,
-  annotation.leave,
-]);
+const written: ReadonlySet<string> = new Set([...nodeAnnotations, annotation.leave]);
 const marks: ReadonlySet<string> = new Set(['ready', 'interface', 'mtu', 'vlan_interfaces', 'err_mesg', 'plan']);
 
 /** Undefined if there are no traces. */

@@ -2,7 +2,7 @@
  * Parses raw Kubernetes objects to the values of `model/objects.ts`. Called by the reflectors for every object; must not throw on
  * any content that a user can write. Here: pods, nodes, namespaces, and the owners and attachments of pods.
  */
-import { annotation } from '../../lib/api/names.ts';
+import { annotation, nodeAnnotations } from '../../lib/api/names.ts';
 import { addressConditionOf } from '../../lib/api/pod-addresses.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { Attachment, Namespace, Node, OwnerRef, Pod, StatefulSet, VirtualMachine } from '../model/objects.ts';
@@ -15,16 +15,8 @@ import { unsupportedPodAnnotations } from './unsupported.ts';
 const podAnnotation =
   /^(?:[^/]+\.)?ovn(?:\.[^/]+)?\.kubernetes\.io\/|\.kubernetes\.io\/(?:ip|mac)_address\.|^(?:k8s\.v1\.cni\.cncf\.io\/networks|v1\.multus-cni\.io\/default-network)$|^isthmus\.network\//;
 
-const nodeAnnotations = [
-  annotation.allocated,
-  annotation.ipAddress,
-  annotation.macAddress,
-  annotation.cidr,
-  annotation.gateway,
-  annotation.logicalSwitch,
-  annotation.portName,
-  annotation.chassis,
-  annotation.serviceAddress,
+const readFromNodes = [
+  ...nodeAnnotations,
   annotation.ingressRate,
   annotation.egressRate,
   annotation.ingressBurst,
@@ -88,7 +80,7 @@ export function parseNode(raw: RawObject): Node {
     ...factsOf(raw),
     addresses: internal,
     labels: raw.metadata.labels ?? {},
-    annotations: pick(raw.metadata.annotations, [...nodeAnnotations, ...ofNetworks]),
+    annotations: pick(raw.metadata.annotations, [...readFromNodes, ...ofNetworks]),
     isReady: has('Ready', 'True') && !has('NetworkUnavailable', 'True'),
   };
 }

@@ -3,7 +3,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import { learnedOrigin } from '../../lib/route-policy/policy.ts';
 import { type Offers, offerKey, ownOffers, type Offer } from '../model/offers.ts';
 import type { Edges } from '../model/edges.ts';
-import { choose } from './choice.ts';
+import { choose, type Choice } from './choice.ts';
 import type { JudgedRoute } from './judgement.ts';
 import { usablePaths, type PathVerdict } from './paths.ts';
 
@@ -73,12 +73,13 @@ export function useRoutes(
   return routes.map((route): RouteUse => {
     const { prefix, router, transitSwitch, origin, tags, rejected } = route;
     const common = { prefix, transitSwitch, router, origin, tags };
-    const refused = rejected ?? overlapProblem(cluster, route, offersFor);
+    const choice = rejected === undefined ? choiceFor(cluster, route, offersFor) : undefined;
+    const refused = rejected ?? overlapProblem(cluster, route, choice);
     if (refused !== undefined) {
       const hops = route.nextHops.map((hop) => ({ ...hop, isUsed: false, problem: undefined }));
       return { ...common, isChosen: false, hops, rejected: refused };
     }
-    const backup = backupOf(cluster, route, offersFor);
+    const backup = backupOf(cluster, route, choice);
     const hops = route.nextHops.map((hop): HopUse => {
       const isUsable = usable.get(transitSwitch)?.has(hop.switch) === true;
       const problem = isUsable ? backup : downOf(paths.get(hop.switch), prefix);
@@ -88,33 +89,26 @@ export function useRoutes(
   });
 }
 
-function ownOffer(cluster: string, { transitSwitch }: JudgedRoute, all: readonly Offer[]): Offer | undefined {
-  return all.find((offer) => offer.cluster === cluster && offer.network === transitSwitch);
+/** What the other offers of the prefix mean for the route; undefined if nothing is offered. */
+function choiceFor(
+  cluster: string,
+  { router, prefix, transitSwitch }: JudgedRoute,
+  offersFor: (key: string) => readonly Offer[],
+): Choice | undefined {
+  const all = offersFor(offerKey(router, prefix));
+  const own = all.find((offer) => offer.cluster === cluster && offer.network === transitSwitch);
+  return own && choose(own, all);
 }
 
 /** The problem if another cluster offers the same prefix and comes first. */
-function overlapProblem(
-  cluster: string,
-  route: JudgedRoute,
-  offersFor: (key: string) => readonly Offer[],
-): Problem | undefined {
-  const all = offersFor(offerKey(route.router, route.prefix));
-  const own = ownOffer(cluster, route, all);
-  const choice = own === undefined ? undefined : choose(own, all);
+function overlapProblem(cluster: string, route: JudgedRoute, choice: Choice | undefined): Problem | undefined {
   if (choice?.kind !== 'taken') return undefined;
   const message = `${route.prefix} of ${cluster} is also offered by ${choice.cluster}, which comes first; give one of the two a preference by a RoutePolicy`;
   return { code: 'Overlap', message };
 }
 
 /** Why the route is only a backup, for one of another cluster or of this cluster's routers. */
-function backupOf(
-  cluster: string,
-  route: JudgedRoute,
-  offersFor: (key: string) => readonly Offer[],
-): Problem | undefined {
-  const all = offersFor(offerKey(route.router, route.prefix));
-  const own = ownOffer(cluster, route, all);
-  const choice = own === undefined ? undefined : choose(own, all);
+function backupOf(cluster: string, route: JudgedRoute, choice: Choice | undefined): Problem | undefined {
   if (choice?.kind === 'own') {
     const message = `${route.prefix} leaves by a router of this cluster, which comes before those of ${cluster}`;
     return { code: 'NotPreferred', message };

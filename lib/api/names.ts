@@ -93,6 +93,19 @@ export const annotation = {
 /** The prefix of the annotations of a pod's default interface. */
 export const defaultProvider = 'ovn';
 
+/** Annotations that the controller and the daemon write on Nodes. Those of provider networks have the network in their name. */
+export const nodeAnnotations: readonly string[] = [
+  annotation.allocated,
+  annotation.ipAddress,
+  annotation.macAddress,
+  annotation.cidr,
+  annotation.gateway,
+  annotation.logicalSwitch,
+  annotation.portName,
+  annotation.chassis,
+  annotation.serviceAddress,
+];
+
 /** The same annotation for an interface: `provider` is `ovn`, or `<attachment>.<namespace>.ovn` and so on. */
 export function interfaceAnnotation(provider: string, key: string): string {
   return `${provider}.kubernetes.io/${key.slice(key.indexOf('/') + 1)}`;

@@ -1,9 +1,7 @@
 /** A thousand pods created at once, until each has its port, annotations and IP object; the floor performs the same writes in a loop. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { addressCondition, vouchFor } from '../../lib/api/pod-addresses.ts';
-import { annotation } from '../../lib/api/names.ts';
 import { openKube } from '../../lib/kube/client.ts';
-import { apiVersionOf, ips, pods } from '../../lib/kube/resources.ts';
+import { ips } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { componentsIn, startComponent } from '../lab/component.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
@@ -12,6 +10,7 @@ import { run, waitFor } from '../lab/run.ts';
 import { apiWrites, perPod, writesBetween } from './api-writes.ts';
 import { clear, createPod, namespace, Observer, phantomNode, prepare } from './burst.ts';
 import { median, type Row, whileFrozen } from './row.ts';
+import { writeAddress } from './scale-pods.ts';
 
 const count = 1000;
 const rounds = 3;
@@ -38,35 +37,7 @@ class Batch {
 async function writeBare(kube: KubeClient, name: string, batch: Batch): Promise<void> {
   await createPod(kube, name, phantomNode, true);
   await batch.add(name);
-  const address = { ipAddress: '10.16.255.1', macAddress: '0a:00:00:00:00:01' };
-  const annotations = {
-    [annotation.allocated]: 'true',
-    [annotation.routed]: 'true',
-    [annotation.ipAddress]: address.ipAddress,
-    [annotation.macAddress]: address.macAddress,
-    [annotation.cidr]: '10.16.0.0/16',
-    [annotation.gateway]: '10.16.0.1',
-    [annotation.logicalSwitch]: 'ovn-default',
-    [annotation.logicalRouter]: 'ovn-cluster',
-    [annotation.podNicType]: 'veth-pair',
-  };
-  const condition = { status: 'True', reason: 'Allocated', message: vouchFor(annotations, ['ovn']) };
-  const status = { conditions: [{ type: addressCondition, ...condition }] };
-  await Promise.all([
-    kube.patch(
-      pods,
-      { namespace, name },
-      'strategic',
-      { metadata: { annotations }, status },
-      { subresource: 'status' },
-    ),
-    kube.create(ips, {
-      apiVersion: apiVersionOf(ips),
-      kind: ips.kind,
-      metadata: { name: `${name}.${namespace}` },
-      spec: { podName: `${name}-bare`, namespace, nodeName: phantomNode, subnet: '', ...address },
-    }),
-  ]);
+  await writeAddress(kube, { name, namespace, node: phantomNode }, 'ovn-default');
 }
 
 async function secondsFor(

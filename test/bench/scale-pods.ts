@@ -111,8 +111,8 @@ export function podManifest({ name, namespace, node }: PodAt, kind: 'own' | 'bar
 
 export const createPod = (kube: KubeClient, pod: PodAt): Promise<unknown> => kube.create(pods, podManifest(pod));
 
-/** Writes the controller's output for a pod without computing it: the annotations and the IP object. */
-export async function tellPod(kube: KubeClient, pod: PodAt): Promise<void> {
+/** Writes what the controller writes for a pod, without computing it: the annotations and the IP object. By default the Subnet has the namespace's name. */
+export async function writeAddress(kube: KubeClient, pod: PodAt, subnet = pod.namespace): Promise<void> {
   const { name, namespace, node } = pod;
   const address = { ipAddress: '10.16.255.1', macAddress: '0a:00:00:00:00:01' };
   const annotations = {
@@ -122,7 +122,7 @@ export async function tellPod(kube: KubeClient, pod: PodAt): Promise<void> {
     [annotation.macAddress]: address.macAddress,
     [annotation.cidr]: '10.16.0.0/16',
     [annotation.gateway]: '10.16.0.1',
-    [annotation.logicalSwitch]: namespace,
+    [annotation.logicalSwitch]: subnet,
     [annotation.logicalRouter]: 'ovn-cluster',
     [annotation.podNicType]: 'veth-pair',
   };

@@ -13,7 +13,7 @@ import { cpuSeconds } from './processes.ts';
 import { ScaleBed, type ControllerProcess } from './scale-bed.ts';
 import { apiWrites, perPod, writesBetween } from './api-writes.ts';
 import { BareRows, Changes, quantileOfHistogram } from './scale-changes.ts';
-import { createNetworks, createPod, forAll, podAt, podManifest, tellPod } from './scale-pods.ts';
+import { createNetworks, createPod, forAll, podAt, podManifest, writeAddress } from './scale-pods.ts';
 import { ips, pods } from '../../lib/kube/resources.ts';
 
 /** Number of pods for the floor of the load: enough for a steady figure, few enough to be quick. */
@@ -31,7 +31,7 @@ async function loadBare({ bed }: ScaleBed): Promise<number> {
   const started = performance.now();
   await forAll(all, async (pod) => {
     await bed.kube.create(pods, podManifest(pod, 'bare'));
-    await Promise.all([bare.add(pod), tellPod(bed.kube, pod)]);
+    await Promise.all([bare.add(pod), writeAddress(bed.kube, pod)]);
   });
   const seconds = (performance.now() - started) / 1000;
   await bare.close();
@@ -102,7 +102,7 @@ async function measureLoad(scale: ScaleBed, count: number): Promise<Measured> {
       ),
     ],
     notes: [
-      `While 10,000 pods were loaded, the processes had so many cores each: ${shares}. The controller waited for ${idle.toFixed(0)} % of the time, by its CPU profile.`,
+      `While 10,000 pods were loaded, the processes used this many cores: ${shares}. The controller waited for ${idle.toFixed(0)} % of the time, by its CPU profile.`,
     ],
   };
 }
@@ -163,7 +163,7 @@ async function measureChanges(scale: ScaleBed, controller: ControllerProcess): P
   return {
     rows: [
       row(
-        `${what}: event received → transaction sent, as the controller tells`,
+        `${what}: event received → transaction sent, as the controller reports`,
         'ms',
         [sentMs, 1],
         'the time that a lone change waits, as configured',

@@ -1,17 +1,18 @@
 /**
  * `make bench-bgp`: a bed of its own, every measurement of BGP in turn, one table, which replaces the one in
  * docs/performance.md. A failed measurement is named below the table, and the command exits with 1.
- * ONLY=text: those whose name has it, and the page is left as it is. BGP_PROFILE=folder: CPU profiles of speakers.
+ * ONLY=text: measurements whose name contains it; the page is left unchanged. BGP_PROFILE=folder: CPU profiles of speakers.
  */
 import { versionIn } from 'ovsdb-client/testing';
 import { gobgpdBinaries } from '../../../lib/gobgp/src/testing.ts';
 import { tryRun } from '../../lab/run.ts';
+import { measureEach, notMeasured } from '../measure-each.ts';
 import { machine, rewritePart } from '../page.ts';
 import { runBench } from '../program.ts';
 import { BgpBed } from './bed.ts';
 import { idleMeasurements as idle, measurements as churn } from './load.bench.ts';
 import { renderRows } from '../promise.ts';
-import type { BgpRow, Measurement } from './measurement.ts';
+import type { Measurement } from './measurement.ts';
 import { measurements as bulk } from './bulk.bench.ts';
 import { measurements as client } from './client.bench.ts';
 import { measurements as drain } from './drain.bench.ts';
@@ -51,23 +52,12 @@ async function programs(): Promise<string> {
 }
 
 async function bench(): Promise<void> {
-  const rows: BgpRow[] = [];
-  const failures: string[] = [];
   bed = await BgpBed.open();
-  for (const { name, measure } of all.filter((each) => each.name.includes(only))) {
-    console.log(`         ${name}`);
-    try {
-      const measured = await measure(bed);
-      for (const { what, ours, floor, unit } of measured)
-        console.log(`           ${what}: ${ours.toFixed(2)} ${unit}, floor ${floor.toFixed(2)}`);
-      rows.push(...measured);
-    } catch (error) {
-      console.error(error);
-      failures.push(`${name}: ${(error as Error).message.split('\n')[0] ?? ''}`);
-    }
-  }
-  const missing = failures.map((failure) => `\n\nNot measured: ${failure}`).join('');
-  const text = `${await machine(await programs())}\n\n${renderRows(rows)}${missing}`;
+  const { rows, failures } = await measureEach(
+    all.filter(({ name }) => name.includes(only)),
+    bed,
+  );
+  const text = `${await machine(await programs())}\n\n${renderRows(rows)}${notMeasured(failures)}`;
   console.log(`\n${text}`);
   if (only === '') rewritePart('bgp', text);
   if (failures.length > 0) process.exitCode = 1;

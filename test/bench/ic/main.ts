@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { takeDown } from '../../lab/down.ts';
 import { openLab } from '../../lab/lib/lab.ts';
 import { upFromEnvironment } from '../../lab/main.ts';
+import { measureEach, notMeasured, type Outcome } from '../measure-each.ts';
 import { machine, rewritePart } from '../page.ts';
 import { runBench } from '../program.ts';
 import { IcBed } from './bed.ts';
@@ -43,37 +44,23 @@ const groups: readonly Group[] = [
   { topology: 'hub-and-one.yaml', measurements: scale },
 ];
 
-interface Outcome {
-  readonly rows: IcRow[];
-  readonly failures: string[];
-}
-
-async function measureAll(bed: IcBed, measurements: readonly Measurement[], outcome: Outcome): Promise<void> {
+async function measureIn(name: string, measurements: readonly Measurement[]): Promise<Outcome<IcRow>> {
+  const bed = new IcBed(openLab(name));
   await bed.prepare();
-  for (const { name, measure } of measurements) {
-    console.log(`         ${name}`);
-    try {
-      const rows = await measure(bed);
-      for (const { what, ours, unit } of rows) console.log(`           ${what}: ${ours.toFixed(2)} ${unit}`);
-      outcome.rows.push(...rows);
-    } catch (error) {
-      console.error(error);
-      outcome.failures.push(`${name}: ${(error as Error).message.split('\n')[0] ?? ''}`);
-    }
-  }
+  return measureEach(measurements, bed);
 }
 
-async function inLab(name: string, group: Group, outcome: Outcome): Promise<void> {
+async function inLab(name: string, group: Group): Promise<Outcome<IcRow>> {
   const { topology, ovn } = group;
   const release = ovn === undefined ? {} : { ISTHMUS_OVN: ovn };
   const lab = { LAB: name, TOPOLOGY: join(topologies, topology), LAB_WITHOUT: '' };
   await upFromEnvironment({ ...process.env, ...release, ...lab });
-  await measureAll(new IcBed(openLab(name)), group.measurements, outcome);
+  const outcome = await measureIn(name, group.measurements);
   await takeDown(name);
+  return outcome;
 }
 
 async function bench(name: string): Promise<void> {
-  const outcome: Outcome = { rows: [], failures: [] };
   const wanted = groups
     .map(({ measurements, ...group }) => ({
       ...group,
@@ -81,15 +68,14 @@ async function bench(name: string): Promise<void> {
     }))
     .filter(({ measurements }) => measurements.length > 0);
   const standing = process.env['IC_LAB'];
-  for (const group of wanted) {
-    if (standing === undefined) await inLab(name, group, outcome);
-    else await measureAll(new IcBed(openLab(standing)), group.measurements, outcome);
-  }
-  const missing = outcome.failures.map((failure) => `\n\nNot measured: ${failure}`).join('');
-  const text = `${await machine()}\n\n${renderRows(outcome.rows)}${missing}`;
+  const outcomes: Outcome<IcRow>[] = [];
+  for (const group of wanted)
+    outcomes.push(standing === undefined ? await inLab(name, group) : await measureIn(standing, group.measurements));
+  const failures = outcomes.flatMap((outcome) => outcome.failures);
+  const text = `${await machine()}\n\n${renderRows(outcomes.flatMap(({ rows }) => rows))}${notMeasured(failures)}`;
   console.log(`\n${text}`);
   if (standing === undefined && only === '') rewritePart('interconnect', text);
-  if (outcome.failures.length > 0) process.exitCode = 1;
+  if (failures.length > 0) process.exitCode = 1;
 }
 
 await runBench('ic', bench);

@@ -1,18 +1,19 @@
 /**
  * `make bench-node`: a lab of its own with one node, every measurement of the daemon in turn, one table, which replaces the one
  * in docs/performance.md. A failed measurement is named below the table, and the command exits with 1.
- * ONLY=text: those whose name has it, and the page is left as it is.
+ * ONLY=text: measurements whose name contains it; the page is left unchanged.
  */
 import { join } from 'node:path';
 import { openLab } from '../../lab/lib/lab.ts';
 import { upFromEnvironment } from '../../lab/main.ts';
+import { measureEach, notMeasured } from '../measure-each.ts';
 import { machine, rewritePart } from '../page.ts';
 import { runBench } from '../program.ts';
 import { renderRows } from '../promise.ts';
 import { measurements as add } from './add.bench.ts';
 import { measurements as idle } from './idle.bench.ts';
 import { measurements as kept } from './kept.bench.ts';
-import type { Measurement, NodeBed, NodeRow } from './measurement.ts';
+import type { Measurement, NodeBed } from './measurement.ts';
 import { measurements as ofSwitch } from './switch.bench.ts';
 
 const topology = join(import.meta.dirname, 'one-node.yaml');
@@ -26,19 +27,11 @@ async function bench(name: string): Promise<void> {
   const [node] = cluster?.nodes ?? [];
   if (cluster === undefined || node === undefined) throw new Error(`${topology} has no node`);
   const bed: NodeBed = { lab, cluster: cluster.name, node };
-  const rows: NodeRow[] = [];
-  const failures: string[] = [];
-  for (const { name: what, measure } of all.filter((each) => each.name.includes(only))) {
-    console.log(`         ${what}`);
-    try {
-      rows.push(...(await measure(bed)));
-    } catch (error) {
-      console.error(error);
-      failures.push(`${what}: ${(error as Error).message.split('\n')[0] ?? ''}`);
-    }
-  }
-  const missing = failures.map((failure) => `\n\nNot measured: ${failure}`).join('');
-  const text = `${await machine()}\n\n${renderRows(rows)}${missing}`;
+  const { rows, failures } = await measureEach(
+    all.filter((each) => each.name.includes(only)),
+    bed,
+  );
+  const text = `${await machine()}\n\n${renderRows(rows)}${notMeasured(failures)}`;
   console.log(`\n${text}`);
   if (only === '') rewritePart('node', text);
   if (failures.length > 0) process.exitCode = 1;
