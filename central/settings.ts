@@ -14,14 +14,14 @@ export const flags = {
     '/run/ovn',
   ),
   'tls-dir': text(
-    'folder of ca.crt, tls.crt and tls.key: with the scheme ssl no server starts before they are there',
+    'folder of ca.crt, tls.crt and tls.key: with the scheme ssl, no server starts before they exist',
     '/run/ovn/tls',
   ),
   'members-authority': text(
-    'Secret with tls.crt and tls.key of the authority for the servers and for clients that may write every row; Isthmus makes one without it',
+    'Secret with tls.crt and tls.key of the authority for the servers and for clients that may write every row; Isthmus creates one if this is not set',
     undefined,
   ),
-  'chassis-authority': text('Secret with the authority for nodes; Isthmus makes one without it', undefined),
+  'chassis-authority': text('Secret with the authority for nodes; Isthmus creates one if this is not set', undefined),
   scheme: choice('how the servers are reached', ['ssl', 'tcp'], 'ssl'),
   replicas: choice(
     'nodes that serve the databases; auto: three where there are as many, one otherwise',
@@ -29,8 +29,8 @@ export const flags = {
     'auto',
   ),
   'node-selector': text('labels of the Nodes that may serve', 'node-role.kubernetes.io/control-plane='),
-  'election-timer-ms': integer('how long members wait for a sign of their leader before they elect another', 1000),
-  'replace-after': text('how long a Node may be not Ready before another takes its place: 5m, 1h', '5m'),
+  'election-timer-ms': integer('how long members wait for their leader before they elect another', 1000),
+  'replace-after': text('how long a Node may be not Ready before another one replaces it: 5m, 1h', '5m'),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10670'),
   kubeconfig: text('kubeconfig file; in-cluster configuration without it', undefined),
 } as const satisfies FlagSpec;

@@ -26,7 +26,7 @@ it('takes the flags of every command also before its words', async () => {
   assert.deepEqual(await outputOf('--no-color', 'check', '--help'), await outputOf('check', '--help'));
   const [code, text] = await outputOf('--output=json', 'ic', 'status');
   assert.equal(code, 2);
-  assert.match(text, /"--output=json" is no command/);
+  assert.match(text, /"--output=json" is not a command/);
 });
 
 it('has two commands without a word before them, apart from those of the same name in a group', async () => {
@@ -37,5 +37,5 @@ it('has two commands without a word before them, apart from those of the same na
   assert.match((await outputOf('ic', 'status', '--help'))[1], /^usage: isthmus ic status \[flags\]/);
   const [, help] = await outputOf('--help');
   assert.match(help, /usage: isthmus \[ic\|bgp\|why\|nodes\] <command>/);
-  assert.match(help, /^isthmus: one cluster.*\n {2}check +can .*\n {2}status +is /m);
+  assert.match(help, /^isthmus: one cluster.*\n {2}check +check before .*\n {2}status +check after /m);
 });

@@ -42,7 +42,7 @@ const groups: readonly Group[] = [
     commands: [status, routes, diagnose, verify, bench, drain, undrain, token, join, leave],
   },
   { name: 'bgp', summary: 'routers that nodes peer with', commands: [peers, announced, why] },
-  { name: 'why', summary: 'how a packet finds its way, or why it does not', commands: [service] },
+  { name: 'why', summary: 'why a packet does or does not reach its destination', commands: [service] },
   { name: 'nodes', summary: 'the nodes of this cluster', commands: [leaveNodes, forget, inspect] },
 ];
 
@@ -57,10 +57,10 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
     const alone = single.commands.find((one) => one.name === word);
     if (alone !== undefined) return await alone.run([...before, ...behind], terminal, '');
     const group = groups.find((one) => one.name === word);
-    if (group === undefined) throw new UsageError(`"${word}" is no command; see isthmus --help`, 2);
+    if (group === undefined) throw new UsageError(`"${word}" is not a command; see isthmus --help`, 2);
     if (name === undefined || isHelp(name)) throw new UsageError(help([group]), name === undefined ? 2 : 0);
     const found = group.commands.find((one) => one.name === name);
-    if (found === undefined) throw new UsageError(`"${word} ${name}" is no command; see isthmus ${word} --help`, 2);
+    if (found === undefined) throw new UsageError(`"${word} ${name}" is not a command; see isthmus ${word} --help`, 2);
     return await found.run([...before, ...rest], terminal, word);
   } catch (error) {
     return reportError(error, terminal);
@@ -112,7 +112,7 @@ function reportApiError(error: KubeApiError, say: (text: string) => void): ExitC
     return 3;
   }
   if (error.status === 401 || error.status === 403) {
-    say(`the cluster does not let you: ${error.message}`);
+    say(`permission denied: ${error.message}`);
     return 3;
   }
   say(`the API server refused: ${error.message}`);
@@ -136,10 +136,10 @@ function help(shown: readonly Group[]): string {
   return [
     'isthmus: networks that join Kubernetes clusters. Also installed as kubectl-isthmus: `kubectl isthmus ic status`.',
     '',
-    `usage: isthmus ${group} <command> [flags]; \`--help\` after a command has its flags and examples; \`isthmus --version\``,
+    `usage: isthmus ${group} <command> [flags]; \`--help\` after a command lists its flags and examples; \`isthmus --version\``,
     '',
     ...lines,
-    'exit codes: 0 well or done, 1 something is wrong or was not done in time, 2 wrong usage, 3 a cluster could not be reached',
+    'exit codes: 0 success, 1 a problem was found or a timeout passed, 2 wrong usage, 3 a cluster could not be reached',
     '',
   ].join('\n');
 }

@@ -240,7 +240,7 @@ export function wellPair(): Pair {
 /** Sets a condition of the membership to False, as the agent would. */
 export function spoil(snapshot: Draft<Snapshot>, type: string, reason: string, message: string): void {
   const status = snapshot.interconnect?.status;
-  if (status === undefined) throw new Error('the cluster is no member');
+  if (status === undefined) throw new Error('the cluster is not a member');
   status.conditions = [
     ...(status.conditions ?? []).filter((condition) => condition.type !== type),
     { type, status: 'False', reason, message },

@@ -36,11 +36,11 @@ import { openWatches } from './watch/watches.ts';
 const flags = {
   kubeconfig: text('kubeconfig file; in-cluster configuration without it', undefined),
   ...databaseFlags,
-  namespace: text('namespace of Isthmus: its lease, and where OVN’s databases are', 'kube-system'),
+  namespace: text('namespace of Isthmus, with its lease and OVN’s databases', 'kube-system'),
   identity: text('name of this process among the candidates for the lease; unique', hostname()),
   'dry-run': toggle('print what a start would write to the database and to Kubernetes, write nothing, and end'),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10660'),
-  'default-cidr': text('CIDRs of the Subnet ovn-default, where it is absent', '10.16.0.0/16'),
+  'default-cidr': text('CIDRs of the Subnet ovn-default, if it does not exist', '10.16.0.0/16'),
   'enable-lb': choice('whether switches get load balancers', ['true', 'false'], 'true'),
   'external-ips': choice(
     'whether Services are reached by their externalIPs, which any author of a Service can choose (CVE-2020-8554)',
@@ -52,7 +52,7 @@ const flags = {
     ['Unclassed', 'Classed'],
     'Unclassed',
   ),
-  'join-cidr': text('CIDRs of the Subnet join, where it is absent', '100.64.0.0/16'),
+  'join-cidr': text('CIDRs of the Subnet join, if it does not exist', '100.64.0.0/16'),
 } as const;
 
 /** A burst of pods is two writes each; the API server's own fairness is the limit that counts. */

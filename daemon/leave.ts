@@ -1,5 +1,5 @@
 /**
- * Gives the node back when the release of this daemon is uninstalled: the runtime starts no new pods, interfaces leave their bridges with
+ * Releases the node when Isthmus is uninstalled: the runtime starts no new pods, interfaces leave their bridges with
  * their addresses and routes, and everything of ours is removed from the kernel and the Open_vSwitch database. Each step looks at what an
  * earlier attempt left, so the work may stop anywhere and start again. The condition of the node says when it is done, or what is in
  * the way.
@@ -53,7 +53,7 @@ export async function leaveNode({ settings, signal, log }: LeaveOptions): Promis
       if (signal.aborted) return;
       await report(kube, settings.node, obstacle, log);
       if (obstacle === undefined) break;
-      log.warn({ reason: obstacle }, 'the node could not be given back yet');
+      log.warn({ reason: obstacle }, 'the node could not be released yet');
       await pause(retryMs, undefined, { signal }).catch(() => undefined);
     }
     log.info({}, 'nothing of Isthmus is left on this node');
@@ -107,7 +107,7 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
     return undefined;
   } catch (error) {
     if (signal.aborted || !(error instanceof Error)) return String(error);
-    log.warn({ err: error }, 'a step of giving the node back failed');
+    log.warn({ err: error }, 'a step of releasing the node failed');
     return error.message;
   } finally {
     netlink.close();
@@ -146,11 +146,11 @@ async function report(
     obstacle === undefined
       ? {
           reason: leftReason,
-          message: 'Isthmus was uninstalled and has given this node back; it waits for another network',
+          message: 'Isthmus was uninstalled and has released this node, which has no network until another one is installed',
         }
       : {
           reason: 'IsthmusLeaving',
-          message: `Isthmus is being uninstalled and has not given this node back yet: ${obstacle}`,
+          message: `Isthmus is being uninstalled and has not released this node yet: ${obstacle}`,
         };
   const conditions = [
     { type: networkUnavailable, status: 'True', ...outcome, lastHeartbeatTime: time, lastTransitionTime: time },

@@ -10,7 +10,7 @@
  *   status/  Node, InterconnectGateway, events, metrics
  *
  * Nothing is kept in files: what must survive a restart is in the Open_vSwitch database. When the release of this daemon is uninstalled,
- * leave.ts gives the node back.
+ * leave.ts releases the node.
  */
 import { once } from 'node:events';
 import type { Registry } from 'prom-client';
@@ -72,7 +72,7 @@ interface ServeOptions {
   readonly log: Logger;
   /** Called once the daemon can report whether the node is ready. */
   readonly onServing: (isReady: () => boolean) => void;
-  /** Called when the node must be given back; aborts `signal`. */
+  /** Called when the node must be released; aborts `signal`. */
   readonly leave: () => void;
 }
 
@@ -286,7 +286,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     signal: AbortSignal.any([signal, leaving.signal]),
     log,
     onServing: (answer) => (isReady = answer),
-    leave: () => leaving.abort(new Error('the node is given back')),
+    leave: () => leaving.abort(new Error('the node is released')),
   });
   isReady = () => false;
   if (leaving.signal.aborted && !signal.aborted) await leaveNode({ settings, signal, log });

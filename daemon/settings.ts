@@ -46,11 +46,11 @@ export const flagSpec = {
   'cni-conf-dir': text("the runtime's folder of CNI configurations", '/etc/cni/net.d'),
   pod: text("namespace/name of the daemon's own pod, by which it knows that its release is uninstalled", undefined),
   'central-rundir': text(
-    "folder that OVN's databases of this node share with the program that leads them; they are also notified there when the node is given back",
+    "folder that OVN's databases of this node share with the program that leads them; they are also notified there when the node is released",
     undefined,
   ),
   'cni-bin-dir': text(
-    "the node's folder of CNI plugins; the plugins that install-cni put there are removed when the node is given back. Without this flag they stay",
+    "the node's folder of CNI plugins; the plugins that install-cni put there are removed when the node is released. Without this flag they stay",
     undefined,
   ),
   services: choice(

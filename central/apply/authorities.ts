@@ -165,7 +165,7 @@ async function renewed(
   const present = await orAbsent(client.get(secrets, { namespace, name }));
   const { 'tls.crt': certificate = '', 'tls.key': key = '' } = decodeSecret(present?.['data']);
   const [newest = ''] = splitPem(certificate);
-  const next = present === undefined ? 'it is not there' : withGiven(set, { key, certificate: newest }, nowMs());
+  const next = present === undefined ? 'it does not exist' : withGiven(set, { key, certificate: newest }, nowMs());
   if (typeof next === 'string')
     throw new Error(
       `the Secret ${namespace}/${name} of ovn.tls.authoritySecrets.${purpose} cannot be used: ${next}; it needs tls.crt and tls.key of a self-signed CA with a key of ECDSA P-256, which a renewal keeps`,

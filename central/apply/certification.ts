@@ -72,7 +72,7 @@ export async function certify(options: CertificationOptions, signal: AbortSignal
         const isExpected = isKubeError(error) || error instanceof OvsdbError;
         log.warn(
           isExpected ? { error: error.message } : { err: error },
-          'certificates are not as they should be, trying again',
+          'certificates could not be brought up to date, trying again',
         );
       }
       engine.wakeAfter(pauseMs);

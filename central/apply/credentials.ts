@@ -74,7 +74,7 @@ export class Credentials {
       if (signer === undefined) {
         log.error(
           { purpose },
-          'no valid authority of OVN’s databases; the servers go on with the certificates they have',
+          'no valid authority of OVN’s databases; the servers keep their present certificates',
         );
         return;
       }

@@ -93,7 +93,7 @@ class Holder {
     const map = this.#options.map();
     if (map === undefined) return;
     if (map.planText !== undefined && map.plan === undefined) {
-      await this.#write(map, map.plan, { status: 'the key `plan` cannot be read: mend it, or remove it' });
+      await this.#write(map, map.plan, { status: 'the key `plan` cannot be read: correct or remove it' });
       return;
     }
     const kept = this.#options.kept();

@@ -82,7 +82,7 @@ export class Signer {
         if (!isKubeError(error)) throw error;
         // The request was deleted, or a newer leader answered it.
         if (error instanceof KubeApiError && [404, 409].includes(error.status)) continue;
-        log.warn({ request: facts.name, error: error.message }, 'request of a chassis not answered, trying again');
+        log.warn({ request: facts.name, error: error.message }, 'the certificate request of a chassis could not be answered, trying again');
         this.#retry ??= setTimeout(() => {
           this.#retry = undefined;
           this.#request();
@@ -129,14 +129,14 @@ export class Signer {
   }
 
   async #deny({ name, isApproved, username, node }: RequestFacts, judgement: Judgement): Promise<void> {
-    const message = judgement.verdict === 'deny' ? judgement.message : 'spec.request is no request';
+    const message = judgement.verdict === 'deny' ? judgement.message : 'spec.request is not a certificate request';
     if (isApproved) {
       // A request that another client approved can only be marked as failed. The list of conditions keeps that approval.
       const path = objectPath(certificateSigningRequests, { name }, 'status');
       const body = [{ op: 'add', path: '/status/conditions/-', value: condition('Failed', message) }];
       await this.#options.client.request('PATCH', path, body, { contentType: 'application/json-patch+json' });
     } else await this.#write(name, 'approval', { conditions: [condition('Denied', message)] });
-    this.#options.log.warn({ request: name, username, node }, `request of a chassis denied: ${message}`);
+    this.#options.log.warn({ request: name, username, node }, `certificate request of a chassis denied: ${message}`);
   }
 
   /** Records the chassis name of a node. Names of deleted nodes become available again. */

@@ -32,22 +32,22 @@ const chassisName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
 export function judge(request: ChassisRequest, { daemon, certified, hasNode }: Situation): Judgement {
   const { username, node, usages, chassis } = request;
-  if (username !== daemon) return deny(`${username} may not ask for certificates of chassis, only ${daemon} may`);
+  if (username !== daemon) return deny(`${username} may not request certificates of chassis: only ${daemon} may`);
   if (node === undefined)
     return deny('the token of the request is not bound to a pod on a node; Kubernetes 1.30 and later bind them');
   if (!hasNode(node)) return deny(`there is no Node ${node}`);
   const foreign = usages.find((usage) => !(chassisUsages as readonly string[]).includes(usage));
   if (foreign !== undefined)
     return deny(`chassis get certificates for ${chassisUsages.join(' and ')}, not for ${foreign}`);
-  if (chassis === undefined) return deny('spec.request is no PKCS #10 request signed by its own key');
+  if (chassis === undefined) return deny('spec.request is not a PKCS #10 request signed with its own key');
   if (!chassisName.test(chassis))
     return deny(
-      `${JSON.stringify(chassis.slice(0, 80))} is no name of a chassis: letters, digits, ".", "_" and "-", up to 63`,
+      `${JSON.stringify(chassis.slice(0, 80))} is not a valid chassis name: use up to 63 letters, digits, ".", "_" and "-"`,
     );
   const holder = [...certified].find(([other, name]) => name === chassis && other !== node && hasNode(other))?.[0];
   if (holder !== undefined)
     return deny(
-      `chassis ${chassis} is node ${holder}; give the Open vSwitch of node ${node} another name (external_ids:system-id)`,
+      `chassis ${chassis} belongs to node ${holder}; give the Open vSwitch of node ${node} another name (external_ids:system-id)`,
     );
   return { verdict: 'issue', node, chassis };
 }

@@ -42,7 +42,7 @@ export function planDatabase(view: LocalView): LocalDecision {
   if (cid === undefined) return found(view, plan);
   const token = tokenOf(view.copy.file);
   if (token === cid) return goOn(view, cid);
-  if (!isMember && token !== 'joining') return wait('this node stands by');
+  if (!isMember && token !== 'joining') return wait('this node is a standby');
   if (token === 'none') return join(view, plan, cid);
   if (token === 'joining') return goOnJoining(view, plan, cid);
   if (token === 'standalone' && plan.from[name]?.copy === 'none')
@@ -55,7 +55,7 @@ export function planDatabase(view: LocalView): LocalDecision {
 /** A member may have lost the plan but none of the rows. */
 function goOnWithoutPlan(view: LocalView): LocalDecision {
   const { file } = view.copy;
-  const why = 'there is no plan yet: the holder of the Lease makes it';
+  const why = 'there is no plan yet: the holder of the Lease writes it';
   const isMember = file.model === 'clustered' && file.cid !== undefined && file.address === ownRaft(view);
   return isMember ? { instruction: { verb: 'serve' }, why } : wait(why);
 }
@@ -110,7 +110,7 @@ function join(view: LocalView, { members }: Plan, cid: string): LocalDecision {
   if (members[node] !== address) return wait(`the plan has another address of this node: ${members[node]}`);
   if (Object.keys(members).length === 1)
     return wait(
-      `the only copy of the ${name} database is gone: put it back, restore a backup, or recover from another node`,
+      `the only copy of the ${name} database is gone: restore the file, restore a backup, or recover from another node`,
     );
   const servers = leaderOf(view.reports, name, cid)?.servers;
   if (servers === undefined) return wait(`no server leads the cluster of the ${name} database`);

@@ -85,7 +85,7 @@ describe('members', () => {
 
   test('a full disk is reported', () => {
     const full = { ...three, a2: { ...member(2), isFull: true as const } };
-    assertSame(viewOf(full, { plan }), /^3 of 3 members serve; hardly any room is left on the disk of a2$/);
+    assertSame(viewOf(full, { plan }), /^3 of 3 members serve; the disk is nearly full on a2$/);
   });
 
   test('the cluster grows to the wanted number of members, never to an even number', () => {

@@ -79,7 +79,7 @@ function choose(view: MembersView, plan: Plan): Decision {
   const order = [...staying].sort((a, b) => Number(isAway(a)) - Number(isAway(b)));
   const late = members.filter((node) => overdue.has(node));
   const pool = [...order, ...sparesOf(view, plan), ...late];
-  if (pool.length === 0) return { plan, status: 'no Node of a member is there; the plan stays as it is' };
+  if (pool.length === 0) return { plan, status: 'the Nodes of all members are gone; the plan stays unchanged' };
   const wanted = pool.slice(0, oddBelow(Math.min(target(view), pool.length)));
   const newcomers = wanted.filter((node) => plan.members[node] === undefined);
   const leavers = members.filter((node) => !wanted.includes(node));
@@ -117,7 +117,7 @@ function surplusOf({ reports, scheme }: MembersView, { members, clusters }: Plan
 function explain(view: MembersView, plan: Plan, members: readonly string[]): string {
   const away = members.filter((node) => !isConnected(view, plan, node));
   const full = members.filter((node) => view.reports.get(node)?.isFull === true);
-  const disks = full.length === 0 ? '' : `; hardly any room is left on the disk of ${full.join(', ')}`;
+  const disks = full.length === 0 ? '' : `; the disk is nearly full on ${full.join(', ')}`;
   const count = `${members.length - away.length} of ${members.length} members serve${disks}`;
   if (away.length === 0) return count;
   const waits = `${count}; ${away.join(', ')} ${away.length > 1 ? 'are' : 'is'} not connected`;

@@ -46,7 +46,7 @@ test('a restore uses both backups of a time; without a southbound backup the sou
 });
 
 test('a request that is impossible is refused with the reason', () => {
-  assert.match(refusal({ recover: 'a9' }), /a9 is no node that may serve/);
+  assert.match(refusal({ recover: 'a9' }), /a9 is not a node that may serve/);
   assert.match(refusal({ recover: 'a3' }), /a3 has no copy/);
   assert.match(refusal({ restore: 'a2' }), /is not <node>\/<time>/);
   assert.match(refusal({ restore: 'a2/20250101T000000Z' }), new RegExp(`it has those of ${time}`));

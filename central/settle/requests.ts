@@ -17,7 +17,7 @@ export type Answer = { readonly plan: Plan; readonly message: string } | { reado
 
 export function answerRequest(view: MembersView, { recover, restore }: Requests): Answer | undefined {
   if (recover !== undefined && restore !== undefined)
-    return { refused: 'recover and restore are asked for at once: ask for one of them' };
+    return { refused: 'recover and restore are both requested: request only one of them' };
   if (recover !== undefined) return recoverFrom(view, recover);
   return restore === undefined ? undefined : restoreFrom(view, restore);
 }
@@ -30,7 +30,7 @@ function recoverFrom(view: MembersView, node: string): Answer {
     return { refused: `recover: ${node} has no copy of the northbound database` };
   const from = { nb: sourceOf(found, 'nb'), sb: sourceOf(found, 'sb') };
   const plan = { ...next(view, node), from, clusters: {}, members: { [node]: found.address } };
-  return { plan, message: `goes on with the copy of ${node} as generation ${plan.generation}` };
+  return { plan, message: `continues with the copy of ${node} as generation ${plan.generation}` };
 }
 
 function restoreFrom(view: MembersView, wish: string): Answer {
@@ -41,7 +41,7 @@ function restoreFrom(view: MembersView, wish: string): Answer {
   if (typeof found === 'string') return { refused: `restore: ${found}` };
   if (!found.backups.includes(time))
     return {
-      refused: `restore: ${node} has no backup nb-${time}.db; it has those of ${found.backups.join(', ') || 'no time'}`,
+      refused: `restore: ${node} has no backup nb-${time}.db; its backups are ${found.backups.join(', ') || 'none'}`,
     };
   const backup = (name: 'nb' | 'sb'): Source => ({ ...sourceOf(found, name), backup: time });
   const members = view.plan?.members ?? {};
@@ -65,7 +65,7 @@ function restoreFrom(view: MembersView, wish: string): Answer {
 }
 
 function founderOf({ candidates, reports }: MembersView, node: string): Report | string {
-  if (candidates.every(({ name }) => name !== node)) return `${node} is no node that may serve the databases`;
+  if (candidates.every(({ name }) => name !== node)) return `${node} is not a node that may serve the databases`;
   return reports.get(node) ?? `${node} has not reported`;
 }
 

@@ -33,10 +33,10 @@ export function openMetrics(registry: Registry, member: Member, nowMs: () => num
   );
   each(
     'isthmus_central_servers',
-    'Servers that this one knows of its cluster',
+    'Servers of its cluster that this one knows',
     (name) => member.copies?.[name].server?.servers.length,
   );
-  each('isthmus_central_waiting', 'Whether something is waited for; the ConfigMap and the log say what', (name) =>
+  each('isthmus_central_waiting', 'Whether an operation waits; the ConfigMap and the log name the reason', (name) =>
     Number(member.isMember && member.waits[name] !== undefined),
   );
   each('isthmus_central_backup_age_seconds', 'Age of the newest backup on this node', (name) => {

@@ -74,7 +74,7 @@ function parseRecord(path: string, text: string, logEnd: LogEnd | undefined): Da
   const member = (name: string): string | undefined => new RegExp(`[{,]"${name}":"([^"\\\\]+)"`).exec(text)?.[1];
   const [sid, address] = [member('server_id'), member('local_address')];
   if (sid === undefined || address === undefined)
-    throw new UnreadableDatabase(`${path} has no server_id or no local_address: it is no member of a cluster`);
+    throw new UnreadableDatabase(`${path} has no server_id or no local_address: it is not a member of a cluster`);
   const cid = member('cluster_id');
   // Only a file that no cluster has accepted yet lists remote servers.
   if (text.includes('"remote_addresses":[')) return { model: 'clustered', sid, address, cid: undefined, joins: cid };

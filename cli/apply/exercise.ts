@@ -45,7 +45,7 @@ async function exercise({ look, drain, note }: Bench, node: string, patience: Pa
       return gateway !== undefined && pathsThrough(now, gateway).length === 0 ? true : undefined;
     }, patience);
     await drain(node, false);
-    note(`giving ${node} back …\n`);
+    note(`undraining ${node} …\n`);
     const back = await waitFor(async () => {
       const now = await look();
       for (const name of unreached(now)) cut.add(name);

@@ -91,7 +91,7 @@ describe('inspections of nodes', () => {
         'n1 its pod did not end in time: container inspect: ErrImagePull: not found',
         'n2 its pod returned an unexpected answer (failed: Error): Error: no such command',
         'n3 ',
-        'n4 its pod could not be made: violates PodSecurity',
+        'n4 its pod could not be created: violates PodSecurity',
       ],
     );
     assert.equal(cluster.pods.size, 0);

@@ -41,7 +41,7 @@ export async function inspectNodes(options: InspectOptions): Promise<readonly In
       const inspection = await resultOf(options, raw);
       made.set(inspection.node, inspection);
     }
-    return options.nodes.map((node) => made.get(node) ?? { node, look: undefined, why: 'its pod was taken away' });
+    return options.nodes.map((node) => made.get(node) ?? { node, look: undefined, why: 'its pod was deleted' });
   } finally {
     await removePods(options);
   }
@@ -101,7 +101,7 @@ async function makePod(
     return undefined;
   } catch (error) {
     if (!(error instanceof KubeApiError)) throw error;
-    return `its pod could not be made: ${error.message}`;
+    return `its pod could not be created: ${error.message}`;
   }
 }
 

@@ -96,7 +96,7 @@ describe('the words of a command', () => {
   it('a usage error names the wrong word', async () => {
     await assert.rejects(parse(), usage(/try: NODE is missing/));
     await assert.rejects(parse('a', 'b', 'c'), usage(/unexpected argument "c"/));
-    await assert.rejects(parse('a', '--odd'), usage(/"--odd" is no flag/));
+    await assert.rejects(parse('a', '--odd'), usage(/"--odd" is not a flag/));
     await assert.rejects(parse('a', '-o', 'yaml'), usage(/"yaml" is not one of table, json/));
     await assert.rejects(parse('a', '--wait', '5'), usage(/--wait: "5" is not a duration/));
     await assert.rejects(parse('a', '--wait', '5s', '--wait', '6s'), usage(/given twice/));

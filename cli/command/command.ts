@@ -56,7 +56,7 @@ export interface Command extends CommandText {
 
 /** Flags of every command; they may also precede the command's name. */
 export const commonFlags = {
-  'no-color': toggle('no colours; also with NO_COLOR in the environment, and where the output is no terminal'),
+  'no-color': toggle('no colours; the default if NO_COLOR is set or the output is not a terminal'),
 };
 
 const shortFlags: Readonly<Record<string, string>> = {

@@ -14,12 +14,12 @@ import { fetchMetrics } from '../watch/metrics.ts';
 
 const benchFlags = {
   metrics: repeatable('URLs of agents’ /metrics: their histograms are shown'),
-  handshakes: integer('how many connections to the hub are timed; 0 for none', 5),
+  handshakes: integer('number of connections to the hub to measure; 0 for none', 5),
   marker: text(
-    'prefix that is free in all clusters: a Subnet "isthmus-bench" is made with it and removed, and its way to the other cluster timed; needs --peer-kubeconfig or --peer-context',
+    'prefix that is free in all clusters: creates a Subnet "isthmus-bench" with it, measures the time until the other cluster uses the route, and deletes the Subnet; needs --peer-kubeconfig or --peer-context',
     undefined,
   ),
-  wait: duration('how long each step of --marker may take', '30s'),
+  wait: duration('timeout for each step of --marker', '30s'),
   ...peerFlags,
   ...clusterFlags,
   ...outputFlags,
@@ -29,9 +29,9 @@ export const bench = command(
   {
     name: 'bench',
     operands: [],
-    summary: 'RTT, loss and MTU of the paths, the hub’s and the agents’ times',
+    summary: 'RTT, loss and MTU of the paths, and response times of the hub and the agents',
     description:
-      'Shows what can be measured without pods: the gateways’ own probes of each other (RTT, loss, MTU), the time of a TLS\nhandshake with the hub from here, and with --metrics the agents’ histograms. With --marker PREFIX it times a route from\none cluster to the other. Throughput and failover need traffic between pods: they are not measured here. Writes nothing\nwithout --marker. Exit code 1 where a step of --marker did not end in time.',
+      'Shows what can be measured without pods: the gateways’ probes of each other (RTT, loss, MTU), the time of a TLS\nhandshake with the hub from here, and with --metrics the agents’ histograms. With --marker PREFIX it times a route from\none cluster to the other. Throughput and failover need traffic between pods: they are not measured here. Writes nothing\nwithout --marker. Exit code 1 if a step of --marker timed out.',
     examples: [
       'isthmus ic bench',
       'isthmus ic bench --metrics http://127.0.0.1:10669/metrics',
@@ -41,7 +41,7 @@ export const bench = command(
   benchFlags,
   async ({ flags, operands, terminal }): Promise<ExitCode> => {
     if (flags.marker !== undefined && parseCidr(flags.marker) === undefined)
-      throw new UsageError(`--marker ${flags.marker}: is no prefix, such as 10.99.0.0/24`, 2);
+      throw new UsageError(`--marker ${flags.marker}: is not a prefix, such as 10.99.0.0/24`, 2);
     if (flags.marker !== undefined && flags.peerKubeconfig === undefined && flags.peerContext === undefined)
       throw new UsageError('--marker needs the other cluster: --peer-kubeconfig or --peer-context', 2);
     const report = await withCluster(flags, terminal, async (cluster): Promise<BenchReport> => {
@@ -75,7 +75,7 @@ async function timeHub(near: Snapshot, count: number, timeoutMs: number): Promis
   const handshakesMs: number[] = [];
   for (let attempt = 0; attempt < count; attempt += 1) {
     const probe = await probeHub(address, timeoutMs);
-    if (probe?.outcome !== 'answered') return { address, handshakesMs, problem: probe?.detail ?? 'is no host:port' };
+    if (probe?.outcome !== 'answered') return { address, handshakesMs, problem: probe?.detail ?? 'is not a host:port' };
     handshakesMs.push(probe.tookMs);
   }
   return { address, handshakesMs, problem: undefined };
@@ -96,7 +96,7 @@ async function timeMarker(
   return await withCluster(theirs, terminal, async (cluster) => {
     const other = await readCluster(cluster, flags, terminal);
     const [spec] = [snapshot, other].map(memberSpec);
-    terminal.note(`making Subnet ${markerName} (${cidr}); it is removed at the end …\n`);
+    terminal.note(`creating Subnet ${markerName} (${cidr}); it is deleted at the end …\n`);
     const vpc = spec?.vpc ?? defaultVpc;
     const times = await measureMarker({ near, far: cluster.client, cluster: snapshot.label, cidr, vpc, patience });
     return { cidr, peer: other.label, ...times };
@@ -107,6 +107,6 @@ function memberSpec(snapshot: Snapshot): ReturnType<typeof specOf> {
   if (snapshot.interconnect !== undefined) return specOf(snapshot);
   throw new CommandFailed({
     code: 'NotAMember',
-    message: `${snapshot.label} is no member: --marker needs two that are`,
+    message: `${snapshot.label} is not a member: --marker needs two that are`,
   });
 }

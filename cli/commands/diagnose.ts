@@ -7,7 +7,7 @@ import { readDatabases } from '../watch/databases.ts';
 
 export const databaseFlags = {
   nb: repeatable(
-    'remotes of this cluster’s OVN_Northbound, as unix:PATH: northd and the ovn-controllers are asked to follow',
+    'remotes of this cluster’s OVN_Northbound, as unix:PATH: checks whether northd and the ovn-controllers keep up',
   ),
   sb: repeatable('remotes of this cluster’s OVN_Southbound'),
 };
@@ -19,9 +19,9 @@ export const diagnose = command(
   {
     name: 'diagnose',
     operands: ['[CLUSTER]'],
-    summary: 'walk the way to another cluster step by step and name the cause',
+    summary: 'check the connection to another cluster step by step and name the cause',
     description:
-      'Walks the way to another cluster, or to all, step by step: membership, agent, hub, gateways, tunnels, MTU, paths,\nprefixes, routes. Names the causes and what to do. One side is enough; with --peer-kubeconfig or --peer-context both\nare looked at, which tells more. Connects to the hub as far as the TLS handshake. Reads only, except that with --nb it\nraises NB_Global.nb_cfg, as `ovn-nbctl --wait=hv sync` does. Exit code 1 where a fault was found.',
+      'Checks the connection to another cluster, or to all, step by step: membership, agent, hub, gateways, tunnels, MTU, paths,\nprefixes, routes. Names the causes and what to do. One side is enough; with --peer-kubeconfig or --peer-context it\nchecks both sides and finds more causes. Connects to the hub up to the TLS handshake. Read-only, except that with --nb it\nraises NB_Global.nb_cfg, as `ovn-nbctl --wait=hv sync` does. Exit code 1 if it finds a fault.',
     examples: [
       'isthmus ic diagnose',
       'isthmus ic diagnose west --peer-context west',

@@ -14,12 +14,12 @@ export const drain = command(
     operands: ['NODE'],
     summary: 'move all paths off a gateway, without loss, before maintenance',
     description:
-      'Sets spec.drain of the node’s InterconnectGateway and waits until no path leads through it. Traffic leaves first, the\nport moves then. The last gateway that is not drained is refused without --force: nothing would be left to carry traffic.\nExit code 1 where paths are still there when the time is over; the drain goes on.',
+      'Sets spec.drain of the node’s InterconnectGateway and waits until no path leads through it. Traffic leaves first, the\nport moves then. The last gateway that is not drained is refused without --force: nothing would be left to carry traffic.\nExit code 1 if paths remain when the time is over; the drain continues.',
     examples: ['isthmus ic drain n1', 'isthmus ic drain n1 --wait 2m'],
   },
   {
     wait: duration('how long to wait until no path leads through it', '60s'),
-    force: toggle('also the last gateway: this cluster is then cut off from the others'),
+    force: toggle('drain also the last gateway, which cuts this cluster off from the others'),
     ...clusterFlags,
   },
   ({ flags, operands, terminal }) =>
@@ -33,7 +33,7 @@ export const drain = command(
       if (gateway.isDrained) terminal.note(`${node} is drained already\n`);
       else await setDrain(cluster.client, node, true);
       if (others.length === 0) {
-        terminal.out(`${node} is drained; no gateway is left, so that its paths cannot move\n`);
+        terminal.out(`${node} is drained; no other gateway is left, so its paths cannot move\n`);
         return 0;
       }
       const patience = { timeoutMs: durationMs(flags.wait), signal: terminal.signal };
@@ -41,7 +41,7 @@ export const drain = command(
       if (moved.value === undefined) {
         const after = await readCluster(cluster, flags, terminal);
         const left = pathsThrough(after, gatewayOf(after, node)).join(', ');
-        const message = `${node} is marked, but ${left} still leads through it after ${flags.wait}; the agent goes on, isthmus ic diagnose says what it waits for`;
+        const message = `${node} is marked, but ${left} still leads through it after ${flags.wait}; the agent continues; isthmus ic diagnose shows what it waits for`;
         throw new CommandFailed({ code: 'StillDraining', message });
       }
       terminal.out(`${node} is drained after ${milliseconds(moved.tookMs)}: ${moved.value}\n`);
@@ -53,9 +53,9 @@ export const undrain = command(
   {
     name: 'undrain',
     operands: ['NODE'],
-    summary: 'let a gateway carry traffic again',
+    summary: 'allow a drained gateway to carry traffic again',
     description:
-      'Takes spec.drain of the node’s InterconnectGateway back. The agent gives it paths when the plan asks for it and the\nhold-down time has passed; nothing is moved in haste.',
+      'Clears spec.drain of the node’s InterconnectGateway. The agent assigns paths to it as planned, once the hold-down time has\npassed; nothing moves immediately.',
     examples: ['isthmus ic undrain n1'],
   },
   clusterFlags,
@@ -78,12 +78,12 @@ export function gatewayOf(snapshot: Snapshot, node: string): Gateway {
   const found = snapshot.gateways.find((one) => one.node === node);
   if (found !== undefined) return found;
   const known = snapshot.gateways.map((one) => one.node).join(', ');
-  const message = `${node} is no gateway of ${snapshot.label}; ${known === '' ? 'there is none' : `there are ${known}`}`;
+  const message = `${node} is not a gateway of ${snapshot.label}; ${known === '' ? 'there is none' : `there are ${known}`}`;
   throw new CommandFailed({ code: 'NoSuchGateway', message });
 }
 
 function lastGateway(node: string): string {
-  return `${node} is the last gateway that is not drained: the paths have nowhere to go; undrain another one first, or mark it all the same with --force`;
+  return `${node} is the last gateway that is not drained: the paths have nowhere to go; undrain another one first, or drain it anyway with --force`;
 }
 
 /** The present holders of the paths; undefined while a path still uses the node. */

@@ -18,9 +18,9 @@ export const join = command(
   {
     name: 'join',
     operands: ['TOKEN'],
-    summary: 'join the hub that a token is for, or take another name there, and wait until this cluster is ready',
+    summary: 'join the hub of a token, or take another name there, and wait until this cluster is ready',
     description:
-      'Puts the token into the Secret isthmus-interconnect-token, makes the Interconnect "default" with the name and the hub\nof the token, and waits until it is Ready. The agent has to be installed (chart value interconnect.enabled). TOKEN may be\n"-" to read it from standard input, which keeps it out of the shell’s history. Exit code 1 where the cluster is not ready\nin time: the causes are printed, and the agent goes on trying. With --rename a member takes the name of the token: its\naddresses, ports and traffic stay as they are.',
+      'Writes the token into the Secret isthmus-interconnect-token, creates the Interconnect "default" with the name and the hub\nof the token, and waits until it is Ready. The agent has to be installed (chart value interconnect.enabled). TOKEN may be\n"-" to read it from standard input, which keeps it out of the shell’s history. Exit code 1 if the cluster is not ready\nin time: the causes are printed, and the agent keeps trying. With --rename a member takes the name of the token: its\naddresses, ports and traffic stay as they are.',
     examples: [
       'isthmus ic join "$TOKEN"',
       'isthmus ic token --cluster orient --hub hub.example.com:6650 | isthmus ic join - --rename',
@@ -28,8 +28,8 @@ export const join = command(
     ],
   },
   {
-    cluster: text('name of this cluster, to make sure that the token is for it', undefined),
-    rename: toggle('this cluster is a member under another name, and is to have the name of the token'),
+    cluster: text('expected name of this cluster; a token for another name is refused', undefined),
+    rename: toggle('rename this cluster, which is a member under another name, to the name of the token'),
     wait: duration('how long to wait until it is ready', '60s'),
     ...clusterFlags,
   },
@@ -75,13 +75,13 @@ function checkedClaims(line: string, cluster: string | undefined, nowMs: number)
   if ('code' in claims) throw new UsageError(claims.message, 2);
   if (cluster !== undefined && cluster !== claims.cluster)
     throw new UsageError(
-      `the token is for cluster "${claims.cluster}", not for "${cluster}"; make one for this name`,
+      `the token is for cluster "${claims.cluster}", not for "${cluster}"; create one for this name`,
       2,
     );
   if (claims.expiresMs < nowMs)
     throw new CommandFailed({
       code: 'TokenExpired',
-      message: `the token ran out at ${instant(claims.expiresMs)}; make a new one: isthmus ic token --cluster ${claims.cluster} --hub ${claims.hub}`,
+      message: `the token expired at ${instant(claims.expiresMs)}; create a new one: isthmus ic token --cluster ${claims.cluster} --hub ${claims.hub}`,
     });
   return claims;
 }
@@ -105,7 +105,8 @@ async function isMember({ client }: Cluster, claims: TokenClaims, mayRename: boo
   if (!isJoined || name === claims.cluster) return isJoined && isReachable && hub === claims.hub;
   if (mayRename && hub === claims.hub) return false;
   const leave = `leave first (isthmus ic leave), then join as "${claims.cluster}"`;
-  const what = hub === claims.hub ? `--rename calls it "${claims.cluster}" instead, without loss` : leave;
+  const what =
+    hub === claims.hub ? `--rename renames it to "${claims.cluster}" instead, without loss of traffic` : leave;
   const message = `this cluster is a member already, as "${name}" of ${hub}; ${what}`;
   throw new CommandFailed({ code: 'ClusterNameFixed', message });
 }

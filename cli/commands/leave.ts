@@ -12,21 +12,21 @@ export const leave = command(
   {
     name: 'leave',
     operands: [],
-    summary: 'leave the network of clusters and take every row back',
+    summary: 'leave the network of clusters and remove every row of other clusters',
     description:
-      'Deletes the Interconnect "default" and waits until it is gone: the agent takes its rows back, tells the hub, and lets\nthe object go. Traffic to other clusters ends. While the hub is away it waits. --force is for a hub that is gone for\ngood: it lets the object go without the hub, and says what stays where. Exit code 1 where it is not gone in time.',
+      'Deletes the Interconnect "default" and waits until it is gone: the agent removes its rows, informs the hub, and\nremoves its finalizer. Traffic to other clusters ends. While the hub is unreachable, it waits. --force is for a hub that is\ngone for good: it removes the finalizer without the hub, and lists what remains where. Exit code 1 if it is not gone in time.',
     examples: ['isthmus ic leave', 'isthmus ic leave --force'],
   },
   {
     wait: duration('how long to wait until it is gone', '60s'),
-    force: toggle('do not wait for the hub: it will never come back'),
+    force: toggle('do not wait for the hub, because it is gone for good'),
     ...clusterFlags,
   },
   ({ flags, terminal }) =>
     withCluster(flags, terminal, async ({ client, namespace }): Promise<ExitCode> => {
       const before = await getInterconnect(client);
       if (before === undefined) {
-        terminal.out('this cluster is no member\n');
+        terminal.out('this cluster is not a member\n');
         return 0;
       }
       const { spec, status } = parseInterconnect(before);
@@ -53,7 +53,7 @@ export const leave = command(
         const condition =
           waiting === undefined ? undefined : conditionOf(parseInterconnect(waiting).status.conditions, 'HubReachable');
         const why = condition?.status === 'False' ? `: ${condition.message ?? condition.reason ?? ''}` : '';
-        const message = `${name} has not left after ${flags.wait}${why}; the agent goes on trying; --force where the hub is gone for good`;
+        const message = `${name} has not left after ${flags.wait}${why}; the agent keeps trying; use --force if the hub is gone for good`;
         throw new CommandFailed({ code: 'StillLeaving', message });
       }
       if (waiting !== undefined) await dropFinalizer(client, waiting);
@@ -67,9 +67,9 @@ const politeMs = 5000;
 
 function renderForced(name: string, hub: string, namespace: string): string {
   return `${[
-    `${name} has been let go without ${hub}. What stays:`,
+    `${name} has left without ${hub}. What remains:`,
     `  at the hub, if it ever comes back: kubectl delete hubmember ${name} removes the membership and its rows (where it was renamed: the one whose column RENAMEDTO says ${name})`,
     `  here: the key of the membership. Remove it before you join again: kubectl -n ${namespace} delete secret ${identitySecret}`,
-    '  here: rows of other clusters in OVN until the agent has taken them back; it does so as soon as it runs',
+    '  here: rows of other clusters in OVN, until the agent runs and removes them',
   ].join('\n')}\n`;
 }

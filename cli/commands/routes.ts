@@ -12,9 +12,9 @@ export const routes = command(
   {
     name: 'routes',
     operands: [],
-    summary: 'routes to other clusters, and why an address is (not) reached',
+    summary: 'routes to other clusters, and why an address is or is not reached',
     description:
-      'Lists every route that another cluster offers, with its state and the reason why it is not used. --why ADDRESS or\n--why PREFIX explains one: the longest match, what is in the way, which policy decided, and what it would need;\nof a prefix of this cluster, which clusters it is offered to. A route is not access: with --peer-kubeconfig the answer\nsays whom a private Subnet there admits. Reads only. With --why, the exit code is 1 where there is no route, or where a\nprivate Subnet there admits nothing of this cluster.',
+      'Lists every route that another cluster offers, with its state and the reason why it is not used. --why ADDRESS or\n--why PREFIX explains one: the longest match, what prevents its use, which policy decided, and what it would need;\nof a prefix of this cluster, which clusters it is offered to. A route is not access: with --peer-kubeconfig the answer\nshows which networks a private Subnet there admits. Read-only. With --why, the exit code is 1 where there is no route, or where a\nprivate Subnet there admits nothing of this cluster.',
     examples: [
       'isthmus ic routes --cluster west',
       'isthmus ic routes --why 10.17.3.4',
@@ -31,7 +31,7 @@ export const routes = command(
   async ({ flags, terminal }) => {
     const target = flags.why === undefined ? undefined : parseTarget(flags.why);
     if (flags.why !== undefined && target === undefined)
-      throw new UsageError(`--why ${flags.why}: is no address and no prefix`, 2);
+      throw new UsageError(`--why ${flags.why}: is neither an address nor a prefix`, 2);
     const [near, far] = await Promise.all([readNear(flags, terminal), readFar(flags, terminal)]);
     const unseen = near.unreadable.find(({ what }) => what === remoteClusters.plural);
     if (unseen !== undefined) throw new CommandFailed(unseen);

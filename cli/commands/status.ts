@@ -8,9 +8,9 @@ export const status = command(
   {
     name: 'status',
     operands: [],
-    summary: 'is this cluster well connected? problems first',
+    summary: 'state of the connection to other clusters, problems first',
     description:
-      'Shows this cluster’s membership: the hub, gateways, transit switches, other clusters and the paths to them.\nProblems come first, each with what to do. Reads only. Exit code 1 where something is wrong, or where you may not\nread what would tell.',
+      'Shows this cluster’s membership: the hub, gateways, transit switches, other clusters and the paths to them.\nProblems come first, each with its remedy. Read-only. Exit code 1 if there is a problem, or if\nyou lack permission to read something.',
     examples: ['isthmus ic status', 'isthmus ic status -o json | jq .problems'],
   },
   { ...clusterFlags, ...outputFlags },

@@ -18,20 +18,20 @@ export const token = command(
   {
     name: 'token',
     operands: [],
-    summary: 'make a join token, in the cluster of the hub',
+    summary: 'create a join token, in the cluster of the hub',
     description:
-      'Prints a token that lets one cluster join this hub once. It is signed with the Secret isthmus-hub-authority, so that\neveryone who may read that Secret can make tokens. The token is a credential until it is redeemed or has expired: pass it on\nas you would a password. Nothing is written to the cluster.',
+      'Prints a token that lets one cluster join this hub once. It is signed with the Secret isthmus-hub-authority, so anyone\nwho can read that Secret can create tokens. The token is a credential until it is redeemed or has expired: pass it on\nas you would a password. Nothing is written to the cluster.',
     examples: [
       'isthmus ic token --cluster east --hub hub.example.com:6650',
       'isthmus ic token --cluster east --hub 192.0.2.10:6650 --ttl 30m --allow 10.16.0.0/16 --allow fd00:10:16::/112',
     ],
   },
   {
-    cluster: text('name the cluster will have among the members'),
-    hub: text('host:port of the hub as that cluster reaches it'),
+    cluster: text('name of the cluster among the members'),
+    hub: text('host:port at which that cluster reaches the hub'),
     ttl: duration('how long it can be redeemed', '1h'),
-    allow: repeatable('prefixes the cluster may offer; all where none is given'),
-    replace: toggle('a present member of this name loses its membership when the token is redeemed'),
+    allow: repeatable('prefixes that the cluster may offer; without the flag all'),
+    replace: toggle('redeeming the token ends the membership of a present member of this name'),
     ...clusterFlags,
     output: outputFlags.output,
   },
@@ -46,7 +46,7 @@ export const token = command(
       else {
         terminal.out(`${line}\n`);
         terminal.note(
-          `for ${wish.cluster}, good for one join until ${instant(expiresMs)}; there: isthmus ic join TOKEN\n`,
+          `for ${wish.cluster}, valid for one join until ${instant(expiresMs)}; there: isthmus ic join TOKEN\n`,
         );
       }
       return 0;
@@ -65,14 +65,14 @@ function checkedWish({ cluster, hub, allow = [] }: Wished) {
     throw new UsageError(`--cluster ${cluster}: up to 40 lower-case letters, digits and "-", as a DNS label`, 2);
   if (!hubAddress.test(hub)) throw new UsageError(`--hub ${hub}: write host:port, such as 192.0.2.10:6650`, 2);
   const port = Number(hub.slice(hub.lastIndexOf(':') + 1));
-  if (port > highestPort) throw new UsageError(`--hub ${hub}: ${port} is no port, which are 1 to ${highestPort}`, 2);
+  if (port > highestPort) throw new UsageError(`--hub ${hub}: ${port} is not a port from 1 to ${highestPort}`, 2);
   for (const prefix of allow) checkPrefix(prefix);
   return { cluster, hub, allowedPrefixes: allow };
 }
 
 function checkPrefix(text: string): void {
   const cidr = parseCidr(text);
-  if (cidr === undefined) throw new UsageError(`--allow ${text}: is no prefix, such as 10.16.0.0/16`, 2);
+  if (cidr === undefined) throw new UsageError(`--allow ${text}: is not a prefix, such as 10.16.0.0/16`, 2);
   if (!hasHostBits(text)) return;
   const message = `--allow ${text}: ${text.slice(0, text.indexOf('/'))} is an address within ${formatCidr(cidr)}; write that network`;
   throw new UsageError(message, 2);

@@ -23,14 +23,14 @@ export const verify = command(
   {
     name: 'verify',
     operands: [],
-    summary: 'check that everything is well and that both sides say the same',
+    summary: 'check that everything works and that both sides agree',
     description:
-      'Checks all conditions, ports, paths, tunnels and MTUs. With --peer-kubeconfig or --peer-context it also checks that each\nside uses every prefix the other offers; with --nb and --sb that no row of a cluster that is gone is left. It makes no\npods and sends no traffic. --disruptive also drains each gateway in turn, watches that a path to every cluster stays, and\ngives it back. Without it nothing is written (but see --nb). Exit code 1 where a check failed.',
+      'Checks all conditions, ports, paths, tunnels and MTUs. With --peer-kubeconfig or --peer-context it also checks that each\nside uses every prefix the other offers; with --nb and --sb it checks that no rows of removed clusters remain. It creates\nno pods and sends no traffic. --disruptive also drains each gateway in turn, checks that a path to every cluster stays up,\nand undrains it. Without it, nothing is written (but see --nb). Exit code 1 if a check failed.',
     examples: ['isthmus ic verify --peer-context west', 'isthmus ic verify --disruptive'],
   },
   {
-    disruptive: toggle('drain each gateway in turn; traffic moves, and should not be lost'),
-    wait: duration('with --disruptive: how long each move may take', '60s'),
+    disruptive: toggle('drain each gateway in turn; traffic moves and must not be lost'),
+    wait: duration('with --disruptive: timeout for each move', '60s'),
     ...peerFlags,
     ...databaseFlags,
     ...clusterFlags,
@@ -63,14 +63,15 @@ async function exercise(
   if (!isWell)
     throw new CommandFailed({
       code: 'NotWell',
-      message: '--disruptive needs a network that is well: run isthmus ic verify without it, and mend what it names',
+      message:
+        '--disruptive needs a network without problems: run isthmus ic verify without it, and fix what it reports',
     });
   return await withCluster(flags, terminal, async (cluster) => {
     const nodes = drainable(await readCluster(cluster, flags, terminal));
     if (nodes.length === 0)
       throw new CommandFailed({
         code: 'LastGateway',
-        message: '--disruptive needs two gateways, none of them drained: otherwise a drain would cut the cluster off',
+        message: '--disruptive needs two gateways, none of them drained; otherwise a drain would cut the cluster off',
       });
     const bench = {
       look: () => readCluster(cluster, flags, terminal),

@@ -69,12 +69,12 @@ export function accessTo(near: Snapshot, far: Snapshot | undefined, cluster: str
   const sources = sourcesOf(near).filter(({ family }) => family === target.family);
   const admitted = sources.filter((source) => closed.allowed?.some((cidr) => cidrsOverlap(cidr, source)));
   const named = (closed.allowed ?? []).map(formatCidr).join(', ');
-  const rule = `subnet ${closed.name} of ${far.label} is private and lets in ${named === '' ? 'no other network' : named}`;
+  const rule = `subnet ${closed.name} of ${far.label} is private and admits ${named === '' ? 'no other network' : named}`;
   if (admitted.length > 0) {
     const note = `${rule}: of ${near.label} that is ${admitted.map(formatCidr).join(', ')}, as far as it lies in these`;
     return { isRefused: false, notes: [note, ...leaving], next: [] };
   }
-  const fix = `add what is to reach it to spec.allowSubnets of Subnet ${closed.name} in ${far.label} (subnets of ${near.label}: ${sources.map(formatCidr).join(', ')}), or set spec.private to false there`;
+  const fix = `add the networks that must reach it to spec.allowSubnets of Subnet ${closed.name} in ${far.label} (subnets of ${near.label}: ${sources.map(formatCidr).join(', ')}), or set spec.private to false there`;
   return { isRefused: true, notes: [rule, ...leaving], next: [fix] };
 }
 
@@ -83,7 +83,7 @@ export function accessHere({ subnets }: Snapshot, name: string): readonly string
   const allowed = subnets.find((subnet) => subnet.name === name)?.allowed;
   if (allowed === undefined) return [];
   const others = allowed.length === 0 ? '' : `, and from ${allowed.map(formatCidr).join(', ')}`;
-  return [`subnet ${name} is private: it is reached from itself and the nodes${others}, and from nowhere else`];
+  return [`subnet ${name} is private: it can be reached from itself and the nodes${others}, and from nowhere else`];
 }
 
 function sourcesOf(near: Snapshot): readonly Cidr[] {
@@ -95,6 +95,6 @@ function closedFrom(near: Snapshot, { name, vpc, allowed }: Subnet, target: Cidr
   if (allowed === undefined || !joinedVpcs(near).has(vpc)) return [];
   if (allowed.some((cidr) => cidrsOverlap(cidr, target))) return [];
   return [
-    `subnet ${name} of ${near.label} is private, and its allowSubnets do not have it: pods there do not get out to it`,
+    `subnet ${name} of ${near.label} is private, and its allowSubnets do not contain it: pods there cannot reach it`,
   ];
 }

@@ -34,7 +34,7 @@ describe('verification', () => {
   it('requires a leading agent, because it writes the conditions', () => {
     assert.deepEqual(
       failed(({ east }) => Object.assign(east, { lease: undefined, workloads: [] })),
-      ['east agent: no agent has ever led here: there is no Lease kube-system/isthmus-interconnect'],
+      ['east agent: no agent has ever been the leader here: there is no Lease kube-system/isthmus-interconnect'],
     );
     assert.deepEqual(
       failed(({ east }) => Object.assign(east.lease ?? {}, { holder: '' })),
@@ -57,7 +57,7 @@ describe('verification', () => {
     assert.deepEqual(found, ['east 10.16.0.0/16 (ovn-default): not in use at west: Overlap']);
     assert.deepEqual(
       failed(({ east }) => Object.assign(east.remotes[0]?.status ?? {}, { routes: [] })),
-      ['west 10.17.0.0/16 (ovn-default): not in use at east: not heard of'],
+      ['west 10.17.0.0/16 (ovn-default): not in use at east: not received'],
     );
     assert.deepEqual(
       failed(({ east }) => {

@@ -50,7 +50,7 @@ function agentCheck(near: Snapshot): Check {
 function conditionChecks({ label, interconnect }: Snapshot): readonly Check[] {
   const conditions = interconnect?.status.conditions ?? [];
   if (conditions.length === 0)
-    return [{ cluster: label, name: 'conditions', isWell: false, evidence: 'the agent has written none' }];
+    return [{ cluster: label, name: 'conditions', isWell: false, evidence: 'the agent has written no conditions' }];
   return conditions.map(({ type, status, message }) => ({
     cluster: label,
     name: type,
@@ -150,13 +150,13 @@ function routeChecks(near: Snapshot, far: Snapshot): readonly Check[] {
     }
     const exporting = found.length > 0 ? undefined : deniedTo(far.label, near, subnet, cidr);
     if (exporting !== undefined)
-      return { ...check, isWell: true, evidence: `kept back from ${far.label} by RoutePolicy ${exporting}` };
+      return { ...check, isWell: true, evidence: `withheld from ${far.label} by RoutePolicy ${exporting}` };
     const why = found.map(({ state, reason }) => reason ?? state);
     if (why.length > 0 && why.every((reason) => reason === 'Denied')) {
-      const evidence = `not taken by a RoutePolicy of ${far.label}: ${found[0]?.message ?? 'denied'}`;
+      const evidence = `refused by a RoutePolicy of ${far.label}: ${found[0]?.message ?? 'denied'}`;
       return { ...check, isWell: true, evidence };
     }
-    const evidence = `not in use at ${far.label}: ${why.length === 0 ? 'not heard of' : why.join(', ')}`;
+    const evidence = `not in use at ${far.label}: ${why.length === 0 ? 'not received' : why.join(', ')}`;
     return { ...check, isWell: false, evidence };
   });
 }

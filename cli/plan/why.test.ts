@@ -63,7 +63,7 @@ describe('why an address is reached', () => {
     assert.equal(why('10.17.9.9', ({ east }) => east.subnets.push(subnetOf('web', '10.17.3.0/24'))).answer, 'Reached');
   });
 
-  it('a subnet of a VPC that is not joined is not in the way', () => {
+  it('a subnet of a VPC that is not joined prevents nothing', () => {
     const found = why('10.17.3.4', ({ east }) =>
       east.subnets.push(subnetOf('tenant', '10.17.3.0/24', { vpc: 'blue' })),
     );
@@ -81,14 +81,14 @@ describe('why an address is reached', () => {
         found.sentence,
         /has a route to cluster west by 10\.17\..*; but a private Subnet there refuses east/,
       );
-      assert.match(found.access.join(), /subnet secret of west is private and lets in 192\.0\.2\.0\/24/);
+      assert.match(found.access.join(), /subnet secret of west is private and admits 192\.0\.2\.0\/24/);
       assert.match(found.next.join(), /add .* to spec\.allowSubnets of Subnet secret in west .*10\.16\.0\.0\/16/);
       assert.equal(there([]).answer, 'Refused');
     });
     it('names the Subnets of this cluster that are admitted, and what a route does not show', () => {
       const found = there(['10.16.5.0/24']);
       assert.equal(found.answer, 'Reached');
-      assert.match(found.access.join(), /lets in 10\.16\.5\.0\/24: of east that is 10\.16\.0\.0\/16/);
+      assert.match(found.access.join(), /admits 10\.16\.5\.0\/24: of east that is 10\.16\.0\.0\/16/);
       assert.match(
         there([], true).access.join(),
         /a route does not show whether Subnets there are private.*--peer-kubeconfig/,
@@ -99,7 +99,7 @@ describe('why an address is reached', () => {
       const own = (text: string) =>
         why(text, ({ east }) => east.subnets.push(subnetOf('secret', '10.16.3.0/24', secret(['10.16.5.0/24']))), false);
       assert.match(own('10.16.3.4').access.join(), /secret is private: .* and from 10\.16\.5\.0\/24, and from nowhere/);
-      assert.match(own('10.17.9.9').access.join(), /secret of east is private.*pods there do not get out to it/);
+      assert.match(own('10.17.9.9').access.join(), /secret of east is private.*pods there cannot reach it/);
     });
   });
 
@@ -118,7 +118,7 @@ describe('why an address is reached', () => {
       offered('10.18.0.1', ({ east }) =>
         east.subnets.push(subnetOf('own', '10.18.0.0/24', { isDisabled: true })),
       ).join(),
-      /NotOffered,subnet own of east is kept to itself/,
+      /NotOffered,subnet own of east is not shared/,
     );
     assert.match(
       offered('10.18.0.1', ({ east }) => east.subnets.push(subnetOf('tenant', '10.18.0.0/24', { vpc: 'blue' }))).join(),
@@ -138,7 +138,7 @@ describe('why an address is reached', () => {
     assert.equal(found.answer, 'NotReached');
     assert.match(found.sentence, /10\.17\.0\.0\/16 of west: Denied/);
     assert.deepEqual(found.candidates[0]?.policy, { policy: 'no-west', rule: 0, action: 'Deny' });
-    assert.deepEqual(found.next, ['change the RoutePolicy that is named']);
+    assert.deepEqual(found.next, ['change the RoutePolicy in the message']);
   });
 
   it('not offered: what it would need, and with the other side the very obstacle', () => {
@@ -149,7 +149,7 @@ describe('why an address is reached', () => {
       ({ west }) => west.subnets.push(subnetOf('private', '10.18.0.0/24', { isDisabled: true })),
       false,
     );
-    assert.match(found.next.join('\n'), /subnet private of west is kept to itself: disableInterConnection is true/);
+    assert.match(found.next.join('\n'), /subnet private of west is not shared: disableInterConnection is true/);
     assert.equal(found.next.length, 1);
   });
 

@@ -161,8 +161,8 @@ function notReached(target: Cidr, covering: readonly ListedRoute[]): string {
   const reasons = [
     ...new Set(covering.map(({ cluster, prefix, reason, state }) => `${prefix} of ${cluster}: ${reason ?? state}`)),
   ];
-  if (reasons.length === 0) return `${textOf(target)} as a whole is offered by no cluster; parts of it are`;
-  return `${textOf(target)} is offered, but not reached (${reasons.join('; ')})`;
+  if (reasons.length === 0) return `${textOf(target)} is not offered as a whole by any cluster; parts of it are`;
+  return `${textOf(target)} is offered, but cannot be reached (${reasons.join('; ')})`;
 }
 
 function candidateOf(
@@ -202,14 +202,14 @@ function pathsOf(near: Snapshot, clusters: ReadonlySet<string>): Why['paths'] {
 }
 
 const hints: Readonly<Record<string, string>> = {
-  Overlap: 'give one of the two networks other addresses, or keep the other’s to itself (disableInterConnection: true)',
-  Denied: 'change the RoutePolicy that is named',
-  MaxPrefixes: 'raise maxPrefixes of the RoutePolicy that is named, or let the other cluster aggregate',
-  NextHopDown: 'bring a path back: isthmus ic diagnose CLUSTER says what is wrong with it',
-  NextHopUnreachable: 'isthmus ic diagnose CLUSTER says what is missing between the two',
+  Overlap: 'give one of the two networks other addresses, or do not share the other one (disableInterConnection: true)',
+  Denied: 'change the RoutePolicy in the message',
+  MaxPrefixes: 'raise maxPrefixes of the RoutePolicy in the message, or let the other cluster aggregate',
+  NextHopDown: 'repair a path: isthmus ic diagnose CLUSTER shows what is wrong with it',
+  NextHopUnreachable: 'isthmus ic diagnose CLUSTER shows what is missing between the two',
   NoGateway: 'label a gateway node here: kubectl label node NODE ovn.kubernetes.io/ic-gw=true',
   NotPreferred: 'another route to it is preferred: see setPreference of the RoutePolicies',
-  Loop: 'it is a prefix of this cluster that came back by another one: nothing to do',
+  Loop: 'it is a prefix of this cluster that another cluster offered back: nothing to do',
 };
 
 function nextSteps(routes: readonly ListedRoute[]): readonly string[] {
@@ -237,7 +237,7 @@ function offers(near: Snapshot, far: Snapshot | undefined, target: Cidr): readon
     const policies = deniedTo(near.label, far, subnet, target);
     if (policies !== undefined)
       return [
-        `subnet ${subnet.name} of ${far.label} is kept back by its RoutePolicy ${policies}: change that, or leave it so`,
+        `subnet ${subnet.name} of ${far.label} is withheld by its RoutePolicy ${policies}: change it, or keep it if intended`,
       ];
     return [
       `subnet ${subnet.name} of ${far.label} could be offered: see export policies and NoConflicts of ${far.label}, and allowedPrefixes of its HubMember`,
@@ -248,6 +248,6 @@ function offers(near: Snapshot, far: Snapshot | undefined, target: Cidr): readon
   return [
     `it needs a ready Subnet with that address in ${where}, in a VPC that takes part in a transit switch, without disableInterConnection`,
     'no Export policy there may deny it, and the hub must allow it (allowedPrefixes and maxPrefixes of the HubMember)',
-    'with --peer-kubeconfig this command looks there itself',
+    'with --peer-kubeconfig this command checks the other cluster itself',
   ];
 }

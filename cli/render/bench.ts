@@ -36,7 +36,7 @@ export function renderBench(report: BenchReport, nowMs: number, paint: Paint): s
   ]);
   const lines = [
     paint(report.cluster, 'strong'),
-    ...renderSection('Connection to the hub, from here, up to the end of the TLS handshake', hubLines(report), paint),
+    ...renderSection('Connection to the hub from here, until the TLS handshake is complete', hubLines(report), paint),
     ...renderSection(
       'Between gateways, by ICMP outside the tunnel',
       paths.length === 0
@@ -45,7 +45,7 @@ export function renderBench(report: BenchReport, nowMs: number, paint: Paint): s
       paint,
     ),
     ...renderSection(
-      'The agent’s own figures, in the unit of their names',
+      'Metrics of the agents, in the units of their names',
       renderTable(['WHAT', 'COUNT', 'MEAN', 'P50', 'P99'], agent, paint),
       paint,
     ),

@@ -22,7 +22,7 @@ export function renderReport(report: Report, paint: Paint): string {
   const lines = [
     `${paint(cluster, 'strong')}: ${verdict(report, paint)}`,
     ...renderCauses('Problems', problems, 'bad', paint),
-    ...renderCauses('Worth knowing', warnings, 'doubtful', paint),
+    ...renderCauses('Warnings', warnings, 'doubtful', paint),
     ...renderUnreadable(unreadable, paint),
     ...renderSection('Checks', renderTable(['CHECK', 'STATE', 'EVIDENCE'], rows, paint), paint),
   ];
@@ -31,9 +31,9 @@ export function renderReport(report: Report, paint: Paint): string {
 }
 
 function verdict({ isWell, problems, warnings }: Report, paint: Paint): string {
-  if (problems.length > 0) return paint(`${plural(problems.length, 'problem')} in the way`, 'bad');
-  if (!isWell) return paint('nothing found in the way in what could be read', 'doubtful');
+  if (problems.length > 0) return paint(`${plural(problems.length, 'problem')} to solve first`, 'bad');
+  if (!isWell) return paint('nothing in what could be read prevents the installation', 'doubtful');
   if (warnings.length > 0)
-    return paint(`nothing stands in the way; ${plural(warnings.length, 'thing')} worth knowing`, 'good');
-  return paint('nothing stands in the way', 'good');
+    return paint(`nothing prevents the installation; ${plural(warnings.length, 'warning')}`, 'good');
+  return paint('nothing prevents the installation', 'good');
 }

@@ -20,9 +20,9 @@ function codesOf(causes: readonly { readonly code: string }[]): string {
 export function renderDiagnosis(found: Diagnosis, paint: Paint): string {
   const { cluster, peer, isWell, causes, consequences, warnings, steps, unreadable } = found;
   const way = peer === undefined ? `${cluster} – all other clusters` : `${cluster} – ${peer}`;
-  const where = unreadable.length === 0 ? '' : ' in what you may read';
+  const where = unreadable.length === 0 ? '' : ' in what you have permission to read';
   const none = `no fault found${where}`;
-  const some = `nothing found${where} that keeps traffic from passing; worth knowing: ${codesOf(warnings)}`;
+  const some = `nothing found${where} that stops traffic; warnings: ${codesOf(warnings)}`;
   const well = warnings.length === 0 ? paint(none, 'good') : paint(some, 'doubtful');
   const verdict = isWell ? well : paint(plural(causes.length, 'cause'), 'bad');
   const rows = steps.map(({ cluster: side, name, state, evidence, because }) => [
@@ -34,8 +34,8 @@ export function renderDiagnosis(found: Diagnosis, paint: Paint): string {
   const lines = [
     `${paint(way, 'strong')}: ${verdict}`,
     ...renderCauses('Causes', causes, 'bad', paint),
-    ...renderCauses('Probably because of these', consequences, 'doubtful', paint),
-    ...renderCauses('Worth knowing', warnings, 'doubtful', paint),
+    ...renderCauses('Probably caused by these', consequences, 'doubtful', paint),
+    ...renderCauses('Warnings', warnings, 'doubtful', paint),
     ...renderUnreadable(unreadable, paint),
     ...renderSection('Steps', renderTable(['CLUSTER', 'STEP', 'STATE', 'EVIDENCE'], rows, paint), paint),
   ];

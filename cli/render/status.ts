@@ -12,8 +12,8 @@ export function renderStatus(status: Status, nowMs: number, paint: Paint): strin
   const lines = [
     ...renderHead(status, nowMs, paint),
     ...renderCauses('Problems', status.problems, 'bad', paint),
-    ...renderCauses('Probably because of these', status.consequences, 'doubtful', paint),
-    ...renderCauses('Worth knowing', status.warnings, 'doubtful', paint),
+    ...renderCauses('Probably caused by these', status.consequences, 'doubtful', paint),
+    ...renderCauses('Warnings', status.warnings, 'doubtful', paint),
     ...renderUnreadable(status.unreadable, paint),
     ...renderSection(
       'Gateways',
@@ -92,7 +92,7 @@ function renderHead(status: Status, nowMs: number, paint: Paint): readonly strin
 function verdictOf({ isWell, problems, unseen }: Status, paint: Paint): string {
   if (isWell) return paint('well', 'good');
   if (problems.length > 0) return paint('not well', 'bad');
-  return paint(`not known, you may not read ${unseen.join(', ')}`, 'doubtful');
+  return paint(`not known: no permission to read ${unseen.join(', ')}`, 'doubtful');
 }
 
 function gatewayRow({ node, isDrained, status }: Gateway): readonly Cell[] {

@@ -14,7 +14,7 @@ export function renderChecks(checks: readonly Check[], paint: Paint): string {
   const ill = checks.filter(({ isWell }) => !isWell).length;
   const verdict =
     ill === 0
-      ? paint(`all ${checks.length} checks are well`, 'good')
+      ? paint(`all ${checks.length} checks passed`, 'good')
       : paint(`${ill} of ${checks.length} checks failed`, 'bad');
   return `${[...renderTable(['CHECK', 'CLUSTER', 'WHAT', 'EVIDENCE'], rows, paint), '', verdict].join('\n')}\n`;
 }

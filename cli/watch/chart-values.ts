@@ -18,7 +18,7 @@ export async function readChartValues(files: readonly string[], single: readonly
 export function parseChartValues(given: Tree): ChartValues {
   const parsed = chartValues.safeParse(withoutNulls(merge(chartDefaults, given)));
   if (parsed.success) return parsed.data;
-  throw new UsageError(`the chart does not take these values:\n${z.prettifyError(parsed.error)}`, 2);
+  throw new UsageError(`the chart does not accept these values:\n${z.prettifyError(parsed.error)}`, 2);
 }
 
 async function readValuesFile(file: string): Promise<Tree> {
@@ -29,7 +29,7 @@ async function readValuesFile(file: string): Promise<Tree> {
   const document = await Promise.resolve(text).then(parseYaml).catch(refuse);
   if (document === null) return {};
   if (isTree(document)) return document;
-  throw new UsageError(`-f ${file}: is no values file: it has to be a mapping`, 2);
+  throw new UsageError(`-f ${file}: is not a values file: it has to be a mapping`, 2);
 }
 
 /** Merges as helm does: mappings by key, including labels; everything else is replaced as a whole. Pure. */

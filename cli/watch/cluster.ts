@@ -16,15 +16,15 @@ export const clusterFlags = {
   ),
   context: text('context of the kubeconfig; by default its current one', undefined),
   namespace: text('namespace of Isthmus (-n)', systemNamespace),
-  timeout: duration('how long a cluster, a hub or a database is waited for', '10s'),
+  timeout: duration('timeout for requests to a cluster, a hub or a database', '10s'),
 };
 
 export const outputFlags = {
-  output: choice('table for people, json for programs (-o)', ['table', 'json'], 'table'),
+  output: choice('output format: table, or json for programs (-o)', ['table', 'json'], 'table'),
 };
 
 export const peerFlags = {
-  'peer-kubeconfig': text('kubeconfig file of the other cluster: both sides are looked at', undefined),
+  'peer-kubeconfig': text('kubeconfig file of the other cluster, to check both sides', undefined),
   'peer-context': text(
     'context of the other cluster, in the same kubeconfig or in that of --peer-kubeconfig',
     undefined,

@@ -119,7 +119,7 @@ class FactReader {
   }
 
   #forbidden(what: string, { message }: KubeApiError): void {
-    const sentence = `you may not read ${what} (${message}); what they would tell is left out`;
+    const sentence = `no permission to read ${what} (${message}); checks that need them are left out`;
     this.unreadable.push({ code: 'Forbidden', what, message: sentence });
   }
 }

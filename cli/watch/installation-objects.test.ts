@@ -27,7 +27,7 @@ describe('workloads', () => {
     const deployment = parseDeployment(raw({ spec: { replicas: 2 }, status: { observedGeneration: 1, conditions } }));
     assert.deepEqual(
       [deployment.desired, deployment.updated, deployment.isObserved, deployment.obstacle],
-      [2, 0, false, 'its pods cannot be made: forbidden by quota'],
+      [2, 0, false, 'its pods cannot be created: forbidden by quota'],
     );
     const status = { observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1 };
     const set = parseStatefulSet(raw({ spec: { replicas: 1 }, status }));
@@ -88,7 +88,7 @@ describe('pods', () => {
       false,
     ]);
     assert.deepEqual(crash({ exitCode: 137, reason: 'OOMKilled' }), [
-      'container daemon: CrashLoopBackOff: exit code 137 (OOMKilled); kubectl logs one -c daemon --previous tells more',
+      'container daemon: CrashLoopBackOff: exit code 137 (OOMKilled); kubectl logs one -c daemon --previous has more',
       false,
     ]);
   });

@@ -75,7 +75,8 @@ function rollout(
     isObserved: (status.observedGeneration ?? 0) >= (raw.metadata.generation ?? 0),
     ...counts,
     updated: spec.updateStrategy?.type === 'OnDelete' ? undefined : counts.updated,
-    obstacle: failure === undefined ? undefined : `its pods cannot be made: ${failure.message ?? failure.reason ?? ''}`,
+    obstacle:
+      failure === undefined ? undefined : `its pods cannot be created: ${failure.message ?? failure.reason ?? ''}`,
     nodeSelector: spec.template?.spec?.nodeSelector ?? {},
   };
 }
@@ -182,9 +183,7 @@ function causeOf({ reason = 'waits', message = '' }: { readonly reason?: string;
 function endText(pod: string, container: string, { exitCode, reason, message = '' }: Ended): string {
   const lastLine = message.trim().split('\n').at(-1) ?? '';
   const code = `exit code ${exitCode ?? 'unknown'}${reason === undefined || reason === 'Error' ? '' : ` (${reason})`}`;
-  return lastLine === ''
-    ? `${code}; kubectl logs ${pod} -c ${container} --previous tells more`
-    : `${code}: ${lastLine}`;
+  return lastLine === '' ? `${code}; kubectl logs ${pod} -c ${container} --previous has more` : `${code}: ${lastLine}`;
 }
 
 export function parseReport(raw: RawObject): NodeReport {

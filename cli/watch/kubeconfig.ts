@@ -54,7 +54,7 @@ function candidates(flag: string | undefined, env: Environment): readonly string
 async function readDocument(file: string): Promise<Fields> {
   const document = await readKubeconfig(file);
   if (typeof document !== 'object' || document === null || Array.isArray(document))
-    throw new KubeConfigError(`${file}: is no kubeconfig: it has to be a mapping`);
+    throw new KubeConfigError(`${file}: is not a kubeconfig: it has to be a mapping`);
   return document as Fields;
 }
 

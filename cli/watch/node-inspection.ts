@@ -1,4 +1,4 @@
-/** Inspects the machine it runs on, possibly in a pod with host network. Reads only. Called by `isthmus nodes inspect`. */
+/** Inspects the machine it runs on, possibly in a pod with host network. Read-only. Called by `isthmus nodes inspect`. */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { networkInterfaces, release } from 'node:os';
 import { join } from 'node:path';

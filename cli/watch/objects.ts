@@ -149,7 +149,7 @@ interface PodStatus {
 export function parseWorkload(raw: RawObject): Workload {
   const component = raw.metadata.labels?.['app.kubernetes.io/name'];
   if (component !== 'isthmus-interconnect' && component !== 'isthmus-hub' && component !== 'isthmus-daemon')
-    throw new Error(`pod ${raw.metadata.name} is no pod of Isthmus`);
+    throw new Error(`pod ${raw.metadata.name} is not a pod of Isthmus`);
   const status = (raw['status'] ?? {}) as PodStatus;
   const waiting = status.containerStatuses?.map(({ state }) => state?.waiting?.reason).find((why) => why !== undefined);
   return {

@@ -177,7 +177,7 @@ class Reader {
         this.unreadable.push({
           code: 'Forbidden',
           what: plural,
-          message: `you may not read ${what} (${error.message}); what it would tell is left out`,
+          message: `no permission to read ${what} (${error.message}); what depends on it is left out`,
         });
       return undefined;
     }

@@ -157,7 +157,7 @@ export class SubnetPool {
     return {
       problem: {
         code: 'NoAvailableAddress',
-        message: `none of the ${candidates.length} addresses asked for is free in subnet ${this.name}`,
+        message: `none of the ${candidates.length} requested addresses is free in subnet ${this.name}`,
       },
     };
   }
@@ -182,7 +182,7 @@ export class SubnetPool {
   /** Checks the request without allocating anything. */
   #refusalOf(request: AddressRequest, wanted: readonly Family[]): Problem | undefined {
     if (wanted.length === 0) {
-      return { code: 'InvalidIPFamily', message: `subnet ${this.name} has no addresses of the IP family asked for` };
+      return { code: 'InvalidIPFamily', message: `subnet ${this.name} has no addresses of the requested IP family` };
     }
     const stray = request.addresses?.find((ip) => !wanted.includes(ip.family));
     if (stray !== undefined) return this.#refused('AddressOutOfRange', stray.family, stray, undefined);
@@ -211,7 +211,7 @@ export class SubnetPool {
       const place = ipPool === undefined ? `subnet ${this.name}` : `IPPool ${ipPool} of subnet ${this.name}`;
       return {
         code: 'NoAvailableAddress',
-        message: `${place} has no free IPv${family} address: delete pods, enlarge it, or bind a further one to the namespace`,
+        message: `${place} has no free IPv${family} address: delete pods, enlarge it, or bind another one to the namespace`,
       };
     }
     const text = formatIp(asked);

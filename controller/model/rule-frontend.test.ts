@@ -68,12 +68,12 @@ describe('a SwitchLBRule', () => {
     [{ vip: '1.1.1.300' }, 'web', /AddressInvalid/],
     [{ vip: '1.1.1.1,1.1.1.2' }, 'web', /AddressInvalid.*two addresses of one family/],
     [{ ports: [] }, 'web', /PortsInvalid.*empty/],
-    [{ ports: [{ port: 0 }] }, 'web', /PortsInvalid.*0 is no port/],
+    [{ ports: [{ port: 0 }] }, 'web', /PortsInvalid.*0 is not a port/],
     [{ ports: [{ port: 80, targetPort: 70_000 }] }, 'web', /PortsInvalid.*70000/],
     [{ ports: [{ port: 80, targetPort: 'http' }] }, 'web', undefined],
     [{ ports: [{ port: 80, protocol: 'tcp' }] }, 'web', /PortsInvalid.*'tcp' is none of TCP, UDP and SCTP/],
     [{ ports: [port, { port: 81 }] }, 'web', /PortsInvalid.*TCP 80 has no name/],
-    [{ ports: [{ name: 'A', port: 80 }] }, 'web', /PortsInvalid.*'A' is no name/],
+    [{ ports: [{ name: 'A', port: 80 }] }, 'web', /PortsInvalid.*'A' is not a name/],
     [
       {
         ports: [

@@ -60,13 +60,13 @@ function wrong(code: string, message: string): Problem {
 function parse(rule: SwitchLbRule): ReadRule | Problem {
   const { spec } = rule;
   if (!serviceName.test(prefix + rule.name)) {
-    const message = `metadata.name: ${prefix}${rule.name} is no name for a Service, which the rule has: give it a name of at most 59 letters, digits and -`;
+    const message = `metadata.name: ${prefix}${rule.name} is not a name for a Service, which the rule has: give it a name of at most 59 letters, digits and -`;
     return wrong('NameInvalid', message);
   }
   const vips = addressesOf(spec.vip.split(','));
   if (!Array.isArray(vips)) return wrong('AddressInvalid', `spec.vip: ${vips.wrong} is not an address of IPv4 or IPv6`);
   if (new Set(vips.map(({ family }) => family)).size < vips.length)
-    return wrong('AddressInvalid', `spec.vip: ${spec.vip} has two addresses of one family: make a rule for each`);
+    return wrong('AddressInvalid', `spec.vip: ${spec.vip} has two addresses of one family: create a rule for each address`);
   const ports = portsOf(spec.ports);
   if (!Array.isArray(ports)) return wrong('PortsInvalid', ports.wrong);
   const endpoints = addressesOf(spec.endpoints);
@@ -107,15 +107,15 @@ function portsOf(all: readonly SwitchLbRulePort[]): RulePort[] | { readonly wron
     if (protocol === undefined) return { wrong: `spec.ports: protocol '${text}' is none of TCP, UDP and SCTP` };
     const target = targetPort === 0 ? port : targetPort;
     const bad = [port, target].find((number) => !isPort(number));
-    if (bad !== undefined) return { wrong: `spec.ports: ${bad} is no port: they are 1 to 65535` };
+    if (bad !== undefined) return { wrong: `spec.ports: ${bad} is not a port: use 1 to 65535` };
     if (ports.some((other) => other.port === port && other.protocol === protocol))
-      return { wrong: `spec.ports: ${protocol} ${port} is there twice: remove one of the two` };
+      return { wrong: `spec.ports: ${protocol} ${port} is listed twice: remove one of the two` };
     if (name === '' && all.length > 1)
       return { wrong: `spec.ports: ${protocol} ${port} has no name: name each of several ports` };
     if (name !== '' && !portName.test(name))
-      return { wrong: `spec.ports: '${name}' is no name of a port: take at most 63 lower case letters, digits and -` };
+      return { wrong: `spec.ports: '${name}' is not a name of a port: take at most 63 lower case letters, digits and -` };
     if (ports.some((other) => other.name === name))
-      return { wrong: `spec.ports: two ports have the name '${name}': give each its own` };
+      return { wrong: `spec.ports: two ports have the same name '${name}': give each its own` };
     ports.push({ name, port, protocol, nodePort: 0, target });
   }
   return ports.length === 0 ? { wrong: 'spec.ports is empty: list ports' } : ports;

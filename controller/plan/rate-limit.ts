@@ -48,13 +48,13 @@ export function readRates(asked: (key: string) => Asked): {
   const read = (key: string, unit: string): number | undefined => {
     const { name, text } = asked(key);
     const kbit = kbitOf(text);
-    if (kbit === undefined) refuse(`annotation ${name}: '${text}' is no number of ${unit} such as 10 or 0.5`);
+    if (kbit === undefined) refuse(`annotation ${name}: '${text}' is not a number of ${unit} such as 10 or 0.5`);
     return kbit;
   };
   for (const { direction, rate: rateKey, burst: burstKey } of ends) {
     const [rate, burst] = [read(rateKey, 'Mbit/s'), read(burstKey, 'Mbit')];
     if (rate === 0 && burst !== undefined && burst > 0)
-      refuse(`annotation ${asked(burstKey).name} limits nothing without ${asked(rateKey).name}: give both`);
+      refuse(`annotation ${asked(burstKey).name} has no effect without ${asked(rateKey).name}: give both`);
     if (rate === undefined || rate === 0) continue;
     // At least 1: the column takes no zero.
     rates.push({ direction, rate, burst: burst || Math.max(1, Math.round(rate * defaultBurst)) });

@@ -168,7 +168,7 @@ describe('verdicts', () => {
     assert.equal(cluster.verdicts.get('old')?.problem, undefined);
   });
 
-  test('the address of the API server is no pod address, in the default VPC', () => {
+  test('the address of the API server is not a pod address, in the default VPC', () => {
     const cluster = new TestCluster({
       aclTier: false,
       ipv6Selection: false,

@@ -29,7 +29,7 @@ export function openMetrics(registry: Registry, view: View): Metrics {
   const transaction = histogram('transaction_seconds', 'time from sending a transaction to its reply', seconds);
   const sent = histogram(
     'event_to_transaction_seconds',
-    'time from an event to the transaction it leads to',
+    'time from an event to the transaction that it causes',
     fineSeconds,
   );
   const operations = histogram('transaction_operations', 'operations of a transaction', counts);
@@ -68,7 +68,7 @@ export function openMetrics(registry: Registry, view: View): Metrics {
   balanced.reset();
   const waiting: Gauge = new Gauge({
     name: 'isthmus_controller_load_balancers_waiting',
-    help: 'Services of type LoadBalancer without an address that they ask for',
+    help: 'Services of type LoadBalancer without an address that they request',
     registers,
     collect: () => waiting.set([...view.loadBalancers.values()].filter(({ ready }) => ready?.isTrue === false).length),
   });

@@ -56,7 +56,7 @@ function changeLines({ action, table, key, owner, columns, members, parent }: Dr
 export function renderPreview({ report, missing, skipped }: Preview): string {
   const { changes, leftAlone, problems } = report;
   const lines = [
-    'Nothing was written. A start of this controller would do the following.',
+    'Nothing was written. A start of this controller would make these changes:',
     '',
     totals(changes),
     ...changes.flatMap(changeLines),

@@ -17,7 +17,7 @@ export interface Node {
   readonly networkNotes: Readonly<Record<string, string>>;
   /** The chassis annotation, as it is. */
   readonly chassis: string | undefined;
-  /** Uid of the DaemonSet whose daemon must give the node back; undefined if that was not requested. */
+  /** Uid of the DaemonSet whose daemon must release the node; undefined if that was not requested. */
   readonly leave: string | undefined;
   readonly unavailable: NodeCondition | undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * Marks that the node was given back: files beside the switch's database, and beside OVN's databases if this node has them. When the pods
+ * Marks that the node was released: files beside the switch's database, and beside OVN's databases if this node has them. When the pods
  * of these databases end and find the mark, they remove what only a node of Isthmus has (`images/ovn/run-switch`,
  * `central/apply/departure.ts`).
  */

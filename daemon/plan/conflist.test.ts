@@ -36,7 +36,7 @@ test('a plugin that does not answer is reported, and no version is offered for i
   assert.equal(warnings[0], 'plugin portmap: it is not in /opt/cni/bin');
 });
 
-test('what is no list is none', () => {
+test('a value that is not a list has no entries', () => {
   for (const text of ['{', '[]', '{"cniVersion":"1.0.0"}', '{"cniVersion":"1.0.0","plugins":[{}]}'])
     assert.equal(parseConflist(text), undefined, text);
   assert.deepEqual(parseConflist(JSON.stringify(list)), list);

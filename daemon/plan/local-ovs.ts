@@ -96,7 +96,7 @@ function planTls({ tls }: Southbound): Desired | undefined {
   return { rows: [{ table: 'SSL', key: 'chassis', parent, columns }] };
 }
 
-/** For a node that is given back: removes the settings of ovn-controller. The chassis name stays, because it belongs to the node. */
+/** For a node that is released: removes the settings of ovn-controller. The chassis name stays, because it belongs to the node. */
 export function planLeft(): Desired {
   const keys = [
     'hostname',

@@ -34,7 +34,7 @@ function parseEntry(route: BgpRoute): LearnedEntry | Problem {
   const [address = '', device] = route.nextHop.split('%', 2);
   const [cidr, ip] = [parseCidr(route.prefix), parseIp(address)];
   if (cidr === undefined || ip === undefined) {
-    const message = `a BgpRouteSlice has ${JSON.stringify(route)}, which is no prefix with a next hop; it is left out`;
+    const message = `a BgpRouteSlice has ${JSON.stringify(route)}, which is not a prefix with a next hop; it is left out`;
     return { code: 'LearnedRouteInvalid', message };
   }
   return { prefix: formatCidr(cidr), nextHop: formatIp(ip), device: device || undefined, preference: route.preference };

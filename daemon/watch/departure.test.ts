@@ -29,7 +29,7 @@ function open(options: { readonly isInNoPod?: true; readonly fails?: number } = 
   return { departure, asked, left: () => left };
 }
 
-test('the node is given back when its Node names the DaemonSet of this pod, once', async () => {
+test('the node is released when its Node names the DaemonSet of this pod, once', async () => {
   const { departure, asked, left } = open();
   assert.equal(await departure.isAsked({ leave: undefined }), false);
   assert.deepEqual(asked, []);

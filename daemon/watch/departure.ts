@@ -1,5 +1,5 @@
 /**
- * Whether this node must be given back: an annotation of its Node names the DaemonSet of this daemon's pod. An annotation with another
+ * Whether this node must be released: an annotation of its Node names the DaemonSet of this daemon's pod. An annotation with another
  * DaemonSet is left from an earlier installation.
  */
 import { annotation } from '../../lib/api/names.ts';
@@ -34,12 +34,12 @@ export class Departure {
     if (node.leave === undefined || pod === undefined) return false;
     const owners = await this.#owners(pod);
     if (!owners.includes(node.leave)) {
-      log.info({ leave: node.leave }, `the annotation ${annotation.leave} is of another installation and not heeded`);
+      log.info({ leave: node.leave }, `the annotation ${annotation.leave} is of another installation and is ignored`);
       return false;
     }
     if (this.#isAsked as boolean) return true;
     this.#isAsked = true;
-    log.info({}, 'Isthmus is being uninstalled: the node is given back');
+    log.info({}, 'Isthmus is being uninstalled: the node is released');
     leave();
     return true;
   }
@@ -54,7 +54,7 @@ export class Departure {
       this.#seen = undefined;
       this.#options.log.warn(
         { err: error },
-        `the owner of pod ${pod} could not be read, so the node is not given back yet`,
+        `the owner of pod ${pod} could not be read, so the node is not released yet`,
       );
       return [];
     }

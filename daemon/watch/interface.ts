@@ -103,9 +103,9 @@ function parseRoutes({ name, value }: Read, network: InterfaceNetwork | undefine
   const routes = new Map<string, Route>();
   for (const { dst, gw } of parsed.data) {
     const [destination, gateway] = [networkOf(dst), parseIp(gw)];
-    if (destination === undefined) return problem(`has dst ${JSON.stringify(dst)}, which is no network or address`);
+    if (destination === undefined) return problem(`has dst ${JSON.stringify(dst)}, which is not a network or address`);
     if (gateway?.family !== destination.family)
-      return problem(`has gw ${JSON.stringify(gw)}, which is no address of the family of dst ${dst}`);
+      return problem(`has gw ${JSON.stringify(gw)}, which is not an address of the family of dst ${dst}`);
     const isNear = network?.networks.some((cidr) => contains(cidr, gw));
     if (isNear === false) return problem(`has gw ${gw}, which is not in ${network?.networks.join(',')}`);
     const text = formatCidr(destination);

@@ -76,7 +76,7 @@ function parseRouterNamespaces(list: string | undefined, problems: Problem[]): r
   const names = splitList(list);
   const wrong = names.find((name) => name !== '*' && !namespaceName.test(name));
   if (wrong !== undefined) {
-    const message = `annotation ${annotation.routerNamespaces} has ${JSON.stringify(wrong)}, which is no namespace: give names separated by commas, or *; it allows nothing`;
+    const message = `annotation ${annotation.routerNamespaces} has ${JSON.stringify(wrong)}, which is not a namespace: give names separated by commas, or *; it allows nothing`;
     problems.push({ code: 'InvalidAnnotation', message });
   }
   return names.filter((name) => name !== wrong);
@@ -153,7 +153,7 @@ function parseEgress(
   const { policyRoutingPriority: priority = 0, policyRoutingTableID: table = 0 } = spec;
   const wrong = nextHops.find((address) => parseIp(address) === undefined);
   if (wrong !== undefined)
-    return refuse(`spec.externalEgressGateway has ${JSON.stringify(wrong)}, which is no IP address`);
+    return refuse(`spec.externalEgressGateway has ${JSON.stringify(wrong)}, which is not an IP address`);
   if (new Set(nextHops.map((address) => address.includes(':'))).size < nextHops.length)
     return refuse('spec.externalEgressGateway must have one address of a family at most');
   if (priority < 1 || priority >= mainRulePriority)
@@ -165,7 +165,7 @@ function parseEgress(
   if (table === forwardingTable)
     return refuse(`spec.policyRoutingTableID ${table} is for prefixes of other clusters: take another`);
   if (spec.natOutgoing === true)
-    return refuse('spec.externalEgressGateway and spec.natOutgoing exclude each other: set one of them');
+    return refuse('spec.externalEgressGateway and spec.natOutgoing cannot be used together: set only one of them');
   const right = egressRight({ generation: metadata.generation ?? 0, conditions: status?.conditions ?? [] });
   return { nextHops, priority, table, right };
 }

@@ -187,7 +187,7 @@ describe('tunnels of the local Open vSwitch', () => {
     watch.close();
   });
 
-  test("a node that is no gateway any more loses its key, and nothing else of Open_vSwitch's", async () => {
+  test("a node that is not a gateway any more loses its key, and nothing else of Open_vSwitch's", async () => {
     const ids = (): unknown => [...ovs.cache.table('Open_vSwitch').rows.values()][0]?.['external_ids'];
     const mutations = [['external_ids', 'insert', { 'ovn-is-interconn': 'true' }]] as const;
     await ovs.transact([{ op: 'mutate', table: 'Open_vSwitch', where: [], mutations }]);

@@ -27,7 +27,7 @@ export async function redeemToken(goal: MembershipGoal, { store, stored, chassis
   const claims = readToken(token);
   if ('code' in claims) throw new HubRefused(claims);
   if (claims.cluster !== goal.cluster) {
-    const message = `the join token is for cluster "${claims.cluster}", this is "${goal.cluster}"; make one for this name with \`isthmus ic token\``;
+    const message = `the join token is for cluster "${claims.cluster}", this is "${goal.cluster}"; create one for this name with \`isthmus ic token\``;
     throw new HubRefused({ code: 'TokenForOtherCluster', message });
   }
   const key = stored?.key ?? (await createKey());

@@ -178,7 +178,7 @@ export class Membership {
     }
     const { key, certificate, ca } = stored;
     this.#setName(commonNameOf(certificate));
-    // Where an answer was lost, the hub knows this cluster by the new name only.
+    // Where an answer was lost, the hub has admitted this cluster by the new name only.
     const identity = this.state.renaming === undefined ? undefined : await this.#rename(goal);
     return identity ?? { key, certificate, ca };
   }

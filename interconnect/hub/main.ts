@@ -49,10 +49,10 @@ const commands = {
   token: {
     ...common,
     hub: text('host:port of the hub as the member reaches it'),
-    cluster: text('name the cluster will have among the members'),
+    cluster: text('name of the cluster among the members'),
     ttl: text('how long the token can be redeemed: 30m, 1h, 2d', '1h'),
     allow: list('prefixes within which the cluster may offer its own; any when empty', []),
-    replace: toggle('a present member of this name loses its membership when the token is redeemed'),
+    replace: toggle('redeeming the token ends the membership of a present member of this name'),
   },
 } as const satisfies Record<string, FlagSpec>;
 

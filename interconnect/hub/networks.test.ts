@@ -224,7 +224,7 @@ describe('networks and their paths', () => {
     const attempts: readonly [object, RegExp][] = [
       [{ transitCidrs: ['100.101.0.0/16'] }, /ts has 100\.100\.0\.0\/24/],
       [{ transitCidrs: ['100.100.0.0/28'] }, /\/27 is the least/],
-      [{ transitCidrs: ['x'] }, /"x" is no network/],
+      [{ transitCidrs: ['x'] }, /"x" is not a network/],
       [{ paths: 9 }, /a number from 1 to 8/],
     ];
     for (const [options, message] of attempts)

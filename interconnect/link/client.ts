@@ -170,6 +170,6 @@ export function splitAddress(address: string): { readonly host: string; readonly
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(address);
   const port = Number(match?.[3]);
   if (match === null || port < 1 || port > 65_535)
-    throw new HubRefused({ code: 'HubAddressInvalid', message: `"${address}" is no host:port of a hub` });
+    throw new HubRefused({ code: 'HubAddressInvalid', message: `"${address}" is not a host:port of a hub` });
   return { host: match[1] ?? match[2] ?? '', port };
 }

@@ -218,7 +218,7 @@ function isUnclaimed({ memory, holder }: AnchorPath, { nowMs }: AnchorInput): bo
 interface StepContext {
   readonly input: AnchorInput;
   readonly memories: ReadonlyMap<number, AnchorMemory>;
-  /** The whole order, if all of its gateways hear each other. */
+  /** The whole order, if all of its gateways reach each other. */
   readonly members: readonly string[];
   readonly target: string | undefined;
 }

@@ -156,7 +156,7 @@ function refuse(
   const special = cidr === undefined ? undefined : specialUse(cidr);
   if (cidr === undefined || special !== undefined) {
     const why = special === undefined ? '' : `: it holds addresses for ${special}`;
-    return { code: 'PrefixInvalid', message: `"${prefix}" of ${member.name} is no prefix that can be taken${why}` };
+    return { code: 'PrefixInvalid', message: `"${prefix}" of ${member.name} is not a prefix that can be taken${why}` };
   }
   if (route.via.includes(local.cluster)) {
     const message = `${prefix} of ${member.name} came from this cluster (${route.via.join(', ')}); it is not taken back`;

@@ -45,7 +45,7 @@ describe('the lag of OVN’s programs', () => {
     }
     assert.deepEqual([...liveGateways.chassisBehindMs(18_000)], [['a1', 6100]]);
     liveGateways.see(taken(5, 5, 1), ['a2'], 18_000);
-    assert.equal(liveGateways.chassisBehindMs(60_000).has('a1'), false, 'it is no gateway that counts any more');
+    assert.equal(liveGateways.chassisBehindMs(60_000).has('a1'), false, 'it is not a gateway that counts any more');
   });
 
   it('the limit grows for a northd that is slow repeatedly, not for one that stalled once', () => {

@@ -18,7 +18,7 @@ export interface TakeoverFacts {
   readonly isStuck: (chassis: string) => boolean;
   /** Chassis that show the last gateway of the path that it is not cut off: the `ref_chassis` of its group. */
   readonly witnesses: ReadonlySet<string>;
-  /** Whether the chassis is a node of this cluster that is no gateway: no daemon reports its tunnels. */
+  /** Whether the chassis is a node of this cluster that is not a gateway: no daemon reports its tunnels. */
   readonly isPlainNode: (chassis: string) => boolean;
 }
 

@@ -47,7 +47,7 @@ export class Clusters {
     return dirty;
   }
 
-  /** For a cluster that is no member any more. */
+  /** For a cluster that is not a member any more. */
   reset(): void {
     this.hub.reset();
     this.#dirty = 'all';

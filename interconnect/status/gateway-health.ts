@@ -69,14 +69,14 @@ export function judge(evidence: Evidence): GatewayFault | undefined {
   if (programs.includes('ovs-vswitchd'))
     return known(
       'VswitchdDown',
-      `ovs-vswitchd of gateway ${node} does not answer: it is dead or frozen, and nothing passes there; start or thaw it, its log says why it ended`,
+      `ovs-vswitchd of gateway ${node} does not answer: it is dead or frozen, and nothing passes there; start or resume it, its log says why it ended`,
     );
   const [isSilent, isBehind] = [silentSince !== undefined, behindMs !== undefined];
   const isGone = evidence.isHeard === false ? isSilent || isBehind : evidence.isHeard !== true && isSilent && isBehind;
   if (isGone)
     return known(
       'GatewayDown',
-      `nothing is heard of gateway ${node} (chassis ${chassis})${silentSince === undefined ? '' : `, of its daemon since ${silentSince}`}: ovs-vswitchd on it is dead or frozen, or the node or its link is down; ${lookThere}`,
+      `no BFD packets arrive from gateway ${node} (chassis ${chassis})${silentSince === undefined ? '' : `, of its daemon since ${silentSince}`}: ovs-vswitchd on it is dead or frozen, or the node or its link is down; ${lookThere}`,
     );
   if (evidence.isDead)
     return known(
@@ -86,7 +86,7 @@ export function judge(evidence: Evidence): GatewayFault | undefined {
   if (programs.includes('ovsdb-server'))
     return known(
       'OvsdbServerDown',
-      `the Open_vSwitch database of gateway ${node} does not answer: what is said of its tunnels is as last seen, and with a userspace datapath nothing passes there; start or thaw its ovsdb-server`,
+      `the Open_vSwitch database of gateway ${node} does not answer: what is said of its tunnels is as last seen, and with a userspace datapath nothing passes there; start or resume its ovsdb-server`,
     );
   if (programs.includes('ovn-controller'))
     return known(

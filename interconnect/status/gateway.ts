@@ -75,7 +75,7 @@ function readyOf(node: string, situation: Situation, chassis: string | undefined
     return bad('Ready', { code: 'ChassisUnknown', message });
   }
   if (!known.isInterconnect || known.gateway.encaps.length === 0) {
-    const message = `chassis ${chassis} of ${node} is no gateway yet: ovn-is-interconn is not set, or it has no geneve address; the daemon there sets it`;
+    const message = `chassis ${chassis} of ${node} is not a gateway yet: ovn-is-interconn is not set, or it has no geneve address; the daemon there sets it`;
     return bad('Ready', { code: 'NotInterconnect', message });
   }
   if (local?.gatewayNodes.some((gateway) => gateway.node === node && gateway.isDrained) === true)

@@ -183,7 +183,7 @@ function faults(
 }
 
 /**
- * Gateways that live and do not hear each other: no order may have both, and a packet from one to the other is lost.
+ * Gateways that are running but do not receive packets from each other: no order may have both, and a packet from one to the other is lost.
  */
 function cutOffProblem(situation: Situation): Problem | undefined {
   const cuts = certainCuts(situation);
@@ -195,7 +195,7 @@ function cutOffProblem(situation: Situation): Problem | undefined {
   };
   const problems = cuts.map(({ pair: [a, b] }) => ({
     code: 'GatewaysCutOff',
-    message: `${nameOf(a)} and ${nameOf(b)} live and do not hear each other: let udp 6081 pass both ways between them; until then neither stands in for the other, and pods on one do not reach pods on the other`,
+    message: `${nameOf(a)} and ${nameOf(b)} are running but do not receive packets from each other: let udp 6081 pass both ways between them; until then neither stands in for the other, and pods on one do not reach pods on the other`,
   }));
   return { code: 'GatewaysCutOff', message: summary(problems) };
 }

@@ -10,7 +10,7 @@ import type { RemoteView } from '../settle/remotes.ts';
 import type { GatewayObject } from '../model/objects.ts';
 
 export interface Situation {
-  /** Undefined while this cluster is no member. */
+  /** Undefined while this cluster is not a member. */
   readonly local: LocalView | undefined;
   readonly link: LinkState;
   /** The hub has answered to a state of this process; before, nothing is known of other clusters. */

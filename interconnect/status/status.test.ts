@@ -160,7 +160,7 @@ describe('the Interconnect', () => {
     assert.deepEqual([found['GatewaysReady'], found['Ready']], ['False GatewaysCutOff', 'True']);
     assert.match(
       status.conditions?.find(({ type }) => type === 'GatewaysReady')?.message ?? '',
-      /^n1 \(172\.30\.1\.11\) and n2 \(172\.30\.1\.12\) live and do not hear each other: let udp 6081 pass both ways/,
+      /^n1 \(172\.30\.1\.11\) and n2 \(172\.30\.1\.12\) are running but do not receive packets from each other: let udp 6081 pass both ways/,
     );
     const uncertain = cuts.map(({ pair }) => ({ pair, sinceMs: undefined }));
     assert.equal(conditions({ cuts: uncertain })['GatewaysReady'], 'True');

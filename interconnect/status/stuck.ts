@@ -24,7 +24,7 @@ export function stuckProblems(
   ] as const;
   for (const [name, sinceMs] of databases) {
     if (sinceMs === undefined) continue;
-    const message = `the ${name} database of this cluster has not answered since ${isoOf(sinceMs)}: no change takes effect until it does, existing traffic continues; start or thaw its ovsdb-server (a raft cluster needs more than half of its servers)`;
+    const message = `the ${name} database of this cluster has not answered since ${isoOf(sinceMs)}: no change takes effect until it does, existing traffic continues; start or resume its ovsdb-server (a raft cluster needs more than half of its servers)`;
     problems.push({ code: silent[name], message });
   }
   // Without the databases no part of OVN can follow.

@@ -37,7 +37,7 @@ function readyOf(name: string, network: OwnNetwork | undefined, situation: Situa
   const { local, link, rejections, networkProblems } = situation;
   const fail = (problem: Problem): Verdict => bad('Ready', problem);
   if (local === undefined)
-    return fail({ code: 'NotJoined', message: 'this cluster is no member: make the Interconnect `default` first' });
+    return fail({ code: 'NotJoined', message: 'this cluster is not a member: make the Interconnect `default` first' });
   const request = local.transitRequests.find((one) => one.name === name);
   const problem = request?.problem ?? request?.vpcProblem ?? networkProblems.get(name);
   if (problem !== undefined) return fail(problem);

@@ -57,7 +57,7 @@ export class ClusterReader {
     this.#options = options;
   }
 
-  /** The values read last; undefined before the first reading, and while this cluster is no member. */
+  /** The values read last; undefined before the first reading, and while this cluster is not a member. */
   get own(): OwnObjects | undefined {
     return this.#own;
   }
@@ -101,7 +101,7 @@ export class ClusterReader {
     };
   }
 
-  /** This cluster is no member any more. */
+  /** This cluster is not a member any more. */
   reset(): void {
     this.#own = undefined;
     this.#handle = undefined;

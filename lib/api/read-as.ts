@@ -10,7 +10,7 @@ export function readAs<S extends z.ZodType>(schema: S, value: unknown): z.ZodSaf
     return schema.safeParse(value);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    const message = 'an object in it has a length that is no number';
+    const message = 'an object in it has a length that is not a number';
     const flaw: z.ZodError = new z.ZodError([{ code: 'custom', path: [], message, input: value }]);
     return { success: false, error: flaw as z.ZodError<z.output<S>> };
   }

@@ -17,7 +17,7 @@ export function members<T extends Atom | NamedUuid>(value: T | null | readonly T
   return Array.isArray(value) ? (value as readonly T[]) : [value as T];
 }
 
-/** The members of a cached column that is no map. */
+/** The members of a cached column that is not a map. */
 export function atomsOf(value: Value | undefined): readonly Atom[] {
   return isMap(value) ? [] : members(value);
 }

@@ -164,7 +164,7 @@ class Section {
     this.#file = file;
     this.#path = path;
     if (typeof value !== 'object' || value === null || Array.isArray(value))
-      throw this.error('', 'is missing or is no mapping');
+      throw this.error('', 'is missing or is not a mapping');
     this.#fields = value as Fields;
   }
 

@@ -18,7 +18,7 @@ export function textsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((part) => typeof part === 'string') : [];
 }
 
-/** Zero if it is no number. */
+/** Zero if it is not a number. */
 export function numberOf(value: unknown): number {
   return typeof value === 'number' ? value : 0;
 }

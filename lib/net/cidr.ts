@@ -21,7 +21,7 @@ export function parseCidr(text: string): Cidr | undefined {
   return { family: ip.family, network: (ip.value >> hostBits) << hostBits, prefix };
 }
 
-/** Whether `parseCidr` had to clear bits of the address. False if the text is no CIDR. */
+/** Whether `parseCidr` had to clear bits of the address. False if the text is not a CIDR. */
 export function hasHostBits(text: string): boolean {
   const cidr = parseCidr(text);
   return cidr !== undefined && parseIp(text.slice(0, text.indexOf('/')))?.value !== cidr.network;

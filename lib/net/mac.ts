@@ -1,4 +1,4 @@
-/** Six octets in canonical form (`0a:58:0a:10:00:02`); undefined if the text is no unicast MAC address. */
+/** Six octets in canonical form (`0a:58:0a:10:00:02`); undefined if the text is not a unicast MAC address. */
 export function parseMac(text: string): string | undefined {
   if (!/^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$/.test(text)) return undefined;
   const mac = text.toLowerCase();

@@ -93,7 +93,7 @@ describe('cidr', () => {
     test(`refuses '${text}'`, () => assert.equal(parseCidr(text), undefined));
   }
 
-  test('prefixes are in the order of their addresses: IPv4 first, the wider one first, what is no prefix last', () => {
+  test('prefixes are in the order of their addresses: IPv4 first, the wider one first, what is not a prefix last', () => {
     const ordered = [
       '9.0.0.0/8',
       '10.0.0.0/8',

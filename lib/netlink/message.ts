@@ -66,7 +66,7 @@ export function macText(bytes: Buffer): string {
   return bytes.toString('hex').replaceAll(/(..)(?!$)/g, '$1:');
 }
 
-/** 4 or 16 bytes. @throws RangeError where it is no address: callers pass parsed ones. */
+/** 4 or 16 bytes. @throws RangeError where it is not an address: callers pass parsed ones. */
 export function ipBytes(address: string): Buffer {
   const ip = parseIp(address);
   if (ip === undefined) throw new RangeError(`${address} is not an IP address`);

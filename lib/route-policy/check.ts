@@ -122,7 +122,7 @@ function reaches({ cidr, le }: PrefixRange, network: Cidr): boolean {
 function networkOf(text: string, where: string, code: string, problems: Problem[]): Cidr | undefined {
   const cidr = parseCidr(text);
   if (cidr === undefined)
-    problems.push({ code, message: `${where}: "${text}" is no CIDR; write a network such as 10.16.0.0/16` });
+    problems.push({ code, message: `${where}: "${text}" is not a CIDR; write a network such as 10.16.0.0/16` });
   else if (hasHostBits(text))
     problems.push({ code, message: `${where}: "${text}" has host bits set; write ${formatCidr(cidr)}` });
   else return cidr;

@@ -37,9 +37,9 @@ test('a value may begin with a dash or be empty', () => {
 });
 
 const refused: readonly [string, readonly string[], RegExp][] = [
-  ['an unknown flag', ['--nope', '1'], /"--nope" is no flag of this program/],
-  ['a name of Object', ['--constructor', '1'], /is no flag/],
-  ['a stray word', ['nb'], /"nb" is no flag/],
+  ['an unknown flag', ['--nope', '1'], /"--nope" is not a flag of this program/],
+  ['a name of Object', ['--constructor', '1'], /is not a flag/],
+  ['a stray word', ['nb'], /"nb" is not a flag/],
   ['a flag given twice', ['--node', 'a', '--node', 'b'], /--node is given twice/],
   ['a missing value', ['--nb'], /--nb needs a value: databases/],
   ['a missing flag', ['--nb', 'x'], /--node \(or ISTHMUS_NODE\) is missing: this node/],

@@ -116,7 +116,7 @@ function readArguments(spec: FlagSpec, argv: readonly string[]): Map<string, str
     const name = match?.[1];
     const flag = name !== undefined && Object.hasOwn(spec, name) ? spec[name] : undefined;
     if (name === undefined || flag === undefined)
-      throw new UsageError(`"${argument}" is no flag of this program; see --help`, 2);
+      throw new UsageError(`"${argument}" is not a flag of this program; see --help`, 2);
     if (given.has(name)) throw new UsageError(`--${name} is given twice`, 2);
     let raw = match?.[2];
     if (raw === undefined && flag.value === undefined) raw = 'true';

@@ -66,6 +66,6 @@ function parseAddress(address: string): { host: string; port: number } {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(address);
   const port = Number(match?.[3]);
   if (!match || port > 65_535)
-    throw new RangeError(`"${address}" is no host:port to listen on; write for example 127.0.0.1:10660`);
+    throw new RangeError(`"${address}" is not a host:port to listen on; write for example 127.0.0.1:10660`);
   return { host: match[1] ?? match[2] ?? '', port };
 }

@@ -49,7 +49,7 @@ export function parseAddressRequest(service: Service): AddressRequest | string {
   for (const part of text.split(',').map((one) => one.trim())) {
     if (part === '') continue;
     const ip = parseIp(part);
-    if (ip === undefined) return `${field}: '${part}' is no address: list one for each family`;
+    if (ip === undefined) return `${field}: '${part}' is not an address: list one for each family`;
     if (addresses.has(ip.family)) return `${field} has two addresses of family IPv${ip.family}: keep one`;
     if (!familiesOf(service).includes(ip.family))
       return `${field} asks for ${formatIp(ip)}, and spec.ipFamilies has no IPv${ip.family}: add it, or ask for another address`;

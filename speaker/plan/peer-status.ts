@@ -228,7 +228,7 @@ function isHeardAt({ sessions }: Observed, { address }: WantedPeer, timeMs: numb
 /** The kernel counts the refused segments of all connections together. A known reason of a loss is kept. */
 function unclearSignature(session: Session, { address, port }: WantedPeer, others: readonly WantedPeer[]): Session {
   const names = others.map(({ name }) => name).toSorted();
-  const whose = names.length === 0 ? 'a host that is no BgpPeer' : names.join(', ');
+  const whose = names.length === 0 ? 'a host that is not a BgpPeer' : names.join(', ');
   const unclear = `TCP MD5 signatures were refused on this node, for this session or for ${whose}: the kernel does not report which`;
   const known = session.message ?? `no BGP connection with ${address} port ${port}`;
   return { ...session, reason: session.reason ?? 'NotConnected', message: `${known}; ${unclear}` };

@@ -267,7 +267,7 @@ test('refused signatures are not blamed on a neighbour that TCP has a connection
   assert.match(message ?? '', /for this session or for tor2: the kernel does not report which/);
 });
 
-test('a host that is no BgpPeer and signs its segments is not blamed on a neighbour without a password', () => {
+test('a host that is not a BgpPeer and signs its segments is not blamed on a neighbour without a password', () => {
   const entryOf = (unexpectedMs: readonly number[], heardMs?: ObservedSession['heardMs']) => {
     const lost = {
       state: 'Active',
@@ -283,7 +283,7 @@ test('a host that is no BgpPeer and signs its segments is not blamed on a neighb
   assert.equal(stranger?.reason, 'HoldTimerExpired');
   assert.match(
     stranger.message ?? '',
-    /for this session or for a host that is no BgpPeer: the kernel does not report which/,
+    /for this session or for a host that is not a BgpPeer: the kernel does not report which/,
   );
   // In the hold time before the loss, the neighbour may already have signed its segments.
   assert.equal(entryOf([25_000, 35_000], heard)?.reason, 'AuthenticationFailed');

@@ -33,7 +33,7 @@ const cluster = z.strictObject({
   asn,
   /** The OVN and Open vSwitch of this cluster, where it differs from the lab's. */
   ovn,
-  /** False: it is no member of the hub until join.ts makes it one. */
+  /** False: it is not a member of the hub until join.ts makes it one. */
   joins: z.boolean().default(true),
   /** Of the nodes that name none themselves; bare if absent. */
   runtime,

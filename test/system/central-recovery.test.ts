@@ -30,7 +30,7 @@ describe('databases on three nodes', () => {
     const [last, ...lost] = nodes as [CentralNode, CentralNode, CentralNode];
     await Promise.all(lost.map((node) => node.kill()));
     await bed.annotate({ 'isthmus.network/recover': 'nobody' });
-    await eventually('it is refused', async () => (await bed.data())['message']?.includes('nobody is no node'));
+    await eventually('it is refused', async () => (await bed.data())['message']?.includes('nobody is not a node'));
     await bed.annotate({ 'isthmus.network/recover': last.name });
     nodes = [last];
     await eventually('it serves', async () => {
@@ -109,7 +109,7 @@ describe('databases on three nodes', () => {
       const filler = join(node.data, 'filler');
       assert.throws(() => writeFileSync(filler, Buffer.alloc(8 << 20)), /ENOSPC/);
       t.diagnostic(`longest write ${await bed.writeDuring(nodes, 100, () => Promise.resolve())} ms`);
-      const report = new RegExp(`hardly any room is left on the disk of ${node.name}$`);
+      const report = new RegExp(`the disk is nearly full on ${node.name}$`);
       await eventually('the full disk is reported', async () => report.test((await bed.data())['status'] ?? ''));
       rmSync(filler);
       await bed.untilServing(nodes);

@@ -129,7 +129,7 @@ describe('isthmus check and status', () => {
     await put(daemonSets, 'kube-proxy', workload('kube-proxy'));
     const { code, out, err } = await cli(['check']);
     assert.equal(code, 0, out + err);
-    assert.match(out, /^test: nothing stands in the way/);
+    assert.match(out, /^test: nothing prevents the installation/);
     assert.match(out, /Service range +ok +10\.96\.0\.0\/16/);
     assert.match(out, /admission policies +ok/);
     assert.deepEqual((await check('-f', chart)).problems, []);
@@ -168,7 +168,7 @@ describe('isthmus check and status', () => {
     const found = await check();
     assert.deepEqual(codes(found).toSorted(), ['CentralNotPlaced', 'KubeletTooOld', 'OtherNetwork', 'PortTaken']);
     const { out } = await cli(['check']);
-    assert.match(out, /^test: 4 problems in the way/);
+    assert.match(out, /^test: 4 problems to solve first/);
     assert.match(out, /OtherNetwork: Calico runs here \(DaemonSet kube-system\/calico-node\)/);
     assert.match(out, /KubeletTooOld: .*n2 \(v1\.28\.3\)/);
     assert.match(out, /PortTaken: pod kube-system\/other holds tcp port 10665 of node n2/);
@@ -188,7 +188,7 @@ describe('isthmus check and status', () => {
     writeFileSync(file, JSON.stringify(config), { mode: 0o600 });
     const { code, out } = await cli(['check', '--kubeconfig', file]);
     assert.equal(code, 1);
-    assert.match(out, /^test: nothing found in the way in what could be read/);
+    assert.match(out, /^test: nothing in what could be read prevents the installation/);
     assert.match(out, /you may not read nodes/);
     assert.match(out, /kernels +unknown +Nodes could not be read/);
     const status = await cli(['status', '--wait', '--kubeconfig', file]);
@@ -228,7 +228,7 @@ describe('isthmus check and status', () => {
   it('status exits with 1 if Isthmus is not installed', async () => {
     const { code, out } = await cli(['status']);
     assert.equal(code, 1);
-    assert.match(out, /Isthmus: no workload of it is in kube-system: helm install/);
+    assert.match(out, /Isthmus: no workload in namespace kube-system: helm install/);
   });
 
   it('status --wait ends after its time limit and reports what is missing and why', async () => {
@@ -269,7 +269,7 @@ describe('isthmus check and status', () => {
       assert.match(text, /Pod isthmus-daemon-1 on n2: container daemon: ImagePullBackOff: no such image/);
       assert.match(text, /Deployment isthmus-controller: Kubernetes has not processed its newest version/);
       assert.match(text, /Node n1: its daemon has not reported on its network yet/);
-      assert.match(text, /Subnet ovn-default: isthmus-controller has not made it yet/);
+      assert.match(text, /Subnet ovn-default: isthmus-controller has not created it yet/);
     }
     assert.equal((await cli(['status', '--wait=soon'])).code, 2);
   });

@@ -148,7 +148,7 @@ describe('services of a switch', () => {
 
     await edit('served', { dhcpV4Options: 'speed=fast,lease_time=60', ipv6RAConfigs: 'address_mode=magic' });
     const message = await bed.untilCondition('served', 'Validated', 'False', 'DHCPOptionsInvalid');
-    assert.match(message, /spec\.dhcpV4Options: speed is no option.*spec\.ipv6RAConfigs: address_mode=magic/);
+    assert.match(message, /spec\.dhcpV4Options: speed is not an option.*spec\.ipv6RAConfigs: address_mode=magic/);
     await edit('served', { dhcpV4Options: '', ipv6RAConfigs: '', enableDHCP: false, enableIPv6RA: false });
     await bed.untilCondition('served', 'Ready', 'True');
     await until('no options', async () => {

@@ -98,14 +98,14 @@ test('a daemon asked to leave restores the node and reports it, also after a res
   await cluster.annotateNode({ [annotation.leave]: 'of an installation before' });
   await eventually('that name to be read', () => node.hasDaemonLogged('is of another installation'));
   await pause(500);
-  assert.ok(existsSync(conflist), 'and nothing to be given back for it');
+  assert.ok(existsSync(conflist), 'and nothing to release for it');
 
   // A killed ovn-controller leaves its socket.
   await node.kill('ovn-controller');
   node.startController();
   await eventually('another ovn-controller', () => readdirSync(join(node.dir, 'run')).filter(isSocket).length === 2);
   await cluster.annotateNode({ [annotation.leave]: daemonUid });
-  await eventually('the node to be given back', async () => (await networkReason()) === leftReason);
+  await eventually('the release of the node', async () => (await networkReason()) === leftReason);
   assert.deepEqual(readdirSync(confDir), []);
   assert.deepEqual(readdirSync(binDir), ['portmap']);
   assert.ok(!existsSync(join(node.dir, 'daemon.sock')));
@@ -120,7 +120,7 @@ test('a daemon asked to leave restores the node and reports it, also after a res
 
   await node.kill('daemon', 'SIGTERM');
   node.launchDaemon(cluster.kubeconfig, ...flags());
-  await eventually('the next one to give it back, too', () => node.hasDaemonLogged('nothing of Isthmus is left'));
+  await eventually('the next one to release it as well', () => node.hasDaemonLogged('nothing of Isthmus is left'));
   assert.ok(!existsSync(conflist));
   assert.deepEqual(host(), before);
 });

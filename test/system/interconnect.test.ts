@@ -264,7 +264,7 @@ describe('the interconnect of two clusters with real OVN', () => {
     assert.equal(claims(), held, 'no gateway takes a port from the other');
     bed.passTunnels();
     await eventually('the orders are whole', async () => (await orders()).join(' ') === before.join(' '));
-    judge(context, 'two gateways hear each other again', await stop());
+    judge(context, 'two gateways reach each other again', await stop());
     assert.equal(claims(), held);
     await eventually('the cut is over', isTrue('west', 'GatewaysReady'));
     await allSettled();

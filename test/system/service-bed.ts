@@ -327,7 +327,7 @@ export class ServiceBed {
 /** An address as socat prints it, in its usual form. */
 function canonical(text: string): string {
   const ip = parseIp(text.replace(/[[\]]/g, ''));
-  if (ip === undefined) throw new Error(`${text} is no address`);
+  if (ip === undefined) throw new Error(`${text} is not an address`);
   const isMapped = ip.family === 6 && ip.value >> 32n === 0xffffn;
   return formatIp(isMapped ? { family: 4, value: ip.value & 0xffff_ffffn } : ip);
 }

@@ -71,7 +71,7 @@ describe('pods reach SwitchLBRules', () => {
     assert.match(await bed.until('b', '1.1.1.1', /^b /), /169\.254\.169\.5/);
   });
 
-  it('of which each backend has the result of its check, from an address that is no pod’s', async () => {
+  it('of which each backend has the result of its check, from an address that is not a pod’s', async () => {
     await until('web', 'BackendsOnline', 'True', 'AllOnline');
     const { backends = [], ports: text, service, vpc, total, online } = await statusOf('web');
     assert.deepEqual([text, service, vpc, total, online], ['80/TCP,80/UDP', 'default/slr-web', 'ovn-cluster', 4, 4]);

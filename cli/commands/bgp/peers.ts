@@ -11,7 +11,7 @@ export const peers = command(
     operands: [],
     summary: 'sessions with routers, and why one is not up',
     description:
-      'Lists every session of every node with its state, and below the reason of each that is not Established; also sessions\nthat should exist but that no speaker reports, and BgpPeers that no node has or that are refused. SENT, RECEIVED and\nUSED count prefixes. Reads only. Exit code 1 where a session is not Established.',
+      'Lists every session of every node with its state, and below the reason of each that is not Established; also sessions\nthat should exist but that no speaker reports, and BgpPeers that are refused or used on no node. SENT, RECEIVED and\nUSED count prefixes. Read-only. Exit code 1 if a session is not Established.',
     examples: ['isthmus bgp peers', 'isthmus bgp peers --node n1', 'isthmus bgp peers --peer tor1 -o json'],
   },
   { ...filterFlags, ...clusterFlags, ...outputFlags },

@@ -11,9 +11,9 @@ export const routes = command(
   {
     name: 'routes',
     operands: ['[PREFIX]'],
-    summary: 'what nodes announce, to whom and how; what they learned',
+    summary: 'what nodes announce, to which peers and how; what they learned',
     description:
-      'Lists what each node announces: by which objects and advertisements, to which peers, and with what attributes.\nRows are worked out from the objects as speakers do it; peers whose session is down are marked. With PREFIX only prefixes\nthat hold it or are in it. --learned lists the prefixes of routers that are routes here instead, and of those\nrefused as OwnPrefix what lives on them. Reads only.',
+      'Lists what each node announces: for which objects and advertisements, to which peers, and with what attributes.\nRows are computed from the objects by the rules of the speakers; peers whose session is down are marked. With PREFIX only prefixes\nthat contain it or are within it. --learned lists the prefixes of routers that are routes here instead, and for those\nrefused as OwnPrefix what uses them. Read-only.',
     examples: [
       'isthmus bgp routes',
       'isthmus bgp routes 10.16.0.0/16 --peer tor1',
@@ -22,7 +22,7 @@ export const routes = command(
     ],
   },
   {
-    learned: toggle('prefixes received from routers, as far as they are used here'),
+    learned: toggle('prefixes received from routers and used here'),
     ...filterFlags,
     ...clusterFlags,
     ...outputFlags,
@@ -31,7 +31,7 @@ export const routes = command(
     const [text] = operands;
     const prefix = text === undefined ? undefined : parseTarget(text);
     if (text !== undefined && prefix === undefined)
-      throw new UsageError(`routes: ${text} is no prefix and no address`, 2);
+      throw new UsageError(`routes: ${text} is neither an address nor a prefix`, 2);
     const filter = { node: flags.node, peer: flags.peer, prefix };
     const reading = await (flags.learned ? readSessions : readBgp)(flags, terminal);
     checkNames(reading, filter);

@@ -18,7 +18,7 @@ export const why = command(
     operands: ['PREFIX|ADDRESS|OBJECT'],
     summary: 'why something is announced to routers, or is not',
     description:
-      'Says for every node and each of its peers whether a prefix, an address or an object is announced: by which object, which\nadvertisements and with what attributes, or all that is in the way. An address counts as announced where any prefix that\nholds it is; a prefix or an object where it is announced itself or as the aggregate that an advertisement asks for.\nObjects are pod/NAMESPACE/NAME, service/NAMESPACE/NAME, subnet/NAME, eip/NAME or remotecluster/NAME; NAMESPACE/NAME is a pod\nor a service, and without a namespace it is "default". Reads only. Exit code 1 where it is announced on no session; with\n--node and --peer those sessions count.',
+      'Shows for every node and each of its peers whether a prefix, an address or an object is announced: by which object, which\nadvertisements and with what attributes, or everything that prevents it. An address counts as announced where any prefix that\nholds it is; a prefix or an object where it is announced itself or as the aggregate that an advertisement asks for.\nObjects are pod/NAMESPACE/NAME, service/NAMESPACE/NAME, subnet/NAME, eip/NAME or remotecluster/NAME; NAMESPACE/NAME is a pod\nor a service, and without a namespace it is "default". Read-only. Exit code 1 if it is announced on no session; with\n--node and --peer only those sessions count.',
     examples: [
       'isthmus bgp why 10.16.0.7',
       'isthmus bgp why 10.16.0.0/16 --peer tor1',
@@ -29,12 +29,12 @@ export const why = command(
   { ...filterFlags, ...clusterFlags, ...outputFlags },
   async ({ flags, operands, terminal }) => {
     const [text = ''] = operands;
-    if (hasHostBits(text)) throw new UsageError(`why: ${text} has bits set behind the prefix; write the network`, 2);
+    if (hasHostBits(text)) throw new UsageError(`why: ${text} has host bits set; write the network address`, 2);
     const reading = await readBgp(flags, terminal);
     checkNames(reading, flags);
     const target = findTarget(reading.state, text);
     if (target === undefined && almostPrefix.test(text))
-      throw new UsageError(`why: ${text} is no address and no prefix`, 2);
+      throw new UsageError(`why: ${text} is neither an address nor a prefix`, 2);
     if (target === undefined)
       throw new CommandFailed({
         code: 'NoSuchObject',

@@ -15,9 +15,9 @@ export const check = command(
   {
     name: 'check',
     operands: [],
-    summary: 'can Isthmus be installed in this cluster? before helm install',
+    summary: 'check before helm install whether Isthmus can be installed in this cluster',
     description:
-      'Checks whether Isthmus can be installed in the cluster with these values: versions, kernels and runtimes of the nodes,\ntheir addresses, overlaps of networks, other networks, CRDs of others, ports that pods hold, labels, storage. Isthmus\nneed not be installed; the values are those that helm will be given, or the chart’s own where none are given. Reads\nonly, unless --on-nodes asks the nodes themselves for kernel modules, MTU, ports and CNI configurations: that runs a pod\nof the image on each node, which reads and ends, and takes it away again. Exit code 1 where something stands in the way,\nor where you may not read what would tell.',
+      'Checks whether Isthmus can be installed in the cluster with these values: versions, kernels and runtimes of the nodes,\ntheir addresses, overlaps of networks, other networks, CRDs of others, ports that pods hold, labels, storage. Isthmus\nneed not be installed; give the values that helm will get; without them the defaults of the chart apply. Reads\nonly, unless --on-nodes checks the nodes themselves for kernel modules, MTU, ports and CNI configurations: that runs a pod\nof the image on each node, which only reads, and deletes it. Exit code 1 if something prevents the installation, or if\nyou lack permission to read something.',
     examples: [
       'isthmus check',
       'isthmus check -f values.yaml --set networking.podCIDR=10.20.0.0/16',
@@ -26,11 +26,11 @@ export const check = command(
     ],
   },
   {
-    values: repeatable('values files as for helm install (-f); the last one wins'),
-    set: repeatable('single values as for helm install, name=value; they win over files'),
-    'on-nodes': toggle('look at the nodes too, from a pod on each'),
-    image: text('with --on-nodes: image of Isthmus; by default that of the values', undefined),
-    wait: duration('with --on-nodes: how long the pods may take', '2m'),
+    values: repeatable('values files, as for helm install (-f); later files override earlier ones'),
+    set: repeatable('single values, as for helm install: name=value; they override files'),
+    'on-nodes': toggle('check the nodes too, from a pod on each'),
+    image: text('with --on-nodes: image of Isthmus; by default the one in the values', undefined),
+    wait: duration('with --on-nodes: timeout for the pods', '2m'),
     ...clusterFlags,
     ...outputFlags,
   },

@@ -12,13 +12,16 @@ export const status = command(
   {
     name: 'status',
     operands: [],
-    summary: 'is Isthmus running on every node? after helm install',
+    summary: 'check after helm install whether Isthmus runs on every node',
     description:
-      'Looks at the workloads of Isthmus in their newest version, at the nodes (NetworkUnavailable and Ready) and at the subnets\novn-default and join, and names what is missing with its cause. With --wait it waits until nothing is, and says meanwhile\nwhat is in the way. Reads only. Exit code 1 where something is missing. For the network between clusters: isthmus ic status.',
+      'Looks at the workloads of Isthmus in their newest version, at the nodes (NetworkUnavailable and Ready) and at the subnets\novn-default and join, and names what is missing with its cause. With --wait it waits until nothing is missing, and prints\nmeanwhile what is. Read-only. Exit code 1 if something is missing. For the network between clusters: isthmus ic status.',
     examples: ['isthmus status', 'isthmus status --wait', 'isthmus status --wait=10m -o json | jq .missing'],
   },
   {
-    wait: optionalDuration('wait until all is there, five minutes at most, or as long as given: --wait=10m', '5m'),
+    wait: optionalDuration(
+      'wait until nothing is missing, five minutes at most, or as long as given: --wait=10m',
+      '5m',
+    ),
     ...clusterFlags,
     ...outputFlags,
   },

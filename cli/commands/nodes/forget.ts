@@ -9,7 +9,7 @@ export const forget = command(
   {
     name: 'forget',
     operands: [],
-    summary: 'take what Isthmus wrote off the Nodes, after helm uninstall, which does it by itself',
+    summary: 'remove what Isthmus wrote on Nodes after an uninstallation; helm uninstall runs it',
     description:
       'Removes the annotations and labels that controller and daemons wrote on Nodes, and the condition NetworkUnavailable of\nthose that have left, and the leases of controller and agent. While Isthmus is installed it writes them again.',
     examples: ['isthmus nodes forget'],
@@ -21,7 +21,7 @@ export const forget = command(
       const found = (await client.list(nodes)).flatMap((node) => findTraces(node) ?? []);
       for (const traces of found) await removeTraces(client, traces);
       await removeLeases(client, namespace);
-      terminal.out(`${found.length} nodes have forgotten Isthmus\n`);
+      terminal.out(`${found.length} nodes are clean of Isthmus\n`);
       return 0;
     }),
 );

@@ -1,5 +1,5 @@
 import { text } from '../../../lib/run/flags.ts';
 
 export const hookFlags = {
-  'hook-job': text('Job of helm’s hook that runs this; nothing is done where helm did not make it', undefined),
+  'hook-job': text('Job of helm’s hook that runs this; does nothing if helm did not create it', undefined),
 };

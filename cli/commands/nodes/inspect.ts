@@ -6,9 +6,9 @@ export const inspect = command(
   {
     name: 'inspect',
     operands: [],
-    summary: 'facts about this machine; isthmus check --on-nodes runs it on every node',
+    summary: 'print facts about this machine; isthmus check --on-nodes runs it on every node',
     description:
-      'Prints one JSON object: kernel modules, interfaces with MTU and addresses, ports in use, CNI\nconfigurations. Asks no cluster and reads only files of this machine. For people: isthmus check --on-nodes.',
+      'Prints one JSON object: kernel modules, interfaces with MTU and addresses, ports in use, CNI\nconfigurations. Uses no cluster and reads only files of this machine. For a readable report use isthmus check --on-nodes.',
     examples: ['isthmus nodes inspect | jq .'],
   },
   {

@@ -10,9 +10,9 @@ export const leave = command(
   {
     name: 'leave',
     operands: [],
-    summary: 'give all nodes back, before helm uninstall, which does it by itself',
+    summary: 'release all nodes before an uninstallation; helm uninstall runs it',
     description:
-      'Asks the daemon of every node to take the CNI configuration away, to move interfaces out of bridges with their\naddresses and routes, and to take routes, rules and ports away, and waits until all have said that it is done. The network of\nall pods ends with it. Nodes whose kubelet does not answer, and those without a daemon, are named and not waited for.\nExit code 1 where a node has not left when the time is over; its condition NetworkUnavailable says why.',
+      'Has the daemon of every node remove the CNI configuration, move interfaces out of bridges with their addresses and\nroutes, and remove routes, rules and ports, and waits until all daemons report completion. This ends the network of all\npods. Nodes whose kubelet does not answer, and nodes without a daemon, are listed and not waited for.\nExit code 1 if a node has not left when the time is over; its condition NetworkUnavailable has the reason.',
     examples: ['isthmus nodes leave', 'isthmus nodes leave --wait 5m'],
   },
   {
@@ -31,14 +31,14 @@ export const leave = command(
       };
       const { value, tookMs } = await waitFor(look, { timeoutMs: durationMs(flags.wait), signal: terminal.signal });
       for (const { node, why } of last.filter(({ state }) => state === 'silent'))
-        terminal.note(`${node} is left as it is: ${why}\n`);
+        terminal.note(`${node} is not released: ${why}\n`);
       if (value === undefined) {
         const waiting = last.filter(({ state }) => state === 'waiting').map(({ node, why }) => `${node} (${why})`);
-        const message = `not given back after ${flags.wait}: ${waiting.join(', ')}; try again, or uninstall with helm's --no-hooks and give these nodes back by hand`;
+        const message = `not released after ${flags.wait}: ${waiting.join(', ')}; try again, or uninstall with helm's --no-hooks and clean up these nodes by hand`;
         throw new CommandFailed({ code: 'NodesWaiting', message });
       }
       const left = value.filter(({ state }) => state === 'left').length;
-      terminal.out(`${left} of ${value.length} nodes are given back after ${milliseconds(tookMs)}\n`);
+      terminal.out(`${left} of ${value.length} nodes were released after ${milliseconds(tookMs)}\n`);
       return 0;
     }),
 );

@@ -11,7 +11,7 @@ export function parseServiceName(text: string): { readonly namespace: string; re
   const parts = text.replace(/^(?:service|svc)\//, '').split('/');
   const [namespace = '', name = ''] = parts.length === 1 ? ['default', ...parts] : parts;
   if (parts.length > 2 || namespace === '' || name === '')
-    throw new UsageError(`service: "${text}" is no name of a Service; write NAMESPACE/NAME`, 2);
+    throw new UsageError(`service: "${text}" is not a name of a Service; write NAMESPACE/NAME`, 2);
   return { namespace, name };
 }
 
@@ -20,7 +20,7 @@ export function parseClientName(text: string): ClientName {
   const parts = text.split('/');
   const [first = '', second = '', third = ''] = parts;
   if (parts.some((part) => part === '') || parts.length > 3)
-    throw new UsageError(`service: "${text}" is no client; write pod/NAMESPACE/NAME or node/NAME`, 2);
+    throw new UsageError(`service: "${text}" is not a client; write pod/NAMESPACE/NAME or node/NAME`, 2);
   if (first === 'node' && parts.length === 2) return { kind: 'node', name: second };
   if (parts.length === 1) return { kind: 'node', name: first };
   if (parts.length === 2)
@@ -28,7 +28,7 @@ export function parseClientName(text: string): ClientName {
       ? { kind: 'pod', namespace: 'default', name: second }
       : { kind: 'pod', namespace: first, name: second };
   if (first === 'pod') return { kind: 'pod', namespace: second, name: third };
-  throw new UsageError(`service: "${text}" is no client; write pod/NAMESPACE/NAME or node/NAME`, 2);
+  throw new UsageError(`service: "${text}" is not a client; write pod/NAMESPACE/NAME or node/NAME`, 2);
 }
 
 export const service = command(
@@ -37,7 +37,7 @@ export const service = command(
     operands: ['NAMESPACE/NAME', '[FROM]'],
     summary: 'how a client reaches a Service, or why it does not',
     description:
-      'Says for each address of a Service which endpoints serve a client, by which load balancer in OVN or which table on\nthe node, and what is in the way. FROM is pod/NAMESPACE/NAME or node/NAME; NAMESPACE/NAME is a pod, NAME a node. Without\nit clients anywhere in the cluster are meant. The endpoints are those of the cluster IP. Worked out from the objects by\nthe rule that the controller and the daemons use; neither OVN nor a node is asked. Reads only. Exit code 1 where no\naddress leads to an endpoint.',
+      'Shows for each address of a Service which endpoints serve a client, by which load balancer in OVN or which table on\nthe node, and what prevents it. FROM is pod/NAMESPACE/NAME or node/NAME; NAMESPACE/NAME is a pod, NAME a node. Without\nit the answer is for clients anywhere in the cluster. The endpoints are those of the cluster IP. Computed from the objects by\nthe rules of the controller and the daemons; neither OVN nor a node is queried. Read-only. Exit code 1 if no\naddress leads to an endpoint.',
     examples: [
       'isthmus why service default/web',
       'isthmus why service default/web pod/default/client',

@@ -114,7 +114,7 @@ export function judgeKernels(question: Question): Outcome {
   const unknown = grouped(
     machines,
     ({ kernel }) => (versionOf(kernel) === undefined ? kernel : undefined),
-    (kernel, nodes) => cause('KernelUnknown', `${nodes}: kernel "${kernel}" is no version; ${needs}`, 'look there'),
+    (kernel, nodes) => cause('KernelUnknown', `${nodes}: kernel "${kernel}" is not a version; ${needs}`, 'look there'),
   );
   const kernels = [...new Set(machines.map(({ kernel }) => kernel))].toSorted();
   return outcome(few(kernels), { problems, warnings: [...carried, ...unknown] });

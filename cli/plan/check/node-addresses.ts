@@ -12,7 +12,7 @@ export function judgeNodeAddresses(question: Question): Outcome {
   const without = machines.filter(({ addresses }) => addresses.length === 0).map(({ name }) => name);
   const problems: Cause[] = [];
   if (without.length > 0) {
-    const message = `no InternalIP: ${few(without)}; tunnels of a node end at its first InternalIP`;
+    const message = `no InternalIP: ${few(without)}; a node’s tunnels end at its first InternalIP`;
     problems.push(cause('NodeAddressMissing', message, 'give kubelet --node-ip there'));
   }
   problems.push(...sharedAddresses(machines), ...mixedTunnels(machines));
@@ -34,8 +34,8 @@ function sharedAddresses(machines: readonly Machine[]): readonly Cause[] {
       : [
           cause(
             'NodeAddressShared',
-            `${few(names)} all have the InternalIP ${address}: tunnels to it reach one of them only`,
-            'give each an address of its own (kubelet --node-ip); machines behind one NAT need addresses that nodes reach each other by',
+            `${few(names)} all have the InternalIP ${address}: tunnels to it reach only one of them`,
+            'give each an address of its own (kubelet --node-ip); machines behind one NAT need addresses at which nodes reach each other',
           ),
         ],
   );
@@ -59,7 +59,7 @@ function missingFamilies(machines: readonly Machine[], { values }: Question): re
       ({ addresses }) => addresses.length > 0 && !addresses.some((address) => parseIp(address)?.family === family),
     );
     if (lacking.length === 0) return [];
-    const message = `networking.podCIDR has IPv${family} and ${few(lacking.map(({ name }) => name))} ${lacking.length === 1 ? 'has' : 'have'} no InternalIP of that family: pods there leave the cluster by IPv${family} only where the machine has an address that kubelet does not tell`;
+    const message = `networking.podCIDR has IPv${family} and ${few(lacking.map(({ name }) => name))} ${lacking.length === 1 ? 'has' : 'have'} no InternalIP of that family: pods there leave the cluster by IPv${family} only where the machine has an address that kubelet does not report`;
     return [
       cause(
         'NodeFamilyMissing',

@@ -31,11 +31,11 @@ export function judgeLooks({ facts: { looks } }: Question): Outcome | undefined 
   const problems = looks
     .filter(({ look }) => look === undefined)
     .map(({ node, why }) =>
-      cause('NodeNotLookedAt', `node ${node} could not be inspected: ${why}`, 'mend that, or run without --on-nodes'),
+      cause('NodeNotLookedAt', `node ${node} could not be inspected: ${why}`, 'solve that, or run without --on-nodes'),
     );
   const gaps = looks.flatMap(({ node, look }) =>
     (look?.unreadable ?? []).map((what) =>
-      cause('NodePartlySeen', `on node ${node}, not read: ${what}`, 'look there by hand'),
+      cause('NodePartlySeen', `on node ${node}, not read: ${what}`, 'check there by hand'),
     ),
   );
   return outcome(plural(looks.length, 'node'), { problems, warnings: gaps });

@@ -37,16 +37,16 @@ export function judgeOtherNetworks({ facts: { controllers, definitions }, values
     else if (left.length > 0) warnings.push(leftCause(network, left, values.daemon.cni.confDir));
   }
   const seen = definitions === undefined ? '; CRDs left by other networks could not be read' : '';
-  return outcome(`no other network was found${seen}`, { problems, warnings });
+  return outcome(`no other network found${seen}`, { problems, warnings });
 }
 
 function runningCause({ name }: KnownNetwork, running: readonly Controller[]): Cause {
   const objects = few(running.map((one) => `DaemonSet ${one.namespace}/${one.name}`));
-  const message = `${name} runs here (${objects}): two networks do not go together, and container runtimes take the CNI configuration that comes first by its file name`;
+  const message = `${name} runs here (${objects}): two networks cannot run side by side, because container runtimes take the CNI configuration that comes first by its file name`;
   const migration =
     name === 'Kube-OVN'
       ? 'take its objects and pods over (docs/guides/from-kube-ovn.md), or remove it from nodes without pods'
-      : `remove ${name} with its CNI configuration on the nodes, then make all pods with a network of their own anew; Isthmus takes over running pods of Kube-OVN only`;
+      : `remove ${name} with its CNI configuration on the nodes, then recreate all pods except those on the host network; Isthmus can take over running pods only from Kube-OVN`;
   return cause('OtherNetwork', message, migration);
 }
 
@@ -75,8 +75,8 @@ export function judgeInstallation({ facts: { controllers, definitions, namespace
       );
     const fix =
       first.namespace === namespace
-        ? 'this command is for use before the installation; upgrade it (docs/guides/upgrade.md), or look at it: isthmus status'
-        : `one cluster has one Isthmus: upgrade that one (docs/guides/upgrade.md), or uninstall it before ${namespace} gets one`;
+        ? 'this command is for use before the installation; upgrade it (docs/guides/upgrade.md), or check it: isthmus status'
+        : `a cluster can have only one Isthmus: upgrade that one (docs/guides/upgrade.md), or uninstall it before you install it in ${namespace}`;
     const found = cause('Installed', message, fix);
     return first.namespace === namespace ? outcome('', { warnings: [found] }) : outcome('', { problems: [found] });
   }
@@ -87,7 +87,7 @@ export function judgeInstallation({ facts: { controllers, definitions, namespace
     3,
   )}), with their objects`;
   const fix =
-    'nothing to do where these objects are to be used again; otherwise delete the objects first: kubectl delete interconnect default';
+    'nothing to do if these objects will be used again; otherwise delete them first: kubectl delete interconnect default';
   return outcome('', { warnings: [cause('FormerInstallation', message, fix)] });
 }
 
@@ -115,7 +115,7 @@ export function judgeServiceProxy({ facts: { controllers } }: Question): Outcome
   );
   if (proxy !== undefined) return outcome(`DaemonSet ${proxy.namespace}/${proxy.name}`);
   const message =
-    'no DaemonSet of kube-proxy was found; Services are not served by Isthmus yet, and its programs find the API server by the Service kubernetes';
+    'no DaemonSet of kube-proxy was found; Isthmus does not serve Services by default, and its programs reach the API server through the Service kubernetes';
   const fix =
     'install kube-proxy; nothing to do where it runs as a program of the nodes (k3s, RKE2) or another program replaces it';
   return outcome('', { warnings: [cause('ServiceProxyNotSeen', message, fix)] });

@@ -25,7 +25,7 @@ export function judgeCentral({ facts, values }: Question): Outcome | undefined {
   if (machines === undefined) return notSeen('Nodes');
   const chosen = chosenBy(machines, nodeSelector);
   if (chosen.length > 0) return outcome(named(chosen));
-  const message = `no Node has the labels ${asLabels(nodeSelector)} of ovn.central.nodeSelector: isthmus-ovn-central, which has OVN's databases, cannot be scheduled, and nothing works without it`;
+  const message = `no Node has the labels ${asLabels(nodeSelector)} of ovn.central.nodeSelector: isthmus-ovn-central, which has OVN's databases, cannot be scheduled, and nothing works without these`;
   const fix = `choose one node and label it: kubectl label node NODE ${asLabels(nodeSelector)}; or set ovn.central.nodeSelector to labels that one has`;
   return outcome('', { problems: [cause('CentralNotPlaced', message, fix)] });
 }
@@ -60,7 +60,7 @@ function judgeRole(machines: readonly Machine[] | undefined, { selector, value }
   const chosen = chosenBy(machines, selector);
   if (chosen.length > 0) return outcome(named(chosen));
   const message = `no Node has the labels ${asLabels(selector)} of ${value}: ${what}`;
-  const fix = `when it is wanted: kubectl label node NODE ${asLabels(selector)}`;
+  const fix = `if you need it: kubectl label node NODE ${asLabels(selector)}`;
   return outcome('', { warnings: [cause('RoleNotGiven', message, fix)] });
 }
 

@@ -115,7 +115,7 @@ export function judgeServiceRange({ facts, values }: Question): Outcome {
     return [cause('ServiceRangeOverlaps', message, `choose another ${value} (--set ${value}=…)`)];
   });
   if (isKnown) return outcome(cidrs.join(', '), { problems: ranges });
-  const message = `this cluster has no ServiceCIDR objects (Kubernetes 1.33), so that its range of Service addresses is not known; the addresses of ${serviceAddresses.length} Services were compared instead`;
+  const message = `this cluster has no ServiceCIDR objects (Kubernetes 1.33), so its range of Service addresses is not known; the addresses of ${serviceAddresses.length} Services were compared instead`;
   const fix = `compare ${own.map(({ text }) => text).join(', ')} with --service-cluster-ip-range of kube-apiserver`;
   return outcome('', { problems: addresses, warnings: [cause('ServiceRangeUnknown', message, fix)] });
 }
@@ -138,7 +138,7 @@ export function judgeMachineAddresses({ facts, values }: Question): Outcome {
       inside.map(({ who, address }) => `${who} (${address})`),
       3,
     );
-    const message = `machines have addresses in ${value} ${text}: ${names}; pods would look for them among themselves`;
+    const message = `machines have addresses in ${value} ${text}: ${names}; pods would look for them in the pod network`;
     return [cause('MachineInNetwork', message, `choose another ${value} (--set ${value}=…)`)];
   });
   return outcome(`${new Set(holders.map(({ address }) => address)).size} addresses, none of them in these networks`, {
@@ -167,7 +167,7 @@ export function judgeSizes(question: Question): Outcome {
     const message = `networking.joinCIDR ${formatCidr(cidr)} has ${size} addresses; there are ${machines.length} nodes, each of which needs one`;
     return [cause('JoinNetworkSmall', message, 'choose a wider network')];
   });
-  const note = withoutLimit === 0 ? '' : ` (${withoutLimit} nodes do not say how many they take)`;
+  const note = withoutLimit === 0 ? '' : ` (${withoutLimit} nodes do not report their limit)`;
   return outcome(`room for ${pods} pods on ${machines.length} nodes${note}`, { problems: tight, warnings: small });
 }
 
@@ -184,6 +184,6 @@ export function judgeNodePodCidrs(question: Question): Outcome | undefined {
     machines.map(({ name, podCidrs }) => `${name} ${podCidrs.join(' ')}`),
     3,
   )}); Isthmus uses networking.podCIDR on all nodes and not these`;
-  const fix = 'nothing has to be done; --allocate-node-cidrs=false there ends it';
+  const fix = 'nothing to do; --allocate-node-cidrs=false there disables it';
   return outcome('', { warnings: [cause('NodePodCidrsUnused', message, fix)] });
 }

@@ -18,7 +18,7 @@ export function minorOf(version: string): number | undefined {
 export function judgeServer({ facts: { version } }: Question): Outcome {
   const minor = minorOf(version);
   if (minor === undefined) {
-    const message = `the API server calls itself "${version}", which is no version of Kubernetes 1`;
+    const message = `the API server reports version "${version}", which is not a version of Kubernetes 1`;
     const fix = `make sure that it behaves as Kubernetes 1.${floor} or newer`;
     return outcome(version, { warnings: [cause('VersionUnknown', message, fix)] });
   }
@@ -30,7 +30,7 @@ export function judgeServer({ facts: { version } }: Question): Outcome {
   }
   if (minor > newestTested) {
     const message = `the API server is ${version}; this release was tested with 1.${floor} to 1.${newestTested}`;
-    const fix = 'look for a newer release of Isthmus, or try it on a cluster that may fail';
+    const fix = 'use a newer release of Isthmus, or try it on a test cluster first';
     return outcome(version, { warnings: [cause('VersionNotTested', message, fix)] });
   }
   return outcome(version);
@@ -45,7 +45,7 @@ export function judgeKubelets(question: Question): Outcome {
   for (const { name, kubelet } of machines) {
     const minor = minorOf(kubelet);
     if (minor === undefined) {
-      const message = `the kubelet of ${name} calls itself "${kubelet}", which is no version of Kubernetes 1`;
+      const message = `the kubelet of ${name} reports version "${kubelet}", which is not a version of Kubernetes 1`;
       odd.push(cause('KubeletUnknown', message, `make sure that it behaves as 1.${floor} or newer`));
     } else if (minor < floor) old.push(`${name} (${kubelet})`);
     else if (server !== undefined && minor > server) {
@@ -56,7 +56,7 @@ export function judgeKubelets(question: Question): Outcome {
       odd.push(cause('KubeletBehind', message, `upgrade kubelet on ${name}`));
     }
   }
-  const message = `kubelets are older than 1.${floor}: ${few(old)}; they do not know the preStop action sleep, by which speakers end their sessions in order, or have it switched off`;
+  const message = `kubelets are older than 1.${floor}: ${few(old)}; they do not know the preStop action sleep, with which speakers end their sessions in order, or have it disabled`;
   const fix = `upgrade kubelet there to 1.${floor} or newer, or leave these nodes out (daemon.nodeSelector)`;
   const problems = old.length === 0 ? [] : [cause('KubeletTooOld', message, fix)];
   const versions = [...new Set(machines.map(({ kubelet }) => kubelet))].toSorted();

@@ -81,7 +81,7 @@ const faults: readonly Fault[] = [
       east.probe = { outcome: 'no-tls', detail: 'the connection opens, but no TLS handshake within 3000 ms' };
     },
     code: 'HubFrozen',
-    says: /takes connections and does not speak/,
+    says: /accepts connections but does not respond/,
   },
   {
     name: 'a firewall drops what goes to the hub',
@@ -271,14 +271,14 @@ const faults: readonly Fault[] = [
     says: /read only/,
   },
   {
-    name: 'what is offered here has not been heard of there',
+    name: 'what is offered here has not been received there',
     make: ({ west, east }) => {
       assert.ok(west.remotes[0]);
       Object.assign(west.remotes[0].status, { routes: [], routesActive: 0 });
       east.members = [];
     },
     code: 'NotLearned',
-    says: /west has not heard of 10\.16\.0\.0\/16 of east/,
+    says: /west has not received 10\.16\.0\.0\/16 of east/,
   },
   {
     name: 'leaving waits for the hub',

@@ -88,7 +88,7 @@ const faults: readonly Fault[] = [
         for (const tunnel of status.siblingTunnels ?? []) Object.assign(tunnel, gone);
     },
     code: 'GatewayDown',
-    says: /nothing is heard of gateway e1/,
+    says: /no BFD packets arrive from gateway e1/,
   },
   {
     name: 'ovs-vswitchd of a gateway is frozen, says the agent, and its ovn-controller follows no more',
@@ -113,12 +113,12 @@ const faults: readonly Fault[] = [
     says: /daemon of gateway e1/,
   },
   {
-    name: 'a node is no gateway, because there is no daemon that would make it one',
+    name: 'a node is not a gateway, because there is no daemon that would make it one',
     make: ({ east }) => {
       const [gateway] = east.gateways;
       assert.ok(gateway);
       delete gateway.status.tunnels;
-      gatewayIs(east, 'False', 'NotInterconnect', 'chassis e1 of e1 is no gateway yet');
+      gatewayIs(east, 'False', 'NotInterconnect', 'chassis e1 of e1 is not a gateway yet');
     },
     code: 'DaemonSilent',
     says: /the daemon of gateway node e1 has never reported/,
@@ -127,10 +127,15 @@ const faults: readonly Fault[] = [
     name: 'two gateways of the cluster do not hear each other',
     make: ({ east }) => {
       siblings(east, gone, gone);
-      spoil(east, 'GatewaysReady', 'GatewaysCutOff', 'e1 and e2 live and do not hear each other');
+      spoil(
+        east,
+        'GatewaysReady',
+        'GatewaysCutOff',
+        'e1 and e2 are running but do not receive packets from each other',
+      );
     },
     code: 'GatewaysCutOff',
-    says: /e1 \(192\.0\.2\.11\) and e2 \(192\.0\.2\.12\) of this cluster live and do not hear each other: neither/,
+    says: /e1 \(192\.0\.2\.11\) and e2 \(192\.0\.2\.12\) of this cluster are running but do not receive packets from each other: neither/,
   },
   {
     name: 'of two gateways of the cluster, nothing from one arrives at the other',
@@ -140,9 +145,15 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'two gateways of the cluster took ports from one another, and their daemons say nothing',
-    make: ({ east }) => spoil(east, 'GatewaysReady', 'GatewaysCutOff', 'e1 and e2 live and do not hear each other'),
+    make: ({ east }) =>
+      spoil(
+        east,
+        'GatewaysReady',
+        'GatewaysCutOff',
+        'e1 and e2 are running but do not receive packets from each other',
+      ),
     code: 'GatewaysCutOff',
-    says: /^e1 and e2 live/,
+    says: /^e1 and e2 are running/,
   },
   {
     name: 'northd is dead, say the databases',
@@ -196,7 +207,7 @@ const faults: readonly Fault[] = [
           type: 'Ready',
           status: 'False',
           reason: 'NotInterconnect',
-          message: 'chassis e1 of e1 is no gateway yet: ovn-is-interconn is not set',
+          message: 'chassis e1 of e1 is not a gateway yet: ovn-is-interconn is not set',
         },
       ];
       spoil(east, 'GatewaysReady', 'ChassisMissing', 'no chassis with ovn-is-interconn for e1');
@@ -264,7 +275,7 @@ const faults: readonly Fault[] = [
       pathsAre(east, 'Down', 'TunnelDown');
     },
     code: 'TunnelDown',
-    says: /nothing of the other end arrives through the tunnel, though their addresses answer to ICMP/,
+    says: /nothing arrives from the other end through the tunnel, though their addresses answer to ICMP/,
     isAlone: true,
   },
   {
@@ -296,7 +307,7 @@ const faults: readonly Fault[] = [
       phaseIs(east, 'Unreachable', 'AllPathsDown', 'the tunnels to all gateways of west are down');
     },
     code: 'UnderlayUnreachable',
-    says: /do not reach each other at all/,
+    says: /cannot reach each other at all/,
   },
   {
     name: 'ovs-vswitchd of a gateway of ours is dead',

@@ -23,10 +23,10 @@ const faults: readonly Fault[] = [
     says: /every gateway of west/,
   },
   {
-    name: 'a path rests',
+    name: 'a path waits for the end of its hold-down',
     make: ({ east }) => pathsAre(east, 'HoldDown', 'HoldDown'),
     code: 'PathHoldDown',
-    says: /well again, but not for long enough/,
+    says: /has recovered, but not long enough ago/,
     as: 'warning',
   },
   {

@@ -114,17 +114,17 @@ const faults: readonly Fault[] = [
     says: /RoutePolicy odd: rules\[0\]/,
   },
   {
-    name: 'a subnet is kept to itself',
+    name: 'a subnet is not shared',
     make: ({ west }) => west.subnets.push(subnetOf('private', '10.18.0.0/24', { isDisabled: true })),
     code: 'NotShared',
-    says: /subnet private of west is kept to itself: disableInterConnection/,
+    says: /subnet private of west is not shared: disableInterConnection/,
     as: 'warning',
   },
   {
-    name: 'the only subnet is kept to itself',
+    name: 'the only subnet is not shared',
     make: ({ west }) => (west.subnets = [subnetOf('ovn-default', '10.17.0.0/16', { isDisabled: true })]),
     code: 'NothingOffered',
-    says: /west has no subnet that other clusters may know of/,
+    says: /west has no subnet that is shared with other clusters/,
   },
   {
     name: 'a subnet is not ready',
@@ -164,7 +164,7 @@ const faults: readonly Fault[] = [
     name: 'a subnet is in a VPC that is not joined',
     make: ({ west }) => west.subnets.push(subnetOf('tenant', '10.20.0.0/24', { vpc: 'blue' })),
     code: 'OtherVpc',
-    says: /in the VPC blue, which takes part in no transit switch/,
+    says: /in the VPC blue, which is attached to no transit switch/,
     as: 'warning',
   },
   {

@@ -25,7 +25,7 @@ export function selectedNodes(snapshot: Snapshot): readonly Node[] {
 export function checkGatewayNodes({ near }: Side): Outcome {
   const spec = specOf(near);
   if (spec === undefined) return unknown('there is no spec that selects nodes');
-  if (isHidden(near, 'nodes')) return unknown('nodes may not be read');
+  if (isHidden(near, 'nodes')) return unknown('no permission to read nodes');
   const nodes = selectedNodes(near);
   if (nodes.length === 0) {
     const selector = JSON.stringify(spec.gatewayNodeSelector);
@@ -63,7 +63,9 @@ function healthCauses(near: Snapshot, node: Node): readonly Cause[] {
 function ailmentCause(near: Snapshot, { name }: Node): Cause | undefined {
   const ready = readyOf(near, name);
   const fix = ready?.status === 'False' ? ailmentFixes[ready.reason ?? ''] : undefined;
-  return fix === undefined ? undefined : cause(ready?.reason ?? '', ready?.message ?? `gateway ${name} is ill`, fix);
+  return fix === undefined
+    ? undefined
+    : cause(ready?.reason ?? '', ready?.message ?? `gateway ${name} has a problem`, fix);
 }
 
 function readyOf(near: Snapshot, node: string): Condition | undefined {
@@ -112,7 +114,7 @@ function programFix({ message = '' }: Condition): string {
   if (/ovn-controller/.test(message)) return 'start ovn-controller on that node; its log says why it ended';
   if (/vswitchd|Open vSwitch|ovsdb/i.test(message))
     return 'start Open vSwitch on that node (ovsdb-server and ovs-vswitchd)';
-  return 'the message names what is missing; the log of the daemon on that node has the rest';
+  return 'the message names what is missing; the log of the daemon on that node has the details';
 }
 
 /** ovn-controllers that do not follow the database, if its sockets were given. */
@@ -121,7 +123,7 @@ function chassisCauses(near: Snapshot, node: Node): readonly Cause[] {
   // A chassis with a duplicate name cannot follow; the duplicate name is reported instead.
   if (chassis?.isCurrent !== false || chassis.isRemote || clashOf(near, node) !== undefined) return [];
   if (isUnheard(near, chassis.name)) {
-    const message = `nothing is heard of gateway ${node.name} (chassis ${chassis.name}), and its ovn-controller is behind: ovs-vswitchd on it is dead or frozen, or the node or its link is down`;
+    const message = `no BFD packets arrive from gateway ${node.name} (chassis ${chassis.name}), and its ovn-controller is behind: ovs-vswitchd on it is dead or frozen, or the node or its link is down`;
     return [cause('GatewayDown', message, lostGatewayFix)];
   }
   const message = `ovn-controller of gateway node ${node.name} (chassis ${chassis.name}) does not process changes of the southbound database`;
@@ -153,10 +155,10 @@ export const lostGatewayFix =
 
 /** Reasons why a gateway is not ready that the step of gateway health reports → what to do. */
 const ailmentFixes: Readonly<Record<string, string>> = {
-  VswitchdDown: 'start or thaw ovs-vswitchd on that node; its log says why it ended',
+  VswitchdDown: 'start or resume ovs-vswitchd on that node; its log says why it ended',
   GatewayDown: lostGatewayFix,
-  OvsdbServerDown: 'start or thaw the ovsdb-server of Open vSwitch on that node; its log says why it ended',
-  OvnControllerDown: 'start or thaw ovn-controller on that node; its log says why it ended',
+  OvsdbServerDown: 'start or resume the ovsdb-server of Open vSwitch on that node; its log says why it ended',
+  OvnControllerDown: 'start or resume ovn-controller on that node; its log says why it ended',
 };
 
 /** Reasons of GatewaysReady that other steps report: ports, drains, missing nodes, gateways among themselves, and their health. */
@@ -207,7 +209,7 @@ function unknownChassis(near: Snapshot, node: Node): readonly Cause[] {
   if (hasEarlierCause(near, node)) return [];
   if (isUnheardOf(gateway)) {
     const message = `the daemon of gateway node ${node.name} has never reported, and only the daemon makes the node a gateway`;
-    return [cause(daemonSilent, message, `see that the daemon runs there, and its log`)];
+    return [cause(daemonSilent, message, `check that the daemon runs there, and check its log`)];
   }
   if (inOvn?.isInterconnect === false && !inOvn.isRemote) {
     const message = `Open vSwitch of gateway node ${node.name} does not have ovn-is-interconn=true, so that OVN does not make it a gateway`;
@@ -220,7 +222,7 @@ function unknownChassis(near: Snapshot, node: Node): readonly Cause[] {
       cause(
         'ChassisUnknown',
         message,
-        `start ovn-controller on ${node.name}, and see which database it is given (ovn-remote)`,
+        `start ovn-controller on ${node.name}, and check which database it uses (ovn-remote)`,
       ),
     ];
   }
@@ -266,7 +268,7 @@ export function checkDrain({ near }: Side): Outcome | undefined {
   const undrain = `isthmus ic undrain ${drained[0]}`;
   if (drained.length === gateways.length) {
     const message = `every gateway of ${near.label} is drained (${drained.join(', ')}): the paths stay where they are, and maintenance would cut them`;
-    return failedIf([cause('AllDrained', message, `give one back: ${undrain}`)], '');
+    return failedIf([cause('AllDrained', message, `undrain one: ${undrain}`)], '');
   }
   return warnIf(
     [cause('Drained', `${drained.join(', ')} of ${near.label} is drained`, `when the work there is done: ${undrain}`)],
@@ -303,14 +305,14 @@ function silentMs(
 }
 
 export function checkReports({ near }: Side): Outcome | undefined {
-  if (isHidden(near, 'interconnectgateways')) return unknown('InterconnectGateways may not be read');
+  if (isHidden(near, 'interconnectgateways')) return unknown('no permission to read InterconnectGateways');
   const gateways = usableGateways(near);
   const nodes = selectedNodes(near);
   const failures: Cause[] = [];
   for (const { name } of nodes) {
     if (gateways.some(({ node }) => node === name)) continue;
     const fix =
-      'the agent makes one for each selected node: look at its log and at its right to make interconnectgateways';
+      'the agent creates one for each selected node: check its log and its permission to create interconnectgateways';
     failures.push(cause('GatewayObjectMissing', `there is no InterconnectGateway ${name}`, fix));
   }
   for (const { node, measuredMs, status } of gateways) {
@@ -323,11 +325,11 @@ export function checkReports({ near }: Side): Outcome | undefined {
     if (silent.length === 0 && agedMs === undefined && !isReportedSilent) continue;
     const fix = `see that the daemon runs there: kubectl -n ${near.namespace} get pods -l app.kubernetes.io/name=isthmus-daemon --field-selector spec.nodeName=${node}; then ovs-vsctl show on ${node}`;
     if (isReportedSilent) {
-      failures.push(cause(daemonSilent, ready.message ?? `the daemon of gateway ${node} is silent`, fix));
+      failures.push(cause(daemonSilent, ready.message ?? `the daemon of gateway ${node} does not report`, fix));
       continue;
     }
     if (silent.length === 0 && agedMs !== undefined) {
-      const message = `the daemon of gateway ${node} has measured nothing for ${Math.round(agedMs / 1000)} s; what it says of tunnels is as old`;
+      const message = `the daemon of gateway ${node} has measured nothing for ${Math.round(agedMs / 1000)} s; its reports of tunnels are that old`;
       failures.push(cause('DaemonSilent', message, fix));
       continue;
     }
@@ -341,8 +343,8 @@ export function checkReports({ near }: Side): Outcome | undefined {
 
 /** The agent's findings on whether OVN follows: code → what to do. */
 export const stuckFixes: Readonly<Record<string, string>> = {
-  NorthboundSilent: 'start or thaw the ovsdb-server of the northbound database; its log says why it ended',
-  SouthboundSilent: 'start or thaw the ovsdb-server of the southbound database; its log says why it ended',
+  NorthboundSilent: 'start or resume the ovsdb-server of the northbound database; its log says why it ended',
+  SouthboundSilent: 'start or resume the ovsdb-server of the southbound database; its log says why it ended',
   NorthdStuck: 'it is dead, frozen or cut off from a database: look at its process and log',
   OvnControllerStuck:
     'it is dead, frozen or cut off from the southbound database: look at its log on the node that is named',
@@ -358,7 +360,7 @@ function stuckByReport(near: Snapshot, codes: readonly string[]): Outcome | unde
 export function checkDatabases({ near }: Side): Outcome | undefined {
   if (near.ovn === undefined) return stuckByReport(near, ['NorthboundSilent', 'SouthboundSilent', 'NorthdStuck']);
   const causes = near.ovn.silent.map(({ code, message }) =>
-    cause(code, message, 'start or thaw that ovsdb-server; its log says why it ended'),
+    cause(code, message, 'start or resume that ovsdb-server; its log says why it ended'),
   );
   // Without a database northd cannot follow.
   if (near.ovn.isNorthdCurrent === false && causes.length === 0) {

@@ -28,13 +28,13 @@ const patterns: readonly Pattern[] = [
     words: /not yet valid|NOT_YET_VALID/i,
     code: 'CertificateNotYetValid',
     says: 'presents a certificate that is not valid yet: its clock and that of the agent differ',
-    fix: 'bring the clocks together (chrony or ntpd)',
+    fix: 'synchronize the clocks (chrony or ntpd)',
   },
   {
     words: /certificate has expired|CERT_HAS_EXPIRED|certificate expired/i,
     code: 'CertificateExpired',
     says: 'refused or presented a certificate that has expired',
-    fix: 'look at the clocks of hub and agent, and at the age of the certificates; then join again with a new token',
+    fix: 'check the clocks of hub and agent, and the age of the certificates; then join again with a new token',
   },
   {
     words: /ECONNREFUSED|refused/i,
@@ -58,12 +58,12 @@ const patterns: readonly Pattern[] = [
     words: /deadline|keep-?alive|connection dropped|ping timeout|ETIMEDOUT|timed? ?out|no TLS handshake|too long/i,
     code: 'HubSilent',
     says: 'does not answer: it is frozen, or packets to it are dropped on the way',
-    fix: `see whether it answers others; ${lookAtHub}; then the firewall between the nodes and the hub`,
+    fix: `check whether it answers other clusters; ${lookAtHub}; then the firewall between the nodes and the hub`,
   },
   {
     words: /ended the session|ECONNRESET|socket hang up|GOAWAY/i,
     code: 'HubEndedSession',
-    says: 'closed the connection: it is being restarted, or something between resets connections',
+    says: 'closed the connection: it is being restarted, or a device in between resets connections',
     fix: `wait for the next attempt (seconds); ${lookAtHub}`,
   },
 ];
@@ -92,7 +92,7 @@ export function hubCause(
 
 function wordsCause(match: Pattern | undefined, hub: string, report: string, reason: string): Cause {
   if (match === undefined) return cause(reason === '' ? 'HubUnreachable' : reason, report, lookAtHub);
-  return cause(match.code, `the hub at ${hub} ${match.says} (the agent says: ${report})`, match.fix);
+  return cause(match.code, `the hub at ${hub} ${match.says} (the agent reports: ${report})`, match.fix);
 }
 
 /** The hub's pods, if one of the two clusters runs the hub. */
@@ -132,8 +132,8 @@ function probeCause({ probe, identity }: Snapshot, hub: string, report: string):
     case 'no-tls':
       return cause(
         'HubFrozen',
-        `the hub at ${hub} takes connections and does not speak: ${probe.detail}`,
-        `the process is frozen, or it is no hub that listens there; ${lookAtHub}`,
+        `the hub at ${hub} accepts connections but does not respond: ${probe.detail}`,
+        `the process is frozen, or another program listens there; ${lookAtHub}`,
       );
     case 'unresolved':
       return cause(
@@ -145,17 +145,17 @@ function probeCause({ probe, identity }: Snapshot, hub: string, report: string):
     case 'unreachable':
       return cause(
         'HubUnreachable',
-        `the hub at ${hub} cannot be reached, from here neither: ${probe.detail}`,
-        `see that it runs and that no firewall drops its port; ${lookAtHub}`,
+        `the hub at ${hub} cannot be reached from here either: ${probe.detail}`,
+        `check that it runs and that no firewall drops its port; ${lookAtHub}`,
       );
     case 'answered': {
       // From this machine, the address may belong to another host than the agent's hub.
       if (!isTrusted(probe.authorities, identity)) return undefined;
-      const message = `the hub at ${hub} answers here, but not the agent, which says: ${report}`;
+      const message = `the hub at ${hub} answers here, but not the agent, which reports: ${report}`;
       return cause(
         'HubUnreachableFromAgent',
         message,
-        'open the way from the nodes of the agent to the hub: a firewall, a NetworkPolicy or a proxy is between; if it has just come back, ask again in some seconds',
+        'allow connections from the nodes of the agent to the hub: a firewall, a NetworkPolicy or a proxy is between them; if the hub has just returned, try again in some seconds',
       );
     }
   }

@@ -3,7 +3,7 @@ import { conditionOf } from '../../model/snapshot.ts';
 import { cause, failedIf, ok, type Outcome, type Side } from './step.ts';
 
 export const hubDatabasesFix =
-  'in the cluster of the hub: start or thaw the ovsdb-servers of the IC databases (of a raft cluster more than half have to run), and look at their logs and at that of the hub';
+  'in the cluster of the hub: start or resume the ovsdb-servers of the IC databases (of a raft cluster more than half have to run), and look at their logs and at that of the hub';
 
 /** Undefined if the state is not known: without a session with the hub, or with an agent that has no such condition. */
 export function checkHubDatabases({ near }: Side): Outcome | undefined {

@@ -16,7 +16,7 @@ export function checkMembership({ near }: Side): Outcome {
       [
         cause(
           'NotAMember',
-          `${near.label} has no Interconnect "default": it belongs to no network of clusters`,
+          `${near.label} has no Interconnect "default": it has not joined a network of clusters`,
           'join with `isthmus ic join TOKEN`, or with the chart: --set interconnect.hub=…,interconnect.token=…',
         ),
       ],
@@ -31,7 +31,7 @@ export function checkMembership({ near }: Side): Outcome {
   if (!interconnect.isDeleting) return ok(`${clusterName}, hub ${hub}`);
   const message = `${clusterName} is leaving: Interconnect default waits for the finalizer ${interconnect.finalizers.join(', ')}`;
   const fix =
-    'the agent removes it once the hub has let the cluster go; `isthmus ic leave --force` where the hub is gone for good';
+    'the agent removes it once the hub has ended the membership; use `isthmus ic leave --force` if the hub is gone for good';
   return failedIf([cause('Leaving', message, fix)], '');
 }
 
@@ -39,7 +39,7 @@ export function checkMembership({ near }: Side): Outcome {
 export function checkClock({ near }: Side): Outcome {
   const { lease, identity, probe, nowMs } = near;
   const causes: Cause[] = [];
-  const fix = 'bring the clocks together (chrony or ntpd on the nodes, the hub and this machine)';
+  const fix = 'synchronize the clocks (chrony or ntpd on the nodes, the hub and this machine)';
   const aheadMs = lease === undefined ? 0 : lease.renewedMs - nowMs;
   if (aheadMs > skewMs)
     causes.push(
@@ -59,7 +59,7 @@ export function checkClock({ near }: Side): Outcome {
     const message = `the certificate of the hub is not valid before ${instant(probe.notBeforeMs)}: its clock is ahead of this one`;
     causes.push(cause('CertificateNotYetValid', message, fix));
   }
-  return failedIf(causes, 'no clock is seen to be off');
+  return failedIf(causes, 'no clock differs');
 }
 
 export function checkAgent({ near }: Side): Outcome {
@@ -71,12 +71,12 @@ export function checkAgent({ near }: Side): Outcome {
   const seen = ill.length === 0 ? '' : `; not ready: ${ill.join(', ')}`;
   const fix = `look at the agent: kubectl -n ${namespace} get pods,lease -l app.kubernetes.io/name=isthmus-interconnect; kubectl -n ${namespace} logs deployment/isthmus-interconnect`;
   if (lease === undefined) {
-    if (isHidden(near, 'leases')) return unknown('the lease of the agent may not be read');
+    if (isHidden(near, 'leases')) return unknown('no permission to read the lease of the agent');
     return failedIf(
       [
         cause(
           'AgentNotRunning',
-          `no agent has ever led here: there is no Lease ${namespace}/isthmus-interconnect${seen}`,
+          `no agent has ever been the leader here: there is no Lease ${namespace}/isthmus-interconnect${seen}`,
           fix,
         ),
       ],
@@ -113,7 +113,7 @@ export function checkCertificate({ near, far }: Side): Outcome | undefined {
       cause(
         'HubNotTrusted',
         message,
-        `check spec.hub and that nothing intercepts it; a recreated hub admits no cluster before it joins again: ${anew}`,
+        `check spec.hub and that nothing intercepts it; after a hub was recreated, every cluster must join again: ${anew}`,
       ),
     );
   }
@@ -134,12 +134,12 @@ function strangerOf(near: Snapshot, far: Snapshot | undefined, trusted: string):
 export function checkHub({ near, far }: Side): Outcome {
   const condition = conditionOf(near.interconnect?.status.conditions, 'HubReachable');
   const hub = specOf(near)?.hub ?? '';
-  if (condition === undefined) return unknown('the agent has not said whether it reaches the hub');
+  if (condition === undefined) return unknown('the agent has not reported whether it reaches the hub');
   if (condition.status === 'True') return ok(`a session with ${hub} is open`);
   if (condition.status === 'Unknown' || condition.reason === 'Waiting')
     return unknown(condition.message ?? 'the agent does not know');
   const found = hubCause(near, far, hub, condition);
-  return found === undefined ? ok(`${hub} answers; what it says comes below`) : failedIf([found], '');
+  return found === undefined ? ok(`${hub} answers; what it reports follows below`) : failedIf([found], '');
 }
 
 export function checkJoined({ near }: Side): Outcome {
@@ -147,16 +147,16 @@ export function checkJoined({ near }: Side): Outcome {
   const reachable = falseCondition(near, 'HubReachable');
   const refused =
     reachable?.reason !== undefined && fixOfRefusal(reachable.reason, near.label) !== undefined ? reachable : undefined;
-  if (joined?.status === 'True' && refused === undefined) return ok('the hub knows this cluster');
+  if (joined?.status === 'True' && refused === undefined) return ok('the hub has admitted this cluster');
   const condition = joined?.status === 'False' ? joined : refused;
-  if (condition === undefined) return unknown('the agent has not said whether the cluster has joined');
+  if (condition === undefined) return unknown('the agent has not reported whether the cluster has joined');
   return judged([causeOf(condition, near), ...tokenCauses(near, condition)], [], '');
 }
 
 function causeOf(condition: Condition, near?: Snapshot): Cause {
   const code = condition.reason ?? condition.type;
   const fix =
-    fixOfRefusal(code, near?.label ?? 'NAME') ?? 'the message names the cause; the log of the agent has the rest';
+    fixOfRefusal(code, near?.label ?? 'NAME') ?? 'the message names the cause; the log of the agent has the details';
   return cause(code, condition.message ?? `${condition.type} is False`, fix);
 }
 
@@ -180,11 +180,11 @@ function tokenCauses(near: Snapshot, condition: Condition): readonly Cause[] {
     add(token.code, token.message);
     return found;
   }
-  if (token.expiresMs < nowMs) add('TokenExpired', `the join token ran out at ${instant(token.expiresMs)}`);
+  if (token.expiresMs < nowMs) add('TokenExpired', `the join token expired at ${instant(token.expiresMs)}`);
   if (wanted !== undefined && token.cluster !== wanted.clusterName)
     add(
       'TokenForOtherCluster',
-      `the join token is for "${token.cluster}", the Interconnect says "${wanted.clusterName}"`,
+      `the join token is for "${token.cluster}", but clusterName of the Interconnect is "${wanted.clusterName}"`,
     );
   return found;
 }

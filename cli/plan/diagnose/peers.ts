@@ -17,7 +17,7 @@ export function isForeign({ status }: RemoteCluster): boolean {
 export function checkPeer(side: Side): Outcome {
   const { near, far, peer } = side;
   const remotes = meantRemotes(side);
-  if (isHidden(near, 'remoteclusters')) return unknown('RemoteClusters may not be read');
+  if (isHidden(near, 'remoteclusters')) return unknown('no permission to read RemoteClusters');
   if (remotes.length === 0) return unknownPeer(near, far, peer);
   const failures: Cause[] = [];
   const warnings: Cause[] = [];
@@ -27,7 +27,7 @@ export function checkPeer(side: Side): Outcome {
     if (isForeign(remote)) {
       const message = `${remote.name} runs plain ovn-ic: one path, no BFD, and its failover waits for the IC databases`;
       warnings.push(
-        cause('PlainOvnIc', message, 'nothing to do, unless you want fast failover: then it has to run this agent'),
+        cause('PlainOvnIc', message, 'nothing to do, unless you need fast failover: then it must run this agent'),
       );
     }
   }
@@ -55,10 +55,10 @@ function unknownPeer(near: Snapshot, far: Snapshot | undefined, peer: string | u
   const [ours, theirs] = [specOf(near)?.hub, far === undefined ? undefined : specOf(far)?.hub];
   const hubs =
     ours !== undefined && theirs !== undefined && ours !== theirs
-      ? `; ${near.label} asks the hub ${ours}, ${peer} asks ${theirs}`
+      ? `; ${near.label} uses the hub ${ours}, but ${peer} uses ${theirs}`
       : '';
   const message = `${near.label} knows no cluster ${peer}${known === '' ? '' : `; it knows ${known}`}${hubs}`;
-  const fix = `see that ${peer} has joined the same hub: isthmus ic status there, or this command with --peer-kubeconfig`;
+  const fix = `check that ${peer} has joined the same hub: isthmus ic status there, or this command with --peer-kubeconfig`;
   return judged([cause('PeerUnknown', message, fix)], [], '');
 }
 
@@ -68,22 +68,22 @@ function phaseCause(near: Snapshot, far: Snapshot | undefined, { name, status }:
   const member = [near, far].flatMap((side) => side?.members ?? []).find((one) => one.name === name);
   const session = member === undefined ? undefined : conditionOf(member.status.conditions, 'Connected');
   const atHub =
-    session?.status === 'False' ? `; the hub says: ${session.message ?? session.reason ?? 'not connected'}` : '';
+    session?.status === 'False' ? `; the hub reports: ${session.message ?? session.reason ?? 'not connected'}` : '';
   switch (status.phase) {
     case 'Stale': {
       const message = `${name} has no session with the hub${seen}; its routes are kept as they were${atHub}`;
       return cause(
         'PeerStale',
         message,
-        `look at the agent of ${name} and at its way to the hub: isthmus ic diagnose there`,
+        `check the agent of ${name} and its connection to the hub: isthmus ic diagnose there`,
       );
     }
     case 'Unreachable': {
-      const message = `${name} is not reached by any tunnel${seen}: its routes are withdrawn${atHub}`;
+      const message = `${name} cannot be reached over any tunnel${seen}: its routes are withdrawn${atHub}`;
       return cause(
         'PeerUnreachable',
         message,
-        `if it lives, look at the tunnels below and at its gateways; a dead cluster needs nothing from you`,
+        `if it is running, check the tunnels below and its gateways; for a cluster that is gone there is nothing to do`,
       );
     }
     case 'Joining': {
@@ -127,13 +127,13 @@ const pathWords: Readonly<
   Down: ['PathDown', 'is down', 'see the tunnels and ports above'],
   HoldDown: [
     'PathHoldDown',
-    'is well again, but not for long enough to carry traffic',
-    'wait: spec.failback.holdDownSeconds of the Interconnect says how long',
+    'has recovered, but not long enough ago to carry traffic',
+    'wait for spec.failback.holdDownSeconds of the Interconnect',
   ],
   Moving: [
     'PathMoving',
-    'is on its way to another gateway',
-    'wait some seconds; if it stays so, look at northd and ovn-controller of the gateways, and at the hub: nothing moves without it',
+    'moves to another gateway',
+    'wait some seconds; if it does not complete, check northd and ovn-controller of the gateways, and at the hub: nothing moves without it',
   ],
   Unknown: ['PathUnknown', 'is not measured at present', 'see the reports of the daemons above'],
   Draining: ['PathDraining', 'is drained', 'undrain the gateway when the work there is done: isthmus ic undrain NODE'],

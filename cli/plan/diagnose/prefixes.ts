@@ -28,7 +28,7 @@ export function checkPolicy({ near }: Side): Outcome | undefined {
         cause(
           ready.reason ?? 'PolicyInvalid',
           `RoutePolicy ${name}: ${ready.message ?? 'is not in force'}`,
-          'correct it: an invalid policy is not taken up',
+          'correct it: an invalid policy is not applied',
         ),
       ];
     if ((status.overLimit ?? 0) === 0) return [];
@@ -52,14 +52,14 @@ export function whyNotOffered(near: Snapshot, subnet: Subnet): Cause | undefined
   if (subnet.isDisabled)
     return cause(
       'NotShared',
-      `${of} is kept to itself: disableInterConnection is true`,
+      `${of} is not shared: disableInterConnection is true`,
       `set spec.disableInterConnection to false: kubectl patch subnet ${name} --type=merge -p '{"spec":{"disableInterConnection":false}}'`,
     );
   if (!joinedVpcs(near).has(vpc))
     return cause(
       'OtherVpc',
-      `${of} is in the VPC ${vpc}, which takes part in no transit switch`,
-      `make a TransitSwitch with spec.vpc: ${vpc} in both clusters`,
+      `${of} is in the VPC ${vpc}, which is attached to no transit switch`,
+      `create a TransitSwitch with spec.vpc: ${vpc} in both clusters`,
     );
   if (subnet.isUnderlay)
     return cause(
@@ -99,7 +99,7 @@ const amiss = new Set(['SubnetNotReady', 'PrefixOverlap']);
 export function checkOffer({ near, far }: Side): Outcome | undefined {
   const spec = specOf(near);
   if (spec === undefined) return undefined;
-  if (isHidden(near, 'subnets')) return unknown('Subnets may not be read');
+  if (isHidden(near, 'subnets')) return unknown('no permission to read Subnets');
   const failures: Cause[] = [];
   const warnings: Cause[] = [];
   const offered: Cidr[] = [];
@@ -116,8 +116,8 @@ export function checkOffer({ near, far }: Side): Outcome | undefined {
     failures.push(
       cause(
         'NothingOffered',
-        `${near.label} has no subnet that other clusters may know of`,
-        'make a Subnet in a joined VPC, or let one be shared (see below)',
+        `${near.label} has no subnet that is shared with other clusters`,
+        'create a Subnet in a joined VPC, or share an existing one (see below)',
       ),
     );
   failures.push(...unlearned(near, far, offered));
@@ -135,7 +135,7 @@ function unlearned(near: Snapshot, far: Snapshot | undefined, offered: readonly 
   // A prefix also counts as part of an aggregate.
   const missing = offered.filter((cidr) => !heard.some((one) => cidrCovers(one, cidr))).map(formatCidr);
   if (missing.length === 0) return [];
-  const message = `${far.label} has not heard of ${missing.join(', ')} of ${near.label}`;
+  const message = `${far.label} has not received ${missing.join(', ')} of ${near.label}`;
   return [
     cause(
       'NotLearned',
@@ -146,13 +146,13 @@ function unlearned(near: Snapshot, far: Snapshot | undefined, offered: readonly 
 }
 
 const routeFixes: Readonly<Record<string, string>> = {
-  Overlap: 'one of the two needs other addresses; or keep one to itself: disableInterConnection: true',
-  Denied: 'change the RoutePolicy that the message names, or leave it so',
+  Overlap: 'one of the two needs other addresses; or do not share one: disableInterConnection: true',
+  Denied: 'change the RoutePolicy that the message names, or keep it if intended',
   MaxPrefixes: 'raise spec.maxPrefixes of the RoutePolicy that the message names, or let the other cluster aggregate',
   NextHopDown: 'see the paths above',
   NextHopUnreachable: 'see that both clusters take part in the transit switch, and that the other has a gateway',
   NoGateway: 'label a gateway node: kubectl label node NODE ovn.kubernetes.io/ic-gw=true',
-  PrefixInvalid: 'the other cluster has to offer another prefix',
+  PrefixInvalid: 'the other cluster must offer another prefix',
   FamilyUnsupported: 'give the transit network addresses of that IP family too',
 };
 /** Intended reasons: a user's policy, or the guard that prevents a prefix from returning to its origin. */

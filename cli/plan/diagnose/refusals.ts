@@ -37,13 +37,13 @@ export function conflictFix(reason: string): string {
       'give one of the two Open vSwitches another system-id (external_ids:system-id) and restart its ovn-controller',
     DuplicateEncap: 'give one of the two nodes another tunnel address (external_ids:ovn-encap-ip)',
     ClusterNameTaken: 'choose another clusterName: leave, then join by the new name',
-    PrefixOverlap: 'one of the two subnets needs other addresses; or keep it to itself: disableInterConnection: true',
-    Overlap: 'one of the two subnets needs other addresses; or keep it to itself: disableInterConnection: true',
+    PrefixOverlap: 'one of the two subnets needs other addresses; or do not share it: disableInterConnection: true',
+    Overlap: 'one of the two subnets needs other addresses; or do not share it: disableInterConnection: true',
     PrefixNotAllowed: 'the hub allows this cluster other prefixes only: change spec.allowedPrefixes of its HubMember',
     MaxPrefixes: 'raise maxPrefixes (HubMember at the hub, RoutePolicy here), or aggregate',
     TransitOverlap: 'give the hub another --transit-cidr (hub.transitCIDR), or the TransitSwitch another spec.cidr',
     TransitExhausted: 'the transit network has no address left: a larger one at the hub, or a member has to leave',
-    Denied: 'a RoutePolicy denies it: change its rules, or leave it so',
+    Denied: 'a RoutePolicy denies it: change its rules, or keep it if intended',
   };
   return fixes[reason] ?? 'the message names what is held by whom: one of the two has to change';
 }

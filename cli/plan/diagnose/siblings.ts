@@ -1,4 +1,4 @@
-/** The step for the gateways of one cluster: whether the live gateways hear each other. */
+/** The step for the gateways of one cluster: whether the live gateways reach each other. */
 import { isTunnelDown, type GatewayTunnel } from '../../../lib/api/kinds/interconnect-gateway.ts';
 import { plural } from '../../model/units.ts';
 import { falseCondition, type Gateway } from '../../model/snapshot.ts';
@@ -19,14 +19,14 @@ export function checkSiblings({ near }: Side): Outcome | undefined {
       '',
     );
   if (causes.length === 0 && tunnels.length === 0) return undefined;
-  return failedIf(causes, `gateways hear each other (${plural(tunnels.length, 'tunnel')})`);
+  return failedIf(causes, `gateways reach each other (${plural(tunnels.length, 'tunnel')})`);
 }
 
 function cutBetween(a: Gateway, b: Gateway): readonly Cause[] {
   const [there, back] = [tunnelTo(a, b), tunnelTo(b, a)];
   if (!isTunnelDown(there?.state) || !isTunnelDown(back?.state) || !hearsSomebody(a) || !hearsSomebody(b)) return [];
   const [from, to] = [nameOf(a), nameOf(b)];
-  const message = `gateways ${from} and ${to} of this cluster live and do not hear each other${directionOf(there, back, [from, to])}: neither stands in for the other, and pods on one do not reach pods on the other`;
+  const message = `gateways ${from} and ${to} of this cluster are running but do not receive packets from each other${directionOf(there, back, [from, to])}: neither stands in for the other, and pods on one do not reach pods on the other`;
   return [cause(cutOff, message, `let udp 6081 pass both ways between ${from} and ${to}`)];
 }
 

@@ -17,7 +17,7 @@ export function checkTakeover({ near }: Side): Outcome | undefined {
   const paths = near.transitSwitches.flatMap(({ status }) => status.paths ?? []);
   const [only] = nodes.length === 1 ? nodes : [];
   if (only !== undefined) {
-    const message = `${only.name} is the only gateway of ${near.label}: there is none to take over`;
+    const message = `${only.name} is the only gateway of ${near.label}: no other gateway can take over`;
     return failedIf([cause('OneGateway', message, secondGateway)], '');
   }
   const causes: Cause[] = paths.flatMap(({ reason, message = '' }) =>

@@ -22,11 +22,11 @@ export function checkTransit({ near }: Side): Outcome {
       cause(
         'VpcNotFound',
         `Interconnect default joins the VPC ${spec.vpc}, which ${near.label} does not have`,
-        'make that Vpc, or correct spec.vpc',
+        'create that Vpc, or correct spec.vpc',
       ),
     );
   for (const network of near.transitSwitches) causes.push(...networkCauses(near, network));
-  if (causes.length === 0 && isHidden(near, 'transitswitches')) return unknown('TransitSwitches may not be read');
+  if (causes.length === 0 && isHidden(near, 'transitswitches')) return unknown('no permission to read TransitSwitches');
   if (near.transitSwitches.length === 0)
     causes.push(
       cause(
@@ -49,7 +49,7 @@ function networkCauses(near: Snapshot, { name, spec, status }: TransitSwitch): r
       cause(
         'VpcNotFound',
         `TransitSwitch ${name} joins the VPC ${vpc}, which ${near.label} does not have`,
-        `make that Vpc, or correct spec.vpc of TransitSwitch ${name}`,
+        `create that Vpc, or correct spec.vpc of TransitSwitch ${name}`,
       ),
     );
   for (const clash of transitClashes(near, status.cidr ?? ''))
@@ -85,10 +85,10 @@ function transitClashes(near: Snapshot, text: string): readonly string[] {
 
 function transitFix(reason: string, name: string): string {
   if (reason === 'TransitNetworkInvalid')
-    return `give TransitSwitch ${name} another spec.cidr: the message says why not this`;
+    return `give TransitSwitch ${name} another spec.cidr: the message has the reason`;
   if (reason === 'TransitOverlap')
     return 'give the hub another --transit-cidr (hub.transitCIDR), or the TransitSwitch another spec.cidr';
-  return `the message names the cause; kubectl get transitswitch ${name} -o yaml has the rest`;
+  return `the message names the cause; kubectl get transitswitch ${name} -o yaml has the details`;
 }
 
 export function checkPorts({ near }: Side): Outcome | undefined {
@@ -103,7 +103,7 @@ export function checkPorts({ near }: Side): Outcome | undefined {
     const what =
       idle.length > 0 ? `no gateway of ${near.label} holds the port of ${idle.join(', ')}` : (condition?.message ?? '');
     const fix =
-      'ovn-controller takes it on a gateway that northd has named: look at northd, and at ovn-controller of the gateways (with --nb and --sb this command asks them)';
+      'ovn-controller takes it on a gateway that northd has named: look at northd, and at ovn-controller of the gateways (with --nb and --sb this command checks them)';
     causes.push(cause('NotClaimed', what, fix));
   }
   if (condition?.reason === 'WaitingForHub')
@@ -111,7 +111,7 @@ export function checkPorts({ near }: Side): Outcome | undefined {
       cause(
         'WaitingForHub',
         condition.message ?? 'a path waits for the hub',
-        'bring the hub back: nothing is moved while the other clusters cannot be informed',
+        'restore the hub: nothing moves while the other clusters cannot be informed',
       ),
     );
   if (paths.length === 0 && causes.length === 0) return undefined;
@@ -153,7 +153,7 @@ export function checkConflicts({ near, far }: Side): Outcome {
   for (const one of seen) if (!causes.some(({ code }) => code === one.code)) causes.push(one);
   if (causes.length > 0) return failedIf(causes, '');
   if (conditionOf(near.interconnect?.status.conditions, 'NoConflicts') === undefined)
-    return unknown('the agent has not said');
+    return unknown('the agent has not reported');
   return ok('every name, address and prefix has one owner');
 }
 
@@ -162,7 +162,7 @@ function duplicates(near: Snapshot, far: Snapshot): readonly Cause[] {
   const found: Cause[] = [];
   const nearName = specOf(near)?.clusterName;
   if (nearName !== undefined && nearName === specOf(far)?.clusterName)
-    found.push(cause('ClusterNameTaken', `both clusters call themselves ${nearName}`, conflictFix('ClusterNameTaken')));
+    found.push(cause('ClusterNameTaken', `both clusters have the name ${nearName}`, conflictFix('ClusterNameTaken')));
   for (const ours of usableGateways(near))
     for (const theirs of usableGateways(far)) {
       const chassis = ours.status.chassis ?? '';
@@ -190,7 +190,7 @@ function duplicates(near: Snapshot, far: Snapshot): readonly Cause[] {
 /** Checks whether decisions have reached the hub and the databases. */
 export function checkConverged({ near }: Side): Outcome {
   const condition = conditionOf(near.interconnect?.status.conditions, 'RoutesConverged');
-  if (condition === undefined) return unknown('the agent has not said');
+  if (condition === undefined) return unknown('the agent has not reported');
   if (condition.status === 'True') return ok(condition.message ?? 'the hub and the databases have the newest state');
   const message = condition.message ?? 'changes are on their way';
   const code = condition.reason ?? 'InProgress';
@@ -207,7 +207,7 @@ function behindHub({ ovn, label }: Snapshot, code: string): Cause | undefined {
 const convergedFixes: Readonly<Record<string, string>> = {
   ...stuckFixes,
   HubDatabasesStuck: hubDatabasesFix,
-  VpcNotFound: 'make that Vpc, or correct spec.vpc',
+  VpcNotFound: 'create that Vpc, or correct spec.vpc',
 };
 
 function convergedFix(code: string, message: string): string {
@@ -218,6 +218,6 @@ function convergedFix(code: string, message: string): string {
   if (code === 'WaitingForHub')
     return 'restore the hub, or the connection to it; if it answers but has assigned nothing, look at its log and at the IC databases';
   if (code === 'InProgress')
-    return 'if it stays so: the IC databases at the hub are frozen, read-only or without a leader, or this cluster’s northbound or southbound database takes no writes (with --nb and --sb this command can tell)';
-  return 'the message names what was refused and by whom; the log of the agent has the rest';
+    return 'if this continues: the IC databases at the hub are frozen, read-only or without a leader, or this cluster’s northbound or southbound database accepts no writes (with --nb and --sb this command can find out which)';
+  return 'the message names what was refused and by which component; the log of the agent has the details';
 }

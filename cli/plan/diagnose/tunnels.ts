@@ -108,7 +108,7 @@ function isLost(probe: GatewayProbe | undefined): boolean {
 export function checkTunnels(side: Side): Outcome | undefined {
   const pairs = pairsOf(side);
   if (pairs.length === 0)
-    return side.near.remotes.length === 0 ? undefined : unknown('no daemon of a gateway reports a tunnel to there');
+    return side.near.remotes.length === 0 ? undefined : unknown('no gateway daemon reports a tunnel to it');
   const faults = faultsOf(pairs);
   const groups = Map.groupBy(pairs, (pair) => faults.get(pair));
   const failures: Cause[] = [];
@@ -127,36 +127,36 @@ function causeOf(fault: Fault, pairs: readonly Pair[], side: Side): Cause {
   const who = nameAll(pairs, side.near.label);
   const firewall =
     'let udp port 6081 through, in both directions, on every firewall, security group and policy between the two addresses';
-  const tellApart = side.far === undefined ? '; with --peer-kubeconfig this command can tell which' : '';
+  const tellApart = side.far === undefined ? '; with --peer-kubeconfig this command can find out which' : '';
   switch (fault) {
     case 'out':
       return cause(
         'TunnelBlockedOutgoing',
-        `geneve packets (udp 6081) from ${side.near.label} do not arrive at the other end, which is heard here: ${who}`,
+        `geneve packets (udp 6081) from ${side.near.label} do not arrive at the other end, whose packets arrive here: ${who}`,
         firewall,
       );
     case 'in':
       return cause(
         'TunnelBlockedIncoming',
-        `geneve packets (udp 6081) of the other end do not arrive at ${side.near.label}, while ours arrive there: ${who}`,
+        `geneve packets (udp 6081) from the other end do not arrive at ${side.near.label}, while ours arrive there: ${who}`,
         firewall,
       );
     case 'both':
       return cause(
         'TunnelBlocked',
-        `geneve packets (udp 6081) pass in neither direction, though the addresses reach each other otherwise: ${who}`,
+        `geneve packets (udp 6081) pass in neither direction, although the addresses can reach each other: ${who}`,
         firewall,
       );
     case 'mute': {
       const icmp = pairs.some(({ probe }) => probe !== undefined) ? ', though their addresses answer to ICMP' : '';
-      const message = `nothing of the other end arrives through the tunnel${icmp}: udp 6081 is dropped on the way, or Open vSwitch there is dead or frozen${tellApart}: ${who}`;
-      return cause('TunnelDown', message, `see that ovs-vswitchd runs on the other gateway; then ${firewall}`);
+      const message = `nothing arrives from the other end through the tunnel${icmp}: udp 6081 is dropped on the way, or Open vSwitch there is dead or frozen${tellApart}: ${who}`;
+      return cause('TunnelDown', message, `check that ovs-vswitchd runs on the other gateway; then ${firewall}`);
     }
     case 'dead-way':
       return cause(
         'UnderlayUnreachable',
-        `the tunnel addresses do not reach each other at all, ICMP neither: ${who}`,
-        'see that the other gateway is up; then routes and firewalls between these addresses',
+        `the tunnel addresses cannot reach each other at all, not even by ICMP: ${who}`,
+        'check that the other gateway is up, then routes and firewalls between these addresses',
       );
     case 'switch-down':
       return switchCause(
@@ -179,18 +179,18 @@ function causeOf(fault: Fault, pairs: readonly Pair[], side: Side): Cause {
       return cause(
         'TunnelDown',
         `nothing of ${gatewaysThere(pairs)} arrives through the tunnel, while others there are heard: ovs-vswitchd on it is dead or frozen, or udp 6081 from it is dropped${tellApart}`,
-        `see that ovs-vswitchd runs on that gateway; then ${firewall}`,
+        `check that ovs-vswitchd runs on that gateway; then ${firewall}`,
       );
     case 'no-bfd':
       return cause(
         'BfdOff',
-        `no BFD runs on the tunnel, so that the failure of a gateway there goes unnoticed: ${who}`,
+        `no BFD runs on the tunnel, so the failure of a gateway there is not detected: ${who}`,
         'both sides need a release that joins all gateways in one HA group; a zone with its own ovn-ic has no BFD',
       );
     case 'off':
       return cause(
         'BfdOff',
-        `BFD is switched off by hand on the tunnel: ${who}`,
+        `BFD is disabled by hand on the tunnel: ${who}`,
         'ovs-vsctl set interface INTERFACE bfd:enable=true on the node',
       );
   }
@@ -244,14 +244,14 @@ export function checkMtu(side: Side): Outcome | undefined {
     const way = `${side.near.label}/${ours.node} (${ours.status.address ?? '?'}) – ${cluster}/${probe.chassis} (${probe.address})`;
     if (probe.mtu !== undefined && probe.mtu > 0 && probe.mtu < wanted) {
       const message = `IP packets above ${probe.mtu} bytes do not pass, pods need ${wanted}: ${way}`;
-      const fix = `raise the MTU of the links on the way to ${wanted} or more, or give pods one smaller by ${wanted - probe.mtu} (chart value networking.mtu)`;
+      const fix = `raise the MTU of the links on the way to ${wanted} or more, or lower the MTU of pods by ${wanted - probe.mtu} (chart value networking.mtu)`;
       failures.push(cause('PathMTUTooSmall', message, fix));
     } else if (isLost(probe)) {
       if (tunnelOf(ours, probe)?.state === 'up')
         warnings.push(
           cause(
             'IcmpBlocked',
-            `the tunnel is up, but ICMP is dropped, so that loss and MTU are not known: ${way}`,
+            `the tunnel is up, but ICMP is dropped, so loss and MTU are not known: ${way}`,
             'let ICMP echo through between the tunnel addresses',
           ),
         );
@@ -264,7 +264,11 @@ export function checkMtu(side: Side): Outcome | undefined {
         ),
       );
   }
-  return judged(failures, warnings, `every path carries what pods need (${plural(probed.length, 'probe')})`);
+  return judged(
+    failures,
+    warnings,
+    `every path carries packets of the size that pods need (${plural(probed.length, 'probe')})`,
+  );
 }
 
 function tunnelOf(ours: Gateway, probe: GatewayProbe): GatewayTunnel | undefined {

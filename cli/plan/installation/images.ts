@@ -34,7 +34,7 @@ function differences(name: string, running: readonly Running[]): readonly Missin
     object: `Image ${name}`,
     why:
       `is ${short(id)} on ${nodes.join(', ')} and ${short(most.id)} on ${most.nodes.join(', ')}: ` +
-      'pull it again where it is the wrong one, and delete the pods there',
+      'pull it again on nodes with the wrong one, and delete the pods there',
     isPassing: false,
   }));
 }

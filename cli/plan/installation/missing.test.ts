@@ -26,10 +26,10 @@ describe('what an installation lacks', () => {
     assert.deepEqual([isWell, nodes], [true, { all: 2, ready: 2 }]);
   });
 
-  it('everything, where nothing is installed; what has to be there is asked for', () => {
+  it('reports everything if nothing is installed; queries only what must exist', () => {
     assert.deepEqual(
       lacks((all) => Object.assign(all, { rollouts: [], subnets: [] })),
-      ['Isthmus: no workload of it is in kube-system: helm install isthmus charts/isthmus -n kube-system'],
+      ['Isthmus: no workload in namespace kube-system: helm install isthmus charts/isthmus -n kube-system'],
     );
     assert.deepEqual(
       lacks((all) => void (all.rollouts = all.rollouts.filter(({ name }) => name !== 'isthmus-daemon'))),
@@ -42,12 +42,12 @@ describe('what an installation lacks', () => {
     assert.deepEqual(of({ ready: 1 }), ['DaemonSet isthmus-daemon: 1 of 2 pods are ready']);
     assert.deepEqual(of({ updated: 1 }), ['DaemonSet isthmus-daemon: 1 of 2 pods are of the newest version']);
     assert.deepEqual(of({ updated: undefined }), [], 'OnDelete');
-    assert.deepEqual(of({ total: 3 }), ['DaemonSet isthmus-daemon: still there: 1 pod of a former version']);
+    assert.deepEqual(of({ total: 3 }), ['DaemonSet isthmus-daemon: still running: 1 pod of a former version']);
     assert.deepEqual(of({ isObserved: false }), [
       'DaemonSet isthmus-daemon: Kubernetes has not processed its newest version yet',
     ]);
-    assert.deepEqual(of({ obstacle: 'its pods cannot be made: quota' }), [
-      'DaemonSet isthmus-daemon: its pods cannot be made: quota',
+    assert.deepEqual(of({ obstacle: 'its pods cannot be created: quota' }), [
+      'DaemonSet isthmus-daemon: its pods cannot be created: quota',
     ]);
   });
 
@@ -91,7 +91,7 @@ describe('what an installation lacks', () => {
     assert.deepEqual(found([right, right]), []);
     assert.deepEqual(found([wrong, right, right]), [
       'Image isthmus:1: is sha256:ffffffffffff on n1 and sha256:0123456789ab on n2, n3: ' +
-        'pull it again where it is the wrong one, and delete the pods there',
+        'pull it again on nodes with the wrong one, and delete the pods there',
     ]);
     assert.deepEqual(found([right, wrong], ['amd64', 'arm64']), []);
   });
@@ -127,7 +127,7 @@ describe('what an installation lacks', () => {
   it('the first subnets', () => {
     assert.deepEqual(
       lacks((all) => void all.subnets.pop()),
-      ['Subnet ovn-default: isthmus-controller has not made it yet'],
+      ['Subnet ovn-default: isthmus-controller has not created it yet'],
     );
     const refused = { type: 'Ready', status: 'False' as const, reason: 'CidrOverlap', message: 'overlaps join' };
     assert.deepEqual(
@@ -136,7 +136,7 @@ describe('what an installation lacks', () => {
     );
     assert.deepEqual(
       lacks((all) => Object.assign(all.subnets[0] ?? {}, { conditions: [] })),
-      ['Subnet join: isthmus-controller has not judged it yet'],
+      ['Subnet join: isthmus-controller has not validated it yet'],
     );
   });
 });

@@ -17,7 +17,7 @@ export function missingOf(installation: Installation): readonly Missing[] {
   const { rollouts, namespace } = installation;
   if (rollouts.length === 0)
     return [
-      missing('Isthmus', `no workload of it is in ${namespace}: helm install isthmus charts/isthmus -n ${namespace}`),
+      missing('Isthmus', `no workload in namespace ${namespace}: helm install isthmus charts/isthmus -n ${namespace}`),
     ];
   const absent = always
     .filter(({ kind, name }) => !rollouts.some((one) => one.kind === kind && one.name === name))
@@ -73,7 +73,7 @@ export function unfinished({ isObserved, desired, updated, total, ready, obstacl
   if (!isObserved) return 'Kubernetes has not processed its newest version yet';
   if (updated !== undefined && updated < desired) return `${updated} of ${desired} pods are of the newest version`;
   if (updated !== undefined && total > updated)
-    return `still there: ${plural(total - updated, 'pod')} of a former version`;
+    return `still running: ${plural(total - updated, 'pod')} of a former version`;
   return ready < desired ? `${ready} of ${desired} pods are ready` : undefined;
 }
 
@@ -94,11 +94,14 @@ function missingOfNode({ name, conditions }: NodeReport): readonly Missing[] {
 function missingOfSubnet(name: string, { subnets }: Installation): readonly Missing[] {
   const found = subnets.find((one) => one.name === name);
   const object = `Subnet ${name}`;
-  if (found === undefined) return [missing(object, 'isthmus-controller has not made it yet')];
+  if (found === undefined) return [missing(object, 'isthmus-controller has not created it yet')];
   const ready = conditionOf(found.conditions, 'Ready');
   if (ready?.status === 'True') return [];
   return [
-    missing(object, ready === undefined ? 'isthmus-controller has not judged it yet' : `not Ready: ${textOf(ready)}`),
+    missing(
+      object,
+      ready === undefined ? 'isthmus-controller has not validated it yet' : `not Ready: ${textOf(ready)}`,
+    ),
   ];
 }
 

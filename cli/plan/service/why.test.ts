@@ -80,7 +80,7 @@ describe('a client of a Service', () => {
       [
         ['terminating', false, 'it terminates, and others are ready'],
         ['ready', true, ''],
-        ['not ready', false, 'it does not pass its readiness probe, or has ended'],
+        ['not ready', false, 'it fails its readiness probe, or has ended'],
       ],
     );
     assert.deepEqual(answerOf({ endpoints: endpoints.slice(0, 1) }), [[], ['ClusterIP 10.16.0.1:8080']]);
@@ -148,6 +148,6 @@ test('names of Services and clients are read as they are written elsewhere', () 
   assert.deepEqual(parseClientName('a/client'), { kind: 'pod', namespace: 'a', name: 'client' });
   assert.deepEqual(parseClientName('pod/client'), { kind: 'pod', namespace: 'default', name: 'client' });
   assert.deepEqual(parseClientName('pod/a/client'), { kind: 'pod', namespace: 'a', name: 'client' });
-  for (const text of ['', 'a/b/c/d', 'node/a/b', 'a//b']) assert.throws(() => parseClientName(text), /is no client/);
-  for (const text of ['', 'a/b/c', '/b']) assert.throws(() => parseServiceName(text), /is no name of a Service/);
+  for (const text of ['', 'a/b/c/d', 'node/a/b', 'a//b']) assert.throws(() => parseClientName(text), /is not a client/);
+  for (const text of ['', 'a/b/c', '/b']) assert.throws(() => parseServiceName(text), /is not a name of a Service/);
 });

@@ -231,7 +231,7 @@ function unservedProblems(service: Service): readonly Problem[] {
     {
       code: 'OtherProxy',
       message:
-        'its label service.kubernetes.io/service-proxy-name or service.kubernetes.io/headless leaves it to another program',
+        'its label service.kubernetes.io/service-proxy-name or service.kubernetes.io/headless assigns it to another program',
     },
   ];
 }
@@ -242,7 +242,7 @@ function clientProblems(
   vpc: string,
 ): readonly Problem[] {
   if (client?.kind === 'pod' && !client.pod.isHostNetwork && client.pod.vpc === '')
-    return [{ code: 'NoAddress', message: `pod ${client.pod.key} has no address yet: kubectl describe pod says why` }];
+    return [{ code: 'NoAddress', message: `pod ${client.pod.key} has no address yet: kubectl describe pod shows why` }];
   if (from !== undefined && from !== vpc) {
     const message = `the client is in Vpc ${from} and the Service in Vpc ${vpc}: Services serve their own Vpc; annotate the Service with ${vpcAnnotation}: ${from} if its endpoints are reached from there`;
     return [{ code: 'OtherVpc', message }];
@@ -251,7 +251,7 @@ function clientProblems(
     return [
       {
         code: 'LoadBalancersOff',
-        message: 'OVN has no load balancers (value networking.enableLb): pods reach no Service by it',
+        message: 'OVN has no load balancers (value networking.enableLb): pods reach no Service through OVN',
       },
     ];
   return [];
@@ -363,8 +363,7 @@ function stateOf({ isReady, isServingWhileTerminating }: Backend): EndpointAnswe
 }
 
 function whyNot(service: Service, backend: Backend, all: readonly Backend[], { place, detour }: Client): string {
-  if (!backend.isReady && !backend.isServingWhileTerminating)
-    return 'it does not pass its readiness probe, or has ended';
+  if (!backend.isReady && !backend.isServingWhileTerminating) return 'it fails its readiness probe, or has ended';
   if (service.isInternalPolicyLocal && detour !== undefined) return `internalTrafficPolicy Local: ${detour}`;
   if (place !== undefined && service.isInternalPolicyLocal && backend.node !== place.node)
     return `internalTrafficPolicy Local: only endpoints on ${place.node}`;

@@ -53,5 +53,5 @@ export function renderRefused(refused: readonly RefusedRow[], paint: Paint): rea
     peer,
     holder,
   ]);
-  return renderTable(['PREFIX', 'NODES', 'PEER', 'WHAT LIVES ON IT'], rows, paint);
+  return renderTable(['PREFIX', 'NODES', 'PEER', 'USED BY'], rows, paint);
 }

@@ -23,7 +23,7 @@ export function renderSessions({ sessions, problems }: SessionList, nowMs: numbe
   const notable = sessions.filter((session) => !isUp(session) || session.message !== undefined);
   const lines = [
     ...(rows.length === 0
-      ? ['there is no such session, and no BgpPeer that asks for one']
+      ? ['there is no such session, and no BgpPeer that requires one']
       : renderTable(heads, rows, paint)),
     ...renderSection(
       'Sessions',

@@ -40,7 +40,7 @@ export function renderWhy(why: Why, paint: Paint): string {
       paint,
     ),
     ...renderSection(
-      'Advertisements that pass them over',
+      'Advertisements that do not select them',
       problemLines(
         distinct(
           why.objects.flatMap(({ misses }) => misses),

@@ -14,7 +14,7 @@ const mainRulePriority = 32_766;
 /** The kernel's own: default, main and local. */
 const reservedTables: readonly number[] = [253, 254, 255];
 
-/** Next hops of the user's own, outside of the cluster; undefined if one is no address. */
+/** Next hops of the user's own, outside of the cluster; undefined if one is not an address. */
 function nextHopsOf({ externalEgressGateway: text }: SubnetSpec): readonly Ip[] | undefined {
   const hops = partsOf(text).map(parseIp);
   return hops.includes(undefined) ? undefined : hops.flatMap((hop) => hop ?? []);
@@ -48,7 +48,7 @@ function settingObstacle({
     return `spec.policyRoutingPriority must be from 1 to ${mainRulePriority - 1} with externalEgressGateway, not ${priority}`;
   if (table < 1 || reservedTables.includes(table))
     return `spec.policyRoutingTableID must be above 0 and none of ${reservedTables.join(', ')} with externalEgressGateway, not ${table}`;
-  if (natOutgoing) return 'spec.natOutgoing and spec.externalEgressGateway exclude each other: remove one of them';
+  if (natOutgoing) return 'spec.natOutgoing and spec.externalEgressGateway cannot be used together: remove one of them';
   return undefined;
 }
 
@@ -85,7 +85,7 @@ export function egressProblems(view: View, subnet: Subnet): readonly Problem[] {
   const holder = tableHolder(view, subnet);
   if (holder === undefined) return [];
   const table = spec.policyRoutingTableID;
-  const message = `spec.policyRoutingTableID: table ${table} leads to ${formatIp(holder.hop)} for subnet ${holder.subnet.name}, which had it before: take another table`;
+  const message = `spec.policyRoutingTableID: table ${table} leads to ${formatIp(holder.hop)} for subnet ${holder.subnet.name}, which had it first: use another table`;
   return [{ code: egressConflict, message }];
 }
 

@@ -38,7 +38,7 @@ function obstacleOf({ srcIPs, dstIPs, action }: NatRule): string | undefined {
       families.add(family);
     }
   }
-  return families.size < 2 ? undefined : 'match has addresses of both families: make a rule for each';
+  return families.size < 2 ? undefined : 'match has addresses of both families: create a rule for each family';
 }
 
 /** The rules that apply, in order. */

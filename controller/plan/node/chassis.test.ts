@@ -36,7 +36,7 @@ test('a tagged chassis goes with its node, and when its node has another one', (
     row('gone', tag('n9')),
     row('old', tag('n1')),
     row('new', tag('n1')),
-    // Its daemon has not said yet which one it is.
+    // Its daemon has not reported yet which one it is.
     row('c2', tag('n2')),
   ]);
   assert.deepEqual([...plan.removals.keys()], ['gone', 'old']);

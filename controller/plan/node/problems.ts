@@ -37,7 +37,7 @@ function addressProblems(view: View, node: Node): readonly Problem[] {
     const holder = view.holderOf(address);
     const owner = networkOwner(view, address);
     if (owner !== undefined) {
-      const message = `InternalIP ${address} of node ${name} is an address of ${owner}, which is in force: pods do not reach the node by it; give the node another address`;
+      const message = `InternalIP ${address} of node ${name} is an address of ${owner}, which is in force: pods cannot reach the node at it; give the node another address`;
       problems.push({ code: 'NodeAddressConflict', message });
     } else if (holder !== undefined && holder !== name) {
       const message = `InternalIP ${address} of node ${name} is also the address of node ${holder}, which had it first: traffic from pods to this address goes to ${holder}; correct the address, or delete the node that no longer exists`;
@@ -48,13 +48,13 @@ function addressProblems(view: View, node: Node): readonly Problem[] {
   if (wrong !== undefined)
     problems.push({
       code: 'NodeAddressInvalid',
-      message: `InternalIP '${wrong}' of node ${name} is no IP address: pods cannot reach the node by it`,
+      message: `InternalIP '${wrong}' of node ${name} is not an IP address: pods cannot reach the node at it`,
     });
   const count = allAddresses(node).length;
   if (count > mostNodeAddresses)
     problems.push({
       code: 'NodeAddressesTooMany',
-      message: `node ${name} has ${count} InternalIPs, of which only the first ${mostNodeAddresses} are used: remove the others`,
+      message: `node ${name} has ${count} InternalIPs, but only the first ${mostNodeAddresses} are used: remove the others`,
     });
   return problems;
 }

@@ -19,7 +19,7 @@ function invalid(network: Interface, key: string, what: string): Problem {
 
 function booleanProblem(pod: Pod, network: Interface, key: string): Problem | undefined {
   const text = annotationValue(pod, network, key);
-  return ['', 'true', 'false'].includes(text) ? undefined : invalid(network, key, `is '${text}': give true or false`);
+  return ['', 'true', 'false'].includes(text) ? undefined : invalid(network, key, `is '${text}': use true or false`);
 }
 
 function vipProblems(view: View, pod: Pod, network: Interface): readonly (Problem | undefined)[] {
@@ -30,7 +30,7 @@ function vipProblems(view: View, pod: Pod, network: Interface): readonly (Proble
   });
   const key = annotationOf(network, annotation.addressPairs);
   return [
-    stray === undefined ? undefined : invalid(network, annotation.portVips, `has '${stray}', which is no address`),
+    stray === undefined ? undefined : invalid(network, annotation.portVips, `has '${stray}', which is not an address`),
     missing === undefined
       ? undefined
       : {

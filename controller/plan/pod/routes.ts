@@ -23,10 +23,10 @@ function wrongRoute(route: unknown): string | undefined {
   if (typeof dst !== 'string' || typeof gw !== 'string') return `has a route without dst or gw`;
   const destination = parseCidr(dst) ?? parseIp(dst);
   const gateway = parseIp(gw);
-  if (destination === undefined) return `has dst '${dst}', which is no CIDR or address`;
+  if (destination === undefined) return `has dst '${dst}', which is not a CIDR or address`;
   return gateway?.family === destination.family
     ? undefined
-    : `has gw '${gw}', which is no address of the family of dst ${dst}`;
+    : `has gw '${gw}', which is not an address of the family of dst ${dst}`;
 }
 
 /** Problems of the routes of an interface, which the node's daemon configures. */

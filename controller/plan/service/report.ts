@@ -17,7 +17,7 @@ export function takenVipProblems(view: View, key: string): readonly Problem[] {
   const verdict = view.serviceVerdicts.get(key);
   return Object.entries(verdict?.takenVips ?? {}).map(([vip, holder]) => ({
     code: 'AddressInUse',
-    message: `${vip} is a virtual address of ${holder} in Vpc ${verdict?.vpc ?? ''}, which had it before: give one of the two another address or port`,
+    message: `${vip} is a virtual address of ${holder} in Vpc ${verdict?.vpc ?? ''}, which had it first: give one of the two another address or port`,
   }));
 }
 
@@ -31,7 +31,7 @@ export function vpcProblems(view: View, key: string, what: string): readonly Pro
     return [{ code: 'VpcNotFound', message }];
   }
   if (endpointVpcs.every((one) => one === vpc)) return [];
-  const message = `endpoints are in Vpc ${[...endpointVpcs].sort().join(', ')}, and the ${what} is in Vpc ${vpc}, whose pods do not reach those elsewhere: they are left out; select pods of one Vpc, or name another in annotation ${annotation.vpc}`;
+  const message = `endpoints are in Vpc ${[...endpointVpcs].sort().join(', ')}, and the ${what} is in Vpc ${vpc}, whose pods cannot reach endpoints of other Vpcs: these endpoints are left out; select pods of one Vpc, or name another Vpc in annotation ${annotation.vpc}`;
   return [{ code: 'EndpointsInOtherVpcs', message }];
 }
 
@@ -40,11 +40,11 @@ function externalProblems({ capabilities }: View, service: Service): readonly Pr
   if (externalIps.length === 0) return [];
   if (capabilities.externalIps !== true) {
     const named = externalIps.slice(0, namedProblems).join(', ');
-    const message = `spec.externalIPs ${named}: the cluster denies external addresses, which could be those of others: remove them, or allow them with services.externalIPs=Allow`;
+    const message = `spec.externalIPs ${named}: the cluster does not allow external IPs, because they could take over addresses of others: remove them, or set the value services.externalIPs=Allow`;
     return [{ code: 'ExternalIPsDenied', message }];
   }
   if (servedExternalIps(service).length > 0) return [];
-  const message = `${externalIps.length} spec.externalIPs with ${ports.length} ports are more than ${mostExternalPairs} pairs, and none of them is served: spread them over several Services`;
+  const message = `${externalIps.length} spec.externalIPs with ${ports.length} ports are more than ${mostExternalPairs} pairs, so that none of them is served: spread them over several Services`;
   return [{ code: 'TooManyExternalIPs', message }];
 }
 

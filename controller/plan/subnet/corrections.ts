@@ -12,7 +12,7 @@ export function specCorrections(view: View, name: string): readonly string[] {
       `spec.default is set to false: ${defaultSubnet} is the default subnet; name namespaces in spec.namespaces to bind them to this one`,
     );
   if (given.protocol !== '' && given.protocol !== wanted.protocol)
-    corrections.push(`spec.protocol ${given.protocol} is set to ${wanted.protocol}: it follows from spec.cidrBlock`);
+    corrections.push(`spec.protocol ${given.protocol} is set to ${wanted.protocol}: it is derived from spec.cidrBlock`);
   if (given.cidrBlock !== wanted.cidrBlock)
     corrections.push(
       `spec.cidrBlock ${given.cidrBlock} is set to ${wanted.cidrBlock}: CIDRs begin at their network's address, IPv4 first`,

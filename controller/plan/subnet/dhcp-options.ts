@@ -121,7 +121,7 @@ export function readDhcpOptions(
     const render = Object.hasOwn(known, name) ? known[name] : undefined;
     const rendered = render?.(value);
     if (rendered !== undefined) options[name] = rendered;
-    else if (render === undefined) sentences.push(`${name} is no option of OVN's DHCPv${family}: remove it`);
+    else if (render === undefined) sentences.push(`${name} is not an option of OVN's DHCPv${family}: remove it`);
     else sentences.push(`${name}=${value} has a value that OVN does not accept: correct it`);
   }
   return { options, problems: sentences.map((sentence) => `${field}: ${sentence}`) };

@@ -68,7 +68,7 @@ export function readRouterAdvert(spec: SubnetSpec, hasIpv6: boolean): RouterAdve
     if (rendered !== undefined) given[name] = rendered;
     else if (Object.hasOwn(known, name))
       sentences.push(`${name}=${value} has a value that OVN does not accept: correct it`);
-    else sentences.push(`${name} is no option of OVN's router advertisements: remove it`);
+    else sentences.push(`${name} is not an option of OVN's router advertisements: remove it`);
   }
   const mtu: Readonly<Record<string, string>> = spec.mtu >= 1280 ? { mtu: String(spec.mtu) } : {};
   // Without a mode OVN sends no advertisement: an invalid option must not leave less than the defaults.

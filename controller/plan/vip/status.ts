@@ -38,7 +38,7 @@ export function planVipConditions(view: View, name: string, refused: Problem | u
       ? undefined
       : {
           code: 'NotSupported',
-          message: 'spec.attachSubnets cannot be served by this release: make a Vip for each subnet',
+          message: 'spec.attachSubnets cannot be served by this release: create a Vip for each subnet',
         };
   const problem = view.addressProblem(`vip/${name}`) ?? unsupported ?? unanswered(view, name);
   // The kind has no status subresource: each write is a new generation, and observing it would be the next write.

@@ -156,7 +156,7 @@ export class Addresses {
 }
 
 function notInForce(subnet: string): Problem {
-  const message = `subnet ${subnet} does not exist or is not in force: create or mend it`;
+  const message = `subnet ${subnet} does not exist or is not in force: create or correct it`;
   return { code: 'SubnetNotReady', message };
 }
 

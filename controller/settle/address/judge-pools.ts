@@ -24,7 +24,7 @@ function refuse(code: string, message: string): PoolVerdict {
 function judge(pool: IpPool, verdict: Verdict | undefined, older: readonly (readonly [string, Range])[]): PoolVerdict {
   const { subnet, ips } = pool.spec;
   if (verdict?.net === undefined) {
-    return refuse('SubnetNotReady', `spec.subnet: ${subnet} does not exist or is not in force: create or mend it`);
+    return refuse('SubnetNotReady', `spec.subnet: ${subnet} does not exist or is not in force: create or correct it`);
   }
   const parts = [verdict.net.v4, verdict.net.v6];
   const ranges: Range[] = [];

@@ -83,7 +83,7 @@ function problemsOf(
   const unknown = candidates.filter(({ obstacle }) => obstacle === 'does not exist').map(({ name }) => name);
   const problems: Problem[] = [];
   if (unknown.length > 0) {
-    const message = `spec.gatewayNode names ${unknown.join(', ')}, which is no node: correct the name, or add the node`;
+    const message = `spec.gatewayNode names ${unknown.join(', ')}, which is not a node: correct the name, or add the node`;
     problems.push({ code: 'GatewayNodeNotFound', message });
   }
   if (unknown.length === candidates.length || candidates.some(({ obstacle }) => obstacle === undefined))
@@ -93,7 +93,7 @@ function problemsOf(
   const effect =
     hops.length === 0 ? 'no traffic leaves the cluster' : `traffic still goes to ${namesOf(hops).join(', ')}`;
   const field = isByName ? 'spec.gatewayNode' : 'spec.gatewayNodeSelectors';
-  const message = `no gateway node is healthy (${states.join('; ')}${rest}): ${effect}; mend one, or name another in ${field}`;
+  const message = `no gateway node is healthy (${states.join('; ')}${rest}): ${effect}; repair one, or name another in ${field}`;
   return [...problems, { code: 'GatewayNotReady', message }];
 }
 

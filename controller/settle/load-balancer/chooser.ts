@@ -83,7 +83,7 @@ export class Chooser {
       if (holder === undefined) continue;
       const obstacle = this.#isOurs(key)
         ? sharingObstacle(service, holder)
-        : 'another program gave it the address, and shares it with no Service of Isthmus';
+        : 'another program assigned its address, which no Service of Isthmus can share';
       if (obstacle !== undefined) rivals.push({ holder, obstacle });
     }
     return rivals.sort((a, b) => byAge(agedOf(a.holder), agedOf(b.holder)));
@@ -92,25 +92,25 @@ export class Chooser {
   #check({ service, request }: WaitingService, ip: Ip): Choice {
     const text = formatIp(ip);
     const owner = this.#book.ownerOf(ip);
-    if (owner !== undefined) return refuse('AddressInUse', `${text} is an address of ${owner}: ask for another one`);
+    if (owner !== undefined) return refuse('AddressInUse', `${text} is an address of ${owner}: request another one`);
     const name = this.#book.poolOf(ip);
     const pool = name === undefined ? undefined : this.#view.loadBalancerPools.get(name);
     if (pool === undefined)
       return refuse(
         'AddressNotInPool',
-        `${text} is in no LoadBalancerPool in force: add it to a pool, or ask for an address of one`,
+        `${text} is in no LoadBalancerPool in force: add it to a pool, or request an address of a pool`,
       );
     if (request.pool !== undefined && request.pool !== pool.name)
       return refuse(
         'AddressNotInPool',
-        `${text} is in LoadBalancerPool ${pool.name} and not in ${request.pool}: ask for one of the two`,
+        `${text} is in LoadBalancerPool ${pool.name} and not in ${request.pool}: request only one of the two`,
       );
     if (!this.selects(pool, service)) return this.#notFor(pool.name);
     const [rival] = this.rivalsOf(service, ip);
     if (rival === undefined) return { ip };
     return refuse(
       'AddressInUse',
-      `${text} is the address of Service ${serviceKey(rival.holder)}, and ${rival.obstacle}: ask for another address, or wait until it is free`,
+      `${text} is the address of Service ${serviceKey(rival.holder)}, and ${rival.obstacle}: request another address, or wait until this one is free`,
     );
   }
 
@@ -143,13 +143,13 @@ export class Chooser {
     if (fitting.length > 0)
       return refuse(
         'NoFreeAddress',
-        `LoadBalancerPool ${listed} has no free IPv${family} address: add addresses, or delete a Service; the oldest Service that waits gets the next one`,
+        `LoadBalancerPool ${listed} has no free IPv${family} address: add addresses, or delete a Service; the oldest waiting Service gets the next free one`,
       );
     if (service.prefersDualStack && familiesOf(service).length > 1 && this.#hasAny(pools.list, service))
       return undefined;
     return refuse(
       'NoPoolOfFamily',
-      `LoadBalancerPool ${listed} has no IPv${family} addresses: add some, or take IPv${family} out of spec.ipFamilies`,
+      `LoadBalancerPool ${listed} has no IPv${family} addresses: add some, or remove IPv${family} from spec.ipFamilies`,
     );
   }
 
@@ -202,7 +202,7 @@ export class Chooser {
       return {
         problem: {
           code: 'PoolNotReady',
-          message: `LoadBalancerPool ${name} was refused: its condition Ready says why; mend it, or name another`,
+          message: `LoadBalancerPool ${name} was refused: its condition Ready has the reason; correct it, or name another`,
         },
       };
     if (this.selects(pool, service)) return { list: [pool] };

@@ -209,7 +209,7 @@ describe('a request', () => {
     );
     assert.match(
       bed.serviceCondition('e'),
-      /^!RequestInvalid: isthmus\.network\/load-balancer-ips: 'nonsense' is no address/,
+      /^!RequestInvalid: isthmus\.network\/load-balancer-ips: 'nonsense' is not an address/,
     );
     assert.match(bed.serviceCondition('f'), /^!RequestInvalid: .*spec\.ipFamilies has no IPv6/);
     assert.match(bed.serviceCondition('g'), /^!RequestInvalid: .*two addresses of family IPv4/);

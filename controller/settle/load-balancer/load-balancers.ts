@@ -225,7 +225,7 @@ export class LoadBalancers {
       if (request === undefined || !this.#isMissing(holding, request, family)) continue;
       const waiting = { service, request, held: holding.ips, shared: this.#sharedWith(key, holding) };
       const choice = this.#chooser.choose(waiting, family);
-      if (choice === undefined) notes.push(`no LoadBalancerPool has IPv${family} addresses for it`);
+      if (choice === undefined) notes.push(`no LoadBalancerPool that it may use has IPv${family} addresses`);
       else if ('problem' in choice) problems.push(choice.problem);
       else this.#take(holding, choice.ip, key);
     }
@@ -286,7 +286,7 @@ export class LoadBalancers {
     const pool = name === undefined ? undefined : this.#options.view.loadBalancerPools.get(name);
     const advice = 'stays with this Service: to give it another one, delete the Service and create it again';
     if (owner !== undefined)
-      return { isIn: false, message: `${address} is an address of ${owner} by now, and ${advice}` };
+      return { isIn: false, message: `${address} is an address of ${owner} now, and ${advice}` };
     if (pool === undefined)
       return { isIn: false, message: `${address} is in no LoadBalancerPool in force; add it to one. It ${advice}` };
     if (this.#chooser.selects(pool, service))

@@ -30,7 +30,7 @@ export function ruleProblem(view: View, rule: SwitchLbRule): Problem | undefined
   const key = ruleServiceKey(rule);
   const service = view.services.get(key);
   if (service === undefined || isOfRule(service)) return undefined;
-  const message = `Service ${key}, whose name the rule needs, was not made by a rule: delete it, or give the rule another name`;
+  const message = `Service ${key}, whose name the rule needs, was not created by a rule: delete it, or rename the rule`;
   return { code: 'ServiceNameTaken', message };
 }
 

@@ -106,5 +106,5 @@ export function formerGatewaySentence(view: View, name: string, most = 5): strin
   ].sort();
   const rest = names.length > most ? ` and ${names.length - most} more` : '';
   const addresses = former.map(({ ip }) => formatIp(ip)).join(', ');
-  return `the former gateway ${addresses} keeps answering until pods created before the change are recreated: ${names.slice(0, most).join(', ')}${rest}`;
+  return `the former gateway ${addresses} keeps answering until the pods created before the change have been recreated: ${names.slice(0, most).join(', ')}${rest}`;
 }

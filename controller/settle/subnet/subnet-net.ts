@@ -98,7 +98,7 @@ function readGateways(text: string, cidrs: readonly Cidr[]): Outcome<ReadonlyMap
     if (!isHost)
       return refuse(
         'GatewayInvalid',
-        `spec.gateway: ${part} is not a host address of spec.cidrBlock: name one, or none for the first`,
+        `spec.gateway: ${part} is not a host address of spec.cidrBlock: use another one, or none for the first host address`,
       );
     if (gateways.has(ip.family))
       return refuse('GatewayInvalid', `spec.gateway has two IPv${ip.family} addresses: keep one`);

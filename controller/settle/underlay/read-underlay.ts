@@ -23,12 +23,12 @@ export function readUnderlay(spec: SubnetSpec, vlans: ReadonlyMap<string, VlanVe
   if (spec.logicalGateway && spec.u2oInterconnection)
     return refuse(
       'U2OInvalid',
-      'spec.logicalGateway and spec.u2oInterconnection exclude each other: remove one of them',
+      'spec.logicalGateway and spec.u2oInterconnection cannot be used together: remove one of them',
     );
   if (spec.overlayOnlyRouting && routing !== 'u2o')
     return refuse(
       'U2OInvalid',
-      'spec.u2oFeatures.overlayOnlyRouting needs spec.u2oInterconnection: set it, or remove the former',
+      'spec.u2oFeatures.overlayOnlyRouting needs spec.u2oInterconnection: set it, or remove overlayOnlyRouting',
     );
   if (vlan === undefined)
     return refuse(
@@ -62,7 +62,7 @@ export function u2oAddressProblem(spec: SubnetSpec, parts: readonly FamilyNet[])
   const { u2oInterconnectionIP: text } = spec;
   const flaw = text === '' || routingOf(spec) !== 'u2o' ? undefined : flawOf(text, parts);
   if (flaw === undefined) return undefined;
-  return { code: 'U2OInvalid', message: `spec.u2oInterconnectionIP: ${flaw}: name a free one, or none` };
+  return { code: 'U2OInvalid', message: `spec.u2oInterconnectionIP: ${flaw}: use a free one, or none` };
 }
 
 /** A sentence about fields that are set without effect. The rest of the spec is in force. */

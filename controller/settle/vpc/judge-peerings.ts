@@ -67,7 +67,7 @@ function invalid(message: string): PeeringVerdict {
 
 function judgePeering(view: View, local: Vpc, entry: VpcPeering): PeeringVerdict {
   const { remoteVpc, localConnectIP } = entry;
-  if (remoteVpc === '') return invalid('.remoteVpc: name the Vpc to peer with');
+  if (remoteVpc === '') return invalid('.remoteVpc: set the name of the Vpc to peer with');
   if (remoteVpc === local.name) return invalid(`.remoteVpc: ${remoteVpc} is this Vpc: name another`);
   const ends = readEnds(localConnectIP);
   if (typeof ends === 'string') return invalid(`.localConnectIP: ${ends}`);

@@ -215,6 +215,6 @@ export class Enrolment {
 }
 
 function notAMember(cluster: string): Problem {
-  const message = `this key is no member ${cluster} of the hub (it left, or another took the name); join with a new token`;
+  const message = `the hub has no member ${cluster} with this key (it left, or another cluster took the name); join with a new token`;
   return { code: 'NotAMember', message };
 }

@@ -37,7 +37,7 @@ export function checkCidrs(texts: readonly string[]): readonly string[] | string
   const cidrs: Cidr[] = [];
   for (const text of texts) {
     const cidr = parseCidr(text);
-    if (cidr === undefined) return `"${text}" is no network; write for example 100.100.0.0/16`;
+    if (cidr === undefined) return `"${text}" is not a network; write for example 100.100.0.0/16`;
     if (hasHostBits(text)) return `"${text}" has bits beyond its mask; write ${formatCidr(cidr)}`;
     const special = specialUse(cidr);
     if (special !== undefined) return `${text} holds addresses for ${special}`;
@@ -53,6 +53,6 @@ export function checkCidrs(texts: readonly string[]): readonly string[] | string
 
 function parsedCidr(text: string): Cidr {
   const cidr = parseCidr(text);
-  if (cidr === undefined) throw new RangeError(`"${text}" is no CIDR`);
+  if (cidr === undefined) throw new RangeError(`"${text}" is not a CIDR`);
   return cidr;
 }

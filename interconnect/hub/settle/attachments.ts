@@ -49,7 +49,7 @@ export function resolveAttachment(cluster: string, request: Attachment, facts: A
   const wrong = request.clusters.find((name) => !clusterName.test(name));
   if (wrong !== undefined) {
     // Without the name, an empty list could remain, which admits every cluster.
-    const message = `clusters of transit switch ${request.transitSwitch}: "${wrong}" is no name of a cluster; correct the list`;
+    const message = `clusters of transit switch ${request.transitSwitch}: "${wrong}" is not a name of a cluster; correct the list`;
     return { ...refuse(request, 'TransitSwitchInvalid', message), isAttached: facts.isAttached };
   }
   const isOpen = network?.definedBy === '' && network.name !== facts.standard.name;
@@ -109,7 +109,7 @@ function define(cluster: string, request: Attachment, facts: AttachmentFacts): R
     return refuse(
       request,
       'TransitSwitchInvalid',
-      `"${name}" is no name for a transit switch: up to 32 of a-z, 0-9, "-"`,
+      `"${name}" is not a name for a transit switch: up to 32 of a-z, 0-9, "-"`,
     );
   const names = new Set(switchNames(name));
   for (const other of facts.networks) {

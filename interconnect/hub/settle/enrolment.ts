@@ -20,7 +20,7 @@ export interface EnrolmentFacts {
   readonly handleOf: string | undefined;
   /** Whether a HubMember waits for a cluster of that name. */
   readonly isAwaited: boolean;
-  /** Whether an availability zone of that name exists that is no member of this hub. */
+  /** Whether an availability zone of that name exists that is not a member of this hub. */
   readonly isForeign: boolean;
   readonly nowMs: number;
 }

@@ -80,7 +80,7 @@ function refusePrefix(
   if (cidr === undefined || special !== undefined)
     return {
       code: 'PrefixInvalid',
-      message: `"${text}" is no prefix that can be shared between clusters${because(special)}`,
+      message: `"${text}" is not a prefix that can be shared between clusters${because(special)}`,
     };
   const { tags, via, only, except } = prefix;
   if (![tags, via, only, except].every((names) => names.length <= mostNames && names.every(isLegible))) {

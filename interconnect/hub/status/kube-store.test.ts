@@ -143,7 +143,7 @@ describe('the store of the hub in Kubernetes', () => {
     await eventually('the change', () => changes.includes('east limits'));
     assert.deepEqual(registry.spec('east'), { allowedPrefixes: ['10.16/16'], maxPrefixes: 7 });
     registry.report('east', [port], { state: 'Absent', lastSeenMs: nowMs });
-    await eventually('refused', async () => JSON.stringify(await status()).includes('10.16/16 is no CIDR'));
+    await eventually('refused', async () => JSON.stringify(await status()).includes('10.16/16 is not a CIDR'));
   });
 
   it('writes the reason to an object that makes no cluster a member', async () => {

@@ -55,6 +55,6 @@ function limitsOf({ allowedPrefixes }: MemberSpec) {
   const wrong = allowedPrefixes.filter((text) => parseCidr(text) === undefined);
   if (wrong.length === 0)
     return { type: 'SpecAccepted', status: 'True', reason: 'Accepted', message: 'its limits apply' } as const;
-  const message = `allowedPrefixes: ${wrong.join(', ')} is no CIDR and allows nothing; write for example 10.16.0.0/16`;
+  const message = `allowedPrefixes: ${wrong.join(', ')} is not a CIDR and allows nothing; write for example 10.16.0.0/16`;
   return { type: 'SpecAccepted', status: 'False', reason: 'PrefixInvalid', message } as const;
 }

@@ -192,7 +192,7 @@ describe('exporting', () => {
     assert.equal(offeredCount({ transitSwitches: ['ts'], defaultAction: 'Deny' }), 0);
   });
 
-  it('leaves out and reports text that is no prefix', () => {
+  it('leaves out and reports text that is not a prefix', () => {
     const { prefixes, withheld } = exporting({}, [own('nonsense')]);
     assert.deepEqual(prefixes, []);
     assert.equal(withheld.get('nonsense')?.code, 'PrefixInvalid');

@@ -89,7 +89,7 @@ describe('importing', () => {
     assert.equal(allowed({ cidr: '::/0', ge: 0 }, '10.0.0.0/8'), false);
   });
 
-  it('leaves out and reports text that is no prefix', () => {
+  it('leaves out and reports text that is not a prefix', () => {
     const verdict = importVerdict(compilePolicies([]), offered({ cidr: '10.0.0.0' }));
     assert.equal(!verdict.allowed && verdict.problem.code, 'PrefixInvalid');
   });

@@ -20,7 +20,7 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   leave: {
     on: 'Node',
     writer: 'Isthmus',
-    text: 'Written by `isthmus nodes leave`, which `helm uninstall` runs: the uid of the DaemonSet `isthmus-daemon` whose daemon is to give the node back. Another uid is not heeded.',
+    text: 'Written by `isthmus nodes leave`, which `helm uninstall` runs: the uid of the DaemonSet `isthmus-daemon` whose daemon must release the node. Daemons of another DaemonSet ignore it.',
   },
   serviceAddress: {
     on: 'Node',

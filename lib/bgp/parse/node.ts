@@ -22,7 +22,7 @@ export function parseNode(raw: RawObject): Node {
   };
 }
 
-/** Undefined for a text that is no address. */
+/** Undefined for a text that is not an address. */
 export function canonicalIp(text: string): string | undefined {
   const ip = parseIp(text);
   return ip && formatIp(ip);

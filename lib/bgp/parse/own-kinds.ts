@@ -60,7 +60,7 @@ function instanceProblem({ localASN, ownedPrefixes = [] }: BgpInstanceSpec): Pro
   if (bad === undefined) return undefined;
   return {
     code: 'PrefixInvalid',
-    message: `spec.ownedPrefixes: '${bad}' is no network such as 192.0.2.0/24 or fd00::/48`,
+    message: `spec.ownedPrefixes: '${bad}' is not a network such as 192.0.2.0/24 or fd00::/48`,
   };
 }
 

@@ -162,6 +162,6 @@ async function morePaths(bed: IcBed): Promise<IcRow[]> {
 export const measurements: readonly Measurement[] = [
   { name: 'a gateway returns', measure: failback },
   { name: 'a gateway is drained', measure: drain },
-  { name: 'a gateway is taken away and given back', measure: relabel },
+  { name: 'a gateway is removed and restored', measure: relabel },
   { name: 'paths from 2 to 4 and back', measure: morePaths },
 ];

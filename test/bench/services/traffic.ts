@@ -128,7 +128,7 @@ async function loop(): Promise<void> {
 
 async function clients(): Promise<void> {
   const from = parseIp(rest[0] ?? '');
-  if (from === undefined) throw new Error(`${rest[0] ?? ''} is no address`);
+  if (from === undefined) throw new Error(`${rest[0] ?? ''} is not an address`);
   let [next, lost] = [0, 0];
   const worker = async (): Promise<void> => {
     while (next < second) {
