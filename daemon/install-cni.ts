@@ -16,7 +16,7 @@ import { planConflist, type Conflist, type Support } from './plan/conflist.ts';
 const flagSpec = {
   'bin-dir': text("the node's folder of CNI plugins, as it is mounted here"),
   'plugins-dir': text('folder of the plugins to install', '/opt/isthmus/cni'),
-  conflist: text('the CNI configuration list as the chart has it'),
+  conflist: text('the CNI configuration list of the chart'),
   out: text('file to write the list of this node to'),
 };
 
@@ -37,7 +37,7 @@ function askVersions(folder: string, type: string): Support {
   // A plugin that answers without reading stdin breaks the pipe, but its answer counts.
   const versions = parseVersions(stdout);
   if (versions !== undefined) return versions;
-  if (error !== undefined) return { problem: `it could not be asked for its versions here: ${error.message}` };
+  if (error !== undefined) return { problem: `its supported versions could not be read here: ${error.message}` };
   return { problem: `it does not report its versions; it ended with status ${String(status)}` };
 }
 

@@ -124,7 +124,7 @@ async function restartController({ ovsRundir }: Settings, log: Pick<Logger, 'inf
     await callAll('ovn-controller', ovsRundir, 'exit', ['--restart'], answerMs);
   } catch (error) {
     // It may be dead and have left its socket, or run where its sockets cannot be seen.
-    log.info({ err: error }, 'ovn-controller was not ended');
+    log.info({ err: error }, 'ovn-controller could not be stopped');
   }
 }
 
@@ -146,7 +146,8 @@ async function report(
     obstacle === undefined
       ? {
           reason: leftReason,
-          message: 'Isthmus was uninstalled and has released this node, which has no network until another one is installed',
+          message:
+            'Isthmus was uninstalled and has released this node, which has no network until another one is installed',
         }
       : {
           reason: 'IsthmusLeaving',

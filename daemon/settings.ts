@@ -18,7 +18,7 @@ export const flagSpec = {
   ),
   namespace: text('namespace of Isthmus, with that ConfigMap', 'kube-system'),
   'chassis-tls': text(
-    'folder of the key and the certificate by which ovn-controller proves itself; it must see them under the same path',
+    'folder of the key and the certificate by which ovn-controller authenticates; it must see them under the same path',
     '/var/run/openvswitch/tls',
   ),
   socket: text('unix socket to serve the CNI plugin on', defaultSocket),
@@ -54,7 +54,7 @@ export const flagSpec = {
     undefined,
   ),
   services: choice(
-    'on: the node serves ClusterIPs, NodePorts and addresses of load balancers itself, in place of kube-proxy',
+    'on: the node serves ClusterIPs, NodePorts and addresses of load balancers itself, instead of kube-proxy',
     ['on', 'off'],
     'off',
   ),
@@ -63,7 +63,7 @@ export const flagSpec = {
     [],
   ),
   'external-ips': choice(
-    'Allow: spec.externalIPs of Services are served, so that any author of a Service may take over any address (CVE-2020-8554)',
+    'Allow: spec.externalIPs of Services are served, so any author of a Service can take over any address (CVE-2020-8554)',
     ['Allow', 'Deny'],
     'Deny',
   ),

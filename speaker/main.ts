@@ -34,10 +34,10 @@ import { OwnAddresses } from './watch/own-addresses.ts';
 import { SignatureWatch } from './watch/signatures.ts';
 
 const flags = {
-  kubeconfig: text('path of the kubeconfig; without it the service account of the pod is used', undefined),
-  node: text('name of the node this runs on'),
+  kubeconfig: text('kubeconfig file; without it the service account of the pod', undefined),
+  node: text('name of the node of this process'),
   gobgpd: text("address of gobgpd's API, unix:/path or host:port"),
-  namespace: text('the namespace Isthmus is installed in', 'kube-system'),
+  namespace: text('namespace of Isthmus', 'kube-system'),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10667'),
   'password-secrets': list('names of the Secrets in that namespace that may have passwords of peers', []),
   'gobgpd-log': text("gobgpd's log, as JSON lines; the speaker empties it when it is long", undefined),
@@ -144,7 +144,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   target.remember(historyOf(cluster.nodeState?.status));
   if (cluster.nodeState?.status.drain === 'Drained') drain.resume();
   rounds.start();
-  log.info({ node, gobgpd: options.gobgpd }, 'the cluster is known; working');
+  log.info({ node, gobgpd: options.gobgpd }, 'all objects were read; working');
   await target.run(signal);
   for (const part of [rounds, links, nodeNetwork, addresses, gobgpdLog, report]) part.close();
   signatures.stop();

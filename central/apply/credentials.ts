@@ -72,10 +72,7 @@ export class Credentials {
       if (set.length === 0) return;
       const signer = signerOf(set, nowMs());
       if (signer === undefined) {
-        log.error(
-          { purpose },
-          'no valid authority of OVN’s databases; the servers keep their present certificates',
-        );
+        log.error({ purpose }, 'no valid authority of OVN’s databases; the servers keep their present certificates');
         return;
       }
       const bundle = bundleOf(set, nowMs());

@@ -82,7 +82,10 @@ export class Signer {
         if (!isKubeError(error)) throw error;
         // The request was deleted, or a newer leader answered it.
         if (error instanceof KubeApiError && [404, 409].includes(error.status)) continue;
-        log.warn({ request: facts.name, error: error.message }, 'the certificate request of a chassis could not be answered, trying again');
+        log.warn(
+          { request: facts.name, error: error.message },
+          'the certificate request of a chassis could not be answered, trying again',
+        );
         this.#retry ??= setTimeout(() => {
           this.#retry = undefined;
           this.#request();

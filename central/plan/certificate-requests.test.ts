@@ -26,12 +26,12 @@ test('a daemon gets the certificate of its own node’s chassis', () => {
 });
 
 const refusals: readonly (readonly [why: RegExp, change: Partial<ChassisRequest>])[] = [
-  [/system:admin may not ask/, { username: 'system:admin' }],
+  [/system:admin may not request/, { username: 'system:admin' }],
   [/not bound to a pod/, { node: undefined }],
   [/no Node n7/, { node: 'n7' }],
   [/not for server auth/, { usages: ['client auth', 'server auth'] }],
-  [/no PKCS #10 request/, { chassis: undefined }],
-  [/no name of a chassis/, { chassis: 'a b' }],
+  [/not a PKCS #10 request/, { chassis: undefined }],
+  [/not a valid chassis name/, { chassis: 'a b' }],
   [/chassis-1 is node n1/, { chassis: 'chassis-1' }],
 ];
 for (const [why, change] of refusals) {

@@ -49,7 +49,7 @@ test('a request that is impossible is refused with the reason', () => {
   assert.match(refusal({ recover: 'a9' }), /a9 is not a node that may serve/);
   assert.match(refusal({ recover: 'a3' }), /a3 has no copy/);
   assert.match(refusal({ restore: 'a2' }), /is not <node>\/<time>/);
-  assert.match(refusal({ restore: 'a2/20250101T000000Z' }), new RegExp(`it has those of ${time}`));
-  assert.match(refusal({ restore: 'a1/20250101T000000Z' }), /it has those of no time/);
+  assert.match(refusal({ restore: 'a2/20250101T000000Z' }), new RegExp(`its backups are ${time}`));
+  assert.match(refusal({ restore: 'a1/20250101T000000Z' }), /its backups are none/);
   assert.match(refusal({ recover: 'a2', restore: `a2/${time}` }), /at once/);
 });

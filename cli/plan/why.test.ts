@@ -122,7 +122,7 @@ describe('why an address is reached', () => {
     );
     assert.match(
       offered('10.18.0.1', ({ east }) => east.subnets.push(subnetOf('tenant', '10.18.0.0/24', { vpc: 'blue' }))).join(),
-      /NotOffered,.* takes part in no transit switch/,
+      /NotOffered,.* attached to no transit switch/,
     );
     const refused = ({ east }: Pair): void =>
       spoil(east, 'NoConflicts', 'PrefixNotAllowed', 'the hub allows east 10.0.0.0/24 only, not 10.16.0.0/16');

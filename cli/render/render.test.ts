@@ -45,7 +45,7 @@ function illPair(): Pair {
     state: 'Down',
     reason: 'TunnelDown',
     bfd: 'init',
-    message: 'no BFD packets pass between e1 and w1',
+    message: 'no BFD packets arrive between e1 and w1',
   });
   Object.assign(east.remotes[0]?.status ?? {}, { phase: 'Degraded', pathsUp: '1/2' });
   east.remotes[0]?.status.routes?.push({

@@ -66,7 +66,10 @@ function parse(rule: SwitchLbRule): ReadRule | Problem {
   const vips = addressesOf(spec.vip.split(','));
   if (!Array.isArray(vips)) return wrong('AddressInvalid', `spec.vip: ${vips.wrong} is not an address of IPv4 or IPv6`);
   if (new Set(vips.map(({ family }) => family)).size < vips.length)
-    return wrong('AddressInvalid', `spec.vip: ${spec.vip} has two addresses of one family: create a rule for each address`);
+    return wrong(
+      'AddressInvalid',
+      `spec.vip: ${spec.vip} has two addresses of one family: create a rule for each address`,
+    );
   const ports = portsOf(spec.ports);
   if (!Array.isArray(ports)) return wrong('PortsInvalid', ports.wrong);
   const endpoints = addressesOf(spec.endpoints);
@@ -113,7 +116,9 @@ function portsOf(all: readonly SwitchLbRulePort[]): RulePort[] | { readonly wron
     if (name === '' && all.length > 1)
       return { wrong: `spec.ports: ${protocol} ${port} has no name: name each of several ports` };
     if (name !== '' && !portName.test(name))
-      return { wrong: `spec.ports: '${name}' is not a name of a port: take at most 63 lower case letters, digits and -` };
+      return {
+        wrong: `spec.ports: '${name}' is not a name of a port: take at most 63 lower case letters, digits and -`,
+      };
     if (ports.some((other) => other.name === name))
       return { wrong: `spec.ports: two ports have the same name '${name}': give each its own` };
     ports.push({ name, port, protocol, nodePort: 0, target });

@@ -120,7 +120,7 @@ test('a detour that fails because its uplink goes down is logged once, removed a
   for (let times = 0; times < 3; times++) await lifeline.look();
   assert.deepEqual([lifeline.withheld.size, world.routes.length, log], [0, 3, []]);
   assert.deepEqual(warnings.length, 1);
-  assert.match(warnings[0] ?? '', /route 10\.5\.5\.10\/32: ENETDOWN.*the daemon will retry/);
+  assert.match(warnings[0] ?? '', /route 10\.5\.5\.10\/32: ENETDOWN.*the daemon retries/);
   world.isRefusing = false;
   await lifeline.look();
   assert.deepEqual([[...lifeline.withheld], log], [both, ['detour', 'without 2']]);
@@ -131,7 +131,7 @@ test('routes that the kernel refuses after a trial are restored later, until the
   world.isRefusing = true;
   for (let times = 0; times < 3; times++) await lifeline.look();
   assert.deepEqual([world.routes.length, log, warnings.length], [0, ['without 3'], 1]);
-  assert.match(warnings[0] ?? '', /ENETDOWN.*the daemon will retry/);
+  assert.match(warnings[0] ?? '', /ENETDOWN.*the daemon retries/);
   world.isRefusing = false;
   await lifeline.look();
   await lifeline.look();

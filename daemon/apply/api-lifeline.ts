@@ -156,7 +156,7 @@ export class ApiLifeline {
     const what = 'while the daemon looked for a way to the API server without learned routes';
     this.#options.log.warn(
       { code },
-      `the kernel refused ${message}, ${what}; the daemon will retry in ${everyMs / 1000} s`,
+      `the kernel refused ${message}, ${what}; the daemon retries in ${everyMs / 1000} s`,
     );
   }
 

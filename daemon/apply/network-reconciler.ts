@@ -147,7 +147,7 @@ export class NetworkReconciler {
   async #describeDryRun(nics: NicsByName, nic: Nic | undefined, problem: Problem | undefined): Promise<State> {
     const silent = { isReady: false, nic: undefined, problem };
     if (problem !== undefined || nic === undefined)
-      return { ...silent, plan: `would do nothing, because ${problem?.message ?? 'there is no such interface'}` };
+      return { ...silent, plan: `would do nothing: ${problem?.message ?? 'there is no such interface'}` };
     const checks = { gateways: defaultGateways(nic), api: await this.#options.host.isWayToApi(nic.index) };
     return { ...silent, plan: describeMove(beginMove(this.network, nic, { nics, wish: '', checks })) };
   }
@@ -198,7 +198,7 @@ export class NetworkReconciler {
       await host.guard(nic, true);
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      return rolledBack(move, `the kernel refused ${error.message}; look for what else manages the interface`);
+      return rolledBack(move, `the kernel refused ${error.message}; find the other program that manages the interface`);
     }
     const lost = await this.#findLoss(move.checks, this.#bridge);
     if (lost === '') return undefined;
@@ -272,7 +272,10 @@ export class NetworkReconciler {
   async #checkReturn({ checks, nic }: NicMove, failure: Problem): Promise<Problem> {
     const lost = await this.#findLoss(checks, nic);
     if (lost === '') return failure;
-    return { ...failure, message: `${failure.message}. Back on ${nic}, ${lost} either: the cause lies elsewhere` };
+    return {
+      ...failure,
+      message: `${failure.message}. Back on ${nic}, ${lost} either: so the bridge is not the cause`,
+    };
   }
 
   /** A rolled back move is only tried again after the request has changed, or after a dry run. */
@@ -304,7 +307,7 @@ export class NetworkReconciler {
 }
 
 function rolledBack({ nic, network }: NicMove, why: string): Problem {
-  const what = `interface ${nic} was put into ${providerBridge(network)} and taken out again with all its addresses, because ${why}`;
+  const what = `interface ${nic} was moved into ${providerBridge(network)} and back with all its addresses, because ${why}`;
   return {
     code: 'RolledBack',
     message: `${what}, then change the ProviderNetwork, or set and remove its annotation isthmus.network/dry-run, to try again`,

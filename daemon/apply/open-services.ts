@@ -85,7 +85,7 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
       refused.set(service, {
         service,
         code: 'HealthCheckPortRefused',
-        message: `node ${nodeName} cannot serve health checks on port ${port}: ${reason}; end the program that has the port there, or choose another spec.healthCheckNodePort`,
+        message: `node ${nodeName} cannot serve health checks on port ${port}: ${reason}; stop the program that uses the port there, or choose another spec.healthCheckNodePort`,
       });
       dirty.add(service);
       notify();
@@ -205,11 +205,11 @@ function missingFamilies(cluster: Cluster, masqueraded: ReadonlySet<Family>): re
 }
 
 function kubeProxyProblem(node: string, found: string): Problem {
-  const message = `node ${node} has rules of kube-proxy (${found}) beside those of Isthmus, which come first; remove kube-proxy and run "kube-proxy --cleanup" on the node, or set services.nodes to "off"`;
+  const message = `node ${node} has rules of kube-proxy (${found}) beside those of Isthmus, which take precedence; remove kube-proxy and run "kube-proxy --cleanup" on the node, or set services.nodes to "off"`;
   return { code: 'KubeProxyPresent', message };
 }
 
 function addressProblem(node: string, family: Family): Problem {
-  const message = `Node ${node} has no IPv${family} address in annotation isthmus.network/service-address, so clients outside of the cluster are refused by Services with externalTrafficPolicy Cluster; the controller allocates it from Subnet join: look at its log and the subnet's free addresses`;
+  const message = `Node ${node} has no IPv${family} address in annotation isthmus.network/service-address, so Services with externalTrafficPolicy Cluster refuse clients from outside of the cluster; the controller allocates it from Subnet join: check its log and the free addresses of the subnet`;
   return { code: 'ServiceAddressMissing', message };
 }

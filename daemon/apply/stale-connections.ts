@@ -65,7 +65,7 @@ export class StaleConnections {
     try {
       for (const family of familiesOf(served)) {
         const count = await flows.deleteIf(family, (entry) => isStaleFlow(entry, served, addresses));
-        if (count > 0) log.info({ count, family }, 'connections of UDP to endpoints that no longer serve were deleted');
+        if (count > 0) log.info({ count, family }, 'UDP connections to endpoints that no longer serve were deleted');
       }
     } catch (error) {
       if (!isRefusal(error)) throw error;
@@ -77,7 +77,7 @@ export class StaleConnections {
       this.#canList = false;
       log.warn(
         { err: error },
-        'the kernel does not list its connections, so clients of UDP stay with endpoints that are gone until they fall silent; load the module nf_conntrack_netlink and restart the daemon',
+        'the kernel does not list its connections, so UDP clients keep sending to endpoints that are gone until they pause; load the module nf_conntrack_netlink and restart the daemon',
       );
     }
   }
@@ -89,7 +89,7 @@ export class StaleConnections {
         await clients.forgetClients(family, (client, endpoint) => isStaleClient(client, endpoint, served));
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      log.warn({ err: error }, 'clients with session affinity could not be sent to other endpoints; it is tried again');
+      log.warn({ err: error }, 'clients with session affinity could not be moved to other endpoints, trying again');
       for (const [key, endpoints] of served) if (!this.#clients.has(key)) this.#clients.set(key, endpoints);
       this.#engine.wakeAfter(retryMs);
     }

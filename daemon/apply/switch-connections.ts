@@ -75,7 +75,7 @@ export class SwitchConnections {
       if (!this.#isFailing)
         log.warn(
           { err: error },
-          'connections of UDP in Open vSwitch could not be deleted: a client may stay with an endpoint that is gone',
+          'UDP connections in Open vSwitch could not be deleted: a client may keep sending to an endpoint that is gone',
         );
       this.#isFailing = true;
     }

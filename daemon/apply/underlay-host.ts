@@ -72,7 +72,7 @@ export class UnderlayHost {
       return await untilPort(this.#options.client, name, signal);
     } catch (error) {
       if (!isTimeout(error)) throw error;
-      return 'it has not taken the interface in time';
+      return 'it did not attach the interface in time';
     }
   }
 
@@ -84,7 +84,7 @@ export class UnderlayHost {
     const why = state === 'works' ? 'the kernel has no such interface' : state;
     throw new Refusal(
       'BridgeMissing',
-      `ovs-vswitchd has not made ${name}: ${why}; it must run on this node, see its log`,
+      `ovs-vswitchd has not made ${name}: ${why}; check that it runs on this node, and its log`,
     );
   }
 

@@ -98,7 +98,10 @@ export class Attachments {
     await this.#locks.run(`container ${containerId}`, async () => {
       const sandbox = this.#options.sandboxes.get(attachmentKey(containerId, ifname));
       if (sandbox === undefined)
-        throw new CniError(errorCode.unknownContainer, `container ${containerId} has no interface ${ifname} of ours`);
+        throw new CniError(
+          errorCode.unknownContainer,
+          `container ${containerId} has no interface ${ifname} of Isthmus`,
+        );
       const netns = openSandboxNetns(path);
       try {
         await checkAttachment(this.#options, sandbox, prevResult, netns);
@@ -380,7 +383,7 @@ async function untilSwitchForgets(
     if (!isTimeout(error)) throw error;
     throw new CniError(
       errorCode.tryAgainLater,
-      `ovs-vswitchd did not take port ${hostInterface} out of the bridge in time`,
+      `ovs-vswitchd did not remove port ${hostInterface} from the bridge in time`,
       'look at ovs-vswitchd on this node',
     );
   }

@@ -26,6 +26,6 @@ export async function checkAttachment(
   throw new CniError(
     errorCode.attachmentBroken,
     `pod ${sandbox.podNamespace}/${sandbox.podName}: ${fault}`,
-    'delete the pod; its successor gets a new attachment',
+    'delete the pod; its replacement gets a new attachment',
   );
 }

@@ -85,6 +85,6 @@ function asCniError(error: unknown, signal: AbortSignal): CniError {
   if (error instanceof NetlinkError)
     return new CniError(errorCode.internal, `the kernel refused ${error.message}`, undefined, { cause: error });
   if (signal.aborted && error === signal.reason)
-    return new CniError(errorCode.tryAgainLater, 'the request was given up', String(signal.reason));
+    return new CniError(errorCode.tryAgainLater, 'the request was abandoned', String(signal.reason));
   throw error;
 }

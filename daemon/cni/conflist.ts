@@ -72,7 +72,7 @@ export class ConflistKeeper {
   }
 
   #report({ message: cause }: Error): void {
-    const message = `the CNI configuration list ${this.#target} could not be written: ${cause}; the runtime of this node starts no pods until it is there`;
+    const message = `the CNI configuration list ${this.#target} could not be written: ${cause}; the runtime of this node starts no pods until it exists`;
     if (message === this.#reported) return;
     this.#reported = message;
     this.#options.onProblem({ code: 'ConflistNotWritten', message });

@@ -42,7 +42,7 @@ export function explainFailure(error: unknown, sandbox: Sandbox, signal: AbortSi
   if (error instanceof Error && 'syscall' in error)
     return new CniError(errorCode.internal, `${pod}: ${error.message}`, undefined, { cause: error });
   if (signal.aborted)
-    return new CniError(errorCode.tryAgainLater, `${pod}: the request was given up`, String(signal.reason));
+    return new CniError(errorCode.tryAgainLater, `${pod}: the request was abandoned`, String(signal.reason));
   return error;
 }
 
@@ -51,16 +51,16 @@ export function explainTimeout(stage: PortStage, sandbox: Sandbox, controllerSoc
   const { hostInterface } = sandbox;
   const [what, advice] = {
     database: [
-      `the local Open vSwitch database did not take port ${hostInterface} in time`,
+      `the local Open vSwitch database did not accept port ${hostInterface} in time`,
       'look at ovsdb-server on this node',
     ],
-    switch: [`ovs-vswitchd did not take up port ${hostInterface} in time`, 'look at ovs-vswitchd on this node'],
+    switch: [`ovs-vswitchd did not attach port ${hostInterface} in time`, 'look at ovs-vswitchd on this node'],
     controller: [
       `ovn-controller did not install port ${hostInterface} in time`,
       `ovn-controller must run on this node and be connected to the southbound database: ovn-appctl -t ${controllerSockets}/ovn-controller.<pid>.ctl connection-status`,
     ],
     guard: [
-      `ovs-vswitchd did not take the flows that guard port ${hostInterface} in time`,
+      `ovs-vswitchd did not install the flows that guard port ${hostInterface} in time`,
       'the bridge br-int of ovs-vswitchd must have its socket beside that of the local database: look at the log of ovs-vswitchd on this node',
     ],
   }[stage];

@@ -65,7 +65,7 @@ export class LostInterfaces {
       const details = error.details === undefined ? '' : `; ${error.details}`;
       report(sandbox, {
         code: 'InterfaceLost',
-        message: `${what} was deleted outside of Isthmus and cannot be restored: ${error.message}${details}; the daemon will retry; deleting the pod helps as well`,
+        message: `${what} was deleted outside of Isthmus and cannot be restored: ${error.message}${details}; the daemon retries; deleting the pod helps as well`,
       });
       this.#retries.set(
         sandbox.hostInterface,

@@ -34,6 +34,8 @@ export class PendingAdds {
   giveUp(key: AttachmentKey): void {
     this.#adds
       .get(key)
-      ?.end.abort(new CniError(errorCode.tryAgainLater, 'the request was given up', 'DEL came for the same interface'));
+      ?.end.abort(
+        new CniError(errorCode.tryAgainLater, 'the request was abandoned', 'a DEL arrived for the same interface'),
+      );
   }
 }

@@ -67,7 +67,7 @@ test('an address that is allocated already is returned at once, and a later one 
 const taken = { status: 'False', reason: 'AddressConflict', message: 'address 10.16.0.5 is used by db.default' };
 
 const late: readonly [what: string, pod: Pod | undefined, details: RegExp][] = [
-  ['no such pod', undefined, /knows no pod of that name/],
+  ['no such pod', undefined, /has no pod of that name/],
   ['a pod of that name with another uid', podOf({ uid: 'u2', network }), /uid u2 now, the request is for u1/],
   ['annotations that make no sense', podOf({ network: 'annotation x is wrong' }), /annotation x is wrong/],
   ['the controller has not answered', podOf({}), /controller has not reported on the pod yet/],

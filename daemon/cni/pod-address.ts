@@ -85,7 +85,7 @@ function textOf({ reason, message }: PodCondition): string {
 }
 
 function explain(pod: Pod | undefined, request: Asked): string {
-  if (pod === undefined) return 'the API server knows no pod of that name on this node';
+  if (pod === undefined) return 'the API server has no pod of that name on this node';
   if (!isAsked(pod, request))
     return `the pod of that name has uid ${pod.staticUid ?? pod.uid} now, the request is for ${request.podUid}: its pod was deleted`;
   const refusal = refusalOf(pod);
@@ -96,5 +96,5 @@ function explain(pod: Pod | undefined, request: Asked): string {
   if (pod.addressCondition === undefined)
     return `isthmus-controller has not reported on the pod yet: no condition ${addressCondition} is in its status; ${look}`;
   const name = interfaceAnnotation(request.provider, annotation.ipAddress);
-  return `annotations such as ${name} are not those that isthmus-controller wrote, or it gave the pod no such interface; ${look}`;
+  return `annotations such as ${name} differ from those that isthmus-controller wrote, or it assigned no such interface to the pod; ${look}`;
 }

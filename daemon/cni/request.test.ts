@@ -153,7 +153,7 @@ const refused: readonly [
   ['an unknown command', 4, /CNI_COMMAND=UPDATE is not supported/, { CNI_COMMAND: 'UPDATE' }],
   ['CHECK without a namespace', 4, /missing: CNI_NETNS$/, { CNI_COMMAND: 'CHECK', CNI_NETNS: undefined }],
   ['CHECK without the result of ADD', 7, /CHECK needs prevResult/, { CNI_COMMAND: 'CHECK' }],
-  ['CHECK before 0.4.0', 1, /CHECK came with CNI 0\.4\.0/, { CNI_COMMAND: 'CHECK' }, { cniVersion: '0.3.1' }],
+  ['CHECK before 0.4.0', 1, /CHECK requires CNI 0\.4\.0/, { CNI_COMMAND: 'CHECK' }, { cniVersion: '0.3.1' }],
   [
     'a provider of another plug-in',
     7,
@@ -161,8 +161,8 @@ const refused: readonly [
     {},
     { provider: 'macvlan.default' },
   ],
-  ['GC before 1.1.0', 1, /GC came with CNI 1\.1\.0; .* cniVersion 1\.0\.0/, { CNI_COMMAND: 'GC' }],
-  ['STATUS before 1.1.0', 1, /STATUS came with CNI 1\.1\.0/, { CNI_COMMAND: 'STATUS' }],
+  ['GC before 1.1.0', 1, /GC requires CNI 1\.1\.0, .* cniVersion 1\.0\.0/, { CNI_COMMAND: 'GC' }],
+  ['STATUS before 1.1.0', 1, /STATUS requires CNI 1\.1\.0/, { CNI_COMMAND: 'STATUS' }],
   ['STATUS without CNI_PATH', 4, /missing: CNI_PATH$/, { CNI_COMMAND: 'STATUS', CNI_PATH: undefined }],
   [
     'GC with something else than a list',

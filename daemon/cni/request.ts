@@ -114,7 +114,7 @@ export function parseCniRequest({ environment, stdin }: ShimRequest): CniRequest
   if (!hasSince(cniVersion, since[command]))
     throw new CniError(
       errorCode.incompatibleVersion,
-      `${command} came with CNI ${since[command]}; the network configuration is of cniVersion ${cniVersion}`,
+      `${command} requires CNI ${since[command]}, but the network configuration has cniVersion ${cniVersion}`,
       `set "cniVersion" of the network configuration to ${since[command]} or newer`,
     );
   const network = checkNetwork(config);
@@ -153,7 +153,7 @@ function requiredPrevResult(config: Configuration): PreviousResult {
     throw new CniError(
       errorCode.invalidConfig,
       'CHECK needs prevResult in the network configuration',
-      'the runtime passes the result of ADD, which it keeps',
+      'the runtime must pass the cached result of ADD',
     );
   return result;
 }

@@ -95,7 +95,7 @@ export class UnderlayPods {
     throw new CniError(
       errorCode.tryAgainLater,
       `address ${asked[at]} of the pod is in use in the physical network`,
-      `the host with MAC address ${macs[at]} answers for it: give that host another, or put the address into spec.excludeIps of subnet ${subnet.name} and delete the pod`,
+      `the host with MAC address ${macs[at]} answers for it: give that host another address, or add the address to spec.excludeIps of subnet ${subnet.name} and delete the pod`,
     );
   }
 }

@@ -30,7 +30,7 @@ test('an address that lacks a route is added again, once at a time, and a route 
   assert.deepEqual(await restore(itself, { ...network, index: 8 }), [
     false,
     1,
-    'the kernel\'s route to 100.64.0.0/16 of address 100.64.0.2/16 was removed, and did not return with the address; the daemon will retry. To find the program that removes it, run "ip monitor route" and "ip rule"',
+    'the kernel\'s route to 100.64.0.0/16 of address 100.64.0.2/16 was removed, and did not return with the address; the daemon retries. To find the program that removes it, run "ip monitor route" and "ip rule"',
   ]);
   assert.deepEqual(await restore(network), [true, 2]);
   assert.deepEqual(await restore(itself, network), [false, 2]);

@@ -60,6 +60,6 @@ function missingOf({ index, address, prefix }: Address, present: readonly Placed
 }
 
 function gone({ address, prefix }: Address, missing: string): HostProblem {
-  const message = `the kernel's route to ${missing} of address ${address}/${prefix} was removed, and did not return with the address; the daemon will retry. To find the program that removes it, run "ip monitor route" and "ip rule"`;
+  const message = `the kernel's route to ${missing} of address ${address}/${prefix} was removed, and did not return with the address; the daemon retries. To find the program that removes it, run "ip monitor route" and "ip rule"`;
   return { code: 'AddressRouteMissing', message };
 }

@@ -107,8 +107,8 @@ test('a next hop on no link is left out and reported; the next choice is used if
   assert.deepEqual(
     problems.filter(({ code }) => code === 'NextHopUnreachable').map(({ message }) => message),
     [
-      'next hop 192.0.7.1 of 192.0.2.0/24, 192.0.3.0/24, 192.0.4.0/24 is on no link of the node; routes through it are not installed until it is',
-      'next hop fe80::1 of 192.0.5.0/24 is on no link of the node; routes through it are not installed until it is',
+      'next hop 192.0.7.1 of 192.0.2.0/24, 192.0.3.0/24, 192.0.4.0/24 is on no link of the node; routes through it are installed once it is',
+      'next hop fe80::1 of 192.0.5.0/24 is on no link of the node; routes through it are installed once it is',
     ],
   );
 });

@@ -180,7 +180,7 @@ async function attempt({ destination }: MultipathRoute, run: () => Promise<void>
 function unreachableProblem(address: string, destinations: readonly string[]): HostProblem {
   const [first = ''] = destinations;
   const rest = destinations.length > namedPrefixes ? ` and ${destinations.length - namedPrefixes} more` : '';
-  const message = `next hop ${address} of ${destinations.slice(0, namedPrefixes).join(', ')}${rest} is on no link of the node; routes through it are not installed until it is`;
+  const message = `next hop ${address} of ${destinations.slice(0, namedPrefixes).join(', ')}${rest} is on no link of the node; routes through it are installed once it is`;
   return { code: 'NextHopUnreachable', message, prefix: first };
 }
 

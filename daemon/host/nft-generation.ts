@@ -14,7 +14,7 @@ export async function rulesetGeneration(): Promise<number> {
   try {
     const [message] = await exchange(socket, getGeneration, 0, [header], 'generation of the ruleset');
     const bytes = message === undefined ? undefined : wire.readAttributes(message.data.subarray(4)).get(NFTA_GEN_ID);
-    if (bytes === undefined) throw new Error('the kernel tells no generation of its ruleset');
+    if (bytes === undefined) throw new Error('the kernel reports no generation of its ruleset');
     return bytes.readUInt32BE(0);
   } finally {
     socket.close();

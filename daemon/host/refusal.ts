@@ -20,5 +20,5 @@ export function isRefusal(error: unknown): error is Error & { readonly code: str
 /** The problem that a user sees. */
 export function refusalProblem(error: Error & { readonly code: string }): Problem {
   if (error instanceof Refusal || error instanceof ProgramError) return { code: error.code, message: error.message };
-  return { code: 'KernelRefused', message: `the kernel refused ${error.message}; the daemon will retry` };
+  return { code: 'KernelRefused', message: `the kernel refused ${error.message}; the daemon retries` };
 }

@@ -103,7 +103,7 @@ export class RouterAdvertisements {
       return [];
     } catch (error) {
       if (!(error instanceof Error && 'syscall' in error)) throw error;
-      const message = `no router advertisement could be sent on ${link.name}: ${error.message}; a router that waits for one takes no BGP session from this node`;
+      const message = `no router advertisement could be sent on ${link.name}: ${error.message}; a router that waits for one accepts no BGP session from this node`;
       return [[link.index, { code: 'AdvertisementNotSent', message }]];
     }
   }

@@ -17,7 +17,7 @@ const supportOf = (portmap: Support): ReadonlyMap<string, Support> =>
     ['portmap', portmap],
   ]);
 
-test('where all plugins know all versions, the list stays as the chart has it', () => {
+test('where all plugins know all versions, the list stays as in the chart', () => {
   assert.deepEqual(planConflist(list, supportOf(newer)), { list, warnings: [] });
 });
 
@@ -26,7 +26,7 @@ test('a version that one plugin does not know is not offered', () => {
   const { list: planned, warnings } = planConflist(list, supportOf(older));
   assert.deepEqual(planned, without);
   assert.equal(warnings.length, 1);
-  assert.match(warnings[0] ?? '', /^CNI 1\.1\.0 is not offered .*: portmap cannot be seen to support it/);
+  assert.match(warnings[0] ?? '', /^CNI 1\.1\.0 is not offered .*; portmap: no support for it was found/);
 });
 
 test('a plugin that does not answer is reported, and no version is offered for it', () => {

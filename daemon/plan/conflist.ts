@@ -42,7 +42,7 @@ export function planConflist(list: Conflist, support: ReadonlyMap<string, Suppor
       ...silent,
       ...heldBack.map((version) => {
         const lacking = types.filter((type) => !knows(type, version));
-        return `CNI ${version} is not offered to the runtime of this node: ${lacking.join(', ')} cannot be seen to support it; install newer plugins`;
+        return `CNI ${version} is not offered to the runtime of this node; ${lacking.join(', ')}: no support for it was found; install newer plugins`;
       }),
     ],
   };

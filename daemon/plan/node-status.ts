@@ -53,7 +53,7 @@ function findProblem(input: NodeStatusInput): Problem | undefined {
   if (node.network === undefined)
     return {
       code: 'NodeAddressMissing',
-      message: 'the node has no address in the join subnet yet; isthmus-controller gives it one',
+      message: 'the node has no address in the join subnet yet; isthmus-controller allocates it',
     };
   if (typeof node.network === 'string') return { code: 'NodeAnnotationsInvalid', message: node.network };
   const [refused] = portProblems.values();

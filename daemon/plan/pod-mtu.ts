@@ -22,6 +22,6 @@ export function checkMtu(subnet: Subnet, nodeMtu: number, node: string): Problem
   if (subnet.mtu === undefined || subnet.mtu <= given) return undefined;
   return {
     code: 'MtuTooLarge',
-    message: `spec.mtu ${subnet.mtu} is more than the ${nodeMtu} that a tunnel leaves on node ${node}, and pods of the subnet there get ${given}: lower spec.mtu or raise the MTU of the nodes' network`,
+    message: `spec.mtu ${subnet.mtu} is more than ${nodeMtu}, which tunnels allow on node ${node}; pods of the subnet there get ${given}: lower spec.mtu or raise the MTU of the nodes' network`,
   };
 }

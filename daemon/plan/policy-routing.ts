@@ -38,7 +38,7 @@ export function planPolicyRouting(subnets: readonly Subnet[], node: Node): Polic
         problems.push({
           subnet: name,
           code: egressConflict,
-          message: `spec.policyRoutingTableID ${table} leads to ${holder.gateway} for subnet ${holder.subnet}; give subnet ${name} a table of its own for ${gateway}`,
+          message: `spec.policyRoutingTableID ${table} leads to ${holder.gateway} for subnet ${holder.subnet}; set another table in subnet ${name} for ${gateway}`,
         });
         continue;
       }

@@ -107,7 +107,7 @@ function usable(
 ): readonly string[] {
   return ownAddressesOf(subnet, node).filter((address) => {
     if (addresses.has(address)) return true;
-    const message = `spec.gatewayNode gives node ${node.name} the address ${address}, which no interface of the node has; until one has it, traffic of the subnet leaves with the node's own address`;
+    const message = `spec.gatewayNode gives node ${node.name} the address ${address}, which no interface of the node has; until then, traffic of the subnet leaves with the node's own address`;
     problems.push({ subnet: subnet.name, code: 'GatewayAddressMissing', message });
     return false;
   });

@@ -22,12 +22,12 @@ export function findTunnelProblem(input: TunnelAddressInput): Problem | undefine
   if (isMoving || (holder !== undefined && obstacle === undefined))
     return {
       code: 'TunnelBridgePending',
-      message: `the interface with the tunnel address ${encapIp} is moved into a bridge of Open vSwitch, as the datapath netdev asks for`,
+      message: `the interface with the tunnel address ${encapIp} is moved into a bridge of Open vSwitch, as the datapath netdev requires`,
     };
   const where = holder === undefined ? 'no interface' : `interface ${holder}`;
   const remedy = obstacle?.message ?? 'give the address to an interface of the node';
   return {
     code: 'TunnelAddressNotOnBridge',
-    message: `${where} has the tunnel address ${encapIp}, and the datapath netdev sends tunnels out of bridges of Open vSwitch only: no packet reaches another node; ${remedy}`,
+    message: `${where} has the tunnel address ${encapIp}, and the datapath netdev can send tunnels only through bridges of Open vSwitch: no packet reaches another node; ${remedy}`,
   };
 }

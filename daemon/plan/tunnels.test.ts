@@ -43,7 +43,7 @@ test('without BFD: unknown; wanted and not begun: init; no tunnel at all: down',
   assert.deepEqual(stateOf(tunnel({ bfd: {}, isBfdWanted: false })), ['unknown', undefined, undefined]);
   assert.deepEqual(stateOf(tunnel({ bfd: {} })), [
     'init',
-    'ovs-vswitchd of this node has not begun BFD on it',
+    'ovs-vswitchd of this node has not started BFD on it',
     undefined,
   ]);
   assert.match(String(stateOf()), /^down,Open vSwitch of this node has no tunnel to it/);

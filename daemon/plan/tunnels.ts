@@ -57,7 +57,7 @@ function healthOf(address: string, tunnels: readonly LocalTunnel[], input: Tunne
   const last = lastHealthOf(address, tunnels);
   // The last state is kept: without the database, a tunnel is neither better nor worse than before.
   return input.isDatabaseAway
-    ? { ...last, diagnostic: 'the Open_vSwitch database of this node does not answer; this is the state as last seen' }
+    ? { ...last, diagnostic: 'the Open_vSwitch database of this node does not answer; this is the last known state' }
     : last;
 }
 
@@ -69,7 +69,8 @@ function lastHealthOf(address: string, tunnels: readonly LocalTunnel[]): Health 
   return (
     best ?? {
       state: 'down',
-      diagnostic: 'Open vSwitch of this node has no tunnel to it; ovn-controller makes one for each chassis it sees',
+      diagnostic:
+        'Open vSwitch of this node has no tunnel to it; ovn-controller creates one for each chassis in the southbound database',
     }
   );
 }
@@ -80,7 +81,7 @@ function healthOfTunnel({ bfd, isBfdWanted, isStale }: LocalTunnel): Health {
   const counted = Number.isNaN(flaps) ? {} : { flaps };
   const state = bfdStates[bfd['state'] ?? ''];
   if (state === undefined && isBfdWanted)
-    return { state: 'init', diagnostic: 'ovs-vswitchd of this node has not begun BFD on it', ...counted };
+    return { state: 'init', diagnostic: 'ovs-vswitchd of this node has not started BFD on it', ...counted };
   // Open vSwitch keeps the reason of the last outage after its end.
   if (state === undefined || state === 'up') return { state: state ?? 'unknown', ...counted };
   const [own, remote] = [wordsOf(bfd['diagnostic']), wordsOf(bfd['remote_diagnostic'])];

@@ -24,7 +24,7 @@ const silencesUntilDown: Readonly<Record<Program, number>> = { 'ovs-vswitchd': 3
 const reasons = { 'ovs-vswitchd': 'SwitchDown', 'ovn-controller': 'OvnControllerDown' } as const;
 const effects = {
   'ovs-vswitchd': 'pods of this node have no working network',
-  'ovn-controller': 'pods of this node get no network, and changes elsewhere do not arrive here',
+  'ovn-controller': 'new pods of this node get no network, and changes elsewhere do not reach this node',
 } as const;
 
 /** The status of an earlier run counts until there is an answer. `reason` is the reason of the Node's condition. */
@@ -51,7 +51,7 @@ function limitOf(program: Program, { state }: Liveness, answer: Exclude<Answer, 
 export function downProblem({ program, folder }: DownProgram): Problem {
   return {
     code: reasons[program],
-    message: `${program} does not answer on its control socket in ${folder}: it has ended or is stuck, and ${effects[program]}; read its log and start it again`,
+    message: `${program} does not answer on its control socket in ${folder}: it has ended or hangs, and ${effects[program]}; read its log and start it again`,
   };
 }
 

@@ -37,7 +37,7 @@ export function decideNetwork(name: string, input: UnderlayInput): Decision {
     return {
       kind: 'refused',
       nic: '',
-      problem: { code: 'SpecInvalid', message: `spec of ProviderNetwork ${name} has no defaultInterface: give it one` },
+      problem: { code: 'SpecInvalid', message: `spec of ProviderNetwork ${name} has no defaultInterface: set it` },
     };
   const asked = providerNode({ network: { name, spec }, node: input.node });
   if ('absence' in asked) return { kind: 'absent' };
@@ -79,7 +79,7 @@ function unsupported({ spec }: ProviderNetwork): Problem | undefined {
   const makesVlans = spec?.autoCreateVlanSubinterfaces === true && (spec.vlanInterfaces ?? []).length > 0;
   const field = spec?.exchangeLinkName === true ? 'exchangeLinkName' : 'autoCreateVlanSubinterfaces';
   if (spec?.exchangeLinkName !== true && !makesVlans) return undefined;
-  return { code: 'NotSupported', message: `nodes cannot follow spec.${field}: make the provider network without it` };
+  return { code: 'NotSupported', message: `spec.${field} is not supported: create the provider network without it` };
 }
 
 function unfit({ name, isLoopback, master, multipath, mtu, kind }: Nic, node: string): Problem | undefined {
@@ -87,19 +87,26 @@ function unfit({ name, isLoopback, master, multipath, mtu, kind }: Nic, node: st
     code,
     message: `interface ${name} of node ${node} ${why}`,
   });
-  if (isLoopback) return refuse('InterfaceUnfit', 'is the loopback interface: name one that leads out of the node');
+  if (isLoopback)
+    return refuse('InterfaceUnfit', 'is the loopback interface: name one that leads to the physical network');
   if (kind === 'bridge')
-    return refuse('InterfaceUnfit', 'is a Linux bridge: take its ports out of it and name the one that leads out');
+    return refuse(
+      'InterfaceUnfit',
+      'is a Linux bridge: remove its ports and name the one that leads to the physical network',
+    );
   if (master !== undefined)
     return refuse(
       'InterfaceInUse',
       `belongs to ${master}: name ${master} if that is a bond, otherwise remove the interface from it`,
     );
   if (mtu < leastMtu)
-    return refuse('MtuTooSmall', `has MTU ${mtu}: it must be ${leastMtu} at least, raise it or name another one`);
+    return refuse('MtuTooSmall', `has MTU ${mtu}: it must be at least ${leastMtu}: raise it or name another interface`);
   const [several] = multipath;
   if (several !== undefined)
-    return refuse('RouteNotMovable', `is one of several next hops to ${several}: make that a route with one next hop`);
+    return refuse(
+      'RouteNotMovable',
+      `is one of several next hops to ${several}: change that to a route with one next hop`,
+    );
   return undefined;
 }
 
@@ -112,7 +119,7 @@ function taken(network: ProviderNetwork, nic: string, input: UnderlayInput): Pro
     return { code: 'InterfaceInUse', message };
   }
   if (rival !== undefined) {
-    const message = `interface ${nic} is that of ProviderNetwork ${rival}: networks that share an interface are Vlans of one ProviderNetwork`;
+    const message = `interface ${nic} is that of ProviderNetwork ${rival}: use Vlans of one ProviderNetwork for networks that share an interface`;
     return { code: 'InterfaceInUse', message };
   }
   const [holder] = [...ovs.bridges].find(([name, { ports }]) => name !== own && ports.includes(nic)) ?? [];
@@ -125,7 +132,7 @@ function taken(network: ProviderNetwork, nic: string, input: UnderlayInput): Pro
   if (isForeign)
     return {
       code: 'BridgeTaken',
-      message: `there is a bridge ${own} that Isthmus did not create: remove or rename it`,
+      message: `bridge ${own} exists and was not created by Isthmus: remove or rename it`,
     };
   const mapped = foreignMappings(ovs).find((entry) => entry.startsWith(`${network.name}:`));
   if (mapped !== undefined && mapped !== `${network.name}:${own}`) {
@@ -156,7 +163,7 @@ function age({ createdAt, name }: ProviderNetwork): string {
 function vlansUpon(nic: string, { nics, node }: UnderlayInput): Problem | undefined {
   const upon = [...nics.values()].filter(({ vlan }) => vlan?.parent === nic).map(({ name }) => name);
   if (upon.length === 0) return undefined;
-  const message = `node ${node.name} has VLAN interfaces upon ${nic}, which would take its packets before the bridge does: remove ${upon.join(', ')}, or name the node in spec.excludeNodes`;
+  const message = `node ${node.name} has VLAN interfaces on ${nic}, which would receive its packets before the bridge does: remove ${upon.join(', ')}, or name the node in spec.excludeNodes`;
   return { code: 'VlanInterfacesPresent', message };
 }
 

@@ -56,7 +56,7 @@ export function openGauges(
 ): void {
   const attached: Gauge = new Gauge({
     name: 'isthmus_daemon_sandboxes',
-    help: 'Pod sandboxes attached on this node.',
+    help: 'Pod sandboxes that are attached on this node.',
     registers: [],
     collect: () => attached.set(sandboxes.size),
   });

@@ -45,7 +45,7 @@ export function parseGateway(raw: RawObject): InterconnectGateway {
       .filter((peer) => !isUsable(peer))
       .map(
         ({ chassis, cluster, address }) =>
-          `gateway ${chassis} of cluster ${cluster} has no usable tunnel address: ${JSON.stringify(address)}; nothing is reported of it`,
+          `gateway ${chassis} of cluster ${cluster} has no usable tunnel address: ${JSON.stringify(address)}; its tunnel is not reported`,
       ),
     siblings: status?.siblings ?? [],
     wantedMtu: status?.wantedMTU,

@@ -127,7 +127,7 @@ function parseGateway(spec: Spec, problems: Problem[]): CentralGateway | undefin
     const ip = parseIp(entry.slice(colon + 1));
     if (ip !== undefined) addresses.push(formatIp(ip));
     else {
-      const message = `spec.gatewayNode has ${JSON.stringify(entry)}: what follows the node's name must be an address of the node; it is ignored`;
+      const message = `spec.gatewayNode has ${JSON.stringify(entry)}: the part after the node's name must be an address of the node; it is ignored`;
       problems.push({ code: 'GatewayAddressInvalid', message });
     }
   }
@@ -155,7 +155,7 @@ function parseEgress(
   if (wrong !== undefined)
     return refuse(`spec.externalEgressGateway has ${JSON.stringify(wrong)}, which is not an IP address`);
   if (new Set(nextHops.map((address) => address.includes(':'))).size < nextHops.length)
-    return refuse('spec.externalEgressGateway must have one address of a family at most');
+    return refuse('spec.externalEgressGateway must have at most one address of each family');
   if (priority < 1 || priority >= mainRulePriority)
     return refuse(`spec.policyRoutingPriority must be from 1 to ${mainRulePriority - 1}, not ${priority}`);
   if (table < 1 || (table >= firstReservedTable && table <= lastReservedTable))
@@ -163,7 +163,7 @@ function parseEgress(
       `spec.policyRoutingTableID must be above 0 and none of the kernel's own tables ${firstReservedTable} to ${lastReservedTable}, not ${table}`,
     );
   if (table === forwardingTable)
-    return refuse(`spec.policyRoutingTableID ${table} is for prefixes of other clusters: take another`);
+    return refuse(`spec.policyRoutingTableID ${table} is reserved for prefixes of other clusters: use another`);
   if (spec.natOutgoing === true)
     return refuse('spec.externalEgressGateway and spec.natOutgoing cannot be used together: set only one of them');
   const right = egressRight({ generation: metadata.generation ?? 0, conditions: status?.conditions ?? [] });

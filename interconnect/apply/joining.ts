@@ -22,7 +22,7 @@ export async function redeemToken(goal: MembershipGoal, { store, stored, chassis
   if (token === undefined)
     throw new HubRefused({
       code: 'TokenMissing',
-      message: `the Secret with the join token is not there or lacks the key; make a token for "${goal.cluster}" with \`isthmus ic token\``,
+      message: `the Secret with the join token does not exist or lacks the key; create a token for "${goal.cluster}" with \`isthmus ic token\``,
     });
   const claims = readToken(token);
   if ('code' in claims) throw new HubRefused(claims);

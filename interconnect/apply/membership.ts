@@ -57,7 +57,7 @@ export interface MembershipOptions {
 const keyLost: Problem = {
   code: 'SecretUnavailable',
   message:
-    'the Secret with the identity of this cluster is missing, and with it the key by which the hub knows the cluster; restore the Secret',
+    'the Secret with the identity of this cluster is missing, and with it the key with which the hub identifies the cluster; restore the Secret',
 };
 
 export class Membership {

@@ -78,7 +78,7 @@ export class OvnIcConfig {
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
-    this.#stop.abort(new DOMException('ovn-ic-config is followed no more', 'AbortError'));
+    this.#stop.abort(new DOMException('ovn-ic-config is no longer followed', 'AbortError'));
     await Promise.all([this.#sources?.configs.stop(), this.#sources?.interconnects.stop()]);
   }
 
@@ -127,7 +127,7 @@ export class OvnIcConfig {
       return;
     }
     // The same write would be refused again; the next change of the ConfigMap makes another one.
-    this.#record({ code: 'WriteRefused', message: `${key} could not be made to follow: ${outcome.message}` });
+    this.#record({ code: 'WriteRefused', message: `${key} could not be applied: ${outcome.message}` });
   }
 
   async #write({ verb, kind, name, uid, spec }: IcWrite): Promise<void> {

@@ -82,7 +82,7 @@ describe('a membership that is to have another name', () => {
       want(membership, 'nord');
       assert.equal(membership.state.renaming?.code, 'Renaming', 'known at once');
       await until('refused', () => membership.state.renaming?.code === 'TokenForOtherCluster');
-      assert.match(membership.state.renaming.message, /keeps the name "north" .* make one for this name/);
+      assert.match(membership.state.renaming.message, /keeps the name "north" .* create one for this name/);
       const { isJoined, isConnected, cluster } = membership.state;
       assert.deepEqual([isJoined, isConnected, cluster], [true, true, 'north']);
       assert.ok(bed.registry.member('north'));

@@ -33,10 +33,10 @@ const commands = {
     listen: text('host:port for members', '0.0.0.0:6650'),
     icnb: list('remotes of the OVN_IC_Northbound database; several are the members of one raft cluster'),
     icsb: list('remotes of the OVN_IC_Southbound database; several are the members of one raft cluster'),
-    'transit-cidr': list('networks of the transit switch ts, one per IP family; an eighth of each for a path', [
+    'transit-cidr': list('networks of the transit switch ts, one per IP family; each path gets an eighth of each', [
       '100.100.0.0/16',
     ]),
-    paths: integer('paths of transit switches that do not say how many, 1 to 8', 2),
+    paths: integer('number of paths of transit switches that do not set it, 1 to 8', 2),
     'stale-after': text(
       'time without a session after which the rows of an unreachable member are removed: 10m, 1h',
       '10m',
@@ -51,7 +51,7 @@ const commands = {
     hub: text('host:port of the hub as the member reaches it'),
     cluster: text('name of the cluster among the members'),
     ttl: text('how long the token can be redeemed: 30m, 1h, 2d', '1h'),
-    allow: list('prefixes within which the cluster may offer its own; any when empty', []),
+    allow: list('prefixes within which the cluster may offer its own; empty: any', []),
     replace: toggle('redeeming the token ends the membership of a present member of this name'),
   },
 } as const satisfies Record<string, FlagSpec>;
@@ -86,7 +86,7 @@ async function token(argv: readonly string[]): Promise<void> {
     process.stdout.write(`${createToken(authority, wish)}\n`);
   } catch (error) {
     if (!isKubeError(error) && !(error instanceof KubeConfigError)) throw error;
-    throw new UsageError(`the authority of the hub can be neither read nor made: ${error.message}`, 2);
+    throw new UsageError(`the authority of the hub can be neither read nor created: ${error.message}`, 2);
   } finally {
     await client.close();
   }

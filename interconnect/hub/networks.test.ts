@@ -182,11 +182,11 @@ describe('networks and their paths', () => {
     await far.leave();
     await west.until(() => seen()?.definedBy === '');
     await north.until(() => north.last?.rejections[0]?.holder === '');
-    assert.match(north.last?.rejections[0]?.message ?? '', /for far, west, .* has left; have one of these list north/);
+    assert.match(north.last?.rejections[0]?.message ?? '', /for far, west, .* has left; one of these must add north/);
     assert.deepEqual(await say.west(attachment([]), attachment([], wish))(west), []);
     assert.deepEqual(is(), ['', clusters, 3], 'who says nothing of it changes nothing');
     const attempt = say.west(attachment([]), attachment([], grey));
-    assert.match((await attempt(west))[0]?.message ?? '', /define it by naming both its clusters and paths/);
+    assert.match((await attempt(west))[0]?.message ?? '', /setting both its clusters and paths/);
     assert.deepEqual(await say.west(attachment([]), attachment([], { ...grey, paths: 3 }))(west), []);
     assert.deepEqual(is(), ['west', ['far', 'north', 'west'], 3]);
     await north.until(() => north.last?.rejections.length === 0);

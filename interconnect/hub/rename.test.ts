@@ -211,7 +211,7 @@ describe('a member that is renamed', () => {
     const assertReported = () => {
       const { code, message } = bed.store.refused.get('nord') ?? {};
       assert.equal(code, 'NameTaken');
-      assert.match(message ?? '', /the cluster of HubMember north is called nord now, and this object .* delete it/);
+      assert.match(message ?? '', /the cluster of HubMember north is now called nord, so this object .* delete it/);
       bed.store.refused.clear();
     };
     assertReported();

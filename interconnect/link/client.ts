@@ -150,7 +150,7 @@ async function fetchAuthority(hub: string, fingerprint: string): Promise<string>
   const pinned = chain.find(({ raw }) => createHash('sha256').update(raw).digest('hex') === fingerprint);
   if (pinned !== undefined)
     return `-----BEGIN CERTIFICATE-----\n${pinned.raw.toString('base64')}\n-----END CERTIFICATE-----\n`;
-  const message = `what answers at ${hub} is not the hub that made the token; check the address and that nothing intercepts it`;
+  const message = `the server at ${hub} is not the hub that created the token; check the address, and that nothing intercepts the connection`;
   throw new HubRefused({ code: 'HubNotTrusted', message });
 }
 

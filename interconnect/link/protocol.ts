@@ -54,7 +54,7 @@ function find(from: string): string {
   for (let directory = from; ; directory = dirname(directory)) {
     if (existsSync(join(directory, file))) return join(directory, file);
     if (dirname(directory) === directory)
-      throw new Error(`${file} is not in any folder above ${from}; it is shipped beside the program`);
+      throw new Error(`${file} is not in any folder above ${from}; it must be beside the program`);
   }
 }
 
@@ -82,7 +82,7 @@ export function hubError(hub: string, error: Partial<grpc.ServiceError>): HubRef
   if (typeof code === 'string') return new HubRefused({ code, message: details }, { cause: error });
   const reason = wrapping.exec(details)?.[1] ?? details;
   if (distrust.test(reason)) {
-    const message = `what answers at ${hub} has a certificate of another authority than the one this cluster trusts (${reason}): the address leads elsewhere, or the hub was made anew without its backup`;
+    const message = `the server at ${hub} has a certificate of another authority than the one this cluster trusts (${reason}): the address is that of another server, or the hub was recreated without its backup`;
     return new HubRefused({ code: 'HubNotTrusted', message }, { cause: error });
   }
   const cause = silence.test(details) ? `its keep-alive was unanswered or the connection broke (${reason})` : reason;

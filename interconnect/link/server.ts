@@ -119,7 +119,7 @@ function boundedService(): { service: grpc.ServiceDefinition; encode: (update: H
   if (session === undefined) throw new Error('the protocol has no Session');
   const others = Object.entries(rest).map(([name, method]) => {
     const requestDeserialize = (bytes: Buffer): object => {
-      if (bytes.length > longestCall) throw new RangeError(`${bytes.length} bytes; ${longestCall} are the most`);
+      if (bytes.length > longestCall) throw new RangeError(`${bytes.length} bytes; at most ${longestCall} are allowed`);
       return method.requestDeserialize(bytes);
     };
     return [name, { ...method, requestDeserialize }] as const;

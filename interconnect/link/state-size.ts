@@ -26,7 +26,7 @@ export function refuseOversized(bytes: Uint8Array): Problem | undefined {
   const count = { messages: 0, fields: 0 };
   countIn(bytes, { at: 0, end: bytes.length }, memberState, count);
   if (count.messages <= mostMessages && count.fields <= mostFields) return undefined;
-  const message = `the state of this cluster has more than ${mostMessages} prefixes and other parts, or ${mostFields} fields in them; let it offer fewer prefixes`;
+  const message = `the state of this cluster has more than ${mostMessages} prefixes and other parts, or ${mostFields} fields in them; reduce the number of prefixes that it offers`;
   return { code: 'StateTooLarge', message };
 }
 

@@ -127,7 +127,7 @@ function gatewaysOf(
 ): { readonly selector: LabelSelector; readonly unknown: readonly Problem[] } {
   const values = [...new Set(gateways.map((node) => labelsOf(node)?.[hostnameLabel] ?? node))].sort();
   const missing = gateways.filter((node) => labelsOf(node) === undefined);
-  const message = `gw-nodes names ${missing.join(', ')}, of which this cluster has no node; correct it, or add the node`;
+  const message = `gw-nodes names ${missing.join(', ')}, but no such nodes exist in this cluster; correct it, or add them`;
   return {
     selector: { matchExpressions: [{ key: hostnameLabel, operator: 'In', values }] },
     unknown: missing.length === 0 ? [] : [{ code: 'NodeUnknown', message }],

@@ -374,7 +374,7 @@ describe('a prefix that another cluster learned from its routers', () => {
         [false, 'NotPreferred'],
       ],
     );
-    assert.match(use.hops[0]?.problem?.message ?? '', /leaves by a router of this cluster/);
+    assert.match(use.hops[0]?.problem?.message ?? '', /leaves through a router of this cluster/);
     assert.deepEqual([...table.set(ownOffers, new Map())], ['west']);
     assert.equal(useRoutes('west', routes, verdicts, (key) => table.all(key))[0]?.isChosen, true);
   });

@@ -273,7 +273,7 @@ function start(path: AnchorPath, before: AnchorMemory, context: StepContext & { 
 
 function blockedBy({ isHubConnected }: AnchorInput): { readonly blocked?: string } {
   if (isHubConnected) return {};
-  return { blocked: 'it is to move to another gateway, and waits for the hub, which informs the other clusters' };
+  return { blocked: 'it must move to another gateway, and waits for the hub to inform the other clusters' };
 }
 
 function settled(before: AnchorMemory, nowMs: number): AnchorMemory {

@@ -20,10 +20,10 @@ export function acceptGateways(member: Member, local: LocalView): AcceptedGatewa
         gateway.encaps.some((own) => encaps.some(({ type, ip }) => own.type === type && own.ip === ip)),
       );
     if (local.chassis.has(chassis)) {
-      const message = `gateway ${chassis} of ${member.name} has the name of a chassis of this cluster; one of the two needs another system-id`;
+      const message = `gateway ${chassis} of ${member.name} has the name of a chassis of this cluster; set another system-id on one of the two`;
       refused.set(chassis, { code: 'DuplicateChassis', message });
     } else if (clash !== undefined) {
-      const message = `gateway ${chassis} of ${member.name} has the tunnel address of ${clash.gateway.chassis} of this cluster; one of the two needs another`;
+      const message = `gateway ${chassis} of ${member.name} has the tunnel address of ${clash.gateway.chassis} of this cluster; set another one on one of the two`;
       refused.set(chassis, { code: 'DuplicateEncap', message });
     } else return encaps.length > 0;
     return false;

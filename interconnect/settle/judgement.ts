@@ -156,15 +156,18 @@ function refuse(
   const special = cidr === undefined ? undefined : specialUse(cidr);
   if (cidr === undefined || special !== undefined) {
     const why = special === undefined ? '' : `: it holds addresses for ${special}`;
-    return { code: 'PrefixInvalid', message: `"${prefix}" of ${member.name} is not a prefix that can be taken${why}` };
+    return {
+      code: 'PrefixInvalid',
+      message: `"${prefix}" of ${member.name} is not a prefix that this cluster can use${why}`,
+    };
   }
   if (route.via.includes(local.cluster)) {
-    const message = `${prefix} of ${member.name} came from this cluster (${route.via.join(', ')}); it is not taken back`;
+    const message = `${prefix} of ${member.name} came from this cluster (${route.via.join(', ')}) and is ignored`;
     return { code: 'Loop', message };
   }
   const within = aggregateIn(route, cidr, context.aggregates.get(network.vpc.router) ?? []);
   if (within !== undefined) {
-    const message = `${prefix}, which ${member.name} has from a router, holds ${formatCidr(within)}, an aggregate of this cluster: packets for its unused addresses would come back; aggregate less in the RoutePolicies of this cluster`;
+    const message = `${prefix}, which ${member.name} has from a router, contains ${formatCidr(within)}, an aggregate of this cluster: packets for its unused addresses would return here; aggregate smaller prefixes in the RoutePolicies of this cluster`;
     return { code: 'Loop', message };
   }
   const held = heldHere(cidr, local, network);
@@ -215,5 +218,8 @@ function nodeIn(cidr: Cidr, local: LocalView, { vpc }: OwnNetwork): string | und
 }
 
 function overlap(prefix: string, member: Member, what: string): Problem {
-  return { code: 'Overlap', message: `${prefix} of ${member.name} overlaps ${what}; it is not reachable from here` };
+  return {
+    code: 'Overlap',
+    message: `${prefix} of ${member.name} overlaps ${what}; it cannot be reached from this cluster`,
+  };
 }

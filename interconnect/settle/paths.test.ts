@@ -55,7 +55,7 @@ describe('a path', () => {
       );
       assert.match(
         first?.message ?? '',
-        /b1 of the other cluster is not heard by a1; b2 forwards for ts in place of that gateway/,
+        /b1 of the other cluster sends nothing that reaches a1; b2 forwards for ts instead of that gateway/,
       );
     }
   });

@@ -162,11 +162,11 @@ function judge(facts: PathFacts): PathVerdict {
   if (isTunnelDown(bfd)) {
     const backup = remote.order.find((chassis) => !refused.has(chassis) && !isTunnelDown(tunnelTo(chassis)));
     if (backup !== undefined) {
-      const message = `${anchor} of the other cluster is not heard by ${local.holder}; ${backup} forwards for ${facts.switch} in place of that gateway`;
+      const message = `${anchor} of the other cluster sends nothing that reaches ${local.holder}; ${backup} forwards for ${facts.switch} instead of that gateway`;
       const standIn = { remoteGateway: backup, bfd: tunnelTo(backup) ?? 'unknown' };
       return { ...common, ...standIn, state: 'Moving', reason: 'FailedOver', message, rank: rank.backup };
     }
-    const message = `no BFD packets pass between ${local.holder} and ${anchor}: look at the underlay between them (udp 6081 both ways) and at Open vSwitch on both`;
+    const message = `no BFD packets arrive between ${local.holder} and ${anchor}: look at the underlay between them (udp 6081 both ways) and at Open vSwitch on both`;
     return { ...common, remoteGateway: anchor, state: 'Down', reason: 'TunnelDown', message, rank: rank.dead };
   }
   const [state, reason, message] = unsettled(facts) ?? ['Up', '', ''];
@@ -175,7 +175,7 @@ function judge(facts: PathFacts): PathVerdict {
 
 function unsettled({ local, remote, isRetiring, ...path }: PathFacts): [PathState, string, string] | undefined {
   const name = path.switch;
-  if (isRetiring) return ['Draining', 'Retiring', `the hub takes ${name} away: the network is to have fewer paths`];
+  if (isRetiring) return ['Draining', 'Retiring', `the hub removes ${name}, because the network gets fewer paths`];
   if (local.isDraining) return ['Draining', 'LocalDrain', `this cluster moves its end of ${name} to another gateway`];
   if (remote.isDraining)
     return ['Draining', 'RemoteDrain', `the other cluster moves its end of ${name} to another gateway`];

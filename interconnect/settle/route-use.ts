@@ -103,14 +103,14 @@ function choiceFor(
 /** The problem if another cluster offers the same prefix and comes first. */
 function overlapProblem(cluster: string, route: JudgedRoute, choice: Choice | undefined): Problem | undefined {
   if (choice?.kind !== 'taken') return undefined;
-  const message = `${route.prefix} of ${cluster} is also offered by ${choice.cluster}, which comes first; give one of the two a preference by a RoutePolicy`;
+  const message = `${route.prefix} of ${cluster} is also offered by ${choice.cluster}, which takes precedence; set a preference for one of the two with a RoutePolicy`;
   return { code: 'Overlap', message };
 }
 
 /** Why the route is only a backup, for one of another cluster or of this cluster's routers. */
 function backupOf(cluster: string, route: JudgedRoute, choice: Choice | undefined): Problem | undefined {
   if (choice?.kind === 'own') {
-    const message = `${route.prefix} leaves by a router of this cluster, which comes before those of ${cluster}`;
+    const message = `${route.prefix} leaves through a router of this cluster, which takes precedence over ${cluster}`;
     return { code: 'NotPreferred', message };
   }
   if (choice?.kind !== 'backup') return undefined;

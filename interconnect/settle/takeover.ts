@@ -30,7 +30,7 @@ export function takeoverProblem(
   if (first === undefined) return undefined;
   const others = order.filter((chassis) => chassis !== first);
   if (others.length === 0) {
-    const message = `no gateway but ${first} can hold the port on ${name}: if it fails, no traffic passes there until it is back; add a second gateway that ${first} hears (kubectl label node NODE ovn.kubernetes.io/ic-gw=true)`;
+    const message = `no gateway but ${first} can hold the port on ${name}: if it fails, no traffic passes there until it is back; add a second gateway that receives the BFD packets of ${first} (kubectl label node NODE ovn.kubernetes.io/ic-gw=true)`;
     return { code: 'NoStandby', message };
   }
   const { siblings } = facts.reportOf(first);
@@ -40,11 +40,11 @@ export function takeoverProblem(
   const living = others.filter(isAble);
   const [next] = living;
   if (next === undefined) {
-    const message = `no other gateway can take over the port on ${name} from ${first}, because none is both heard by it and served by an ovn-controller that is up to date (${others.join(', ')}): if it fails, no traffic passes there; look at Open vSwitch and ovn-controller of the other gateways`;
+    const message = `no other gateway can take over the port on ${name} from ${first}, because no other one both reaches it by BFD and has an ovn-controller that is up to date (${others.join(', ')}): if it fails, no traffic passes there; look at Open vSwitch and ovn-controller of the other gateways`;
     return { code: 'NoStandby', message };
   }
   if (living.length > 1 || hasWitness(first, next, facts)) return undefined;
-  const message = `${next} would not take over the port on ${name} if ${first} failed: apart from ${first}, it hears by BFD no gateway of another cluster and no node with pods of the VPC, and would consider itself cut off; let udp 6081 pass between it and gateways of other clusters (a zone of plain ovn-ic runs no BFD), or label a third node with ovn.kubernetes.io/ic-gw=true`;
+  const message = `${next} would not take over the port on ${name} if ${first} failed: apart from ${first}, it receives BFD packets from no gateway of another cluster and no node with pods of the VPC, and would consider itself cut off; let udp 6081 pass between it and gateways of other clusters (a zone of plain ovn-ic runs no BFD), or label a third node with ovn.kubernetes.io/ic-gw=true`;
   return { code: 'NoWitness', message };
 }
 

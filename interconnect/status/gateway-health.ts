@@ -61,7 +61,7 @@ export function faultOf(chassis: string, facts: Facts): GatewayFault | undefined
 }
 
 const lookThere =
-  'look at ovs-vswitchd there first (with a userspace datapath the address of the node goes with it), then at the node and its link';
+  'look at ovs-vswitchd there first (with a userspace datapath the address of the node is lost with it), then at the node and its link';
 
 export function judge(evidence: Evidence): GatewayFault | undefined {
   const { node, chassis, silentSince, programs, behindMs } = evidence;
@@ -69,7 +69,7 @@ export function judge(evidence: Evidence): GatewayFault | undefined {
   if (programs.includes('ovs-vswitchd'))
     return known(
       'VswitchdDown',
-      `ovs-vswitchd of gateway ${node} does not answer: it is dead or frozen, and nothing passes there; start or resume it, its log says why it ended`,
+      `ovs-vswitchd of gateway ${node} does not answer: it is dead or frozen, and it forwards nothing; start or resume it; its log says why it ended`,
     );
   const [isSilent, isBehind] = [silentSince !== undefined, behindMs !== undefined];
   const isGone = evidence.isHeard === false ? isSilent || isBehind : evidence.isHeard !== true && isSilent && isBehind;
@@ -86,15 +86,15 @@ export function judge(evidence: Evidence): GatewayFault | undefined {
   if (programs.includes('ovsdb-server'))
     return known(
       'OvsdbServerDown',
-      `the Open_vSwitch database of gateway ${node} does not answer: what is said of its tunnels is as last seen, and with a userspace datapath nothing passes there; start or resume its ovsdb-server`,
+      `the Open_vSwitch database of gateway ${node} does not answer: reports of its tunnels are the last known ones, and with a userspace datapath it forwards nothing; start or resume its ovsdb-server`,
     );
   if (programs.includes('ovn-controller'))
     return known(
       'OvnControllerDown',
-      `ovn-controller of gateway ${node} does not answer: it is dead or frozen, and the gateway forwards by what it had; look at its process and log there`,
+      `ovn-controller of gateway ${node} does not answer: it is dead or frozen, and the gateway forwards with its last flows; check its process and log there`,
     );
   if (silentSince === undefined) return undefined;
-  const message = `the daemon of gateway ${node} has not looked at its tunnels since ${silentSince}: it is dead, frozen or cut off from the API server, and its last report no longer counts; look at isthmus-daemon there`;
+  const message = `the daemon of gateway ${node} has not looked at its tunnels since ${silentSince}: it is dead, frozen or cut off from the API server, and its last report is ignored; check isthmus-daemon there`;
   return { node, code: daemonSilent, message, isKnown: false };
 }
 

@@ -71,7 +71,7 @@ function readyOf(node: string, situation: Situation, chassis: string | undefined
   if (fault !== undefined) return fault.isKnown ? bad('Ready', fault) : unknown('Ready', fault.code, fault.message);
   const known = chassis === undefined ? undefined : local?.chassis.get(chassis);
   if (known === undefined) {
-    const message = `ovn-controller of ${node} has not registered a chassis; look at it and at the daemon there`;
+    const message = `ovn-controller of ${node} has not registered a chassis; check it and the daemon there`;
     return bad('Ready', { code: 'ChassisUnknown', message });
   }
   if (!known.isInterconnect || known.gateway.encaps.length === 0) {
@@ -79,7 +79,7 @@ function readyOf(node: string, situation: Situation, chassis: string | undefined
     return bad('Ready', { code: 'NotInterconnect', message });
   }
   if (local?.gatewayNodes.some((gateway) => gateway.node === node && gateway.isDrained) === true)
-    return good('Ready', 'Drained', 'its paths are kept on other gateways, because spec.drain is set');
+    return good('Ready', 'Drained', 'its paths stay on other gateways, because spec.drain is set');
   return good('Ready', 'Ready', `chassis ${chassis} can carry traffic`);
 }
 

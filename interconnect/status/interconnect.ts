@@ -115,7 +115,7 @@ function isTolerated({ type, reason = '' }: Verdict, situation: Situation): bool
 function hubDatabasesVerdict({ link, silentDatabases }: Situation): Verdict {
   const type = 'HubDatabasesReady';
   if (!link.isConnected)
-    return unknown(type, 'HubUnreachable', 'the state is not known, because the hub is not reached');
+    return unknown(type, 'HubUnreachable', 'the state is not known, because the hub cannot be reached');
   const [first] = silentDatabases;
   if (first === undefined) return good(type, 'Answering', 'the databases of the hub answer it');
   return bad(type, { code: hubDatabasesStuck, message: `${silentText(silentDatabases)}: ${hubDatabasesAdvice}` });
@@ -124,7 +124,7 @@ function hubDatabasesVerdict({ link, silentDatabases }: Situation): Verdict {
 /** Also of RoutesConverged, where something waits for them. */
 const hubDatabasesStuck = 'HubDatabasesStuck';
 const hubDatabasesAdvice =
-  'they are frozen, dead or without a majority. Traffic and routes stay as they are; changes of any cluster reach the others only once the databases answer. In the cluster of the hub, look at their ovsdb-servers';
+  'they are frozen, dead or without a majority. Traffic and routes stay as they are; changes of any cluster reach the others only once the databases answer. In the cluster of the hub, check their ovsdb-servers';
 
 function silentText(silent: readonly SilentDatabase[]): string {
   const each = silent.map(({ name, sinceMs }) => `${name} since ${new Date(sinceMs).toISOString()}`);
@@ -149,7 +149,7 @@ function gatewaysVerdict(situation: Situation): Verdict {
     (node) => !isUsable.has(node) && !isIll.has(node),
   );
   if (missing.length > 0) {
-    const message = `no chassis with ovn-is-interconn and a geneve address for ${missing.sort().join(', ')}; look at the daemon and ovn-controller there`;
+    const message = `no chassis with ovn-is-interconn and a geneve address for ${missing.sort().join(', ')}; check the daemon and ovn-controller there`;
     return bad(type, { code: usable.length === 0 ? 'NoChassis' : 'ChassisMissing', message });
   }
   const cut = cutOffProblem(situation);
@@ -195,7 +195,7 @@ function cutOffProblem(situation: Situation): Problem | undefined {
   };
   const problems = cuts.map(({ pair: [a, b] }) => ({
     code: 'GatewaysCutOff',
-    message: `${nameOf(a)} and ${nameOf(b)} are running but do not receive packets from each other: let udp 6081 pass both ways between them; until then neither stands in for the other, and pods on one do not reach pods on the other`,
+    message: `${nameOf(a)} and ${nameOf(b)} are running but do not receive packets from each other: let udp 6081 pass both ways between them; until then neither replaces the other, and pods on one cannot reach pods on the other`,
   }));
   return { code: 'GatewaysCutOff', message: summary(problems) };
 }
@@ -259,7 +259,7 @@ function certificateVerdict({ link: { notAfterMs, renewal }, nowMs }: Situation)
     return bad(type, { code: 'RenewalFailed', message });
   }
   if (notAfterMs > nowMs) return good(type, 'Valid', `valid until ${until}, renewed at two thirds of its life`);
-  const message = `the certificate ran out at ${until}, because the hub could not renew it; join again with a new token`;
+  const message = `the certificate expired at ${until}, because the hub could not renew it; join again with a new token`;
   return bad(type, { code: 'CertificateExpired', message });
 }
 
@@ -274,6 +274,6 @@ function protectedVerdict({ remotes, takeovers }: Situation): Verdict {
   if (names.length === 0)
     return good(type, 'Protected', 'every cluster is reached over two paths on different gateways, watched by BFD');
   const rest = names.length > named ? ` and ${names.length - named} more` : '';
-  const message = `fewer than two paths on different gateways are up to ${names.slice(0, named).join(', ')}${rest}: the loss of one gateway would cut them off`;
+  const message = `fewer than two paths on different gateways are up to ${names.slice(0, named).join(', ')}${rest}: the failure of one gateway would cut them off`;
   return bad(type, { code: 'OnePathLeft', message });
 }

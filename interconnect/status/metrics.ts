@@ -54,7 +54,7 @@ export function agentMetrics(registry: Registry, now: () => number): AgentMetric
   );
   gauge('remote_clusters', 'Other clusters that the hub knows', [], ({ remotes }, set) => set({}, remotes.size));
   gauge('routes', 'Prefixes that other clusters offer', ['state', 'reason'], fillRoutes);
-  gauge('conflicts', 'Names, addresses and prefixes that more than one wants', [], (view, set) =>
+  gauge('conflicts', 'Names, addresses and prefixes that are claimed more than once', [], (view, set) =>
     set({}, conflictsOf(view)),
   );
   gauge('path_up', '1 while the path carries traffic', path, (view, set) =>
@@ -91,7 +91,7 @@ export function agentMetrics(registry: Registry, now: () => number): AgentMetric
   );
   gauge(
     'certificate_expiry_seconds',
-    'Unix time at which the certificate of this cluster runs out',
+    'Unix time at which the certificate of this cluster expires',
     [],
     ({ link }, set) => {
       if (link.notAfterMs !== undefined) set({}, link.notAfterMs / 1000);
@@ -109,8 +109,8 @@ function reactions(registry: Registry): AgentMetrics['reaction'] {
   const make = (name: string, help: string) =>
     new Histogram({ name: `${prefix}_${name}`, help, buckets: seconds, registers: [registry] });
   const histograms = {
-    tunnel: make('failover_seconds', 'From a tunnel that changed to the routes in the northbound database'),
-    hub: make('route_convergence_seconds', 'From the word of the hub to the northbound database'),
+    tunnel: make('failover_seconds', 'From a change of a tunnel to the routes in the northbound database'),
+    hub: make('route_convergence_seconds', 'From an update of the hub to the northbound database'),
   };
   return (kind, duration) => histograms[kind].observe(duration);
 }

@@ -84,7 +84,7 @@ function asKnown(verdict: PathVerdict, { name }: Member, situation: Situation): 
   if (notForwarding.includes(reason)) return known(verdict, 'Down', fault);
   if (!notMeasuring.includes(reason)) return verdict;
   if (situation.unreachedBy?.has(name) !== true) return known(verdict, 'Unknown', fault);
-  const report = `${name} says that all of its paths to this cluster are down; ${message}`;
+  const report = `${name} reports that all of its paths to this cluster are down; ${message}`;
   return known(verdict, 'Down', { code: 'NotReached', message: report });
 }
 
@@ -134,14 +134,14 @@ function phaseOf(member: Member, verdicts: readonly PathVerdict[], conflicts: re
   if (isUnreachable(verdicts)) {
     const refused = verdicts.find(({ reason }) => reason !== 'TunnelDown');
     if (refused !== undefined) return fail('Unreachable', refused.reason, refused.message);
-    const seen = member.connected ? 'the hub still has a session of it' : 'and the hub has no session of it';
+    const seen = member.connected ? 'the hub still has a session with it' : 'and the hub has no session with it';
     return fail('Unreachable', 'AllPathsDown', `the tunnels to all gateways of ${name} are down; ${seen}`);
   }
   const [conflict] = conflicts;
   if (conflict !== undefined) return fail('Conflicted', conflict.code, summary(conflicts));
   if (!member.foreign && !member.connected)
-    return fail('Stale', 'NoSession', `${name} has no session with the hub; its routes are kept as they were`);
-  if (verdicts.length === 0) return fail('Joining', 'NoPath', `${name} and this cluster have no path in common yet`);
+    return fail('Stale', 'NoSession', `${name} has no session with the hub; its last known routes remain`);
+  if (verdicts.length === 0) return fail('Joining', 'NoPath', `${name} and this cluster share no path yet`);
   if (member.ports.every(({ holder }) => holder === ''))
     return fail('Joining', 'NoActiveGateway', `no gateway of ${name} has taken a port yet`);
   const rest = worstOf(verdicts);
@@ -160,13 +160,13 @@ function pathsVerdict(verdicts: readonly PathVerdict[]): Verdict {
   const wrong = worstOf(verdicts);
   if (wrong?.state === 'Unknown') return unknown('PathsUp', wrong.reason, wrong.message);
   if (wrong !== undefined) return bad('PathsUp', { code: wrong.reason, message: wrong.message });
-  if (verdicts.length === 0) return unknown('PathsUp', 'NoPath', 'there is no path in common yet');
+  if (verdicts.length === 0) return unknown('PathsUp', 'NoPath', 'there is no shared path yet');
   return good('PathsUp', 'Up', `paths: ${verdicts.length}`);
 }
 
 function conflictsVerdict(conflicts: readonly Problem[]): Verdict {
   const [first] = conflicts;
-  if (first === undefined) return good('NoConflicts', 'NoneFound', 'all that it offers can be taken');
+  if (first === undefined) return good('NoConflicts', 'NoneFound', 'everything that it offers can be used');
   return bad('NoConflicts', { code: first.code, message: summary(conflicts) });
 }
 

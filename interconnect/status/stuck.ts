@@ -38,7 +38,7 @@ export function stuckProblems(
     .map(([node, sinceMs]) => {
       const fault = faultOf(node);
       if (fault !== undefined) return { code: fault.code, message: fault.message };
-      const message = `ovn-controller of gateway ${node} has processed no changes since ${isoOf(sinceMs)}: it forwards with its last flows; look at its process and log there, and at its connection to the southbound database`;
+      const message = `ovn-controller of gateway ${node} has processed no changes since ${isoOf(sinceMs)}: it forwards with its last flows; check its process and log there, and its connection to the southbound database`;
       return { code: controllerStuck, message };
     });
 }

@@ -37,7 +37,10 @@ function readyOf(name: string, network: OwnNetwork | undefined, situation: Situa
   const { local, link, rejections, networkProblems } = situation;
   const fail = (problem: Problem): Verdict => bad('Ready', problem);
   if (local === undefined)
-    return fail({ code: 'NotJoined', message: 'this cluster is not a member: make the Interconnect `default` first' });
+    return fail({
+      code: 'NotJoined',
+      message: 'this cluster is not a member: create the Interconnect `default` first',
+    });
   const request = local.transitRequests.find((one) => one.name === name);
   const problem = request?.problem ?? request?.vpcProblem ?? networkProblems.get(name);
   if (problem !== undefined) return fail(problem);
@@ -71,7 +74,7 @@ function protectedOf(network: OwnNetwork | undefined, { takeovers, members }: Si
   const problems = paths.flatMap((path) => takeovers.get(path.switch) ?? []);
   const [first] = problems;
   if (first !== undefined) return [bad(type, { code: first.code, message: summary(problems) })];
-  return [good(type, 'Protected', 'if a gateway of this cluster dies, another takes its port over')];
+  return [good(type, 'Protected', 'if a gateway of this cluster fails, another one takes over its port')];
 }
 
 type State = NonNullable<TransitPathStatus['state']>;

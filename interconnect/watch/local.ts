@@ -86,7 +86,7 @@ function requestsOf(parts: LocalParts, subnets: readonly (readonly [string, Subn
 function nameProblem(network: string, subnets: ReadonlySet<string>): Problem | undefined {
   const taken = switchNames(network).find((name) => subnets.has(name));
   if (taken === undefined) return undefined;
-  const message = `${taken} is the name of a Subnet of this cluster, whose logical switch a path of transit switch ${network} would be: choose another name for one of the two`;
+  const message = `${taken} is the name of a Subnet of this cluster, and a path of transit switch ${network} would have a logical switch of the same name: choose another name for one of the two`;
   return { code: 'NameConflict', message };
 }
 
@@ -98,7 +98,7 @@ function partOf(
 ): Pick<TransitRequest, 'vpc' | 'vpcProblem'> {
   if (routerIdOf(wanted) !== '' || wanted === defaultVpc) return { vpc: wanted, vpcProblem: undefined };
   const until = joined === '' ? '' : `; until then VPC ${joined} stays joined`;
-  const message = `there is no VPC ${wanted} in this cluster; make it, or name another in spec.vpc${until}`;
+  const message = `VPC ${wanted} does not exist in this cluster; create it, or name another in spec.vpc${until}`;
   return { vpc: joined === '' ? wanted : joined, vpcProblem: { code: 'VpcNotFound', message } };
 }
 

@@ -36,7 +36,7 @@ function configOf(data: Readonly<Record<string, string>>): ParsedIcConfig['confi
     isAutoRoute: switchOf(data, 'auto-route', problems),
   };
   if (config.gateways.length === 0) {
-    const message = 'gw-nodes is empty; name the nodes that carry the traffic between clusters, separated by commas';
+    const message = 'gw-nodes is empty; list the nodes that carry traffic between clusters, separated by commas';
     problems.push({ code: 'GatewaysMissing', message });
   }
   return problems.length > 0 ? problems : config;

@@ -161,6 +161,6 @@ function restartNeeded(plan: SpeakerPlan, programmed: Programmed | undefined): P
     `AS ${global.asn}, router ID ${global.routerId}, port ${global.listenPort}`;
   return {
     code: 'RestartNeeded',
-    message: `gobgpd runs with ${text(running)}, wanted is ${text(instance)}; restart gobgpd on this node (delete its speaker pod) to change it`,
+    message: `gobgpd runs with ${text(running)}, but the BgpInstance requires ${text(instance)}; restart gobgpd on this node (delete its speaker pod) to change it`,
   };
 }

@@ -47,7 +47,7 @@ function peersProblem(
   if (unknown.length > 0)
     return {
       code: 'UnknownPeer',
-      message: `spec.peers names ${unknown.join(', ')}, of which there is no BgpPeer${isThere ? ', and goes to the others only' : ''}; create it or take it out of spec.peers`,
+      message: `spec.peers names ${unknown.join(', ')}, which does not exist${isThere ? '; the advertisement goes to the others only' : ''}; create the BgpPeer or remove the name from spec.peers`,
     };
   const cause =
     named.length === 0
@@ -90,7 +90,7 @@ function readyCondition(
       type,
       status: 'True',
       reason: 'Announced',
-      message: `${prefixCount} prefixes of ${objects} objects go to the peers that select this${others}`,
+      message: `${prefixCount} prefixes of ${objects} objects are announced to the peers that select this advertisement${others}`,
     };
   }
   return {

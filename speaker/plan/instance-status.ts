@@ -84,6 +84,6 @@ function outdatedCondition(entries: readonly NodeInstance[]): PlannedCondition {
     type: 'DaemonOutdated',
     status: 'True',
     reason: 'DaemonOutdated',
-    message: `gobgpd is 3.x on ${outdated.join(', ')}; it ends on some malformed messages of a neighbour, install 4.4 or newer`,
+    message: `gobgpd is 3.x on ${outdated.join(', ')}; some malformed messages of a neighbour make it end; install 4.4 or newer`,
   };
 }

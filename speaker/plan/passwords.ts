@@ -30,13 +30,14 @@ export function passwordOf(
       `speakers read the Secrets ${[...secrets.keys()].join(', ') || 'none'} only: add ${name} to the chart value speaker.passwordSecrets, or put the password into one of those`,
     );
   if (secret === 'unread')
-    return fail('SecretNotReadable', `Secret ${name} could not be read yet: the log of the speaker says why`);
-  if (secret === 'missing') return fail('SecretNotFound', `there is no Secret ${name}; create it with the key ${key}`);
+    return fail('SecretNotReadable', `Secret ${name} could not be read yet: see the log of the speaker`);
+  if (secret === 'missing')
+    return fail('SecretNotFound', `Secret ${name} does not exist; create it with the key ${key}`);
   const text = secret.get(key);
   if (text === undefined) return fail('SecretKeyNotFound', `Secret ${name} has no key ${key}`);
   if (text === '') return fail('PasswordInvalid', `key ${key} of Secret ${name} is empty`);
   if (/[\0\r\n]/.test(text))
-    return fail('PasswordInvalid', `key ${key} of Secret ${name} has a line break or a NUL, which no router takes`);
+    return fail('PasswordInvalid', `key ${key} of Secret ${name} has a line break or a NUL, which no router accepts`);
   if (Buffer.byteLength(text) > longestBytes)
     return fail('PasswordInvalid', `key ${key} of Secret ${name} has more than ${longestBytes} bytes`);
   return { text };

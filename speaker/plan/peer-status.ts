@@ -103,17 +103,17 @@ function overLimit({ maximumPrefixes, askedLimit }: WantedPeer): Problem {
   const code = 'PrefixLimit';
   if (maximumPrefixes === undefined || askedLimit === undefined) {
     const message =
-      'the neighbour sent more prefixes than allowed; the limit has been removed, and the session comes back';
+      'the neighbour sent more prefixes than allowed; the limit has been removed, and the session returns';
     return { code, message };
   }
   const { limit, restartSeconds } = maximumPrefixes;
   const isCut = askedLimit.limit > limit;
   const which = isCut
-    ? `${limit}, the most that is taken of a neighbour whose prefixes are imported`
+    ? `${limit}, the maximum for a neighbour whose prefixes are imported`
     : `the ${limit} of ${askedLimit.field}`;
   const why = isCut ? ` (${askedLimit.field}, ${askedLimit.limit}, is above it and not in force)` : '';
-  const change = isCut ? 'the limit is changed to less, or import is removed' : 'the limit is changed';
-  const message = `the neighbour sent more prefixes than ${which}${why}; the session comes back after ${restartSeconds} seconds, at once when ${change}`;
+  const change = isCut ? 'the limit is lowered, or import is removed' : 'the limit is changed';
+  const message = `the neighbour sent more prefixes than ${which}${why}; the session returns after ${restartSeconds} seconds, or immediately when ${change}`;
   return { code, message };
 }
 
@@ -165,8 +165,8 @@ function withNotification(plan: SpeakerPlan, peer: WantedPeer, session: Session,
   const { reason, isSent } = last;
   const ours = peer.localAsn ?? plan.instance?.asn;
   const cause = isSent
-    ? `the neighbour's AS is not ${peer.asn}, as spec.asn has it`
-    : `the neighbour expects another AS of this node than ${ours}`;
+    ? `the neighbour's AS is not ${peer.asn}, which spec.asn requires`
+    : `the neighbour expects this node to have another AS than ${ours}`;
   const message = reason === 'BadPeerAs' ? `${last.message}; ${cause}` : last.message;
   return { ...session, reason, message };
 }
@@ -246,7 +246,7 @@ function withLink({ neighborProblem: problem }: WantedPeer, session: Session): S
   if (session.state !== 'Established') return stateOf(session.state, problem);
   // An established session is better evidence of the neighbour than the kernel's neighbour table.
   if (problem.code !== 'SeveralNeighbors') return session;
-  const message = `${problem.message}; the session continues until its own neighbour is gone`;
+  const message = `${problem.message}; the session continues until its present neighbour is gone`;
   return { ...session, reason: problem.code, message };
 }
 

@@ -165,7 +165,7 @@ test('an advertisement names peers that do not receive it: a missing peer, or a 
     at({ peers: ['nosuch'] }),
     /^False UnknownPeer spec.peers names nosuch, of which there is no BgpPeer; create/,
   );
-  assert.match(at({ peers: ['tor', 'nosuch'] }), /^False UnknownPeer .* and goes to the others only/);
+  assert.match(at({ peers: ['tor', 'nosuch'] }), /^False UnknownPeer .*; the advertisement goes to the others only/);
   assert.match(
     at({ nodeSelector: { matchLabels: { rack: 'b' } } }),
     /^False NoPeer no BgpPeer for this advertisement is on its nodes \(n/,
@@ -183,13 +183,13 @@ test('a session beyond its prefix limit is reported with the limit and the way t
   };
   const own = of({ maximumPrefixes: { limit: 7, restartSeconds: 60 } });
   assert.equal(own?.reason, 'PrefixLimit');
-  assert.match(own.message ?? '', /than the 7 of spec.maximumPrefixes.limit; the session comes back after 60 seconds/);
+  assert.match(own.message ?? '', /than the 7 of spec.maximumPrefixes.limit; the session returns after 60 seconds/);
   assert.match(of({ import: { maxPrefixes: 20 } })?.message ?? '', /than the 200 of 10 times spec.import.maxPrefixes/);
-  const most = /than 10000, the most that is taken of a neighbour whose prefixes are imported/;
+  const most = /than 10000, the maximum for a neighbour whose prefixes are imported/;
   const old = of({ import: {}, maximumPrefixes: { limit: 500_000 } })?.message ?? '';
   assert.match(old, most);
   assert.match(old, /spec.maximumPrefixes.limit, 500000, is above it and not in force/);
-  assert.match(old, /after 300 seconds, at once when the limit is changed to less, or import is removed/);
+  assert.match(old, /after 300 seconds, or immediately when the limit is lowered, or import is removed/);
   assert.match(
     of({ import: {}, maximumPrefixes: { limit: 10_000 } })?.message ?? '',
     /than the 10000 of spec.maximumPrefixes.limit/,
@@ -302,7 +302,7 @@ test('a problem of the link is the reason while the session is down, and does no
   assert.equal(reasonOf('NoNeighbor', { state: 'Established' })?.reason, undefined);
   const several = reasonOf('SeveralNeighbors', { state: 'Established' });
   assert.deepEqual([several?.state, several?.reason], ['Established', 'SeveralNeighbors']);
-  assert.match(several?.message ?? '', /on eth1; the session continues until its own neighbour is gone/);
+  assert.match(several?.message ?? '', /on eth1; the session continues until its present neighbour is gone/);
 });
 
 test('a notification in the log of gobgpd is the reason where its API has none', () => {

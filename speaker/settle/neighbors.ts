@@ -94,7 +94,7 @@ function chosen(
 }
 
 function downProblem(where: string): Problem {
-  return { code: 'InterfaceDown', message: `${where} is down or has no carrier; set it up, or see to its cable` };
+  return { code: 'InterfaceDown', message: `${where} is down or has no carrier; set it up, or check its cable` };
 }
 
 function speechlessProblem(where: string): Problem {
@@ -115,7 +115,7 @@ function severalProblem(where: string, addresses: readonly string[]): Problem {
   const named = addresses.toSorted().slice(0, 4).join(', ');
   return {
     code: severalNeighbors,
-    message: `${addresses.length} neighbours are on ${where} (${named}), and spec.interface is for a link with one router; give the router's own address in spec.address, or take the others off the link`,
+    message: `${addresses.length} neighbours are on ${where} (${named}), and spec.interface is for a link with one router; give the router's own address in spec.address, or remove the others from the link`,
   };
 }
 

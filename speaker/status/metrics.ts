@@ -26,10 +26,7 @@ export class SpeakerMetrics {
       new Counter({ name: `${prefix}_${name}`, help, registers });
     this.#lost = counter('gobgpd_lost_total', 'How often gobgpd stopped answering');
     this.#audits = counter('audits_total', 'How often everything in gobgpd was read anew to look for differences');
-    this.#differences = counter(
-      'audit_differences_total',
-      'Prefixes that an audit found otherwise than they were left',
-    );
+    this.#differences = counter('audit_differences_total', 'Prefixes that an audit found changed by another program');
     this.#lag = new Histogram({
       name: `${prefix}_update_lag_seconds`,
       help: 'From a change seen in Kubernetes to the answer of gobgpd for its prefixes',
@@ -38,7 +35,7 @@ export class SpeakerMetrics {
     });
     const pending: Gauge = new Gauge({
       name: `${prefix}_update_pending_seconds`,
-      help: 'How long the oldest change has waited that gobgpd has not answered; 0 where none does',
+      help: 'How long the oldest change that gobgpd has not answered has waited; 0 if there is none',
       registers,
       collect: () => pending.set(pendingMs() / 1000),
     });

@@ -11,7 +11,7 @@ export const sessionFlags = {
   'neighbor-as': integer('the AS of those routers', 0),
   'auth-password-key': text('key of their password in the Secret isthmus-bgp-passwords', undefined),
   holdtime: integer('hold time of those sessions, in seconds', 90),
-  'graceful-restart': choice('whether routes survive a restart of gobgpd', ['true', 'false'], 'true'),
+  'graceful-restart': choice('whether peers keep the routes during a restart of gobgpd', ['true', 'false'], 'true'),
   'graceful-restart-time': integer('for how long, in seconds', 90),
   passivemode: toggle('those routers open the connections'),
   'ebgp-multihop': integer('TTL of those sessions', 1),

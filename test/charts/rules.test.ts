@@ -30,7 +30,7 @@ test('a speaker exports every series that an alert queries', async () => {
   const { series } = await speakerMetrics();
   for (const { alert: name, expr } of alerts) {
     const asked = speakerSeriesIn(expr);
-    assert.ok(asked.length > 0, `${name} asks for nothing of ours`);
+    assert.ok(asked.length > 0, `${name} asks for nothing of Isthmus`);
     for (const each of asked) assert.ok(series.has(each), `${name} asks for ${each}`);
   }
 });

@@ -31,7 +31,7 @@ function end(lab: string, signal: Signal, wasThere: boolean): never {
   const isHeard = signal !== 'SIGHUP';
   const make = `make lab-down${lab === 'demo' ? '' : ` LAB=${lab}`}`;
   if (wasThere) {
-    if (isHeard) console.error(`\ninterrupted; the lab ${lab} was there before and stays: \`${make}\` takes it away`);
+    if (isHeard) console.error(`\ninterrupted; the lab ${lab} was there before and stays: \`${make}\` removes it`);
   } else {
     if (isHeard) console.error(`\ninterrupted; taking the lab ${lab} away`);
     endChildren();

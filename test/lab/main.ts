@@ -34,7 +34,7 @@ function roomsFrom(list: string): Room[] {
     .filter((word) => word !== '')
     .map((word) => {
       const room = rooms.find((known) => known === word);
-      if (room === undefined) throw new Error(`LAB_WITHOUT: ${word} is no room; rooms are ${rooms.join(', ')}`);
+      if (room === undefined) throw new Error(`LAB_WITHOUT: ${word} is not a room; rooms are ${rooms.join(', ')}`);
       return room;
     });
 }

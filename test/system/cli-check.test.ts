@@ -148,7 +148,7 @@ describe('isthmus check and status', () => {
     assert.deepEqual(codes(await check('--set', 'hub.enabled=true')), []);
     const wrong = await cli(['check', '--set', 'networking.podCIDR=10.96']);
     assert.deepEqual([wrong.code, wrong.out], [2, '']);
-    assert.match(wrong.err, /the chart does not take these values/);
+    assert.match(wrong.err, /the chart does not accept these values/);
     assert.equal((await cli(['check', '-f', join(server.dir, 'absent.yaml')])).code, 2);
     assert.equal((await cli(['check', 'odd'])).code, 2);
   });
@@ -189,11 +189,11 @@ describe('isthmus check and status', () => {
     const { code, out } = await cli(['check', '--kubeconfig', file]);
     assert.equal(code, 1);
     assert.match(out, /^test: nothing in what could be read prevents the installation/);
-    assert.match(out, /you may not read nodes/);
+    assert.match(out, /no permission to read nodes/);
     assert.match(out, /kernels +unknown +Nodes could not be read/);
     const status = await cli(['status', '--wait', '--kubeconfig', file]);
     assert.deepEqual([status.code, status.out], [3, '']);
-    assert.match(status.err, /the cluster does not let you/);
+    assert.match(status.err, /permission denied/);
   });
 
   it('check --on-nodes runs a pod on each node and deletes it', async () => {

@@ -97,7 +97,7 @@ test('a userspace datapath has the tunnel address on a bridge or ProviderNetwork
   exec('ip', 'addr', 'add', address, 'dev', 'lb0');
   const tunnel = ['type=geneve', 'options:remote_ip=172.30.9.12'];
   node.vsctl('add-port', 'br-int', 'tun0', '--', 'set', 'interface', 'tun0', ...tunnel);
-  const refusal = /^interface lb0 has the tunnel address 172\.30\.9\.11,.* is a Linux bridge: take/;
+  const refusal = /^interface lb0 has the tunnel address 172\.30\.9\.11,.* is a Linux bridge: remove/;
   await eventually('the obstacle', async () => refusal.test((await networkCondition()).message));
 
   exec('ip', 'link', 'del', 'lb0');

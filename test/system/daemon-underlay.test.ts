@@ -197,7 +197,7 @@ test('a dry run reports its plan and changes nothing', async () => {
   });
   assert.match(
     plan,
-    /^would make bridge br-phys, put eth1 into it and move address .*10\.20\.0\.11\/24, .*route 0\.0\.0\.0\/0 via 10\.20\.0\.1/,
+    /^would create bridge br-phys, add eth1 to it and move address .*10\.20\.0\.11\/24, .*route 0\.0\.0\.0\/0 via 10\.20\.0\.1/,
   );
   assert.match(plan, /moved back if gateway 10\.20\.0\.1 or gateway fd00:20::1 or the API server did not answer/);
   assert.deepEqual(heldBy('eth1'), before_);

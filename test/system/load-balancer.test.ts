@@ -215,7 +215,7 @@ describe('a Service of type LoadBalancer', () => {
       lastTransitionTime: '2026-01-01T00:00:00Z',
     };
     await create('mixed', {}, requested('192.0.2.14'));
-    assert.match(await waits('mixed', 'AddressInUse'), /Service default\/cloud, and another program gave it/);
+    assert.match(await waits('mixed', 'AddressInUse'), /Service default\/cloud, and another program assigned/);
     await patchStatus('mixed', { conditions: [other, ...((await statusOf('mixed')).conditions ?? [])] });
     await remove('cloud');
     await has('mixed', '192.0.2.14');

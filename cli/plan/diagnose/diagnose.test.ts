@@ -96,7 +96,7 @@ describe('the diagnosis', () => {
   it('reports unknown where it may not read, and finds no fault in that', () => {
     const { east } = wellPair();
     const kinds = ['leases', 'nodes', 'interconnectgateways', 'transitswitches', 'remoteclusters', 'subnets', 'vpcs'];
-    const unreadable = kinds.map((what) => ({ code: 'Forbidden', what, message: `you may not read ${what}` }));
+    const unreadable = kinds.map((what) => ({ code: 'Forbidden', what, message: `no permission to read ${what}` }));
     const none = { nodes: [], gateways: [], transitSwitches: [], remotes: [], subnets: [], vpcs: [] };
     const blind = { ...east, ...none, lease: undefined, unreadable };
     const found = diagnose({ near: blind, far: undefined, peer: 'west' });

@@ -39,7 +39,7 @@ const faults: readonly Fault[] = [
     name: 'the agent of the other side is dead',
     make: ({ east, west }) => {
       west.lease = { holder: 'agent-0', renewedMs: nowMs - 40_000, durationMs: 15_000, movement: 'still' };
-      phaseIs(east, 'Stale', 'NoSession', 'west has no session with the hub; its routes are kept as they were');
+      phaseIs(east, 'Stale', 'NoSession', 'west has no session with the hub; its last known routes remain');
     },
     code: 'PeerStale',
     says: /west has no session with the hub, last seen 10m ago/,
@@ -117,7 +117,7 @@ const faults: readonly Fault[] = [
     says: /does not resolve/,
   },
   {
-    name: 'the hub was made anew: another authority',
+    name: 'the hub was recreated: another authority',
     make: ({ east }) => {
       hubReports(
         east,
@@ -135,7 +135,7 @@ const faults: readonly Fault[] = [
     says: /expected by east: authority aaaaaaaaaaaa…, met from here: cccccccccccc…/,
   },
   {
-    name: 'the hub was made anew: its Secret has another authority',
+    name: 'the hub was recreated: its Secret has another authority',
     make: ({ east, west }) => {
       hubReports(east, 'the hub did not answer: unable to verify the first certificate');
       west.authority = 'd'.repeat(64);
@@ -149,7 +149,7 @@ const faults: readonly Fault[] = [
     make: ({ east }) => {
       east.identity = undefined;
       const message =
-        'what answers at hub.example.com:6650 is not the hub that made the token; check the address and that nothing intercepts it';
+        'the server at hub.example.com:6650 is not the hub that created the token; check the address, and that nothing intercepts the connection';
       spoil(east, 'Joined', 'HubNotTrusted', message);
       spoil(east, 'HubReachable', 'HubNotTrusted', message);
     },
@@ -161,7 +161,7 @@ const faults: readonly Fault[] = [
       ['TokenMissing', 'no Secret with the token'],
       ['TokenMalformed', 'this is no join token'],
       ['TokenExpired', 'join token 0123 expired'],
-      ['TokenRedeemed', 'join token 0123 was redeemed before by another key'],
+      ['TokenRedeemed', 'join token 0123 was already redeemed with another key'],
       ['TokenSpent', 'join token 0123 belongs to a membership that has ended'],
       ['TokenForeign', 'the token for east was not made by this hub'],
       ['TokenForOtherCluster', 'the join token is for cluster "west", this is "east"'],

@@ -337,7 +337,7 @@ const faults: readonly Fault[] = [
       noIcmp(east, 'w1');
     },
     code: 'GatewayDown',
-    says: /^gateway west\/w1 \(192\.0\.2\.21\) answers none of east.*ovs-vswitchd on it is dead or frozen/,
+    says: /^gateway west\/w1 \(192\.0\.2\.21\) answers no gateway of east.*ovs-vswitchd on it is dead or frozen/,
     isAlone: true,
   },
   {

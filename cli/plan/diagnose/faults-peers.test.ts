@@ -87,7 +87,7 @@ const faults: readonly Fault[] = [
         east,
         'Unreachable',
         'AllPathsDown',
-        'the tunnels to all gateways of west are down; and the hub has no session of it',
+        'the tunnels to all gateways of west are down; and the hub has no session with it',
       );
     },
     code: 'UnderlayUnreachable',

@@ -12,7 +12,7 @@ const faults: readonly Fault[] = [
         east,
         'NoConflicts',
         'DuplicateChassis',
-        'chassis e1 is a gateway of west already; give its Open vSwitch another system-id',
+        'chassis e1 is a gateway of west already; set another system-id in its Open vSwitch',
       ),
     code: 'DuplicateChassis',
     says: /gateway of west already/,

@@ -151,7 +151,7 @@ function chassisOf(near: Snapshot, node: Node): string {
 const duplicates = new Set(['DuplicateChassis', 'DuplicateEncap']);
 
 export const lostGatewayFix =
-  'look at ovs-vswitchd on that node first (with a userspace datapath the address of the node goes with it), then at ovn-controller and the node itself';
+  'look at ovs-vswitchd on that node first (with a userspace datapath the address of the node is lost with it), then at ovn-controller and the node itself';
 
 /** Reasons why a gateway is not ready that the step of gateway health reports → what to do. */
 const ailmentFixes: Readonly<Record<string, string>> = {

@@ -71,7 +71,7 @@ function phaseCause(near: Snapshot, far: Snapshot | undefined, { name, status }:
     session?.status === 'False' ? `; the hub reports: ${session.message ?? session.reason ?? 'not connected'}` : '';
   switch (status.phase) {
     case 'Stale': {
-      const message = `${name} has no session with the hub${seen}; its routes are kept as they were${atHub}`;
+      const message = `${name} has no session with the hub${seen}; its last known routes remain${atHub}`;
       return cause(
         'PeerStale',
         message,

@@ -26,7 +26,7 @@ function cutBetween(a: Gateway, b: Gateway): readonly Cause[] {
   const [there, back] = [tunnelTo(a, b), tunnelTo(b, a)];
   if (!isTunnelDown(there?.state) || !isTunnelDown(back?.state) || !hearsSomebody(a) || !hearsSomebody(b)) return [];
   const [from, to] = [nameOf(a), nameOf(b)];
-  const message = `gateways ${from} and ${to} of this cluster are running but do not receive packets from each other${directionOf(there, back, [from, to])}: neither stands in for the other, and pods on one do not reach pods on the other`;
+  const message = `gateways ${from} and ${to} of this cluster are running but do not receive packets from each other${directionOf(there, back, [from, to])}: neither replaces the other, and pods on one cannot reach pods on the other`;
   return [cause(cutOff, message, `let udp 6081 pass both ways between ${from} and ${to}`)];
 }
 

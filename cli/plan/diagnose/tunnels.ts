@@ -172,13 +172,13 @@ function causeOf(fault: Fault, pairs: readonly Pair[], side: Side): Cause {
     case 'gateway-down':
       return cause(
         'GatewayDown',
-        `${gatewaysThere(pairs)} answers none of ${side.near.label}, neither through the tunnel nor to ICMP, while others there do: ovs-vswitchd on it is dead or frozen, or the node or its link is down`,
-        `look at ovs-vswitchd on that node first (with a userspace datapath the address of the node goes with it), then at the node itself`,
+        `${gatewaysThere(pairs)} answers no gateway of ${side.near.label}, neither through the tunnel nor to ICMP, while other gateways there do: ovs-vswitchd on it is dead or frozen, or the node or its link is down`,
+        `look at ovs-vswitchd on that node first (with a userspace datapath the address of the node is lost with it), then at the node itself`,
       );
     case 'gateway-mute':
       return cause(
         'TunnelDown',
-        `nothing of ${gatewaysThere(pairs)} arrives through the tunnel, while others there are heard: ovs-vswitchd on it is dead or frozen, or udp 6081 from it is dropped${tellApart}`,
+        `nothing arrives from ${gatewaysThere(pairs)} through the tunnel, while packets of other gateways there do: ovs-vswitchd on it is dead or frozen, or udp 6081 from it is dropped${tellApart}`,
         `check that ovs-vswitchd runs on that gateway; then ${firewall}`,
       );
     case 'no-bfd':

@@ -265,7 +265,7 @@ describe('a request', () => {
     );
     assert.equal(
       bed.serviceCondition('b'),
-      'AddressesGiven: 192.0.2.9 of LoadBalancerPool four; no LoadBalancerPool has IPv6 addresses for it',
+      'AddressesGiven: 192.0.2.9 of LoadBalancerPool four; no LoadBalancerPool that it may use has IPv6 addresses',
     );
     assert.deepEqual((await bed.restarted()).writes, []);
     bed.pool('dual', ['198.51.100.0/30', '2001:db8::/64'], {}, 2);
@@ -399,7 +399,7 @@ describe('a LoadBalancerPool', () => {
     );
     assert.match(
       bed.serviceCondition('a'),
-      /^AddressOutsidePool: 192\.0\.2\.8 is an address of node n3 by now, and stays/,
+      /^AddressOutsidePool: 192\.0\.2\.8 is an address of node n3 now, and stays/,
     );
     assert.deepEqual([bed.addresses('a'), bed.addresses('b')], [['192.0.2.8'], ['192.0.2.10']]);
     assert.deepEqual((await bed.restarted()).writes, []);

@@ -285,8 +285,7 @@ export class LoadBalancers {
     const name = this.#book.poolOf(ip);
     const pool = name === undefined ? undefined : this.#options.view.loadBalancerPools.get(name);
     const advice = 'stays with this Service: to give it another one, delete the Service and create it again';
-    if (owner !== undefined)
-      return { isIn: false, message: `${address} is an address of ${owner} now, and ${advice}` };
+    if (owner !== undefined) return { isIn: false, message: `${address} is an address of ${owner} now, and ${advice}` };
     if (pool === undefined)
       return { isIn: false, message: `${address} is in no LoadBalancerPool in force; add it to one. It ${advice}` };
     if (this.#chooser.selects(pool, service))

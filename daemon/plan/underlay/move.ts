@@ -52,5 +52,5 @@ export function describeMove({ network, nic, moved, checks }: NicMove): string {
     ...(checks.api ? ['the API server'] : []),
   ];
   const check = watched.length === 0 ? '' : `; all would be moved back if ${watched.join(' or ')} did not answer then`;
-  return `would make bridge ${bridge}, put ${nic} into it${moves}${check}`;
+  return `would create bridge ${bridge}, add ${nic} to it${moves}${check}`;
 }

@@ -103,6 +103,6 @@ class DeferredCalls implements HubCalls {
   #notYet(): Problem {
     const names = this.#silent.map(({ name }) => name).join(', ');
     const why = names === '' ? 'the hub has just started' : `its databases do not answer: ${names}`;
-    return { code: hubUnavailable, message: `the hub cannot do that now, ${why}; the request will be retried` };
+    return { code: hubUnavailable, message: `the hub cannot do that now: ${why}; the request is retried` };
   }
 }

@@ -72,7 +72,7 @@ export class Enrolment {
 
   /** Completes steps that a crash or an absent API server interrupted. Undefined: all steps are complete. */
   resume(): Promise<Problem | undefined> {
-    return this.#complete('complete what members left behind', async () => {
+    return this.#complete('remove the rest of former members', async () => {
       const { registry } = this.#options;
       await registry.complete();
       const members = Array.from(registry.members());

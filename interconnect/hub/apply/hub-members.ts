@@ -95,7 +95,7 @@ export class HubMembers {
       },
       onRefused: (cluster, count, rejections) => {
         const fields = { cluster, count, rejections: rejections.slice(0, mostLogged) };
-        log.warn(fields, 'refused a part of what a member asked for');
+        log.warn(fields, 'a part of the state of a member was refused');
       },
     });
     for (const { cluster } of registry.members()) {
@@ -262,7 +262,7 @@ export class HubMembers {
       this.#graces.delete(name);
       log.warn(
         { cluster: name },
-        'the member has had no session for long, and no other member reaches it: its rows are removed, its membership stays',
+        'the member has had no session for a long time, and no other member reaches it: its rows are removed, its membership remains',
       );
       report(name, this.#ports.get(name) ?? registry.ports(name), { state: 'Stale', lastSeenMs: sinceMs });
       this.#members.drop(name);

@@ -68,7 +68,7 @@ function checkStandard(
   const has = found.find(({ definition }) => definition.name === name)?.definition.cidrs.join(',');
   if (has !== undefined && has !== cidrs.join(','))
     throw new HubStateError(
-      `transit switch ${name} has ${has}, --transit-cidr says ${cidrs.join(',')}; members keep their addresses: start with ${has}, or let all members leave and delete the switch`,
+      `transit switch ${name} has ${has}, --transit-cidr is ${cidrs.join(',')}; members keep their addresses: start with ${has}, or let all members leave and delete the switch`,
     );
   for (const [index, pathSwitch] of switchNames(name).slice(0, paths).entries()) {
     const subnet = readForeignSwitch(northbound.cache, pathSwitch);

@@ -167,7 +167,7 @@ export class Registry extends Memberships {
   #isTaken(cluster: string, handle: string): boolean {
     const holder = this.handle(cluster);
     if (!this.has(cluster) || holder === handle) return false;
-    const message = `the cluster of HubMember ${holder} is called ${cluster} now, and this object has no effect: delete it, and set limits of ${cluster} in HubMember ${holder}`;
+    const message = `the cluster of HubMember ${holder} is now called ${cluster}, so this object has no effect: delete it, and set limits of ${cluster} in HubMember ${holder}`;
     this.#store.refuse(handle, { code: 'NameTaken', message });
     return true;
   }

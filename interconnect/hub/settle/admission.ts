@@ -133,7 +133,7 @@ function admitPort(
   }
   const port = allocatePort(path, claimed, others, hasUnknownPorts ? 'highest' : 'lowest');
   if (port !== undefined) return port;
-  const message = `no free address on path ${path.switch} (${path.cidrs.join(',')}) of transit switch ${path.network}; a member has to leave first`;
+  const message = `no free address on path ${path.switch} (${path.cidrs.join(',')}) of transit switch ${path.network}; a member must leave first`;
   return { ...about, code: 'TransitExhausted', message, holder: '' };
 }
 
@@ -187,18 +187,21 @@ function refuseGateway(
   if (holder !== undefined)
     return no(
       'DuplicateChassis',
-      `chassis ${chassis} is a gateway of ${holder} already; give its Open vSwitch another system-id`,
+      `chassis ${chassis} is a gateway of ${holder} already; set another system-id in its Open vSwitch`,
       holder,
     );
   if (!/^[^\s,"]+$/.test(chassis) || !isLegible(chassis) || admitted.has(chassis))
     return no('GatewayInvalid', `gateway "${chassis}" has no usable name of its own`);
   if (admitted.size >= mostGateways)
-    return no('TooManyGateways', `a cluster has ${mostGateways} gateways at most; ${chassis} is one more`);
+    return no('TooManyGateways', `a cluster has ${mostGateways} gateways at most, so ${chassis} is refused`);
   if (encaps.length === 0) return no('GatewayInvalid', `gateway ${chassis} has no tunnel address`);
   if (encaps.length > mostEncaps)
-    return no('GatewayInvalid', `gateway ${chassis} has ${encaps.length} tunnel addresses; ${mostEncaps} are the most`);
+    return no(
+      'GatewayInvalid',
+      `gateway ${chassis} has ${encaps.length} tunnel addresses; at most ${mostEncaps} are allowed`,
+    );
   if (!encaps.every(hasLegibleOptions)) {
-    const message = `gateway ${chassis}: a tunnel has at most ${mostOptions} options, in plain text without control characters and of usual length; correct its Open vSwitch`;
+    const message = `gateway ${chassis}: a tunnel has at most ${mostOptions} options, in plain text without control characters and of normal length; correct its Open vSwitch`;
     return no('GatewayInvalid', message);
   }
   for (const { type, ip } of encaps) {

@@ -67,15 +67,15 @@ export function resolveAttachment(cluster: string, request: Attachment, facts: A
   const definer = isOpen ? 'a cluster that has left' : network.definedBy === '' ? 'the hub' : network.definedBy;
   if (network.clusters.length > 0 && !network.clusters.includes(cluster)) {
     const message = isOpen
-      ? `transit switch ${name} is for ${network.clusters.join(', ')}, and the cluster that defined it has left; have one of these list ${cluster} too in its clusters`
-      : `${definer}, which defined transit switch ${name}, does not list ${cluster} among its clusters; have it listed there`;
+      ? `transit switch ${name} is for ${network.clusters.join(', ')}, and the cluster that defined it has left; one of these must add ${cluster} to its list of clusters`
+      : `${definer}, which defined transit switch ${name}, does not list ${cluster} among its clusters; add it there`;
     return refuse(request, 'ClusterNotListed', message, network.definedBy);
   }
   const difference = differenceOf(request, network);
   if (difference === undefined) return { isAttached: true, rejections: [] };
   const way = isOpen
-    ? 'leave that out, or define it by naming both its clusters and paths'
-    : 'leave that out or say the same';
+    ? 'remove that, or define the transit switch by setting both its clusters and paths'
+    : 'remove that, or set the same';
   const message = `transit switch ${name} was defined by ${definer} with ${difference}; ${way}`;
   return { ...refuse(request, 'TransitSwitchDiffers', message, network.definedBy), isAttached: facts.isAttached };
 }
@@ -84,12 +84,13 @@ export function resolveAttachment(cluster: string, request: Attachment, facts: A
 function malformationOf({ vpc, routerId, ends, held, cidrs, clusters }: Attachment): string | undefined {
   if (!isLegible(vpc)) return 'the name of its VPC is too long or has control characters';
   if (!isLegible(routerId)) return 'the id of its router is too long or has control characters';
-  if (ends.length > most.ends) return `it has ${ends.length} ends of paths; ${most.ends} are the most`;
+  if (ends.length > most.ends) return `it has ${ends.length} ends of paths; at most ${most.ends} are allowed`;
   if (ends.some(({ gateways }) => gateways.length > most.gateways))
     return `an end of a path has more than ${most.gateways} gateways`;
-  if (held.length > most.held) return `it holds ${held.length} ports; ${most.held} are the most`;
-  if (cidrs.length > most.cidrs) return `it names ${cidrs.length} networks; one per IP family is the most`;
-  if (clusters.length > most.clusters) return `it lists ${clusters.length} clusters; ${most.clusters} are the most`;
+  if (held.length > most.held) return `it holds ${held.length} ports; at most ${most.held} are allowed`;
+  if (cidrs.length > most.cidrs) return `it names ${cidrs.length} networks; at most one per IP family is allowed`;
+  if (clusters.length > most.clusters)
+    return `it lists ${clusters.length} clusters; at most ${most.clusters} are allowed`;
   return undefined;
 }
 
@@ -142,7 +143,7 @@ function redefine(cluster: string, request: Attachment, network: Network, facts:
   if (request.cidrs.length === 0 || String(checkCidrs(request.cidrs)) === cidrs.join()) {
     return { isAttached: true, ...changed, rejections: [] };
   }
-  const message = `transit switch ${name} has ${cidrs.join(',')}, which cannot change while clusters take part; make another one with ${request.cidrs.join(',')}`;
+  const message = `transit switch ${name} has ${cidrs.join(',')}, which cannot change while clusters take part; create another one with ${request.cidrs.join(',')}`;
   return { ...refuse(request, 'TransitNetworkFixed', message), isAttached: true, ...changed };
 }
 
@@ -182,7 +183,7 @@ function chooseCidrs(request: Attachment, facts: AttachmentFacts): readonly stri
   const chosen = facts.standard.cidrs.map((cidr) => nextFree(cidr, used, facts));
   const found = chosen.filter((cidr) => cidr !== undefined);
   if (found.length === chosen.length) return found;
-  return `no free network like ${facts.standard.cidrs.join(',')} is left for transit switch ${request.transitSwitch}; name one in its cidr`;
+  return `no free network of the size of ${facts.standard.cidrs.join(',')} is left for transit switch ${request.transitSwitch}; set its cidr`;
 }
 
 /** The network that these ports are of, where they are of this transit switch. */

@@ -28,9 +28,9 @@ export interface EnrolmentFacts {
 /** Undefined: it may. */
 export function refuseEnrolment(facts: EnrolmentFacts): Problem | undefined {
   const { claims, fingerprint, redeemed, member, nowMs } = facts;
-  const anew = 'make a new one with `isthmus ic token`';
+  const anew = 'create a new one with `isthmus ic token`';
   if (redeemed !== undefined && redeemed.fingerprint !== fingerprint)
-    return { code: 'TokenRedeemed', message: `join token ${claims.id} was redeemed before by another key; ${anew}` };
+    return { code: 'TokenRedeemed', message: `join token ${claims.id} was already redeemed with another key; ${anew}` };
   if (redeemed?.spent === true)
     return { code: 'TokenSpent', message: `join token ${claims.id} belongs to a membership that has ended; ${anew}` };
   // A key that redeemed it in time may ask again: its first answer was lost.
@@ -42,7 +42,7 @@ export function refuseEnrolment(facts: EnrolmentFacts): Problem | undefined {
     return { code: 'ClusterNameTaken', message };
   }
   if (facts.handleOf !== undefined && facts.handleOf !== facts.renamed) {
-    const message = `${facts.handleOf} was called ${claims.cluster} when it joined, and its ports still are; choose another name`;
+    const message = `${facts.handleOf} was called ${claims.cluster} when it joined, and its ports still have that name; choose another name`;
     return { code: 'ClusterNameTaken', message };
   }
   if (facts.renamed !== undefined && (member !== undefined || facts.isAwaited)) {
@@ -50,6 +50,6 @@ export function refuseEnrolment(facts: EnrolmentFacts): Problem | undefined {
     return { code: 'ClusterNameTaken', message };
   }
   if (member === undefined || member.fingerprint === fingerprint || claims.replace) return undefined;
-  const message = `cluster ${claims.cluster} has joined already with another key; let it leave first, or use a token made with --replace`;
+  const message = `cluster ${claims.cluster} has joined already with another key; have it leave first, or use a token created with --replace`;
   return { code: 'ClusterNameTaken', message };
 }

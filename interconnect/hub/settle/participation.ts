@@ -73,6 +73,6 @@ export function stayIn(cluster: string, request: MemberState, networks: Networks
 }
 
 function tooMany(transitSwitch: string): Rejection {
-  const message = `a cluster takes part in ${mostAttachments} transit switches at most; ${transitSwitch} is one more`;
+  const message = `a cluster takes part in ${mostAttachments} transit switches at most, so ${transitSwitch} is refused`;
   return { kind: 'transit-switch', value: transitSwitch, code: 'TooManySwitches', message, holder: '', transitSwitch };
 }

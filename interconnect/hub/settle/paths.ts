@@ -42,7 +42,7 @@ function freeKey(wanted: number, isTaken: (key: number) => boolean): number {
     const key = firstGlobalKey + ((wanted - firstGlobalKey + step) % size);
     if (!isTaken(key)) return key;
   }
-  throw new RangeError(`all ${size} keys of datapaths that span clusters are taken`);
+  throw new RangeError(`all ${size} keys of datapaths that span clusters are in use`);
 }
 
 /** FNV-1a into the global range, past the keys of the hub's own network. */

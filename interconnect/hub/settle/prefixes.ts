@@ -84,7 +84,7 @@ function refusePrefix(
     };
   const { tags, via, only, except } = prefix;
   if (![tags, via, only, except].every((names) => names.length <= mostNames && names.every(isLegible))) {
-    const message = `${text}: its tags and lists of clusters have at most ${mostNames} names, in plain text without control characters and of usual length; correct the RoutePolicy that sets them`;
+    const message = `${text}: its tags and lists of clusters have at most ${mostNames} names, in plain text without control characters and of normal length; correct the RoutePolicy that sets them`;
     return { code: 'PrefixInvalid', message };
   }
   const transit = network.cidrs.flatMap((one) => parseCidr(one) ?? []);
@@ -99,7 +99,7 @@ function refusePrefix(
     return { code: 'PrefixOverlap', message };
   }
   if (limits.allowedPrefixes.length > 0 && !allowed.some((one) => cidrCovers(one, cidr))) {
-    const message = `${text} is not within what ${cluster} may offer (${limits.allowedPrefixes.join(', ')}); the hub's administrator may change HubMember ${handle}`;
+    const message = `${text} is not within what ${cluster} may offer (${limits.allowedPrefixes.join(', ')}); the administrator of the hub can change HubMember ${handle}`;
     return { code: 'PrefixNotAllowed', message };
   }
   if (prefix.origin === learnedOrigin) {
@@ -127,7 +127,7 @@ function refuseMore(count: number, facts: PrefixFacts): Refusal | undefined {
 }
 
 function tooMany({ limits, cluster, handle }: PrefixFacts): Refusal {
-  const message = `${cluster} may offer ${limits.maxPrefixes} prefixes; the hub's administrator may change HubMember ${handle}`;
+  const message = `${cluster} may offer ${limits.maxPrefixes} prefixes; the administrator of the hub can change HubMember ${handle}`;
   return { code: 'MaxPrefixes', message };
 }
 

@@ -47,11 +47,11 @@ export function refuseCopy(
 ): Problem | undefined {
   const known = record?.gateways.map((gateway) => gateway.chassis) ?? [];
   if (known.length === 0 || chassis.length === 0 || chassis.some((one) => known.includes(one))) return undefined;
-  const message = `another agent with the identity of ${name} has a session, with gateways ${known.join(', ')}; if this cluster is a copy of ${name}, delete its Interconnect and its Secret isthmus-interconnect-identity and join with a token and name of its own`;
+  const message = `another agent with the identity of ${name} has a session, with gateways ${known.join(', ')}; if this cluster is a copy of ${name}, delete its Interconnect and its Secret isthmus-interconnect-identity, and join with another name and token`;
   return { code: 'DuplicateIdentity', message };
 }
 
 function stillListed(where: string, before: string, name: string): Problem {
-  const message = `${where} lists ${before} and not ${name}: under the new name, this cluster would not be listed there; have ${name} listed too, and remove ${before} after the rename`;
+  const message = `${where} lists ${before} and not ${name}: under the new name, this cluster would not be listed there; add ${name} there, and remove ${before} after the rename`;
   return { code: 'FormerNameListed', message };
 }

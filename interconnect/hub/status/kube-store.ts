@@ -213,7 +213,7 @@ class KubeStore implements HubStore {
       return await work(this.#options.client, AbortSignal.any([deadline, this.#options.signal]));
     } catch (error) {
       if (!isKubeError(error) && error !== deadline.reason) throw error;
-      throw new StoreUnavailable(`its API server did not do what was asked (${(error as Error).message})`, {
+      throw new StoreUnavailable(`its API server did not complete the request (${(error as Error).message})`, {
         cause: error,
       });
     }

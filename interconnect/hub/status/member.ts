@@ -10,7 +10,7 @@ const sentences = {
   Connected: 'its agent has a session with the hub',
   Absent: 'its agent has no session with the hub; its rows are kept',
   Stale:
-    'its agent had no session for long and no other cluster reached it: its rows were removed, its membership stays',
+    'its agent had no session for a long time and no other cluster reached it: its rows were removed, its membership remains',
 } as const;
 
 export interface MemberFacts {

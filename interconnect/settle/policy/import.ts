@@ -32,7 +32,7 @@ export type ImportVerdict =
 export function importVerdict(set: PolicySet, prefix: OfferedPrefix): ImportVerdict {
   const cidr = parseCidr(prefix.cidr);
   if (cidr === undefined) {
-    const message = `"${prefix.cidr}", which ${prefix.cluster} offers, is not a CIDR; it is left out until ${prefix.cluster} puts it right`;
+    const message = `"${prefix.cidr}", which ${prefix.cluster} offers, is not a CIDR; it is left out until ${prefix.cluster} corrects it`;
     return { allowed: false, problem: { code: 'PrefixInvalid', message }, decidedBy: undefined };
   }
   const policies = set.imports.filter(({ transitSwitches }) => transitSwitches?.has(prefix.transitSwitch) !== false);

@@ -65,6 +65,6 @@ function refusal<P extends LimitedPrefix>(
   cluster: string,
   { policy, limit, offered }: { readonly policy: string; readonly limit: number; readonly offered: number },
 ): Refusal<P> {
-  const message = `${prefix.cidr} of ${cluster} is beyond maxPrefixes ${limit} of RoutePolicy ${policy}: ${cluster} offers ${offered}, and the lowest addresses are used; raise the limit, or have ${cluster} offer fewer, larger prefixes`;
+  const message = `${prefix.cidr} of ${cluster} is beyond maxPrefixes ${limit} of RoutePolicy ${policy}: ${cluster} offers ${offered}, of which those with the lowest addresses are used; raise the limit, or let ${cluster} offer fewer, larger prefixes`;
   return { cluster, prefix, policy, problem: { code: 'MaxPrefixes', message } };
 }

@@ -22,7 +22,9 @@ export const gatewaySibling = z.object({
   address: z.string().describe('Its tunnel address.'),
   cutOff: z
     .boolean()
-    .describe('This gateway and that one do not hear each other, though both are running: udp 6081 is dropped between them.')
+    .describe(
+      'This gateway and that one do not hear each other, though both are running: udp 6081 is dropped between them.',
+    )
     .optional(),
 });
 

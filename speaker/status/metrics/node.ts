@@ -20,7 +20,7 @@ export const nodeSeries: readonly Scraped[] = [
   },
   {
     name: 'isthmus_speaker_not_announced_objects',
-    help: 'Objects an advertisement selects that are not announced, or not with all of their prefixes, by reason; every speaker tells the same',
+    help: 'Objects that an advertisement selects and that are not announced, or not with all of their prefixes, by reason; the same on every speaker',
     labelNames: ['advertisement', 'reason'],
     fill: ({ plan }, put) => {
       for (const [advertisement, reason, objects] of plan.table.refused()) put({ advertisement, reason }, objects);

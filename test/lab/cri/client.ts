@@ -68,7 +68,7 @@ export class CriClient {
       'grpc.initial_reconnect_backoff_ms': 100,
       'grpc.min_reconnect_backoff_ms': 100,
       'grpc.max_reconnect_backoff_ms': 1000,
-      // By default the socket's path is sent as the authority, and containerd's gRPC refuses it because it is no host.
+      // By default the socket's path is sent as the authority, and containerd's gRPC refuses it because it is not a host.
       'grpc.default_authority': 'localhost',
     });
   }

@@ -129,7 +129,7 @@ export class SpeakerBed {
   /** Waits until the last started speaker has listed the cluster and begins to make changes. */
   async untilWorking(): Promise<void> {
     const lines = this.logs.at(-1) ?? [];
-    await eventually(() => assert.match(lines.join(''), /the cluster is known; working/));
+    await eventually(() => assert.match(lines.join(''), /all objects were read; working/));
   }
 
   async killSpeaker(): Promise<void> {
@@ -158,7 +158,7 @@ export class SpeakerBed {
   /** Stores objects of a kind without CRD validation, as if they were older than its rules. */
   async createStored(resource: Resource, specs: Readonly<Record<string, object>>): Promise<void> {
     const kind = allKinds.find((each) => each.kind === resource.kind);
-    if (!kind) throw new Error(`${resource.kind} is no kind of ours`);
+    if (!kind) throw new Error(`${resource.kind} is no kind of Isthmus`);
     const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${kind.plural}.${kind.group}`;
     const replace = async (definition: object): Promise<void> =>
       eventually(async () => {

@@ -15,7 +15,10 @@ function vipRequest({ spec }: Vip): PortWant['request'] {
   const addresses = text === '' ? undefined : parseAddresses(text);
   if (text !== '' && addresses === undefined) {
     return {
-      problem: { code: 'InvalidAddress', message: `spec.v4ip, spec.v6ip: '${text}' is not at most one address of each family` },
+      problem: {
+        code: 'InvalidAddress',
+        message: `spec.v4ip, spec.v6ip: '${text}' is not at most one address of each family`,
+      },
     };
   }
   const families = addresses?.map(({ family }) => family);
