@@ -70,7 +70,7 @@ export class Authorities {
     if (raw === undefined || isEmpty(raw)) {
       log.warn(
         { secret: `${namespace}/${authoritySecret}` },
-        'the authorities of OVN’s databases are gone; all certificates are issued anew',
+        'the authorities of OVN’s databases are gone; all certificates are issued again',
       );
       await ensure(this.#options);
       return;
@@ -78,7 +78,7 @@ export class Authorities {
     const sets = parseSets(decodeSecret(raw['data']));
     if (sets === undefined)
       throw new Error(
-        `Secret ${namespace}/${authoritySecret} is damaged: each certificate of ${purposes.join(', ')} needs its key, in the same order; restore it from a backup, or delete it, then all certificates are issued anew`,
+        `Secret ${namespace}/${authoritySecret} is damaged: each certificate of ${purposes.join(', ')} needs its key, in the same order; restore it from a backup, or delete it, then all certificates are issued again`,
       );
     const next = await Promise.all(purposes.map((purpose) => renewed(this.#options, purpose, sets[purpose])));
     const due = purposes.filter((purpose, index) => next[index] !== sets[purpose]);

@@ -39,9 +39,12 @@ export function moveScheme({ reports, candidates, scheme }: MembersView, plan: P
     .toSorted((a, b) => votes(b, 'nb') + votes(b, 'sb') - votes(a, 'nb') - votes(a, 'sb'));
   const report = reports.get(founder ?? '');
   if (founder === undefined || report === undefined)
-    return { plan, status: `no majority of ${members.join(', ')} is there to begin anew by ${scheme}; ${advice}` };
+    return {
+      plan,
+      status: `no majority of ${members.join(', ')} is available to start again with ${scheme}; ${advice}`,
+    };
   return {
     plan: beginAnew(plan, founder, report, { ...plan.members, [founder]: report.address }),
-    status: `the databases are to listen by ${scheme} instead of ${former}: ${founder} begins anew with its rows`,
+    status: `the databases change from ${former} to ${scheme}: ${founder} founds them again with its rows`,
   };
 }

@@ -83,7 +83,7 @@ describe('the status of a RoutePolicy', () => {
 
     const before = compilePolicies([policy('p', { rules: [{}, {}] })]);
     const kept = render(policy('p', broken, { generation: 2 }), noFigures, before);
-    assert.match(kept.conditions?.[0]?.message ?? '', /its last valid version goes on being applied/);
+    assert.match(kept.conditions?.[0]?.message ?? '', /its last valid version stays in force/);
     assert.equal(kept.rules?.length, 2);
     // A restart continues from the written status alone.
     const read = raw({}, kept).inForce;

@@ -11,7 +11,7 @@ export interface WantedInstance {
   readonly asn: number;
   /** An IPv4 address of the node. */
   readonly routerId: string;
-  /** -1 does not listen. */
+  /** -1: gobgpd does not listen. */
   readonly listenPort: number;
   /** Undefined: not offered to peers. */
   readonly restartTimeSeconds: number | undefined;

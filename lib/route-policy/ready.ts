@@ -7,6 +7,6 @@ export function readyOf({ applied, problem }: Judged): Omit<Condition, 'type'> {
   const meanwhile =
     applied === undefined
       ? 'nothing of this policy is applied until that is corrected'
-      : 'its last valid version goes on being applied until that is corrected';
+      : 'its last valid version stays in force until that is corrected';
   return { status: 'False', reason: problem.code, message: `${problem.message}; ${meanwhile}` };
 }

@@ -252,7 +252,10 @@ test('a daemon may use only the chassis signer, which signs only requests of dae
   });
   const path = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
   const body = await ask('kubernetes.io/kube-apiserver-client');
-  assert.match(await verdict(daemon, { method: 'POST', path, body }), /may not request certificates from the signer kubernetes.io/);
+  assert.match(
+    await verdict(daemon, { method: 'POST', path, body }),
+    /may not request certificates from the signer kubernetes.io/,
+  );
   const answer = (await bed.admin.request('POST', path, await ask('isthmus.network/chassis'))) as {
     metadata: { name: string };
   };

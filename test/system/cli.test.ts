@@ -131,10 +131,7 @@ describe('isthmus', () => {
     assert.equal((await bed.run(['token', '--cluster', 'east', '--hub', 'nowhere'])).code, 2);
     assert.equal((await bed.run([...wish, '--allow', '10.16'])).code, 2);
     const far = await bed.run(['token', '--cluster', 'east', '--hub', 'hub.example.com:99999']);
-    assert.deepEqual(
-      [far.code, far.err],
-      [2, '--hub hub.example.com:99999: 99999 is not a port from 1 to 65535\n'],
-    );
+    assert.deepEqual([far.code, far.err], [2, '--hub hub.example.com:99999: 99999 is not a port from 1 to 65535\n']);
     const inside = await bed.run([...wish, '--allow', '10.0.0.1/8']);
     assert.equal(inside.code, 2);
     assert.match(inside.err, /--allow 10\.0\.0\.1\/8: 10\.0\.0\.1 is an address within 10\.0\.0\.0\/8; write that/);
@@ -159,7 +156,10 @@ describe('isthmus', () => {
 
     const late = await bed.spawn(['join', '-', '--wait', '1s'], `${token}\n`);
     assert.equal(late.code, 1);
-    assert.match(late.err, /east is not ready after \d+\.\d s\nAgentNotRunning: no agent has ever been the leader here/);
+    assert.match(
+      late.err,
+      /east is not ready after \d+\.\d s\nAgentNotRunning: no agent has ever been the leader here/,
+    );
     const secret = await bed.kube.get(secrets, { namespace, name: 'isthmus-interconnect-token' });
     assert.equal(Buffer.from((secret['data'] as Record<string, string>)['token'] ?? '', 'base64').toString(), token);
     const { spec } = await bed.kube.get(interconnects, { name: 'default' });

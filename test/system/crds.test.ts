@@ -135,7 +135,7 @@ describe('Subnet', () => {
     [
       'an egress gateway of the other family',
       { ...egress, externalEgressGateway: '192.0.2.1,fd00::1' },
-      /externalEgressGateway has an address of a family that cidrBlock has not/,
+      /externalEgressGateway has an address of a family that cidrBlock does not have/,
     ],
     ['a malformed vip', { cidrBlock: '10.66.0.0/16', vips: ['10.66.0'] }, /vips must be an IP address/],
     [

@@ -35,12 +35,12 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   loadBalancerIps: {
     on: 'Service',
     writer: 'you',
-    text: 'Addresses that a Service of type LoadBalancer asks for, one for each family, separated by a comma; before `spec.loadBalancerIP`.',
+    text: 'Addresses that a Service of type LoadBalancer requests, one for each family, separated by a comma; before `spec.loadBalancerIP`.',
   },
   loadBalancerPool: {
     on: 'Service',
     writer: 'you',
-    text: 'LoadBalancerPool that the addresses of a Service of type LoadBalancer shall be from.',
+    text: 'LoadBalancerPool from which a Service of type LoadBalancer gets its addresses.',
   },
   sharingKey: {
     on: 'Service',
@@ -57,7 +57,7 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   ipAddress: {
     on: 'Pod, Node',
     writer: 'Isthmus, or you for a fixed value',
-    text: 'Address, `v4`, `v6` or `v4,v6`. Set on a pod template, it asks for that address.',
+    text: 'Address, `v4`, `v6` or `v4,v6`. Set on a pod template, it requests that address.',
   },
   macAddress: { on: 'Pod, Node', writer: 'Isthmus, or you for a fixed value', text: 'MAC address of the interface.' },
   cidr: {
@@ -69,7 +69,7 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   logicalSwitch: {
     on: 'Pod, Node, Namespace',
     writer: 'Isthmus, or you for a fixed value',
-    text: 'Subnet. Set on a pod, it asks for that subnet; on a namespace it is the list of its subnets, the first being the default.',
+    text: 'Subnet. Set on a pod, it requests that subnet; on a namespace it is the list of its subnets, the first being the default.',
   },
   logicalRouter: {
     on: 'Pod, SwitchLBRule',
@@ -92,12 +92,12 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   ipFamily: {
     on: 'Pod',
     writer: 'you',
-    text: '`ipv4` or `ipv6`: the one family the pod gets of a subnet that has both.',
+    text: '`ipv4` or `ipv6`: the only family that the pod gets from a subnet with both.',
   },
   securityGroups: {
     on: 'Pod',
     writer: 'you',
-    text: 'SecurityGroups of the interface, separated by commas; what none of them allows is dropped.',
+    text: 'SecurityGroups of the interface, separated by commas; traffic that none of them allows is dropped.',
   },
   portSecurity: {
     on: 'Pod',
@@ -150,19 +150,19 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   ingressRate: {
     on: 'Pod, Node',
     writer: 'you',
-    text: 'Limit of traffic to the pod in Mbit/s; on a node that of what goes to it through `ovn0`.',
+    text: 'Limit of traffic to the pod in Mbit/s; on a node, of traffic to it through `ovn0`.',
   },
   egressRate: {
     on: 'Pod, Node',
     writer: 'you',
-    text: 'Limit of traffic from the pod in Mbit/s; on a node that of what goes from it through `ovn0`.',
+    text: 'Limit of traffic from the pod in Mbit/s; on a node, of traffic from it through `ovn0`.',
   },
   ingressBurst: { on: 'Pod, Node', writer: 'you', text: 'Burst above `ingress_rate`, in Mbit; 80 % of it by default.' },
   egressBurst: { on: 'Pod, Node', writer: 'you', text: 'Burst above `egress_rate`, in Mbit; 80 % of it by default.' },
-  latency: { on: 'Pod', writer: 'you', text: 'Delay of what goes to the pod, in milliseconds.' },
+  latency: { on: 'Pod', writer: 'you', text: 'Delay of packets to the pod, in milliseconds.' },
   jitter: { on: 'Pod', writer: 'you', text: 'Variation of `latency`, in milliseconds.' },
   limit: { on: 'Pod', writer: 'you', text: 'Packets that the delay may hold back.' },
-  loss: { on: 'Pod', writer: 'you', text: 'Percentage of what goes to the pod that is lost.' },
+  loss: { on: 'Pod', writer: 'you', text: 'Percentage of lost packets to the pod.' },
   mirror: {
     on: 'Pod',
     writer: 'you',
@@ -173,7 +173,7 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   dryRun: {
     on: 'ProviderNetwork',
     writer: 'you',
-    text: '`true`: nodes say in the conditions of the network what they would do, and do nothing.',
+    text: '`true`: nodes report in the conditions of the network what they would do, and do nothing.',
   },
   routerNamespaces: {
     on: 'Subnet',
@@ -189,7 +189,7 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   problem: {
     on: 'Pod',
     writer: 'Isthmus',
-    text: 'What is wrong with the annotations of the pod, `<Code>: <sentence>`; a new pod does not start with it, and it goes away once they are mended.',
+    text: 'What is wrong with the annotations of the pod, `<Code>: <sentence>`; a new pod does not start with it, and it is removed once they are corrected.',
   },
 };
 

@@ -69,6 +69,6 @@ export function structuralSchema(schema: z.ZodType): JsonSchema {
   const json = fixed(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }));
   for (const keyword of ['$ref', 'anyOf', 'oneOf', 'allOf', 'exclusiveMinimum'])
     if (JSON.stringify(json).includes(`"${keyword}":`))
-      throw new TypeError(`a kind uses "${keyword}", which a structural schema cannot have; say it with other means`);
+      throw new TypeError(`a kind uses "${keyword}", which a structural schema cannot have; use other keywords`);
   return json;
 }

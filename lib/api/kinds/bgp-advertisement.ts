@@ -92,20 +92,20 @@ export const bgpAttributes = z.object({
     .min(1)
     .max(4294967295)
     .optional()
-    .describe('Sent on iBGP sessions only. Of several advertisements of one prefix the highest is sent.'),
+    .describe('Sent on iBGP sessions only. If several advertisements announce one prefix, the highest is sent.'),
   med: z
     .int()
     .min(0)
     .max(4294967295)
     .optional()
-    .describe('MULTI_EXIT_DISC. Of several advertisements of one prefix the lowest is sent.'),
+    .describe('MULTI_EXIT_DISC. If several advertisements announce one prefix, the lowest is sent.'),
   asPathPrepend: z
     .int()
     .min(1)
     .max(10)
     .optional()
     .describe(
-      'How many times our AS is put in front once more. Of several advertisements of one prefix the fewest are; one without it counts as none.',
+      'How many times our AS is prepended. If several advertisements announce one prefix, the lowest number applies; an advertisement without it counts as 0.',
     ),
   nextHop: z
     .object({
@@ -154,7 +154,7 @@ export const bgpAdvertisementSpec = z
       })
       .optional()
       .describe(
-        'Addresses are announced as the prefixes of this length that they are in, as long as one of them is there. An aggregate that reaches outside of what the cluster owns is not: its addresses are announced one by one.',
+        'Addresses are announced as the prefixes of this length that contain them, as long as one of them exists. An aggregate that contains addresses outside of the prefixes of the cluster is not announced: its addresses are announced one by one.',
       ),
     nodeSelector: labelSelector.default({}).describe('From which nodes of the instance; from all of them by default.'),
     peers: z
@@ -187,7 +187,7 @@ export const bgpAdvertisementStatus = z.object({
   objects: z.int().describe('Objects that are announced.').optional(),
   prefixes: z
     .array(z.string())
-    .describe('What is announced, from all nodes together, in the order of addresses; a hundred where there are more.')
+    .describe('What is announced, from all nodes together, in the order of addresses; at most the first 100.')
     .optional(),
   prefixCount: z.int().describe('How many prefixes are announced.').optional(),
   notAnnounced: z

@@ -8,7 +8,7 @@ import { ageColumn, conditionColumn, conditions, labelSelector, mapList, rules, 
 export const bgpInstanceSpec = z.object({
   nodeSelector: labelSelector.default({ matchLabels: { [label.bgp]: 'true' } }),
   localASN: asn,
-  listenPort: z.int().min(-1).max(65535).default(179).describe('-1 does not listen.'),
+  listenPort: z.int().min(-1).max(65535).default(179).describe('-1: gobgpd does not listen.'),
   gracefulRestart: z
     .object({ enabled: z.boolean().default(true), restartTimeSeconds: z.int().min(1).max(4095).default(120) })
     .default({ enabled: true, restartTimeSeconds: 120 }),
@@ -29,7 +29,7 @@ export const bgpInstanceSpec = z.object({
     .max(256)
     .optional()
     .describe(
-      'Prefixes that belong to the cluster besides its subnets. Where given, addresses of services and EIPs and aggregates outside of them are not announced.',
+      'Prefixes that belong to the cluster besides its subnets. If set, addresses of services and EIPs, and aggregates, outside of them are not announced.',
     ),
   drain: z
     .object({
@@ -37,7 +37,7 @@ export const bgpInstanceSpec = z.object({
         .enum(['None', 'Withdraw'])
         .default('None')
         .describe(
-          'What a cordoned node does: nothing, or the same as one with the annotation `isthmus.network/bgp-drain`.',
+          'What a cordoned node does: nothing, or the same as a node with the annotation `isthmus.network/bgp-drain`.',
         ),
       settleSeconds: z
         .int()

@@ -4,7 +4,7 @@ import { bgpRoute } from './bgp-route-slice.ts';
 import { ageColumn, dateTime, mapList, type Kind } from './shared.ts';
 
 const session = z.object({
-  peer: z.string().describe('The BgpPeer, or `(flags)` and the address for one that the chart values made.'),
+  peer: z.string().describe('The BgpPeer, or `(flags)` and the address for one that the chart values define.'),
   address: z.string(),
   asn: z.int(),
   state: z.string(),
@@ -32,7 +32,7 @@ const session = z.object({
     .optional(),
   ownPrefixes: z
     .array(z.object({ prefix: z.string(), holder: z.string() }))
-    .describe('The first of those refused as OwnPrefix, and what of the node or the cluster lives on each.')
+    .describe('The first prefixes that were refused as OwnPrefix, and what of the node or the cluster needs each.')
     .optional(),
 });
 
@@ -68,7 +68,7 @@ export const bgpNodeStateStatus = z.object({
   learnedRoutes: z.int().describe('Routes in use.').optional(),
   learned: z
     .array(bgpRoute.extend({ prefix: z.string() }))
-    .describe('A sample for people: the first 100 routes in use. All are in BgpRouteSlices, which programs read.')
+    .describe('A sample for readers: the first 100 routes in use. All are in BgpRouteSlices, which programs read.')
     .optional(),
 });
 

@@ -44,18 +44,18 @@ const peerImport = z.object({
     .max(253)
     .optional()
     .describe(
-      'Accepted prefixes become routes of this VPC, to the nodes that learned them. Only the default VPC can have them.',
+      'Accepted prefixes become routes of this VPC to the nodes that learned them. Only the default VPC is supported.',
     ),
   node: z
     .boolean()
     .default(true)
-    .describe('Accepted prefixes become routes of the node that learned them. Needed where `vpc` is given.'),
+    .describe('Accepted prefixes become routes of the node that learned them. Required with `vpc`.'),
   maxPrefixes: z
     .int()
     .min(1)
     .max(1000)
     .default(200)
-    .describe('How many prefixes of this peer one node uses; those beyond, in order of address, are refused.'),
+    .describe('How many prefixes of this peer one node uses; the rest, in the order of addresses, are refused.'),
 });
 
 export const bgpPeerSpec = z
@@ -69,7 +69,7 @@ export const bgpPeerSpec = z
       .regex(/^[^\s/:%]{1,15}$/)
       .optional()
       .describe(
-        'In place of `address`: the one router on this link of each selected node, found by its link-local address. Both families by default, with the link-local next hop (RFC 8950).',
+        'Instead of `address`: the only router on this link of each selected node, found by its link-local address. Both families by default, with the link-local next hop (RFC 8950).',
       ),
     asn: asn.describe("The neighbour's AS. The instance's own AS makes the session iBGP."),
     localASN: asn
@@ -98,7 +98,7 @@ export const bgpPeerSpec = z
     passwordSecretRef: passwordSecretRef
       .optional()
       .describe(
-        'The password of the session (TCP MD5, RFC 2385), of 80 bytes at most. While it cannot be read, no session begins, and one that is there goes on as it is.',
+        'The password of the session (TCP MD5, RFC 2385), of 80 bytes at most. While it cannot be read, no session begins, and an existing one continues unchanged.',
       ),
     port: z.int().min(1).max(65535).default(179),
     passive: z
@@ -163,7 +163,9 @@ export const bgpPeerSpec = z
       ),
     import: peerImport
       .optional()
-      .describe('What becomes of prefixes the neighbour sends and a RoutePolicy allows. Without it none is used.'),
+      .describe(
+        'What happens to prefixes that the neighbour sends and a RoutePolicy allows. Without it, none is used.',
+      ),
     advertisements: labelSelector
       .default({})
       .describe('BgpAdvertisements sent to this peer, by label; all by default.'),
@@ -214,8 +216,8 @@ const nodeSession = z.object({
     .describe(
       'Idle, Connect, Active, OpenSent, OpenConfirm, Established, Refused where this node cannot have the peer, or Unreachable where gobgpd does not answer.',
     ),
-  reason: z.string().describe('Why it is not Established, in one word.').optional(),
-  message: z.string().describe('The same in a sentence, with what to do.').optional(),
+  reason: z.string().describe('Why it is not Established: a code.').optional(),
+  message: z.string().describe('The same in a sentence, with the remedy.').optional(),
   since: dateTime.optional(),
   advertised: z.int().optional(),
 });

@@ -7,8 +7,8 @@ export const hubMemberSpec = z.object({
     .array(z.string().max(49))
     .max(64)
     .default([])
-    .describe('Only prefixes within these are taken from it; all when empty. First as its join token says.'),
-  maxPrefixes: z.int().min(0).max(1000000).default(10000).describe('How many prefixes are taken from it.'),
+    .describe('Only prefixes within these are accepted from it; empty: all. Initially from its join token.'),
+  maxPrefixes: z.int().min(0).max(1000000).default(10000).describe('How many prefixes are accepted from it.'),
 });
 
 /** What was allocated to it on one transit switch, one entry a path. */

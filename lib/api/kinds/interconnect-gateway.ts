@@ -23,7 +23,7 @@ export const gatewaySibling = z.object({
   cutOff: z
     .boolean()
     .describe(
-      'This gateway and that one do not hear each other, though both are running: udp 6081 is dropped between them.',
+      'This gateway and the other one do not receive packets from each other, although both are running: udp 6081 is dropped between them.',
     )
     .optional(),
 });
@@ -39,9 +39,9 @@ export const gatewayTunnel = z.object({
     ),
   diagnostic: z
     .string()
-    .describe('Why this end is not up: the words of RFC 5880, or a sentence where it is not BFD that says so.')
+    .describe('Why this end is not up: a diagnostic of RFC 5880, or a sentence if the reason is not from BFD.')
     .optional(),
-  remoteDiagnostic: z.string().describe('Why the other end is not up, in the words of RFC 5880.').optional(),
+  remoteDiagnostic: z.string().describe('Why the other end is not up: a diagnostic of RFC 5880.').optional(),
   flaps: z
     .int()
     .describe(
@@ -61,7 +61,7 @@ export const gatewayProbe = z.object({
   rttMs: z.object({ min: z.number(), avg: z.number(), max: z.number() }).optional(),
   lossPercent: z
     .number()
-    .describe('Of five small ICMP packets. 100 may also mean that ICMP is filtered: then look at the tunnel.'),
+    .describe('Of five small ICMP packets. 100 may also mean that ICMP is filtered: then check the tunnel.'),
   mtu: z
     .int()
     .describe(
@@ -92,12 +92,12 @@ export const interconnectGatewayStatus = z.object({
   tunnels: z
     .array(gatewayTunnel)
     .meta(mapList('chassis'))
-    .describe('One for each peer; written by the daemon of the node, at once when a state changes.')
+    .describe('One for each peer; written by the daemon of the node, immediately when a state changes.')
     .optional(),
   probes: z
     .array(gatewayProbe)
     .meta(mapList('chassis'))
-    .describe('One for each peer; written by the daemon of the node when something changes, and now and then.')
+    .describe('One for each peer; written by the daemon of the node when something changes, and periodically.')
     .optional(),
   siblings: z
     .array(gatewaySibling)
@@ -107,7 +107,7 @@ export const interconnectGatewayStatus = z.object({
   siblingTunnels: z
     .array(gatewayTunnel)
     .meta(mapList('chassis'))
-    .describe('One for each sibling; written by the daemon of the node, at once when a state changes.')
+    .describe('One for each sibling; written by the daemon of the node, immediately when a state changes.')
     .optional(),
   silentPrograms: z
     .array(gatewayProgram)
@@ -115,7 +115,7 @@ export const interconnectGatewayStatus = z.object({
     .optional(),
   checkedAt: dateTime
     .describe(
-      'When the daemon of the node last looked, by its clock; written every three seconds, and every second while a sibling is cut off. Once it stands still, nothing that the daemon has written is known any more.',
+      'When the daemon of the node last looked, by its clock; written every three seconds, and every second while a sibling is cut off. If it stops changing, nothing that the daemon has written counts any more.',
     )
     .optional(),
 });
@@ -145,7 +145,7 @@ export const interconnectGatewayKind: Kind = {
   status: interconnectGatewayStatus,
   hasStatusSubresource: true,
   description:
-    'A node that carries traffic between clusters, with its tunnels to other gateways. Made by the agent for each node that the Interconnect selects; only `spec.drain` is yours.',
+    'A node that carries traffic between clusters, with its tunnels to other gateways. Created by the agent for each node that the Interconnect selects; set only `spec.drain`.',
   columns: [
     { name: 'Address', type: 'string', path: '.status.address' },
     { name: 'Paths', type: 'string', path: '.status.paths' },

@@ -18,7 +18,7 @@ export const interconnectSpec = z.object({
     .max(40)
     .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/)
     .describe(
-      'Name of this cluster among the members; the OVN availability zone. Unique at the hub. Another one, with a join token for it, renames a member without loss.',
+      'Name of this cluster among the members; the OVN availability zone. Unique at the hub. Another name, with a join token for it, renames a member without loss of traffic.',
     ),
   hub: z
     .string()
@@ -45,7 +45,7 @@ export const interconnectSpec = z.object({
         .min(0)
         .max(3600)
         .default(5)
-        .describe('How long a path must have been well before traffic returns to it.'),
+        .describe('How long a path must have been up before traffic returns to it.'),
     })
     .default({ holdDownSeconds: 5 }),
   mtu: z

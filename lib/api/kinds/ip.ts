@@ -35,7 +35,7 @@ export const ipKind: Kind = {
   scope: 'Cluster',
   spec: ipSpec,
   hasStatusSubresource: false,
-  description: 'An address in use and who has it; written by the controller.',
+  description: 'An address in use and its holder; written by the controller.',
   columns: [
     { name: 'V4IP', type: 'string', path: '.spec.v4IpAddress' },
     { name: 'V6IP', type: 'string', path: '.spec.v6IpAddress' },

@@ -23,7 +23,7 @@ export const ipPoolSpec = z.object({
     .meta(
       rules({
         rule: 'self == oldSelf',
-        message: 'subnet is fixed; delete the pool and make it anew in the other subnet',
+        message: 'subnet is fixed; delete the pool and create it again in the other subnet',
       }),
     ),
   ips: z
@@ -71,7 +71,7 @@ export const ipPoolKind: Kind = {
   status: ipPoolStatus,
   hasStatusSubresource: true,
   description:
-    'Addresses of a subnet set apart: for the namespaces it names, and for pods that ask for it by the annotation `ovn.kubernetes.io/ip_pool`.',
+    'Reserved addresses of a subnet: for the namespaces that it names, and for pods that request it with the annotation `ovn.kubernetes.io/ip_pool`.',
   columns: [
     { name: 'Subnet', type: 'string', path: '.spec.subnet' },
     { name: 'enableAddressSet', type: 'boolean', path: '.spec.enableAddressSet' },

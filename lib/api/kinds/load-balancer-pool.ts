@@ -30,7 +30,7 @@ export const loadBalancerPoolSpec = z.object({
     .boolean()
     .default(true)
     .describe(
-      'Whether Services get its addresses without asking. With false a Service has to name the pool or the address in an annotation.',
+      'Whether Services get its addresses without a request. If false, a Service must name the pool or the address in an annotation.',
     ),
 });
 

@@ -32,7 +32,7 @@ export const providerNetworkSpec = z.object({
     .meta(
       rules({
         rule: 'self == oldSelf',
-        message: 'exchangeLinkName is fixed; delete the provider network and make it anew',
+        message: 'exchangeLinkName is fixed; delete the provider network and create it again',
       }),
     )
     .optional(),
@@ -43,13 +43,13 @@ export const providerNetworkSpec = z.object({
   preserveVlanInterfaces: z
     .boolean()
     .describe(
-      'VLAN interfaces upon the interface live on as ports of the bridge, with their addresses and routes. Without it such an interface is refused.',
+      'VLAN interfaces on the interface become ports of the bridge, with their addresses and routes. If false, an interface with VLAN interfaces is refused.',
     )
     .optional(),
   vlanInterfaces: z
     .array(interfaceName)
     .max(64)
-    .describe('VLAN interfaces to take over, such as `eth1.10`; by default all upon the interface.')
+    .describe('VLAN interfaces to take over, such as `eth1.10`; by default all on the interface.')
     .optional(),
 });
 
@@ -58,12 +58,12 @@ export const providerNetworkStatus = z.object({
     .array(condition.extend({ node: z.string().max(253).default('') }))
     .max(4000)
     .meta(mapList('type', 'node'))
-    .describe('What is true of the network, and of it on each node.')
+    .describe('Conditions of the network, and of the network on each node.')
     .optional(),
   ready: z.boolean().describe('Whether every node of the network is ready.').optional(),
   readyNodes: nodeNames.optional(),
   notReadyNodes: nodeNames.optional(),
-  vlans: z.array(z.string()).describe('Vlan objects upon it.').optional(),
+  vlans: z.array(z.string()).describe('Vlan objects of the network.').optional(),
 });
 
 export type ProviderNetworkSpec = z.infer<typeof providerNetworkSpec>;
@@ -81,7 +81,7 @@ export const providerNetworkKind: Kind = {
   status: providerNetworkStatus,
   hasStatusSubresource: true,
   description:
-    'A physical network that an interface of the nodes leads to. Vlans upon it are what underlay subnets are put into. With the annotation `isthmus.network/dry-run: "true"` nodes only say what they would do.',
+    'A physical network that an interface of the nodes leads to. Underlay subnets are in its Vlans. With the annotation `isthmus.network/dry-run: "true"` nodes only report what they would do.',
   columns: [
     { name: 'DefaultInterface', type: 'string', path: '.spec.defaultInterface' },
     { name: 'Ready', type: 'boolean', path: '.status.ready' },

@@ -10,16 +10,16 @@ export const remotePath = z.object({
   state: z
     .enum(['Up', 'HoldDown', 'Draining', 'Moving', 'Down', 'Unknown'])
     .describe(
-      'Unknown: not measured at present. HoldDown: recovered, but not for long enough to carry traffic while other paths do. Moving: on its way to another gateway.',
+      'Unknown: not measured at present. HoldDown: recovered, but not long enough ago to carry traffic while other paths do. Moving: it moves to another gateway.',
     ),
-  reason: z.string().describe('Why it is not Up, in one word.').optional(),
-  message: z.string().describe('The same in a sentence, with what to do.').optional(),
+  reason: z.string().describe('Why it is not Up: a code.').optional(),
+  message: z.string().describe('The same in a sentence, with the remedy.').optional(),
   bfd: z.string().describe('State of the tunnel at the local gateway: up, down, init, or unknown.').optional(),
   rttMs: z.number().optional(),
   lossPercent: z.number().optional(),
   mtu: z
     .int()
-    .describe('Largest IP packet that went through whole, in bytes; 0 where not even the smallest did.')
+    .describe('Largest IP packet that passed without fragmentation, in bytes; 0 if not even the smallest did.')
     .optional(),
   flaps: z.int().optional(),
   since: dateTime.optional(),
@@ -41,7 +41,7 @@ export const remoteClusterStatus = z.object({
     .optional(),
   handle: z
     .string()
-    .describe('What it was called when it joined, by which its rows in OVN are known; absent where it still is.')
+    .describe('Its name when it joined, which its rows in OVN have; absent if it still has that name.')
     .optional(),
   lastSeen: dateTime.optional(),
   gateways: z.array(z.object({ chassis: z.string(), hostname: z.string().optional(), address: z.string() })).optional(),
@@ -66,7 +66,7 @@ export const remoteClusterStatus = z.object({
       }),
     )
     .describe(
-      'A sample for people, one for each next hop: of the first 100 prefixes, those that are rejected before backups, and these before others. All prefixes are in RemoteRouteSlices, which programs read.',
+      'A sample for readers, one for each next hop: of the first 100 prefixes, those that are rejected before backups, and these before others. All prefixes are in RemoteRouteSlices, which programs read.',
     )
     .optional(),
   unlisted: z

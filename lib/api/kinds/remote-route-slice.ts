@@ -9,7 +9,7 @@ export const remoteRoute = z.object({
   state: z
     .enum(['Active', 'Backup', 'Rejected', 'Unlisted'])
     .describe(
-      'Active: packets go there. Backup: no path to it is up, or another cluster has it. Rejected: it is not taken. Unlisted: no prefix itself, but a network that holds prefixes for which there is no room.',
+      'Active: packets go there. Backup: no path to it is up, or another cluster has it. Rejected: it is not used. Unlisted: not a prefix itself, but a network that contains prefixes for which there is no room.',
     ),
   reason: z
     .string()
@@ -17,7 +17,7 @@ export const remoteRoute = z.object({
       'Why it is not Active: Overlap, Denied, MaxPrefixes, NextHopDown, NotPreferred, Loop, PrefixInvalid, NoGateway …',
     )
     .optional(),
-  message: z.string().describe('The same in a sentence, where it is Rejected.').optional(),
+  message: z.string().describe('The same in a sentence, if it is Rejected.').optional(),
   origin: z.string().optional(),
   tags: z.array(z.string()).optional(),
 });
@@ -34,7 +34,7 @@ export const remoteRouteSliceKind: Kind = {
   scope: 'Cluster',
   data: z.object({
     routes: sliceRoutes(remoteRoute, 'prefix', 'transitSwitch', 'state').describe(
-      'What new Subnets are compared with, what is forwarded for routers, what is announced to them.',
+      'The prefixes that new Subnets are compared with, that nodes forward packets of routers to, and that are announced to routers.',
     ),
   }),
   hasStatusSubresource: false,

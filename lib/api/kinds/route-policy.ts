@@ -41,7 +41,7 @@ export const routeMatch = z.object({
     .min(1)
     .max(4)
     .optional()
-    .describe('Where the cluster that offers it has it from: any of these.'),
+    .describe('The origin of the prefix in the cluster that offers it: any of these.'),
   tags: z.array(tag).min(1).max(32).optional().describe('Any of these tags.'),
   communities: z
     .array(
@@ -72,7 +72,9 @@ export const routeMatch = z.object({
     .min(1)
     .max(1000)
     .optional()
-    .describe('Import: the cluster that offers the prefix is one of these. Export: it is about telling these.'),
+    .describe(
+      'Import: the cluster that offers the prefix is one of these. Export: the prefix is offered to one of these.',
+    ),
 });
 
 export const routeRule = z
@@ -95,14 +97,16 @@ export const routeRule = z
     setBgp: bgpAttributes
       .optional()
       .describe(
-        'Export to BGP only: communities are added to those of the advertisements, the rest takes their place.',
+        'Export to BGP only: communities are added to those of the advertisements, the other attributes replace theirs.',
       ),
     aggregate: z
       .string()
       .min(1)
       .max(49)
       .optional()
-      .describe('Export only: matching prefixes within this one are announced as this one, once one of them is there.'),
+      .describe(
+        'Export only: matching prefixes within this one are announced as this one, as soon as one of them exists.',
+      ),
   })
   .meta(
     rules({
@@ -111,7 +115,7 @@ export const routeRule = z
     }),
   );
 
-/** Which prefixes this cluster takes from other clusters or routers (Import) and tells them (Export). */
+/** Which prefixes this cluster imports from other clusters and routers, and exports to them. */
 export const routePolicySpec = z
   .object({
     direction: z.enum(['Import', 'Export']),
@@ -120,7 +124,7 @@ export const routePolicySpec = z
       .min(0)
       .max(65535)
       .default(100)
-      .describe('Policies are asked in this order, lowest first; then by name.'),
+      .describe('Policies are evaluated in this order, lowest first; then by name.'),
     transitSwitches: z
       .array(z.string().min(1).max(32))
       .min(1)
@@ -133,14 +137,14 @@ export const routePolicySpec = z
       .max(64)
       .optional()
       .describe(
-        'Sessions with these BgpPeers. A policy that names some is about other clusters too only where it names transitSwitches; one that names none is not about BGP. After the last policy of a peer all is allowed to go out, and nothing to come in.',
+        'Sessions with these BgpPeers. A policy that names some applies to other clusters only if it also names transitSwitches; one that names none does not apply to BGP. Without a decision, a prefix is exported, and not imported.',
       ),
     rules: z.array(routeRule).max(256).default([]).describe('The first that matches decides.'),
     defaultAction: z
       .enum(['Allow', 'Deny', 'Next'])
       .default('Next')
       .describe(
-        'What becomes of a prefix no rule matches: Next asks the next policy; after the last all are allowed, but for prefixes of routers.',
+        'What happens to a prefix that no rule matches: Next continues with the next policy; after the last one all are allowed, except prefixes of routers.',
       ),
     maxPrefixes: z
       .int()
@@ -148,7 +152,7 @@ export const routePolicySpec = z
       .max(1000000)
       .optional()
       .describe(
-        'Import: how many prefixes of one cluster are used, those of all its transit switches here together. Those beyond, in order of address, are refused.',
+        'Import: how many prefixes of one cluster are used, those of all its transit switches here together. The rest, in the order of addresses, are refused.',
       ),
   })
   .meta(
@@ -182,7 +186,7 @@ export const routePolicyStatus = z.object({
     .optional(),
   inForce: z
     .string()
-    .describe('The spec that goes on being applied while the present one is refused, as JSON; absent otherwise.')
+    .describe('The previous spec, as JSON, which stays in force while the present one is refused; absent otherwise.')
     .optional(),
   overLimit: z.int().describe('Prefixes refused by maxPrefixes.').optional(),
 });
@@ -203,7 +207,8 @@ export const routePolicyKind: Kind = {
   spec: routePolicySpec,
   status: routePolicyStatus,
   hasStatusSubresource: true,
-  description: 'Which prefixes this cluster takes from other clusters and from routers, and which it tells them.',
+  description:
+    'Which prefixes this cluster imports from other clusters and from routers, and which it exports to them.',
   columns: [
     { name: 'Direction', type: 'string', path: '.spec.direction' },
     { name: 'Priority', type: 'integer', path: '.spec.priority' },

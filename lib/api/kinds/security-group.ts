@@ -23,7 +23,7 @@ function portRange(prefix: string): Rule[] {
 function fitsIpVersion(field: string): Rule {
   return {
     rule: `!has(self.${field}) || self.${field} == '' || self.${field}.contains(':') == (self.ipVersion == 'ipv6')`,
-    message: `${field} is not of the family that ipVersion says`,
+    message: `${field} is not of the family in ipVersion`,
   };
 }
 
@@ -32,7 +32,7 @@ const rule = z
     ipVersion: z.enum(['ipv4', 'ipv6']),
     protocol: z.enum(['all', 'icmp', 'tcp', 'udp']).describe('`all` by default.').optional(),
     priority: z.int().min(1).max(16384).describe('The lowest number wins.'),
-    remoteType: z.enum(['address', 'securityGroup']).describe('What the other end is given by.'),
+    remoteType: z.enum(['address', 'securityGroup']).describe('How the other end is given.'),
     remoteAddress: addressOrCidrField('remoteAddress')
       .describe('Address or CIDR of the other end, with remoteType `address`.')
       .optional(),
@@ -52,7 +52,7 @@ const rule = z
     sourcePortRangeMax: port.describe('Last source port.').optional(),
     policy: z
       .enum(['allow', 'drop', 'pass'])
-      .describe('`pass` leaves the packet to the rules of tier 1; where there is none after this one, it drops.'),
+      .describe('`pass` continues with the rules of tier 1; without a later tier, it drops.'),
   })
   .meta(
     rules(
@@ -82,7 +82,7 @@ export const securityGroupSpec = z.object({
     .min(0)
     .max(1)
     .describe(
-      'Rules of tier 1 are looked at for packets that a rule of a group of tier 0 passes on, and for no others. Tier 1 needs an OVN that has ACL tiers (23.06 and newer).',
+      'Rules of tier 1 apply only to packets that a rule of a group of tier 0 passes on. Tier 1 needs an OVN that has ACL tiers (23.06 and newer).',
     )
     .optional(),
 });
@@ -112,7 +112,7 @@ export const securityGroupKind: Kind = {
   status: securityGroupStatus,
   hasStatusSubresource: true,
   description:
-    'Rules for pods that name the group in the annotation `ovn.kubernetes.io/security_groups`; what no rule allows is dropped.',
+    'Rules for pods that name the group in the annotation `ovn.kubernetes.io/security_groups`; traffic that no rule allows is dropped.',
   columns: [
     { name: 'PortGroup', type: 'string', path: '.status.portGroup' },
     { name: 'SameGroup', type: 'boolean', path: '.spec.allowSameGroupTraffic' },

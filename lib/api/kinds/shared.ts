@@ -53,7 +53,7 @@ export const conditions = z
   .array(condition)
   .max(32)
   .meta(mapList('type'))
-  .describe('What is true of the object now, one entry per type.');
+  .describe('Conditions of the object, one entry per type.');
 
 export const labelSelector = z.object({
   matchLabels: z.record(z.string(), z.string()).optional(),

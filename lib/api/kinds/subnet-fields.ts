@@ -79,13 +79,13 @@ export const addressing = {
   cidrBlock: cidrBlock.optional(),
   gateway: addressPairField('gateway')
     .describe(
-      'Router address in the CIDR; the first host address of each family by default. One that is replaced answers until the pods made before are gone.',
+      'Router address in the CIDR; the first host address of each family by default. A former router address answers until the pods that were created before are gone.',
     )
     .optional(),
   excludeIps: z
     .array(excludeIp)
     .max(2048)
-    .describe('Addresses and ranges `a..b` that pods get only by asking for one.')
+    .describe('Addresses and ranges `a..b` that pods get only on request.')
     .optional(),
   protocol: z
     .enum(['', 'IPv4', 'IPv6', 'Dual', 'Mac'])
@@ -95,7 +95,7 @@ export const addressing = {
     .array(addressField('vips'))
     .max(1024)
     .describe(
-      'Addresses of the subnet that pods hold in turn, such as those of keepalived: each gets a virtual port, which goes to a pod whose annotation `ovn.kubernetes.io/port_vips` names it. No pod gets one by itself.',
+      'Addresses of the subnet that pods share, such as those of keepalived: each gets a virtual port, which is bound to a pod whose annotation `ovn.kubernetes.io/port_vips` names it. They are not allocated to pods.',
     )
     .optional(),
 };
@@ -104,7 +104,7 @@ export const binding = {
   default: z
     .boolean()
     .describe(
-      'Pods of namespaces that are bound to no subnet come here. True for `ovn-default` alone; set to false elsewhere.',
+      'Pods of namespaces that no subnet names get addresses here. True for `ovn-default` alone; set to false elsewhere.',
     )
     .optional(),
   vpc: z.string().max(63).describe('The VPC, `ovn-cluster` by default. Fixed once set.').optional(),
@@ -154,9 +154,9 @@ export const gatewayFields = {
     .optional(),
   logicalGateway: z
     .boolean()
-    .describe('The gateway is on the logical router although the subnet is an underlay one.')
+    .describe('The logical router is the gateway, although the subnet is an underlay subnet.')
     .optional(),
-  disableGatewayCheck: z.boolean().describe('Pods start without the gateway answering.').optional(),
+  disableGatewayCheck: z.boolean().describe('Pods start even if the gateway does not answer.').optional(),
   routeTable: z.string().max(253).describe('Routing table of the VPC this subnet uses.').optional(),
   enableEcmp: z.boolean().describe('Use all ready nodes of a centralized gateway at once.').optional(),
 };
@@ -176,7 +176,7 @@ export const isolation = {
   allowEWTraffic: z
     .boolean()
     .describe(
-      'With `acls`: traffic inside the subnet is allowed, unless one of them with a priority above 1900 says otherwise.',
+      'With `acls`: traffic inside the subnet is allowed, unless one of them with a priority above 1900 matches.',
     )
     .optional(),
   acls: z
@@ -193,13 +193,17 @@ export const isolation = {
 };
 
 export const services = {
-  mtu: int32.min(0).max(65535).describe('MTU of the pods; 0 or absent is what the tunnel leaves.').optional(),
-  enableDHCP: z.boolean().describe('OVN answers DHCP requests of the pods, as virtual machines send them.').optional(),
+  mtu: int32
+    .min(0)
+    .max(65535)
+    .describe('MTU of the pods; 0 or absent: the MTU of the node without the tunnel header.')
+    .optional(),
+  enableDHCP: z.boolean().describe('OVN answers DHCP requests of the pods, which virtual machines send.').optional(),
   dhcpV4Options: z
     .string()
     .max(4096)
     .describe(
-      'OVN DHCPv4 options, `name=value` separated by commas, lists as `{a;b}`. What is not named is lease_time=3600, router, server_id=169.254.0.254, server_mac and mtu (that of the subnet, else 1400, in a VLAN that of the physical network).',
+      'OVN DHCPv4 options, `name=value` separated by commas, lists as `{a;b}`. Defaults: lease_time=3600, router, server_id=169.254.0.254, server_mac and mtu (that of the subnet, else 1400, in a VLAN that of the physical network).',
     )
     .optional(),
   dhcpV6Options: z
@@ -221,7 +225,7 @@ export const services = {
     .optional(),
   enableMulticastSnoop: z
     .boolean()
-    .describe('Multicast goes only to ports that joined its group; a querier of the subnet asks for them.')
+    .describe('Multicast goes only to ports that joined its group; a querier of the subnet finds them.')
     .optional(),
   enableExternalLBAddress: z
     .boolean()

@@ -18,7 +18,7 @@ const servedProvider = '(ovn|[a-z0-9]([-a-z0-9]*[a-z0-9])?[.][a-z0-9]([-a-z0-9]*
 function hasFamiliesOfCidr(field: 'gateway' | 'externalEgressGateway'): Rule {
   return {
     rule: `!has(self.${field}) || self.${field} == '' || !has(self.cidrBlock) || self.${field}.split(',').all(g, self.cidrBlock.split(',').exists(c, c.contains(':') == g.contains(':')))`,
-    message: `${field} has an address of a family that cidrBlock has not`,
+    message: `${field} has an address of a family that cidrBlock does not have`,
   };
 }
 
@@ -28,12 +28,13 @@ export const subnetSpec = z
     rules(
       {
         rule: `${vpcOf('self')} == ${vpcOf('oldSelf')}`,
-        message: 'vpc is fixed once set; delete the subnet and make it anew in the other VPC',
+        message: 'vpc is fixed once set; delete the subnet and create it again in the other VPC',
       },
       {
         // A provider that was never served may be replaced.
         rule: `${providerOf('self')} == ${providerOf('oldSelf')} || !${matchesWhole(providerOf('oldSelf'), servedProvider)}`,
-        message: 'provider is fixed once set: pods have the subnet by it; delete the subnet and make it anew',
+        message:
+          'provider is fixed once set, because it identifies the interfaces of pods; delete the subnet and create it again',
       },
       {
         rule: `has(self.cidrBlock) && self.cidrBlock != '' || has(self.vlan) && self.vlan != '' || has(self.protocol) && self.protocol == 'Mac'`,
@@ -92,7 +93,7 @@ export const subnetStatus = z.object({
   u2oInterconnectionIP: z.string().optional(),
   u2oInterconnectionMAC: z.string().optional(),
   u2oInterconnectionVPC: z.string().optional(),
-  mcastQuerierIP: z.string().describe('Address from which the switch asks for members of multicast groups.').optional(),
+  mcastQuerierIP: z.string().describe('Address from which the switch queries members of multicast groups.').optional(),
   mcastQuerierMAC: z.string().optional(),
   natOutgoingPolicyRules: z
     .array(
@@ -146,7 +147,8 @@ export const subnetKind: Kind = {
     },
     {
       rule: '!has(self.spec) || !has(self.spec.vpc) || self.spec.vpc != self.metadata.name',
-      message: 'a subnet must not have the name of its vpc, or both ends of the port between them would have one name',
+      message:
+        'a subnet must not have the name of its vpc, because both ends of the port between them would have the same name',
       fieldPath: '.spec.vpc',
     },
   ],

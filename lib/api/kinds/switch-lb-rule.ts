@@ -19,7 +19,7 @@ const address = z
 const port = z.int().min(1).max(65535);
 
 const rulePort = z.object({
-  name: z.string().max(63).describe('Name of the port; needed where there are several.').optional(),
+  name: z.string().max(63).describe('Name of the port; required if there are several.').optional(),
   port: port.describe('Port of the virtual address.'),
   targetPort: z
     .int()
@@ -45,7 +45,7 @@ export const switchLbRuleSpec = z.object({
   selector: z
     .array(selectorItem)
     .max(128)
-    .describe('Backends: pods with all of these labels, written `key:value`. Not read where `endpoints` has addresses.')
+    .describe('Backends: pods with all of these labels, written `key:value`. Ignored if `endpoints` has addresses.')
     .optional(),
   endpoints: z.array(address).max(1024).describe('Backends: addresses in the VPC of the rule.').optional(),
   sessionAffinity: z
@@ -63,7 +63,7 @@ const backend = z.object({
   state: z
     .enum(['Online', 'Offline', 'Error', 'Pending', 'Unchecked'])
     .describe(
-      'What the health check of OVN found; Offline and Error get no connections. Pending: it has no result yet. Unchecked: OVN does not check the backend.',
+      'Result of OVN’s health check; Offline and Error get no connections. Pending: it has no result yet. Unchecked: OVN does not check the backend.',
     ),
 });
 

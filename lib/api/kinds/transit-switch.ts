@@ -18,7 +18,7 @@ export const transitSwitchSpec = z.object({
     .min(0)
     .max(8)
     .default(0)
-    .describe('Paths between each two clusters, on different gateways where there are enough; 0 as the hub has it.'),
+    .describe('Paths between each two clusters, on different gateways if there are enough; 0: the default of the hub.'),
   clusters: z
     .array(z.string().min(1).max(40))
     .max(1000)
@@ -33,11 +33,14 @@ export const transitPath = z.object({
   cidr: z.string(),
   tunnelKey: z.int(),
   localAddress: z.string().optional(),
-  gateways: z.array(z.string()).describe('Chassis that may hold our port, first the one that should.').optional(),
+  gateways: z
+    .array(z.string())
+    .describe('Chassis that may hold the port of this cluster, the preferred one first.')
+    .optional(),
   holder: z.string().describe('Chassis that holds it; empty while none does.').optional(),
   state: z
     .enum(['Settled', 'Unprotected', 'Draining', 'Moving', 'FailedOver', 'Unclaimed', 'Retiring'])
-    .describe('Unprotected: the port is where it is to be, and no other gateway would take it over if its holder died.')
+    .describe('Unprotected: the port is in place, but no other gateway would take it over if its holder failed.')
     .optional(),
   reason: z.string().describe('Why it is `Unprotected`: `NoStandby` or `NoWitness`.').optional(),
   message: z.string().optional(),
@@ -73,7 +76,7 @@ export const transitSwitchKind: Kind = {
   status: transitSwitchStatus,
   hasStatusSubresource: true,
   description:
-    'A network between VPCs of several clusters. `ts` is made by the agent for the VPC of the Interconnect; others are yours to make, one object of the same name in each cluster that takes part.',
+    'A network between VPCs of several clusters. The agent creates `ts` for the VPC of the Interconnect; create others yourself, with one object of the same name in each cluster that takes part.',
   columns: [
     { name: 'VPC', type: 'string', path: '.spec.vpc' },
     { name: 'CIDR', type: 'string', path: '.status.cidr' },

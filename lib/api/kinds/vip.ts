@@ -17,7 +17,7 @@ export const vipSpec = z
       .meta(
         rules({
           rule: `oldSelf == '' || self == oldSelf`,
-          message: 'subnet is fixed once set; delete the vip and make it anew in the other subnet',
+          message: 'subnet is fixed once set; delete the vip and create it again in the other subnet',
         }),
       )
       .optional(),
@@ -34,7 +34,7 @@ export const vipSpec = z
       .describe('IPv6 address wanted; any free one by default. Fixed once assigned.')
       .optional(),
     macAddress: macField('macAddress')
-      .describe('MAC address wanted; one is made by default. Fixed once assigned.')
+      .describe('MAC address wanted; derived by default. Fixed once assigned.')
       .optional(),
     selector: z
       .array(selectorItem)
@@ -70,7 +70,7 @@ function fixedOnceAssigned(field: 'v4ip' | 'v6ip' | 'macAddress', reported: 'v4i
   const assigned = valueOf('oldSelf', `status.?${reported}`);
   return {
     rule: `${now} in ['', ${valueOf('oldSelf', `spec.?${field}`)}, ${assigned}] || ${assigned} == ''`,
-    message: `${field} is fixed once assigned; delete the vip and make it anew`,
+    message: `${field} is fixed once assigned; delete the vip and create it again`,
   };
 }
 
@@ -85,7 +85,7 @@ export const vipKind: Kind = {
   spec: vipSpec,
   status: vipStatus,
   hasStatusSubresource: false,
-  description: 'An address of a subnet that belongs to no pod: shared by several, or set aside.',
+  description: 'An address of a subnet that belongs to no pod: shared by several, or reserved.',
   columns: [
     { name: 'Namespace', type: 'string', path: '.spec.namespace' },
     { name: 'V4IP', type: 'string', path: '.status.v4ip' },

@@ -33,9 +33,11 @@ const staticRoute = z
       .optional(),
     ecmpMode: z
       .enum(['', 'ecmp_symmetric_reply'])
-      .describe('Answers leave by the next hop the question came from; OVN does so on routers bound to one chassis.')
+      .describe(
+        'Replies leave through the next hop that the request came from; OVN supports this on routers bound to one chassis.',
+      )
       .optional(),
-    bfdId: z.string().max(253).describe('Refused: this release does not watch next hops.').optional(),
+    bfdId: z.string().max(253).describe('Refused: this release does not monitor next hops.').optional(),
   })
   .meta(
     rules({
@@ -98,7 +100,7 @@ export const vpcSpec = z.object({
     .optional(),
   namespaces: names
     .describe(
-      'Namespaces whose pods live in this VPC; of two Vpcs that list one it stays where it was, else the older has it, and kube-system stays.',
+      'Namespaces whose pods live in this VPC; if two Vpcs list one, it stays where it was, otherwise the older Vpc gets it; kube-system stays.',
     )
     .optional(),
   enableExternal: z
@@ -130,7 +132,7 @@ export const vpcStatus = z.object({
   sctpSessionLoadBalancer: z.string().optional(),
   subnets: z.array(z.string()).describe('Subnets whose switch is joined to the router.').optional(),
   namespaces: z.array(z.string()).describe('Those of spec.namespaces whose pods live in this VPC.').optional(),
-  vpcPeerings: z.array(z.string()).describe('Vpcs a link is in force with.').optional(),
+  vpcPeerings: z.array(z.string()).describe('Vpcs with which a link is in force.').optional(),
   enableExternal: z.boolean().optional(),
   extraExternalSubnets: z.array(z.string()).optional(),
   enableBfd: z.boolean().optional(),

@@ -13,7 +13,7 @@ export interface BgpGlobal {
   readonly asn: number;
   /** An IPv4 address. */
   readonly routerId: string;
-  /** -1 does not listen. */
+  /** -1: gobgpd does not listen. */
   readonly listenPort: number;
 }
 
