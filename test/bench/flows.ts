@@ -32,7 +32,7 @@ function inputEnds(): Promise<void> {
   });
 }
 
-function say(line: object): Promise<void> {
+function printLine(line: object): Promise<void> {
   return new Promise((resolve) => process.stdout.write(`${JSON.stringify(line)}\n`, () => resolve()));
 }
 
@@ -50,19 +50,19 @@ async function measure(ended: Promise<void>): Promise<void> {
   // Losses before the first answer do not count: addresses were still being resolved.
   udp.begin();
   tcp.begin();
-  await say({ ready: true });
+  await printLine({ ready: true });
   await ended;
   udp.stopSending();
   tcp.stopSending();
   await pause(graceMs);
   const originMs = performance.timeOrigin;
-  await say(reportOf(intervalMs, udp.results(), tcp.results(), { stallMs: udp.stallMs, originMs }));
+  await printLine(reportOf(intervalMs, udp.results(), tcp.results(), { stallMs: udp.stallMs, originMs }));
 }
 
 const ended = inputEnds();
 if (positionals[0] === 'echo') {
   await startEcho(Number(values.port));
-  await say({ ready: true });
+  await printLine({ ready: true });
   await ended;
 } else if (positionals[0] === 'run') await measure(ended);
 else throw new Error('usage: flows.ts echo|run --to ADDRESS --port P [--udp N] [--tcp M] [--interval MS]');

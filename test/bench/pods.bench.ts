@@ -51,7 +51,7 @@ async function secondsFor(
 }
 
 /** Runs in the control plane's namespace, beside the API server, as the controller does. */
-async function inside(dir: string, kind: 'ours' | 'floor', round: string): Promise<Burst> {
+async function measureInside(dir: string, kind: 'ours' | 'floor', round: string): Promise<Burst> {
   const kube = openKube({ kubeconfig: `${dir}/internal.kubeconfig`, userAgent: 'bench' });
   const seen = await Observer.open(kube, `${dir}/nb.sock`);
   const names = Array.from({ length: count }, (_, at) => `${kind}-${round}-${at}`);
@@ -121,5 +121,5 @@ export async function measure(lab: LabHandle): Promise<Row[]> {
 
 if (import.meta.main) {
   const [dir = '', kind = '', round = ''] = process.argv.slice(2);
-  console.log(JSON.stringify(await inside(dir, kind === 'ours' ? 'ours' : 'floor', round)));
+  console.log(JSON.stringify(await measureInside(dir, kind === 'ours' ? 'ours' : 'floor', round)));
 }

@@ -16,7 +16,7 @@ import { type FlowEnds, type FlowOptions, startFlows } from '../flows/start.ts';
 export const namespace = 'bench-ic';
 const pod = `${namespace}/one`;
 /** Tunnel destination in a flow of the userspace datapath. */
-const pushed = /tnl_push\(.*?ipv4\(src=[\d.]+,dst=([\d.]+)/;
+const tunnelDestination = /tnl_push\(.*?ipv4\(src=[\d.]+,dst=([\d.]+)/;
 /** Matches a flow that was used within the last second. */
 const isRecent = /used:0\.\d+s/;
 const settleTimeoutMs = 90_000;
@@ -156,7 +156,7 @@ export class IcBed {
     const pair = [`src=${src}`, `dst=${dst}`, 'proto=17'];
     const lines = (await this.lab.datapathFlows(cluster, node)).split('\n');
     const flows = lines.filter((line) => isRecent.test(line) && pair.every((part) => line.includes(part)));
-    const target = flows.map((line) => pushed.exec(line)?.[1]).find((address) => address !== undefined);
+    const target = flows.map((line) => tunnelDestination.exec(line)?.[1]).find((address) => address !== undefined);
     return this.lab.cluster(cluster).nodes.find(({ address }) => address === target)?.name;
   }
 

@@ -35,7 +35,7 @@ function rowsOf(what: string, report: FlowReport): IcRow[] {
 }
 
 /** Flows during `change` and until the lab is steady again. */
-async function during(bed: IcBed, change: () => Promise<unknown>, afterMs: number): Promise<FlowReport> {
+async function flowsDuring(bed: IcBed, change: () => Promise<unknown>, afterMs: number): Promise<FlowReport> {
   return bed.flowsDuring(direction, change, { tcp: streams, afterMs });
 }
 
@@ -60,7 +60,7 @@ async function failback(bed: IcBed): Promise<IcRow[]> {
   const gateway = await bed.carrierOf('east', direction);
   await bed.lab.kill(`east/${gateway}`, 'ovs-vswitchd');
   await pause(3000);
-  const report = await during(
+  const report = await flowsDuring(
     bed,
     async () => {
       await bed.lab.heal();
@@ -81,7 +81,7 @@ async function drain(bed: IcBed): Promise<IcRow[]> {
   const gateway = await bed.carrierOf('east', direction);
   const afterMs = await restMs(bed);
   try {
-    const drained = await during(
+    const drained = await flowsDuring(
       bed,
       async () => {
         await setDrain(bed, gateway, true);
@@ -89,7 +89,7 @@ async function drain(bed: IcBed): Promise<IcRow[]> {
       },
       afterMs,
     );
-    const returned = await during(bed, () => setDrain(bed, gateway, false), afterMs + changeTimeoutMs / 4);
+    const returned = await flowsDuring(bed, () => setDrain(bed, gateway, false), afterMs + changeTimeoutMs / 4);
     return [...rowsOf('Gateway drained', drained), ...rowsOf('Drain ended', returned)];
   } finally {
     await setDrain(bed, gateway, false);
@@ -105,7 +105,7 @@ async function relabel(bed: IcBed): Promise<IcRow[]> {
   const gateway = await bed.carrierOf('east', direction);
   const afterMs = await restMs(bed);
   try {
-    const removed = await during(
+    const removed = await flowsDuring(
       bed,
       async () => {
         await setLabel(bed, gateway, `${label}-`);
@@ -113,7 +113,7 @@ async function relabel(bed: IcBed): Promise<IcRow[]> {
       },
       afterMs,
     );
-    const added = await during(bed, () => setLabel(bed, gateway, `${label}=true`), afterMs + changeTimeoutMs / 4);
+    const added = await flowsDuring(bed, () => setLabel(bed, gateway, `${label}=true`), afterMs + changeTimeoutMs / 4);
     return [...rowsOf('Gateway label removed', removed), ...rowsOf('Gateway label added', added)];
   } finally {
     await setLabel(bed, gateway, `${label}=true`);
@@ -140,7 +140,7 @@ async function morePaths(bed: IcBed): Promise<IcRow[]> {
   await untilPathsCarry(bed, 2);
   const afterMs = await restMs(bed);
   const change = async (paths: string | undefined, count: number): Promise<FlowReport> =>
-    during(
+    flowsDuring(
       bed,
       async () => {
         await restartHub(bed.lab, { paths });

@@ -99,14 +99,14 @@ async function differences(bed: IcBed, left: Left): Promise<number> {
   return wrong;
 }
 
-async function meaning(bed: IcBed): Promise<Set<string>> {
+async function comparableRows(bed: IcBed): Promise<Set<string>> {
   const dumps = await Promise.all([...bed.members.map(dumpCluster), dumpHub(bed.lab)]);
   return new Set(meaningOf(dumps.flat()));
 }
 
 /** Rows that a start of all agents and the hub from nothing adds, removes or changes. */
-async function orphans(bed: IcBed): Promise<number> {
-  const before = await meaning(bed);
+async function rowsChangedByRestart(bed: IcBed): Promise<number> {
+  const before = await comparableRows(bed);
   for (const place of [...bed.members.map(({ name }) => name), 'hub']) {
     const component = place === 'hub' ? 'hub' : 'interconnect';
     const pid = bed.lab.pid(place, component);
@@ -114,7 +114,7 @@ async function orphans(bed: IcBed): Promise<number> {
     await bed.lab.waitForRestart(place, component, pid);
   }
   await bed.settle();
-  const after = await meaning(bed);
+  const after = await comparableRows(bed);
   const changed = before.symmetricDifference(after);
   for (const line of changed)
     console.error(`${before.has(line) ? 'only before' : 'only after'} a fresh start: ${line}`);
@@ -156,7 +156,12 @@ async function chaos(bed: IcBed): Promise<IcRow[]> {
         unit: 'rows',
         ours: await differences(bed, left),
       },
-      { ...none, what: `${what}: rows that a fresh start of all would change`, unit: 'rows', ours: await orphans(bed) },
+      {
+        ...none,
+        what: `${what}: rows that a fresh start of all would change`,
+        unit: 'rows',
+        ours: await rowsChangedByRestart(bed),
+      },
     ];
   } finally {
     for (const [cluster, subnets] of left) for (const name of subnets.keys()) await bed.removeSubnet(cluster, name);

@@ -28,11 +28,11 @@ async function lostDuring(bed: IcBed, action: () => Promise<unknown>): Promise<n
   return report.udp.lost;
 }
 
-const quietly = (bed: IcBed): Promise<number> => lostDuring(bed, () => pause(outageMs));
+const lostWithoutFault = (bed: IcBed): Promise<number> => lostDuring(bed, () => pause(outageMs));
 
-async function away(bed: IcBed): Promise<IcRow[]> {
+async function measureOutage(bed: IcBed): Promise<IcRow[]> {
   await bed.settle();
-  const floor = await quietly(bed);
+  const floor = await lostWithoutFault(bed);
   const lost = await lostDuring(bed, async () => {
     await killDatabases(bed.lab);
     await pause(outageMs);
@@ -55,7 +55,7 @@ async function leaderOf(bed: IcBed): Promise<string> {
 async function oneOfThree(bed: IcBed): Promise<IcRow[]> {
   if (hubOf(bed.lab).databases !== 3) throw new Error('the databases of this lab are no raft of three');
   await bed.settle();
-  const floor = await quietly(bed);
+  const floor = await lostWithoutFault(bed);
   const subnet = { name: 'bench-ic-raft', cidr: '10.60.0.0/24' };
   const routes = await RouteWatch.open(bed.lab.cluster('west'));
   try {
@@ -74,9 +74,9 @@ async function oneOfThree(bed: IcBed): Promise<IcRow[]> {
   }
 }
 
-async function wiped(bed: IcBed): Promise<IcRow[]> {
+async function measureWipe(bed: IcBed): Promise<IcRow[]> {
   await bed.settle();
-  const floor = await quietly(bed);
+  const floor = await lostWithoutFault(bed);
   const lost = await lostDuring(bed, async () => {
     await wipeDatabases(bed.lab);
     await pause(3000);
@@ -88,7 +88,7 @@ async function wiped(bed: IcBed): Promise<IcRow[]> {
 }
 
 export const measurements: readonly Measurement[] = [
-  { name: 'databases away', measure: away },
+  { name: 'databases away', measure: measureOutage },
   { name: 'one of three databases killed', measure: oneOfThree },
-  { name: 'databases wiped', measure: wiped },
+  { name: 'databases wiped', measure: measureWipe },
 ];

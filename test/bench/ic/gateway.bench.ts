@@ -7,7 +7,7 @@ import type { IcRow, Measurement } from './measurement.ts';
 const direction = ['east', 'west'] as const;
 const targetMs = 400;
 
-async function lose(bed: IcBed, cluster: string, fault: GatewayFault, isHubFrozen: boolean): Promise<IcRow[]> {
+async function measureLoss(bed: IcBed, cluster: string, fault: GatewayFault, isHubFrozen: boolean): Promise<IcRow[]> {
   await bed.settle();
   const node = await bed.carrierOf(cluster, direction);
   const work = () => bed.flowsDuring(direction, () => loseGateway(bed.lab, `${cluster}/${node}`, fault));
@@ -31,7 +31,7 @@ export const measurements: readonly Measurement[] = [false, true].flatMap((isHub
   direction.flatMap((cluster) =>
     gatewayFaults.map((fault) => ({
       name: `gateway of ${cluster} ${fault}${isHubFrozen ? ', hub frozen' : ''}`,
-      measure: (bed: IcBed) => lose(bed, cluster, fault, isHubFrozen),
+      measure: (bed: IcBed) => measureLoss(bed, cluster, fault, isHubFrozen),
     })),
   ),
 );

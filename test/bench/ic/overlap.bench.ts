@@ -49,7 +49,7 @@ function watchInterconnect(bed: IcBed): { readonly seen: Watch; readonly close: 
 }
 
 /** When the Interconnect was first seen so, by performance.now(). */
-function until(seen: Watch, what: string, isSo: (value: Seen) => boolean): Promise<number> {
+function untilSeen(seen: Watch, what: string, isSo: (value: Seen) => boolean): Promise<number> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new Error(`waited ${timeoutMs} ms for ${what} of ${twin}`)), timeoutMs);
     const stop = seen.subscribe(({ after }) => {
@@ -64,7 +64,7 @@ function until(seen: Watch, what: string, isSo: (value: Seen) => boolean): Promi
 
 /** A write of one field until the same watch shows it. */
 async function bareWriteMs(bed: IcBed, seen: Watch): Promise<number> {
-  const shown = until(seen, 'the annotation', ({ mark }) => mark === 'x');
+  const shown = untilSeen(seen, 'the annotation', ({ mark }) => mark === 'x');
   const started = performance.now();
   const client = bed.lab.kube(twin);
   await client.patch(interconnects, { name: 'default' }, 'merge', { metadata: { annotations: { bench: 'x' } } });
@@ -90,8 +90,8 @@ async function twinJoins(bed: IcBed): Promise<IcRow[]> {
     let joined = 0;
     let told = 0;
     const report = await bed.flowsDuring(['west', holder], async () => {
-      const reason = until(seen, `NoConflicts to name ${holder}`, ({ conflict }) => conflict.includes(holder));
-      const joining = until(seen, 'Joined', ({ isJoined }) => isJoined);
+      const reason = untilSeen(seen, `NoConflicts to name ${holder}`, ({ conflict }) => conflict.includes(holder));
+      const joining = untilSeen(seen, 'Joined', ({ isJoined }) => isJoined);
       await joinCluster(bed.lab.layout, cluster, token);
       [joined, told] = await Promise.all([joining, reason]);
     });

@@ -20,7 +20,7 @@ interface DumpedTable {
 }
 
 /** Columns that OVN itself updates all the time. */
-const restless = new Set(['up', 'nb_cfg', 'nb_cfg_timestamp', 'sb_cfg', 'hv_cfg', 'hv_cfg_timestamp', 'status']);
+const volatileColumns = new Set(['up', 'nb_cfg', 'nb_cfg_timestamp', 'sb_cfg', 'hv_cfg', 'hv_cfg_timestamp', 'status']);
 
 async function dump(remotes: string, schema: string, database: string): Promise<DumpedRow[]> {
   const text = await run([ovnProgram('ovsdb-client'), 'dump', '--format=json', remotes, schema]);
@@ -116,7 +116,7 @@ export function meaningOf(rows: readonly DumpedRow[]): string[] {
 }
 
 function lineOf({ database, table, columns }: DumpedRow): string {
-  const kept = Object.entries(columns).filter(([name]) => name !== '_uuid' && !restless.has(name));
+  const kept = Object.entries(columns).filter(([name]) => name !== '_uuid' && !volatileColumns.has(name));
   const values = kept.map(([name, value]) => `${name}=${JSON.stringify(withoutUuids(value))}`);
   return `${database} ${table} ${values.join(' ')}`;
 }

@@ -73,7 +73,12 @@ async function whileOvnIsFrozen<T>(bed: IcBed, work: () => Promise<T>): Promise<
 }
 
 /** The hub is stopped while the rows are written, and sees them all at once when it continues. */
-async function cold(bed: IcBed, plan: ForeignClusters, southbound: OvsdbClient, routes: RouteWatch): Promise<number> {
+async function loadIntoStoppedHub(
+  bed: IcBed,
+  plan: ForeignClusters,
+  southbound: OvsdbClient,
+  routes: RouteWatch,
+): Promise<number> {
   signal(bed.lab, 'hub', 'hub', 'SIGSTOP');
   try {
     for (const operations of insertions(plan)) await southbound.transact(operations);
@@ -167,7 +172,7 @@ interface Figures {
 async function measureThem(bed: IcBed, plan: ForeignClusters): Promise<Figures> {
   const [southbound, routes] = [await openSouthbound(bed), await RouteWatch.open(bed.lab.cluster(member))];
   try {
-    const coldMs = await cold(bed, plan, southbound, routes);
+    const coldMs = await loadIntoStoppedHub(bed, plan, southbound, routes);
     // Status updates about ten thousand routes follow the routes, and are no part of one change.
     await pause(restMs);
     const one = await oneByOne(bed, plan, southbound, routes);

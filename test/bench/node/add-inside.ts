@@ -164,7 +164,7 @@ async function oneByOne(calls: Calls, numbers: readonly number[]): Promise<Times
   return one;
 }
 
-async function together(calls: Calls, numbers: readonly number[]): Promise<Times['together']> {
+async function measureBursts(calls: Calls, numbers: readonly number[]): Promise<Times['together']> {
   const times = { ours: [] as (readonly number[])[], bare: [] as (readonly number[])[] };
   for (let burst = 0; burst < bursts; burst++) {
     const ids = numbers.map(newId);
@@ -179,14 +179,14 @@ async function together(calls: Calls, numbers: readonly number[]): Promise<Times
 }
 
 /** Names that a forgotten sandbox would leave. */
-async function traces(ovs: OvsdbClient): Promise<readonly string[]> {
+async function namesOnNode(ovs: OvsdbClient): Promise<readonly string[]> {
   const rows = (table: string): string[] =>
     [...ovs.cache.table(table).rows.values()].map((row) => `${table} ${row['name'] as string}`);
   const links = JSON.parse(await run(['ip', '-j', 'link'])) as { readonly ifname: string }[];
   return [...rows('Port'), ...rows('Interface'), ...links.map(({ ifname }) => `link ${ifname}`)];
 }
 
-async function inside(task: Task): Promise<Times> {
+async function measureOnNode(task: Task): Promise<Times> {
   const ovs = await openOvsdb({
     remotes: [`unix:${task.dir}/db.sock`],
     database: 'Open_vSwitch',
@@ -195,16 +195,16 @@ async function inside(task: Task): Promise<Times> {
   });
   const calls = new Calls(task, ovs);
   const numbers = Array.from({ length: calls.count }, (_, at) => at);
-  const before = new Set(await traces(ovs));
+  const before = new Set(await namesOnNode(ovs));
   const namespaces = numbers.flatMap((at) => [calls.netns('add', at), calls.netns('bare', at)]);
   await run(['ip', '-batch', '-'], { input: namespaces.map((name) => `netns add ${name}`).join('\n') });
   const one = await oneByOne(calls, numbers);
-  const all = await together(calls, numbers);
+  const all = await measureBursts(calls, numbers);
   await run(['ip', '-batch', '-'], { input: namespaces.map((name) => `netns del ${name}`).join('\n') });
-  const left = (await traces(ovs)).filter((name) => !before.has(name));
+  const left = (await namesOnNode(ovs)).filter((name) => !before.has(name));
   return { one, together: all, errors: calls.errors, left };
 }
 
-console.log(JSON.stringify(await inside(JSON.parse(process.argv[2] ?? '') as Task)));
+console.log(JSON.stringify(await measureOnNode(JSON.parse(process.argv[2] ?? '') as Task)));
 // The netlink socket has no end of its own.
 process.exit(0);

@@ -31,7 +31,7 @@ async function gapMs(bed: SwitchBed, restart: () => Promise<void> | void): Promi
   return gapsMs[0] ?? 0;
 }
 
-async function median(bed: SwitchBed, restart: () => Promise<void> | void): Promise<number> {
+async function medianGapMs(bed: SwitchBed, restart: () => Promise<void> | void): Promise<number> {
   const gaps: number[] = [];
   for (let round = 0; round < rounds; round += 1) gaps.push(await gapMs(bed, restart));
   return gaps.toSorted((a, b) => a - b)[Math.floor(rounds / 2)] ?? 0;
@@ -71,10 +71,10 @@ async function measure(): Promise<readonly NodeRow[]> {
     await bed.start();
     bed.setKept('a', keptMs);
     const echo = await startEcho(bed.space('pb'), port);
-    const floor = await median(bed, () => restartByOvsSave(bed));
+    const floor = await medianGapMs(bed, () => restartByOvsSave(bed));
     const common = { unit: 'ms', floor, floorIs: '`ovs-save` and ovs-vswitchd alone, its database runs on' } as const;
-    const ours = await median(bed, () => restartPod(bed));
-    const without = await median(bed, () => restartWithoutFlows(bed));
+    const ours = await medianGapMs(bed, () => restartPod(bed));
+    const without = await medianGapMs(bed, () => restartWithoutFlows(bed));
     echo.kill('SIGKILL');
     const what = `no answers while all programs of a node’s switch restart, median of ${rounds}`;
     return [

@@ -7,7 +7,7 @@ import { EndpointChanges } from './changes.ts';
 import type { ServiceRow } from './measurement.ts';
 import { cpuOf } from './node-rows.ts';
 import { endpointAddress } from './objects.ts';
-import { idle, type ServiceScaleBed, table } from './scale-bed.ts';
+import { untilIdle, type ServiceScaleBed, table } from './scale-bed.ts';
 
 /** So many Services have their endpoints changed, each once. */
 export const changedServices = 100;
@@ -30,7 +30,7 @@ interface Used {
 }
 
 /** Runs the changes, and gives what ovn-controller and the daemon used for them, without what they use anyway. */
-async function used({ node }: ServiceScaleBed, work: () => Promise<readonly number[]>): Promise<Used> {
+async function cpuDuring({ node }: ServiceScaleBed, work: () => Promise<readonly number[]>): Promise<Used> {
   const pids = [node.pid('ovn-controller'), node.pid('daemon')];
   const now = (): readonly number[] => pids.map(cpuSecondsWithChildren);
   const restMs = changedServices * everyMs;
@@ -75,16 +75,16 @@ export async function measureChanges(bed: ServiceScaleBed, options: ChangesOptio
   const controller = await scale.start();
   await bed.cpuUntil(daemon, () => bed.isServed(last));
   await scale.quiet();
-  for (const name of ['northd', 'ovn-controller']) await idle(node.pid(name));
+  for (const name of ['northd', 'ovn-controller']) await untilIdle(node.pid(name));
   const changes = await EndpointChanges.open(scale.bed);
   const before = scale.bed.changes;
   const plan = { count: changedServices, everyMs };
-  const ours = await used(bed, () => changes.measure({ ...plan, width: width + 1 }));
+  const ours = await cpuDuring(bed, () => changes.measure({ ...plan, width: width + 1 }));
   const rowsWritten = (scale.bed.changes - before) / changedServices;
   await controller.stop();
-  const bare = await used(bed, () => changes.measureBare({ ...plan, width }));
+  const bare = await cpuDuring(bed, () => changes.measureBare({ ...plan, width }));
   await changes.close();
-  await idle(daemon);
+  await untilIdle(daemon);
   await node.kill('daemon');
   const nftMs = await bareNft(options);
   const { length } = addresses;

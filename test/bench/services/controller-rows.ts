@@ -22,7 +22,7 @@ interface Started {
 }
 
 /** Starts the controller, and counts rows and objects that it writes. */
-async function start({ bed }: ScaleBed, begin: () => Promise<ControllerProcess>): Promise<Started> {
+async function startCounted({ bed }: ScaleBed, begin: () => Promise<ControllerProcess>): Promise<Started> {
   const [writes, rows] = [await apiWrites(bed.kube), bed.changes];
   const controller = await begin();
   await pause(settleMs);
@@ -31,13 +31,13 @@ async function start({ bed }: ScaleBed, begin: () => Promise<ControllerProcess>)
 }
 
 /** Seconds of the floor; `file`: rows to write, to a database of its own. */
-async function bare(scale: ScaleBed, remote: string, ...file: readonly string[]): Promise<number> {
+async function bareSeconds(scale: ScaleBed, remote: string, ...file: readonly string[]): Promise<number> {
   const argv = [node24, join(import.meta.dirname, 'bare-load.ts'), scale.bed.api.kubeconfig, remote, ...file];
   return Number(await run(argv, { timeoutMs: loadTimeoutMs }));
 }
 
 /** Loads the rows from nothing; the controller runs on. */
-async function load(scale: ScaleBed, count: number): Promise<{ seconds: number; floor: number }> {
+async function loadFromEmpty(scale: ScaleBed, count: number): Promise<{ seconds: number; floor: number }> {
   const { bed } = scale;
   const begun = performance.now();
   const controller = await scale.start();
@@ -53,19 +53,19 @@ async function load(scale: ScaleBed, count: number): Promise<{ seconds: number; 
   const file = join(scale.dir, 'rows.json');
   writeFileSync(file, JSON.stringify(bed.rows('Load_Balancer').map(bareRow)));
   const other = await startOvsdbServer({ schema: schemaFile('ovn-nb') });
-  const floor = await bare(scale, other.remote, file);
+  const floor = await bareSeconds(scale, other.remote, file);
   await other.stop();
   return { seconds, floor };
 }
 
 /** The controller is stopped before and afterwards. */
 export async function measureController(scale: ScaleBed, count: number): Promise<readonly ServiceRow[]> {
-  const loaded = await load(scale, count);
+  const loaded = await loadFromEmpty(scale, count);
   const [seconds, floors]: [number[], number[]] = [[], []];
   let writes = 0;
   for (let at = 0; at < starts; at += 1) {
-    floors.push(await bare(scale, scale.bed.server.remote));
-    const started = await start(scale, () => scale.start());
+    floors.push(await bareSeconds(scale, scale.bed.server.remote));
+    const started = await startCounted(scale, () => scale.start());
     seconds.push(started.controller.startMs / 1000);
     writes += started.writes;
     await started.controller.stop();

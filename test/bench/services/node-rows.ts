@@ -12,7 +12,7 @@ import { median } from '../row.ts';
 import type { KubeProxy } from './kube-proxy.ts';
 import type { ServiceRow } from './measurement.ts';
 import { setWidth } from './objects.ts';
-import { idle, type ServiceScaleBed, table } from './scale-bed.ts';
+import { untilIdle, type ServiceScaleBed, table } from './scale-bed.ts';
 
 const times = 3;
 const [family, name] = table;
@@ -56,13 +56,13 @@ const peerEveryMs = 1500;
 /** CPU of kube-proxy for each of some changes, without what it uses anyway. */
 async function changeByProxy({ scale }: ServiceScaleBed, { pid }: KubeProxy): Promise<number> {
   const { kube } = scale.bed;
-  const from = await idle(pid);
+  const from = await untilIdle(pid);
   for (let at = 0; at < peerChanges; at += 1) {
     const rest = pause(peerEveryMs);
     await setWidth(kube, at, 2);
     await rest;
   }
-  const used = (await idle(pid)) - from;
+  const used = (await untilIdle(pid)) - from;
   for (let at = 0; at < peerChanges; at += 1) await setWidth(kube, at, 1);
   return (used * 1000) / peerChanges;
 }
@@ -76,7 +76,7 @@ export async function measureNode(
   const last = addresses.at(-1) ?? '';
   const isLoaded = (): Promise<boolean> => bed.isServed(last);
   // The switch and the node's own network are there already.
-  await idle(bed.startDaemon('off'));
+  await untilIdle(bed.startDaemon('off'));
   await bed.node.kill('daemon');
   const begun = performance.now();
   const pid = bed.startDaemon('on');

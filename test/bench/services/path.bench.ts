@@ -10,9 +10,9 @@ import { PathBed, port } from './path-bed.ts';
 import type { Loop, Requests } from './traffic.ts';
 
 const others = 1000;
-const flips = 100;
+const changeCount = 100;
 /** It gathers changes for a second. */
-const peerFlips = 20;
+const peerChangeCount = 20;
 const perSecond = 1000;
 const clients = 1000;
 const parallel = 16;
@@ -23,7 +23,7 @@ const [oneByOne, together] = [2000, 6000];
 const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 /** Milliseconds from a change of the endpoints until a connection reaches the new one, of each. */
-async function flip(path: PathBed, service: string, address: string, count: number): Promise<readonly number[]> {
+async function changeTimes(path: PathBed, service: string, address: string, count: number): Promise<readonly number[]> {
   const poll = path.client('poll', address, 80, 2);
   await poll.next();
   const times: number[] = [];
@@ -41,11 +41,16 @@ async function flip(path: PathBed, service: string, address: string, count: numb
 }
 
 /** Milliseconds from a bare transaction until all nodes have it, as `--wait=hv` does. */
-async function flipBare(path: PathBed, nb: OvsdbClient, balancer: string, address: string): Promise<readonly number[]> {
+async function bareChangeTimes(
+  path: PathBed,
+  nb: OvsdbClient,
+  balancer: string,
+  address: string,
+): Promise<readonly number[]> {
   const global = (): Readonly<Record<string, unknown>> => [...nb.cache.table('NB_Global').rows.values()][0] ?? {};
   const times: number[] = [];
   let wanted = Number(global()['nb_cfg']);
-  for (let at = 0; at < flips; at += 1) {
+  for (let at = 0; at < changeCount; at += 1) {
     const [backend = ''] = path.bed.addressesOf(at % 2 === 0 ? 'c' : 'b');
     wanted += 1;
     const begun = performance.now();
@@ -79,7 +84,7 @@ interface Loss {
 }
 
 /** The pod c of two ends under requests: killed before its EndpointSlice changes, or terminating before it stops. */
-async function lose(path: PathBed, service: string, address: string, how: 'killed' | 'ended'): Promise<Loss> {
+async function loseEndpoint(path: PathBed, service: string, address: string, how: 'killed' | 'ended'): Promise<Loss> {
   await path.endpoints(service, ['b', 'c']);
   await waitFor('both endpoints', async () => {
     const names = await path.client('ask', address, 80, 20).end<readonly string[]>();
@@ -131,7 +136,7 @@ interface Cost {
 }
 
 /** To the Service, and to its only pod, on the node of the client. */
-async function cost(path: PathBed, service: string, address: string): Promise<{ service: Cost; pod: Cost }> {
+async function connectionCost(path: PathBed, service: string, address: string): Promise<{ service: Cost; pod: Cost }> {
   await path.endpoints(service, ['b']);
   await path.untilOnly(address, 'b');
   const targets: readonly Target[] = [
@@ -164,13 +169,13 @@ async function measurePath(path: PathBed, service: string, address: string, coun
   await path.endpoints(service, ['b']);
   await path.untilOnly(address, 'b');
   console.log('           new endpoints');
-  const flipMs = await flip(path, service, address, count);
+  const flipMs = await changeTimes(path, service, address, count);
   console.log('           endpoints that go');
-  const killed = await lose(path, service, address, 'killed');
-  const ended = await lose(path, service, address, 'ended');
+  const killed = await loseEndpoint(path, service, address, 'killed');
+  const ended = await loseEndpoint(path, service, address, 'ended');
   console.log(`           ${JSON.stringify({ p50: median(flipMs), p99: quantile(flipMs, 0.99), killed, ended })}`);
   console.log('           connections');
-  return { flipMs, killed, ended, cost: await cost(path, service, address) };
+  return { flipMs, killed, ended, cost: await connectionCost(path, service, address) };
 }
 
 interface Affinity {
@@ -218,7 +223,7 @@ async function measure(): Promise<readonly ServiceRow[]> {
   const path = await PathBed.open(others);
   try {
     const address = await path.service('probe');
-    const ours = await measurePath(path, 'probe', address, flips);
+    const ours = await measurePath(path, 'probe', address, changeCount);
     console.log('           affinity');
     const affinity = await measureAffinity(path);
     await path.endpoints('probe', ['b']);
@@ -230,11 +235,11 @@ async function measure(): Promise<readonly ServiceRow[]> {
       database: 'OVN_Northbound',
       monitor: { NB_Global: ['nb_cfg', 'hv_cfg'] },
     });
-    const bareMs = await flipBare(path, nb, 'default/probe/tcp/ipv4', address);
+    const bareMs = await bareChangeTimes(path, nb, 'default/probe/tcp/ipv4', address);
     await nb.close();
     console.log('           kube-proxy');
     await path.useKubeProxy();
-    const peer = await measurePath(path, 'probe', address, peerFlips);
+    const peer = await measurePath(path, 'probe', address, peerChangeCount);
     return rowsOf({ ours, peer, bareMs, affinity });
   } finally {
     await path.close();
@@ -257,7 +262,7 @@ function rowsOf({ ours, peer, bareMs, affinity }: Figures): readonly ServiceRow[
   const pod = 'the same to the address of the pod';
   return [
     {
-      what: `${what} is ready → first connection there, median of ${String(flips)}`,
+      what: `${what} is ready → first connection there, median of ${String(changeCount)}`,
       unit: 'ms',
       ours: p50(ours.flipMs),
       floor: p50(bareMs),
@@ -266,7 +271,7 @@ function rowsOf({ ours, peer, bareMs, affinity }: Figures): readonly ServiceRow[
       target: { timesFloor: 1.5 },
     },
     {
-      what: `${what} is ready → first connection there, 99th percentile of ${String(flips)}`,
+      what: `${what} is ready → first connection there, 99th percentile of ${String(changeCount)}`,
       unit: 'ms',
       ours: p99(ours.flipMs),
       floor: p99(bareMs),

@@ -14,7 +14,7 @@ import { ScaleBed } from '../scale-bed.ts';
 
 export const nodeName = 'n1';
 export const table = ['inet', 'isthmus-services'] as const;
-/** A process that has used no more CPU than this meanwhile is idle. */
+/** A process that used at most this much CPU in that time is idle. */
 const idleMs = 1000;
 const idleSeconds = 0.03;
 
@@ -81,7 +81,7 @@ export class ServiceScaleBed {
   async cpuUntil(pid: number, isDone: () => Promise<boolean>): Promise<number> {
     const before = cpuSecondsWithChildren(pid);
     await waitFor(`process ${String(pid)}`, async () => (await isDone()) || 'not done', 300_000, 100);
-    return (await idle(pid)) - before;
+    return (await untilIdle(pid)) - before;
   }
 
   /** Whether the node serves this address by our table. */
@@ -91,8 +91,8 @@ export class ServiceScaleBed {
   }
 }
 
-/** Waits until the process and its children are idle; the CPU that they have had. */
-export async function idle(pid: number): Promise<number> {
+/** Waits until the process and its children are idle. @returns the CPU that they have used, in seconds */
+export async function untilIdle(pid: number): Promise<number> {
   for (let before = cpuSecondsWithChildren(pid); ;) {
     await pause(idleMs);
     const now = cpuSecondsWithChildren(pid);

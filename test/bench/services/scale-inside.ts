@@ -15,7 +15,7 @@ import { nodeName, ServiceScaleBed } from './scale-bed.ts';
 
 const count = Number(process.argv[2]);
 
-function tell(what: string): void {
+function printProgress(what: string): void {
   console.error(`           ${what}`);
 }
 
@@ -29,25 +29,25 @@ async function prepare(bed: ServiceScaleBed): Promise<readonly string[]> {
   });
   await scale.quiet();
   await controller.stop();
-  tell('Services are created');
+  printProgress('Services are created');
   return createServices(scale.bed.kube, count, 1, changedServices);
 }
 
 async function measure(bed: ServiceScaleBed): Promise<readonly ServiceRow[]> {
   const { scale, node } = bed;
   const addresses = await prepare(bed);
-  tell('controller');
+  printProgress('controller');
   const rows: ServiceRow[] = [...(await measureController(scale, count))];
-  tell('OVN');
+  printProgress('OVN');
   await bed.startOvn();
   const startProxy = (): Promise<KubeProxy> =>
     KubeProxy.start({ dir: node.dir, kubeconfig: scale.bed.api.kubeconfig, node: nodeName });
-  tell('node');
+  printProgress('node');
   const measured = await measureNode(bed, addresses, startProxy);
   rows.push(...measured.rows);
-  tell('one endpoint more');
+  printProgress('one endpoint more');
   rows.push(...(await measureChanges(bed, { addresses, width: 1, peerMs: measured.peerChangeMs })));
-  tell('one endpoint more of ten');
+  printProgress('one endpoint more of ten');
   await forAll(addresses, (_, at) => setWidth(scale.bed.kube, at, 10));
   rows.push(...(await measureChanges(bed, { addresses, width: 10, peerMs: undefined })));
   return rows;

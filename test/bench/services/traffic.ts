@@ -3,21 +3,21 @@
  * machine's monotonic clock, which all processes share.
  *   serve PORT NAME: answers each connection to this port and to the next one with its name; the client closes it, and so does not use its
  *     port again for a minute, in which datapaths remember the connection
- *   ask ADDRESS PORT COUNT: the names that answered so many connections
- *   poll ADDRESS PORT EVERY_MS: connects again and again; a line when another name answers
- *   request ADDRESS PORT RATE: so many connections a second until its input ends; then their number and the failed ones
- *   loop ADDRESS PORT COUNT PARALLEL: so many connections, so many at a time; the time of all and their median
- *   clients ADDRESS PORT FIRST COUNT PARALLEL: one connection from each of so many addresses from FIRST on; the number of lost ones
+ *   ask ADDRESS PORT COUNT: opens COUNT connections; prints the names that answered
+ *   poll ADDRESS PORT EVERY_MS: connects every EVERY_MS; prints a line when another name answers
+ *   request ADDRESS PORT RATE: opens RATE connections a second until its input ends; prints their number and the failed ones
+ *   loop ADDRESS PORT COUNT PARALLEL: opens COUNT connections, PARALLEL at a time; prints the total and the median time
+ *   clients ADDRESS PORT FIRST COUNT PARALLEL: opens a connection from each of COUNT addresses from FIRST on; prints the number of lost ones
  */
 import { connect, createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import { median } from '../row.ts';
 
-/** Shorter than TCP takes to send its first packet again: a connection that lost it is a failed one. */
-const patienceMs = 900;
-/** TCP sends a lost packet again after a second, then after two. */
-const longPatienceMs = 5000;
+/** Shorter than the first retransmission of TCP: a connection that lost its first packet has failed. */
+const connectTimeoutMs = 900;
+/** TCP retransmits after one second, then after two more. */
+const retransmitTimeoutMs = 5000;
 const backlog = 4096;
 
 export interface Requests {
@@ -36,12 +36,12 @@ const [mode, target = '', portText = '', ...rest] = process.argv.slice(2);
 const [first = 0, second = 0, third = 0] = rest.map(Number);
 
 const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
-const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+const printLine = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
 
 /** The name that answers; empty where the connection fails. */
-function ask({
+function answerOf({
   localAddress,
-  timeoutMs = patienceMs,
+  timeoutMs = connectTimeoutMs,
 }: { localAddress?: string; timeoutMs?: number } = {}): Promise<string> {
   return new Promise((resolve) => {
     const from = localAddress === undefined ? {} : { localAddress };
@@ -71,76 +71,84 @@ function atRate(perSecond: number, work: () => void): NodeJS.Timeout {
   }, 1);
 }
 
-function serve(): Promise<void> {
+function serveName(): Promise<void> {
   for (const port of [Number(target), Number(target) + 1])
     createServer((socket) => socket.on('error', () => undefined).write(portText)).listen({ port, host: '::', backlog });
-  say({ ready: true });
+  printLine({ ready: true });
   return untilInputEnds();
 }
 
-async function askTimes(): Promise<void> {
+async function printAnswers(): Promise<void> {
   const names = new Set<string>();
-  for (let left = first; left > 0; left -= 1) names.add(await ask());
-  say([...names]);
+  for (let left = first; left > 0; left -= 1) names.add(await answerOf());
+  printLine([...names]);
 }
 
-async function poll(): Promise<void> {
+async function pollAnswers(): Promise<void> {
   let last = '';
   const timer = atRate(1000 / first, () => {
-    void ask().then((name) => {
+    void answerOf().then((name) => {
       if (name === '' || name === last) return;
       last = name;
-      say({ name, atMs: nowMs() });
+      printLine({ name, atMs: nowMs() });
     });
   });
   await untilInputEnds();
   clearInterval(timer);
 }
 
-async function request(): Promise<void> {
+async function sendRequests(): Promise<void> {
   let sent = 0;
   const failedMs: number[] = [];
   const timer = atRate(first, () => {
     const begunMs = nowMs();
     sent += 1;
-    void ask({ timeoutMs: longPatienceMs }).then((name) => name === '' && failedMs.push(begunMs));
+    void answerOf({ timeoutMs: retransmitTimeoutMs }).then((name) => name === '' && failedMs.push(begunMs));
   });
   await untilInputEnds();
   clearInterval(timer);
-  await pause(longPatienceMs + 100);
-  say({ sent, failedMs } satisfies Requests);
+  await pause(retransmitTimeoutMs + 100);
+  printLine({ sent, failedMs } satisfies Requests);
 }
 
-async function loop(): Promise<void> {
+async function timeConnections(): Promise<void> {
   const times: number[] = [];
   const begun = performance.now();
   let left = first;
   const worker = async (): Promise<void> => {
     while (left-- > 0) {
       const started = performance.now();
-      if ((await ask({ timeoutMs: longPatienceMs })) === '') throw new Error(`a connection to ${target} failed`);
+      if ((await answerOf({ timeoutMs: retransmitTimeoutMs })) === '')
+        throw new Error(`a connection to ${target} failed`);
       times.push(performance.now() - started);
     }
   };
   await Promise.all(Array.from({ length: second }, worker));
-  say({ eachMs: (performance.now() - begun) / first, medianMs: median(times) } satisfies Loop);
+  printLine({ eachMs: (performance.now() - begun) / first, medianMs: median(times) } satisfies Loop);
 }
 
-async function clients(): Promise<void> {
+async function connectClients(): Promise<void> {
   const from = parseIp(rest[0] ?? '');
   if (from === undefined) throw new Error(`${rest[0] ?? ''} is not an address`);
   let [next, lost] = [0, 0];
   const worker = async (): Promise<void> => {
     while (next < second) {
       const value = from.value + BigInt(next++);
-      if ((await ask({ localAddress: formatIp({ ...from, value }) })) === '') lost += 1;
+      if ((await answerOf({ localAddress: formatIp({ ...from, value }) })) === '') lost += 1;
     }
   };
   await Promise.all(Array.from({ length: third }, worker));
-  say({ lost });
+  printLine({ lost });
 }
 
-const modes: Readonly<Record<string, () => Promise<void>>> = { serve, ask: askTimes, poll, request, loop, clients };
+const modes: Readonly<Record<string, () => Promise<void>>> = {
+  serve: serveName,
+  ask: printAnswers,
+  poll: pollAnswers,
+  request: sendRequests,
+  loop: timeConnections,
+  clients: connectClients,
+};
 const run = modes[mode ?? ''];
 if (run === undefined) throw new Error(`usage: traffic.ts ${Object.keys(modes).join('|')} …`);
 await run();
