@@ -32,7 +32,7 @@ const refusals: readonly (readonly [why: RegExp, change: Partial<ChassisRequest>
   [/not for server auth/, { usages: ['client auth', 'server auth'] }],
   [/not a PKCS #10 request/, { chassis: undefined }],
   [/not a valid chassis name/, { chassis: 'a b' }],
-  [/chassis-1 is node n1/, { chassis: 'chassis-1' }],
+  [/chassis-1 belongs to node n1/, { chassis: 'chassis-1' }],
 ];
 for (const [why, change] of refusals) {
   test(`refused: ${why.source}`, () => {

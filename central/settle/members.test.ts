@@ -144,7 +144,7 @@ describe('members', () => {
   });
 
   test('members stay when all of their Nodes seem to be deleted', () => {
-    assertSame(viewOf(three, { plan, candidates: [] }), /no Node of a member/);
+    assertSame(viewOf(three, { plan, candidates: [] }), /the Nodes of all members are gone/);
   });
 
   test('a member whose address changes gets the new address in the plan', () => {

@@ -51,5 +51,5 @@ test('a request that is impossible is refused with the reason', () => {
   assert.match(refusal({ restore: 'a2' }), /is not <node>\/<time>/);
   assert.match(refusal({ restore: 'a2/20250101T000000Z' }), new RegExp(`its backups are ${time}`));
   assert.match(refusal({ restore: 'a1/20250101T000000Z' }), /its backups are none/);
-  assert.match(refusal({ recover: 'a2', restore: `a2/${time}` }), /at once/);
+  assert.match(refusal({ recover: 'a2', restore: `a2/${time}` }), /both requested/);
 });

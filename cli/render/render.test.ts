@@ -123,7 +123,7 @@ describe('output of isthmus check and isthmus status', () => {
         Object.assign(facts.machines?.[2] ?? {}, { kubelet: 'v1.28.3', kernel: '5.4.0-100-generic' });
         facts.serviceRanges = { cidrs: [], isKnown: false };
         facts.portHolders = undefined;
-        facts.unreadable.push({ code: 'Forbidden', what: 'pods', message: 'you may not read pods (forbidden)' });
+        facts.unreadable.push({ code: 'Forbidden', what: 'pods', message: 'no permission to read pods (forbidden)' });
       },
       { networking: { joinCIDR: '10.16.128.0/20' } },
     );

@@ -82,7 +82,7 @@ describe('a SwitchLBRule', () => {
         ],
       },
       'web',
-      /PortsInvalid.*two ports have the name 'a'/,
+      /PortsInvalid.*two ports have the same name 'a'/,
     ],
     [
       {

@@ -120,7 +120,7 @@ function portsOf(all: readonly SwitchLbRulePort[]): RulePort[] | { readonly wron
         wrong: `spec.ports: '${name}' is not a name of a port: take at most 63 lower case letters, digits and -`,
       };
     if (ports.some((other) => other.name === name))
-      return { wrong: `spec.ports: two ports have the same name '${name}': give each its own` };
+      return { wrong: `spec.ports: two ports have the same name '${name}': give each a name of its own` };
     ports.push({ name, port, protocol, nodePort: 0, target });
   }
   return ports.length === 0 ? { wrong: 'spec.ports is empty: list ports' } : ports;

@@ -52,7 +52,7 @@ function networkText(text: string, family: Family): string | undefined {
 
 function addNetwork(terms: Terms, field: string, text: string, { key, family }: { key: string; family: Family }): void {
   const network = networkText(text, family);
-  if (network === undefined) terms.refuse(`${field} '${text}' is no IPv${family} address or CIDR`);
+  if (network === undefined) terms.refuse(`${field} '${text}' is not an IPv${family} address or CIDR`);
   else terms.add(`${key} == ${network}`);
 }
 
