@@ -144,7 +144,7 @@ test('a subnet of another VPC that an advertisement selects is named, and not an
   const both = [red, subnetOf('blue', ['10.17.0.0/16'], { labels })];
   const beside = statusWith(both, { matchLabels: labels });
   assert.deepEqual(beside?.summary.prefixes, ['10.17.0.0/16']);
-  assert.match(beside.conditions[0]?.message ?? '', /^1 prefixes of 1 objects go .*subnet red is in VPC tenant/);
+  assert.match(beside.conditions[0]?.message ?? '', /^1 prefixes of 1 objects are announced .*subnet red is in VPC tenant/);
   assert.doesNotMatch(statusWith(both, {})?.conditions[0]?.message ?? '', /red/, 'it is not requested by name');
 });
 
