@@ -163,7 +163,7 @@ test('an advertisement names peers that do not receive it: a missing peer, or a 
   assert.match(at({ peers: ['tor'] }), /^True Announced/);
   assert.match(
     at({ peers: ['nosuch'] }),
-    /^False UnknownPeer spec.peers names nosuch, of which there is no BgpPeer; create/,
+    /^False UnknownPeer spec.peers names nosuch, which does not exist; create/,
   );
   assert.match(at({ peers: ['tor', 'nosuch'] }), /^False UnknownPeer .*; the advertisement goes to the others only/);
   assert.match(
