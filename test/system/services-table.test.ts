@@ -304,3 +304,22 @@ test('another process finds everything as it is and writes nothing; edits are re
   }
   await other.close();
 });
+
+describe('the table as a whole', () => {
+  const options = { skeleton: planSkeleton(), renderChain: renderNamedChain };
+  const elements = ['10.96.1.1', '10.96.1.2'].flatMap((ip, at) => [
+    { set: 'services4', key: `${ip} . 6 . 80`, value: `goto all4-${at + 1}` },
+    { set: 'sticky4', key: `${ip} . 6 . 80`, value: 'goto learn-10800' },
+    { set: 'slots4', key: `${ip} . 6 . 80 . 0`, value: '10.16.0.2 . 8080' },
+  ]);
+  const chains = new Set(['all4-1', 'all4-2', 'learn-10800']);
+
+  test('a replaced table is intact also after a chain for another number of endpoints', async () => {
+    const table = new ServiceTable(options);
+    await table.read();
+    await table.create(elements, chains);
+    const added = [{ set: 'services4', key: '10.96.1.3 . 6 . 80', value: 'goto all4-3' }];
+    await table.apply({ removed: [], added }, ['all4-3']);
+    assert.ok((await new ServiceTable(options).read()).isIntact);
+  });
+});
