@@ -30,6 +30,7 @@ const written: ReadonlySet<string> = new Set([
   annotation.portName,
   annotation.chassis,
   annotation.serviceAddress,
+  annotation.servicesDryRun,
   annotation.leave,
 ]);
 const marks: ReadonlySet<string> = new Set(['ready', 'interface', 'mtu', 'vlan_interfaces', 'err_mesg', 'plan']);

@@ -21,7 +21,7 @@ export function elsewhereText(vpc: string, { annotations }: Service, strangers: 
 export function endpointsElsewhere({ annotations }: Service): 'all' | ReadonlySet<string> {
   if (namedVpc(annotations) !== defaultVpc) return 'all';
   const list = annotations[annotation.elsewhere] ?? '';
-  return list === all ? 'all' : new Set(list.split(','));
+  return list === all ? 'all' : new Set(list === '' ? [] : list.split(','));
 }
 
 function namedVpc(annotations: Service['annotations']): string {
