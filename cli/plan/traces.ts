@@ -1,5 +1,9 @@
-/** Finds on a Node what Isthmus wrote and what no program removes after an uninstallation. Pure. */
-import { annotation, leftReason, markedNetwork } from '../../lib/api/names.ts';
+/** Finds on Nodes and Services what Isthmus wrote and what no program removes after an uninstallation. Pure. */
+import type { Condition } from '../../lib/api/kinds/shared.ts';
+import { annotation, leftReason, markedNetwork, servedCondition } from '../../lib/api/names.ts';
+import type { ObjectName } from '../../lib/kube/types.ts';
+import { loadBalancerClass, loadBalancerCleanup, loadBalancerReady } from '../../lib/services/load-balancer.ts';
+import type { Service } from '../../lib/services/service.ts';
 
 /** The parts of a Node that Isthmus writes to. */
 export interface Marked {
@@ -46,4 +50,30 @@ export function findTraces({ metadata, status }: Marked): Traces | undefined {
   const hasCondition = conditions.some(({ type, reason }) => type === 'NetworkUnavailable' && reason === leftReason);
   if (annotations.length + labels.length === 0 && !hasCondition) return undefined;
   return { node: metadata.name, annotations, labels, hasCondition };
+}
+
+export interface ServiceTraces {
+  readonly service: ObjectName;
+  /** Of the version that was read. */
+  readonly resourceVersion: string;
+  /** The other finalizers; undefined if none is to be removed. */
+  readonly finalizers: readonly string[] | undefined;
+  readonly annotations: readonly string[];
+  /** The conditions of other programs; undefined if none is to be removed. */
+  readonly conditions: readonly Condition[] | undefined;
+}
+
+/** Undefined if there are no traces. The finalizer has the same name for all programs: it is of Isthmus if the condition or the class is. */
+export function findServiceTraces(service: Service): ServiceTraces | undefined {
+  const { namespace, name, resourceVersion } = service;
+  const isOurs =
+    service.conditions.some(({ type }) => type === loadBalancerReady) ||
+    service.loadBalancerClass === loadBalancerClass;
+  const others = service.finalizers.filter((one) => one !== loadBalancerCleanup);
+  const finalizers = isOurs && others.length < service.finalizers.length ? others : undefined;
+  const annotations = annotation.elsewhere in service.annotations ? [annotation.elsewhere] : [];
+  const kept = service.conditions.filter(({ type }) => type !== loadBalancerReady && type !== servedCondition);
+  const conditions = kept.length < service.conditions.length ? kept : undefined;
+  if (finalizers === undefined && annotations.length === 0 && conditions === undefined) return undefined;
+  return { service: { namespace, name }, resourceVersion, finalizers, annotations, conditions };
 }

@@ -27,6 +27,8 @@ export interface Service {
   readonly resourceVersion: string;
   /** Milliseconds since 1970. */
   readonly createdMs: number;
+  readonly isDeleting: boolean;
+  readonly finalizers: readonly string[];
   /** Whether Isthmus serves its virtual addresses: false for a headless Service, an ExternalName, and a Service of another proxy. */
   readonly isServed: boolean;
   readonly labels: Readonly<Record<string, string>>;
