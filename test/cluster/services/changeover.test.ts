@@ -85,7 +85,6 @@ for (const mode of ['iptables', 'nftables'] as const)
       await user.untilRolledOut(home, 'daemonset/kube-proxy');
       await user.helm(home, 'upgrade', ['services.nodes=off', 'apiServer.host=']);
       await user.untilRolledOut(home, 'daemonset/isthmus-daemon');
-      await user.untilReported(home, /Isthmus is ready/);
       const addresses = { addresses: ['198.51.100.0/28'] };
       await apply({
         apiVersion: 'isthmus.network/v1',
