@@ -1,7 +1,6 @@
 /** Finds on Nodes and Services what Isthmus wrote and what no program removes after an uninstallation. Pure. */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { annotation, leftReason, markedNetwork, servedCondition } from '../../lib/api/names.ts';
-import type { ObjectName } from '../../lib/kube/types.ts';
 import { loadBalancerClass, loadBalancerCleanup, loadBalancerReady } from '../../lib/services/load-balancer.ts';
 import type { Service } from '../../lib/services/service.ts';
 
@@ -53,7 +52,7 @@ export function findTraces({ metadata, status }: Marked): Traces | undefined {
 }
 
 export interface ServiceTraces {
-  readonly service: ObjectName;
+  readonly service: { readonly namespace: string; readonly name: string };
   /** Of the version that was read. */
   readonly resourceVersion: string;
   /** The other finalizers; undefined if none is to be removed. */

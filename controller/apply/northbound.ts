@@ -5,7 +5,6 @@
 import { openOvsdb } from 'ovsdb-client';
 import type { ColumnSchema, OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
 import { externalId, joinSubnet, nodePortName, vendor } from '../../lib/api/names.ts';
-import { textOf } from '../../lib/ovn/columns.ts';
 import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
 
 import { nodeServicePort } from '../model/ovn-names.ts';

@@ -28,7 +28,7 @@ function clusterOf(): TestCluster {
   return cluster;
 }
 
-function started(fill: (cluster: TestCluster) => void, vips: ReadonlySet<string> = new Set()): TestCluster {
+function started(fill: (cluster: TestCluster) => void): TestCluster {
   const cluster = clusterOf();
   fill(cluster);
   cluster.restore(new Map());
