@@ -45,8 +45,8 @@ test-cluster: cluster-setup ## scenarios on kubelets (SCENARIOS='install uninsta
 
 test-services: export LAB = $(if $(filter file,$(origin LAB)),services,$(LAB))
 test-services: export TOPOLOGY ?= test/lab/topologies/kubelets-services.yaml
-test-services: cluster-setup ## Services on kubelets without kube-proxy
-	@exec test/setup/test-cluster.sh services/clients
+test-services: cluster-setup ## Services on kubelets without kube-proxy, and the changeover from it and back
+	@exec test/setup/test-cluster.sh services/clients services/changeover
 
 # FOCUS and SKIP are regular expressions of ginkgo.
 test-conformance: export LAB = $(if $(filter file,$(origin LAB)),conformance,$(LAB))

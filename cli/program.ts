@@ -19,6 +19,7 @@ import { leave } from './commands/leave.ts';
 import { forget } from './commands/nodes/forget.ts';
 import { inspect } from './commands/nodes/inspect.ts';
 import { leave as leaveNodes } from './commands/nodes/leave.ts';
+import { services } from './commands/nodes/services.ts';
 import { routes } from './commands/routes.ts';
 import { status } from './commands/status.ts';
 import { token } from './commands/token.ts';
@@ -43,7 +44,7 @@ const groups: readonly Group[] = [
   },
   { name: 'bgp', summary: 'routers that nodes peer with', commands: [peers, announced, why] },
   { name: 'why', summary: 'why a packet does or does not reach its destination', commands: [service] },
-  { name: 'nodes', summary: 'the nodes of this cluster', commands: [leaveNodes, forget, inspect] },
+  { name: 'nodes', summary: 'the nodes of this cluster', commands: [services, leaveNodes, forget, inspect] },
 ];
 
 /** Errors go to `note`. */

@@ -179,7 +179,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     },
   });
   await bootstrap.run(cluster, signal);
-  cluster.restore(northbound.portRecords(), northbound.nodeHolders(), northbound.serviceVips());
+  cluster.restore(northbound.portRecords(), northbound.nodeHolders());
   await southbound.settled();
   rounds.start();
   southbound.start();

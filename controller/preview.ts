@@ -46,7 +46,7 @@ export async function preview(options: PreviewOptions): Promise<string> {
   reading.abort();
   const missing = assumeBasics(cluster, options.basics);
   northbound.followForeignPorts((port, foreign) => cluster.setForeignPort(port, foreign));
-  cluster.restore(northbound.portRecords(), northbound.nodeHolders(), northbound.serviceVips());
+  cluster.restore(northbound.portRecords(), northbound.nodeHolders());
   cluster.settle();
   const keys = [...new DirtyKeys(cluster).take()].sort();
   const target = openDryRun({ client: northbound.client, room, ownEntries, ownerOf: ownerByName });

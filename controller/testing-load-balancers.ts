@@ -19,6 +19,8 @@ interface Options {
   readonly namespace?: string;
   readonly status?: Fields;
   readonly uid?: string;
+  /** Whether it was deleted, and has a finalizer. */
+  readonly isDeleting?: boolean;
 }
 
 export const requested = (ips: string) => ({ [annotation.loadBalancerIps]: ips });
@@ -71,7 +73,9 @@ export class LoadBalancerBed extends TestController {
   service(name: string, spec: Fields = {}, options: Options = {}): void {
     const { day = 2, annotations = {}, labels = {}, namespace = 'default', uid = `uid-${name}` } = options;
     const status = options.status ?? this.statusOf(`Service/${namespace}/${name}`);
-    const metadata = { name, namespace, uid, annotations, labels, ...created(day) };
+    const finalizers = this.finalizers(name, namespace);
+    const deleted = options.isDeleting === true ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {};
+    const metadata = { name, namespace, uid, annotations, labels, finalizers, ...deleted, ...created(day) };
     const ports = [{ port: 80, protocol: 'TCP' }];
     const key = `${namespace}/${name}`;
     const at = this.#services.indexOf(key);
@@ -81,6 +85,10 @@ export class LoadBalancerBed extends TestController {
       spec: { type: 'LoadBalancer', ipFamilies: ['IPv4'], clusterIPs, ports, ...spec },
       status,
     });
+  }
+
+  finalizers(name: string, namespace = 'default'): readonly string[] {
+    return this.objects.get(`Service/${namespace}/${name}`)?.metadata.finalizers ?? [];
   }
 
   async done(): Promise<readonly string[]> {

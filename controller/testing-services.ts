@@ -21,14 +21,11 @@ export function twoVpcs(): TestCluster {
   return cluster;
 }
 
-/** The same, started with what `fill` writes. `vips` are the virtual addresses that a former run recorded. */
-export function startedWithTwoVpcs(
-  fill: (cluster: TestCluster) => void,
-  vips: ReadonlySet<string> = new Set(),
-): TestCluster {
+/** The same, started with what `fill` writes. */
+export function startedWithTwoVpcs(fill: (cluster: TestCluster) => void): TestCluster {
   const cluster = twoVpcs();
   fill(cluster);
-  cluster.restore(new Map(), new Map(), vips);
+  cluster.restore(new Map());
   cluster.settle();
   return cluster;
 }

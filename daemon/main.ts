@@ -28,6 +28,7 @@ import { openLearnedRoutes } from './apply/open-learned-routes.ts';
 import { openLocal } from './apply/open-local.ts';
 import { openNodeNetwork } from './apply/open-node-network.ts';
 import { newServiceTable, openServices } from './apply/open-services.ts';
+import { openServicesDryRun } from './apply/open-services-dry-run.ts';
 import { openPodPorts } from './apply/open-pod-ports.ts';
 import { openUnderlay } from './apply/open-underlay.ts';
 import { startRounds } from './apply/rounds.ts';
@@ -47,7 +48,7 @@ import { reportOutcome } from './status/cni-outcomes.ts';
 import { ObjectEvents } from './status/events.ts';
 import { openGatewayMetrics } from './status/gateway-metrics.ts';
 import { GatewayReport } from './status/gateway-report.ts';
-import { reportServices } from './status/services.ts';
+import { reportDryRun, reportServices } from './status/services.ts';
 import { openGauges, openMetrics } from './status/metrics.ts';
 import { findUnavailable, openPublisher } from './status/open-publisher.ts';
 import { askApi, isApiWell } from './watch/api-server.ts';
@@ -123,21 +124,24 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   // Services are opened first: other parts reach the API server by its ClusterIP, such as the OVN databases of this node.
   const encapIp = encapAddress(settings, self);
   const folders = controlFolders(settings);
+  const serviceOptions = async () => ({
+    local,
+    cluster,
+    objects: await openServiceWatches({ client: kube, signal, log }),
+    nodeName,
+    encapIp,
+    nodePortNetworks: settings.nodeportAddresses,
+    hasExternalIps: settings.externalIps === 'Allow',
+  });
   const services =
-    settings.services === 'off'
-      ? undefined
-      : await openServices({
-          local,
-          cluster,
-          objects: await openServiceWatches({ client: kube, signal, log }),
-          nodeName,
-          encapIp,
-          nodePortNetworks: settings.nodeportAddresses,
-          hasExternalIps: settings.externalIps === 'Allow',
-          switchFolder: folders.get('ovs-vswitchd'),
-          log,
-        });
+    settings.services === 'on'
+      ? await openServices({ ...(await serviceOptions()), switchFolder: folders.get('ovs-vswitchd'), log })
+      : undefined;
   if (services === undefined) await newServiceTable().remove();
+  const dryRun =
+    settings.services === 'dry-run'
+      ? await openServicesDryRun({ ...(await serviceOptions()), kubeconfig: settings.kubeconfig })
+      : undefined;
 
   // settle/
   const programs = new ProgramLiveness(folders, self.unavailable?.reason);
@@ -191,6 +195,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   });
   const objectEvents = new ObjectEvents({ events, log, uidOfSubnet: (name) => cluster.subnet(name)?.uid });
   if (services !== undefined) reportServices(services, objectEvents, cluster);
+  if (dryRun !== undefined) reportDryRun(dryRun, objectEvents, cluster);
   const pods = openPodPorts({
     local,
     cluster,
@@ -235,6 +240,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     client: kube,
     events,
     objectEvents,
+    dryRun,
     advertisementProblems: () => advertisements.problems,
     onReady: () => conflist?.keep(),
     signal,
@@ -264,6 +270,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     part.close();
   await Promise.all([
     services?.close(),
+    dryRun?.close(),
     publisher.close(),
     chassis.close(),
     gateway.close(),

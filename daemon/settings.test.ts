@@ -14,6 +14,7 @@ const node: Node = {
   chassis: undefined,
   leave: undefined,
   serviceAddresses: [],
+  servicesDryRun: undefined,
   unavailable: undefined,
 };
 

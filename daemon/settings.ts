@@ -54,8 +54,8 @@ export const flagSpec = {
     undefined,
   ),
   services: choice(
-    'on: the node serves ClusterIPs, NodePorts and addresses of load balancers itself, instead of kube-proxy',
-    ['on', 'off'],
+    'on: the node serves ClusterIPs, NodePorts and addresses of load balancers itself, instead of kube-proxy; dry-run: the Node has an annotation with what it would serve, and what would prevent it',
+    ['on', 'dry-run', 'off'],
     'off',
   ),
   'nodeport-addresses': list(

@@ -2,11 +2,12 @@
  * Requests the release of a cluster's nodes, and removes what Isthmus wrote to them. In: a client. Out: changed Nodes, and the result for each node.
  */
 import { annotation, leftReason } from '../../lib/api/names.ts';
-import { daemonSets, jobs, leases, nodes, pods } from '../../lib/kube/resources.ts';
+import { KubeApiError } from '../../lib/kube/errors.ts';
+import { daemonSets, jobs, leases, nodes, pods, services } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject } from '../../lib/kube/types.ts';
 import { CommandFailed } from '../command/failure.ts';
 import { findApplier } from '../plan/hook.ts';
-import type { Traces } from '../plan/traces.ts';
+import type { ServiceTraces, Traces } from '../plan/traces.ts';
 
 const daemonSet = 'isthmus-daemon';
 
@@ -77,6 +78,38 @@ export async function removeTraces(
   // A strategic merge patch merges the list by type; the other conditions belong to kubelet.
   const conditions = [{ $patch: 'delete', type: 'NetworkUnavailable' }];
   await client.patch(nodes, { name: node }, 'strategic', { status: { conditions } }, { subresource: 'status' });
+}
+
+/**
+ * Removes the finalizer, which nothing would remove any more when the Service is deleted, the annotation and the conditions. The addresses in the
+ * status stay: a later installation, or another program, keeps them. @throws KubeApiError
+ */
+export async function removeServiceTraces(
+  client: KubeClient,
+  { service, resourceVersion, finalizers, annotations, conditions }: ServiceTraces,
+): Promise<void> {
+  const metadata = {
+    ...(annotations.length > 0 && { annotations: Object.fromEntries(annotations.map((key) => [key, null])) }),
+    // The list is replaced as a whole, so only in the version that was read.
+    ...(finalizers !== undefined && { finalizers, resourceVersion }),
+  };
+  const isGone = (error: unknown): boolean => error instanceof KubeApiError && error.status === 404;
+  try {
+    if (conditions !== undefined) {
+      const { metadata: after } = await client.patch(
+        services,
+        service,
+        'merge',
+        { metadata: { resourceVersion }, status: { conditions } },
+        { subresource: 'status' },
+      );
+      if ('resourceVersion' in metadata) metadata.resourceVersion = after.resourceVersion;
+    }
+    if (Object.keys(metadata).length > 0) await client.patch(services, service, 'merge', { metadata });
+  } catch (error) {
+    // A Service that was deleted before goes with its finalizer.
+    if (!isGone(error)) throw error;
+  }
 }
 
 /**

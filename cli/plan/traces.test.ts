@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findTraces } from './traces.ts';
+import { parseService } from '../../lib/services/parse.ts';
+import { findServiceTraces, findTraces } from './traces.ts';
 
 test('fields that controller and daemons wrote on a Node are found, and fields of users stay', () => {
   const metadata = {
@@ -38,4 +39,34 @@ test('a Node without traces stays unchanged, also if another network reports it 
   const status = { conditions: [{ type: 'NetworkUnavailable', reason: 'OtherNetworkReady' }] };
   assert.equal(findTraces({ metadata: { name: 'n1', labels: { 'kubernetes.io/os': 'linux' } }, status }), undefined);
   assert.equal(findTraces({ metadata: { name: 'n1' } }), undefined);
+});
+
+test('the finalizer of a Service goes with an uninstallation if the condition or the class is that of Isthmus', () => {
+  const found = (spec: object, types: readonly string[], annotations: object = {}) =>
+    findServiceTraces(
+      parseService({
+        metadata: {
+          namespace: 'default',
+          name: 'web',
+          uid: 'u',
+          resourceVersion: '7',
+          finalizers: ['other', 'service.kubernetes.io/load-balancer-cleanup'],
+          annotations: annotations as Record<string, string>,
+        },
+        spec: { type: 'LoadBalancer', ...spec },
+        status: { conditions: types.map((type) => ({ type, status: 'True', reason: 'R', message: '' })) },
+      }),
+    );
+  assert.equal(found({}, ['Other']), undefined, 'of another program');
+  assert.deepEqual(found({ loadBalancerClass: 'isthmus.network/load-balancer' }, [])?.finalizers, ['other']);
+  const traces = found({}, ['Other', 'isthmus.network/LoadBalancerReady', 'isthmus.network/Served'], {
+    'isthmus.network/endpoints-elsewhere': '*',
+    'isthmus.network/load-balancer-ips': '192.0.2.1',
+  });
+  assert.deepEqual(traces?.finalizers, ['other']);
+  assert.deepEqual(traces.annotations, ['isthmus.network/endpoints-elsewhere']);
+  assert.deepEqual(
+    traces.conditions?.map(({ type }) => type),
+    ['Other'],
+  );
 });

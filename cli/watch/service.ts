@@ -3,8 +3,7 @@
  * @throws CommandFailed if the Service or the client does not exist; KubeUnreachable, KubeApiError, or the timeout's TimeoutError
  */
 import { annotation, defaultVpc } from '../../lib/api/names.ts';
-import { KubeApiError } from '../../lib/kube/errors.ts';
-import { fieldsOf, recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
+import { fieldsOf, recordsOf, textOf } from '../../lib/kube/fields.ts';
 import {
   daemonSets,
   deployments,
@@ -15,7 +14,7 @@ import {
   services,
   subnets,
 } from '../../lib/kube/resources.ts';
-import type { ObjectName, RawObject, Resource } from '../../lib/kube/types.ts';
+import type { ObjectName, RawObject } from '../../lib/kube/types.ts';
 import { parseEndpointSlice, parseService } from '../../lib/services/parse.ts';
 import { durationMs, type Terminal } from '../command/command.ts';
 import { CommandFailed } from '../command/failure.ts';
@@ -28,6 +27,7 @@ import type {
   ServiceSubnet,
 } from '../model/service-reading.ts';
 import { type Cluster, type ClusterFlags, withCluster } from './cluster.ts';
+import { argumentOf, findObject } from './workload.ts';
 
 const serviceLabel = 'kubernetes.io/service-name';
 const zoneLabel = 'topology.kubernetes.io/zone';
@@ -45,16 +45,15 @@ export function readService(
 ): Promise<ServiceReading> {
   return withCluster(flags, terminal, async ({ client, namespace }) => {
     const signal = AbortSignal.any([terminal.signal, AbortSignal.timeout(durationMs(flags.timeout))]);
-    const api: Api = { client, namespace, signal };
     const own = { namespace: name.namespace, signal };
     const [raw, slices, workloads, machines, networks, settings, peer] = await Promise.all([
-      find(api, services, name),
+      findObject(client, services, name, signal),
       client.list(endpointSlices, { ...own, labelSelector: `${serviceLabel}=${name.name}` }),
       client.list(pods, own),
       client.list(nodes, { signal }),
       client.list(subnets, { signal }),
-      readSettings(api),
-      from === undefined ? undefined : find(api, from.kind === 'pod' ? pods : nodes, from),
+      readSettings({ client, namespace, signal }),
+      from === undefined ? undefined : findObject(client, from.kind === 'pod' ? pods : nodes, from, signal),
     ]);
     if (raw === undefined) throw missing('service', name);
     if (from !== undefined && peer === undefined) throw missing(from.kind, from);
@@ -74,15 +73,6 @@ interface Api extends Pick<Cluster, 'client' | 'namespace'> {
   readonly signal: AbortSignal;
 }
 
-async function find({ client, signal }: Api, resource: Resource, name: ObjectName): Promise<RawObject | undefined> {
-  try {
-    return await client.get(resource, name, { signal });
-  } catch (error) {
-    if (error instanceof KubeApiError && error.status === 404) return undefined;
-    throw error;
-  }
-}
-
 function missing(kind: string, name: ObjectName): CommandFailed {
   const where = name.namespace === undefined ? '' : ` -n ${name.namespace}`;
   const message = `there is no ${kind} ${keyOf(name)}; kubectl get ${kind}s${where} lists them`;
@@ -90,21 +80,16 @@ function missing(kind: string, name: ObjectName): CommandFailed {
 }
 
 /** The arguments of the installed programs. */
-async function readSettings(api: Api): Promise<ServiceSettings> {
+async function readSettings({ client, namespace, signal }: Api): Promise<ServiceSettings> {
   const [controller, daemon] = await Promise.all([
-    find(api, deployments, { namespace: api.namespace, name: 'isthmus-controller' }),
-    find(api, daemonSets, { namespace: api.namespace, name: 'isthmus-daemon' }),
+    findObject(client, deployments, { namespace, name: 'isthmus-controller' }, signal),
+    findObject(client, daemonSets, { namespace, name: 'isthmus-daemon' }, signal),
   ]);
   return {
-    balancesInOvn: controller && !hasArgument(controller, '--enable-lb=false'),
-    nodesServe: daemon && hasArgument(daemon, '--services=on'),
-    allowsExternalIps: controller && hasArgument(controller, '--external-ips=Allow'),
+    balancesInOvn: controller && argumentOf(controller, 'enable-lb') !== 'false',
+    nodesServe: daemon && argumentOf(daemon, 'services') === 'on',
+    allowsExternalIps: controller && argumentOf(controller, 'external-ips') === 'Allow',
   };
-}
-
-function hasArgument(workload: RawObject, argument: string): boolean {
-  const { spec } = fieldsOf(fieldsOf(workload['spec'])['template']);
-  return recordsOf(fieldsOf(spec)['containers']).some(({ args }) => textsOf(args).includes(argument));
 }
 
 function clientOf({ kind }: ClientName, raw: RawObject): ServiceClient {

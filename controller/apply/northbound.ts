@@ -5,14 +5,12 @@
 import { openOvsdb } from 'ovsdb-client';
 import type { ColumnSchema, OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
 import { externalId, joinSubnet, nodePortName, vendor } from '../../lib/api/names.ts';
-import { textOf } from '../../lib/ovn/columns.ts';
 import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
 
 import { nodeServicePort } from '../model/ovn-names.ts';
 import { recordOfRow, serviceRecordOfRow } from '../settle/address/records.ts';
 import type { PortRecord } from '../settle/address/records.ts';
 import { heldBy } from '../settle/node/traits.ts';
-import { recordOfVip } from '../settle/service/service-verdicts.ts';
 import type { Capabilities } from '../model/view.ts';
 import { ForeignPorts } from './foreign-ports.ts';
 import type { ForeignListener } from './foreign-ports.ts';
@@ -89,8 +87,6 @@ export interface Northbound {
   portRecords(): ReadonlyMap<string, PortRecord>;
   /** Nodes that own rows of which only one node can be the owner, by the name of the port group or by the address. */
   nodeHolders(): ReadonlyMap<string, string>;
-  /** Virtual addresses of Services and SwitchLBRules in rows of this room, as `recordOfVip` names them. */
-  serviceVips(): ReadonlySet<string>;
 }
 
 function isOurs(row: Row | undefined): boolean {
@@ -103,12 +99,6 @@ function ownedBy(row: Row, feature: string): string | undefined {
   return owner?.room === room && owner.name.startsWith(`${feature}/`)
     ? owner.name.slice(feature.length + 1)
     : undefined;
-}
-
-/** `namespace/name` of the Service of the rule that owns a load balancer: its name is `<namespace>/<service>/<protocol>/<family>`. */
-function ruleServiceOf(row: Row): string | undefined {
-  if (ownedBy(row, 'switch-lb-rule') === undefined) return undefined;
-  return textOf(row, 'name').split('/').slice(0, 2).join('/');
 }
 
 function capabilitiesOf({ schema }: OvsdbClient): Northbound['capabilities'] {
@@ -190,16 +180,6 @@ export async function openNorthbound(
           if (node !== undefined) for (const trait of heldBy(table, row)) holders.set(trait, node);
         }
       return holders;
-    },
-    serviceVips: () => {
-      const vips = new Set<string>();
-      for (const row of client.cache.table('Load_Balancer').rows.values()) {
-        const service = ownedBy(row, 'service') ?? ruleServiceOf(row);
-        const protocol = row['protocol'];
-        if (service === undefined || typeof protocol !== 'string') continue;
-        for (const vip of Object.keys(row['vips'] ?? {})) vips.add(recordOfVip(service, protocol, vip));
-      }
-      return vips;
     },
   };
 }

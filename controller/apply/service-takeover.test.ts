@@ -69,7 +69,7 @@ function clusterOf(): Cluster {
   }
   cluster.change('namespaces', 'ns', parseNamespace({ metadata: meta('ns', created(1)) }));
   rule(cluster, 'web', { vip: '1.1.1.1', namespace: 'ns' }, created(2));
-  cluster.restore(northbound.portRecords(), northbound.nodeHolders(), northbound.serviceVips());
+  cluster.restore(northbound.portRecords(), northbound.nodeHolders());
   return cluster;
 }
 

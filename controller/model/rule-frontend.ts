@@ -160,6 +160,8 @@ function serviceOf(rule: SwitchLbRule, vips: readonly Ip[], ports: readonly Rule
     uid,
     resourceVersion,
     createdMs,
+    isDeleting: false,
+    finalizers: [],
     isServed: true,
     labels: {},
     type: 'ClusterIP',

@@ -1,7 +1,7 @@
 /** The virtual addresses of Services in OVN. Pure. */
 import type { Family } from '../../lib/net/ip.ts';
 import { backendKey } from '../../lib/services/backends.ts';
-import { servedExternalIps, type Service, type ServicePort } from '../../lib/services/service.ts';
+import { servedExternalIps, type Service, type ServicePort, sourceRangesOf } from '../../lib/services/service.ts';
 import { variableName } from '../../lib/services/variables.ts';
 import type { Capabilities } from './view.ts';
 
@@ -31,7 +31,7 @@ const ovnProtocols = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
  */
 export function vipsOf(service: Service, { externalIps = false }: Capabilities): readonly ServiceVip[] {
   if (!service.isServed) return [];
-  const balanced = service.loadBalancerSourceRanges === undefined ? service.loadBalancerIps : [];
+  const balanced = service.loadBalancerIps.filter((ip) => sourceRangesOf(service, familyOf(ip)) === undefined);
   const external = externalIps ? servedExternalIps(service) : [];
   const families = new Set(service.clusterIps.map(familyOf));
   const vips = new Map<string, ServiceVip>();

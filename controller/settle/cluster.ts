@@ -218,16 +218,10 @@ export class Cluster extends ObjectStores implements View {
 
   /**
    * Restores holders and their addresses, once all objects are known. `rows` are the ports in the database, by name;
-   * `holders` are the nodes that had traits of which only one node can have each; `vips` are the virtual addresses of Services in the
-   * database, as texts of `recordOfVip`.
+   * `holders` are the nodes that had traits of which only one node can have each.
    */
-  restore(
-    rows: ReadonlyMap<string, PortRecord>,
-    holders: ReadonlyMap<string, string> = new Map(),
-    vips: ReadonlySet<string> = new Set(),
-  ): void {
+  restore(rows: ReadonlyMap<string, PortRecord>, holders: ReadonlyMap<string, string> = new Map()): void {
     this.#traitHolders.restore(holders);
-    this.#serviceVerdicts.restore(vips);
     for (const [name, net] of this.#subnetVerdicts.restore()) this.#addresses.define(name, net, new Map());
     this.#bindings.restore();
     this.#links = linksInForce(this, true);

@@ -32,9 +32,10 @@ export function observe(view: View, { kind, name }: ObjectRef): Observed | undef
 }
 
 function observedService(service: Kinds['services']): Observed {
-  const { uid, resourceVersion, annotations, labels, conditions, ingress, ruleSpec } = service;
+  const { uid, resourceVersion, annotations, labels, finalizers, conditions, ingress, ruleSpec } = service;
   const status = { loadBalancer: loadBalancerStatus(ingress) };
-  return { uid, resourceVersion, annotations, labels, status, conditions, ...(ruleSpec && { spec: { ...ruleSpec } }) };
+  const spec = ruleSpec && { spec: { ...ruleSpec } };
+  return { uid, resourceVersion, annotations, labels, finalizers, status, conditions, ...spec };
 }
 
 /** The kubelet writes the other conditions of a pod: of this room there is one. */

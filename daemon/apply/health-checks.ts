@@ -25,7 +25,8 @@ interface Refused {
   readonly timer: NodeJS.Timeout;
 }
 
-const retryMs = 10_000;
+/** A load balancer takes a node out after a few checks without an answer, as when kube-proxy has just closed the port. */
+const retryMs = 1000;
 
 export class HealthChecks {
   readonly #options: HealthChecksOptions;

@@ -15,6 +15,7 @@ const node = {
   chassis: undefined,
   leave: undefined,
   serviceAddresses: [],
+  servicesDryRun: undefined,
   unavailable: undefined,
   internalIps: [],
   networkNotes: {},

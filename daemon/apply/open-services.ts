@@ -1,31 +1,21 @@
 /** Opens the part of the daemon that serves Services: state, the nftables table, health checks, and their problems. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import type { Family } from '../../lib/net/ip.ts';
-import { RTM } from '../../lib/netlink/message.ts';
 import { callAll } from '../../lib/ovn/unixctl.ts';
 import { findKubeProxy } from '../host/kube-proxy.ts';
-import { NodeAddresses } from '../host/node-addresses.ts';
 import { ServiceTable, serviceTableName } from '../host/service-table.ts';
 import { UdpFlows } from '../host/udp-flows.ts';
 import { watchRuleset } from '../host/watch-ruleset.ts';
-import { nodePortAddresses, planNodeElements } from '../plan/services/node-elements.ts';
 import { planSkeleton, renderNamedChain } from '../plan/services/skeleton.ts';
-import type { Cluster } from '../state/cluster.ts';
 import { type ServiceObjects, Services } from '../state/services.ts';
 import { HealthChecks } from './health-checks.ts';
-import type { Local } from './open-local.ts';
+import { openServiceInputs, type ServiceInputsOptions } from './service-inputs.ts';
 import { NodeServices, type ServiceProblem } from './services.ts';
 import { StaleConnections } from './stale-connections.ts';
 import { SwitchConnections } from './switch-connections.ts';
 
-export interface OpenServicesOptions {
-  readonly local: Pick<Local, 'netlink' | 'kernelEvents'>;
-  readonly cluster: Cluster;
+export interface OpenServicesOptions extends ServiceInputsOptions {
   readonly objects: ServiceObjects;
-  readonly nodeName: string;
-  readonly encapIp: string;
-  readonly nodePortNetworks: readonly string[];
   readonly hasExternalIps: boolean;
   /** Folder of the control socket of ovs-vswitchd; undefined for a remote one. */
   readonly switchFolder: string | undefined;
@@ -43,9 +33,6 @@ export interface OpenedServices {
   close(): Promise<void>;
 }
 
-const zoneLabel = 'topology.kubernetes.io/zone';
-/** The controller allocates the address with the first round that sees the node. */
-const addressPatienceMs = 30_000;
 const kubeProxyCheckMs = 600_000;
 /** A flush reads all tracked connections. */
 const flushAnswerMs = 10_000;
@@ -62,19 +49,12 @@ export function newServiceTable(onPort?: (port: number) => void): ServiceTable {
 }
 
 export async function openServices(options: OpenServicesOptions): Promise<OpenedServices> {
-  const { local, cluster, objects, nodeName, encapIp, nodePortNetworks, hasExternalIps, switchFolder, log } = options;
-  const addresses = new NodeAddresses(local.netlink, encapIp);
-  await addresses.refresh();
+  const { objects, nodeName, hasExternalIps, switchFolder, log } = options;
+  const inputs = await openServiceInputs(options);
   const listeners = new Set<() => void>();
   const notify = (): void => listeners.forEach((listener) => listener());
   const ports: number[] = [];
   const table = newServiceTable((port) => void ports.splice(0, ports.push(port) - rememberedPorts));
-  const serviceAddresses = (): readonly string[] => cluster.node?.serviceAddresses ?? [];
-  const masqueraded = (): ReadonlySet<Family> => new Set(serviceAddresses().map((ip) => (ip.includes(':') ? 6 : 4)));
-  const nodeAddresses = (): ReadonlySet<string> => {
-    const input = { addresses: addresses.all, nodePortNetworks };
-    return new Set([...nodePortAddresses(input, 4), ...nodePortAddresses(input, 6)]);
-  };
   const refused = new Map<string, ServiceProblem>();
   /** Services whose health check port was refused, or is over, since the last report. */
   const dirty = new Set<string>();
@@ -95,7 +75,12 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
       if (refused.delete(service)) dirty.add(service);
     },
   });
-  const stale = new StaleConnections({ flows: new UdpFlows(), clients: table, nodeAddresses, log });
+  const stale = new StaleConnections({
+    flows: new UdpFlows(),
+    clients: table,
+    nodeAddresses: inputs.nodePortAddresses,
+    log,
+  });
   const switched = new SwitchConnections({
     flush: async (...tuples) => {
       if (switchFolder !== undefined)
@@ -107,16 +92,8 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
   const nodeServices: NodeServices = new NodeServices({
     services: state,
     table,
-    node: () => ({ node: nodeName, zone: cluster.node?.labels[zoneLabel] ?? '', masqueraded: masqueraded() }),
-    nodeElements: () =>
-      planNodeElements({
-        podNetworks: podNetworksOf(cluster),
-        serviceCidrs: state.cidrs,
-        addresses: addresses.all,
-        nodePortNetworks,
-        ownAddresses: networkOf(cluster)?.addresses.map(({ ip }) => ip) ?? [],
-        serviceAddresses: serviceAddresses(),
-      }),
+    node: inputs.node,
+    nodeElements: inputs.nodeElements,
     hasExternalIps,
     onWritten: (changes) => {
       stale.add(changes);
@@ -129,23 +106,11 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
     },
   });
 
-  const { nodes, subnets } = cluster.objects;
-  const nodeChanged = (): void => nodeServices.nodeChanged();
-  const stops = [
-    nodes.subscribe(nodeChanged),
-    subnets.subscribe(nodeChanged),
-    objects.cidrs.subscribe(nodeChanged),
-    watchRuleset({ family: 'inet', name: serviceTableName, isOwn: (port) => ports.includes(port) }, () =>
-      nodeServices.doubt(),
-    ),
-    local.kernelEvents.subscribe({
-      onEvents: (events) => {
-        if (events.some(({ type }) => type === RTM.NEWADDR || type === RTM.DELADDR)) void addresses.refresh();
-      },
-      onLoss: () => void addresses.refresh(),
-    }),
-  ];
-  addresses.subscribe(nodeChanged);
+  inputs.subscribe(() => nodeServices.nodeChanged());
+  const stopWatching = watchRuleset(
+    { family: 'inet', name: serviceTableName, isOwn: (port) => ports.includes(port) },
+    () => nodeServices.doubt(),
+  );
   nodeServices.start();
 
   let kubeProxy: string | undefined;
@@ -154,18 +119,13 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
     notify();
   };
   await lookForKubeProxy();
-  const openedMs = performance.now();
-  const timers = [
-    setInterval(() => void lookForKubeProxy(), kubeProxyCheckMs).unref(),
-    setTimeout(notify, addressPatienceMs + 1000).unref(),
-  ];
+  const timer = setInterval(() => void lookForKubeProxy(), kubeProxyCheckMs).unref();
   return {
     get nodeProblems() {
-      const missing = performance.now() - openedMs < addressPatienceMs ? [] : missingFamilies(cluster, masqueraded());
       return [
         ...(nodeServices.problem === undefined ? [] : [nodeServices.problem]),
         ...(kubeProxy === undefined ? [] : [kubeProxyProblem(nodeName, kubeProxy)]),
-        ...missing.map((family) => addressProblem(nodeName, family)),
+        ...inputs.addressProblems(),
       ];
     },
     takeServiceProblems() {
@@ -181,35 +141,15 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
     uidOf: (service) => state.get(service)?.uid,
     onResult: (listener) => void listeners.add(listener),
     async close() {
-      for (const stop of stops) stop();
-      for (const timer of timers) clearTimeout(timer);
+      stopWatching();
+      clearInterval(timer);
+      inputs.close();
       await Promise.all([nodeServices.close(), stale.close(), switched.close(), checks.close()]);
     },
   };
 }
 
-function networkOf({ node }: Cluster) {
-  return typeof node?.network === 'string' ? undefined : node?.network;
-}
-
-/** The networks of pods, as in the rules of the node's own table. */
-function podNetworksOf(cluster: Cluster): readonly string[] {
-  const routed = cluster.subnets.filter(({ isRouted }) => isRouted);
-  return [...(networkOf(cluster)?.networks ?? []), ...routed.flatMap(({ networks }) => networks)];
-}
-
-/** Families in which the node has an address on ovn0, but none to masquerade clients of Services. */
-function missingFamilies(cluster: Cluster, masqueraded: ReadonlySet<Family>): readonly Family[] {
-  const own = networkOf(cluster)?.addresses.map(({ ip }): Family => (ip.includes(':') ? 6 : 4)) ?? [];
-  return own.filter((family) => !masqueraded.has(family));
-}
-
 function kubeProxyProblem(node: string, found: string): Problem {
   const message = `node ${node} has rules of kube-proxy (${found}) beside those of Isthmus, which take precedence; remove kube-proxy and run "kube-proxy --cleanup" on the node, or set services.nodes to "off"`;
   return { code: 'KubeProxyPresent', message };
-}
-
-function addressProblem(node: string, family: Family): Problem {
-  const message = `Node ${node} has no IPv${family} address in annotation isthmus.network/service-address, so Services with externalTrafficPolicy Cluster refuse clients from outside of the cluster; the controller allocates it from Subnet join: check its log and the free addresses of the subnet`;
-  return { code: 'ServiceAddressMissing', message };
 }

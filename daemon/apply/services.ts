@@ -78,6 +78,11 @@ export class NodeServices {
     return this.#problem;
   }
 
+  /** The plan of each Service that is served, as the kernel has it. */
+  get plans(): ReadonlyMap<string, ServedService> {
+    return this.#planned;
+  }
+
   /** All health checks, if one has changed since the last call. */
   takeHealthChecks(): Iterable<HealthCheck> | undefined {
     if (!this.#isHealthChanged) return undefined;

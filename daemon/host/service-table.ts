@@ -58,20 +58,20 @@ export class ServiceTable {
   async create(elements: readonly TableElement[], chains: ReadonlySet<string>): Promise<void> {
     const { skeleton, renderChain } = this.#options;
     // Chains that nft cannot write are added afterwards, and elements that lead to them.
+    const besides = chainsBesides(skeleton, chains);
     const rendered = new Map(
-      [...chains].flatMap((name) => {
+      [...besides].flatMap((name) => {
         const text = renderChain(name);
         return text === undefined ? [] : [[name, text] as const];
       }),
     );
     const isLate = ({ value }: TableElement): boolean =>
-      value.startsWith('goto ') && chains.has(value.slice(5)) && !rendered.has(value.slice(5));
+      value.startsWith('goto ') && besides.has(value.slice(5)) && !rendered.has(value.slice(5));
     const [first, late] = this.#exists
       ? [elements.filter((one) => !isLate(one)), elements.filter(isLate)]
       : [[], elements];
     const picks = this.#exists ? [...rendered.values()] : [];
-    const body = `comment "isthmus ${this.#digest}"\n${skeleton}${picks.join('\n')}\n`;
-    const text = `table ${table}\ndelete table ${table}\ntable ${table} {\n${body}}\n${[...render('add', first)].join('')}`;
+    const text = renderServiceTable(`comment "isthmus ${this.#digest}"\n${skeleton}${picks.join('\n')}`, first);
     for (let left = tries; left > 0; left -= 1) {
       const before = await rulesetGeneration();
       await this.#write(text);
@@ -144,6 +144,16 @@ export class ServiceTable {
   #list(): Promise<string> {
     return listTable('inet', serviceTableName, ['-n'], { timeoutMs });
   }
+}
+
+/** Those of the chains that the skeleton does not have: of a chain that is declared twice, nft adds all rules twice. */
+export function chainsBesides(skeleton: string, chains: ReadonlySet<string>): ReadonlySet<string> {
+  return new Set([...chains].filter((name) => !skeleton.includes(`chain ${name} {`)));
+}
+
+/** The whole table in the language of nft, in place of a present one. */
+export function renderServiceTable(body: string, elements: readonly TableElement[]): string {
+  return `table ${table}\ndelete table ${table}\ntable ${table} {\n${body}\n}\n${[...render('add', elements)].join('')}`;
 }
 
 function* render(verb: 'add' | 'delete', elements: readonly TableElement[]): Generator<string> {

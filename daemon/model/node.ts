@@ -17,6 +17,8 @@ export interface Node {
   readonly networkNotes: Readonly<Record<string, string>>;
   /** The chassis annotation, as it is. */
   readonly chassis: string | undefined;
+  /** The annotation with the report of a dry run of Services, as it is. */
+  readonly servicesDryRun: string | undefined;
   /** Uid of the DaemonSet whose daemon must release the node; undefined if that was not requested. */
   readonly leave: string | undefined;
   readonly unavailable: NodeCondition | undefined;

@@ -13,6 +13,7 @@ const node: Node = {
   chassis: undefined,
   leave: undefined,
   serviceAddresses: [],
+  servicesDryRun: undefined,
   unavailable: undefined,
 };
 const well: NodeStatusInput = {

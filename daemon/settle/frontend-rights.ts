@@ -1,18 +1,9 @@
-/**
- * Which Service has an address and port that several ask for, such as a NodePort or an external IP: the one whose ClusterIP it is, else the
- * oldest one, and of Services of the same age the first by name. Pure.
- */
+/** Which Service has an address and port that several ask for, such as a NodePort or an external IP. Pure. */
+import { byRight, type Claimant } from '../../lib/services/claims.ts';
 
 /** An address, or an address with protocol and port, that a Service asks for. */
 export interface Right {
   readonly key: string;
-  /** The API server gives a ClusterIP to one Service, and authors choose external IPs: these never take it, however old they are. */
-  readonly isClusterIp: boolean;
-}
-
-interface Claimant {
-  readonly service: string;
-  readonly createdMs: number;
   readonly isClusterIp: boolean;
 }
 
@@ -53,8 +44,4 @@ export class FrontendRights {
       return holder === undefined || holder === service ? [] : [{ key, holder }];
     });
   }
-}
-
-function byRight(a: Claimant, b: Claimant): number {
-  return Number(b.isClusterIp) - Number(a.isClusterIp) || a.createdMs - b.createdMs || (a.service < b.service ? -1 : 1);
 }

@@ -37,10 +37,6 @@ export class Services {
     return this.#slices.get(service)?.values() ?? [];
   }
 
-  get cidrs(): readonly string[] {
-    return [...this.objects.cidrs.entries()].flatMap(([, cidrs]) => cidrs);
-  }
-
   #set(name: string, before: EndpointSlice | undefined, after: EndpointSlice | undefined): void {
     if (before !== undefined && before.service !== after?.service) {
       const slices = this.#slices.get(before.service);

@@ -24,6 +24,7 @@ export class ObjectEvents {
   readonly #ofPods = new CurrentProblems<PodProblem>();
   readonly #access = new CurrentProblems<Problem>();
   readonly #services = new CurrentProblems<Problem>();
+  #hasDryRun = false;
   readonly #ofServices = new Map<string, CurrentProblems<Problem>>();
 
   constructor(options: ObjectEventsOptions) {
@@ -72,6 +73,14 @@ export class ObjectEvents {
   reportServices(node: Pick<Node, 'name' | 'uid'>, problems: readonly Problem[]): void {
     for (const begun of this.#services.update(problems, (one) => `${one.code} ${one.message}`))
       this.reportNode(node, begun);
+  }
+
+  /** Once for each process. */
+  reportDryRun({ name, uid }: Pick<Node, 'name' | 'uid'>): void {
+    if (this.#hasDryRun) return;
+    this.#hasDryRun = true;
+    const message = `this node serves no Services (services.nodes: dry-run); "isthmus nodes services" prints what it would serve in place of kube-proxy, and what would be in the way`;
+    this.#options.events.record({ apiVersion: 'v1', kind: 'Node', name, uid }, 'Normal', 'ServicesDryRun', message);
   }
 
   /** All current problems of each of these Services. */

@@ -19,6 +19,13 @@ export interface NodeStatusOptions {
   readonly now: () => Date;
 }
 
+/** The values of the daemon's annotations of its Node. */
+export interface NodeAnnotations {
+  readonly chassis: string;
+  /** Null: absent; undefined: not known yet, and left as it is. */
+  readonly servicesDryRun: string | null | undefined;
+}
+
 /** Reasons that each start passes through; events for them would only be noise. */
 const passing = new Set([
   'NodeAddressMissing',
@@ -39,7 +46,7 @@ export class NodeStatusWriter {
   #isReady = false;
   /** What was written last and the Node does not show yet. */
   #lastCondition = '';
-  #lastChassis = '';
+  #lastAnnotations = '';
 
   constructor(options: NodeStatusOptions) {
     this.#options = options;
@@ -50,11 +57,16 @@ export class NodeStatusWriter {
     return this.#isReady;
   }
 
-  publish(node: Node, chassis: string, { condition, isReady }: NodeStatus): void {
+  publish(node: Node, { chassis, servicesDryRun }: NodeAnnotations, { condition, isReady }: NodeStatus): void {
     if (isReady !== this.#isReady)
       this.#options.log.info({ node: node.name, reason: condition.reason }, condition.message);
     this.#isReady = isReady;
-    if (node.chassis !== chassis) this.#writeChassis(node, chassis);
+    this.#writeAnnotations(node, {
+      ...(node.chassis === chassis ? {} : { [annotation.chassis]: chassis }),
+      ...(servicesDryRun === undefined || (node.servicesDryRun ?? null) === servicesDryRun
+        ? {}
+        : { [annotation.servicesDryRun]: servicesDryRun }),
+    });
     if (isSameCondition(node.unavailable, condition)) this.#withdrawCondition(node);
     else this.#writeCondition(node, condition);
   }
@@ -66,13 +78,15 @@ export class NodeStatusWriter {
     this.#options.writer.cancel(statusKey(node));
   }
 
-  #writeChassis(node: Node, chassis: string): void {
-    const key = `${node.uid} ${node.chassis} ${chassis}`;
-    if (this.#lastChassis === key) return;
-    this.#lastChassis = key;
+  #writeAnnotations(node: Node, annotations: Readonly<Record<string, string | null>>): void {
+    if (Object.keys(annotations).length === 0) return;
+    const key = JSON.stringify([node.uid, node.chassis, node.servicesDryRun, annotations]);
+    if (this.#lastAnnotations === key) return;
+    this.#lastAnnotations = key;
     const { client, writer } = this.#options;
-    const body = { metadata: { annotations: { [annotation.chassis]: chassis } } };
-    void writer.enqueue(`Node/${node.name}`, () => client.patch(nodes, { name: node.name }, 'merge', body));
+    void writer.enqueue(`Node/${node.name}`, () =>
+      client.patch(nodes, { name: node.name }, 'merge', { metadata: { annotations } }),
+    );
   }
 
   #writeCondition(node: Node, condition: NodeStatus['condition']): void {

@@ -6,6 +6,7 @@ import type { KubeClient } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import type { Chassis } from '../apply/open-chassis.ts';
 import type { OpenedLearnedRoutes } from '../apply/open-learned-routes.ts';
+import type { OpenedDryRun } from '../apply/open-services-dry-run.ts';
 import type { Local } from '../apply/open-local.ts';
 import type { OpenedNodeNetwork } from '../apply/open-node-network.ts';
 import type { Underlay } from '../apply/underlay.ts';
@@ -40,6 +41,8 @@ export interface OpenPublisherOptions extends NodeParts {
   readonly client: KubeClient;
   readonly events: EventRecorder;
   readonly objectEvents: ObjectEvents;
+  /** Undefined if there is no dry run of Services. */
+  readonly dryRun: Pick<OpenedDryRun, 'report' | 'onReport'> | undefined;
   readonly advertisementProblems: () => readonly Problem[];
   /** Called after each publication that reports the node as ready. */
   readonly onReady: () => void;
@@ -71,7 +74,12 @@ export function findUnavailable(parts: NodeParts): AvailabilityProblem | undefin
 }
 
 /** Publishes the first state at once. */
-export function openPublisher({ nodeName, advertisementProblems, ...options }: OpenPublisherOptions): Publisher {
+export function openPublisher({
+  nodeName,
+  advertisementProblems,
+  dryRun,
+  ...options
+}: OpenPublisherOptions): Publisher {
   const { local, cluster, sandboxes, programs, chassis, nodeNetwork, learned, underlay } = options;
   const { network, host } = nodeNetwork;
   const publisher = new Publisher({
@@ -79,7 +87,7 @@ export function openPublisher({ nodeName, advertisementProblems, ...options }: O
     view: () => ({
       node: cluster.node,
       status: readNodeStatus(options),
-      chassis: chassis.name(),
+      annotations: { chassis: chassis.name(), servicesDryRun: dryRun === undefined ? null : dryRun.report },
       networks: underlay.reports,
       pendingNetworks: underlay.pending,
       accessProblem: chassis.access.problem,
@@ -99,6 +107,7 @@ export function openPublisher({ nodeName, advertisementProblems, ...options }: O
   const publish = (): void => publisher.publish();
   for (const source of [cluster.objects.nodes, local.ovs, programs, underlay]) source.subscribe(publish);
   for (const source of [host, learned, local.target]) source.onResult(publish);
+  dryRun?.onReport(publish);
   chassis.access.subscribe(() => {
     network.changed();
     publish();

@@ -14,7 +14,7 @@ import type { NodeStatus } from '../plan/node-status.ts';
 import type { SubnetProblem } from '../plan/subnet-problem.ts';
 import type { PodProblem } from '../plan/underlay/stranded.ts';
 import type { ObjectEvents } from './events.ts';
-import { NodeStatusWriter } from './node.ts';
+import { type NodeAnnotations, NodeStatusWriter } from './node.ts';
 import { ProviderNetworkStatus } from './provider-networks.ts';
 
 /** The state of the node, as far as Kubernetes shows it. */
@@ -22,7 +22,7 @@ export interface NodeView {
   /** Undefined if the Node object is gone, as is `status`. */
   readonly node: Node | undefined;
   readonly status: NodeStatus | undefined;
-  readonly chassis: string;
+  readonly annotations: NodeAnnotations;
   readonly networks: readonly NetworkReport[];
   /** Networks whose state is not known yet. */
   readonly pendingNetworks: ReadonlySet<string>;
@@ -71,7 +71,7 @@ export class Publisher {
     const { objectEvents, onReady } = this.#options;
     const view = this.#options.view();
     const { node, status } = view;
-    if (node !== undefined && status !== undefined) this.#node.publish(node, view.chassis, status);
+    if (node !== undefined && status !== undefined) this.#node.publish(node, view.annotations, status);
     // With its configuration the runtime takes the node for ready, so this comes after the status.
     if (status?.isReady === true) onReady();
     if (node !== undefined) {

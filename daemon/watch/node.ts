@@ -45,6 +45,7 @@ export function parseNode(raw: RawObject): Node {
     labels: metadata.labels ?? {},
     networkNotes: Object.fromEntries(Object.entries(annotations).filter(([key]) => markedNetwork(key) !== undefined)),
     chassis: annotations[annotation.chassis],
+    servicesDryRun: annotations[annotation.servicesDryRun],
     leave: annotations[annotation.leave],
     unavailable: parseCondition(status?.conditions?.find(({ type }) => type === networkUnavailable)),
   };

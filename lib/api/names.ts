@@ -69,6 +69,8 @@ export const annotation = {
   bgp: 'ovn.kubernetes.io/bgp',
   /** On a Node: its second address in the Subnet `join`, with which connections of Services leave the node. */
   serviceAddress: 'isthmus.network/service-address',
+  /** On a Node: what it would serve in place of kube-proxy, as JSON. */
+  servicesDryRun: 'isthmus.network/services-dry-run',
   /** On a Node: with `true` its speaker announces nothing. */
   bgpDrain: 'isthmus.network/bgp-drain',
   /** On a Node: the uid of the DaemonSet whose daemon shall release the node; daemons of a later installation ignore it. */

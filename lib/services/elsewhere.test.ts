@@ -13,7 +13,7 @@ function serviceOf(annotations: Record<string, string> = {}) {
 test('nodes leave out what the controller says is elsewhere', () => {
   const many = Array.from({ length: 257 }, (_, index) => `10.16.${index >> 8}.${index & 255}`);
   for (const [vpc, foreignEndpoints, text, read] of [
-    ['ovn-cluster', [], null, ['']],
+    ['ovn-cluster', [], null, []],
     ['ovn-cluster', ['10.16.0.3', '10.16.0.2'], '10.16.0.2,10.16.0.3', ['10.16.0.2', '10.16.0.3']],
     ['ovn-cluster', many, '*', 'all'],
     ['blue', [], '*', 'all'],

@@ -25,7 +25,7 @@ export function elsewhereText(
 export function endpointsElsewhere({ annotations }: Service): 'all' | ReadonlySet<string> {
   if (namedVpc(annotations) !== defaultVpc) return 'all';
   const list = annotations[annotation.elsewhere] ?? '';
-  return list === all ? 'all' : new Set(list.split(','));
+  return list === all ? 'all' : new Set(list === '' ? [] : list.split(','));
 }
 
 function namedVpc(annotations: Service['annotations']): string {

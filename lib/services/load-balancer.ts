@@ -11,6 +11,15 @@ export const loadBalancerClass = 'isthmus.network/load-balancer';
 /** The condition of a Service about its addresses. A Service has it if Isthmus allocated its addresses, or is to allocate them. */
 export const loadBalancerReady = 'isthmus.network/LoadBalancerReady';
 
+/**
+ * The finalizer that Kubernetes has for Services with addresses of a load balancer. Other programs use it too: the condition, not the finalizer, says whose
+ * addresses they are.
+ */
+export const loadBalancerCleanup = 'service.kubernetes.io/load-balancer-cleanup';
+
+/** Reason of the condition while a Service without addresses still has the finalizer. */
+export const addressesReleased = 'AddressesReleased';
+
 /** Precedes, in the message of that condition, the addresses that a Service keeps while it waits for others. */
 export const keeps = '; it keeps ';
 

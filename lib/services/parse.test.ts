@@ -4,6 +4,7 @@ import type { RawObject } from '../kube/types.ts';
 import { endpointSliceSchemas, serviceSchemas } from '../testing-core-schemas.ts';
 import { fuzzParser } from '../testing-fuzz.ts';
 import { parseEndpointSlice, parseService } from './parse.ts';
+import { sourceRangesOf } from './service.ts';
 
 const metadata = { name: 'web', namespace: 'default', uid: 'u', resourceVersion: '1' };
 
@@ -80,6 +81,17 @@ describe('a Service', () => {
     const parsed = parseService(raw);
     assert.deepEqual(parsed.clusterIps, ['10.96.0.10', '10.96.0.11']);
     assert.deepEqual(parsed.loadBalancerSourceRanges, ['10.0.0.0/8', '192.0.2.0/24']);
+  });
+
+  it('has source ranges for each family: those of one family alone leave the other open', () => {
+    const of = (...ranges: readonly string[]) => {
+      const parsed = parseService(service({ loadBalancerSourceRanges: ranges }));
+      return [sourceRangesOf(parsed, 4), sourceRangesOf(parsed, 6)];
+    };
+    assert.deepEqual(of(), [undefined, undefined]);
+    assert.deepEqual(of('10.0.0.0/8'), [['10.0.0.0/8'], undefined]);
+    assert.deepEqual(of('10.0.0.0/8', 'fd00::/8'), [['10.0.0.0/8'], ['fd00::/8']]);
+    assert.deepEqual(of('x'), [[], []], 'nothing readable admits nobody');
   });
 
   it('admits nobody by source ranges that cannot be read, and everybody without any', () => {

@@ -39,6 +39,8 @@ export function parseService(raw: RawObject): Service {
     uid: metadata.uid,
     resourceVersion: metadata.resourceVersion,
     createdMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    finalizers: metadata.finalizers ?? [],
     isServed: type !== 'ExternalName' && clusterIps.length > 0 && !isForeign(raw),
     labels: metadata.labels ?? {},
     type,

@@ -27,6 +27,8 @@ export interface Service {
   readonly resourceVersion: string;
   /** Milliseconds since 1970. */
   readonly createdMs: number;
+  readonly isDeleting: boolean;
+  readonly finalizers: readonly string[];
   /** Whether Isthmus serves its virtual addresses: false for a headless Service, an ExternalName, and a Service of another proxy. */
   readonly isServed: boolean;
   readonly labels: Readonly<Record<string, string>>;
@@ -43,7 +45,7 @@ export interface Service {
   readonly loadBalancerIps: readonly string[];
   /** `status.loadBalancer.ingress` as it is. */
   readonly ingress: readonly Ingress[];
-  /** CIDRs in canonical text; undefined where every client may use the load balancer's addresses. */
+  /** CIDRs in canonical text, of both families; undefined without any. `sourceRangesOf` has those that apply to an address. */
   readonly loadBalancerSourceRanges: readonly string[] | undefined;
   readonly loadBalancerClass: string | undefined;
   /** `spec.loadBalancerIP`, as written; empty if absent. */
@@ -121,4 +123,17 @@ export const mostExternalPairs = 10_000;
 /** Its external IPs; none where these and its ports are too many. */
 export function servedExternalIps({ externalIps, ports }: Pick<Service, 'externalIps' | 'ports'>): readonly string[] {
   return externalIps.length * ports.length > mostExternalPairs ? [] : externalIps;
+}
+
+/**
+ * CIDRs of the clients that may use the load balancer's addresses of a family; undefined where all may. As for kube-proxy, ranges of one family alone
+ * leave the addresses of the other open.
+ */
+export function sourceRangesOf(
+  { loadBalancerSourceRanges: ranges }: Pick<Service, 'loadBalancerSourceRanges'>,
+  family: Family,
+): readonly string[] | undefined {
+  const own = ranges?.filter((range) => range.includes(':') === (family === 6));
+  // A list of which nothing is readable admits nobody.
+  return own?.length === 0 && ranges?.length !== 0 ? undefined : own;
 }

@@ -48,3 +48,9 @@ test('only daemons of nodes that serve Services read them', () => {
     assert.ok(!resourcesOf(defaults).has(kind), kind);
   }
 });
+
+test('a dry run reads Services, and needs no apiServer.host', () => {
+  const dryRun = parseManifests(renderChart(['services.nodes=dry-run', 'services.externalIPs=Allow']));
+  assert.deepEqual(flagsOf(dryRun), ['--services=dry-run', '--external-ips=Allow']);
+  for (const kind of ['services', 'endpointslices', 'servicecidrs']) assert.ok(resourcesOf(dryRun).has(kind), kind);
+});

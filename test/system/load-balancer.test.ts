@@ -3,6 +3,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { apiVersionOf, loadBalancerPools, objectPath, services, subnets } from '../../lib/kube/resources.ts';
+import { removeServiceTraces } from '../../cli/apply/nodes.ts';
+import { findServiceTraces } from '../../cli/plan/traces.ts';
+import { loadBalancerCleanup } from '../../lib/services/load-balancer.ts';
+import { parseService } from '../../lib/services/parse.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 import { ControllerBed } from './controller-bed.ts';
 
@@ -251,6 +255,45 @@ describe('a LoadBalancerPool', () => {
     await sameAfterRestart();
     await bed.kube.delete(loadBalancerPools, { name: 'twice' });
     await bed.kube.delete(subnets, { name: 'late' });
+  });
+});
+
+describe('the finalizer of a Service with an address', () => {
+  const read = async (name: string) =>
+    await bed.kube.get(services, { namespace, name }).catch((error: unknown) => {
+      if (error instanceof KubeApiError && error.status === 404) return undefined;
+      throw error;
+    });
+  const isGone = async (name: string): Promise<boolean> => (await read(name)) === undefined;
+
+  test('keeps a deleted Service with its address while no controller runs', async () => {
+    await pool('ends', ['192.0.2.200']);
+    await create('ending', {}, requested('192.0.2.200'));
+    await has('ending', '192.0.2.200');
+    await bed.stop();
+    await remove('ending');
+    await has('ending', '192.0.2.200');
+    assert.deepEqual((await read('ending'))?.metadata.finalizers, [loadBalancerCleanup]);
+    await bed.start();
+    await eventually('the end of the Service', () => isGone('ending'));
+  });
+
+  test('goes with an uninstallation, which leaves the address', async () => {
+    await create('left', {}, requested('192.0.2.200'));
+    await has('left', '192.0.2.200');
+    await bed.stop();
+    const raw = await read('left');
+    const traces = raw && findServiceTraces(parseService(raw));
+    assert.ok(traces);
+    await removeServiceTraces(bed.kube, traces);
+    await has('left', '192.0.2.200');
+    assert.equal(await conditionOf('left'), undefined);
+    assert.equal((await read('left'))?.metadata.finalizers, undefined);
+    await bed.start();
+    await eventually('adoption', async () => (await conditionOf('left'))?.status === 'True');
+    await has('left', '192.0.2.200');
+    await remove('left');
+    await eventually('the end of the Service', () => isGone('left'));
   });
 });
 

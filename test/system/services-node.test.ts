@@ -11,7 +11,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { nodeMac, startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
 import { exec, TestNode } from '../../daemon/testing.ts';
 import { annotation } from '../../lib/api/names.ts';
-import { endpointSlices, services } from '../../lib/kube/resources.ts';
+import { endpointSlices, nodes, services } from '../../lib/kube/resources.ts';
+import { parseDryRun } from '../../lib/services/dry-run.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 import { addDefaultRoutes, ServiceBed } from './node-services-bed.ts';
 
@@ -259,5 +260,39 @@ describe('without the daemon', () => {
       'ovn0 without the service address',
       () => !exec('ip', 'addr', 'show', 'ovn0').includes(masquerade),
     );
+  });
+
+  test('a dry run leaves the rules of kube-proxy and writes none, and reports on the Node', async () => {
+    await setService('external', { clusterIP: '10.96.0.60', externalIPs: ['192.0.2.60'] }, ['pod1']);
+    const report = async () => {
+      const { metadata } = await cluster.admin.get(nodes, { name: 'n1' });
+      return parseDryRun(metadata.annotations?.[annotation.servicesDryRun] ?? '');
+    };
+    await node.kill('daemon');
+    const before = exec('nft', 'list', 'ruleset');
+    const changes = await monitor(async () => {
+      await node.startDaemon(cluster.kubeconfig, '--services', 'dry-run');
+      await eventually('the report', async () => (await report()) !== undefined);
+      await eventually('the event', async () => 'ServicesDryRun' in (await cluster.eventsOn('Node', 'n1')));
+    });
+    assert.equal(changes, '');
+    assert.equal(exec('nft', 'list', 'ruleset'), before);
+    assert.equal(await fromNode('10.96.0.60', 80), 'silent');
+    const found = await report();
+    assert.equal(found?.kubeProxy, 'nftables table ip kube-proxy');
+    assert.ok(found.services > 0 && found.frontends >= found.services && found.endpoints > 0, JSON.stringify(found));
+    assert.deepEqual(
+      found.problems.map(({ code, service = 'node' }) => `${service} ${code}`),
+      ['default/external ExternalIPsDenied'],
+    );
+    const isReported = async (code: string): Promise<boolean> =>
+      (await report())?.problems.some((problem) => problem.code === code) ?? false;
+    await cluster.annotateNode({ [annotation.serviceAddress]: null });
+    await eventually('the missing address', () => isReported('ServiceAddressMissing'));
+    await cluster.annotateNode({ [annotation.serviceAddress]: masquerade });
+    await eventually('its return', async () => !(await isReported('ServiceAddressMissing')));
+    await node.kill('daemon');
+    await node.startDaemon(cluster.kubeconfig);
+    await eventually('the end of the report', async () => (await report()) === undefined);
   });
 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { exec, TestNode } from '../../daemon/testing.ts';
 import { NodeServices } from '../../daemon/apply/services.ts';
+import { ServiceCheck } from '../../daemon/host/service-check.ts';
 import { ServiceTable } from '../../daemon/host/service-table.ts';
 import { planNodeElements } from '../../daemon/plan/services/node-elements.ts';
 import { planSkeleton, renderNamedChain } from '../../daemon/plan/services/skeleton.ts';
@@ -303,4 +304,33 @@ test('another process finds everything as it is and writes nothing; edits are re
     assert.equal(list(), before, edit.join(' '));
   }
   await other.close();
+});
+
+describe('the table as a whole', () => {
+  const options = { skeleton: planSkeleton(), renderChain: renderNamedChain };
+  const elements = ['10.96.1.1', '10.96.1.2'].flatMap((ip, at) => [
+    { set: 'services4', key: `${ip} . 6 . 80`, value: `goto all4-${at + 1}` },
+    { set: 'sticky4', key: `${ip} . 6 . 80`, value: 'goto learn-10800' },
+    { set: 'slots4', key: `${ip} . 6 . 80 . 0`, value: '10.16.0.2 . 8080' },
+  ]);
+  const chains = new Set(['all4-1', 'all4-2', 'learn-10800']);
+  const list = (): string => exec('nft', 'list', 'ruleset').replaceAll(/ expires \w+/g, '');
+
+  test('a check accepts it beside the present table and refuses what nft refuses, and writes nothing', async () => {
+    const before = list();
+    const check = new ServiceCheck(options);
+    await check.create(elements, chains);
+    const unknown = { set: 'services4', key: '10.96.1.3 . 6 . 80', value: 'goto nowhere' };
+    await assert.rejects(check.create([...elements, unknown], chains), /nft --check/);
+    assert.equal(list(), before);
+  });
+
+  test('a replaced table is intact also after a chain for another number of endpoints', async () => {
+    const table = new ServiceTable(options);
+    await table.read();
+    await table.create(elements, chains);
+    const added = [{ set: 'services4', key: '10.96.1.3 . 6 . 80', value: 'goto all4-3' }];
+    await table.apply({ removed: [], added }, ['all4-3']);
+    assert.ok((await new ServiceTable(options).read()).isIntact);
+  });
 });

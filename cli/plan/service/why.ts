@@ -24,6 +24,7 @@ import {
   serviceKey,
   type Service,
   type ServicePort,
+  sourceRangesOf,
 } from '../../../lib/services/service.ts';
 import type { ServiceReading } from '../../model/service-reading.ts';
 
@@ -319,20 +320,21 @@ function throughOf(
 ): string | undefined {
   const { kind, address, family, port, vpc } = of;
   const protocol = port.protocol.toLowerCase();
-  const isRanged = kind === 'LoadBalancer' && service.loadBalancerSourceRanges !== undefined;
+  const ranges = kind === 'LoadBalancer' ? sourceRangesOf(service, family) : undefined;
+  const isRanged = ranges !== undefined;
   if (client.at === 'ovn' && kind !== 'NodePort' && !isRanged)
     return `Load_Balancer ${serviceKey(service)}/${protocol}/ipv${family} in group isthmus.lb.${vpc}`;
   // Nodes serve the default VPC only.
   if (vpc !== defaultVpc) return undefined;
-  if (isRanged && asked !== undefined && !isInRanges(service, client.addresses)) return undefined;
+  if (isRanged && asked !== undefined && !isInRanges(ranges, client.addresses)) return undefined;
   const node = client.place?.node ?? 'the client’s node';
   if (settings.nodesServe !== true) return `kube-proxy on ${node}`;
   const key = kind === 'NodePort' ? `port ${port.nodePort}` : `${address} port ${port.port}`;
   return `nftables table inet isthmus-services on ${node}, ${protocol} ${key}`;
 }
 
-function isInRanges({ loadBalancerSourceRanges }: Service, addresses: readonly string[]): boolean {
-  const ranges = (loadBalancerSourceRanges ?? []).flatMap((text) => parseCidr(text) ?? []);
+function isInRanges(texts: readonly string[], addresses: readonly string[]): boolean {
+  const ranges = texts.flatMap((text) => parseCidr(text) ?? []);
   return addresses.some((text) => {
     const ip = parseIp(text);
     return ip !== undefined && ranges.some((range) => cidrContains(range, ip));
@@ -422,14 +424,12 @@ function settingProblems({ service, settings, client: asked }: ServiceReading, c
   }
   if (client.detour !== undefined)
     problems.push({ code: 'ByTheNode', message: `${client.detour}: its packets are translated on the node` });
-  const { loadBalancerSourceRanges: ranges, loadBalancerIps } = service;
-  if (
-    asked !== undefined &&
-    ranges !== undefined &&
-    loadBalancerIps.length > 0 &&
-    !isInRanges(service, client.addresses)
-  ) {
-    const message = `${client.addresses.join(', ')} is in none of spec.loadBalancerSourceRanges (${ranges.join(', ')}): the client does not reach ${loadBalancerIps.join(', ')}`;
+  if (asked === undefined) return problems;
+  for (const family of familiesOf(service)) {
+    const ranges = sourceRangesOf(service, family);
+    const closed = service.loadBalancerIps.filter((ip) => parseIp(ip)?.family === family);
+    if (ranges === undefined || closed.length === 0 || isInRanges(ranges, client.addresses)) continue;
+    const message = `${client.addresses.join(', ')} is in none of spec.loadBalancerSourceRanges (${ranges.join(', ')}): the client does not reach ${closed.join(', ')}`;
     problems.push({ code: 'OutsideSourceRanges', message });
   }
   return problems;

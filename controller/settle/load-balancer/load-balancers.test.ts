@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { loadBalancerCleanup } from '../../../lib/services/load-balancer.ts';
 import { from, LoadBalancerBed, requested, sharing } from '../../testing-load-balancers.ts';
 import { created } from '../../testing-vpcs.ts';
 
@@ -15,10 +16,12 @@ describe('a Service of type LoadBalancer', () => {
       [['192.0.2.8'], ['192.0.2.9'], 'AddressesGiven: 192.0.2.8 of LoadBalancerPool lan'],
     );
     assert.deepEqual(bed.counts('lan'), [4, 2, 2]);
-    assert.deepEqual(writes.filter((one) => one.startsWith('patch Service')).sort(), [
-      'patch Service/default/old status',
-      'patch Service/default/young status',
-    ]);
+    // The finalizer comes first.
+    assert.deepEqual(
+      writes.filter((one) => one.startsWith('patch Service/default/old')),
+      ['patch Service/default/old', 'patch Service/default/old status'],
+    );
+    assert.deepEqual(bed.finalizers('old'), [loadBalancerCleanup]);
     assert.deepEqual(bed.statusOf('Service/default/old'), {
       loadBalancer: { ingress: [{ ip: '192.0.2.8', ipMode: 'VIP' }] },
       conditions: bed.conditions('Service/default/old'),
@@ -28,6 +31,46 @@ describe('a Service of type LoadBalancer', () => {
     );
     const next = await bed.restarted();
     assert.deepEqual([next.writes, next.events], [[], []]);
+  });
+
+  test('that is deleted keeps its address until its status has none, then loses the finalizer, over a restart too', async () => {
+    const bed = await LoadBalancerBed.of();
+    bed.pool('lan', ['192.0.2.8']);
+    bed.service('old', {}, { day: 3 });
+    bed.service('young', {}, { day: 4 });
+    await bed.done();
+    bed.service('old', {}, { day: 3, isDeleting: true });
+    const next = await bed.restarted();
+    for (const one of [bed, next]) {
+      await one.settle();
+      assert.deepEqual(
+        one.writes.filter((write) => write.startsWith('patch Service/default/old')),
+        ['patch Service/default/old status', 'patch Service/default/old'],
+      );
+      assert.ok(!one.objects.has('Service/default/old'));
+      assert.deepEqual(one.addresses('young'), ['192.0.2.8']);
+      assert.ok(one.events.includes('Normal Service/default/old AddressesReleased: the Service is being deleted'));
+    }
+  });
+
+  test('of another program keeps its finalizer, and one without an address has none', async () => {
+    const bed = await LoadBalancerBed.of();
+    const foreign = { namespace: 'default', finalizers: [loadBalancerCleanup], ...created(2) };
+    for (const [name, host, more] of [
+      ['theirs', '98', {}],
+      ['ending', '99', { deletionTimestamp: '2026-01-01T00:00:00Z' }],
+    ] as const) {
+      const spec = { type: 'LoadBalancer', clusterIPs: [`10.96.0.${host}`], ports: [{ port: 80 }] };
+      const status = { loadBalancer: { ingress: [{ ip: `203.0.113.${host}` }] } };
+      bed.put('services', { metadata: { name, ...foreign, ...more }, spec, status });
+    }
+    bed.service('waiting', {});
+    const writes = await bed.done();
+    assert.deepEqual(
+      writes.filter((one) => /theirs|ending/.test(one)),
+      [],
+    );
+    assert.deepEqual([bed.finalizers('theirs'), bed.finalizers('waiting')], [[loadBalancerCleanup], []]);
   });
 
   test('without a free address has a condition with the reason, and gets the next free address, the oldest Service first', async () => {

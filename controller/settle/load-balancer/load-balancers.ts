@@ -160,7 +160,10 @@ export class LoadBalancers {
     for (const key of keys) if (!this.#holdings.has(key)) this.#become(key, this.#leftOver(services.get(key)));
   }
 
-  /** Releases the addresses of a Service that is deleted or left to another program, and notes those that the other program allocates. */
+  /**
+   * Releases the addresses of a Service that is deleted or left to another program, and notes those that the other program allocates, or that the
+   * status still has during the deletion: until then other programs of the cluster lead packets there.
+   */
   #leave(key: string, service: Service | undefined): void {
     const holding = this.#holdings.get(key);
     const isOurs = service !== undefined && this.#isOurs(service);
@@ -183,6 +186,11 @@ export class LoadBalancers {
   }
 
   #isOurs(service: Service): boolean {
+    return !service.isDeleting && this.#isOfOurs(service);
+  }
+
+  /** Whether Isthmus allocates its addresses, or did so before its deletion. */
+  #isOfOurs(service: Service): boolean {
     if (service.type !== 'LoadBalancer') return false;
     if (service.loadBalancerClass !== undefined) return service.loadBalancerClass === loadBalancerClass;
     return this.#options.view.capabilities.onlyClassedLoadBalancers !== true && !this.#isOfAnother(service);
@@ -296,10 +304,11 @@ export class LoadBalancers {
     };
   }
 
-  /** The addresses of Isthmus that the status of another program's Service still has. */
+  /** What remains in the status of a Service that Isthmus allocates no addresses to any more. */
   #leftOver(service: Service | undefined): LoadBalancer | undefined {
     if (service === undefined || ownCondition(service) === undefined) return undefined;
-    if (service.type !== 'LoadBalancer') return { ingress: [], ready: undefined };
+    if (service.type !== 'LoadBalancer' || (service.isDeleting && this.#isOfOurs(service)))
+      return { ingress: [], ready: undefined };
     const isOurs = (text: string): boolean => {
       const ip = parseIp(text);
       return ip !== undefined && isGiven(service, ip) && this.#book.poolOf(ip) !== undefined;

@@ -1,15 +1,16 @@
 /**
  * Decides the VPC of each Service, and which of two Services of one VPC has a virtual address that both want. In: changed Services,
- * EndpointSlices and ports. Out: verdicts, which `plan/service/service.ts` reads. A SwitchLBRule counts as a Service, with the key of the headless Service that it has. Rule: a
- * ClusterIP is that of its Service; else the older one has the address, of equally old ones the one that had it before, else the first by
- * name. After a restart the former holders are read from the database. A change costs what it touches: the Services of that object, and
- * those that want the same addresses.
+ * EndpointSlices and ports. Out: verdicts, which `plan/service/service.ts` reads. A SwitchLBRule counts as a Service, with the key of the
+ * headless Service that it has. Rule: a ClusterIP is that of its Service; else the older one has the address, of equally old ones the
+ * first by name, as on nodes (`lib/services/claims.ts`). A change costs what it touches: the Services of that object, and those that want
+ * the same addresses.
  */
-import { addTo, allOf, countOf, firstOf, removeFrom, type Few } from '../../../lib/desired/few.ts';
+import { addTo, allOf, countOf, removeFrom, type Few } from '../../../lib/desired/few.ts';
+import { byRight } from '../../../lib/services/claims.ts';
 import type { Service } from '../../../lib/services/service.ts';
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Change } from '../../model/change.ts';
-import { type ServiceVip, vipId, vipsOf, vipText } from '../../model/service-vips.ts';
+import { type ServiceVip, vipId, vipsOf } from '../../model/service-vips.ts';
 import type { ServiceVerdict } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { text } from '../fingerprint.ts';
@@ -30,11 +31,6 @@ interface Claim {
   readonly vip: ServiceVip;
 }
 
-/** How `vipHolders` of the database names the virtual address of a Service. */
-export function recordOfVip(service: string, protocol: string, vip: string): string {
-  return `${service} ${protocol} ${vip}`;
-}
-
 export class ServiceVerdicts {
   readonly verdicts = new Map<string, ServiceVerdict>();
   readonly #options: ServiceVerdictsOptions;
@@ -46,17 +42,11 @@ export class ServiceVerdicts {
   readonly #holders = new Map<string, string>();
   /** Services by VPC, where it is not the default one. */
   readonly #byVpc = new Map<string, Few>();
-  #recorded: ReadonlySet<string> = new Set();
   readonly #ruleMarks: RuleMarks;
 
   constructor(options: ServiceVerdictsOptions) {
     this.#options = options;
     this.#ruleMarks = new RuleMarks(options.view);
-  }
-
-  /** Sets the virtual addresses in the database, as `recordOfVip` names them. Call before the first `settle`. */
-  restore(recorded: ReadonlySet<string>): void {
-    this.#recorded = recorded;
   }
 
   /** Marks the Services whose verdicts read the changed value. */
@@ -80,8 +70,8 @@ export class ServiceVerdicts {
     const due = this.#due;
     this.#due = new Set();
     const places = new Map<string, Place>();
-    /** Claims of these Services, with the holder before the changes. */
-    const touched = new Map<Claim['key'], { readonly claim: Claim; readonly before: string | undefined }>();
+    /** Claims of these Services, before and after the changes. */
+    const touched = new Set<Claim['key']>();
     for (const service of due) {
       const object = frontendOf(this.#options.view, service);
       const place = object?.isServed === true ? this.#placeOf(service, object) : undefined;
@@ -91,16 +81,14 @@ export class ServiceVerdicts {
       this.#settleIn(service, place);
     }
     const affected = new Set(due);
-    for (const { claim, before } of touched.values()) {
-      const isContested = countOf(this.#claimants.get(claim.key)) > 1;
-      if (isContested) this.#holders.set(claim.key, this.#holderOf(claim, before));
-      if (isContested || this.#holders.has(claim.key))
-        for (const service of allOf(this.#claimants.get(claim.key))) affected.add(service);
-      if (!isContested) this.#holders.delete(claim.key);
+    for (const claim of touched) {
+      const isContested = countOf(this.#claimants.get(claim)) > 1;
+      if (isContested) this.#holders.set(claim, this.#holderOf(claim));
+      if (isContested || this.#holders.has(claim))
+        for (const service of allOf(this.#claimants.get(claim))) affected.add(service);
+      if (!isContested) this.#holders.delete(claim);
     }
     for (const service of affected) this.#become(service, places.get(service) ?? this.#keptPlace(service, due));
-    // From now on the holders are known.
-    this.#recorded = new Set();
   }
 
   #placeOf(key: string, service: Service): Place {
@@ -145,44 +133,25 @@ export class ServiceVerdicts {
     return vipsOf(object, this.#options.view.capabilities).map((vip) => ({ key: `${vpc} ${vipId(vip)}`, vip }));
   }
 
-  #claim(
-    service: string,
-    claims: readonly Claim[],
-    touched: Map<Claim['key'], { readonly claim: Claim; readonly before: string | undefined }>,
-  ): void {
+  #claim(service: string, claims: readonly Claim[], touched: Set<Claim['key']>): void {
     const before = this.#claims.get(service) ?? [];
-    for (const claim of [...before, ...claims])
-      if (!touched.has(claim.key)) touched.set(claim.key, { claim, before: this.#incumbentOf(claim.key) });
+    for (const { key } of [...before, ...claims]) touched.add(key);
     for (const { key } of before) removeFrom(this.#claimants, key, service);
     for (const { key } of claims) addTo(this.#claimants, key, service);
     if (claims.length === 0) this.#claims.delete(service);
     else this.#claims.set(service, claims);
   }
 
-  #incumbentOf(claim: string): string | undefined {
-    const claimants = this.#claimants.get(claim);
-    return countOf(claimants) > 1 ? this.#holders.get(claim) : firstOf(claimants);
-  }
-
-  #holderOf({ key, vip }: Claim, before: string | undefined): string {
+  #holderOf(claim: string): string {
     const { view } = this.#options;
-    const isRecorded = (service: string): boolean =>
-      [false, true].some((isTemplate) =>
-        this.#recorded.has(recordOfVip(service, vip.protocol, vipText(vip, isTemplate))),
-      );
-    // The API server gives a ClusterIP to one Service, and authors choose external IPs: these never take it, however old they are.
-    const isClusterIp = (service: string): boolean =>
-      view.services.get(service)?.isServed === true &&
-      this.#claims.get(service)?.some((claim) => claim.key === key && claim.vip.isInternal) === true;
-    const rank = (service: string): readonly [number, number, number] => {
-      const hadIt = service === before || isRecorded(service);
-      return [isClusterIp(service) ? 0 : 1, frontendOf(view, service)?.createdMs ?? Infinity, hadIt ? 0 : 1];
-    };
-    const [first = ''] = [...allOf(this.#claimants.get(key))].sort((a, b) => {
-      const [[ownA, ageA, hadA], [ownB, ageB, hadB]] = [rank(a), rank(b)];
-      return ownA - ownB || ageA - ageB || hadA - hadB || (a < b ? -1 : 1);
-    });
-    return first;
+    const claimants = [...allOf(this.#claimants.get(claim))].map((service) => ({
+      service,
+      createdMs: frontendOf(view, service)?.createdMs ?? Infinity,
+      isClusterIp:
+        view.services.get(service)?.isServed === true &&
+        this.#claims.get(service)?.some(({ key, vip }) => key === claim && vip.isInternal) === true,
+    }));
+    return claimants.sort(byRight)[0]?.service ?? '';
   }
 
   #become(service: string, place: Place | undefined): void {

@@ -184,3 +184,17 @@ test('source ranges of a load balancer are of one family and do not overlap', ()
     [undefined, ['10.0.0.0/8', '192.0.2.1'], undefined],
   );
 });
+
+test('ranges of IPv4 alone leave the IPv6 addresses of a load balancer open, as with kube-proxy', () => {
+  const spec = {
+    type: 'LoadBalancer',
+    clusterIPs: ['10.96.0.10', 'fd00:96::a'],
+    loadBalancerSourceRanges: ['10.0.0.0/8'],
+  };
+  const status = { loadBalancer: { ingress: [{ ip: '192.0.2.8' }, { ip: '2001:db8::8' }] } };
+  const ranges = new Map(
+    planOf(spec, [here], { status }).frontends.map(({ key, sourceRanges }) => [key, sourceRanges]),
+  );
+  assert.deepEqual(ranges.get('192.0.2.8 . 6 . 80'), ['10.0.0.0/8']);
+  assert.equal(ranges.get('2001:db8::8 . 6 . 80'), undefined);
+});

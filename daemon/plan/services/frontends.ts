@@ -19,6 +19,7 @@ import {
   servedExternalIps,
   type Service,
   type ServicePort,
+  sourceRangesOf,
 } from '../../../lib/services/service.ts';
 import type { Right } from '../../settle/frontend-rights.ts';
 import { anyAddress } from '../../model/service-table.ts';
@@ -125,7 +126,7 @@ function planFrontend(
   const isLocal = !isInternal && service.isExternalPolicyLocal && hasAny;
   const local = isLocal ? onNode() : undefined;
   const isUnserved = all.length > 0 && !isLocal && !node.masqueraded.has(family);
-  const ranges = kind === 'loadBalancer' ? service.loadBalancerSourceRanges : undefined;
+  const ranges = kind === 'loadBalancer' ? sourceRangesOf(service, family) : undefined;
   return {
     key,
     family,

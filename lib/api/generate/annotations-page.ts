@@ -27,6 +27,11 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
     writer: 'Isthmus',
     text: 'A second address of the node in the Subnet `join`, `v4`, `v6` or `v4,v6`: the source of connections that the node passes on to endpoints of Services.',
   },
+  servicesDryRun: {
+    on: 'Node',
+    writer: 'Isthmus',
+    text: 'With `services.nodes: dry-run`: what the node would serve in place of kube-proxy, and what would be in the way, as JSON. `isthmus nodes services` prints it.',
+  },
   elsewhere: {
     on: 'Service',
     writer: 'Isthmus',
