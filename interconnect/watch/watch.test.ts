@@ -191,7 +191,10 @@ describe('the local view', () => {
       undefined,
     ).transitRequests;
     assert.deepEqual([first?.vpc, blue?.vpc], ['ovn-cluster', 'nowhere']);
-    assert.match(first?.vpcProblem?.message ?? '', /VPC nowhere does not exist.* until then VPC ovn-cluster stays joined/);
+    assert.match(
+      first?.vpcProblem?.message ?? '',
+      /VPC nowhere does not exist.* until then VPC ovn-cluster stays joined/,
+    );
     assert.doesNotMatch(blue?.vpcProblem?.message ?? 'until', /until/);
     const there = buildLocal({ ...moved, routerIdOf: () => 'uuid' }, undefined).transitRequests[0];
     assert.deepEqual([there?.vpc, there?.vpcProblem], ['nowhere', undefined]);

@@ -144,7 +144,10 @@ test('a subnet of another VPC that an advertisement selects is named, and not an
   const both = [red, subnetOf('blue', ['10.17.0.0/16'], { labels })];
   const beside = statusWith(both, { matchLabels: labels });
   assert.deepEqual(beside?.summary.prefixes, ['10.17.0.0/16']);
-  assert.match(beside.conditions[0]?.message ?? '', /^1 prefixes of 1 objects are announced .*subnet red is in VPC tenant/);
+  assert.match(
+    beside.conditions[0]?.message ?? '',
+    /^1 prefixes of 1 objects are announced .*subnet red is in VPC tenant/,
+  );
   assert.doesNotMatch(statusWith(both, {})?.conditions[0]?.message ?? '', /red/, 'it is not requested by name');
 });
 
@@ -161,10 +164,7 @@ test('an advertisement names peers that do not receive it: a missing peer, or a 
   };
   assert.match(at({}), /^True Announced/);
   assert.match(at({ peers: ['tor'] }), /^True Announced/);
-  assert.match(
-    at({ peers: ['nosuch'] }),
-    /^False UnknownPeer spec.peers names nosuch, which does not exist; create/,
-  );
+  assert.match(at({ peers: ['nosuch'] }), /^False UnknownPeer spec.peers names nosuch, which does not exist; create/);
   assert.match(at({ peers: ['tor', 'nosuch'] }), /^False UnknownPeer .*; the advertisement goes to the others only/);
   assert.match(
     at({ nodeSelector: { matchLabels: { rack: 'b' } } }),
