@@ -6,6 +6,7 @@ import { RTM } from '../../lib/netlink/message.ts';
 import { callAll } from '../../lib/ovn/unixctl.ts';
 import { findKubeProxy } from '../host/kube-proxy.ts';
 import { NodeAddresses } from '../host/node-addresses.ts';
+import { OwnPorts } from '../host/own-ports.ts';
 import { ServiceTable, serviceTableName } from '../host/service-table.ts';
 import { UdpFlows } from '../host/udp-flows.ts';
 import { watchRuleset } from '../host/watch-ruleset.ts';
@@ -49,8 +50,6 @@ const addressPatienceMs = 30_000;
 const kubeProxyCheckMs = 600_000;
 /** A flush reads all tracked connections. */
 const flushAnswerMs = 10_000;
-/** Number of netlink ports of the latest own changes that are remembered, because their messages may arrive late. */
-const rememberedPorts = 64;
 
 /** The table of Services, also for its removal. */
 export function newServiceTable(onPort?: (port: number) => void): ServiceTable {
@@ -67,8 +66,8 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
   await addresses.refresh();
   const listeners = new Set<() => void>();
   const notify = (): void => listeners.forEach((listener) => listener());
-  const ports: number[] = [];
-  const table = newServiceTable((port) => void ports.splice(0, ports.push(port) - rememberedPorts));
+  const ports = new OwnPorts();
+  const table = newServiceTable((port) => ports.note(port));
   const serviceAddresses = (): readonly string[] => cluster.node?.serviceAddresses ?? [];
   const masqueraded = (): ReadonlySet<Family> => new Set(serviceAddresses().map((ip) => (ip.includes(':') ? 6 : 4)));
   const nodeAddresses = (): ReadonlySet<string> => {
@@ -135,7 +134,7 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
     nodes.subscribe(nodeChanged),
     subnets.subscribe(nodeChanged),
     objects.cidrs.subscribe(nodeChanged),
-    watchRuleset({ family: 'inet', name: serviceTableName, isOwn: (port) => ports.includes(port) }, () =>
+    watchRuleset({ family: 'inet', name: serviceTableName, isOwn: (port) => ports.has(port) }, () =>
       nodeServices.doubt(),
     ),
     local.kernelEvents.subscribe({
