@@ -80,12 +80,8 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
     }
     const problems = [
       ...(await new KernelHost(netlink).set({
-        sysctls: {},
-        ruleset: '',
-        links: [],
-        routes: [],
-        tableRoutes: [],
-        rules: [],
+        frame: { sysctls: {}, ruleset: '', links: [], tableRoutes: [], rules: [] },
+        parts: new Map(),
       })),
       ...(await new KernelLearnedRoutes(netlink).set([])),
     ];

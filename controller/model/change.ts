@@ -1,5 +1,5 @@
 import type { Kinds } from './objects.ts';
-import type { Verdict, PoolVerdict, ServiceVerdict, VlanVerdict } from './settled.ts';
+import type { Binding, Verdict, PoolVerdict, ServiceVerdict, VlanVerdict } from './settled.ts';
 
 interface Changed<K, T> {
   readonly kind: K;
@@ -16,6 +16,8 @@ export type Change =
   | ObjectChange
   /** The verdict on a Subnet. */
   | Changed<'verdicts', Verdict>
+  /** The VPC and the subnets of a namespace. */
+  | Changed<'bindings', Binding>
   /** The verdict on a Vlan. */
   | Changed<'vlanVerdicts', VlanVerdict>
   /** The verdict on an IPPool. */

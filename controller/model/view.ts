@@ -71,8 +71,6 @@ export interface Indexes {
   readonly subnetsByVpc: Index;
   readonly subnetsByVlan: Index;
   readonly subnetsByNamespace: Index;
-  /** Subnets that request namespaces by name or by label, all under the empty key. */
-  readonly subnetsWithNamespaces: Index;
   readonly subnetsByProvider: Index;
   /** EndpointSlices by `namespace/name` of their Service. */
   readonly slicesByService: Index;
@@ -132,6 +130,8 @@ export interface View extends Stores {
   binding(namespace: string): Binding;
   /** Namespaces that a Subnet requests and that belong to another VPC. */
   unservedNamespaces(subnet: string): readonly string[];
+  /** Namespaces whose pods get addresses of a Subnet. */
+  namespacesOf(subnet: string): ReadonlySet<string>;
   /** IPPools of a namespace, in the order they are used. */
   boundPools(namespace: string): readonly string[];
   /** Ports of a pod, node, … that have addresses, by its key (`pod/default/web`); the default interface first. */

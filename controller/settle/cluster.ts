@@ -154,6 +154,10 @@ export class Cluster extends ObjectStores implements View {
     return this.#bindings.unservedBy(subnet);
   }
 
+  namespacesOf(subnet: string): ReadonlySet<string> {
+    return this.#bindings.namespacesOf(subnet);
+  }
+
   boundPools(namespace: string): readonly string[] {
     return bindPools(this, namespace);
   }
@@ -247,7 +251,8 @@ export class Cluster extends ObjectStores implements View {
     this.#activeGateways.settle();
     this.#learnedRoutes.settle();
     this.#loadBalancers.settle();
-    this.#bindings.settle();
+    for (const { namespace: name, before, after } of this.#bindings.settle())
+      this.#changed({ kind: 'bindings', name, before, after });
   }
 
   #settleAddresses(): void {
@@ -305,9 +310,10 @@ export class Cluster extends ObjectStores implements View {
     const isJudged = judgedBy.has(change.kind);
     if (isJudged || (change.kind === 'remoteClusters' && this.#subnetVerdicts.waitsForRemote()))
       this.#isJudgementDue = true;
-    if (change.kind === 'namespaces') this.#bindings.invalidate(change.name);
+    if (change.kind === 'namespaces') this.#bindings.namespaceChanged(change.name);
     if (change.kind === 'namespaces' && change.after === undefined) this.#bindings.forget(change.name);
-    if (isJudged) this.#bindings.invalidate();
+    if (change.kind === 'vpcs') this.#bindings.vpcChanged();
+    if (change.kind === 'subnets') this.#bindings.subnetChanged(change.before, change.after);
     if (isJudged || change.kind === 'namespaces') this.#ports.markWaiting();
   }
 
@@ -361,7 +367,7 @@ export class Cluster extends ObjectStores implements View {
   #verdictChanged({ name, before, after }: VerdictChange): void {
     this.#define(name);
     this.#activeGateways.mark(name);
-    this.#bindings.invalidate();
+    this.#bindings.subnetChanged(this.subnets.get(name));
     this.#ports.markWaiting();
     const change: Change = { kind: 'verdicts', name, before, after };
     this.#markConcerned(change);

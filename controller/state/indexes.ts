@@ -37,9 +37,6 @@ export function indexesOf(stores: Stores): Indexes {
     subnetsByVpc: index(subnets, ({ spec }) => [vpcNameOf(spec)]),
     subnetsByVlan: index(subnets, ({ spec }) => (spec.vlan === '' ? [] : [spec.vlan])),
     subnetsByNamespace: index(subnets, ({ spec }) => spec.namespaces),
-    subnetsWithNamespaces: index(subnets, ({ spec }) =>
-      spec.namespaces.length > 0 || spec.namespaceSelectors.length > 0 ? [''] : [],
-    ),
     subnetsByProvider: index(subnets, ({ spec }) => [spec.provider]),
     slicesByService: index(endpointSlices, ({ service }) => (service === '' ? [] : [service])),
     slicesByPod: index(endpointSlices, ({ endpoints }) => endpoints.flatMap(({ pod }) => pod ?? [])),

@@ -4,23 +4,10 @@ import { test } from 'node:test';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { linkMissing } from '../host/target.ts';
 import { nodePortOwner } from '../plan/local-ovs.ts';
+import { joinedNode } from '../testing-subnets.ts';
 import { NodeNetwork } from './node-network.ts';
 
 const unexpected = (): never => assert.fail();
-const join = { ip: '100.64.0.2', prefix: 16, gateway: '100.64.0.1' };
-const node = {
-  name: 'n1',
-  uid: 'u',
-  labels: {},
-  chassis: undefined,
-  leave: undefined,
-  serviceAddresses: [],
-  servicesDryRun: undefined,
-  unavailable: undefined,
-  internalIps: [],
-  networkNotes: {},
-  network: { subnet: 'join', mac: '02:00:64:40:00:02', addresses: [join], networks: ['100.64.0.0/16'] },
-};
 
 test('a missing ovn0 is created again only once ovs-vswitchd has removed the old one, or has not done so in time', async (t) => {
   let [now, isMissing] = [0, true];
@@ -66,7 +53,7 @@ test('a missing ovn0 is created again only once ovs-vswitchd has removed the old
       deadline = signal;
       return answer.promise;
     },
-    node: () => node,
+    node: () => joinedNode,
     subnets: () => [],
     isGateway: () => false,
     forwarding: () => ({ isSpeaker: false, vpcs: new Map(), remotes: [] }),

@@ -11,6 +11,7 @@ import { planHostNetwork } from '../plan/host-network.ts';
 import type { HostNetwork } from '../model/host-network.ts';
 import { mirrorOwner, nodePortOwner, planLocalOvs, type ChassisSettings, type Southbound } from '../plan/local-ovs.ts';
 import type { SubnetProblem } from '../plan/subnet-problem.ts';
+import { SubnetPlans } from './subnet-plans.ts';
 import type { Node } from '../model/node.ts';
 import type { Subnet } from '../model/subnet.ts';
 import { runAtMost } from '../../lib/run/wait-until.ts';
@@ -43,6 +44,7 @@ const removalMs = 10_000;
 
 export class NodeNetwork {
   readonly #options: NodeNetworkOptions;
+  readonly #subnetPlans = new SubnetPlans();
   readonly #portProblems = new Map<string, Problem>();
 
   #subnetProblems: readonly SubnetProblem[] = [];
@@ -92,16 +94,10 @@ export class NodeNetwork {
     const otherNodes = this.#options.otherNodes();
     const forwarding = this.#options.forwarding();
     const { hasServices } = this.#options;
-    const plan = planHostNetwork({
-      node,
-      subnets,
-      mtu,
-      addresses,
-      otherNodes,
-      mirrorInterface,
-      forwarding,
-      hasServices,
-    });
+    const plan = planHostNetwork(
+      { node, subnets, mtu, addresses, otherNodes, mirrorInterface, forwarding, hasServices },
+      (subnet, facts) => this.#subnetPlans.of(subnet, facts),
+    );
     this.#subnetProblems = plan.problems;
     host.set(plan.network);
   }

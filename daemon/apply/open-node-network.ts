@@ -2,12 +2,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { nodeInterface } from '../../lib/api/names.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import { HostLoop } from '../host/loop.ts';
-import { KernelHost } from '../host/network.ts';
-import { tableName } from '../host/nft.ts';
+import { keepNetwork } from '../host/keep-network.ts';
+import type { HostLoop } from '../host/loop.ts';
 import { NodeAddresses } from '../host/node-addresses.ts';
-import { watchHost } from '../host/watch-host.ts';
-import { watchRuleset } from '../host/watch-ruleset.ts';
 import type { HostNetwork } from '../model/host-network.ts';
 import type { TunnelAddress } from '../model/provider-network.ts';
 import { hasBridge, tunnelEnds, untilTakenUp } from '../ovs/local.ts';
@@ -44,23 +41,12 @@ export interface OpenedNodeNetwork {
 export async function openNodeNetwork(options: OpenNodeNetworkOptions): Promise<OpenedNodeNetwork> {
   const { local, cluster, settings, southbound, isGateway, isSwitchUp, hasServices, switchFolder, log } = options;
   const { netlink, kernelEvents, ovs, target } = local;
-  const kernel = new KernelHost(netlink);
   const addresses = new NodeAddresses(netlink, settings.encapIp);
-  const host = new HostLoop({
-    host: kernel,
-    watch: (onChange) => {
-      const stops = [
-        watchHost(kernelEvents, {
-          names: [nodeInterface, settings.mirrorInterface].filter((name) => name !== ''),
-          used: () => kernel.used,
-          concerns: (route) => kernel.concerns(route),
-          onChange,
-          onAddress: () => void addresses.refresh(),
-        }),
-        watchRuleset({ family: 'inet', name: tableName }, onChange),
-      ];
-      return () => stops.forEach((stop) => stop());
-    },
+  const host = keepNetwork({
+    netlink,
+    kernelEvents,
+    names: [nodeInterface, settings.mirrorInterface].filter((name) => name !== ''),
+    onAddress: () => void addresses.refresh(),
   });
   await addresses.refresh();
   const network = new NodeNetwork({
@@ -104,8 +90,9 @@ export async function openNodeNetwork(options: OpenNodeNetworkOptions): Promise<
     tunnelNeighbours,
     follow() {
       const { nodes, subnets, interconnects, gateways, transitSwitches, remotes, bgpStates } = cluster.objects;
-      for (const store of [nodes, subnets, interconnects, gateways, transitSwitches])
-        store.subscribe(() => network.changed());
+      for (const store of [nodes, interconnects, gateways, transitSwitches]) store.subscribe(() => network.changed());
+      // The status of a Subnet changes with each of its pods.
+      subnets.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || network.changed());
       // Most changes of these statuses do not concern the forwarded prefixes: figures of paths, and what a speaker learned.
       remotes.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || network.changed());
       bgpStates.subscribe(({ before, after }) => (before && after) || network.changed());

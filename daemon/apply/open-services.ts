@@ -3,6 +3,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { callAll } from '../../lib/ovn/unixctl.ts';
 import { findKubeProxy } from '../host/kube-proxy.ts';
+import { OwnPorts } from '../host/own-ports.ts';
 import { ServiceTable, serviceTableName } from '../host/service-table.ts';
 import { UdpFlows } from '../host/udp-flows.ts';
 import { watchRuleset } from '../host/watch-ruleset.ts';
@@ -36,8 +37,6 @@ export interface OpenedServices {
 const kubeProxyCheckMs = 600_000;
 /** A flush reads all tracked connections. */
 const flushAnswerMs = 10_000;
-/** Number of netlink ports of the latest own changes that are remembered, because their messages may arrive late. */
-const rememberedPorts = 64;
 
 /** The table of Services, also for its removal. */
 export function newServiceTable(onPort?: (port: number) => void): ServiceTable {
@@ -53,8 +52,8 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
   const inputs = await openServiceInputs(options);
   const listeners = new Set<() => void>();
   const notify = (): void => listeners.forEach((listener) => listener());
-  const ports: number[] = [];
-  const table = newServiceTable((port) => void ports.splice(0, ports.push(port) - rememberedPorts));
+  const ports = new OwnPorts();
+  const table = newServiceTable((port) => ports.note(port));
   const refused = new Map<string, ServiceProblem>();
   /** Services whose health check port was refused, or is over, since the last report. */
   const dirty = new Set<string>();
@@ -107,9 +106,8 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
   });
 
   inputs.subscribe(() => nodeServices.nodeChanged());
-  const stopWatching = watchRuleset(
-    { family: 'inet', name: serviceTableName, isOwn: (port) => ports.includes(port) },
-    () => nodeServices.doubt(),
+  const stopWatching = watchRuleset({ family: 'inet', name: serviceTableName, isOwn: (port) => ports.has(port) }, () =>
+    nodeServices.doubt(),
   );
   nodeServices.start();
 

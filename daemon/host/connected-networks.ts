@@ -1,7 +1,8 @@
 import { RTM } from '../../lib/netlink/message.ts';
-import { bgpProtocol, readMultipath } from '../../lib/netlink/multipath.ts';
+import { bgpProtocol, type MultipathRoute, readMultipath } from '../../lib/netlink/multipath.ts';
 import { type NodeNetwork, nodeNetworkOf } from '../../lib/netlink/node-network.ts';
 import type { KernelEvent, KernelEvents } from './kernel-events.ts';
+import { routeProtocol } from './rtnetlink-codec.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
 
 /** One change causes several messages. */
@@ -24,7 +25,7 @@ export class ConnectedNetworks {
   /** Returns whether they have changed. @throws NetlinkError */
   async refresh(): Promise<boolean> {
     const before = JSON.stringify(this.#now);
-    this.#now = nodeNetworkOf(await this.#netlink.multipathRoutes());
+    this.#now = nodeNetworkOf((await this.#netlink.multipathRoutes()).filter(isOfOthers));
     return JSON.stringify(this.#now) !== before;
   }
 
@@ -44,9 +45,13 @@ export class ConnectedNetworks {
   }
 }
 
-/** BGP routes come and go by the hundred and are not the node's own. */
+/** Routes to Subnets and those of BGP come and go by the hundred, and lead to networks that are known anyway. */
+function isOfOthers({ protocol }: Pick<MultipathRoute, 'protocol'>): boolean {
+  return protocol !== routeProtocol && protocol !== bgpProtocol;
+}
+
 function concerns({ type, data }: KernelEvent): boolean {
   if (type === RTM.NEWADDR || type === RTM.DELADDR) return true;
   const isRoute = type === RTM.NEWROUTE || type === RTM.DELROUTE;
-  return isRoute && readMultipath(data).some(({ protocol }) => protocol !== bgpProtocol);
+  return isRoute && readMultipath(data).some(isOfOthers);
 }

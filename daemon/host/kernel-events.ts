@@ -14,11 +14,14 @@ const groups = [
 export class KernelEvent {
   /** RTM_NEWLINK … */
   readonly type: number;
+  /** Netlink port of the socket whose request caused the event; 0 for the kernel itself. */
+  readonly port: number;
   readonly data: Buffer;
   #link: Link | undefined;
 
-  constructor({ type, data }: NetlinkMessage) {
+  constructor({ type, port, data }: NetlinkMessage) {
     this.type = type;
+    this.port = port;
     this.data = data;
   }
 

@@ -1,28 +1,48 @@
-/** The kernel as a HostTarget: compares the wanted host network with the actual one and changes the difference. */
+/**
+ * The kernel as a HostTarget. It compares the whole wanted host network with the actual one at first, after another program changed something
+ * of it, after a refusal, after a change of its frame, and with a change that comes a minute later. Otherwise it writes what changed in the
+ * parts of owners, without reading anything: one Subnet among thousands costs as much as one alone.
+ */
+import { isDeepStrictEqual } from 'node:util';
 import type { Link } from '../../lib/netlink/link.ts';
-import type { HostLink, HostNetwork } from '../model/host-network.ts';
+import type { HostFrame, HostLink, HostNetwork, HostPart, HostRoute, TableRoute } from '../model/host-network.ts';
 import { AddressRoutes } from './address-routes.ts';
 import { NftTable } from './nft.ts';
-import { OwnRoutes } from './own-routes.ts';
+import { OwnPorts } from './own-ports.ts';
+import { OwnRoutes, type WantedRoute } from './own-routes.ts';
+import { OwnSets } from './own-sets.ts';
 import { setRules } from './policy-rules.ts';
 import { ProgramError } from './program.ts';
-import { mainTable, type Address, type PlacedRoute } from './rtnetlink-codec.ts';
+import { mainTable, routeProtocol, type Address, type PlacedRoute } from './rtnetlink-codec.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
 import { forwarding6, getSysctl, hasIpv6, loosenReversePath, setSysctl } from './sysctl.ts';
 import { type Attempt, type HostProblem, type HostTarget, linkMissing } from './target.ts';
 
-/** rtm_protocol of our routes and rules; distinguishes them from those of the administrator and of routing daemons. */
-export const routeProtocol = 155;
 /** RTPROT_RA */
 const routerAdvertised = 9;
 
+/** The kernel reports no change of routes that it removes with a link, for example, and none if another program replaces a route. */
+const trustMs = 60_000;
+/** Comparisons of the routes in a row. */
+const tries = 5;
+const emptyFrame: HostFrame = { links: [], tableRoutes: [], rules: [], ruleset: '', sysctls: {} };
+
 export class KernelHost implements HostTarget<HostNetwork> {
   readonly #netlink: Rtnetlink;
-  readonly #nft = new NftTable('inet');
+  /** Netlink ports by which this object changes elements of the table. */
+  readonly ports = new OwnPorts();
+  readonly #nft = new NftTable('inet', (port) => this.ports.note(port));
   readonly #routes: OwnRoutes;
+  readonly #sets = new OwnSets();
   readonly #addressRoutes: AddressRoutes;
   #used: ReadonlySet<number> = new Set();
+  #frame = emptyFrame;
+  #parts: HostNetwork['parts'] = new Map();
+  #isInDoubt = true;
+  #comparedMs = 0;
+  /** Link → index, as of the last comparison. */
+  #indexes: ReadonlyMap<string, number> = new Map();
 
   constructor(netlink: Rtnetlink) {
     this.#netlink = netlink;
@@ -38,6 +58,11 @@ export class KernelHost implements HostTarget<HostNetwork> {
   /** Whether a route is one of the daemon, or a foreign one to the same destination. */
   concerns(route: PlacedRoute): boolean {
     return this.#routes.isWanted(route);
+  }
+
+  /** To be called after another program may have changed something: the next application compares everything. */
+  doubt(): void {
+    this.#isInDoubt = true;
   }
 
   async set(wanted: HostNetwork): Promise<readonly HostProblem[]> {
@@ -58,11 +83,53 @@ export class KernelHost implements HostTarget<HostNetwork> {
         );
       }
     };
+    const isTrusted = !this.#isInDoubt && performance.now() - this.#comparedMs < trustMs;
+    const isSameFrame = isDeepStrictEqual(wanted.frame, this.#frame);
+    // A change from now on is in doubt again.
+    this.#isInDoubt = false;
+    if (!isSameFrame) this.#noteFrame(wanted.frame);
+    this.#noteParts(wanted.parts);
+    if (isTrusted && isSameFrame) {
+      await attempt('RulesetRefused', async () => void (await this.#nft.change(this.#sets.takeChanges())));
+      await this.#routes.change(this.#indexes, attempt);
+    } else {
+      this.#comparedMs = performance.now();
+      await this.#compare(wanted.frame, attempt, problems);
+    }
+    if (problems.length > 0) this.#isInDoubt = true;
+    return problems;
+  }
+
+  #noteFrame(frame: HostFrame): void {
+    for (const route of this.#frame.tableRoutes) this.#routes.unwant(tableRoute(route));
+    for (const route of frame.tableRoutes) this.#routes.want(tableRoute(route));
+    this.#frame = frame;
+  }
+
+  #noteParts(parts: HostNetwork['parts']): void {
+    const before = this.#parts;
+    this.#parts = parts;
+    for (const [owner, part] of before) if (parts.get(owner) !== part) this.#noteChange(part, parts.get(owner));
+    for (const [owner, part] of parts) if (!before.has(owner)) this.#noteChange(undefined, part);
+  }
+
+  #noteChange(before: HostPart | undefined, after: HostPart | undefined): void {
+    const routes = differenceOf(before?.routes, after?.routes);
+    for (const route of routes.added) this.#routes.want(hostRoute(route));
+    for (const route of routes.removed) this.#routes.unwant(hostRoute(route));
+    const elements = differenceOf(before?.elements, after?.elements);
+    for (const element of elements.added) this.#sets.add(element);
+    for (const element of elements.removed) this.#sets.remove(element);
+  }
+
+  async #compare(wanted: HostFrame, attempt: Attempt, problems: HostProblem[]): Promise<void> {
     await attempt('SysctlRefused', () => this.#keepRouters(wanted));
     for (const [path, value] of Object.entries(wanted.sysctls))
       await attempt('SysctlRefused', async () => setSysctl(path, value));
-    await attempt('RulesetRefused', async () => void (await this.#nft.set(wanted.ruleset)));
+    this.#sets.takeChanges();
+    await attempt('RulesetRefused', async () => void (await this.#nft.set(wanted.ruleset, this.#sets.all)));
     const links = new Map((await this.#netlink.links()).map((link) => [link.name, link]));
+    this.#indexes = new Map([...links].map(([name, { index }]) => [name, index]));
     const addresses = await this.#netlink.addresses();
     for (const link of wanted.links) {
       const actual = links.get(link.name);
@@ -79,13 +146,14 @@ export class KernelHost implements HostTarget<HostNetwork> {
       problems.push(...restored.problems);
       if (restored.isChanged) routes = await this.#netlink.placedRoutes();
     });
-    await this.#setRoutes(wanted, links, routes, attempt);
+    for (let left = tries; (await this.#routes.set(routes, this.#indexes, attempt)) && left > 0; left -= 1)
+      routes = await this.#netlink.placedRoutes();
+    await this.#use(wanted);
     await setRules(this.#netlink, wanted.rules, routeProtocol, attempt);
-    return problems;
   }
 
   /** When IPv6 forwarding is turned on, the kernel drops default routes of router advertisements, unless accept_ra is 2. */
-  async #keepRouters({ sysctls }: HostNetwork): Promise<void> {
+  async #keepRouters({ sysctls }: HostFrame): Promise<void> {
     if (sysctls[forwarding6] === undefined || !hasIpv6() || getSysctl(forwarding6) === sysctls[forwarding6]) return;
     const heard = (await this.#netlink.placedRoutes()).filter(
       ({ destination, protocol }) => destination === '::/0' && protocol === routerAdvertised,
@@ -119,31 +187,36 @@ export class KernelHost implements HostTarget<HostNetwork> {
     for (const stale of present.values()) await this.#netlink.deleteAddress(stale);
   }
 
-  async #setRoutes(
-    wanted: HostNetwork,
-    links: ReadonlyMap<string, Link>,
-    present: readonly PlacedRoute[],
-    attempt: Attempt,
-  ): Promise<void> {
-    const routes = wanted.routes.flatMap(({ destination, gateway, device, source, table = mainTable }) => {
-      const index = links.get(device)?.index;
-      return index === undefined
-        ? []
-        : [{ route: { destination, gateway, source, index, table }, code: 'RouteRefused' }];
-    });
-    const tableRoutes = wanted.tableRoutes.map(({ destination, gateway, table, subnet }) => {
-      const advice = `the next hop ${gateway} of spec.externalEgressGateway must be a neighbour of this node, and table ${table} must have no other default route`;
-      const route = { destination, gateway, source: undefined, index: undefined, table };
-      return { route, code: 'EgressGatewayRefused', requester: { subnet, advice } };
-    });
-    await this.#routes.set([...routes, ...tableRoutes], present, attempt);
-    const placed = wanted.tableRoutes.length === 0 ? [] : await this.#netlink.placedRoutes();
+  /** Finds the links that the routes to external gateways use. */
+  async #use({ tableRoutes }: HostFrame): Promise<void> {
+    const placed = tableRoutes.length === 0 ? [] : await this.#netlink.placedRoutes();
     this.#used = new Set(
       placed.flatMap(({ table, index = 0, protocol }) =>
         table === mainTable || protocol !== routeProtocol ? [] : [index],
       ),
     );
   }
+}
+
+/** Compares values by their content, and takes equal ones for one. */
+function differenceOf<T>(
+  before: readonly T[] = [],
+  after: readonly T[] = [],
+): { readonly removed: Iterable<T>; readonly added: Iterable<T> } {
+  const byText = (values: readonly T[]): Map<string, T> => new Map(values.map((one) => [JSON.stringify(one), one]));
+  const [removed, added] = [byText(before), byText(after)];
+  for (const text of added.keys()) if (removed.delete(text)) added.delete(text);
+  return { removed: removed.values(), added: added.values() };
+}
+
+function hostRoute({ destination, gateway, device, source, table = mainTable }: HostRoute): WantedRoute {
+  return { route: { destination, gateway, source, table }, device, code: 'RouteRefused' };
+}
+
+function tableRoute({ destination, gateway, table, subnet }: TableRoute): WantedRoute {
+  const advice = `the next hop ${gateway} of spec.externalEgressGateway must be a neighbour of this node, and table ${table} must have no other default route`;
+  const route = { destination, gateway, source: undefined, table };
+  return { route, device: undefined, code: 'EgressGatewayRefused', requester: { subnet, advice } };
 }
 
 /** These settings exist per link, independent of those for all links. */
@@ -156,7 +229,7 @@ function openToTraffic({ name, addresses }: HostLink): void {
 
 /** The wanted addresses that running links have: for these the kernel must have its routes as well. */
 function wantedAddresses(
-  { links }: HostNetwork,
+  { links }: HostFrame,
   actual: ReadonlyMap<string, Link>,
   addresses: readonly Address[],
 ): readonly Address[] {

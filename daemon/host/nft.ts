@@ -1,28 +1,39 @@
 /**
- * Our nftables table of one family, replaced as a whole in one transaction of the kernel, by nft(8) reading stdin. The table itself
- * records whether it was edited: its comment has a digest of the wanted text, and the comment of a chain that no rule jumps to has a
- * digest of the listing. So a restarted daemon recognizes its own table and changes nothing, and finds edits from while no daemon ran.
+ * Our nftables table of one family, by nft(8) reading stdin. It is replaced as a whole in one transaction of the kernel; only elements of its
+ * sets are added and deleted by themselves. The table records whether it was edited: its comment has a digest of the wanted text, and
+ * the comment of a chain that no rule jumps to has a digest of the listing, both without elements. So a restarted daemon
+ * recognizes its own table and changes nothing, and finds edits from while no daemon ran.
  */
-import { createHash } from 'node:crypto';
+import { parseCidr, formatCidr } from '../../lib/net/cidr.ts';
 import { rulesetGeneration } from './nft-generation.ts';
 import { ProgramError, run, type RunOptions } from './program.ts';
+import { digestOf, parseListing, sealChain } from './table-listing.ts';
 
 export const tableName = 'isthmus';
 export type TableFamily = 'inet' | 'netdev';
 
-/** The chain with the digest of the listing. */
-const seal = 'unchanged';
-const sealPattern = new RegExp(`^\\tchain ${seal} \\{\\n\\t\\tcomment "([^"]*)"\\n\\t\\}\\n`, 'm');
+/** Set → its networks. */
+export type SetElements = ReadonlyMap<string, ReadonlySet<string>>;
+
+export interface ElementChanges {
+  readonly set: string;
+  readonly removed: readonly string[];
+  readonly added: readonly string[];
+}
+
 /** Number of attempts in a row to write the table while others write rules of their own. */
 const tries = 5;
 
 export class NftTable {
   readonly #table: string;
   readonly #family: TableFamily;
+  readonly #onPort: (port: number) => void;
 
-  constructor(family: TableFamily) {
+  /** @param onPort is called with each netlink port by which elements are changed */
+  constructor(family: TableFamily, onPort: (port: number) => void = () => undefined) {
     this.#family = family;
     this.#table = `${family} ${tableName}`;
+    this.#onPort = onPort;
   }
 
   /** @throws ProgramError */
@@ -30,21 +41,43 @@ export class NftTable {
     if ((await this.#list()) !== '') await run('nft', ['-f', '-'], `delete table ${this.#table}\n`);
   }
 
-  /** Returns whether anything was written. @throws ProgramError */
-  async set(body: string): Promise<boolean> {
+  /** Compares the table with the wanted one. Returns whether anything was written. @param body without elements @throws ProgramError */
+  async set(body: string, elements: SetElements = new Map()): Promise<boolean> {
     const digest = digestOf(body);
-    if (isIntact(await this.#list(), digest)) return false;
+    const present = parseListing(await this.#list());
+    if (isIntact(present, digest)) return this.change(differences(present.elements, elements));
+    const all = [...elements].map(([set, networks]) => ({ set, removed: [], added: [...networks] }));
+    const text = `${render(this.#table, body, digest)}${this.#render(all)}`;
     for (let left = tries; left > 0; left -= 1) {
       const before = await rulesetGeneration();
-      await run('nft', ['-f', '-'], render(this.#table, body, digest));
-      const listing = await this.#list();
+      await run('nft', ['-f', '-'], text);
+      const written = parseListing(await this.#list());
       // A transaction in between may have edited the table, and an edited listing must not be sealed.
       if ((await rulesetGeneration()) !== before + 1) continue;
-      await run('nft', ['-f', '-'], `table ${this.#table} {\nchain ${seal} { comment "${sealOf(listing)}"; }\n}\n`);
-      if (isIntact(await this.#list(), digest)) return true;
+      const seal = `chain ${sealChain} { comment "${written.digest}"; }`;
+      await run('nft', ['-f', '-'], `table ${this.#table} {\n${seal}\n}\n`);
+      if (isIntact(parseListing(await this.#list()), digest)) return true;
     }
     // Without a matching seal, the next application writes the table again; our own writes trigger it.
     return true;
+  }
+
+  /** Changes elements in one transaction. Returns whether there was anything to write. @throws ProgramError */
+  async change(changes: readonly ElementChanges[]): Promise<boolean> {
+    const text = this.#render(changes);
+    // The netlink port of a process that has one socket is its id.
+    if (text !== '') await run('nft', ['-f', '-'], text, { onStart: this.#onPort });
+    return text !== '';
+  }
+
+  /** Elements that overlap must not be in a set at a time, so deletions come first. */
+  #render(changes: readonly ElementChanges[]): string {
+    const line = (verb: string, set: string, list: readonly string[]): string =>
+      list.length === 0 ? '' : `${verb} element ${this.#table} ${set} { ${list.join(', ')} }\n`;
+    return [
+      ...changes.map(({ set, removed }) => line('delete', set, removed)),
+      ...changes.map(({ set, added }) => line('add', set, added)),
+    ].join('');
   }
 
   /** Empty if there is no such table. */
@@ -68,17 +101,25 @@ export async function listTable(
   }
 }
 
-function isIntact(listing: string, digest: string): boolean {
-  return listing.includes(`comment "isthmus ${digest}"`) && sealPattern.exec(listing)?.[1] === sealOf(listing);
+function isIntact({ skeleton, seal, digest }: ReturnType<typeof parseListing>, wanted: string): boolean {
+  return skeleton === wanted && seal === digest;
 }
 
-/** The listing without the seal chain and without blank lines, of which the seal chain adds one. */
-function sealOf(listing: string): string {
-  return digestOf(listing.replace(sealPattern, '').replaceAll(/^\s*\n/gm, ''));
+function differences(
+  present: ReadonlyMap<string, ReadonlyMap<string, string>>,
+  wanted: SetElements,
+): readonly ElementChanges[] {
+  return [...new Set([...present.keys(), ...wanted.keys()])].map((set) => {
+    const left = new Map([...(present.get(set)?.keys() ?? [])].map((key) => [networkOf(key), key]));
+    const added = [...(wanted.get(set) ?? [])].filter((network) => !left.delete(network));
+    return { set, removed: [...left.values()], added };
+  });
 }
 
-function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 32);
+/** nft shows the network of one address without its prefix. */
+function networkOf(key: string): string {
+  const cidr = parseCidr(key.includes('/') ? key : `${key}/${key.includes(':') ? 128 : 32}`);
+  return cidr === undefined ? key : formatCidr(cidr);
 }
 
 /** The table is declared first, so that the delete also works if there is none. */

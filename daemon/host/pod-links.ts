@@ -3,7 +3,7 @@ import type { Link } from '../../lib/netlink/link.ts';
 import { type SeenPodLink, isHostInterfaceName, type PodInterface } from '../model/pod-interface.ts';
 import { disableTransmitChecksum } from './ethtool.ts';
 import type { Netns } from './netns.ts';
-import { routeProtocol } from './network.ts';
+import { routeProtocol } from './rtnetlink-codec.ts';
 import { mainTable } from './rtnetlink-codec.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import { Rtnetlink } from './rtnetlink.ts';

@@ -16,7 +16,8 @@ export class PrintableHost implements HostTarget<HostNetwork> {
   }
 }
 
-export function renderHostNetwork(wanted: HostNetwork): string {
+export function renderHostNetwork({ frame: wanted, parts }: HostNetwork): string {
+  const ordered = [...parts].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, part]) => part);
   return [
     ...Object.entries(wanted.sysctls).map(([path, value]) => `sysctl ${path.replaceAll('/', '.')}=${value}`),
     ...wanted.links.flatMap((link) => [
@@ -24,16 +25,19 @@ export function renderHostNetwork(wanted: HostNetwork): string {
       ...link.addresses.map((address) => `address ${address} dev ${link.name}`),
       ...(link.hasForeignSources ? [`loose rp_filter dev ${link.name}`] : []),
     ]),
-    ...wanted.routes.map(
-      (route) =>
-        `route ${route.destination} via ${route.gateway} dev ${route.device}${render('src', route.source)}${render('table', route.table)}`,
-    ),
+    ...ordered
+      .flatMap(({ routes }) => routes)
+      .map(
+        (route) =>
+          `route ${route.destination} via ${route.gateway} dev ${route.device}${render('src', route.source)}${render('table', route.table)}`,
+      ),
     ...wanted.tableRoutes.map((route) => `route ${route.destination} via ${route.gateway} table ${route.table}`),
     ...wanted.rules.map(renderRule),
     ...wanted.ruleset
       .trimEnd()
       .split('\n')
       .map((line) => `nft ${line}`),
+    ...ordered.flatMap(({ elements }) => elements).map(({ set, network }) => `nft element ${set} ${network}`),
     '',
   ].join('\n');
 }

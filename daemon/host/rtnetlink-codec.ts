@@ -4,6 +4,9 @@ import * as wire from '../../lib/netlink/message.ts';
 
 export { mainTable } from '../../lib/netlink/multipath.ts';
 
+/** rtm_protocol of our routes and rules; distinguishes them from those of the administrator and of routing daemons. */
+export const routeProtocol = 155;
+
 export interface Address {
   readonly index: number;
   readonly address: string;
@@ -82,7 +85,7 @@ const TCA_KIND = 1;
 /** Larger table numbers only fit into an attribute. */
 const largestHeaderTable = 255;
 export const localTable = 255;
-const RTN_UNICAST = 1;
+export const RTN_UNICAST = 1;
 export const RTN_LOCAL = 2;
 const RT_SCOPE = { UNIVERSE: 0, LINK: 253, NOWHERE: 255 } as const;
 export function familyOf(address: string): number {

@@ -47,6 +47,11 @@ export class Rtnetlink {
     this.#dumps = openSocket();
   }
 
+  /** The netlink port of changes by this object. */
+  get port(): number {
+    return this.#requests.address().port;
+  }
+
   close(): void {
     this.#requests.close();
     this.#dumps.close();

@@ -16,7 +16,7 @@ import { listTable } from './nft.ts';
 import { rulesetGeneration } from './nft-generation.ts';
 import { ProgramError, run } from './program.ts';
 import { addChains, chainOf } from './service-chains.ts';
-import { digestOf, parseAffinity, parseListing, sampleSeconds, sealChain } from './service-listing.ts';
+import { digestOf, parseAffinity, parseListing, sampleSeconds, sealChain } from './table-listing.ts';
 
 export const serviceTableName = 'isthmus-services';
 const table = `inet ${serviceTableName}`;

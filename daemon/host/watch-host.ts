@@ -16,6 +16,8 @@ export interface HostWatch {
   readonly used: () => ReadonlySet<number>;
   /** Whether a route is one of the daemon, or has the destination of one: the kernel does not report that a route was replaced. */
   readonly concerns?: (route: PlacedRoute) => boolean;
+  /** Netlink port of our own changes of routes and rules, which are not reported. */
+  readonly ownPort?: number;
   /** Whether one of our routes has no link yet: then a link that gets a network may be its link. */
   readonly isWaiting?: () => boolean;
   /** Called after each change of our links, their addresses, routes and settings, of rules, of settings of all links, and when the kernel lost messages. */
@@ -27,14 +29,14 @@ export interface HostWatch {
 /** Changes of other links are not reported: pods come and go. Returns a function that unsubscribes. */
 export function watchHost(
   kernelEvents: Pick<KernelEvents, 'subscribe'>,
-  { names, used, concerns: concernsRoute, isWaiting, onChange, onAddress }: HostWatch,
+  { names, used, concerns: concernsRoute, ownPort, isWaiting, onChange, onAddress }: HostWatch,
 ): () => void {
   const ours = new Map<string, number>();
   const isOurs = (index: number): boolean => ours.size < names.length || [...ours.values()].includes(index);
   const isOursOrAll = (index: number): boolean => index === allLinks || [...ours.values()].includes(index);
   const concerns = (event: KernelEvent): boolean => {
     const { type, data } = event;
-    if (type === RTM.NEWRULE || type === RTM.DELRULE) return true;
+    if (type === RTM.NEWRULE || type === RTM.DELRULE) return event.port !== ownPort;
     if (type === RTM.NEWLINK || type === RTM.DELLINK) {
       const { link } = event;
       if (names.includes(link.name)) ours.set(link.name, link.index);
@@ -42,6 +44,7 @@ export function watchHost(
     }
     if (type === RTM.NEWADDR || type === RTM.DELADDR) return isOurs(wire.readU32(data, 4));
     if (type === RTM.NEWNETCONF) return names.length > 0 && isOursOrAll(settingOf(data));
+    if (event.port === ownPort) return false;
     if (concernsRoute?.(readPlacedRoute(data)) === true) return true;
     const hops = readMultipath(data).flatMap((route) => route.hops);
     if (type === RTM.NEWROUTE && isWaiting?.() === true && hops.some(({ gateway }) => gateway === undefined))

@@ -49,13 +49,32 @@ export interface TableRoute {
   readonly subnet: string;
 }
 
-export interface HostNetwork {
-  readonly links: readonly HostLink[];
+/** An element of a set of our nftables table. */
+export interface HostElement {
+  readonly set: string;
+  /** In the form of `formatCidr`. Networks in a set may overlap. */
+  readonly network: string;
+}
+
+/** What one owner wants of the kernel, such as one Subnet. */
+export interface HostPart {
   readonly routes: readonly HostRoute[];
+  readonly elements: readonly HostElement[];
+}
+
+/** What there is little of, whatever the number of Subnets: if any of it changes, all of the host network is compared with the kernel. */
+export interface HostFrame {
+  readonly links: readonly HostLink[];
   readonly tableRoutes: readonly TableRoute[];
   readonly rules: readonly HostRule[];
-  /** Chains and sets of our nftables table, in the language of nft. */
+  /** Chains and sets of our nftables table without elements, in the language of nft. */
   readonly ruleset: string;
   /** Path below /proc/sys → value. */
   readonly sysctls: Readonly<Record<string, string>>;
+}
+
+export interface HostNetwork {
+  readonly frame: HostFrame;
+  /** By owner. An owner that has not changed has the same value as before, so that only the others are looked at. */
+  readonly parts: ReadonlyMap<string, HostPart>;
 }

@@ -46,13 +46,14 @@ export function planForwarding(facts: ForwardingFacts): Forwarding {
 }
 
 function routesOf({ network, own, addresses, vpcs, remotes }: ForwardingFacts): readonly HostRoute[] {
+  const here = remotes.filter(({ transitSwitch }) => vpcs.get(transitSwitch) === defaultVpc);
+  if (here.length === 0) return [];
   const cover = new PrefixCover();
   for (const text of own) {
     const cidr = parseCidr(text);
     if (cidr !== undefined) cover.add(cidr, text);
   }
   const ips = [...addresses].flatMap((text) => parseIp(text) ?? []);
-  const here = remotes.filter(({ transitSwitch }) => vpcs.get(transitSwitch) === defaultVpc);
   return [...new Set(here.map(({ prefix }) => prefix))].toSorted().flatMap((destination): HostRoute[] => {
     const cidr = parseCidr(destination);
     if (cidr === undefined || specialUse(cidr) !== undefined || cover.coverOf(cidr) !== undefined) return [];

@@ -8,9 +8,10 @@ import type { Node } from '../model/node.ts';
 import type { Subnet } from '../model/subnet.ts';
 import { planForwarding, type ForwardingInput } from './forwarding.ts';
 import { planPolicyRouting } from './policy-routing.ts';
-import type { HostLink, HostNetwork, HostRoute } from '../model/host-network.ts';
+import type { InterfaceNetwork } from '../model/address.ts';
+import type { HostLink, HostNetwork, HostPart, HostRoute } from '../model/host-network.ts';
 import { checkMtu } from './pod-mtu.ts';
-import { planRuleset } from './ruleset.ts';
+import { elementsOf, planRuleset, planSubnetNat, type SubnetNat } from './ruleset.ts';
 import type { SubnetProblem } from './subnet-problem.ts';
 
 export interface HostInput {
@@ -34,31 +35,42 @@ export interface HostPlan {
   readonly problems: readonly SubnetProblem[];
 }
 
-export function planHostNetwork(input: HostInput): HostPlan {
+/** What the plan of each Subnet depends on, besides the Subnet. */
+export interface SubnetFacts {
+  readonly node: Node;
+  readonly network: InterfaceNetwork;
+  readonly mtu: number;
+  /** Addresses of the node's interfaces. */
+  readonly addresses: ReadonlySet<string>;
+}
+
+export interface SubnetPlan {
+  /** Undefined if the node does not route to the Subnet. */
+  readonly part: HostPart | undefined;
+  readonly special: SubnetNat['special'];
+  readonly problems: readonly SubnetProblem[];
+}
+
+/** @param planOf has the result of `planSubnet`, the same value as long as the Subnet and the facts are the same */
+export function planHostNetwork(
+  input: HostInput,
+  planOf: (subnet: Subnet, facts: SubnetFacts) => SubnetPlan = planSubnet,
+): HostPlan {
   const { node, subnets, mtu } = input;
   const network = node?.network;
   const links = mirrorLink(input);
   if (node === undefined || network === undefined || typeof network === 'string') {
     // Without an address on ovn0, the node can neither route to pods nor translate their addresses.
-    const { text } = planRuleset({
-      subnets: [],
-      joinNetworks: [],
-      node: undefined,
-      addresses: new Set(),
-      otherNodes: [],
-    });
-    return { network: { links, routes: [], tableRoutes: [], rules: [], ruleset: text, sysctls: {} }, problems: [] };
+    const ruleset = planRuleset([], false);
+    return {
+      network: { frame: { links, tableRoutes: [], rules: [], ruleset, sysctls: {} }, parts: new Map() },
+      problems: [],
+    };
   }
-  const ordered = subnets.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  const routed = ordered.filter(({ isRouted }) => isRouted);
   const addresses = new Set(input.addresses.map(canonical));
-  const ruleset = planRuleset({
-    subnets: routed,
-    joinNetworks: network.networks,
-    node,
-    addresses,
-    otherNodes: input.otherNodes,
-  });
+  const facts = { node, network, mtu, addresses };
+  const planned = subnets.map((subnet) => ({ subnet, plan: planOf(subnet, facts) }));
+  const routed = subnets.filter(({ isRouted }) => isRouted);
   const policy = planPolicyRouting(routed, node);
   const own = [...network.networks, ...routed.flatMap(({ networks }) => networks)];
   const forwarding = planForwarding({ ...input.forwarding, network, own, addresses });
@@ -74,24 +86,48 @@ export function planHostNetwork(input: HostInput): HostPlan {
     isMirror: false,
     hasForeignSources: forwarding.routes.length > 0,
   };
+  const special = planned.filter(({ plan }) => plan.special !== undefined).toSorted(bySubnet);
+  const ofNode = [...elementsOf('cluster', network.networks), ...elementsOf('nodes', input.otherNodes)];
   return {
     network: {
-      links: [ovn0, ...links],
-      routes: [...routed.flatMap((subnet) => routesTo(subnet, network.addresses)), ...forwarding.routes],
-      tableRoutes: policy.routes,
-      rules: [...policy.rules, ...forwarding.rules],
-      ruleset: ruleset.text,
-      sysctls: {
-        'net/ipv4/ip_forward': '1',
-        ...(network.addresses.some(({ ip }) => ip.includes(':')) ? { 'net/ipv6/conf/all/forwarding': '1' } : {}),
+      frame: {
+        links: [ovn0, ...links],
+        tableRoutes: policy.routes,
+        rules: [...policy.rules, ...forwarding.rules],
+        ruleset: planRuleset(
+          special.flatMap(({ plan }) => plan.special ?? []),
+          true,
+        ),
+        sysctls: {
+          'net/ipv4/ip_forward': '1',
+          ...(network.addresses.some(({ ip }) => ip.includes(':')) ? { 'net/ipv6/conf/all/forwarding': '1' } : {}),
+        },
       },
+      parts: new Map([
+        ['node', { routes: [], elements: ofNode }],
+        ['other clusters', { routes: forwarding.routes, elements: [] }],
+        ...planned.flatMap(({ subnet: { name }, plan: { part } }) =>
+          part === undefined ? [] : [[`subnet ${name}`, part] as const],
+        ),
+      ]),
     },
-    problems: [
-      ...ordered.flatMap((subnet) => problemsOf(subnet, mtu, node.name)),
-      ...ruleset.problems,
-      ...policy.problems,
-    ],
+    problems: [...planned.toSorted(bySubnet).flatMap(({ plan }) => plan.problems), ...policy.problems],
   };
+}
+
+export function planSubnet(subnet: Subnet, { node, network, mtu, addresses }: SubnetFacts): SubnetPlan {
+  const problems = problemsOf(subnet, mtu, node.name);
+  if (!subnet.isRouted) return { part: undefined, special: undefined, problems };
+  const nat = planSubnetNat(subnet, node, addresses);
+  return {
+    part: { routes: routesTo(subnet, network.addresses), elements: nat.elements },
+    special: nat.special,
+    problems: [...problems, ...nat.problems],
+  };
+}
+
+function bySubnet(a: { readonly subnet: Subnet }, b: { readonly subnet: Subnet }): number {
+  return a.subnet.name < b.subnet.name ? -1 : 1;
 }
 
 function canonical(address: string): string {

@@ -43,6 +43,8 @@ interface Cluster {
 export function planLearnedRoutes(input: LearnedInput): LearnedPlan {
   const { learned } = input;
   if (learned === undefined) return { routes: [], problems: [] };
+  // The facts about the cluster take time that grows with its Subnets.
+  if (learned.entries.length === 0) return { routes: [], problems: learned.problems.toSorted(byMessage) };
   const cluster = clusterOf(input);
   const problems = new Map<string, Problem>(learned.problems.map((problem) => [problem.message, problem]));
   const refuse = (code: string, message: string): void => void problems.set(message, { code, message });
@@ -55,8 +57,12 @@ export function planLearnedRoutes(input: LearnedInput): LearnedPlan {
   const routes = [...byPrefix].map(([destination, entries]) => ({ destination, choices: choicesOf(entries) }));
   return {
     routes: routes.sort((a, b) => (a.destination < b.destination ? -1 : 1)),
-    problems: [...problems.values()].sort((a, b) => (a.message < b.message ? -1 : 1)),
+    problems: [...problems.values()].sort(byMessage),
   };
+}
+
+function byMessage(a: Problem, b: Problem): number {
+  return a.message < b.message ? -1 : 1;
 }
 
 function clusterOf({ node, subnets, addresses, lifelines }: LearnedInput): Cluster {

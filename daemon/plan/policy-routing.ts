@@ -25,7 +25,7 @@ export function planPolicyRouting(subnets: readonly Subnet[], node: Node): Polic
   const rules: HostRule[] = [];
   const routes = new Map<string, TableRoute>();
   const problems: SubnetProblem[] = [];
-  for (const subnet of subnets.toSorted(inOrder)) {
+  for (const subnet of subnets.filter((one) => one.egress !== undefined).toSorted(inOrder)) {
     const { name, networks, egress } = subnet;
     if (egress === undefined || !isGatewayOf(subnet, node)) continue;
     const { table, priority, nextHops } = egress;

@@ -14,29 +14,24 @@
  * Subnets with NAT rules of their own, or with an address of their own on this node, have a chain; the others share one.
  */
 import { nodeInterface } from '../../lib/api/names.ts';
-import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
-import type { Family } from '../../lib/net/ip.ts';
+import { cidrContains, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import { bitsOf, type Family } from '../../lib/net/ip.ts';
+import type { HostElement } from '../model/host-network.ts';
 import type { NatRule, Subnet } from '../model/subnet.ts';
 import type { Node } from '../model/node.ts';
 import { ownAddressesOf } from './subnet-gateway.ts';
 import type { SubnetProblem } from './subnet-problem.ts';
 
-export interface RulesetInput {
-  readonly subnets: readonly Subnet[];
-  /** Networks of the nodes' ovn0 addresses. */
-  readonly joinNetworks: readonly string[];
-  /** Undefined if this node wants no rules. */
-  readonly node: Node | undefined;
-  /** Addresses of this node's interfaces. */
-  readonly addresses: ReadonlySet<string>;
-  /** Addresses of other nodes, which reach the overlay by themselves. */
-  readonly otherNodes: readonly string[];
+export interface SubnetNat {
+  readonly elements: readonly HostElement[];
+  /** Present if the subnet has a chain of its own. */
+  readonly special: SpecialNat | undefined;
+  readonly problems: readonly SubnetProblem[];
 }
 
-export interface Ruleset {
-  /** Body of the table, in the language of nft. */
-  readonly text: string;
-  readonly problems: readonly SubnetProblem[];
+interface SpecialNat {
+  readonly chain: readonly string[];
+  readonly jumps: readonly string[];
 }
 
 const families = [4, 6] as const;
@@ -57,40 +52,51 @@ const untracked = [
   '}',
 ];
 
-export function planRuleset(input: RulesetInput): Ruleset {
-  const { subnets, joinNetworks, node, addresses, otherNodes } = input;
-  const cluster = [...joinNetworks, ...subnets.flatMap(({ networks }) => networks)];
+/** What one Subnet adds to the table. @param addresses of this node's interfaces */
+export function planSubnetNat(subnet: Subnet, node: Node, addresses: ReadonlySet<string>): SubnetNat {
   const problems: SubnetProblem[] = [];
-  const natted = (node === undefined ? [] : subnets)
-    .filter(({ isNatOutgoing }) => isNatOutgoing)
-    .map((subnet) => ({ subnet, own: node === undefined ? [] : usable(subnet, node, addresses, problems) }));
-  const isOwn = ({ subnet, own }: Natted): boolean => subnet.natRules.length > 0 || own.length > 0;
-  const [plain, special] = [natted.filter((one) => !isOwn(one)), natted.filter(isOwn)];
-  const plainNetworks = plain.flatMap(({ subnet }) => subnet.networks);
+  const cluster = elementsOf('cluster', subnet.networks);
+  if (!subnet.isNatOutgoing) return { elements: cluster, special: undefined, problems };
+  const own = usable(subnet, node, addresses, problems);
+  if (subnet.natRules.length === 0 && own.length === 0)
+    return { elements: [...cluster, ...elementsOf('nat', subnet.networks)], special: undefined, problems };
+  const jumps = families.flatMap((family) => {
+    const sources = ofFamily(subnet.networks, family);
+    return sources.length === 0 ? [] : [jump(family, `{ ${sources.join(', ')} }`, chainOf(subnet))];
+  });
+  return { elements: cluster, special: { chain: renderChain({ subnet, own }), jumps }, problems };
+}
+
+/** Elements of the sets of both families whose names begin with `set`. Networks of one address may lack their prefix. */
+export function elementsOf(set: string, networks: readonly string[]): readonly HostElement[] {
+  return networks.flatMap((text) => {
+    const family = text.includes(':') ? 6 : 4;
+    const cidr = parseCidr(text.includes('/') ? text : `${text}/${bitsOf(family)}`);
+    return cidr === undefined ? [] : [{ set: `${set}${family}`, network: formatCidr(cidr) }];
+  });
+}
+
+/** Body of the table without elements, in the language of nft. @param hasRules whether this node wants any rules */
+export function planRuleset(special: readonly SpecialNat[], hasRules: boolean): string {
   const lines = [
-    ...families.flatMap((family) => renderSet(`cluster${family}`, family, cluster)),
-    ...families.flatMap((family) => renderSet(`nat${family}`, family, plainNetworks)),
-    ...families.flatMap((family) => renderSet(`nodes${family}`, family, node === undefined ? [] : otherNodes)),
+    ...['cluster', 'nat', 'nodes'].flatMap((name) =>
+      families.flatMap((family) => renderSet(`${name}${family}`, family)),
+    ),
     'chain outgoing {',
     notFirst,
     `  ${masquerade}`,
     '}',
-    ...special.flatMap(renderChain),
+    ...special.flatMap(({ chain }) => chain),
     'chain postrouting {',
     '  type nat hook postrouting priority srcnat; policy accept;',
     ...families.flatMap((family) => ['cluster', 'nodes'].map((who) => directed(family, `@${who}${family}`))),
     ...families.map((family) => jump(family, `@nat${family}`, 'outgoing')),
-    ...special.flatMap(({ subnet }) =>
-      families.flatMap((family) => {
-        const own = ofFamily(subnet.networks, family);
-        return own.length === 0 ? [] : [jump(family, `{ ${own.join(', ')} }`, chainOf(subnet))];
-      }),
-    ),
+    ...special.flatMap(({ jumps }) => jumps),
     '}',
-    ...(node === undefined ? [] : untracked),
+    ...(hasRules ? untracked : []),
     '',
   ];
-  return { text: lines.join('\n'), problems };
+  return lines.join('\n');
 }
 
 interface Natted {
@@ -176,13 +182,11 @@ function outermost(networks: readonly string[]): readonly string[] {
     .map(({ text }) => text);
 }
 
-function renderSet(name: string, family: Family, networks: readonly string[]): readonly string[] {
-  const unique = [...new Set(ofFamily(networks, family))].toSorted();
+function renderSet(name: string, family: Family): readonly string[] {
   return [
     `set ${name} {`,
     // With `typeof`, because nft 1.0.6 of Debian 12 terminates on a set with `type` that nft 1.1 has written, and so does the one in kube-proxy.
-    `  typeof ${words[family].header} saddr; flags interval; auto-merge;`,
-    ...(unique.length === 0 ? [] : [`  elements = { ${unique.join(', ')} }`]),
+    `  typeof ${words[family].header} saddr; flags interval;`,
     '}',
   ];
 }

@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { KubeApiError, KubeUnreachable, LeaseLost } from './errors.ts';
 import { runWithLease } from './leader.ts';
@@ -118,6 +119,24 @@ test('a lease that cannot be renewed ends the work before the lease expires', as
   await assert.rejects(leader.ended, LeaseLost);
   assert.ok(performance.now() - downMs < timing.leaseMs);
   assert.equal(leader.work.signal?.aborted, true);
+});
+
+test('a leader that stood still for longer than the deadline goes on, unless another leads by then', async () => {
+  const standStill = (ms: number): void => {
+    for (const end = performance.now() + ms; performance.now() < end;);
+  };
+  const store = new LeaseStore();
+  const leader = candidate(store, 'a');
+  await leader.started;
+  standStill(timing.renewDeadlineMs + 200);
+  const { writes } = store;
+  await pause(300);
+  assert.ok(store.writes > writes);
+  assert.equal(leader.work.signal?.aborted, false);
+  standStill(timing.renewDeadlineMs + 200);
+  if (store.stored !== undefined)
+    store.stored = { metadata: { resourceVersion: 'x' }, spec: { ...store.stored.spec, holderIdentity: 'b' } };
+  await assert.rejects(leader.ended, LeaseLost);
 });
 
 test('a short outage is survived', async () => {

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Vty } from '../system/bgp/vty.ts';
 
-const timeoutMs = 15_000;
+const defaultTimeoutMs = 15_000;
 
 /**
  * Asks until a prefix has the next hop, or has it no more; then the time, by performance.now().
@@ -12,7 +12,11 @@ export async function untilRoute(
   vty: Vty,
   prefix: string,
   nextHop: string,
-  { isThere = true, everyMs = 1 }: { readonly isThere?: boolean; readonly everyMs?: number } = {},
+  {
+    isThere = true,
+    everyMs = 1,
+    timeoutMs = defaultTimeoutMs,
+  }: { readonly isThere?: boolean; readonly everyMs?: number; readonly timeoutMs?: number } = {},
 ): Promise<number> {
   for (const end = performance.now() + timeoutMs; ;) {
     const text = await vty.command(`show bgp ${prefix.includes(':') ? 'ipv6' : 'ipv4'} unicast ${prefix} json`);

@@ -38,8 +38,10 @@ export const namespaceFeature: Feature = {
   name: 'namespace',
   all: (view) => view.namespaces.keys(),
   reads(change, view) {
-    if (change.kind === 'namespaces') return [change.name];
-    return ['subnets', 'vpcs', 'ipPools', 'verdicts'].includes(change.kind) ? view.namespaces.keys() : [];
+    if (change.kind === 'namespaces' || change.kind === 'bindings') return [change.name];
+    if (change.kind === 'verdicts') return view.namespacesOf(change.name);
+    if (change.kind !== 'ipPools') return [];
+    return [change.before, change.after].flatMap((pool) => pool?.spec.namespaces ?? []);
   },
   report: reportNamespace,
 };

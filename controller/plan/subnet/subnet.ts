@@ -125,9 +125,8 @@ export const subnetFeature: Feature = {
       yield change.name.slice(change.name.indexOf('/') + 1);
     yield* gatewayStatusReads(change, view);
     if (change.kind === 'verdicts' && change.name === joinSubnet) yield* privateSubnets(view);
-    // They may start to request namespaces of another VPC, or get them.
-    if (['subnets', 'vpcs', 'verdicts', 'namespaces'].includes(change.kind))
-      yield* view.indexes.subnetsWithNamespaces.of('');
+    // They request a namespace of another VPC.
+    if (change.kind === 'bindings') yield* [change.before, change.after].flatMap((binding) => binding?.others ?? []);
   },
   plan: planSubnet,
   report: reportSubnet,

@@ -42,6 +42,24 @@ export async function whileHubIsFrozen<T>(lab: LabHandle, work: () => Promise<T>
   }
 }
 
+/** Stops `ovn-northd` and the `ovn-controller` of all nodes of these clusters while `work` runs. */
+export async function whileOvnIsStopped<T>(
+  lab: LabHandle,
+  clusters: readonly string[],
+  work: () => Promise<T>,
+): Promise<T> {
+  const stopped = clusters.flatMap((name) => [
+    [name, 'northd'] as const,
+    ...lab.cluster(name).nodes.map((node) => [`${name}/${node.name}`, 'ovn-controller'] as const),
+  ]);
+  for (const [place, component] of stopped) signal(lab, place, component, 'SIGSTOP');
+  try {
+    return await work();
+  } finally {
+    for (const [place, component] of stopped) signal(lab, place, component, 'SIGCONT');
+  }
+}
+
 export async function killDatabases(lab: LabHandle): Promise<void> {
   await Promise.all(icDatabases(hubOf(lab)).map((name) => lab.kill('hub', name)));
 }

@@ -20,6 +20,7 @@ import { type IcRow, type Measurement, renderRows } from './measurement.ts';
 import { measurements as membership } from './membership.bench.ts';
 import { measurements as overlap } from './overlap.bench.ts';
 import { measurements as scale } from './scale.bench.ts';
+import { measurements as manySubnets } from './subnets.bench.ts';
 import { loneVpc, twoNodes } from './witness.bench.ts';
 
 const topologies = join(import.meta.dirname, '../../lab/topologies');
@@ -42,6 +43,7 @@ const groups: readonly Group[] = [
   },
   ...pairsOn.map((ovn) => ({ topology: 'pairs.yaml', ovn, measurements: twoNodes(ovn) })),
   { topology: 'hub-and-one.yaml', measurements: scale },
+  { topology: 'many-subnets.yaml', measurements: manySubnets },
 ];
 
 async function measureIn(name: string, measurements: readonly Measurement[]): Promise<Outcome<IcRow>> {

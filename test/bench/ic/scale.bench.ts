@@ -11,7 +11,7 @@ import { waitFor } from '../../lab/run.ts';
 import { quantile } from '../row.ts';
 import { cpuSeconds } from '../processes.ts';
 import type { IcBed } from './bed.ts';
-import { hubOf, signal } from './faults.ts';
+import { hubOf, signal, whileOvnIsStopped } from './faults.ts';
 import {
   type ForeignClusters,
   insertions,
@@ -59,18 +59,6 @@ function processes(bed: IcBed): number[] {
 }
 
 const cpuOf = (pids: readonly number[]): number => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0);
-
-/** Runs `work` while OVN itself is stopped. */
-async function whileOvnIsFrozen<T>(bed: IcBed, work: () => Promise<T>): Promise<T> {
-  const { nodes } = bed.lab.cluster(member);
-  const frozen = [[member, 'northd'], ...nodes.map(({ name }) => [`${member}/${name}`, 'ovn-controller'])] as const;
-  for (const [place = '', component = ''] of frozen) signal(bed.lab, place, component, 'SIGSTOP');
-  try {
-    return await work();
-  } finally {
-    for (const [place = '', component = ''] of frozen) signal(bed.lab, place, component, 'SIGCONT');
-  }
-}
 
 /** The hub is stopped while the rows are written, and sees them all at once when it continues. */
 async function loadIntoStoppedHub(
@@ -186,7 +174,7 @@ async function measureThem(bed: IcBed, plan: ForeignClusters): Promise<Figures> 
 async function scale(bed: IcBed): Promise<IcRow[]> {
   const plan = { transitSwitch: 'ts', network: await transitNetwork(bed), clusters, routesEach };
   const bare = await bareWrites(clusters * routesEach);
-  const { coldMs, one, ovnIc } = await whileOvnIsFrozen(bed, () => measureThem(bed, plan));
+  const { coldMs, one, ovnIc } = await whileOvnIsStopped(bed.lab, [member], () => measureThem(bed, plan));
   const title = `${clusters.toLocaleString('en')} clusters × ${String(routesEach)} routes`;
   return [
     {

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseListing } from '../../../daemon/host/service-listing.ts';
+import { parseListing } from '../../../daemon/host/table-listing.ts';
 import { planSkeleton, renderNamedChain } from '../../../daemon/plan/services/skeleton.ts';
 import { exec } from '../../../daemon/testing.ts';
 import { node24 } from '../../lab/rooms.ts';

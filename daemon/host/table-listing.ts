@@ -1,4 +1,4 @@
-/** Parses the listing of the table of Services by nft(8): its elements, its chains, and the rest, by which edits of other programs are detected. Pure. */
+/** Parses listings of our nftables tables by nft(8): elements, chains, and the rest, by which edits of other programs are detected. Pure. */
 import { createHash } from 'node:crypto';
 import {
   affinityMaps,
@@ -19,7 +19,7 @@ interface Block {
   readonly lines: readonly string[];
 }
 
-export interface ServiceListing {
+export interface TableListing {
   /** Digest in the comment of the table: of the skeleton that the daemon wrote. */
   readonly skeleton: string | undefined;
   /** Digest in the comment of the seal chain. */
@@ -31,7 +31,7 @@ export interface ServiceListing {
 }
 
 /** @param listing of `nft -n list table`; empty if there is no table */
-export function parseListing(listing: string): ServiceListing {
+export function parseListing(listing: string): TableListing {
   const elements = new Map<string, ReadonlyMap<string, string>>();
   const chains = new Set<string>();
   const samples = new Map<string, string>();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parseAffinity, parseListing } from './service-listing.ts';
+import { parseAffinity, parseListing } from './table-listing.ts';
 
 const pick = (width: number): string =>
   `\tchain all4-${width} {\n\t\tdnat ip to ip daddr . meta l4proto . th dport . numgen random mod ${width} map @slots4\n\t}\n`;
