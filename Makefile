@@ -69,9 +69,9 @@ test-gobgpd-3: setup ## system tests of BGP with gobgpd 3 on the nodes
 	@$(WITH_MODULES) export ISTHMUS_GOBGPD=3; \
 	  $(IN_LAB) --test --test-concurrency=1 test/system/speaker.test.ts 'test/system/bgp/*.test.ts'
 
-test-model: setup ## a long random sequence of changes and crashes (SEED=n, STEPS=n)
+test-model: setup ## long random sequences of changes and crashes (SEED=n, STEPS=n)
 	@$(WITH_MODULES) export ISTHMUS_MODEL_SEED=$(or $(SEED),$$RANDOM) ISTHMUS_MODEL_STEPS=$(or $(STEPS),1000); \
-	  $(IN_LAB) --test test/system/controller-model.test.ts
+	  $(IN_LAB) --test --test-concurrency=1 test/system/controller-model.test.ts test/system/lab-services-model.test.ts
 
 bench: setup ## benchmarks in their own labs, each with its floor; rewrites docs/performance.md
 	@$(IN_LAB) test/bench/main.ts

@@ -29,6 +29,11 @@ export interface JoinValues {
   readonly token: string;
 }
 
+/** Whether daemons serve Services on the nodes. */
+export function servesOnNodes({ kubeProxy }: Pick<ClusterLayout, 'kubeProxy'>): boolean {
+  return kubeProxy === 'none';
+}
+
 /** The objects of the chart for one cluster; with `join` it becomes a member of the hub. */
 export async function renderChart(
   cluster: ClusterLayout,
@@ -38,6 +43,9 @@ export async function renderChart(
     clusterName: cluster.name,
     interconnect: join ? { enabled: true, hub: join.hub, token: join.token } : { enabled: false },
     hub: hubAddress === undefined ? { enabled: false } : { enabled: true, address: hubAddress },
+    ...(servesOnNodes(cluster)
+      ? { services: { nodes: 'on', externalIPs: 'Allow' }, apiServer: { host: cluster.address } }
+      : {}),
   };
   const file = `${cluster.dir}/values.json`;
   writeWhole(file, JSON.stringify(values), 0o600);

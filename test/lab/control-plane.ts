@@ -9,7 +9,7 @@ import { openKube } from '../../lib/kube/client.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { startAndWait, startComponent, writeWhole } from './component.ts';
 import { startForward } from './forward.ts';
-import { type ClusterLayout, runsKubelets } from './layout.ts';
+import { bothFamilies, type ClusterLayout, runsKubelets } from './layout.ts';
 import { managementAddress } from './network.ts';
 import { writePki } from './pki.ts';
 import { tool } from './tools.ts';
@@ -157,7 +157,7 @@ function apiServer(cluster: ClusterLayout, pki: string): Parameters<typeof start
       '--bind-address=0.0.0.0',
       '--secure-port=6443',
       `--advertise-address=${runsKubelets(cluster) ? managementAddress(cluster) : cluster.address}`,
-      `--service-cluster-ip-range=${cluster.serviceCidr}`,
+      `--service-cluster-ip-range=${bothFamilies(cluster.serviceCidr, cluster.serviceCidr6)}`,
       '--authorization-mode=Node,RBAC',
       `--tls-cert-file=${pki}/apiserver.crt`,
       `--tls-private-key-file=${pki}/apiserver.key`,

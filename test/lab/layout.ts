@@ -31,6 +31,7 @@ export interface ClusterLayout {
   readonly podCidr6?: string | undefined;
   readonly joinCidr6?: string | undefined;
   readonly serviceCidr: string;
+  readonly serviceCidr6?: string | undefined;
   readonly asn: number;
   readonly nodes: readonly NodeLayout[];
   /** Whether the lab makes it a member of the hub. */
@@ -95,6 +96,11 @@ export interface LabRecord {
 
 export const checkout: string = resolve(import.meta.dirname, '../..');
 export const underlayPrefixLength = 16;
+
+/** A value for both families as flags have it. */
+export function bothFamilies(cidr: string, cidr6: string | undefined): string {
+  return cidr6 === undefined ? cidr : `${cidr},${cidr6}`;
+}
 
 /** The lab's name from LAB, `demo` by default. @throws Error on a name that namespaces cannot carry. */
 export function labName(env: NodeJS.ProcessEnv = process.env): string {

@@ -2,10 +2,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { accountKubeconfig, chartConflist } from './chart.ts';
+import { accountKubeconfig, chartConflist, servesOnNodes } from './chart.ts';
 import { cniConf } from './cni-folder.ts';
 import type { Component } from './component.ts';
 import {
+  bothFamilies,
   checkout,
   type ClusterLayout,
   type HubLayout,
@@ -61,10 +62,6 @@ export function missingRooms(lab: Lab): Room[] {
   return wanted.filter((room) => runs(lab, room) && !existsSync(join(checkout, room, 'main.ts')));
 }
 
-function bothFamilies(cidr: string, cidr6: string | undefined): string {
-  return cidr6 === undefined ? cidr : `${cidr},${cidr6}`;
-}
-
 function controller(cluster: ClusterLayout): Component {
   const { dir, netns } = cluster;
   const settings = {
@@ -76,6 +73,7 @@ function controller(cluster: ClusterLayout): Component {
     'metrics-address': '127.0.0.1:10660',
     'default-cidr': bothFamilies(cluster.podCidr, cluster.podCidr6),
     'join-cidr': bothFamilies(cluster.joinCidr, cluster.joinCidr6),
+    ...(servesOnNodes(cluster) ? { 'external-ips': 'Allow' } : {}),
   };
   const argv = roomArgv('controller/main.ts', settings, frugalProcess.flags);
   return { dir, name: 'controller', netns, argv, env: { ...roomEnv, ...frugalProcess.env }, isSupervised: true };
@@ -111,6 +109,7 @@ function daemon(cluster: ClusterLayout, node: NodeLayout): Component {
     'ovs-rundir': dir,
     'cni-conflist': chartConflist(cluster),
     'cni-conf-dir': cniConf(node),
+    ...(servesOnNodes(cluster) ? { services: 'on', 'external-ips': 'Allow' } : {}),
   };
   const argv = roomArgv('daemon/main.ts', settings, frugalProcess.flags);
   return { dir, name: 'daemon', netns, argv, env: { ...roomEnv, ...frugalProcess.env }, isSupervised: true };

@@ -30,6 +30,8 @@ const cluster = z.strictObject({
   podCidr6: cidr6,
   joinCidr6: cidr6,
   serviceCidr: cidr.default('10.96.0.0/16'),
+  /** With it Services have addresses of both families. */
+  serviceCidr6: cidr6,
   asn,
   /** The OVN and Open vSwitch of this cluster, where it differs from the lab's. */
   ovn,
@@ -37,7 +39,7 @@ const cluster = z.strictObject({
   joins: z.boolean().default(true),
   /** Of the nodes that name none themselves; bare if absent. */
   runtime,
-  /** The mode of kube-proxy on kubelets; `none`: it does not run, and Isthmus serves Services on the nodes as well. */
+  /** The mode of kube-proxy on kubelets; `none`: it does not run, and Isthmus serves Services on the nodes as well. Other nodes never have one. */
   kubeProxy: z.enum(['iptables', 'nftables', 'none'], 'must be iptables, nftables or none').default('iptables'),
   nodes: z.array(z.strictObject({ name, labels, runtime })).min(1).max(200),
 });

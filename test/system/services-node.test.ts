@@ -48,8 +48,15 @@ after(async () => {
   await (cluster as TestCluster | undefined)?.stop();
 });
 
-type Endpoint = 'pod1' | 'pod2' | 'node' | 'elsewhere';
-const addresses = { pod1: '10.16.0.21', pod2: '10.16.0.22', node: nodeIp, elsewhere: '172.30.9.99' } as const;
+/** `pod1 elsewhere`: as if its node were another one. */
+type Endpoint = 'pod1' | 'pod2' | 'node' | 'elsewhere' | 'pod1 elsewhere';
+const addresses = {
+  pod1: '10.16.0.21',
+  pod2: '10.16.0.22',
+  node: nodeIp,
+  elsewhere: '172.30.9.99',
+  'pod1 elsewhere': '10.16.0.21',
+} as const;
 
 /** Creates or changes a Service with its slice. */
 async function setService(name: string, spec: object, endpoints: readonly Endpoint[], status?: object): Promise<void> {
@@ -72,7 +79,7 @@ async function setService(name: string, spec: object, endpoints: readonly Endpoi
     ports: ['TCP', 'UDP'].map((protocol) => ({ name: protocol.toLowerCase(), protocol, port: 8080 })),
     endpoints: endpoints.map((one) => ({
       addresses: [addresses[one]],
-      nodeName: one === 'elsewhere' ? 'n2' : 'n1',
+      nodeName: one.endsWith('elsewhere') ? 'n2' : 'n1',
       conditions: { ready: true },
     })),
   };
@@ -144,6 +151,18 @@ describe('clients outside', () => {
     const other = kept === 'pod1' ? 'pod2' : 'pod1';
     await setService('lb', { ...spec, externalTrafficPolicy: 'Cluster' }, [other], status);
     await becomes(`${other} ${masquerade}`, () => fromOutside(nodeIp, nodePort));
+  });
+
+  test('a client with affinity leaves an endpoint elsewhere under policy Local, also after a time without one here', async () => {
+    const spec = { type, ports, sessionAffinity: 'ClientIP' };
+    const ask = (): Promise<string> => fromOutside('192.0.2.8', 80);
+    await setService('lb', { ...spec, externalTrafficPolicy: 'Cluster' }, ['pod1 elsewhere'], status);
+    await becomes(`pod1 ${masquerade}`, ask);
+    const local = { ...spec, externalTrafficPolicy: 'Local', healthCheckNodePort };
+    await setService('lb', local, ['pod1 elsewhere'], status);
+    await becomes('silent', ask);
+    await setService('lb', local, ['pod1 elsewhere', 'pod2'], status);
+    await becomes(`pod2 ${client}`, ask);
   });
 
   test('a health check port that another program has is an event on the Service', async () => {

@@ -254,6 +254,16 @@ describe('session affinity', () => {
     sessionAffinity: 'ClientIP',
   };
 
+  test('an address that is added with policy Local serves clients outside by an endpoint on the node itself', async () => {
+    const plain = { type: 'ClusterIP', clusterIPs: ['10.96.0.13'], ports: [ports[0]], sessionAffinity: 'ClientIP' };
+    const endpoints = [{ address: '172.30.9.11' }];
+    await set('host', plain, ['10.16.0.2']);
+    await set('host', plain, endpoints);
+    await set('host', { ...plain, externalIPs: ['192.0.2.13'], externalTrafficPolicy: 'Local' }, endpoints);
+    const answers = await bed.askTimes(4, outside(), '192.0.2.13', 80);
+    assert.deepEqual(new Set(answers), new Set(['node 172.30.9.1']));
+  });
+
   test('a client keeps its endpoint from its first connection on, over each address', async () => {
     await set('sticky', spec, [
       '10.16.0.2',

@@ -47,6 +47,14 @@ describe('clients with affinity', () => {
     assert.deepEqual([...narrowed.values()], [new Set([a])]);
   });
 
+  test('are read if external clients have endpoints again, or lost one that serves others', () => {
+    const withLocal = (...local: readonly string[]) => udpFrontend([a, b], { ...sticky, local });
+    assert.equal(changedClients(udpFrontend([a, b], sticky), withLocal()).size, 0, 'their packets are dropped');
+    assert.deepEqual([...changedClients(withLocal(), withLocal(a)).values()], [new Set([a])]);
+    assert.deepEqual([...changedClients(withLocal(b), withLocal(a)).values()], [new Set([a])]);
+    assert.equal(changedClients(withLocal(a), withLocal(a, b)).size, 0);
+  });
+
   test('are forgotten if their endpoint does not serve', () => {
     const served = changedClients(udpFrontend([a, b], sticky), udpFrontend([a], sticky));
     assert.equal(isStaleClient('192.0.2.1 . 10.96.0.10 . 17 . 53', a, served), false);

@@ -27,15 +27,23 @@ export function changedFlows(before: Frontend | undefined, after: Frontend | und
   return isUnchanged ? new Map() : new Map([[frontend.key, now]]);
 }
 
-/** Frontends with session affinity that lost an endpoint. If external clients now have a list of their own, only its endpoints may serve them. */
+/** Frontends with session affinity that lost an endpoint. Where external clients lost one that serves others, only those of their own list stay. */
 export function changedClients(before: Frontend | undefined, after: Frontend | undefined): Served {
   const frontend = after ?? before;
   if (frontend?.affinitySeconds === undefined && before?.affinitySeconds === undefined) return new Map();
   if (frontend === undefined) return new Map();
-  const isNarrowed = after?.local !== undefined && after.local.length > 0 && before?.local === undefined;
-  const now = isNarrowed ? new Set(after.local) : slotsOf(after?.affinitySeconds === undefined ? undefined : after);
+  const isNarrowed = hasNarrowed(before, after);
+  const now = isNarrowed ? new Set(after?.local) : slotsOf(after?.affinitySeconds === undefined ? undefined : after);
   const isUnchanged = before !== undefined && !isNarrowed && [...slotsOf(before)].every((slot) => now.has(slot));
   return isUnchanged ? new Map() : new Map([[frontend.key, now]]);
+}
+
+/** Whether records of external clients may lead to an endpoint that serves other clients alone. An empty list of their own uses no record. */
+function hasNarrowed(before: Frontend | undefined, after: Frontend | undefined): boolean {
+  const own = new Set(after?.local);
+  if (after === undefined || own.size === 0) return false;
+  const isKnown = before?.local !== undefined && before.local.length > 0;
+  return !isKnown || before.local.some((slot) => !own.has(slot) && after.all.includes(slot));
 }
 
 /** @param nodeAddresses addresses with NodePorts */
