@@ -4,6 +4,7 @@
  * digest of the listing. So a restarted daemon recognizes its own table and changes nothing, and finds edits from while no daemon ran.
  */
 import { createHash } from 'node:crypto';
+import type { Netns } from './netns.ts';
 import { rulesetGeneration } from './nft-generation.ts';
 import { ProgramError, run, type RunOptions } from './program.ts';
 
@@ -19,15 +20,18 @@ const tries = 5;
 export class NftTable {
   readonly #table: string;
   readonly #family: TableFamily;
+  readonly #netns: Netns | undefined;
 
-  constructor(family: TableFamily) {
+  /** `netns`: where the table is, if not in the namespace of the node. */
+  constructor(family: TableFamily, netns?: Netns) {
     this.#family = family;
     this.#table = `${family} ${tableName}`;
+    this.#netns = netns;
   }
 
   /** @throws ProgramError */
   async remove(): Promise<void> {
-    if ((await this.#list()) !== '') await run('nft', ['-f', '-'], `delete table ${this.#table}\n`);
+    if ((await this.#list()) !== '') await this.#run(`delete table ${this.#table}\n`);
   }
 
   /** Returns whether anything was written. @throws ProgramError */
@@ -35,12 +39,12 @@ export class NftTable {
     const digest = digestOf(body);
     if (isIntact(await this.#list(), digest)) return false;
     for (let left = tries; left > 0; left -= 1) {
-      const before = await rulesetGeneration();
-      await run('nft', ['-f', '-'], render(this.#table, body, digest));
+      const before = await this.#generation();
+      await this.#run(render(this.#table, body, digest));
       const listing = await this.#list();
       // A transaction in between may have edited the table, and an edited listing must not be sealed.
-      if ((await rulesetGeneration()) !== before + 1) continue;
-      await run('nft', ['-f', '-'], `table ${this.#table} {\nchain ${seal} { comment "${sealOf(listing)}"; }\n}\n`);
+      if ((await this.#generation()) !== before + 1) continue;
+      await this.#run(`table ${this.#table} {\nchain ${seal} { comment "${sealOf(listing)}"; }\n}\n`);
       if (isIntact(await this.#list(), digest)) return true;
     }
     // Without a matching seal, the next application writes the table again; our own writes trigger it.
@@ -49,7 +53,19 @@ export class NftTable {
 
   /** Empty if there is no such table. */
   async #list(): Promise<string> {
-    return (await listTable(this.#family, tableName)).trimEnd();
+    return (await listTable(this.#family, tableName, [], this.#options)).trimEnd();
+  }
+
+  #run(commands: string): Promise<string> {
+    return run('nft', ['-f', '-'], commands, this.#options);
+  }
+
+  #generation(): Promise<number> {
+    return this.#netns === undefined ? rulesetGeneration() : this.#netns.run(rulesetGeneration);
+  }
+
+  get #options(): RunOptions {
+    return this.#netns === undefined ? {} : { netns: this.#netns };
   }
 }
 

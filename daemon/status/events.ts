@@ -24,6 +24,7 @@ export class ObjectEvents {
   readonly #ofPods = new CurrentProblems<PodProblem>();
   readonly #access = new CurrentProblems<Problem>();
   readonly #services = new CurrentProblems<Problem>();
+  readonly #gates = new CurrentProblems<Problem>();
   readonly #ofServices = new Map<string, CurrentProblems<Problem>>();
 
   constructor(options: ObjectEventsOptions) {
@@ -72,6 +73,11 @@ export class ObjectEvents {
   reportServices(node: Pick<Node, 'name' | 'uid'>, problems: readonly Problem[]): void {
     for (const begun of this.#services.update(problems, (one) => `${one.code} ${one.message}`))
       this.reportNode(node, begun);
+  }
+
+  /** Problems of the node with the gates of VPCs, all current ones. */
+  reportGates(node: Pick<Node, 'name' | 'uid'>, problems: readonly Problem[]): void {
+    for (const begun of this.#gates.update(problems, (one) => one.message)) this.reportNode(node, begun);
   }
 
   /** All current problems of each of these Services. */
