@@ -14,6 +14,7 @@ import type { KubeClient } from '../lib/kube/types.ts';
 import { CredentialFiles } from '../lib/ovn/credential-files.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { removePlugins } from './cni/plugin-folder.ts';
+import { KernelGates } from './host/gates.ts';
 import { KernelLearnedRoutes } from './host/learned-routes.ts';
 import { KernelHost } from './host/network.ts';
 import { NftTable } from './host/nft.ts';
@@ -22,7 +23,7 @@ import { setLeftMark } from './ovs/left-mark.ts';
 import { switchConfig, untilTakenUp } from './ovs/local.ts';
 import { callAll } from '../lib/ovn/unixctl.ts';
 import { planLeft } from './plan/local-ovs.ts';
-import type { Settings } from './settings.ts';
+import { gateFolder, type Settings } from './settings.ts';
 import { runAtMost } from '../lib/run/wait-until.ts';
 import { networkUnavailable } from './model/node.ts';
 import { openLocal } from './apply/open-local.ts';
@@ -84,6 +85,7 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
         parts: new Map(),
       })),
       ...(await new KernelLearnedRoutes(netlink).set([])),
+      ...(await new KernelGates(netlink, gateFolder(settings), () => Promise.resolve()).set([])),
     ];
     for (const family of ['inet', 'netdev'] as const) await new NftTable(family).remove();
     await newServiceTable().remove();

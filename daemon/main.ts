@@ -24,6 +24,7 @@ import { runRoom } from '../lib/run/room.ts';
 import { ApiLifeline } from './apply/api-lifeline.ts';
 import { openAdvertisements } from './apply/open-advertisements.ts';
 import { openChassis } from './apply/open-chassis.ts';
+import { openGates } from './apply/open-gates.ts';
 import { openLearnedRoutes } from './apply/open-learned-routes.ts';
 import { openLocal } from './apply/open-local.ts';
 import { openNodeNetwork } from './apply/open-node-network.ts';
@@ -38,7 +39,7 @@ import { LearnedDetour } from './host/learned-detour.ts';
 import { trimMemory } from './host/libc.ts';
 import { leaveNode } from './leave.ts';
 import { removeLeftMark } from './ovs/left-mark.ts';
-import { bridgeSocket, controlFolders, encapAddress, flagSpec, podMtu, type Settings } from './settings.ts';
+import { bridgeSocket, controlFolders, encapAddress, flagSpec, gateFolder, podMtu, type Settings } from './settings.ts';
 import { isGateway } from './settle/gateway-role.ts';
 import { ProgramLiveness } from './settle/program-liveness.ts';
 import { TunnelLiveness } from './settle/tunnel-liveness.ts';
@@ -185,6 +186,13 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   });
   const { addresses } = nodeNetwork;
   const learned = await openLearnedRoutes({ local, cluster, addresses: () => addresses.all, apiServers, apiLifeline });
+  const gates = openGates({
+    local,
+    cluster,
+    folder: gateFolder(settings),
+    mtu,
+    isUserspaceDatapath: datapathType === 'netdev',
+  });
   const events = new EventRecorder({
     client: kube,
     component: 'isthmus-daemon',
@@ -196,6 +204,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   const objectEvents = new ObjectEvents({ events, log, uidOfSubnet: (name) => cluster.subnet(name)?.uid });
   if (services !== undefined) reportServices(services, objectEvents, cluster);
   if (dryRun !== undefined) reportDryRun(dryRun, objectEvents, cluster);
+  gates.onResult(() => cluster.node && objectEvents.reportGates(cluster.node, gates.problems));
   const pods = openPodPorts({
     local,
     cluster,
@@ -266,7 +275,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   await cni.closeServer();
   conflist?.close();
   await underlay.close();
-  for (const part of [pods, cni, memory, programWatch, nodeNetwork, learned, tunnels, prober, advertisements])
+  for (const part of [pods, cni, memory, programWatch, nodeNetwork, learned, gates, tunnels, prober, advertisements])
     part.close();
   await Promise.all([
     services?.close(),

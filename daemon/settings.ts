@@ -90,6 +90,11 @@ export function controlFolders({ ovs, ovsRundir }: Pick<Settings, 'ovs' | 'ovsRu
   ]);
 }
 
+/** Folder of the network namespaces of gates, beside the socket of the daemon. */
+export function gateFolder({ socket }: Pick<Settings, 'socket'>): string {
+  return join(dirname(socket), 'gates');
+}
+
 /** OpenFlow socket of the integration bridge; ovs-vswitchd makes it beside the socket of its database. */
 export function bridgeSocket({ ovs }: Pick<Settings, 'ovs'>): string {
   const database = /^unix:(.*)$/.exec(ovs)?.[1] ?? '/var/run/openvswitch/db.sock';

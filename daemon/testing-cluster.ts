@@ -21,6 +21,7 @@ import {
   subnets,
   transitSwitches,
   vlans,
+  vpcDnses,
 } from '../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../lib/kube/testing.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
@@ -223,6 +224,7 @@ export class TestCluster {
       bgpNodeStates,
       providerNetworks,
       vlans,
+      vpcDnses,
     ])
       await eventually(`the kind ${kind.kind}`, () =>
         this.admin.list(kind).then(

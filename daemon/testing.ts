@@ -5,11 +5,22 @@
  */
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ovnEnvironment, schemaFile } from 'ovsdb-client/testing';
 import { libc, systemError } from './host/libc.ts';
+import { removeNetns } from './host/netns.ts';
 import { eventually } from '../lib/testing-eventually.ts';
 
 const CLONE_NEWNET = 0x40000000;
@@ -248,7 +259,18 @@ export class TestNode {
   async stop(): Promise<void> {
     for (const name of [...this.#children.keys()].toReversed()) await this.kill(name);
     for (const name of this.#namespaces) this.deleteNamespace(name);
+    // Namespaces of gates outlive the daemon.
+    for (const file of this.gates) removeNetns(join(this.gateFolder, file));
     rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  get gateFolder(): string {
+    return this.#path('gates');
+  }
+
+  /** Files of the namespaces of gates. */
+  get gates(): readonly string[] {
+    return existsSync(this.gateFolder) ? readdirSync(this.gateFolder).toSorted() : [];
   }
 
   #path(name: string): string {

@@ -301,6 +301,16 @@ export interface SwitchLbRule extends ApiObjectFacts {
   };
 }
 
+/** DNS and the API server for pods of a custom VPC. */
+export interface VpcDns extends ApiObjectFacts {
+  readonly spec: {
+    readonly vpc: string;
+    /** Empty where not given, as `corefile`. */
+    readonly subnet: string;
+    readonly corefile: string;
+  };
+}
+
 export interface SecurityGroupRule {
   readonly ipVersion: string;
   readonly protocol: string;
@@ -371,6 +381,7 @@ export interface Kinds {
   readonly endpointSlices: EndpointSlice;
   readonly loadBalancerPools: LoadBalancerPool;
   readonly switchLbRules: SwitchLbRule;
+  readonly vpcDnses: VpcDns;
 }
 
 /** `namespace/name`, as reflectors key namespaced objects. */

@@ -66,6 +66,8 @@ export interface Indexes {
   readonly groupsByRemoteGroup: Index;
   readonly poolsBySubnet: Index;
   readonly poolsByNamespace: Index;
+  readonly vpcDnsesByVpc: Index;
+  readonly vpcDnsesBySubnet: Index;
   readonly vpcsByNamespace: Index;
   readonly vpcsByDefaultSubnet: Index;
   readonly subnetsByVpc: Index;

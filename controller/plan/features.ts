@@ -40,6 +40,7 @@ import { policyRouteFeature } from './vpc/policy-routes.ts';
 import { routeTableFeature } from './vpc/route-table.ts';
 import { staticRouteFeature } from './vpc/static-routes.ts';
 import { vpcFeature } from './vpc/vpc.ts';
+import { vpcDnsFeature } from './vpc-dns/vpc-dns.ts';
 
 export const features: readonly Feature[] = [
   northboundOptionsFeature,
@@ -79,6 +80,7 @@ export const features: readonly Feature[] = [
   serviceFeature,
   switchLbRuleFeature,
   healthCheckFeature,
+  vpcDnsFeature,
   loadBalancerPoolFeature,
   loadBalancerAddressFeature,
 ];

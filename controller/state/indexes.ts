@@ -15,6 +15,7 @@ export type Stores = { readonly [K in keyof Kinds]: Store<Kinds[K]> };
 
 export function indexesOf(stores: Stores): Indexes {
   const { pods, nodes, subnets, vpcs, vips, ipPools, securityGroups, services, endpointSlices, switchLbRules } = stores;
+  const { vpcDnses } = stores;
   return {
     podsByNode: index(pods, ({ node }) => (node === undefined ? [] : [node])),
     podsByPortGroup: index(pods, (pod) => namedGroupsOf(pod).map(securityPortGroup)),
@@ -32,6 +33,8 @@ export function indexesOf(stores: Stores): Indexes {
     ),
     poolsBySubnet: index(ipPools, ({ spec }) => [spec.subnet]),
     poolsByNamespace: index(ipPools, ({ spec }) => spec.namespaces),
+    vpcDnsesByVpc: index(vpcDnses, ({ spec }) => [spec.vpc]),
+    vpcDnsesBySubnet: index(vpcDnses, ({ spec }) => (spec.subnet === '' ? [] : [spec.subnet])),
     vpcsByNamespace: index(vpcs, ({ spec }) => spec.namespaces),
     vpcsByDefaultSubnet: index(vpcs, ({ spec }) => [spec.defaultSubnet]),
     subnetsByVpc: index(subnets, ({ spec }) => [vpcNameOf(spec)]),

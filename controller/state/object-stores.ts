@@ -31,6 +31,7 @@ export class ObjectStores implements Stores {
   readonly endpointSlices = new Store<Kinds['endpointSlices']>();
   readonly loadBalancerPools = new Store<Kinds['loadBalancerPools']>();
   readonly switchLbRules = new Store<Kinds['switchLbRules']>();
+  readonly vpcDnses = new Store<Kinds['vpcDnses']>();
   readonly bgpNodeStates = new Store<Kinds['bgpNodeStates']>();
   readonly indexes: Indexes = indexesOf(this);
 

@@ -14,6 +14,7 @@ import { switchLbRuleKind } from '../../lib/api/kinds/switch-lb-rule.ts';
 import { transitSwitchKind } from '../../lib/api/kinds/transit-switch.ts';
 import { vipKind } from '../../lib/api/kinds/vip.ts';
 import { vlanKind } from '../../lib/api/kinds/vlan.ts';
+import { vpcDnsKind } from '../../lib/api/kinds/vpc-dns.ts';
 import { vpcKind } from '../../lib/api/kinds/vpc.ts';
 import { viewParser } from '../../lib/slices/testing.ts';
 import {
@@ -56,6 +57,7 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   endpointSlices: endpointSliceSchemas,
   loadBalancerPools: loadBalancerPoolKind,
   switchLbRules: switchLbRuleKind,
+  vpcDnses: vpcDnsKind,
 };
 const views: Readonly<Partial<Record<keyof Kinds, Parser>>> = {
   remoteClusters: viewParser(remoteClusterView),

@@ -23,6 +23,7 @@ import {
   virtualMachineInstances,
   virtualMachines,
   vlans,
+  vpcDnses,
   vpcs,
 } from '../../lib/kube/resources.ts';
 import type { RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
@@ -41,6 +42,7 @@ import {
   parseVpc,
 } from './networks.ts';
 import { parseProviderNetwork, parseVlan } from './underlay.ts';
+import { parseVpcDns } from './vpc-dns.ts';
 import {
   parseAttachment,
   parseNamespace,
@@ -97,4 +99,5 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   // An installation that brings the CRDs by itself may not have these yet.
   loadBalancerPools: { resource: loadBalancerPools, parse: parseLoadBalancerPool, isOptional: true },
   switchLbRules: { resource: switchLbRules, parse: parseSwitchLbRule, isOptional: true },
+  vpcDnses: { resource: vpcDnses, parse: parseVpcDns, isOptional: true },
 };

@@ -5,12 +5,24 @@
  * back fails the process ends, because everything after that would configure the wrong namespace. Sockets that were opened inside belong
  * to that namespace for good and may be used asynchronously later.
  */
-import { closeSync, constants, fstatSync, openSync, statSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, rmSync, statSync } from 'node:fs';
 import { libc, systemError } from './libc.ts';
 
 const CLONE_NEWNET = 0x40000000;
 
+const MS_BIND = 4096;
+const MNT_DETACH = 2;
+
 const setns = libc.func('int setns(int fd, int nstype)') as (fd: number, nstype: number) => number;
+const unshare = libc.func('int unshare(int flags)') as (flags: number) => number;
+const mount = libc.func('int mount(str source, str target, str type, unsigned long flags, void *data)') as (
+  source: string,
+  target: string,
+  type: string,
+  flags: number,
+  data: null,
+) => number;
+const umount = libc.func('int umount2(str target, int flags)') as (target: string, flags: number) => number;
 
 /** `missing`: there is no such path; `foreign`: it is not a network namespace; `own`: it is that of this process. */
 export class NetnsError extends Error {
@@ -45,6 +57,35 @@ export function openNetns(path: string): Netns {
     throw error;
   }
   return { path, fd, run: (work) => inside(fd, path, work), close: () => closeSync(fd) };
+}
+
+/** Makes a namespace that exists as long as it is mounted at the path, where a file may be. @throws Error with syscall and code */
+export function createNetns(path: string): void {
+  closeSync(openSync(path, 'w'));
+  const home = openSync('/proc/self/ns/net', 'r');
+  try {
+    if (unshare(CLONE_NEWNET) !== 0) throw systemError('unshare');
+    try {
+      if (mount('/proc/self/ns/net', path, 'none', MS_BIND, null) !== 0) throw systemError(`mount at ${path}`);
+    } finally {
+      if (setns(home, CLONE_NEWNET) !== 0) process.abort();
+    }
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  } finally {
+    closeSync(home);
+  }
+}
+
+/** Unmounts the namespace, which the kernel removes once nothing uses it; does nothing if there is none. @throws Error with syscall and code */
+export function removeNetns(path: string): void {
+  if (umount(path, MNT_DETACH) !== 0) {
+    const error = systemError(`umount of ${path}`);
+    // It is a plain file, or there is none.
+    if (error.code !== 'EINVAL' && error.code !== 'ENOENT') throw error;
+  }
+  rmSync(path, { force: true });
 }
 
 /** Whether the path still leads to a network namespace. */

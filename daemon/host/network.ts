@@ -32,7 +32,7 @@ export class KernelHost implements HostTarget<HostNetwork> {
   readonly #netlink: Rtnetlink;
   /** Netlink ports by which this object changes elements of the table. */
   readonly ports = new OwnPorts();
-  readonly #nft = new NftTable('inet', (port) => this.ports.note(port));
+  readonly #nft = new NftTable('inet', { onPort: (port) => this.ports.note(port) });
   readonly #routes: OwnRoutes;
   readonly #sets = new OwnSets();
   readonly #addressRoutes: AddressRoutes;

@@ -5,6 +5,7 @@
  * recognizes its own table and changes nothing, and finds edits from while no daemon ran.
  */
 import { parseCidr, formatCidr } from '../../lib/net/cidr.ts';
+import type { Netns } from './netns.ts';
 import { rulesetGeneration } from './nft-generation.ts';
 import { ProgramError, run, type RunOptions } from './program.ts';
 import { digestOf, parseListing, sealChain } from './table-listing.ts';
@@ -24,21 +25,29 @@ export interface ElementChanges {
 /** Number of attempts in a row to write the table while others write rules of their own. */
 const tries = 5;
 
+export interface NftTableOptions {
+  /** Called with each netlink port by which elements are changed. */
+  readonly onPort?: (port: number) => void;
+  /** Where the table is, if not in the namespace of the node. */
+  readonly netns?: Netns;
+}
+
 export class NftTable {
   readonly #table: string;
   readonly #family: TableFamily;
   readonly #onPort: (port: number) => void;
+  readonly #netns: Netns | undefined;
 
-  /** @param onPort is called with each netlink port by which elements are changed */
-  constructor(family: TableFamily, onPort: (port: number) => void = () => undefined) {
+  constructor(family: TableFamily, { onPort = () => undefined, netns }: NftTableOptions = {}) {
     this.#family = family;
     this.#table = `${family} ${tableName}`;
     this.#onPort = onPort;
+    this.#netns = netns;
   }
 
   /** @throws ProgramError */
   async remove(): Promise<void> {
-    if ((await this.#list()) !== '') await run('nft', ['-f', '-'], `delete table ${this.#table}\n`);
+    if ((await this.#list()) !== '') await this.#run(`delete table ${this.#table}\n`);
   }
 
   /** Compares the table with the wanted one. Returns whether anything was written. @param body without elements @throws ProgramError */
@@ -49,13 +58,13 @@ export class NftTable {
     const all = [...elements].map(([set, networks]) => ({ set, removed: [], added: [...networks] }));
     const text = `${render(this.#table, body, digest)}${this.#render(all)}`;
     for (let left = tries; left > 0; left -= 1) {
-      const before = await rulesetGeneration();
-      await run('nft', ['-f', '-'], text);
+      const before = await this.#generation();
+      await this.#run(text);
       const written = parseListing(await this.#list());
       // A transaction in between may have edited the table, and an edited listing must not be sealed.
-      if ((await rulesetGeneration()) !== before + 1) continue;
+      if ((await this.#generation()) !== before + 1) continue;
       const seal = `chain ${sealChain} { comment "${written.digest}"; }`;
-      await run('nft', ['-f', '-'], `table ${this.#table} {\n${seal}\n}\n`);
+      await this.#run(`table ${this.#table} {\n${seal}\n}\n`);
       if (isIntact(parseListing(await this.#list()), digest)) return true;
     }
     // Without a matching seal, the next application writes the table again; our own writes trigger it.
@@ -66,7 +75,7 @@ export class NftTable {
   async change(changes: readonly ElementChanges[]): Promise<boolean> {
     const text = this.#render(changes);
     // The netlink port of a process that has one socket is its id.
-    if (text !== '') await run('nft', ['-f', '-'], text, { onStart: this.#onPort });
+    if (text !== '') await run('nft', ['-f', '-'], text, { ...this.#options, onStart: this.#onPort });
     return text !== '';
   }
 
@@ -82,7 +91,19 @@ export class NftTable {
 
   /** Empty if there is no such table. */
   async #list(): Promise<string> {
-    return (await listTable(this.#family, tableName)).trimEnd();
+    return (await listTable(this.#family, tableName, [], this.#options)).trimEnd();
+  }
+
+  #run(commands: string): Promise<string> {
+    return run('nft', ['-f', '-'], commands, this.#options);
+  }
+
+  #generation(): Promise<number> {
+    return this.#netns === undefined ? rulesetGeneration() : this.#netns.run(rulesetGeneration);
+  }
+
+  get #options(): RunOptions {
+    return this.#netns === undefined ? {} : { netns: this.#netns };
   }
 }
 

@@ -19,6 +19,7 @@ import { bitsOf, type Family } from '../../lib/net/ip.ts';
 import type { HostElement } from '../model/host-network.ts';
 import type { NatRule, Subnet } from '../model/subnet.ts';
 import type { Node } from '../model/node.ts';
+import { linkNetwork } from '../model/gate.ts';
 import { ownAddressesOf } from './subnet-gateway.ts';
 import type { SubnetProblem } from './subnet-problem.ts';
 
@@ -39,6 +40,8 @@ const families = [4, 6] as const;
 const words = { 4: { header: 'ip', protocol: 'ipv4' }, 6: { header: 'ip6', protocol: 'ipv6' } } as const;
 const notFirst = '  tcp flags & (fin | syn | rst | ack) != syn return';
 const masquerade = 'masquerade fully-random';
+/** Nothing beyond the node has a route to gates of VPCs. */
+const fromGates = families.map((family) => `  ${words[family].header} saddr ${linkNetwork[family].cidr} ${masquerade}`);
 /** Runs after conntrack (priority -200), and before any rule that uses its verdict. */
 const untracked = [
   'chain halves {',
@@ -89,6 +92,7 @@ export function planRuleset(special: readonly SpecialNat[], hasRules: boolean): 
     ...special.flatMap(({ chain }) => chain),
     'chain postrouting {',
     '  type nat hook postrouting priority srcnat; policy accept;',
+    ...(hasRules ? fromGates : []),
     ...families.flatMap((family) => ['cluster', 'nodes'].map((who) => directed(family, `@${who}${family}`))),
     ...families.map((family) => jump(family, `@nat${family}`, 'outgoing')),
     ...special.flatMap(({ jumps }) => jumps),

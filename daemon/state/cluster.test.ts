@@ -19,6 +19,9 @@ function clusterWith(objects: Partial<ClusterObjects>): Cluster {
     remotes: mirrorOf(),
     providerNetworks: mirrorOf(),
     bgpStates: mirrorOf(),
+    vpcDnses: mirrorOf(),
+    dnsServices: mirrorOf(),
+    apiServices: mirrorOf(),
     ...objects,
   });
 }

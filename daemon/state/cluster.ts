@@ -2,6 +2,8 @@
 import { hubSwitch } from '../../lib/api/names.ts';
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { LifelineFacts } from '../../lib/bgp/lifelines.ts';
+import { apiService, dnsService } from '../../lib/services/gate.ts';
+import { serviceKey, type Service } from '../../lib/services/service.ts';
 import type { BgpNodeState } from '../model/bgp-node-state.ts';
 import type { Interconnect, InterconnectGateway, RemoteRoute, TransitSwitch } from '../model/interconnect.ts';
 import type { Node } from '../model/node.ts';
@@ -37,6 +39,11 @@ export interface ClusterObjects {
   readonly remotes: Mirror<readonly RemoteRoute[]>;
   readonly providerNetworks: Mirror<ProviderNetwork>;
   readonly bgpStates: Mirror<BgpNodeState>;
+  /** The VPC that each VpcDns names; undefined for one that never gets gates. */
+  readonly vpcDnses: Mirror<string | undefined>;
+  /** Only the Service of the cluster's DNS, and only that of the API server. */
+  readonly dnsServices: Mirror<Service>;
+  readonly apiServices: Mirror<Service>;
 }
 
 export class Cluster {
@@ -87,6 +94,20 @@ export class Cluster {
 
   get remoteRoutes(): readonly RemoteRoute[] {
     return valuesOf(this.objects.remotes).flat();
+  }
+
+  /** The VPCs that may have gates, and the Services that gates lead to. */
+  get gateFacts(): {
+    readonly vpcs: readonly string[];
+    readonly dns: Service | undefined;
+    readonly api: Service | undefined;
+  } {
+    const { vpcDnses, dnsServices, apiServices } = this.objects;
+    return {
+      vpcs: [...vpcDnses.entries()].flatMap(([, vpc]) => vpc ?? []),
+      dns: dnsServices.get(serviceKey(dnsService)),
+      api: apiServices.get(serviceKey(apiService)),
+    };
   }
 
   /** What the objects know of addresses that no learned route may take away. */

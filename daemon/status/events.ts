@@ -25,6 +25,7 @@ export class ObjectEvents {
   readonly #access = new CurrentProblems<Problem>();
   readonly #services = new CurrentProblems<Problem>();
   #hasDryRun = false;
+  readonly #gates = new CurrentProblems<Problem>();
   readonly #ofServices = new Map<string, CurrentProblems<Problem>>();
 
   constructor(options: ObjectEventsOptions) {
@@ -81,6 +82,11 @@ export class ObjectEvents {
     this.#hasDryRun = true;
     const message = `this node serves no Services (services.nodes: dry-run); "isthmus nodes services" prints what it would serve in place of kube-proxy, and what would be in the way`;
     this.#options.events.record({ apiVersion: 'v1', kind: 'Node', name, uid }, 'Normal', 'ServicesDryRun', message);
+  }
+
+  /** Problems of the node with the gates of VPCs, all current ones. */
+  reportGates(node: Pick<Node, 'name' | 'uid'>, problems: readonly Problem[]): void {
+    for (const begun of this.#gates.update(problems, (one) => one.message)) this.reportNode(node, begun);
   }
 
   /** All current problems of each of these Services. */

@@ -3,6 +3,8 @@ import { reflect } from '../../lib/kube/reflector.ts';
 import * as resources from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
+import { apiService, dnsService } from '../../lib/services/gate.ts';
+import { parseService } from '../../lib/services/parse.ts';
 import { reflectSliced } from '../../lib/slices/reflect.ts';
 import { bgpNodeStateView } from './bgp-node-state.ts';
 import { parseApiServers } from './api-server.ts';
@@ -12,6 +14,7 @@ import { parsePod } from './pod.ts';
 import { parseProviderNetwork } from './provider-network.ts';
 import { remoteClusterView } from './remote-cluster.ts';
 import { parseSubnet } from './subnet.ts';
+import { parseVpcDns } from './vpc-dns.ts';
 
 export interface WatchOptions {
   readonly client: KubeClient;
@@ -26,6 +29,14 @@ export async function openWatches({ node, ...common }: WatchOptions) {
   const own = { ...common, fieldSelector: `metadata.name=${node}` };
   // A cluster without interconnect, BGP or underlay need not serve these kinds.
   const optional = true;
+  const service = ({ namespace, name }: { readonly namespace: string; readonly name: string }) =>
+    reflect({
+      ...common,
+      resource: resources.services,
+      namespace,
+      fieldSelector: `metadata.name=${name}`,
+      parse: parseService,
+    });
   const watches = {
     nodes: reflect({ ...own, resource: resources.nodes, parse: parseNode }),
     pods: reflect({ ...common, fieldSelector: `spec.nodeName=${node}`, resource: resources.pods, parse: parsePod }),
@@ -47,6 +58,9 @@ export async function openWatches({ node, ...common }: WatchOptions) {
       labelSelector: 'kubernetes.io/service-name=kubernetes',
       parse: parseApiServers,
     }),
+    vpcDnses: reflect({ ...common, resource: resources.vpcDnses, parse: parseVpcDns, optional }),
+    dnsServices: service(dnsService),
+    apiServices: service(apiService),
     bgpStates: reflectSliced(bgpNodeStateView, { ...common, owner: node, optional }),
   };
   await Promise.all(Object.values(watches).map(({ synced }) => synced));

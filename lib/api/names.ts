@@ -201,6 +201,19 @@ export function healthCheckPortName(subnet: string): string {
   return `health-check.${subnet}`;
 }
 
+/** The ConfigMap of DNS servers that Kube-OVN uses unless a VpcDns names another. */
+export const defaultCorefile = 'vpc-dns-corefile';
+
+/** The switch between the router of a VPC and its gates; no Subnet can have the name. */
+export function gateSwitch(vpc: string): string {
+  return `dns@${vpc}`;
+}
+
+/** The port of a VPC's gates: one on each node, by which pods of the node reach DNS and the API server. */
+export function gatePort(vpc: string): string {
+  return `dns-gate@${vpc}`;
+}
+
 /** The port that connects a switch to the VLAN of its underlay subnet. */
 export function localnetPortName(subnet: string): string {
   return `localnet.${subnet}`;

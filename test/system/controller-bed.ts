@@ -32,6 +32,7 @@ import {
   transitSwitches,
   vips,
   vlans,
+  vpcDnses,
   vpcs,
 } from '../../lib/kube/resources.ts';
 import { startApiServer } from '../../lib/kube/testing.ts';
@@ -141,6 +142,7 @@ export class ControllerBed {
       transitSwitches,
       loadBalancerPools,
       switchLbRules,
+      vpcDnses,
     ]) {
       await eventually(`${resource.plural} are served`, async () => this.kube.list(resource).catch(() => undefined));
     }

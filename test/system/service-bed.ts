@@ -9,7 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ovnEnvironment, schemaFile, startOvsdbServer, type TestServer } from 'ovsdb-client/testing';
 import { apiVersionOf, endpointSlices, nodes, objectPath, pods, services } from '../../lib/kube/resources.ts';
+import { gatePort } from '../../lib/api/names.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
+import { gateMac, gateNetwork } from '../../lib/services/gate.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 import { tryRun, type RunResult } from '../lab/run.ts';
 import { ControllerBed } from './controller-bed.ts';
@@ -129,11 +131,11 @@ export class ServiceBed {
   }
 
   /** The pod answers from now on. */
-  serve(name: string): void {
+  serve(name: string, port = 8080): void {
     // Closing a connection with a request that was not read resets it, and the client may lose the answer.
     const tell = `SYSTEM:read line; echo ${name} $SOCAT_PEERADDR`;
-    this.#serve(name, ['TCP6-LISTEN:8080,ipv6only=0,reuseaddr,fork', tell]);
-    this.#serve(name, ['UDP6-RECVFROM:8080,ipv6only=0,fork', tell]);
+    this.#serve(name, [`TCP6-LISTEN:${port},ipv6only=0,reuseaddr,fork`, tell]);
+    this.#serve(name, [`UDP6-RECVFROM:${port},ipv6only=0,fork`, tell]);
   }
 
   /** Nothing in the pod answers any more, as after a crash of its containers. */
@@ -209,10 +211,27 @@ export class ServiceBed {
     }
   }
 
+  /** A gate of the VPC on a node, as the daemon makes it, that answers at 53 itself: with `gate-<node>` and the client's address. */
+  addGate(vpc: string, node: NodeName): void {
+    const name = `gate-${node}`;
+    this.#addSpace(name);
+    words(`ip link add vpc0 netns ${this.space(name)} type veth peer name ${vpc}_g netns ${this.space(node)}`);
+    this.in(node, `ip link set ${vpc}_g up`);
+    this.in(name, `ip link set vpc0 address ${gateMac} mtu 1400`);
+    this.in(name, 'ethtool -K vpc0 tx off');
+    this.in(name, 'ip link set vpc0 up');
+    for (const { gate, prefix, router } of Object.values(gateNetwork)) {
+      this.in(name, `ip addr add ${gate}/${prefix} dev vpc0${gate.includes(':') ? ' nodad' : ''}`);
+      this.in(name, `ip route add default via ${router}`);
+    }
+    this.#plug(node, `${vpc}_g`, gatePort(vpc));
+    this.serve(name, 53);
+  }
+
   /** One connection: the name of the pod that answers and the address that it saw, or why there is no answer. */
-  async connect(from: string, address: string, protocol: 'TCP' | 'UDP' = 'TCP'): Promise<string> {
+  async connect(from: string, address: string, protocol: 'TCP' | 'UDP' = 'TCP', port = 80): Promise<string> {
     const host = address.includes(':') ? `[${address}]` : address;
-    const target = `${protocol}${address.includes(':') ? 6 : 4}:${host}:80`;
+    const target = `${protocol}${address.includes(':') ? 6 : 4}:${host}:${port}`;
     const options = protocol === 'TCP' ? `,connect-timeout=${connectSeconds}` : '';
     // Without -t it waits half a second for the answer, which is too short for a busy machine.
     const argv = ['socat', `-T${connectSeconds}`, `-t${connectSeconds}`, '-', `${target}${options}`];

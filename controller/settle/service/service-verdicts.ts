@@ -14,6 +14,7 @@ import { type ServiceVip, vipId, vipsOf } from '../../model/service-vips.ts';
 import type { ServiceVerdict } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { text } from '../fingerprint.ts';
+import { dnsWithVip, vpcsOfDnsChange } from '../vpc-dns/verdict.ts';
 import { placeOfService, type Place } from './endpoint-vpcs.ts';
 import { frontendName, frontendOf, servingRuleAt } from './frontends.ts';
 import { placeOfRule } from './rule-place.ts';
@@ -52,6 +53,7 @@ export class ServiceVerdicts {
   /** Marks the Services whose verdicts read the changed value. */
   changed(change: Change): void {
     for (const key of this.#ruleMarks.concerned(change)) this.#due.add(key);
+    for (const vpc of vpcsOfDnsChange(change, this.#options.view)) this.#markVpc(vpc);
     if (change.kind === 'services') this.#due.add(change.name);
     else if (change.kind === 'endpointSlices') {
       for (const slice of [change.before, change.after]) if (slice !== undefined) this.#mark(slice.service);
@@ -156,18 +158,21 @@ export class ServiceVerdicts {
 
   #become(service: string, place: Place | undefined): void {
     const before = this.verdicts.get(service);
-    const after = place && { ...place, takenVips: this.#takenVips(service) };
+    const after = place && { ...place, takenVips: this.#takenVips(service, place.vpc) };
     if (text(before) === text(after)) return;
     if (after === undefined) this.verdicts.delete(service);
     else this.verdicts.set(service, after);
     this.#options.onChange(service, before, after);
   }
 
-  #takenVips(service: string): Readonly<Record<string, string>> {
+  #takenVips(service: string, vpc: string): Readonly<Record<string, string>> {
+    const { view } = this.#options;
     const takenVips: Record<string, string> = {};
     for (const { key, vip } of this.#claims.get(service) ?? []) {
       const holder = this.#holders.get(key);
-      if (holder !== undefined && holder !== service) takenVips[vipId(vip)] = frontendName(this.#options.view, holder);
+      const dns = dnsWithVip(view, vpc, vipId(vip));
+      if (dns !== undefined) takenVips[vipId(vip)] = `VpcDns ${dns}`;
+      else if (holder !== undefined && holder !== service) takenVips[vipId(vip)] = frontendName(view, holder);
     }
     return takenVips;
   }

@@ -38,7 +38,7 @@ function nameHolder(view: View, local: Vpc, remote: string): string | undefined 
 }
 
 /** A network of one side that a link would overlap. */
-function overlapOf(view: View, side: Vpc, remote: string, cidr: Cidr): string | undefined {
+export function overlapOf(view: View, side: Vpc, remote: string, cidr: Cidr): string | undefined {
   for (const name of routedSubnetsOf(view, side.name)) {
     const net = servedNet(view, name);
     const part = [net?.v4, net?.v6].find((one) => one !== undefined && cidrsOverlap(one.cidr, cidr));

@@ -20,6 +20,7 @@ import { switchLbRuleKind } from './switch-lb-rule.ts';
 import { transitSwitchKind } from './transit-switch.ts';
 import { vipKind } from './vip.ts';
 import { vlanKind } from './vlan.ts';
+import { vpcDnsKind } from './vpc-dns.ts';
 import { vpcKind } from './vpc.ts';
 
 /** Every kind Isthmus serves, in the order the documentation shows them. */
@@ -31,6 +32,7 @@ export const allKinds: readonly Kind[] = [
   vipKind,
   switchLbRuleKind,
   loadBalancerPoolKind,
+  vpcDnsKind,
   securityGroupKind,
   providerNetworkKind,
   vlanKind,
