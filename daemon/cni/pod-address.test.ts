@@ -79,7 +79,7 @@ const late: readonly [what: string, pod: Pod | undefined, details: RegExp][] = [
   [
     'annotations that are not those which the controller wrote',
     podOf({ addressCondition: { status: 'True', reason: 'Allocated', message: 'ovn/x' } }),
-    /ovn\.kubernetes\.io\/ip_address are not those that isthmus-controller wrote/,
+    /ovn\.kubernetes\.io\/ip_address differ from those that isthmus-controller wrote/,
   ],
 ];
 

@@ -344,7 +344,7 @@ const faults: readonly Fault[] = [
     name: 'one gateway of theirs is not heard, though its address answers',
     make: ({ east }) => tunnels(east, gone, 'w1'),
     code: 'TunnelDown',
-    says: /nothing of gateway west\/w1 .* ovs-vswitchd on it is dead or frozen, or udp 6081 from it is dropped; with --peer/,
+    says: /nothing arrives from gateway west\/w1 .* ovs-vswitchd on it is dead or frozen, or udp 6081 from it is dropped; with --peer/,
     isAlone: true,
   },
   {
