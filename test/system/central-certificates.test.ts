@@ -233,7 +233,7 @@ test('a node that requests the chassis of another is refused with the reason', a
   await waitFor('the refusal', () => Promise.resolve(thief.access.problem?.code === 'CertificateRefused' || 'not yet'));
   assert.match(
     thief.access.problem?.message ?? '',
-    /chassis chassis-1 is node n1; give the Open vSwitch of node n2 another name/,
+    /chassis chassis-1 belongs to node n1; give the Open vSwitch of node n2 another name/,
   );
   assert.deepEqual(thief.access.southbound.remotes, []);
 });
@@ -349,7 +349,7 @@ test('an authority of the administrator is trusted at once, and an invalid autho
   try {
     await assert.rejects(
       given.renew(),
-      /own-authority\/members-ca of ovn\.tls\.authoritySecrets\.members .* it is not there/,
+      /own-authority\/members-ca of ovn\.tls\.authoritySecrets\.members .* it does not exist/,
     );
     const first = await createAuthority('corporate', Date.now());
     await bed.admin.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: name, data: dataOf(first) });

@@ -119,7 +119,7 @@ describe('replicas', () => {
     const annotations = { [ovn('ip_pool')]: '10.16.40.1,10.16.40.2' };
     for (const name of ['r1', 'r2', 'r3']) await bed.createPod(name, { annotations });
     assert.deepEqual([await bed.address('r1'), await bed.address('r2')].sort(), ['10.16.40.1', '10.16.40.2']);
-    await bed.event('AcquireAddressFailed', 'r3', /NoAvailableAddress: none of the 2 addresses/);
+    await bed.event('AcquireAddressFailed', 'r3', /NoAvailableAddress: none of the 2 requested addresses/);
     await bed.deletePod('r1');
     assert.equal(await bed.address('r3'), '10.16.40.1');
     for (const name of ['r2', 'r3']) await bed.deletePod(name);

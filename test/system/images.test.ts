@@ -121,7 +121,7 @@ describe('install-cni', () => {
     assert.equal(readFileSync(join(bin, 'loopback'), 'utf8'), loopback, 'which runtimes call for every pod');
     const { cniVersions: _, ...narrow } = list;
     assert.deepEqual(first.list, narrow);
-    assert.match(first.log, /CNI 1\.1\.0 is not offered to the runtime of this node: portmap/);
+    assert.match(first.log, /CNI 1\.1\.0 is not offered to the runtime of this node; portmap/);
 
     rmSync(join(bin, 'portmap'));
     assert.deepEqual(install().list, list);
