@@ -102,11 +102,9 @@ describe('Services without kube-proxy', () => {
     });
 
   it('a name is resolved in pods and on nodes over the Service of CoreDNS', async () => {
-    const dns = JSON.parse(
-      await lab.kubectl(home, ['-n', 'kube-system', 'get', 'service', 'kube-dns', '-o', 'json']),
-    ) as ServiceObject;
     const { spec } = await create('web', {});
-    const argv = [process.execPath, '-e', lookup, dns.spec.clusterIP, 'web.demo.svc.cluster.local'];
+    const dns = await addressOfService('kube-system', 'kube-dns');
+    const argv = [process.execPath, '-e', lookup, dns, 'web.demo.svc.cluster.local'];
     for (const client of [clients['pod web-1'], clients['node n2']]) {
       assert.ok(client);
       assert.match(await run(client(argv)), new RegExp(spec.clusterIP.replaceAll('.', String.raw`\.`)));
@@ -154,6 +152,35 @@ describe('Services without kube-proxy', () => {
     }
   });
 
+  it('pods of a VPC with a VpcDns resolve names and reach the API server, and no other Service', async () => {
+    const of = (kind: string, spec: object): Promise<string> =>
+      apply({ apiVersion: 'kubeovn.io/v1', kind, metadata: { name: 'blue' }, spec });
+    await of('Vpc', { namespaces: ['blue'], defaultSubnet: 'blue' });
+    await of('Subnet', { vpc: 'blue', cidrBlock: '10.100.0.0/24' });
+    await of('VpcDns', { vpc: 'blue' });
+    await user.runPods(home, 'blue');
+    const { spec } = await create('web', {});
+    const dns = await addressOfService('kube-system', 'kube-dns');
+    const api = await addressOfService('default', 'kubernetes');
+    for (const pod of pods) {
+      const client: Client = (argv) => inNetns(lab.ns(home, `blue/${pod}`), argv);
+      await waitFor(`${pod} of the VPC to resolve a name`, async () => {
+        const { stdout, stderr } = await tryRun(
+          client([process.execPath, '-e', lookup, dns, 'web.demo.svc.cluster.local']),
+        );
+        return stdout.trim() === spec.clusterIP || `${stdout}${stderr}`;
+      });
+      assert.match(await run(client([...curl(`https://${api}/version`), '--insecure'])), /"gitVersion"/);
+      assert.notEqual(await exitCodeOf(client, `http://${spec.clusterIP}/`), 0);
+    }
+    await lab.kubectl(home, ['delete', 'namespace/blue', 'vpc-dns/blue', 'subnet/blue', 'vpc/blue', '--timeout=60s']);
+    for (const node of nodes)
+      await waitFor(`no gate on ${node.name}`, async () => {
+        const left = await run(onMachine(node, ['ls', '/run/isthmus/gates']));
+        return left === '' || left;
+      });
+  });
+
   it('Services go on while the daemon, the controller and their pods are replaced', async (context: TestContext) => {
     const { spec } = await create('web', {});
     const url = `http://${spec.clusterIP}/`;
@@ -176,6 +203,10 @@ describe('Services without kube-proxy', () => {
     assert.ok(asked > 50);
     assert.equal(failed, 0);
   });
+
+  async function addressOfService(space: string, name: string): Promise<string> {
+    return lab.kubectl(home, ['-n', space, 'get', 'service', name, '-o', 'jsonpath={.spec.clusterIP}']);
+  }
 
   async function addressOf(name: string): Promise<string> {
     let address = '';
