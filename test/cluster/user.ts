@@ -127,10 +127,13 @@ export class User {
     await this.helm(cluster, 'upgrade', [`interconnect.hub=${hub}`, `interconnect.token=${token}`]);
   }
 
-  /** Creates a pod on each node, web-1, web-2 …, that answers pings, and HTTP with its name; then names their network namespaces. */
-  async runPods(cluster: string, space: string): Promise<void> {
+  /**
+   * Creates a pod on each node, web-1, web-2 …, that answers pings, and HTTP with its name; then names their network namespaces. `isProbed`: whether
+   * the kubelet probes them, which does not reach pods of custom VPCs.
+   */
+  async runPods(cluster: string, space: string, isProbed = true): Promise<void> {
     const { nodes } = this.lab.cluster(cluster);
-    const pods = nodes.map(({ name }, at) => podManifest(space, `web-${at + 1}`, name));
+    const pods = nodes.map(({ name }, at) => podManifest(space, `web-${at + 1}`, name, isProbed));
     const objects = [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: space } }, ...pods];
     const list = { apiVersion: 'v1', kind: 'List', items: objects };
     await this.lab.kubectl(cluster, ['apply', '-f', '-'], JSON.stringify(list));
@@ -158,7 +161,7 @@ function commandOf(argv: readonly string[]): readonly string[] {
   return [program === 'isthmus' ? join(checkout, 'cli/bin/isthmus') : tool(program), ...rest];
 }
 
-function podManifest(space: string, name: string, node: string): object {
+function podManifest(space: string, name: string, node: string, isProbed: boolean): object {
   const env = [{ name: 'POD_NAME', value: name }];
   const probe = { httpGet: { path: '/', port: 8080 }, periodSeconds: 5 };
   const container = { name: 'web', image: imageName, imagePullPolicy: 'Never', command: answerCommand, env };
@@ -169,7 +172,7 @@ function podManifest(space: string, name: string, node: string): object {
     spec: {
       nodeName: node,
       terminationGracePeriodSeconds: 1,
-      containers: [{ ...container, readinessProbe: probe }],
+      containers: [{ ...container, ...(isProbed && { readinessProbe: probe }) }],
     },
   };
 }

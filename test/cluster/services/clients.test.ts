@@ -153,12 +153,12 @@ describe('Services without kube-proxy', () => {
   });
 
   it('pods of a VPC with a VpcDns resolve names and reach the API server, and no other Service', async () => {
-    const of = (kind: string, spec: object): Promise<string> =>
-      apply({ apiVersion: 'kubeovn.io/v1', kind, metadata: { name: 'blue' }, spec });
-    await of('Vpc', { namespaces: ['blue'], defaultSubnet: 'blue' });
-    await of('Subnet', { vpc: 'blue', cidrBlock: '10.100.0.0/24' });
-    await of('VpcDns', { vpc: 'blue' });
-    await user.runPods(home, 'blue');
+    const of = (kind: string, name: string, spec: object): Promise<string> =>
+      apply({ apiVersion: 'kubeovn.io/v1', kind, metadata: { name }, spec });
+    await of('Vpc', 'blue', { namespaces: ['blue'], defaultSubnet: 'blue-pods' });
+    await of('Subnet', 'blue-pods', { vpc: 'blue', cidrBlock: '10.100.0.0/24' });
+    await of('VpcDns', 'blue', { vpc: 'blue' });
+    await user.runPods(home, 'blue', false);
     const { spec } = await create('web', {});
     const dns = await addressOfService('kube-system', 'kube-dns');
     const api = await addressOfService('default', 'kubernetes');
@@ -173,7 +173,14 @@ describe('Services without kube-proxy', () => {
       assert.match(await run(client([...curl(`https://${api}/version`), '--insecure'])), /"gitVersion"/);
       assert.notEqual(await exitCodeOf(client, `http://${spec.clusterIP}/`), 0);
     }
-    await lab.kubectl(home, ['delete', 'namespace/blue', 'vpc-dns/blue', 'subnet/blue', 'vpc/blue', '--timeout=60s']);
+    await lab.kubectl(home, [
+      'delete',
+      'namespace/blue',
+      'vpc-dns/blue',
+      'subnet/blue-pods',
+      'vpc/blue',
+      '--timeout=60s',
+    ]);
     for (const node of nodes)
       await waitFor(`no gate on ${node.name}`, async () => {
         const left = await run(onMachine(node, ['ls', '/run/isthmus/gates']));
