@@ -53,7 +53,7 @@ test-conformance: export LAB = $(if $(filter file,$(origin LAB)),conformance,$(L
 test-conformance: export TOPOLOGY ?= test/lab/topologies/kubelets-single.yaml
 test-conformance: cluster-setup ## Kubernetes' network conformance tests on kubelets (FOCUS=regex, SKIP=regex)
 	@$(SETUP) conformance
-	@ARCHIVES="$$($(SETUP) cache)/images" ENGINE=$(ENGINE) images/build.sh agnhost
+	@ARCHIVES="$$($(SETUP) cache)/images" ENGINE=$(ENGINE) images/build.sh agnhost regression-issue-74839
 	@exec test/setup/test-conformance.sh
 
 cluster-setup: setup

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# build.sh [isthmus|isthmus-ovn|coredns|agnhost] …   Builds the images, the first two by default, with docker, podman or buildah. An image whose
-#   inputs are the same is not built again. The last two are for labs: their programs are those of test/setup/setup.sh.
+# build.sh [isthmus|isthmus-ovn|coredns|agnhost|regression-issue-74839] …   Builds the images, the first two by default, with docker, podman or buildah. An image whose
+#   inputs are the same is not built again. The last three are for labs: their programs are those of test/setup/setup.sh.
 #   ENGINE    docker, podman or buildah; by default the first of them that works here
 #   BASE      image of Debian 13 that the build runs in; by default debian:trixie-slim, or one made from Debian's packages where no registry has it
 #   ARCH      amd64 or arm64; by default that of this machine. Images of another one have it at the end of their tags
@@ -85,16 +85,18 @@ make_base() {
 declare -A dockerfile=(
   [isthmus]=images/isthmus/Dockerfile [isthmus-ovn]=images/ovn/Dockerfile
   [coredns]=test/upstream/coredns/Dockerfile [agnhost]=test/upstream/agnhost/Dockerfile
+  [regression-issue-74839]=test/upstream/regression-issue-74839/Dockerfile
 )
 declare -A tag=(
   [isthmus]=$version [isthmus-ovn]=$(chart_value isthmus.network/ovn-image-tag)
-  [coredns]=$(sed -n 's|.*github.com/coredns/coredns v||p' test/upstream/go.mod) [agnhost]=lab
+  [coredns]=$(sed -n 's|.*github.com/coredns/coredns v||p' test/upstream/go.mod) [agnhost]=lab [regression-issue-74839]=lab
 )
 declare -A inputs=(
   [isthmus]='images package.json package-lock.json .npmrc lib proto central controller daemon interconnect speaker cli test/tools/go.mod test/tools/go.sum'
   [isthmus-ovn]='images/ovn images/sbom images/unpack'
   [coredns]='test/upstream/coredns test/upstream/go.mod test/upstream/go.sum'
   [agnhost]='test/upstream/agnhost test/upstream/coredns test/upstream/go.mod test/upstream/go.sum'
+  [regression-issue-74839]='test/upstream/regression-issue-74839 test/upstream/go.mod test/upstream/go.sum'
 )
 # What the build finds files in.
 context_of() { case $1 in isthmus | isthmus-ovn) echo . ;; *) test/setup/setup.sh tools-path ;; esac; }
@@ -119,7 +121,7 @@ done
 base=
 for name in "${@:-isthmus isthmus-ovn}"; do
   for image in $name; do
-    [ -n "${dockerfile[$image]:-}" ] || stop "there is no image $image; there are isthmus, isthmus-ovn, coredns and agnhost"
+    [ -n "${dockerfile[$image]:-}" ] || stop "there is no image $image; there are ${!dockerfile[*]}"
     hash=$(hash_inputs "$image")
     name_tag=$image:${tag[$image]}$suffix
     if [ -z "${AGAIN:-}" ] && has_label "$name_tag" "$hash"; then

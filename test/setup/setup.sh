@@ -14,7 +14,7 @@ cluster_packages=(buildah debootstrap iptables util-linux)
 cluster_programs=(kubelet kube-proxy kube-scheduler)
 # Of the module test/upstream, each from its package.
 declare -A upstream=([coredns]=./coredns [agnhost]=k8s.io/kubernetes/test/images/agnhost
-  [ginkgo]=github.com/onsi/ginkgo/v2/ginkgo [e2e.test]=k8s.io/kubernetes/test/e2e)
+  [regression-issue-74839]=k8s.io/kubernetes/test/images/regression-issue-74839 [ginkgo]=github.com/onsi/ginkgo/v2/ginkgo [e2e.test]=k8s.io/kubernetes/test/e2e)
 kubernetes=v1.34.4
 version=k8s.io/component-base/version
 kubernetes_flags="-s -w -X $version.gitVersion=$kubernetes -X $version.gitMajor=1 -X $version.gitMinor=34"
@@ -112,7 +112,7 @@ setup_cluster() {
 }
 setup_conformance() {
   [ -z "${ISTHMUS_KUBERNETES:-}" ] || stop "Kubernetes' own tests are those of $kubernetes: without KUBERNETES=$ISTHMUS_KUBERNETES"
-  setup_upstream "Kubernetes' own tests" 'fifteen minutes on two cores' agnhost ginkgo e2e.test
+  setup_upstream "Kubernetes' own tests" 'fifteen minutes on two cores' agnhost regression-issue-74839 ginkgo e2e.test
 }
 
 # setup_programs WHAT DURATION FILE NAME…: FILE imports the programs

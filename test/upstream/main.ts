@@ -20,8 +20,11 @@ import { tool } from '../lab/tools.ts';
 const focus = process.env['FOCUS'] || String.raw`\[sig-network\].*\[Conformance\]`;
 const skip = process.env['SKIP'] ?? '';
 const loadBalancers = '198.51.100.0/26';
-/** Those of the images which the tests name that `agnhost/Dockerfile` is made for. */
-const likeAgnhost = /^registry\.k8s\.io\/(?:e2e-test-images\/(?:agnhost|busybox|jessie-dnsutils)|pause):/;
+/** Images of this folder, and the names of the tests' images that each stands for. */
+const images = [
+  ['agnhost', /^registry\.k8s\.io\/(?:e2e-test-images\/(?:agnhost|busybox|jessie-dnsutils)|pause):/],
+  ['regression-issue-74839', /^registry\.k8s\.io\/e2e-test-images\/regression-issue-74839:/],
+] as const;
 
 async function judge(): Promise<void> {
   await upFromEnvironment();
@@ -44,14 +47,16 @@ async function install(user: User, cluster: string): Promise<void> {
 }
 
 async function giveImages({ nodes }: ClusterLayout): Promise<void> {
-  const archive = join(archiveFolder(), 'agnhost-lab.tar');
   const listed = await run([tool('e2e.test'), '--list-images']);
-  const names = listed.split('\n').filter((name) => likeAgnhost.test(name));
+  const names = listed.split('\n');
   for (const node of nodes) {
     const ctr = (...argv: string[]): Promise<string> =>
       run(onMachine(node, ['ctr', '--namespace', 'k8s.io', 'images', ...argv]), { timeoutMs: 300_000 });
-    await ctr('import', archive);
-    for (const name of names) await ctr('tag', '--force', 'docker.io/library/agnhost:lab', name);
+    for (const [image, pattern] of images) {
+      await ctr('import', join(archiveFolder(), `${image}-lab.tar`));
+      for (const name of names)
+        if (pattern.test(name)) await ctr('tag', '--force', `docker.io/library/${image}:lab`, name);
+    }
   }
 }
 
@@ -61,9 +66,11 @@ async function routeToPods({ netns, podCidr, nodes }: ClusterLayout): Promise<vo
 }
 
 /** In a cluster without kube-proxy, tests of load balancers need addresses, and a way to them: by the router that learns them by BGP. */
-async function serveLoadBalancers({ lab }: User, { name, netns, kubeProxy }: ClusterLayout): Promise<void> {
+async function serveLoadBalancers(user: User, { name, netns, kubeProxy }: ClusterLayout): Promise<void> {
+  const { lab } = user;
   const [router] = lab.layout.routers;
   if (kubeProxy !== 'none' || router === undefined) return;
+  await user.peer(name);
   const objects = [
     { apiVersion: 'isthmus.network/v1', kind: 'LoadBalancerPool', spec: { addresses: [loadBalancers] } },
     { apiVersion: 'isthmus.network/v1alpha1', kind: 'BgpAdvertisement', spec: { source: 'Service' } },
