@@ -31,6 +31,11 @@ export function nodePortGroup(node: string): string {
   return `node.${node.replaceAll('-', '.')}`;
 }
 
+/** The addresses by which packets reach nodes. */
+export function nodeAddressSet(family: Family): string {
+  return `isthmus.nodes.v${family}`;
+}
+
 /** Prefix of the names of all its port groups and address sets. */
 export const securityGroupPrefix = 'ovn.sg.';
 

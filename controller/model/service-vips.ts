@@ -22,7 +22,7 @@ export interface ServiceVip {
  */
 export const hairpinSources = ['169.254.169.5', 'fd69::5'] as const;
 
-const ovnProtocols = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
+export const ovnProtocols = { TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
 
 /**
  * The virtual addresses that load balancers of OVN serve, each once. Addresses that only some clients may use are left out: a load

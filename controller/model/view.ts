@@ -88,6 +88,8 @@ export interface Indexes {
   readonly servicesByRule: Index;
   /** Services with internalTrafficPolicy Local, all under the empty key. */
   readonly localServices: Index;
+  /** Services with externalTrafficPolicy Local for clients outside of the cluster, all under the empty key. */
+  readonly externalLocalServices: Index;
   /** Subnets that select the labels of a namespace. */
   readonly namespaceSelectors: SelectorIndex;
   /** Vips that select the labels of a pod, whatever the pod's namespace. */

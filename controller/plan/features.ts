@@ -22,6 +22,8 @@ import { healthCheckFeature } from './switch-lb-rule/health-check.ts';
 import { switchLbRuleFeature } from './switch-lb-rule/switch-lb-rule.ts';
 import { serviceGroupFeature } from './service/group.ts';
 import { chassisVariablesFeature } from './service/places.ts';
+import { nodeAddressesFeature } from './node/address-sets.ts';
+import { serviceReplyFeature } from './service/reply.ts';
 import { serviceFeature } from './service/service.ts';
 import { aclFeature } from './subnet/acl.ts';
 import { dhcpFeature } from './subnet/dhcp.ts';
@@ -64,6 +66,7 @@ export const features: readonly Feature[] = [
   vlanFeature,
   providerNetworkFeature,
   distributedGatewayFeature,
+  nodeAddressesFeature,
   nodeFeature,
   learnedRouteFeature,
   learnedExemptionFeature,
@@ -78,6 +81,7 @@ export const features: readonly Feature[] = [
   vipFeature,
   chassisVariablesFeature,
   serviceFeature,
+  serviceReplyFeature,
   switchLbRuleFeature,
   healthCheckFeature,
   vpcDnsFeature,

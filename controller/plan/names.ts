@@ -11,10 +11,14 @@ export const policyPriority = {
   subnetLocal: 31000,
   /** Above the policies that send packets to nodes, because such a packet must not leave the cluster. */
   serviceLocal: 30500,
+  /** Above the policies that send packets to nodes, which they replace for replies. */
+  serviceReply: 30400,
   underlayLocal: 30060,
   underlayGateway: 30050,
   nodeLocal: 30000,
   underlay: 29400,
+  /** Above gateways and learned prefixes. */
+  serviceReplyOutside: 29300,
   learned: 29001,
   gateway: 29000,
   /** The lowest: at 0 is OVN's own that lets everything pass. */

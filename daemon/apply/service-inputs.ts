@@ -6,12 +6,13 @@ import { NodeAddresses } from '../host/node-addresses.ts';
 import type { ServiceNode } from '../model/service.ts';
 import type { TableElement } from '../model/service-table.ts';
 import { nodePortAddresses, planNodeElements } from '../plan/services/node-elements.ts';
+import { tunnelEnds, watchTunnelEnds } from '../ovs/local.ts';
 import type { Cluster } from '../state/cluster.ts';
 import type { ServiceObjects } from '../state/services.ts';
 import type { Local } from './open-local.ts';
 
 export interface ServiceInputsOptions {
-  readonly local: Pick<Local, 'netlink' | 'kernelEvents'>;
+  readonly local: Pick<Local, 'netlink' | 'kernelEvents' | 'ovs'>;
   readonly cluster: Cluster;
   readonly objects: Pick<ServiceObjects, 'cidrs'>;
   readonly nodeName: string;
@@ -47,6 +48,8 @@ export async function openServiceInputs(options: ServiceInputsOptions): Promise<
   const stops = [
     cluster.objects.nodes.subscribe(notify),
     cluster.objects.subnets.subscribe(notify),
+    cluster.objects.pods.subscribe(notify),
+    watchTunnelEnds(local.ovs, notify),
     objects.cidrs.subscribe(notify),
     local.kernelEvents.subscribe({
       onEvents: (events) => {
@@ -61,8 +64,11 @@ export async function openServiceInputs(options: ServiceInputsOptions): Promise<
     node: () => ({ node: nodeName, zone: cluster.node?.labels[zoneLabel] ?? '', masqueraded: masqueraded() }),
     nodeElements: () =>
       planNodeElements({
+        ownPods: podAddressesOf(cluster),
         podNetworks: podNetworksOf(cluster),
         serviceCidrs: [...objects.cidrs.entries()].flatMap(([, cidrs]) => cidrs),
+        internalIps: cluster.node?.internalIps ?? [],
+        otherNodes: tunnelEnds(local.ovs),
         addresses: addresses.all,
         nodePortNetworks,
         ownAddresses: networkOf(cluster)?.addresses.map(({ ip }) => ip) ?? [],
@@ -92,6 +98,15 @@ function networkOf({ node }: Cluster) {
 function podNetworksOf(cluster: Cluster): readonly string[] {
   const routed = cluster.subnets.filter(({ isRouted }) => isRouted);
   return [...(networkOf(cluster)?.networks ?? []), ...routed.flatMap(({ networks }) => networks)];
+}
+
+/** Addresses of the pods on this node that have them in the default VPC. */
+function podAddressesOf(cluster: Cluster): readonly string[] {
+  const interfaces = [...cluster.objects.pods.entries()].flatMap(([, pod]) => [...pod.interfaces.values()]);
+  return interfaces.flatMap(({ network }) => {
+    if (network === undefined || typeof network === 'string') return [];
+    return cluster.subnet(network.subnet)?.isRouted === true ? network.addresses.map(({ ip }) => ip) : [];
+  });
 }
 
 /** Families in which the node has an address on ovn0, but none to masquerade clients of Services. */

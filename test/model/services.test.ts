@@ -80,6 +80,11 @@ describe('the model of Services', () => {
     assert.equal(at(external, outside, 'NodePort', 'n1'), 'dropped');
     assert.deepEqual(at(external, outside, 'NodePort', 'n2'), ['10.16.0.4 8080']);
     assert.deepEqual(at(external, pod, 'LoadBalancer'), ['10.16.0.4 8080']);
+    assert.deepEqual(at(external, pod, 'NodePort', 'n1'), ['10.16.0.4 8080']);
+    assert.equal(
+      at(worldOf({ externalTrafficPolicy: 'Local' }, slice(8080, endpoint('10.16.0.3', 'n1'))), pod, 'NodePort', 'n2'),
+      'dropped',
+    );
     assert.deepEqual(
       ['n1', 'n2'].map((name) => healthyEndpoints(external, 'web', name)),
       [0, 1],

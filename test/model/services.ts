@@ -208,12 +208,11 @@ function atClusterIp(world: World, client: Placed, frontend: Frontend): Outcome 
   return answered(world, { client, frontend, place: client.node, isOutside: false }, chosen);
 }
 
-/** Clients inside are short-circuited: externalTrafficPolicy is for the others. */
+/** Clients on the node that translates are short-circuited: externalTrafficPolicy is for the others. */
 function atExternalAddress(world: World, client: Placed, frontend: Frontend): Outcome {
   const { spec } = serviceOf(world, frontend);
   const place = frontend.node ?? client.node;
-  // A process of another node comes by the network of the nodes. A pod comes by that of the pods.
-  const isOutside = client.kind === 'outside' || (client.kind === 'node' && client.node !== place);
+  const isOutside = client.kind === 'outside' || client.node !== place;
   const ranges = frontend.kind === 'LoadBalancer' ? (spec.loadBalancerSourceRanges ?? []) : [];
   const source = inFamily(client.addresses, frontend.family);
   if (ranges.length > 0 && !ranges.some((range) => contains(range, source))) return dropped;
@@ -352,8 +351,8 @@ function sourceAt(world: World, way: Way, endpoint: string): string {
     if (kind !== 'NodePort' && !isFiltered) return endpoint === own ? hairpin[family] : own;
     return throughNode(node, { own, family, isHost, isHere });
   }
+  if (kind !== 'ClusterIP' && spec.externalTrafficPolicy === 'Local') return own;
   if (client.kind === 'node' && !isOutside) return isHost ? own : inFamily(node.join, family);
-  if (spec.externalTrafficPolicy === 'Local') return own;
   return throughNode(node, { own, family, isHost, isHere });
 }
 

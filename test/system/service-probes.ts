@@ -139,11 +139,11 @@ export class ServiceProbes {
 }
 
 /**
- * A process of a node that asks another node under externalTrafficPolicy Local keeps its address, and pods answer nodes directly: not through
- * the node that translated.
+ * Nodes know each other by the addresses of their tunnels, which have one family. Under externalTrafficPolicy Local, pods answer clients with
+ * other addresses of nodes directly: not through the node that translated.
  */
-function isKnownGap({ services }: ServiceModelBed, client: Client, { node, service }: Frontend): boolean {
-  const isOther = client.kind === 'node' && node !== undefined && node !== client.node;
+function isKnownGap({ services }: ServiceModelBed, client: Client, { family, node, service }: Frontend): boolean {
+  const isOther = family === 6 && client.kind === 'node' && node !== undefined && node !== client.node;
   return isOther && services.get(service)?.spec.externalTrafficPolicy === 'Local';
 }
 

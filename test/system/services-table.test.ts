@@ -23,8 +23,11 @@ const bed = new ServiceBed();
 let podsNamespace = '';
 const nodeElements = () =>
   planNodeElements({
+    ownPods: ['10.16.0.2', 'fd00:10::2'],
     podNetworks: ['10.16.0.0/16', '100.64.0.0/16', 'fd00:10::/64', 'fd00:64::/64'],
     serviceCidrs: ['10.96.0.0/16', 'fd00:96::/112'],
+    internalIps: ['172.30.9.11'],
+    otherNodes: ['172.30.9.12'],
     addresses: ['172.30.9.11', 'fd00:9::11', '127.0.0.1', '::1'],
     nodePortNetworks: [],
     ownAddresses: ['100.64.0.2', 'fd00:64::2'],
@@ -171,11 +174,42 @@ describe('policies and addresses of load balancers', () => {
     ] as const)
       assert.deepEqual(new Set(await bed.askTimes(10, outside(), ip, port)), new Set(['pod3 172.30.9.1']));
     const inside = new Set(await bed.askTimes(24, undefined, '192.0.2.8', 80));
-    assert.deepEqual([...inside].toSorted(), ['pod2 100.64.0.2', 'pod3 100.64.0.2']);
+    assert.deepEqual([...inside].toSorted(), ['pod2 172.30.9.11', 'pod3 172.30.9.11']);
     await set('local', spec, ['10.16.0.2'], loadBalancer);
     assert.equal(await bed.ask(outside(), '192.0.2.8', 80), 'silent');
     assert.equal(await bed.ask(outside(), '172.30.9.11', 30_080), 'silent');
     assert.match(await bed.ask(undefined, '192.0.2.8', 80), /^pod2 /);
+  });
+
+  test('under externalTrafficPolicy Local, a pod of another node is outside for a NodePort, and inside for other addresses', async () => {
+    const spec = { type, externalTrafficPolicy: 'Local', clusterIPs: ['10.96.0.11'], ports };
+    await set('local', spec, ['10.16.0.2'], loadBalancer);
+    const [own, other] = ['10.16.0.2', '10.16.0.3'];
+    assert.equal(await bed.ask(podsNamespace, '172.30.9.11', 30_080, own), 'pod2 100.64.0.9');
+    assert.equal(await bed.ask(podsNamespace, '172.30.9.11', 30_080, other), 'silent');
+    assert.equal(await bed.ask(podsNamespace, '192.0.2.8', 80, other), 'pod2 100.64.0.9');
+    await set('local', spec, [{ address: '10.16.0.2' }], loadBalancer);
+    assert.equal(await bed.ask(podsNamespace, '172.30.9.11', 30_080, other), 'pod2 100.64.0.9');
+    assert.equal(await bed.ask(podsNamespace, '172.30.9.11', 30_080, other, 'udp'), 'pod2 100.64.0.9');
+  });
+
+  test('under externalTrafficPolicy Local, another node keeps its address and gets a port by which its replies return', async () => {
+    const spec = { type, externalTrafficPolicy: 'Local', clusterIPs: ['10.96.0.11'], ports };
+    await set('local', spec, [{ address: '10.16.0.2' }], loadBalancer);
+    exec('ip', '-n', outside(), 'addr', 'add', '172.30.9.12/24', 'dev', 'eth0');
+    for (const more of [[], ['udp']]) {
+      assert.equal(await bed.ask(outside(), '172.30.9.11', 30_080, '172.30.9.12', ...more), 'pod2 172.30.9.12');
+      assert.equal(await bed.ask(undefined, '172.30.9.11', 30_080, '172.30.9.11', ...more), 'pod2 172.30.9.11');
+    }
+    const portsOf = (client: string): readonly number[] => {
+      const flows = exec('conntrack', '-L', '--orig-src', client, '--reply-src', '10.16.0.2');
+      return [...flows.matchAll(/dport=30080 src=10\.16\.0\.2 \S+ sport=8080 dport=(\d+)/g)].map(([, port]) =>
+        Number(port),
+      );
+    };
+    const [ofNode, ofOther] = [portsOf('172.30.9.11'), portsOf('172.30.9.12')];
+    assert.ok(ofNode.length > 0 && ofNode.every((port) => port < 61_000), ofNode.join());
+    assert.ok(ofOther.length > 0 && ofOther.every((port) => port >= 61_000), ofOther.join());
   });
 
   test('internalTrafficPolicy Local: the endpoints of the node, none for packets of pods', async () => {

@@ -1,5 +1,5 @@
 import { defaultVpc, externalId, joinSubnet, nodePortName } from '../../../lib/api/names.ts';
-import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { cidrContains } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
@@ -7,7 +7,7 @@ import type { Allocation } from '../../ipam/subnet-pool.ts';
 import { partsOf } from '../../model/net-parts.ts';
 import { nodeAddresses, nodeTraits } from '../../model/node-traits.ts';
 import type { Node } from '../../model/objects.ts';
-import { nodePortGroup } from '../../model/ovn-names.ts';
+import { nodeAddressSet, nodePortGroup } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { joinAllocation, serviceAllocation } from '../../settle/node/join.ts';
 import { nodesInClusters, nodesInLan } from '../../settle/node/network-owner.ts';
@@ -17,6 +17,8 @@ import type { Feature } from '../feature.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
 import { nodeRateRows } from './rates.ts';
 import { reportNode } from './report.ts';
+
+const families = [4, 6] as const;
 
 /** A node's port in the join subnet with its limits, and the policies that send traffic for the node's own addresses there. */
 function planNode(view: View, name: string): Desired {
@@ -40,7 +42,7 @@ function planNode(view: View, name: string): Desired {
     },
     parent: { table: 'Logical_Switch', key: joinSubnet, column: 'ports' },
   };
-  return { rows: [...group, port, ...nodeRateRows(node), ...policies] };
+  return { rows: [...group, port, ...nodeRateRows(node), ...policies], contributions: addressSets(policies) };
 }
 
 /** None if another node has the name: the port of this one must not be lost over it. */
@@ -70,6 +72,16 @@ function nodePolicies(view: View, node: Node, allocation: Allocation): readonly 
         parent: { table: 'Logical_Router', key: defaultVpc, column: 'policies' },
       },
     ];
+  });
+}
+
+/** Addresses with a policy are those that lead to the node. */
+function addressSets(policies: readonly DesiredRow[]): readonly Contribution[] {
+  const addresses = policies.flatMap(({ table, columns }) => heldBy(table, columns));
+  return families.flatMap((family): readonly Contribution[] => {
+    const values = addresses.filter((address) => parseIp(address)?.family === family);
+    if (values.length === 0) return [];
+    return [{ table: 'Address_Set', key: nodeAddressSet(family), column: 'addresses', values }];
   });
 }
 

@@ -6,9 +6,14 @@ import type { TableElement } from '../../model/service-table.ts';
 import { disjoint } from './frontends.ts';
 
 export interface NodeElementsInput {
+  /** Addresses of pods on this node. */
+  readonly ownPods: readonly string[];
   /** Networks of pods, and of nodes' ports in the overlay. Sources in them are not external clients. */
   readonly podNetworks: readonly string[];
   readonly serviceCidrs: readonly string[];
+  /** Addresses of this node that lead to it from pods of all nodes. */
+  readonly internalIps: readonly string[];
+  readonly otherNodes: readonly string[];
   /** Addresses of the node's interfaces. */
   readonly addresses: readonly string[];
   /** Networks of the addresses that have NodePorts; empty for all addresses. */
@@ -22,14 +27,17 @@ export interface NodeElementsInput {
 const families = [4, 6] as const;
 
 export function planNodeElements(input: NodeElementsInput): readonly TableElement[] {
-  const { podNetworks, serviceCidrs, ownAddresses, serviceAddresses } = input;
+  const { ownPods, podNetworks, serviceCidrs, internalIps, otherNodes, ownAddresses, serviceAddresses } = input;
   const members = (set: string, keys: readonly string[]): readonly TableElement[] =>
     keys.map((key) => ({ set, key, value: '' }));
   const source = (set: string, address: string | undefined): readonly TableElement[] =>
     address === undefined ? [] : [{ set, key: nodeInterface, value: address }];
   return families.flatMap((family) => [
+    ...members(`own-pods${family}`, ofFamily(ownPods, family)),
     ...members(`pods${family}`, disjoint(podNetworks, family)),
     ...members(`service-cidrs${family}`, disjoint(serviceCidrs, family)),
+    ...members(`internal-addresses${family}`, ofFamily(internalIps, family)),
+    ...members(`other-nodes${family}`, ofFamily(otherNodes, family)),
     ...members(`node-addresses${family}`, nodePortAddresses(input, family)),
     ...source(`own-sources${family}`, ofFamily(ownAddresses, family)[0]),
     ...source(`service-sources${family}`, ofFamily(serviceAddresses, family)[0]),

@@ -7,6 +7,7 @@
  */
 import { nodeInterface } from '../../../lib/api/names.ts';
 import type { Family } from '../../../lib/net/ip.ts';
+import { replyPorts } from '../../../lib/services/reply-ports.ts';
 import { anyAddress, parsePickChain, pickChainName, type PickChain } from '../../model/service-table.ts';
 
 const families = [4, 6] as const;
@@ -21,6 +22,8 @@ const learnPriority = 200;
 const affinityLimit = 1 << 18;
 
 const header = { 4: 'ip', 6: 'ip6' } as const;
+/** Source ports of the node's own connections whose address is kept: never those of `replyPorts`. */
+const ownPorts = `1024-${replyPorts.first - 1}`;
 const destination = 'meta l4proto . th dport';
 
 function keyOf(family: Family, isNodePort: boolean): string {
@@ -66,7 +69,10 @@ function setsOf(family: Family): readonly string[] {
   const endpoint = `${ip} daddr . th dport`;
   const slots = `typeof ${key} . numgen random mod 65535 : ${endpoint};`;
   return [
+    `set own-pods${family} { typeof ${ip} saddr; }`,
     `set pods${family} { typeof ${ip} saddr; flags interval; }`,
+    `set internal-addresses${family} { typeof ${ip} saddr; }`,
+    `set other-nodes${family} { typeof ${ip} saddr; }`,
     `set node-addresses${family} { typeof ${ip} daddr; }`,
     `set cluster-ips${family} { typeof ${ip} daddr; }`,
     `set service-cidrs${family} { typeof ${ip} daddr; flags interval; }`,
@@ -122,6 +128,13 @@ function renderPickChain(pick: PickChain): readonly string[] {
   );
 }
 
+function keepAddress(sources: string, ports: string): readonly string[] {
+  const protocols = `meta l4proto { ${transports.join(', ')} }`;
+  return forFamilies(
+    (ip, family) => `${ip} saddr @${sources}${family} ${protocols} snat ${ip} to ${ip} saddr : ${ports}`,
+  );
+}
+
 export function planSkeleton(): string {
   const sources = transports.flatMap((transport) =>
     chain(
@@ -152,11 +165,18 @@ export function planSkeleton(): string {
     ...samples().flatMap(renderPickChain),
     ...chain('services', ...forKeys((key, family) => `${key} vmap @services${family}`)),
     ...chain('outside', ...forKeys((key, family) => `${key} vmap @outside${family}`), 'goto services'),
+    // A NodePort of another node is an address outside of the cluster for a pod; any other address was the pod's own node's to translate.
+    ...chain(
+      'other-pods',
+      ...families.map((family) => `${keyOf(family, false)} vmap @services${family}`),
+      'goto outside',
+    ),
     ...chain(
       'prerouting',
       hook('nat', 'prerouting', natPriority.destination),
-      ...forFamilies((ip, family) => `${ip} saddr @pods${family} goto services`),
+      ...forFamilies((ip, family) => `${ip} saddr @own-pods${family} goto services`),
       'fib saddr type local goto services',
+      ...forFamilies((ip, family) => `${ip} saddr @pods${family} goto other-pods`),
       'goto outside',
     ),
     ...chain('output', hook('nat', 'output', natPriority.destination), 'goto services'),
@@ -172,7 +192,11 @@ export function planSkeleton(): string {
     ...chain(
       'keep',
       ...forFamilies((ip, family) => `${ip} saddr @pods${family} goto own-address`),
+      // OVN sends replies to an address of a node to that node: its own connection needs no other address, and that of another node a port by which
+      // OVN sends its replies here.
+      ...keepAddress('internal-addresses', ownPorts),
       'fib saddr type local goto own-address',
+      ...keepAddress('other-nodes', `${replyPorts.first}-${replyPorts.last}`),
     ),
     ...sources,
     ...chain(
@@ -214,7 +238,7 @@ export function planSkeleton(): string {
       'ct status & dnat != 0 goto cluster-addresses',
       ...forKeys((key, family) => `${key} vmap @refused${family}`),
       ...clusterAddresses,
-      ...forFamilies((ip, family) => `${ip} saddr @pods${family} accept`),
+      ...forFamilies((ip, family) => `${ip} saddr @own-pods${family} accept`),
       'fib saddr type local accept',
       ...forKeys((key, family) => `${key} vmap @outside-refused${family}`),
     ),

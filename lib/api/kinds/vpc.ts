@@ -52,9 +52,7 @@ const policyRoute = z
       .int()
       .min(0)
       .max(32767)
-      .describe(
-        'The highest that matches decides. In ovn-cluster, 31000, 30000 and 29000 are those of subnets and nodes.',
-      )
+      .describe('The highest that matches decides. In ovn-cluster, those from 29000 to 31000 are of Isthmus.')
       .optional(),
     match: z
       .string()
