@@ -175,16 +175,20 @@ setup_kubernetes() {
 
 # setup_upstream WHAT DURATION NAME…
 setup_upstream() {
-  local what=$1 duration=$2 folder id name wanted=(); folder=$(own_tools_path); shift 2
-  id=$( (cd test/upstream && cat go.mod go.sum coredns/main.go && go version && echo "$kubernetes_flags") | sha256sum | cut -c1-16)
-  for name in "$@"; do [ "$(cat "$folder/$name.inputs" 2>/dev/null)" = "$id" ] || wanted+=("$name"); done
+  local what=$1 duration=$2 folder name wanted=(); folder=$(own_tools_path); shift 2
+  for name in "$@"; do [ "$(cat "$folder/$name.inputs" 2>/dev/null)" = "$(upstream_id "$name")" ] || wanted+=("$name"); done
   if [ ${#wanted[@]} = 0 ]; then say "$what: present"; return; fi
   say "$what: building (once; $duration)"
   for name in "${wanted[@]}"; do
     build_upstream "$folder" "$name" || stop "go build of $name failed (see above)"
-    echo "$id" >"$folder/$name.inputs"
+    upstream_id "$name" >"$folder/$name.inputs"
   done
   say "$what: built"
+}
+upstream_id() {
+  local own=()
+  [ "$1" != coredns ] || own=(coredns/main.go)
+  (cd test/upstream && cat go.mod go.sum "${own[@]}" && go version && echo "$kubernetes_flags") | sha256sum | cut -c1-16
 }
 build_upstream() {
   local folder=$1 name=$2 log build=(build); log=$(mktemp)
