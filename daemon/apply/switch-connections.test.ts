@@ -46,6 +46,16 @@ test('connections to an endpoint that is gone are deleted twice, after OVN has c
   await connections.close();
 });
 
+test('connections that were not translated are deleted once there is an endpoint', async () => {
+  const { connections, flushed, pass } = bed();
+  connections.add([{ before: udpFrontend([]), after: udpFrontend([a]) }]);
+  await pass(1100);
+  const untranslated =
+    'ct_nw_dst=10.96.0.10,ct_nw_proto=17,ct_tp_dst=53 ct_nw_src=10.96.0.10,ct_nw_proto=17,ct_tp_src=53';
+  assert.deepEqual(flushed, [untranslated]);
+  await connections.close();
+});
+
 test('those to an endpoint that serves again, of TCP and of NodePorts stay', async () => {
   const { connections, flushed, pass } = bed();
   connections.add([{ before: udpFrontend([a, b]), after: udpFrontend([b]) }]);

@@ -20,6 +20,8 @@ import { tool } from '../lab/tools.ts';
 const focus = process.env['FOCUS'] || String.raw`\[sig-network\].*\[Conformance\]`;
 const skip = process.env['SKIP'] ?? '';
 const loadBalancers = '198.51.100.0/26';
+/** From where the tests reach load balancers: tests of policy Local want an address that is not in the network of the nodes. */
+const client = '203.0.113.10';
 /** Images of this folder, and the names of the tests' images that each stands for. */
 const images = [
   ['agnhost', /^registry\.k8s\.io\/(?:e2e-test-images\/(?:agnhost|busybox|jessie-dnsutils)|pause):/],
@@ -41,7 +43,7 @@ async function install(user: User, cluster: string): Promise<void> {
   const found = await user.tryRun(cluster, ['helm', 'status', 'isthmus', '-n', namespace]);
   if (found.code === 0) return;
   const sinceMs = performance.now();
-  await user.install(cluster);
+  await user.install(cluster, ['services.externalIPs=Allow']);
   await user.untilReady(cluster);
   console.log(`installed, all nodes Ready ${((performance.now() - sinceMs) / 1000).toFixed(1)} s after the command`);
 }
@@ -66,7 +68,7 @@ async function routeToPods({ netns, podCidr, nodes }: ClusterLayout): Promise<vo
 }
 
 /** In a cluster without kube-proxy, tests of load balancers need addresses, and a way to them: by the router that learns them by BGP. */
-async function serveLoadBalancers(user: User, { name, netns, kubeProxy }: ClusterLayout): Promise<void> {
+async function serveLoadBalancers(user: User, { name, netns, address, kubeProxy }: ClusterLayout): Promise<void> {
   const { lab } = user;
   const [router] = lab.layout.routers;
   if (kubeProxy !== 'none' || router === undefined) return;
@@ -78,7 +80,9 @@ async function serveLoadBalancers(user: User, { name, netns, kubeProxy }: Cluste
   for (const object of objects)
     await lab.kubectl(name, ['apply', '-f', '-'], JSON.stringify({ ...object, metadata: { name: 'conformance' } }));
   await lab.kubectl(name, ['label', '--overwrite', 'nodes', '--all', 'ovn.kubernetes.io/bgp=true']);
-  await run(['ip', '-n', netns, 'route', 'replace', loadBalancers, 'via', router.address]);
+  await run(['ip', '-n', netns, 'address', 'replace', `${client}/32`, 'dev', 'lo']);
+  await run(['ip', '-n', netns, 'route', 'replace', loadBalancers, 'via', router.address, 'src', client]);
+  await run(['ip', '-n', router.netns, 'route', 'replace', client, 'via', address]);
 }
 
 /** The kubeconfig of the lab names an address outside its namespaces. */

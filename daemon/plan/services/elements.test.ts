@@ -78,6 +78,7 @@ describe('elements of a frontend', () => {
     assert.deepEqual(chainsOf(elements({ ...none, refusal: 'reject' })), new Set());
     assert.deepEqual(linesOf(elements({ ...plain, local: [], outsideRefusal: 'reject' })).slice(4), [
       'outside4 10.96.0.10 . 6 . 80 : accept',
+      'kept4 10.96.0.10 . 6 . 80',
       'outside-refused4 10.96.0.10 . 6 . 80 : goto refuse',
     ]);
   });

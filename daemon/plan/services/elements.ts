@@ -60,7 +60,7 @@ function* elementsOfFrontend(frontend: Frontend): Generator<TableElement> {
   }
   if (local !== undefined) {
     yield { set: `outside${family}`, key, value: local.length > 0 ? pick('local', local) : 'accept' };
-    if (local.length > 0) yield { set: `kept${family}`, key, value: '' };
+    yield { set: `kept${family}`, key, value: '' };
     yield* slotElements('local', family, key, local);
   }
   if (refusal !== undefined) yield { set: `refused${family}`, key, value: refusals[refusal] };

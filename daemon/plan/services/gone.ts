@@ -1,10 +1,13 @@
-/** Frontends of UDP that lost endpoints → the connections to these that Open vSwitch may still track. Pure. */
+/**
+ * Frontends of UDP that lost endpoints, or got their first one → the connections that Open vSwitch may still track: to lost endpoints, or not
+ * translated. Pure.
+ */
 import { protocolNumber, type Frontend } from '../../model/service.ts';
 
 export interface GoneEndpoint {
   /** Of the frontend. */
   readonly key: string;
-  /** `address . port` */
+  /** `address . port`; that of the frontend itself for connections that were not translated. */
   readonly slot: string;
 }
 
@@ -25,10 +28,17 @@ export function goneEndpoints(
   const now = slotsOf(after);
   const idOf = (slot: string): string => `${key} ${slot}`;
   const gone = [...slotsOf(before)].filter((slot) => !now.has(slot));
+  // With internalTrafficPolicy Local and no endpoint on the node, OVN has no flow for the frontend and tracks packets to it as they are.
+  if (before?.all.length === 0 && now.size > 0) gone.push(ownSlot(key));
   return {
     gone: new Map(gone.map((slot) => [idOf(slot), { key, slot }])),
     served: [...now].map(idOf),
   };
+}
+
+function ownSlot(key: string): string {
+  const [address = '', , port = ''] = key.split(' . ');
+  return `${address} . ${port}`;
 }
 
 /** Pairs of an original tuple and one of the reply, as ovs-vswitchd reads them; an empty one matches every reply. */
