@@ -15,10 +15,18 @@ import type { ObjectReport, Outcome, WantedCondition, WantedEvent } from '../rep
 import { takenVipProblems, vpcProblems } from '../service/report.ts';
 import { servedRule } from './served.ts';
 import { isOut, ruleBackends, type RuleBackend } from './backends.ts';
+import type { UncheckedReason } from './health-check.ts';
 
 /** The status lists at most this many backends, and a message names at most this many. */
 const most = { listed: 128, named: 5 } as const;
 const onlineType = 'BackendsOnline';
+
+const causesOfUnchecked: Readonly<Record<UncheckedReason, string>> = {
+  HealthChecksOff: `annotation ${annotation.healthCheck} is false`,
+  SctpNotChecked: 'OVN cannot check over SCTP',
+  NotAPod: 'no pod of the Vpc has the address',
+  NoSource: 'the Subnet has no source for checks of that family',
+};
 
 function joined(problems: readonly Problem[]): Problem | undefined {
   const [first] = problems;
@@ -72,9 +80,15 @@ function onlineCondition(view: View, rule: SwitchLbRule, backends: readonly Rule
     return of('Unknown', 'Pending', 'health checks have no result yet');
   const source = sourceProblem(view, rule);
   if (source !== undefined) return of('Unknown', source.code, `no source for health checks: ${source.message}`);
-  const unchecked = backends.filter(({ state }) => state === 'Unchecked').length;
-  const message = `OVN does not check ${unchecked} of ${backends.length} backends: it checks pods of the Vpc over TCP and UDP of IPv4, unless annotation ${annotation.healthCheck} is false`;
-  return of('Unknown', 'Unchecked', message);
+  return of('Unknown', 'Unchecked', uncheckedMessage(backends));
+}
+
+function uncheckedMessage(backends: readonly RuleBackend[]): string {
+  const counts = new Map<UncheckedReason, number>();
+  for (const { reason } of backends) if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  const causes = [...counts].map(([reason, count]) => `${causesOfUnchecked[reason]} (${count})`).sort();
+  return `OVN does not check ${all} of ${backends.length} backends, which get connections in any case: ${causes.join(', ')}`;
 }
 
 /** Those that get no connections come first where not all fit. */
@@ -157,7 +171,7 @@ export function reportRule(view: View, name: string, outcome: Outcome): readonly
   }
   const obstacle = placeProblem(view, rule);
   const isServed = servedRule(view, rule) !== undefined;
-  const backends = isServed ? ruleBackends(view, read.service) : [];
+  const backends = isServed ? ruleBackends(view, rule, read.service) : [];
   const online = view.monitors === undefined || !isServed ? undefined : onlineCondition(view, rule, backends);
   const conditions = [
     ...obstacleConditions(rule.generation, undefined, refusalOf(outcome) ?? obstacle, 'RuleReady'),

@@ -65,6 +65,12 @@ const backend = z.object({
     .describe(
       'Result of OVN’s health check; Offline and Error get no connections. Pending: it has no result yet. Unchecked: OVN does not check the backend.',
     ),
+  reason: z
+    .enum(['HealthChecksOff', 'SctpNotChecked', 'NotAPod', 'NoSource'])
+    .describe(
+      'Why a backend is Unchecked: by an annotation of the rule, because of its protocol, because no pod of the VPC has its address, or because its Subnet has no address of that family for the source of checks.',
+    )
+    .optional(),
 });
 
 export const switchLbRuleStatus = z.object({
