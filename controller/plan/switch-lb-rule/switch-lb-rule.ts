@@ -9,7 +9,7 @@ import { serviceKey, type Service } from '../../../lib/services/service.ts';
 import { label } from '../../../lib/api/names.ts';
 import { monitoredPort } from '../../model/monitors.ts';
 import type { SwitchLbRule } from '../../model/objects.ts';
-import { ruleNameAt } from '../../model/rule-frontend.ts';
+import { ruleNameAt } from '../../../lib/services/switch-lb-rule.ts';
 import type { View } from '../../model/view.ts';
 import { ruleAt } from '../../settle/service/frontends.ts';
 import { nothing } from '../feature.ts';

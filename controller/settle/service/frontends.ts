@@ -3,7 +3,7 @@ import { annotation, label } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { EndpointSlice, Service } from '../../../lib/services/service.ts';
 import type { SwitchLbRule } from '../../model/objects.ts';
-import { isProblem, readRule, ruleNameAt, ruleServiceKey } from '../../model/rule-frontend.ts';
+import { isProblem, readRule, ruleNameAt, ruleServiceKey } from '../../../lib/services/switch-lb-rule.ts';
 import type { View } from '../../model/view.ts';
 
 /** The rule that has or would have the Service of this key. */

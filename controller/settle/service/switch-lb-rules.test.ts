@@ -19,7 +19,7 @@ import { parseIp as ip } from '../../../lib/net/ip.ts';
 import { parseIp, parseLoadBalancerPool, parseVip } from '../../watch/addresses.ts';
 import { parseNode, parseNamespace } from '../../watch/workloads.ts';
 import type { SwitchLbRule } from '../../model/objects.ts';
-import { ruleServiceKey } from '../../model/rule-frontend.ts';
+import { ruleServiceKey } from '../../../lib/services/switch-lb-rule.ts';
 import { frontendOf, servingRuleAt } from './frontends.ts';
 import { placeOfRule } from './rule-place.ts';
 
@@ -394,33 +394,39 @@ function assertSettled(cluster: TestCluster, one: SwitchLbRule, round: number): 
 
 test('after random changes of what SwitchLBRules read, none was left as it was', () => {
   const random = randomOf(41);
-  const cluster = startedWithTwoVpcs(() => undefined);
+  const dual = { cidrBlock: '10.16.0.0/16,fd00:10::/112' };
+  const cluster = startedWithTwoVpcs((one) => subnet(one, 'ovn-default', dual, created(1)));
   cluster.setMonitors(new Map());
   const last = new Map<string, string>();
   const pick = <T>(all: readonly T[]): T => all[random(all.length)] as T;
   const names = ['a', 'b', 'c'];
   const lakes = [{}, { namespaces: ['default', 'absent'] }, { namespaceSelectors: [{ matchLabels: { lake: 'yes' } }] }];
-  const addresses = ['1.1.1.1', '10.16.0.9', '10.16.0.3', '10.17.0.5', 'fd00::1', '100.64.0.2'];
+  const addresses = ['1.1.1.1', '1.1.1.1,fd99::1', '10.16.0.9', '10.16.0.3', '10.17.0.5', 'fd00::1', '100.64.0.2'];
   const act = (): void => {
     const [name, namespace, index] = [pick(names), pick(['default', 'blue', 'absent']), random(4)];
     const kind = random(12);
     if (kind < 3) {
-      const more = random(3) === 0 ? { endpoints: [pick(['10.16.0.2', '10.16.0.3', '192.0.2.1'])] } : {};
+      const more = random(3) === 0 ? { endpoints: [pick(['10.16.0.2', '10.16.0.3', '192.0.2.1', 'fd00:10::2'])] } : {};
       const annotations = random(5) === 0 ? { 'ovn.kubernetes.io/vpc': pick(['blue', 'red']) } : {};
       const spec = random(5) === 0 ? undefined : { vip: pick(addresses), namespace, ...more };
       rule(cluster, name, spec, { ...created(1 + random(4)), annotations });
     } else if (kind < 5) {
+      const family = pick([4, 6] as const);
       const endpoints = Array.from({ length: random(3) }, () => {
         const of = `p${random(4)}`;
-        return endpointOf(addressOf(cluster, `${namespace}/${of}`) || '10.16.0.9', of);
+        return endpointOf(
+          addressOf(cluster, `${namespace}/${of}`, family) || (family === 4 ? '10.16.0.9' : 'fd00:10::9'),
+          of,
+        );
       });
-      slice(cluster, `${namespace}/slr-${name}-${random(2)}`, `slr-${name}`, random(5) === 0 ? undefined : endpoints);
+      const all = random(5) === 0 ? undefined : endpoints;
+      slice(cluster, `${namespace}/slr-${name}-${family}`, `slr-${name}`, all, { addressType: `IPv${family}` });
     } else if (kind < 7) pod(cluster, `${namespace}/p${index}`, random(3) === 0 ? undefined : 'n1');
     else if (kind < 8)
       vip(
         cluster,
         `v${random(2)}`,
-        random(3) === 0 ? undefined : pick(addresses.slice(1, 3)),
+        random(3) === 0 ? undefined : pick(addresses.slice(2, 4)),
         pick(['', 'switch_lb_vip']),
       );
     else if (kind < 9) {

@@ -15,7 +15,11 @@ function isNeeded(view: View, subnet: string): boolean {
 function healthCheckClaimant(view: View, name: string): Claimant | undefined {
   const subnet = view.subnets.get(name);
   if (subnet === undefined || subnet.isDeleting || !isNeeded(view, name)) return undefined;
-  const want = { port: healthCheckPortName(name), interface: defaultInterface, request: { value: { subnets: [name] } } };
+  const want = {
+    port: healthCheckPortName(name),
+    interface: defaultInterface,
+    request: { value: { subnets: [name] } },
+  };
   return { uid: subnet.uid, createdMs: subnet.createdMs, name, holder: subnet.uid, wants: [want] };
 }
 
