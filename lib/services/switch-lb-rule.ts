@@ -100,6 +100,11 @@ export function ruleNameAt(service: string): string | undefined {
   return service.startsWith(prefix, slash + 1) ? service.slice(slash + 1 + prefix.length) : undefined;
 }
 
+/** Whether a headless Service is one that a rule made, of Isthmus or of Kube-OVN. */
+export function isOfRule({ type, isServed, ruleSpec }: Service): boolean {
+  return ruleSpec !== undefined && !isServed && type === 'ClusterIP';
+}
+
 const known = new WeakMap<RuleObject, ReadRule | RuleProblem>();
 
 /** What the spec of a rule says, or what is wrong with it. */
@@ -144,6 +149,16 @@ function parse(rule: RuleObject): ReadRule | RuleProblem {
     return wrong('BackendsMissing', 'spec.selector and spec.endpoints are empty: name labels of pods, or addresses');
   const slices = endpoints.length > 0 ? slicesOf(endpoints, ports) : undefined;
   return { service: serviceOf(rule, vips, ports), ports, selector, slices };
+}
+
+/** The EndpointSlices that serve a rule. All clients have the same backends, because OVN checks none that differ from node to node. */
+export function ruleSlices({ slices }: ReadRule, ofService: readonly EndpointSlice[]): readonly EndpointSlice[] {
+  return slices ?? ofService.map(withoutHints);
+}
+
+function withoutHints(slice: EndpointSlice): EndpointSlice {
+  const endpoints = slice.endpoints.map((endpoint) => ({ ...endpoint, nodeHints: [], zoneHints: [] }));
+  return { ...slice, endpoints };
 }
 
 function addressesOf(texts: readonly string[]): Ip[] | { readonly wrong: string } {

@@ -5,6 +5,8 @@ import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { SwitchLbRuleStatus } from '../../lib/api/kinds/switch-lb-rule.ts';
 import { ips, services, switchLbRules, vips } from '../../lib/kube/resources.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
+import type { ServiceWhy } from '../../cli/plan/service/why.ts';
+import { runProgram } from './cli-bed.ts';
 import { ServiceBed } from './service-bed.ts';
 
 const vips46 = ['1.1.1.1', 'fd99::1'] as const;
@@ -59,6 +61,19 @@ describe('pods reach SwitchLBRules', () => {
     await bed.controller.create(switchLbRules, name, spec);
   };
 
+  /** What `isthmus why` answers: its exit code, the codes of problems, and pods by virtual address. */
+  const why = async (...argv: readonly string[]) => {
+    const { kubeconfig } = bed.controller.api;
+    const environment = { HOME: '/nonexistent', KUBECONFIG: kubeconfig };
+    const { code, out } = await runProgram(['why', ...argv, '-o', 'json'], environment);
+    const { problems, addresses, endpoints } = JSON.parse(out) as ServiceWhy;
+    const pods = new Map(endpoints.map(({ endpoint, pod = '' }) => [endpoint, pod]));
+    const served = addresses.map(({ address, protocol, through, endpoints: to }) =>
+      [address, protocol, ...(through === undefined ? [] : to.map((endpoint) => pods.get(endpoint)))].join(' '),
+    );
+    return { code, problems: problems.map((one) => one.code), served };
+  };
+
   it('on both nodes, over TCP and UDP of both families, through the endpoints of a headless Service', async () => {
     await rule('web', vips46.join(','));
     const { metadata, spec } = await untilService('slr-web');
@@ -74,6 +89,9 @@ describe('pods reach SwitchLBRules', () => {
     assert.match(await bed.until('b', '1.1.1.1', /^b /), /169\.254\.169\.5/);
     assert.match(await bed.until('b', 'fd99::1', /^b /), /fd69::5/);
   });
+
+  const served = (...pods: readonly string[]): readonly string[] =>
+    ['TCP', 'UDP'].flatMap((protocol) => vips46.map((vip) => [vip, protocol, ...pods].join(' ')));
 
   it('of which each backend has the result of its check, from an address that is not a pod’s', async () => {
     await until('web', 'BackendsOnline', 'True', 'AllOnline');
@@ -108,14 +126,22 @@ describe('pods reach SwitchLBRules', () => {
     await eventually('both protocols of both families are offline', async () => (await statusOf('web')).online === 4);
     await bed.controller.event('BackendsOffline', 'web', /default\/c/);
     for (const vip of vips46) for (const protocol of ['TCP', 'UDP'] as const) await untilOnly('b', vip, protocol);
+    const only = { code: 0, problems: [], served: served('default/b') };
+    assert.deepEqual(await why('switch-lb-rule', 'web', 'default/a'), only);
+    assert.deepEqual(await why('service', 'default/slr-web', 'default/a'), only);
+    assert.deepEqual(await why('switch-lb-rule', 'web', 'node/n1'), { code: 1, problems: ['OnlyPods'], served: [] });
     await bed.stopServing('b');
     for (const vip of vips46) await bed.until('a', vip, /^refused$/);
+    const none = { code: 1, problems: ['BackendsOffline', 'BackendsOffline'], served: served() };
+    await eventually('the status', async () => (await statusOf('web')).online === 0);
+    assert.deepEqual(await why('switch-lb-rule', 'web'), none);
     bed.serve('b');
     bed.serve('c');
     const startedMs = performance.now();
     await until('web', 'BackendsOnline', 'True', 'AllOnline');
     context.diagnostic(`online after ${seconds(startedMs)}`);
     for (const vip of vips46) for (const name of ['b', 'c']) await bed.until('a', vip, new RegExp(`^${name} `));
+    assert.deepEqual((await why('switch-lb-rule', 'web', 'default/a')).served, served('default/b default/c'));
   });
 
   it('over SCTP without checks, which their status says', async () => {
@@ -163,10 +189,16 @@ describe('pods reach SwitchLBRules', () => {
     assert.match(message, /virtual address of SwitchLBRule web in Vpc ovn-cluster/);
     await untilService('slr-late');
     await bed.endpoints('slr-late', { c: both.c });
+    const refused = { code: 1, problems: ['AddressInUse'], served: ['1.1.1.1 TCP', '1.1.1.1 UDP'] };
+    assert.deepEqual(await why('switch-lb-rule', 'late', 'default/a'), refused);
+    assert.deepEqual((await statusOf('late')).unserved, ['1.1.1.1:80/TCP', '1.1.1.1:80/UDP']);
     for (let round = 0; round < 6; round += 1) assert.match(await bed.connect('a', '1.1.1.1'), /^[bc] /);
     await bed.controller.kube.delete(switchLbRules, { name: 'web' });
     await until('late', 'Ready', 'True', 'RuleReady');
+    assert.equal((await statusOf('late')).unserved, undefined);
     await untilOnly('c');
+    const taken = { code: 0, problems: [], served: ['1.1.1.1 TCP default/c', '1.1.1.1 UDP default/c'] };
+    assert.deepEqual(await why('service', 'default/slr-late', 'default/a'), taken);
     await eventually('the Service of a rule that is gone', async () => {
       const all = await bed.controller.kube.list(services);
       return all.every(({ metadata }) => metadata.name !== 'slr-web');
