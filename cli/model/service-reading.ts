@@ -1,6 +1,5 @@
 /** The objects that decide how a client reaches a Service or a SwitchLBRule, as `watch/service.ts` reads them. */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
-import type { SwitchLbRuleStatus } from '../../lib/api/kinds/switch-lb-rule.ts';
 import type { EndpointSlice, Service } from '../../lib/services/service.ts';
 import type { RuleObject } from '../../lib/services/switch-lb-rule.ts';
 
@@ -43,7 +42,18 @@ export type ServiceClient =
   | { readonly kind: 'pod'; readonly pod: ServicePod }
   | { readonly kind: 'node'; readonly node: ServiceNode };
 
-export type RuleBackendStatus = NonNullable<SwitchLbRuleStatus['backends']>[number];
+/** A backend in the status of a SwitchLBRule. */
+export interface RuleBackend {
+  readonly address: string;
+  readonly port: number;
+  readonly protocol: string;
+  /** Undefined where the backend is no pod. */
+  readonly pod: string | undefined;
+  /** Of its health check: `Online`, `Offline`, `Error`, `Pending`, `Unchecked`. */
+  readonly state: string;
+  /** Why it is unchecked; empty if it is not. */
+  readonly reason: string;
+}
 
 /** A SwitchLBRule, with what the controller reports about it. */
 export interface ReportedRule {
@@ -54,7 +64,7 @@ export interface ReportedRule {
   readonly vpc: string;
   /** Virtual addresses with ports that have no load balancer: `1.1.1.1:80/TCP`. */
   readonly unserved: readonly string[];
-  readonly backends: readonly RuleBackendStatus[];
+  readonly backends: readonly RuleBackend[];
 }
 
 /** What decides about clients of any Service. */

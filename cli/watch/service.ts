@@ -5,7 +5,7 @@
  */
 import { conditionsOf } from '../../lib/api/conditions.ts';
 import { annotation, defaultVpc, ruleServicePrefix } from '../../lib/api/names.ts';
-import { fieldsOf, recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
+import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
 import {
   daemonSets,
   deployments,
@@ -24,7 +24,6 @@ import { durationMs, type Terminal } from '../command/command.ts';
 import { CommandFailed } from '../command/failure.ts';
 import type {
   ReportedRule,
-  RuleBackendStatus,
   RuleReading,
   ServiceClient,
   ServiceNode,
@@ -180,7 +179,13 @@ export function parseRule(raw: RawObject): ReportedRule {
     conditions: conditionsOf(status),
     vpc: textOf(status['vpc']),
     unserved: textsOf(status['unserved']),
-    // The schema of the status, which only the controller writes.
-    backends: recordsOf(status['backends']) as unknown as readonly RuleBackendStatus[],
+    backends: recordsOf(status['backends']).map((backend) => ({
+      address: textOf(backend['address']),
+      port: numberOf(backend['port']),
+      protocol: textOf(backend['protocol']),
+      pod: textOf(backend['pod']) || undefined,
+      state: textOf(backend['state']),
+      reason: textOf(backend['reason']),
+    })),
   };
 }

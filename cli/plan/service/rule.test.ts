@@ -86,8 +86,9 @@ describe('a client of a SwitchLBRule', () => {
         ['fd99::1', undefined, '[fd00:10::1]:8080'],
       ],
     );
-    assert.deepEqual(why.endpoints[0]?.check, { state: 'Unchecked', reason: 'SctpNotChecked' });
-    assert.equal(why.endpoints[0]?.pod, 'default/web-1', 'which the rule does not name');
+    const [first] = why.endpoints;
+    const check = { state: 'Unchecked', reason: 'SctpNotChecked' };
+    assert.deepEqual([first?.check, first?.pod], [check, 'default/web-1']);
     const zone = (name: string) => ({ hints: { forZones: [{ name }] } });
     const endpoints = [endpoint(1, 'n1', {}, zone('z1')), endpoint(2, 'n2', {}, zone('z2'))];
     assert.deepEqual(answerOf({ client, endpoints }), [[], [both]]);
@@ -123,7 +124,8 @@ describe('a client of a SwitchLBRule', () => {
     assert.deepEqual(answerOf(half), [['AddressInUse'], ['1.1.1.1 80 -', 'fd99::1 80 [fd00:10::1]:8080']]);
     assert.equal(explainRule(ruleReadingOf(half)).isServed, true);
     const refused = [ruleCondition('Validated', 'False', 'NamespaceNotFound', 'no namespace')];
-    assert.deepEqual(answerOf({ status: { vpc: '', conditions: refused } }), [['NamespaceNotFound'], ['1.1.1.1 80 -']]);
+    assert.deepEqual(answerOf({ status: { vpc: '', conditions: refused } }), [['NamespaceNotFound'], []]);
+    assert.deepEqual(endpointsOf({ status: { conditions: refused } }), []);
     assert.deepEqual(answerOf({ spec: { vip: '1.1.1.300' } }), [['AddressInvalid'], []]);
   });
 

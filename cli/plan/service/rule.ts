@@ -11,7 +11,7 @@ import type { Service, ServicePort } from '../../../lib/services/service.ts';
 import { isProblem, readRule, ruleServiceKey, ruleSlices } from '../../../lib/services/switch-lb-rule.ts';
 import type {
   ReportedRule,
-  RuleBackendStatus,
+  RuleBackend,
   RuleReading,
   ServiceReading,
   Surroundings,
@@ -40,10 +40,11 @@ export function explainRule(reading: RuleReading): ServiceWhy {
   const read = readRule(rule.object);
   const about = { service: ruleServiceKey(rule.object), rule: rule.object.name, type: 'ClusterIP' };
   const conditions = conditionsOf(rule);
-  if (isProblem(read)) {
+  // A refused rule has no Service, and EndpointSlices with that name are not its own.
+  if (isProblem(read) || isRefused(rule)) {
     const { text } = clientOf(reading, defaultVpc);
     const nothing = { vpc: '', vpcFrom: '', client: text, isServed: false, addresses: [], endpoints: [] };
-    return { ...about, ...nothing, conditions, problems: [read] };
+    return { ...about, ...nothing, conditions, problems: isProblem(read) ? [read] : statusProblems(rule) };
   }
   const all: ServiceReading = { ...reading, service: read.service, slices: ruleSlices(read, reading.slices) };
   const { vpc, from } =
@@ -113,28 +114,26 @@ function statusProblems({ conditions, generation }: ReportedRule): readonly Prob
   return [...problems, { code: 'StatusOutdated', message }];
 }
 
-function isUp({ conditions, unserved }: ReportedRule, vip: string): boolean {
-  const isReported = conditions.some(({ type }) => type === 'Ready');
-  const isRefused = conditions.some(({ type, status }) => type === 'Validated' && status === 'False');
-  return isReported && !isRefused && !unserved.includes(vip);
+function isRefused({ conditions }: ReportedRule): boolean {
+  return conditions.some(({ type, status }) => type === 'Validated' && status === 'False');
 }
 
-function backendOf(
-  { backends }: ReportedRule,
-  { protocol }: ServicePort,
-  endpoint: string,
-): RuleBackendStatus | undefined {
+function isUp({ conditions, unserved }: ReportedRule, vip: string): boolean {
+  return conditions.some(({ type }) => type === 'Ready') && !unserved.includes(vip);
+}
+
+function backendOf({ backends }: ReportedRule, { protocol }: ServicePort, endpoint: string): RuleBackend | undefined {
   return backends.find((one) => one.protocol === protocol && backendKey(one.address, one.port) === endpoint);
 }
 
 /** The endpoint with the result of its health check, which decides whether it serves. */
-function checkedEndpoint(answer: EndpointAnswer, backend: RuleBackendStatus | undefined): EndpointAnswer {
+function checkedEndpoint(answer: EndpointAnswer, backend: RuleBackend | undefined): EndpointAnswer {
   if (backend === undefined) return answer;
   const { state, reason } = backend;
   const checked = {
     ...answer,
     pod: answer.pod ?? backend.pod,
-    check: { state, ...(reason === undefined ? {} : { reason }) },
+    check: { state, ...(reason === '' ? {} : { reason }) },
   };
   if (!answer.isServing || (state !== 'Offline' && state !== 'Error')) return checked;
   const why = state === 'Offline' ? 'it does not answer the health checks' : 'OVN could not send its health checks';

@@ -26,7 +26,7 @@ import {
   type ServicePort,
   sourceRangesOf,
 } from '../../../lib/services/service.ts';
-import type { RuleBackendStatus, ServiceReading, Surroundings } from '../../model/service-reading.ts';
+import type { ServiceReading, Surroundings } from '../../model/service-reading.ts';
 
 /** On a Service: its VPC. */
 const vpcAnnotation = 'ovn.kubernetes.io/vpc';
@@ -45,7 +45,7 @@ export interface AddressAnswer {
   /** `address:port` of the endpoints that serve the client. */
   readonly endpoints: readonly string[];
   /** The row by which OVN checks the endpoints of a SwitchLBRule; undefined if it checks none. */
-  readonly healthCheck?: string | undefined;
+  readonly healthCheck?: string;
 }
 
 export interface EndpointAnswer {
@@ -56,7 +56,7 @@ export interface EndpointAnswer {
   readonly pod: string | undefined;
   readonly state: 'ready' | 'terminating' | 'not ready';
   /** State of the row in Service_Monitor, for a SwitchLBRule, as its status has it. */
-  readonly check?: Pick<RuleBackendStatus, 'state' | 'reason'> | undefined;
+  readonly check?: { readonly state: string; readonly reason?: string };
   /** Whether the ClusterIP sends the client there. */
   readonly isServing: boolean;
   /** Why it is not. */

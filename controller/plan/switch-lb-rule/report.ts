@@ -26,7 +26,7 @@ const causesOfUnchecked: Readonly<Record<UncheckedReason, string>> = {
   HealthChecksOff: `annotation ${annotation.healthCheck} is false`,
   SctpNotChecked: 'OVN cannot check over SCTP',
   NotAPod: 'no pod of the Vpc has the address',
-  NoSource: 'the Subnet has no source for checks of that family',
+  NoSource: 'the Subnet has no free address of that family for the source of checks',
 };
 
 function joined(problems: readonly Problem[]): Problem | undefined {
