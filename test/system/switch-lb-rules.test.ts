@@ -65,7 +65,8 @@ describe('pods reach SwitchLBRules', () => {
   const why = async (...argv: readonly string[]) => {
     const { kubeconfig } = bed.controller.api;
     const environment = { HOME: '/nonexistent', KUBECONFIG: kubeconfig };
-    const { code, out } = await runProgram(['why', ...argv, '-o', 'json'], environment);
+    const { code, out, err } = await runProgram(['why', ...argv, '-o', 'json'], environment);
+    if (out === '') throw new Error(err);
     const { problems, addresses, endpoints } = JSON.parse(out) as ServiceWhy;
     const pods = new Map(endpoints.map(({ endpoint, pod = '' }) => [endpoint, pod]));
     const served = addresses.map(({ address, protocol, through, endpoints: to }) =>
@@ -129,6 +130,7 @@ describe('pods reach SwitchLBRules', () => {
     const only = { code: 0, problems: [], served: served('default/b') };
     assert.deepEqual(await why('switch-lb-rule', 'web', 'default/a'), only);
     assert.deepEqual(await why('service', 'default/slr-web', 'default/a'), only);
+    await assert.rejects(why('switch-lb-rule', 'none'), /NoSuchSwitchLbRule: there is no switch-lb-rule none;/);
     assert.deepEqual(await why('switch-lb-rule', 'web', 'node/n1'), { code: 1, problems: ['OnlyPods'], served: [] });
     await bed.stopServing('b');
     for (const vip of vips46) await bed.until('a', vip, /^refused$/);

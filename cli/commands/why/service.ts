@@ -35,7 +35,7 @@ export const service = command(
     operands: ['NAMESPACE/NAME', '[FROM]'],
     summary: 'how a client reaches a Service, or why it does not',
     description:
-      'Shows for each address of a Service which endpoints serve a client, by which load balancer in OVN or which table on\nthe node, and what prevents it. FROM is pod/NAMESPACE/NAME or node/NAME; NAMESPACE/NAME is a pod, NAME a node. Without\nit the answer is for clients anywhere in the cluster. The endpoints are those of the cluster IP. Computed from the objects by\nthe rules of the controller and the daemons; neither OVN nor a node is queried. Read-only. Exit code 1 if no\naddress leads to an endpoint.',
+      'Shows for each address of a Service which endpoints serve a client, by which load balancer in OVN or which table on\nthe node, and what prevents it. FROM is pod/NAMESPACE/NAME or node/NAME; NAMESPACE/NAME is a pod, NAME a node. Without\nit the answer is for clients anywhere in the cluster. The endpoints are those of the cluster IP. Computed from the objects by\nthe rules of the controller and the daemons; neither OVN nor a node is queried. For the Service slr-NAME of a\nSwitchLBRule the answer is that of `isthmus why switch-lb-rule NAME`. Read-only. Exit code 1 if no address leads to an\nendpoint.',
     examples: [
       'isthmus why service default/web',
       'isthmus why service default/web pod/default/client',

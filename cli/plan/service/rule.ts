@@ -23,7 +23,7 @@ import {
   type Client,
   clientOf,
   clientProblems,
-  conditionsOf,
+  shownConditions,
   type EndpointAnswer,
   endpointProblems,
   endpointsOf,
@@ -39,7 +39,7 @@ export function explainRule(reading: RuleReading): ServiceWhy {
   const { rule } = reading;
   const read = readRule(rule.object);
   const about = { service: ruleServiceKey(rule.object), rule: rule.object.name, type: 'ClusterIP' };
-  const conditions = conditionsOf(rule);
+  const conditions = shownConditions(rule);
   // A refused rule has no Service, and EndpointSlices with that name are not its own.
   if (isProblem(read) || isRefused(rule)) {
     const { text } = clientOf(reading, defaultVpc);

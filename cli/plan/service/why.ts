@@ -125,7 +125,7 @@ export function explainService(all: ServiceReading): ServiceWhy {
     isServed: areServed(addresses),
     addresses,
     endpoints,
-    conditions: conditionsOf(service),
+    conditions: shownConditions(service),
     problems,
   };
 }
@@ -134,7 +134,7 @@ export function areServed(addresses: readonly AddressAnswer[]): boolean {
   return addresses.some(({ through, endpoints }) => through !== undefined && endpoints.length > 0);
 }
 
-export function conditionsOf({ conditions }: Pick<Service, 'conditions'>): ServiceWhy['conditions'] {
+export function shownConditions({ conditions }: Pick<Service, 'conditions'>): ServiceWhy['conditions'] {
   return conditions.map(({ type, status, reason = '', message = '' }) => ({ type, status, reason, message }));
 }
 

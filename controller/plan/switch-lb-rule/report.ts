@@ -3,8 +3,8 @@ import { annotation, label, ruleServicePrefix } from '../../../lib/api/names.ts'
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { backendKey } from '../../../lib/services/backends.ts';
 import { serviceKey, type RuleSpec } from '../../../lib/services/service.ts';
-import type { SwitchLbRule } from '../../model/objects.ts';
 import { isOfRule, isProblem, readRule, ruleServiceKey, type ReadRule } from '../../../lib/services/switch-lb-rule.ts';
+import type { SwitchLbRule } from '../../model/objects.ts';
 import { vipId, vipsOf } from '../../model/service-vips.ts';
 import type { View } from '../../model/view.ts';
 import { ruleProblem } from '../../settle/service/frontends.ts';
