@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { SwitchLbRuleStatus } from '../../lib/api/kinds/switch-lb-rule.ts';
-import { ips, services, switchLbRules, vips } from '../../lib/kube/resources.ts';
+import { ips, securityGroups, services, switchLbRules, vips } from '../../lib/kube/resources.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 import type { ServiceWhy } from '../../cli/plan/service/why.ts';
 import { runProgram } from './cli-bed.ts';
@@ -144,6 +144,18 @@ describe('pods reach SwitchLBRules', () => {
     context.diagnostic(`online after ${seconds(startedMs)}`);
     for (const vip of vips46) for (const name of ['b', 'c']) await bed.until('a', vip, new RegExp(`^${name} `));
     assert.deepEqual((await why('switch-lb-rule', 'web', 'default/a')).served, served('default/b default/c'));
+  });
+
+  it('whose checks pass a security group that lets nobody in', async () => {
+    await bed.controller.create(securityGroups, 'shut', { ingressRules: [], egressRules: [] });
+    const annotations = { 'ovn.kubernetes.io/security_groups': 'shut', 'ovn.kubernetes.io/port_security': 'true' };
+    await bed.addPod('d', 'n2', annotations);
+    const endpoints = bed.addressesOf('d');
+    await rule('shut', '1.1.1.4,fd99::4', { selector: undefined, endpoints });
+    await until('shut', 'BackendsOnline', 'True', 'AllOnline');
+    assert.equal((await statusOf('shut')).total, 4);
+    for (const address of endpoints) assert.equal(await bed.connect('a', address, 'TCP', 8080), 'silence');
+    await bed.controller.kube.delete(switchLbRules, { name: 'shut' });
   });
 
   it('over SCTP without checks, which their status says', async () => {
