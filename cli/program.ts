@@ -24,6 +24,7 @@ import { routes } from './commands/routes.ts';
 import { status } from './commands/status.ts';
 import { token } from './commands/token.ts';
 import { service } from './commands/why/service.ts';
+import { switchLbRule } from './commands/why/switch-lb-rule.ts';
 import { verify } from './commands/verify.ts';
 import release from '../package.json' with { type: 'json' };
 
@@ -43,7 +44,7 @@ const groups: readonly Group[] = [
     commands: [status, routes, diagnose, verify, bench, drain, undrain, token, join, leave],
   },
   { name: 'bgp', summary: 'routers that nodes peer with', commands: [peers, announced, why] },
-  { name: 'why', summary: 'why a packet does or does not reach its destination', commands: [service] },
+  { name: 'why', summary: 'why a packet does or does not reach its destination', commands: [service, switchLbRule] },
   { name: 'nodes', summary: 'the nodes of this cluster', commands: [services, leaveNodes, forget, inspect] },
 ];
 

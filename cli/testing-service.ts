@@ -1,8 +1,8 @@
-/** A Service with endpoints on two nodes, and clients; used by tests only. */
+/** A Service and a SwitchLBRule with endpoints on two nodes, and clients; used by tests only. */
 import type { RawObject } from '../lib/kube/types.ts';
 import { parseEndpointSlice, parseService } from '../lib/services/parse.ts';
-import type { ServiceClient, ServiceReading } from './model/service-reading.ts';
-import { parseNode, parsePod, parseSubnet } from './watch/service.ts';
+import type { RuleReading, ServiceClient, ServiceReading, Surroundings } from './model/service-reading.ts';
+import { parseNode, parsePod, parseRule, parseSubnet } from './watch/service.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -44,7 +44,44 @@ export interface ServiceObjects {
   readonly client?: ServiceClient;
 }
 
+/** The Service `default/web`. */
 export function readingOf(objects: ServiceObjects = {}): ServiceReading {
+  const service = parseService({
+    metadata: meta('web', { annotations: objects.annotations, labels: objects.labels }),
+    spec: { clusterIPs: ['10.96.0.10'], ports: [{ name: 'http', port: 80 }], ...objects.spec },
+    status: objects.status,
+  });
+  return { service, ...surroundingsOf('web', objects) };
+}
+
+/** SwitchLBRule `web`, with the status that the controller writes if all backends answer. */
+export function ruleReadingOf(objects: ServiceObjects = {}): RuleReading {
+  const conditions = ['Validated', 'Ready', 'BackendsOnline'].map((type) => ruleCondition(type));
+  const backends = [1, 2].map((index) => ruleBackend(index, 'Online'));
+  const rule = parseRule({
+    metadata: meta('web', { annotations: objects.annotations, generation: 1 }),
+    spec: {
+      vip: '1.1.1.1',
+      namespace: 'default',
+      selector: ['app:web'],
+      ports: [{ name: 'http', port: 80, targetPort: 8080 }],
+      ...objects.spec,
+    },
+    status: { vpc: 'ovn-cluster', conditions, backends, ...objects.status },
+  });
+  return { rule, ...surroundingsOf('slr-web', objects) };
+}
+
+export function ruleCondition(type: string, status = 'True', reason = type, message = ''): Fields {
+  return { type, status, reason, message, observedGeneration: 1 };
+}
+
+/** The state of `endpoint(index)`. */
+export function ruleBackend(index: number, state: string, more: Fields = {}): Fields {
+  return { address: `10.16.0.${index}`, port: 8080, protocol: 'TCP', pod: `default/web-${index}`, state, ...more };
+}
+
+function surroundingsOf(service: string, objects: ServiceObjects): Surroundings {
   const endpoints = objects.endpoints ?? [endpoint(1, 'n1'), endpoint(2, 'n2')];
   const podsBehind = [rawPod('web-1', 'n1', '10.16.0.1'), rawPod('web-2', 'n2', '10.16.0.2')];
   const node = (name: string, zone: string, address: string) =>
@@ -53,14 +90,9 @@ export function readingOf(objects: ServiceObjects = {}): ServiceReading {
       status: { addresses: [{ type: 'InternalIP', address }] },
     });
   return {
-    service: parseService({
-      metadata: meta('web', { annotations: objects.annotations, labels: objects.labels }),
-      spec: { clusterIPs: ['10.96.0.10'], ports: [{ name: 'http', port: 80 }], ...objects.spec },
-      status: objects.status,
-    }),
     slices: [
       parseEndpointSlice({
-        metadata: meta('web-abc', { labels: { 'kubernetes.io/service-name': 'web' } }),
+        metadata: meta(`${service}-abc`, { labels: { 'kubernetes.io/service-name': service } }),
         addressType: 'IPv4',
         ports: [{ name: 'http', port: 8080 }],
         endpoints,

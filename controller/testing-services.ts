@@ -1,4 +1,5 @@
 /** Services, SwitchLBRules, EndpointSlices and pods for tests; used by tests only. */
+import type { Family } from '../lib/net/ip.ts';
 import { parseEndpointSlice, parseService } from '../lib/services/parse.ts';
 import type { Cluster } from './settle/cluster.ts';
 import { TestCluster } from './testing-cluster.ts';
@@ -73,8 +74,8 @@ export function placedNode(cluster: Cluster, name: string, chassis: string, zone
 }
 
 /** The address of a pod in a cluster that is settled. */
-export function addressOf(cluster: Cluster, key: string): string {
-  return cluster.ports(`pod/${key}`)[0]?.allocation.v4 ?? '';
+export function addressOf(cluster: Cluster, key: string, family: Family = 4): string {
+  return cluster.ports(`pod/${key}`)[0]?.allocation[`v${family}`] ?? '';
 }
 
 /** Writes the SwitchLBRule; without spec, deletes it. Its backends are pods with the label `app`, its port is 80. */

@@ -1,5 +1,7 @@
-/** The objects that decide how a client reaches a Service, as `watch/service.ts` reads them. */
+/** The objects that decide how a client reaches a Service or a SwitchLBRule, as `watch/service.ts` reads them. */
+import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { EndpointSlice, Service } from '../../lib/services/service.ts';
+import type { RuleObject } from '../../lib/services/switch-lb-rule.ts';
 
 /** A pod as a client, or behind an endpoint. */
 export interface ServicePod {
@@ -40,9 +42,34 @@ export type ServiceClient =
   | { readonly kind: 'pod'; readonly pod: ServicePod }
   | { readonly kind: 'node'; readonly node: ServiceNode };
 
-export interface ServiceReading {
-  readonly service: Service;
-  /** Of the Service. */
+/** A backend in the status of a SwitchLBRule. */
+export interface RuleBackend {
+  readonly address: string;
+  readonly port: number;
+  readonly protocol: string;
+  /** Undefined where the backend is no pod. */
+  readonly pod: string | undefined;
+  /** Of its health check: `Online`, `Offline`, `Error`, `Pending`, `Unchecked`. */
+  readonly state: string;
+  /** Why it is unchecked; empty if it is not. */
+  readonly reason: string;
+}
+
+/** A SwitchLBRule, with what the controller reports about it. */
+export interface ReportedRule {
+  readonly object: RuleObject;
+  readonly generation: number;
+  readonly conditions: readonly Condition[];
+  /** Empty if the rule is refused, or not reported yet. */
+  readonly vpc: string;
+  /** Virtual addresses with ports that have no load balancer: `1.1.1.1:80/TCP`. */
+  readonly unserved: readonly string[];
+  readonly backends: readonly RuleBackend[];
+}
+
+/** What decides about clients of any Service. */
+export interface Surroundings {
+  /** Of the Service, or of the headless Service of the rule. */
   readonly slices: readonly EndpointSlice[];
   /** Pods of the namespace, by `namespace/name`. */
   readonly pods: ReadonlyMap<string, ServicePod>;
@@ -51,4 +78,12 @@ export interface ServiceReading {
   readonly settings: ServiceSettings;
   /** Undefined: clients anywhere in the cluster. */
   readonly client: ServiceClient | undefined;
+}
+
+export interface ServiceReading extends Surroundings {
+  readonly service: Service;
+}
+
+export interface RuleReading extends Surroundings {
+  readonly rule: ReportedRule;
 }

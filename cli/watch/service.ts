@@ -1,9 +1,11 @@
 /**
- * Reads the objects that decide how a client reaches one Service. In: a client of the API, the names of the Service and of its client. Out: a ServiceReading.
- * @throws CommandFailed if the Service or the client does not exist; KubeUnreachable, KubeApiError, or the timeout's TimeoutError
+ * Reads the objects that decide how a client reaches one Service or SwitchLBRule. In: a client of the API, the names of the object and of its
+ * client. Out: a ServiceReading, or a RuleReading for a rule and for the Service that a rule made.
+ * @throws CommandFailed if the object or the client does not exist; KubeUnreachable, KubeApiError, or the timeout's TimeoutError
  */
-import { annotation, defaultVpc } from '../../lib/api/names.ts';
-import { fieldsOf, recordsOf, textOf } from '../../lib/kube/fields.ts';
+import { conditionsOf } from '../../lib/api/conditions.ts';
+import { annotation, defaultVpc, ruleServicePrefix } from '../../lib/api/names.ts';
+import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
 import {
   daemonSets,
   deployments,
@@ -13,18 +15,23 @@ import {
   pods,
   services,
   subnets,
+  switchLbRules,
 } from '../../lib/kube/resources.ts';
 import type { ObjectName, RawObject } from '../../lib/kube/types.ts';
 import { parseEndpointSlice, parseService } from '../../lib/services/parse.ts';
+import { isOfRule, parseRuleObject, ruleNameAt, ruleServiceKey } from '../../lib/services/switch-lb-rule.ts';
 import { durationMs, type Terminal } from '../command/command.ts';
 import { CommandFailed } from '../command/failure.ts';
 import type {
+  ReportedRule,
+  RuleReading,
   ServiceClient,
   ServiceNode,
   ServicePod,
   ServiceReading,
   ServiceSettings,
   ServiceSubnet,
+  Surroundings,
 } from '../model/service-reading.ts';
 import { type Cluster, type ClusterFlags, withCluster } from './cluster.ts';
 import { argumentOf, findObject } from './workload.ts';
@@ -37,36 +44,76 @@ export interface ClientName extends ObjectName {
   readonly kind: 'pod' | 'node';
 }
 
+type ServiceName = ObjectName & { readonly namespace: string };
+
 export function readService(
-  name: ObjectName & { readonly namespace: string },
+  name: ServiceName,
   from: ClientName | undefined,
   flags: ClusterFlags,
   terminal: Terminal,
-): Promise<ServiceReading> {
-  return withCluster(flags, terminal, async ({ client, namespace }) => {
-    const signal = AbortSignal.any([terminal.signal, AbortSignal.timeout(durationMs(flags.timeout))]);
-    const own = { namespace: name.namespace, signal };
-    const [raw, slices, workloads, machines, networks, settings, peer] = await Promise.all([
-      findObject(client, services, name, signal),
-      client.list(endpointSlices, { ...own, labelSelector: `${serviceLabel}=${name.name}` }),
-      client.list(pods, own),
-      client.list(nodes, { signal }),
-      client.list(subnets, { signal }),
-      readSettings({ client, namespace, signal }),
-      from === undefined ? undefined : findObject(client, from.kind === 'pod' ? pods : nodes, from, signal),
-    ]);
-    if (raw === undefined) throw missing('service', name);
-    if (from !== undefined && peer === undefined) throw missing(from.kind, from);
-    return {
-      service: parseService(raw),
-      slices: slices.map(parseEndpointSlice),
-      pods: new Map(workloads.map((one) => [keyOf(one.metadata), parsePod(one)])),
-      nodes: new Map(machines.map((one) => [one.metadata.name, parseNode(one)])),
-      subnets: new Map(networks.map((one) => [one.metadata.name, parseSubnet(one)])),
-      settings,
-      client: from === undefined || peer === undefined ? undefined : clientOf(from, peer),
-    };
+): Promise<ServiceReading | RuleReading> {
+  return withApi(flags, terminal, async (api) => {
+    const [raw, rule] = await Promise.all([findObject(api.client, services, name, api.signal), findRuleOf(api, name)]);
+    const service = raw && parseService(raw);
+    // Another Service with the name of a rule's is explained as what it is.
+    if (rule !== undefined && (service === undefined || isOfRule(service)))
+      return { rule, ...(await readSurroundings(api, name, from)) };
+    if (service === undefined) throw missing('service', name);
+    return { service, ...(await readSurroundings(api, name, from)) };
   });
+}
+
+export function readRule(
+  name: string,
+  from: ClientName | undefined,
+  flags: ClusterFlags,
+  terminal: Terminal,
+): Promise<RuleReading> {
+  return withApi(flags, terminal, async (api) => {
+    const raw = await findObject(api.client, switchLbRules, { name }, api.signal);
+    if (raw === undefined) throw missing('switch-lb-rule', { name });
+    const rule = parseRule(raw);
+    const { namespace } = rule.object.spec;
+    return { rule, ...(await readSurroundings(api, { namespace, name: ruleServicePrefix + name }, from)) };
+  });
+}
+
+function withApi<T>(flags: ClusterFlags, terminal: Terminal, read: (api: Api) => Promise<T>): Promise<T> {
+  return withCluster(flags, terminal, ({ client, namespace }) => {
+    const signal = AbortSignal.any([terminal.signal, AbortSignal.timeout(durationMs(flags.timeout))]);
+    return read({ client, namespace, signal });
+  });
+}
+
+/** The rule that has or would have the Service. */
+async function findRuleOf({ client, signal }: Api, service: ServiceName): Promise<ReportedRule | undefined> {
+  const key = keyOf(service);
+  const name = ruleNameAt(key);
+  const raw = name === undefined ? undefined : await findObject(client, switchLbRules, { name }, signal);
+  const rule = raw && parseRule(raw);
+  return rule !== undefined && ruleServiceKey(rule.object) === key ? rule : undefined;
+}
+
+async function readSurroundings(api: Api, name: ServiceName, from: ClientName | undefined): Promise<Surroundings> {
+  const { client, signal } = api;
+  const own = { namespace: name.namespace, signal };
+  const [slices, workloads, machines, networks, settings, peer] = await Promise.all([
+    client.list(endpointSlices, { ...own, labelSelector: `${serviceLabel}=${name.name}` }),
+    client.list(pods, own),
+    client.list(nodes, { signal }),
+    client.list(subnets, { signal }),
+    readSettings(api),
+    from === undefined ? undefined : findObject(client, from.kind === 'pod' ? pods : nodes, from, signal),
+  ]);
+  if (from !== undefined && peer === undefined) throw missing(from.kind, from);
+  return {
+    slices: slices.map(parseEndpointSlice),
+    pods: new Map(workloads.map((one) => [keyOf(one.metadata), parsePod(one)])),
+    nodes: new Map(machines.map((one) => [one.metadata.name, parseNode(one)])),
+    subnets: new Map(networks.map((one) => [one.metadata.name, parseSubnet(one)])),
+    settings,
+    client: from === undefined || peer === undefined ? undefined : clientOf(from, peer),
+  };
 }
 
 interface Api extends Pick<Cluster, 'client' | 'namespace'> {
@@ -76,7 +123,8 @@ interface Api extends Pick<Cluster, 'client' | 'namespace'> {
 function missing(kind: string, name: ObjectName): CommandFailed {
   const where = name.namespace === undefined ? '' : ` -n ${name.namespace}`;
   const message = `there is no ${kind} ${keyOf(name)}; kubectl get ${kind}s${where} lists them`;
-  return new CommandFailed({ code: `NoSuch${kind[0]?.toUpperCase() ?? ''}${kind.slice(1)}`, message });
+  const code = kind.replace(/(?:^|-)[a-z]/g, (start) => start.slice(-1).toUpperCase());
+  return new CommandFailed({ code: `NoSuch${code}`, message });
 }
 
 /** The arguments of the installed programs. */
@@ -121,4 +169,23 @@ export function parseNode(raw: RawObject): ServiceNode {
 export function parseSubnet(raw: RawObject): ServiceSubnet {
   const spec = fieldsOf(raw['spec']);
   return { vpc: textOf(spec['vpc']) || defaultVpc, hasLoadBalancers: spec['enableLb'] !== false };
+}
+
+export function parseRule(raw: RawObject): ReportedRule {
+  const status = fieldsOf(raw['status']);
+  return {
+    object: parseRuleObject(raw),
+    generation: raw.metadata.generation ?? 0,
+    conditions: conditionsOf(status),
+    vpc: textOf(status['vpc']),
+    unserved: textsOf(status['unserved']),
+    backends: recordsOf(status['backends']).map((backend) => ({
+      address: textOf(backend['address']),
+      port: numberOf(backend['port']),
+      protocol: textOf(backend['protocol']),
+      pod: textOf(backend['pod']) || undefined,
+      state: textOf(backend['state']),
+      reason: textOf(backend['reason']),
+    })),
+  };
 }

@@ -8,6 +8,7 @@ import { defaultVpc } from '../../lib/api/names.ts';
 import type { PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { ProviderNodeSpec } from '../../lib/api/provider-nodes.ts';
 import type { EndpointSlice, Service } from '../../lib/services/service.ts';
+import type { RuleObject } from '../../lib/services/switch-lb-rule.ts';
 import type { UnlistedNetwork } from '../../lib/slices/remote-routes.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 
@@ -278,28 +279,8 @@ export interface Vip extends ApiObjectFacts {
   };
 }
 
-export interface SwitchLbRulePort {
-  readonly name: string;
-  readonly port: number;
-  /** Zero where not given. */
-  readonly targetPort: number;
-  readonly protocol: string;
-}
-
 /** A virtual address of a VPC, with backends. */
-export interface SwitchLbRule extends ApiObjectFacts {
-  /** The annotations this room reads. */
-  readonly annotations: Readonly<Record<string, string>>;
-  readonly spec: {
-    readonly vip: string;
-    readonly namespace: string;
-    /** `key:value` each. */
-    readonly selector: readonly string[];
-    readonly endpoints: readonly string[];
-    readonly sessionAffinity: string;
-    readonly ports: readonly SwitchLbRulePort[];
-  };
-}
+export interface SwitchLbRule extends ApiObjectFacts, RuleObject {}
 
 /** DNS and the API server for pods of a custom VPC. */
 export interface VpcDns extends ApiObjectFacts {

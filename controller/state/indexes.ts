@@ -9,7 +9,7 @@ import { vpcNameOf } from '../model/objects.ts';
 import type { Kinds } from '../model/objects.ts';
 import { securityPortGroup } from '../model/ovn-names.ts';
 import { namedGroupsOf, vipSelector } from '../model/selections.ts';
-import { readRule, isProblem } from '../model/rule-frontend.ts';
+import { readRule, isProblem } from '../../lib/services/switch-lb-rule.ts';
 import type { Indexes } from '../model/view.ts';
 
 export type Stores = { readonly [K in keyof Kinds]: Store<Kinds[K]> };

@@ -1,10 +1,10 @@
 /** The edge, addresses: IPs, IPPools, LoadBalancerPools, SwitchLBRules and Vips. */
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { IpObject, IpPool, LoadBalancerPool, SwitchLbRule, Vip } from '../model/objects.ts';
-import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
-import { annotation } from '../../lib/api/names.ts';
+import { fieldsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
+import { parseRuleObject } from '../../lib/services/switch-lb-rule.ts';
 import { readSelector } from '../../lib/api/label-selector.ts';
-import { apiFactsOf, factsOf, pick } from './fields.ts';
+import { apiFactsOf, factsOf } from './fields.ts';
 import { shared, sharedRecord } from './shared.ts';
 
 const none: readonly string[] = [];
@@ -62,27 +62,8 @@ export function parseLoadBalancerPool(raw: RawObject): LoadBalancerPool {
   };
 }
 
-const ruleAnnotations = [annotation.vpc, annotation.logicalRouter, annotation.healthCheck];
-
 export function parseSwitchLbRule(raw: RawObject): SwitchLbRule {
-  const spec = fieldsOf(raw['spec']);
-  return {
-    ...apiFactsOf(raw),
-    annotations: pick(raw.metadata.annotations, ruleAnnotations),
-    spec: {
-      vip: textOf(spec['vip']),
-      namespace: textOf(spec['namespace']),
-      selector: textsOf(spec['selector']),
-      endpoints: textsOf(spec['endpoints']),
-      sessionAffinity: textOf(spec['sessionAffinity']),
-      ports: recordsOf(spec['ports']).map((port) => ({
-        name: textOf(port['name']),
-        port: numberOf(port['port']),
-        targetPort: numberOf(port['targetPort']),
-        protocol: textOf(port['protocol']),
-      })),
-    },
-  };
+  return { ...apiFactsOf(raw), ...parseRuleObject(raw) };
 }
 
 export function parseVip(raw: RawObject): Vip {

@@ -3,10 +3,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { SwitchLbRuleStatus } from '../../lib/api/kinds/switch-lb-rule.ts';
-import { ips, services, switchLbRules, vips } from '../../lib/kube/resources.ts';
+import { ips, securityGroups, services, switchLbRules, vips } from '../../lib/kube/resources.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
+import type { ServiceWhy } from '../../cli/plan/service/why.ts';
+import { runProgram } from './cli-bed.ts';
 import { ServiceBed } from './service-bed.ts';
 
+const vips46 = ['1.1.1.1', 'fd99::1'] as const;
 const ready = { conditions: { ready: true } };
 const both = { b: { nodeName: 'n1', ...ready }, c: { nodeName: 'n2', ...ready } };
 const ports = [
@@ -42,11 +45,12 @@ describe('pods reach SwitchLBRules', () => {
       bed.controller.kube.get(services, { namespace: 'default', name }).catch(() => undefined),
     );
 
-  /** The state of a check comes before the flows on the nodes: waits until twelve connections in a row end at one pod. */
-  const untilOnly = (name: string): Promise<true> =>
-    eventually(`only ${name} answers`, async () => {
-      for (let round = 0; round < 12; round += 1) {
-        const answer = await bed.connect('a', '1.1.1.1');
+  /** The state of a check comes before the flows on the nodes: waits until all connections in a row end at one pod. */
+  const untilOnly = (name: string, vip = '1.1.1.1', protocol: 'TCP' | 'UDP' = 'TCP'): Promise<true> =>
+    eventually(`only ${name} answers at ${protocol} ${vip}`, async () => {
+      // A datagram's client waits five seconds for further answers.
+      for (let round = 0; round < (protocol === 'TCP' ? 12 : 4); round += 1) {
+        const answer = await bed.connect('a', vip, protocol);
         if (!answer.startsWith(`${name} `)) throw new Error(answer);
       }
       return true;
@@ -57,36 +61,60 @@ describe('pods reach SwitchLBRules', () => {
     await bed.controller.create(switchLbRules, name, spec);
   };
 
-  it('on both nodes, over TCP and UDP, through the endpoints of a headless Service', async () => {
-    await rule('web', '1.1.1.1');
+  /** What `isthmus why` answers: its exit code, the codes of problems, and pods by virtual address. */
+  const why = async (...argv: readonly string[]) => {
+    const { kubeconfig } = bed.controller.api;
+    const environment = { HOME: '/nonexistent', KUBECONFIG: kubeconfig };
+    const { code, out, err } = await runProgram(['why', ...argv, '-o', 'json'], environment);
+    if (out === '') throw new Error(err);
+    const { problems, addresses, endpoints } = JSON.parse(out) as ServiceWhy;
+    const pods = new Map(endpoints.map(({ endpoint, pod = '' }) => [endpoint, pod]));
+    const served = addresses.map(({ address, protocol, through, endpoints: to }) =>
+      [address, protocol, ...(through === undefined ? [] : to.map((endpoint) => pods.get(endpoint)))].join(' '),
+    );
+    return { code, problems: problems.map((one) => one.code), served };
+  };
+
+  it('on both nodes, over TCP and UDP of both families, through the endpoints of a headless Service', async () => {
+    await rule('web', vips46.join(','));
     const { metadata, spec } = await untilService('slr-web');
-    assert.equal(metadata.annotations?.['ovn.kubernetes.io/switch_lb_vip'], '1.1.1.1');
+    assert.equal(metadata.annotations?.['ovn.kubernetes.io/switch_lb_vip'], '1.1.1.1,fd99::1');
     const { clusterIP, selector } = spec as { clusterIP: string; selector: object };
     assert.deepEqual([clusterIP, selector], ['None', { app: 'web' }]);
     await until('web', 'BackendsOnline', 'False', 'NoBackends');
-    await bed.until('a', '1.1.1.1', /^refused$/);
+    for (const vip of vips46) await bed.until('a', vip, /^refused$/);
     await bed.endpoints('slr-web', both);
-    for (const protocol of ['TCP', 'UDP'] as const)
-      for (const name of ['b', 'c']) await bed.until('a', '1.1.1.1', new RegExp(`^${name} `), protocol);
+    for (const vip of vips46)
+      for (const protocol of ['TCP', 'UDP'] as const)
+        for (const name of ['b', 'c']) await bed.until('a', vip, new RegExp(`^${name} `), protocol);
     assert.match(await bed.until('b', '1.1.1.1', /^b /), /169\.254\.169\.5/);
+    assert.match(await bed.until('b', 'fd99::1', /^b /), /fd69::5/);
   });
+
+  const served = (...pods: readonly string[]): readonly string[] =>
+    ['TCP', 'UDP'].flatMap((protocol) => vips46.map((vip) => [vip, protocol, ...pods].join(' ')));
 
   it('of which each backend has the result of its check, from an address that is not a pod’s', async () => {
     await until('web', 'BackendsOnline', 'True', 'AllOnline');
     const { backends = [], ports: text, service, vpc, total, online } = await statusOf('web');
-    assert.deepEqual([text, service, vpc, total, online], ['80/TCP,80/UDP', 'default/slr-web', 'ovn-cluster', 4, 4]);
-    assert.deepEqual(backends.map(({ pod, protocol, state }) => `${pod} ${protocol} ${state}`).sort(), [
-      'default/b TCP Online',
-      'default/b UDP Online',
-      'default/c TCP Online',
-      'default/c UDP Online',
-    ]);
+    assert.deepEqual([text, service, vpc, total, online], ['80/TCP,80/UDP', 'default/slr-web', 'ovn-cluster', 8, 8]);
+    const addresses = ['b', 'c'].flatMap((name) =>
+      bed.addressesOf(name).map((address) => `default/${name} ${address}`),
+    );
+    assert.deepEqual(
+      backends.map(({ pod, address, protocol, state }) => `${pod} ${address} ${protocol} ${state}`).sort(),
+      addresses.flatMap((text) => [`${text} TCP Online`, `${text} UDP Online`]).sort(),
+    );
     const source = await bed.controller.kube.get(ips, { name: 'health-check.ovn-default' });
-    const { v4IpAddress } = source['spec'] as { v4IpAddress: string };
-    const mappings = bed.controller.row('Load_Balancer', 'default/slr-web/tcp/ipv4')?.['ip_port_mappings'];
-    const [b = '', c = ''] = ['b', 'c'].map((name) => bed.addressesOf(name)[0]);
-    assert.deepEqual(mappings, { [b]: `b.default:${v4IpAddress}`, [c]: `c.default:${v4IpAddress}` });
-    for (const name of ['a', 'b', 'c']) assert.notEqual(bed.addressesOf(name)[0], v4IpAddress);
+    const { v4IpAddress, v6IpAddress } = source['spec'] as { v4IpAddress: string; v6IpAddress: string };
+    const mappings = (family: 4 | 6) =>
+      bed.controller.row('Load_Balancer', `default/slr-web/tcp/ipv${family}`)?.['ip_port_mappings'];
+    const [b = [], c = []] = ['b', 'c'].map((name) => bed.addressesOf(name));
+    assert.deepEqual(mappings(4), { [`${b[0]}`]: `b.default:${v4IpAddress}`, [`${c[0]}`]: `c.default:${v4IpAddress}` });
+    const six = { [`[${b[1]}]`]: `b.default:[${v6IpAddress}]`, [`[${c[1]}]`]: `c.default:[${v6IpAddress}]` };
+    assert.deepEqual(mappings(6), six);
+    for (const name of ['a', 'b', 'c'])
+      for (const address of bed.addressesOf(name)) assert.ok(![v4IpAddress, v6IpAddress].includes(address));
   });
 
   it('without a backend that does not answer, until it does', async (context) => {
@@ -96,17 +124,66 @@ describe('pods reach SwitchLBRules', () => {
     const { message = '' } = await until('web', 'BackendsOnline', 'False', 'BackendsOffline');
     context.diagnostic(`offline after ${seconds(stoppedMs)}`);
     assert.match(message, /pod default\/c/);
-    await eventually('both protocols are offline', async () => (await statusOf('web')).online === 2);
+    await eventually('both protocols of both families are offline', async () => (await statusOf('web')).online === 4);
     await bed.controller.event('BackendsOffline', 'web', /default\/c/);
-    await untilOnly('b');
+    for (const vip of vips46) for (const protocol of ['TCP', 'UDP'] as const) await untilOnly('b', vip, protocol);
+    const only = { code: 0, problems: [], served: served('default/b') };
+    assert.deepEqual(await why('switch-lb-rule', 'web', 'default/a'), only);
+    assert.deepEqual(await why('service', 'default/slr-web', 'default/a'), only);
+    await assert.rejects(why('switch-lb-rule', 'none'), /NoSuchSwitchLbRule: there is no switch-lb-rule none;/);
+    assert.deepEqual(await why('switch-lb-rule', 'web', 'node/n1'), { code: 1, problems: ['OnlyPods'], served: [] });
     await bed.stopServing('b');
-    await bed.until('a', '1.1.1.1', /^refused$/);
+    for (const vip of vips46) await bed.until('a', vip, /^refused$/);
+    const none = { code: 1, problems: ['BackendsOffline', 'BackendsOffline'], served: served() };
+    await eventually('the status', async () => (await statusOf('web')).online === 0);
+    assert.deepEqual(await why('switch-lb-rule', 'web'), none);
     bed.serve('b');
     bed.serve('c');
     const startedMs = performance.now();
     await until('web', 'BackendsOnline', 'True', 'AllOnline');
     context.diagnostic(`online after ${seconds(startedMs)}`);
-    for (const name of ['b', 'c']) await bed.until('a', '1.1.1.1', new RegExp(`^${name} `));
+    for (const vip of vips46) for (const name of ['b', 'c']) await bed.until('a', vip, new RegExp(`^${name} `));
+    assert.deepEqual((await why('switch-lb-rule', 'web', 'default/a')).served, served('default/b default/c'));
+  });
+
+  it('whose checks pass a security group that lets nobody in', async () => {
+    await bed.controller.create(securityGroups, 'shut', { ingressRules: [], egressRules: [] });
+    const annotations = { 'ovn.kubernetes.io/security_groups': 'shut', 'ovn.kubernetes.io/port_security': 'true' };
+    await bed.addPod('d', 'n2', annotations);
+    const endpoints = bed.addressesOf('d');
+    await rule('shut', '1.1.1.4,fd99::4', { selector: undefined, endpoints });
+    await until('shut', 'BackendsOnline', 'True', 'AllOnline');
+    assert.equal((await statusOf('shut')).total, 4);
+    for (const address of endpoints) assert.equal(await bed.connect('a', address, 'TCP', 8080), 'silence');
+    await bed.controller.kube.delete(switchLbRules, { name: 'shut' });
+  });
+
+  it('over SCTP without checks, which their status says', async () => {
+    const call = { name: 'call', port: 90, targetPort: 9090, protocol: 'SCTP' };
+    const endpoints = [bed.addressesOf('b')[0], '192.0.2.9'];
+    await rule('call', '1.1.1.3', { selector: undefined, endpoints, ports: [ports[0], call] });
+    await eventually('the result of the check', async () => {
+      const { backends = [] } = await statusOf('call');
+      assert.deepEqual(
+        backends.map(({ address, protocol, state, reason }) => [address, protocol, state, reason]),
+        [
+          [endpoints[0], 'TCP', 'Online', undefined],
+          [endpoints[1], 'TCP', 'Unchecked', 'NotAPod'],
+          [endpoints[0], 'SCTP', 'Unchecked', 'SctpNotChecked'],
+          [endpoints[1], 'SCTP', 'Unchecked', 'SctpNotChecked'],
+        ],
+      );
+      return true;
+    });
+    const { message = '' } = await until('call', 'BackendsOnline', 'Unknown', 'Unchecked');
+    assert.match(
+      message,
+      /3 of 4 backends.*: OVN cannot check over SCTP \(2\), no pod of the Vpc has the address \(1\)$/,
+    );
+    await until('call', 'Ready', 'True', 'RuleReady');
+    const row = bed.controller.row('Load_Balancer', 'default/slr-call/sctp/ipv4');
+    assert.deepEqual(row?.['vips'], { '1.1.1.3:90': endpoints.map((one) => `${one}:9090`).join() });
+    await bed.controller.kube.delete(switchLbRules, { name: 'call' });
   });
 
   it('by addresses of their own subnet that a Vip reserves', async () => {
@@ -126,10 +203,16 @@ describe('pods reach SwitchLBRules', () => {
     assert.match(message, /virtual address of SwitchLBRule web in Vpc ovn-cluster/);
     await untilService('slr-late');
     await bed.endpoints('slr-late', { c: both.c });
+    const refused = { code: 1, problems: ['AddressInUse'], served: ['1.1.1.1 TCP', '1.1.1.1 UDP'] };
+    assert.deepEqual(await why('switch-lb-rule', 'late', 'default/a'), refused);
+    assert.deepEqual((await statusOf('late')).unserved, ['1.1.1.1:80/TCP', '1.1.1.1:80/UDP']);
     for (let round = 0; round < 6; round += 1) assert.match(await bed.connect('a', '1.1.1.1'), /^[bc] /);
     await bed.controller.kube.delete(switchLbRules, { name: 'web' });
     await until('late', 'Ready', 'True', 'RuleReady');
+    assert.equal((await statusOf('late')).unserved, undefined);
     await untilOnly('c');
+    const taken = { code: 0, problems: [], served: ['1.1.1.1 TCP default/c', '1.1.1.1 UDP default/c'] };
+    assert.deepEqual(await why('service', 'default/slr-late', 'default/a'), taken);
     await eventually('the Service of a rule that is gone', async () => {
       const all = await bed.controller.kube.list(services);
       return all.every(({ metadata }) => metadata.name !== 'slr-web');

@@ -26,12 +26,12 @@ import {
   type ServicePort,
   sourceRangesOf,
 } from '../../../lib/services/service.ts';
-import type { ServiceReading } from '../../model/service-reading.ts';
+import type { ServiceReading, Surroundings } from '../../model/service-reading.ts';
 
 /** On a Service: its VPC. */
 const vpcAnnotation = 'ovn.kubernetes.io/vpc';
 
-export type AddressKind = 'ClusterIP' | 'LoadBalancer' | 'ExternalIP' | 'NodePort';
+export type AddressKind = 'ClusterIP' | 'LoadBalancer' | 'ExternalIP' | 'NodePort' | 'SwitchLBRule';
 
 /** One address with one port, and how the client gets from there to an endpoint. */
 export interface AddressAnswer {
@@ -44,6 +44,8 @@ export interface AddressAnswer {
   readonly through: string | undefined;
   /** `address:port` of the endpoints that serve the client. */
   readonly endpoints: readonly string[];
+  /** The row by which OVN checks the endpoints of a SwitchLBRule; undefined if it checks none. */
+  readonly healthCheck?: string;
 }
 
 export interface EndpointAnswer {
@@ -53,6 +55,8 @@ export interface EndpointAnswer {
   readonly node: string;
   readonly pod: string | undefined;
   readonly state: 'ready' | 'terminating' | 'not ready';
+  /** State of the row in Service_Monitor, for a SwitchLBRule, as its status has it. */
+  readonly check?: { readonly state: string; readonly reason?: string };
   /** Whether the ClusterIP sends the client there. */
   readonly isServing: boolean;
   /** Why it is not. */
@@ -61,6 +65,8 @@ export interface EndpointAnswer {
 
 export interface ServiceWhy {
   readonly service: string;
+  /** The SwitchLBRule that the Service is of. */
+  readonly rule?: string;
   readonly type: string;
   readonly vpc: string;
   /** What decides the VPC. */
@@ -78,7 +84,7 @@ export interface ServiceWhy {
   readonly problems: readonly Problem[];
 }
 
-interface Client {
+export interface Client {
   readonly text: string;
   /** Undefined: anywhere. */
   readonly place: Place | undefined;
@@ -110,28 +116,29 @@ export function explainService(all: ServiceReading): ServiceWhy {
     ...endpointProblems(reading, client, strangers),
     ...settingProblems(reading, client),
   );
-  const isServed = addresses.some(({ through, endpoints: served }) => through !== undefined && served.length > 0);
-  const conditions = service.conditions.map(({ type, status, reason = '', message = '' }) => ({
-    type,
-    status,
-    reason,
-    message,
-  }));
   return {
     service: serviceKey(service),
     type: service.type,
     vpc,
     vpcFrom: from,
     client: client.text,
-    isServed,
+    isServed: areServed(addresses),
     addresses,
     endpoints,
-    conditions,
+    conditions: shownConditions(service),
     problems,
   };
 }
 
-function vpcOf({ service, slices, pods }: ServiceReading): { readonly vpc: string; readonly from: string } {
+export function areServed(addresses: readonly AddressAnswer[]): boolean {
+  return addresses.some(({ through, endpoints }) => through !== undefined && endpoints.length > 0);
+}
+
+export function shownConditions({ conditions }: Pick<Service, 'conditions'>): ServiceWhy['conditions'] {
+  return conditions.map(({ type, status, reason = '', message = '' }) => ({ type, status, reason, message }));
+}
+
+export function vpcOf({ service, slices, pods }: ServiceReading): { readonly vpc: string; readonly from: string } {
   const annotated = service.annotations[vpcAnnotation] ?? '';
   if (annotated !== '') return { vpc: annotated, from: `annotation ${vpcAnnotation}` };
   const endpoints = slices.flatMap((slice) => slice.endpoints).sort((a, b) => (a.address < b.address ? -1 : 1));
@@ -143,7 +150,7 @@ function vpcOf({ service, slices, pods }: ServiceReading): { readonly vpc: strin
 }
 
 /** Endpoints in other VPCs serve nobody: there, or for nodes, another pod may have the address. */
-function splitByVpc(
+export function splitByVpc(
   reading: ServiceReading,
   vpc: string,
 ): { readonly reading: ServiceReading; readonly strangers: readonly EndpointSlice[] } {
@@ -156,7 +163,7 @@ function splitByVpc(
   };
 }
 
-function strangersOf(
+export function strangersOf(
   { pods }: ServiceReading,
   port: ServicePort,
   backends: readonly Backend[],
@@ -172,11 +179,11 @@ function strangersOf(
   }));
 }
 
-function nameOf({ name, port }: ServicePort): string {
+export function nameOf({ name, port }: ServicePort): string {
   return name === '' ? String(port) : name;
 }
 
-function clientOf({ client, nodes, subnets }: ServiceReading, vpc: string): Client {
+export function clientOf({ client, nodes, subnets }: Surroundings, vpc: string): Client {
   if (client === undefined)
     return {
       text: 'clients anywhere in the cluster',
@@ -237,15 +244,17 @@ function unservedProblems(service: Service): readonly Problem[] {
   ];
 }
 
-function clientProblems(
-  { client, settings }: ServiceReading,
+/** `what` is the kind of the object that the client wants to reach. */
+export function clientProblems(
+  { client, settings }: Surroundings,
   { vpc: from, at }: Client,
   vpc: string,
+  what = 'Service',
 ): readonly Problem[] {
   if (client?.kind === 'pod' && !client.pod.isHostNetwork && client.pod.vpc === '')
     return [{ code: 'NoAddress', message: `pod ${client.pod.key} has no address yet: kubectl describe pod shows why` }];
   if (from !== undefined && from !== vpc) {
-    const message = `the client is in Vpc ${from} and the Service in Vpc ${vpc}: Services serve their own Vpc; annotate the Service with ${vpcAnnotation}: ${from} if its endpoints are reached from there`;
+    const message = `the client is in Vpc ${from} and the ${what} in Vpc ${vpc}: ${what}s serve their own Vpc; annotate the ${what} with ${vpcAnnotation}: ${from} if its endpoints are reached from there`;
     return [{ code: 'OtherVpc', message }];
   }
   if (at === 'ovn' && settings.balancesInOvn === false)
@@ -258,7 +267,7 @@ function clientProblems(
   return [];
 }
 
-function familiesOf({ clusterIps }: Service): readonly Family[] {
+export function familiesOf({ clusterIps }: Service): readonly Family[] {
   return [...new Set(clusterIps.flatMap((text) => parseIp(text)?.family ?? []))];
 }
 
@@ -322,8 +331,7 @@ function throughOf(
   const protocol = port.protocol.toLowerCase();
   const ranges = kind === 'LoadBalancer' ? sourceRangesOf(service, family) : undefined;
   const isRanged = ranges !== undefined;
-  if (client.at === 'ovn' && kind !== 'NodePort' && !isRanged)
-    return `Load_Balancer ${serviceKey(service)}/${protocol}/ipv${family} in group isthmus.lb.${vpc}`;
+  if (client.at === 'ovn' && kind !== 'NodePort' && !isRanged) return balancerText(service, port, family, vpc);
   // Nodes serve the default VPC only.
   if (vpc !== defaultVpc) return undefined;
   if (isRanged && asked !== undefined && !isInRanges(ranges, client.addresses)) return undefined;
@@ -331,6 +339,11 @@ function throughOf(
   if (settings.nodesServe !== true) return `kube-proxy on ${node}`;
   const key = kind === 'NodePort' ? `port ${port.nodePort}` : `${address} port ${port.port}`;
   return `nftables table inet isthmus-services on ${node}, ${protocol} ${key}`;
+}
+
+/** The row in OVN that has an address of the Service, and the group by which switches have the row. */
+export function balancerText(service: Service, { protocol }: ServicePort, family: Family, vpc: string): string {
+  return `Load_Balancer ${serviceKey(service)}/${protocol.toLowerCase()}/ipv${family} in group isthmus.lb.${vpc}`;
 }
 
 function isInRanges(texts: readonly string[], addresses: readonly string[]): boolean {
@@ -341,7 +354,7 @@ function isInRanges(texts: readonly string[], addresses: readonly string[]): boo
   });
 }
 
-function endpointsOf(
+export function endpointsOf(
   service: Service,
   port: ServicePort,
   all: readonly Backend[],
@@ -381,7 +394,7 @@ function conditionProblems({ conditions }: Service): readonly Problem[] {
     .map(({ reason = '', message = '' }) => ({ code: reason, message }));
 }
 
-function endpointProblems(
+export function endpointProblems(
   { service, slices }: ServiceReading,
   client: Client,
   strangers: readonly EndpointSlice[],

@@ -1,14 +1,27 @@
-/** Golden files of the explanation of a Service. `--test-update-snapshots` rewrites them. */
+/** Golden files of the explanations of a Service and of a SwitchLBRule. `--test-update-snapshots` rewrites them. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { explainService } from '../../plan/service/why.ts';
-import { clientPod, endpoint, readingOf, type ServiceObjects } from '../../testing-service.ts';
+import { explainService, type ServiceWhy } from '../../plan/service/why.ts';
+import { explainRule } from '../../plan/service/rule.ts';
+import {
+  clientPod,
+  endpoint,
+  readingOf,
+  ruleBackend,
+  ruleCondition,
+  ruleReadingOf,
+  type ServiceObjects,
+} from '../../testing-service.ts';
 import { paintFor } from '../paint.ts';
 import { renderServiceWhy } from './why.ts';
 
 function matches(context: TestContext, name: string, objects: ServiceObjects): void {
-  const text = renderServiceWhy(explainService(readingOf(objects)), paintFor(false));
+  matchesWhy(context, name, explainService(readingOf(objects)));
+}
+
+function matchesWhy(context: TestContext, name: string, why: ServiceWhy): void {
+  const text = renderServiceWhy(why, paintFor(false));
   context.assert.fileSnapshot(text, join(import.meta.dirname, 'testdata', `${name}.txt`), { serializers: [String] });
 }
 
@@ -37,6 +50,16 @@ test('a Service that clients do not reach, with the causes', (t) =>
     endpoints: [endpoint(2, 'n2')],
     client: clientPod('client', 'n1'),
   }));
+
+test('a SwitchLBRule of which one backend is out', (t) => {
+  const message = '1 of 2 backends do not answer and get no connections: TCP 10.16.0.2:8080 (pod default/web-2)';
+  const offline = ruleCondition('BackendsOnline', 'False', 'BackendsOffline', message);
+  const status = {
+    conditions: [ruleCondition('Validated'), ruleCondition('Ready', 'True', 'RuleReady'), offline],
+    backends: [ruleBackend(1, 'Online'), ruleBackend(2, 'Offline')],
+  };
+  matchesWhy(t, 'rule', explainRule(ruleReadingOf({ status, client: clientPod('client', 'n1') })));
+});
 
 test('the first endpoints of many are shown', () => {
   const endpoints = Array.from({ length: 60 }, (_, index) => endpoint(index, 'n1'));

@@ -7,7 +7,7 @@ import type { SwitchLbRule } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import { reachedSlices } from '../service/balancers.ts';
 import { servedRule } from './served.ts';
-import { checkOf, isCheckable } from './health-check.ts';
+import { checkOf, type UncheckedReason } from './health-check.ts';
 
 const allStates = ['Online', 'Offline', 'Error', 'Pending', 'Unchecked'] as const;
 
@@ -19,6 +19,8 @@ export interface RuleBackend {
   readonly protocol: string;
   readonly pod?: string;
   readonly state: BackendState;
+  /** Of one that is Unchecked. */
+  readonly reason?: UncheckedReason;
 }
 
 const states: Readonly<Record<string, BackendState>> = { online: 'Online', offline: 'Offline', error: 'Error' };
@@ -28,14 +30,19 @@ export function isOut({ state }: RuleBackend): boolean {
   return state === 'Offline' || state === 'Error';
 }
 
-function stateOf(view: View, frontend: string, vip: ServiceVip, { address, port }: Backend): BackendState {
-  const place = view.serviceVerdicts.get(frontend)?.checked?.[address];
-  if (!isCheckable(vip) || place === undefined || checkOf(view, frontend, address) === undefined) return 'Unchecked';
-  return states[view.monitors?.get(monitorKey(place.port, vip.protocol, address, port)) ?? ''] ?? 'Pending';
+function stateOf(
+  view: View,
+  rule: SwitchLbRule,
+  vip: ServiceVip,
+  { address, port }: Backend,
+): Pick<RuleBackend, 'state' | 'reason'> {
+  const check = checkOf(view, rule, vip, address);
+  if (typeof check === 'string') return { state: 'Unchecked', reason: check };
+  return { state: states[view.monitors?.get(monitorKey(check.port, vip.protocol, address, port)) ?? ''] ?? 'Pending' };
 }
 
 /** Each backend of what is served once with each port and protocol, in the order of the ports of the rule. */
-export function ruleBackends(view: View, service: Service): readonly RuleBackend[] {
+export function ruleBackends(view: View, rule: SwitchLbRule, service: Service): readonly RuleBackend[] {
   const key = serviceKey(service);
   const slices = reachedSlices(view, key);
   const { checked = {}, takenVips = {} } = view.serviceVerdicts.get(key) ?? {};
@@ -44,14 +51,13 @@ export function ruleBackends(view: View, service: Service): readonly RuleBackend
     for (const backend of clusterBackends(backendsOf(slices, vip.port, vip.family))) {
       const { address, port } = backend;
       const pod = backend.pod ?? checked[address]?.pod;
-      const state = stateOf(view, key, vip, backend);
       const { protocol } = vip.port;
       backends.set(`${protocol} ${address} ${port}`, {
         address,
         port,
         protocol,
         ...(pod !== undefined && { pod }),
-        state,
+        ...stateOf(view, rule, vip, backend),
       });
     }
   return [...backends.values()];
@@ -62,7 +68,7 @@ export function backendCounts(view: View, rule: SwitchLbRule): ReadonlyMap<strin
   const served = servedRule(view, rule);
   if (served === undefined) return new Map();
   const counts = new Map(allStates.map((state) => [state.toLowerCase(), 0]));
-  for (const { state } of ruleBackends(view, served.service))
+  for (const { state } of ruleBackends(view, rule, served.service))
     counts.set(state.toLowerCase(), (counts.get(state.toLowerCase()) ?? 0) + 1);
   return counts;
 }

@@ -1,14 +1,17 @@
 /**
- * Health checks of a rule: for each of its virtual addresses of IPv4 a row, and for each backend its port and the source of the checks. OVN
+ * Health checks of a rule: for each of its virtual addresses a row, and for each backend its port and the source of the checks. OVN
  * sends them on the node of the backend, and leaves backends that do not answer out.
  */
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import type { Backend } from '../../../lib/services/backends.ts';
+import { ruleServiceKey } from '../../../lib/services/switch-lb-rule.ts';
+import type { SwitchLbRule } from '../../model/objects.ts';
 import type { ServiceVip } from '../../model/service-vips.ts';
 import type { View } from '../../model/view.ts';
 import { planIps } from '../address/ip-object.ts';
 import { reportReleased } from '../address/report.ts';
 import { healthCheckPortName } from '../../../lib/api/names.ts';
+import { wantsHealthChecks } from '../../settle/service/checked-ports.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import type { ObjectReport, Outcome } from '../report.ts';
@@ -17,34 +20,46 @@ import type { Balancer } from '../service/balancers.ts';
 /** Seconds, and results in a row: a backend that refuses connections is left out after 3 to 6 seconds, a silent one after 9 to 12. */
 const options = { interval: '3', timeout: '3', success_count: '2', failure_count: '2' };
 
-/** Whether OVN can check backends of this protocol and family. */
-export function isCheckable({ protocol, family }: Pick<ServiceVip, 'protocol' | 'family'>): boolean {
-  return family === 4 && protocol !== 'sctp';
+/** Why OVN does not check a backend. */
+export type UncheckedReason = 'HealthChecksOff' | 'SctpNotChecked' | 'NotAPod' | 'NoSource';
+
+interface Check {
+  /** The port of OVN at which the backend is. */
+  readonly port: string;
+  /** The source of the checks, of the family of the backend. */
+  readonly source: string;
 }
 
-function sourceIn(view: View, subnet: string): string | undefined {
-  return view.ports(`health-check/${subnet}`)[0]?.allocation.v4;
+/** How OVN checks the backend of a rule with this address, or why it does not. */
+export function checkOf(
+  view: View,
+  rule: SwitchLbRule,
+  { protocol, family }: Pick<ServiceVip, 'protocol' | 'family'>,
+  address: string,
+): Check | UncheckedReason {
+  if (!wantsHealthChecks(rule)) return 'HealthChecksOff';
+  if (protocol === 'sctp') return 'SctpNotChecked';
+  const place = view.serviceVerdicts.get(ruleServiceKey(rule))?.checked?.[address];
+  if (place === undefined) return 'NotAPod';
+  const source = view.ports(`health-check/${place.subnet}`)[0]?.allocation[`v${family}`];
+  return source === undefined ? 'NoSource' : { port: place.port, source };
 }
 
-/** `<port>:<source>` of the backend with this address; undefined where OVN does not check it. */
-export function checkOf(view: View, frontend: string, address: string): string | undefined {
-  const place = view.serviceVerdicts.get(frontend)?.checked?.[address];
-  const source = place && sourceIn(view, place.subnet);
-  return place && source && `${place.port}:${source}`;
+function inBrackets(address: string): string {
+  return address.includes(':') ? `[${address}]` : address;
 }
 
 /** The entries of `ip_port_mappings` of a load balancer. */
 export function mappingsOf(
   view: View,
-  frontend: string,
+  rule: SwitchLbRule,
   balancer: Balancer,
   backends: Iterable<Backend>,
 ): Readonly<Record<string, string>> {
-  if (!isCheckable(balancer)) return {};
   const mappings: Record<string, string> = {};
   for (const { address } of backends) {
-    const check = checkOf(view, frontend, address);
-    if (check !== undefined) mappings[address] = check;
+    const check = checkOf(view, rule, balancer, address);
+    if (typeof check === 'object') mappings[inBrackets(address)] = `${check.port}:${inBrackets(check.source)}`;
   }
   return mappings;
 }

@@ -2,11 +2,12 @@
 import { annotation, label, ruleServicePrefix } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { backendKey } from '../../../lib/services/backends.ts';
-import type { RuleSpec } from '../../../lib/services/service.ts';
+import { serviceKey, type RuleSpec } from '../../../lib/services/service.ts';
+import { isOfRule, isProblem, readRule, ruleServiceKey, type ReadRule } from '../../../lib/services/switch-lb-rule.ts';
 import type { SwitchLbRule } from '../../model/objects.ts';
-import { isProblem, readRule, ruleServiceKey, type ReadRule } from '../../model/rule-frontend.ts';
+import { vipId, vipsOf } from '../../model/service-vips.ts';
 import type { View } from '../../model/view.ts';
-import { isOfRule, ruleProblem } from '../../settle/service/frontends.ts';
+import { ruleProblem } from '../../settle/service/frontends.ts';
 import { obstacleConditions } from '../conditions.ts';
 import { failure, refusalEvents } from '../events.ts';
 import { withoutFormer } from '../finalizers.ts';
@@ -15,10 +16,18 @@ import type { ObjectReport, Outcome, WantedCondition, WantedEvent } from '../rep
 import { takenVipProblems, vpcProblems } from '../service/report.ts';
 import { servedRule } from './served.ts';
 import { isOut, ruleBackends, type RuleBackend } from './backends.ts';
+import type { UncheckedReason } from './health-check.ts';
 
 /** The status lists at most this many backends, and a message names at most this many. */
 const most = { listed: 128, named: 5 } as const;
 const onlineType = 'BackendsOnline';
+
+const causesOfUnchecked: Readonly<Record<UncheckedReason, string>> = {
+  HealthChecksOff: `annotation ${annotation.healthCheck} is false`,
+  SctpNotChecked: 'OVN cannot check over SCTP',
+  NotAPod: 'no pod of the Vpc has the address',
+  NoSource: 'the Subnet has no free address of that family for the source of checks',
+};
 
 function joined(problems: readonly Problem[]): Problem | undefined {
   const [first] = problems;
@@ -72,9 +81,15 @@ function onlineCondition(view: View, rule: SwitchLbRule, backends: readonly Rule
     return of('Unknown', 'Pending', 'health checks have no result yet');
   const source = sourceProblem(view, rule);
   if (source !== undefined) return of('Unknown', source.code, `no source for health checks: ${source.message}`);
-  const unchecked = backends.filter(({ state }) => state === 'Unchecked').length;
-  const message = `OVN does not check ${unchecked} of ${backends.length} backends: it checks pods of the Vpc over TCP and UDP of IPv4, unless annotation ${annotation.healthCheck} is false`;
-  return of('Unknown', 'Unchecked', message);
+  return of('Unknown', 'Unchecked', uncheckedMessage(backends));
+}
+
+function uncheckedMessage(backends: readonly RuleBackend[]): string {
+  const counts = new Map<UncheckedReason, number>();
+  for (const { reason } of backends) if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
+  const causes = [...counts].map(([reason, count]) => `${causesOfUnchecked[reason]} (${count})`).sort();
+  return `OVN does not check ${all} of ${backends.length} backends, which get connections in any case: ${causes.join(', ')}`;
 }
 
 /** Those that get no connections come first where not all fit. */
@@ -83,17 +98,24 @@ function listed(backends: readonly RuleBackend[]): readonly RuleBackend[] {
   return backends.toSorted((a, b) => Number(isOut(b)) - Number(isOut(a))).slice(0, most.listed);
 }
 
-function statusFields(view: View, rule: SwitchLbRule, read: ReadRule, backends: readonly RuleBackend[]) {
+/** Virtual addresses with ports that no load balancer has: `1.1.1.1:80/TCP`. */
+function unservedVips(view: View, { service }: ReadRule, isServed: boolean): readonly string[] {
+  const { takenVips = {} } = view.serviceVerdicts.get(serviceKey(service)) ?? {};
+  return vipsOf(service, view.capabilities)
+    .filter((vip) => !isServed || takenVips[vipId(vip)] !== undefined)
+    .map(({ address, port }) => `${backendKey(address, port.port)}/${port.protocol}`);
+}
+
+function statusFields(view: View, rule: SwitchLbRule, read: ReadRule, backends: readonly RuleBackend[] | undefined) {
   const key = ruleServiceKey(rule);
-  const known = {
-    total: backends.length,
-    online: backends.filter((backend) => !isOut(backend)).length,
-    backends: listed(backends),
-  };
+  const unserved = unservedVips(view, read, backends !== undefined);
+  const all = backends ?? [];
+  const known = { total: all.length, online: all.filter((backend) => !isOut(backend)).length, backends: listed(all) };
   return {
     ports: read.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(','),
     service: key,
     vpc: view.serviceVerdicts.get(key)?.vpc ?? null,
+    unserved: unserved.length === 0 ? null : unserved,
     // Until the southbound database is known, the states of a former process stay.
     ...(view.monitors === undefined ? {} : known),
   };
@@ -150,15 +172,14 @@ export function reportRule(view: View, name: string, outcome: Outcome): readonly
   if (isProblem(read) || problem !== undefined) {
     const conditions = obstacleConditions(rule.generation, problem, undefined, 'RuleReady');
     const events = refusalEvents('ValidateSwitchLBRuleFailed', conditions, rule.conditions);
-    const fields = { ports: null, service: null, vpc: null, total: null, online: null, backends: null };
+    const fields = { ports: null, service: null, vpc: null, unserved: null, total: null, online: null, backends: null };
     const status = { fields, conditions, absentConditions: [onlineType], events };
     // A Service that the rule has elsewhere is of its former namespace.
     return [{ object, status }, ...formerServices(view, name, ruleServiceKey(rule))];
   }
   const obstacle = placeProblem(view, rule);
-  const isServed = servedRule(view, rule) !== undefined;
-  const backends = isServed ? ruleBackends(view, read.service) : [];
-  const online = view.monitors === undefined || !isServed ? undefined : onlineCondition(view, rule, backends);
+  const backends = servedRule(view, rule) && ruleBackends(view, rule, read.service);
+  const online = view.monitors && backends && onlineCondition(view, rule, backends);
   const conditions = [
     ...obstacleConditions(rule.generation, undefined, refusalOf(outcome) ?? obstacle, 'RuleReady'),
     ...(online === undefined ? [] : [online]),
@@ -170,7 +191,7 @@ export function reportRule(view: View, name: string, outcome: Outcome): readonly
     ...(online === undefined ? [] : onlineEvents(rule, online)),
   ];
   const fields = statusFields(view, rule, read, backends);
-  const absent = isServed ? {} : { absentConditions: [onlineType] };
+  const absent = backends === undefined ? { absentConditions: [onlineType] } : {};
   return [
     { object, status: { fields, conditions, ...absent, events, rateLimit: 'all' } },
     serviceReport(view, rule, read),

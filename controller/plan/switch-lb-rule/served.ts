@@ -1,6 +1,6 @@
 /** What is served of a rule now. */
 import type { Service } from '../../../lib/services/service.ts';
-import { isProblem, readRule, ruleServiceKey } from '../../model/rule-frontend.ts';
+import { isProblem, readRule, ruleServiceKey } from '../../../lib/services/switch-lb-rule.ts';
 import type { SwitchLbRule } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import { ruleProblem } from '../../settle/service/frontends.ts';

@@ -6,9 +6,10 @@ import { allOf } from '../../../lib/desired/few.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { backendsOf, clusterBackends } from '../../../lib/services/backends.ts';
 import { serviceKey, type Service } from '../../../lib/services/service.ts';
+import { ruleNameAt } from '../../../lib/services/switch-lb-rule.ts';
 import { label } from '../../../lib/api/names.ts';
 import { monitoredPort } from '../../model/monitors.ts';
-import { ruleNameAt } from '../../model/rule-frontend.ts';
+import type { SwitchLbRule } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import { ruleAt } from '../../settle/service/frontends.ts';
 import { nothing } from '../feature.ts';
@@ -23,12 +24,11 @@ import { servedRule } from './served.ts';
 const sourcePrefix = 'health-check/';
 
 /** The row of a load balancer with its health checks. */
-function rowsOf(view: View, service: Service, balancer: Balancer): readonly DesiredRow[] {
-  const key = serviceKey(service);
+function rowsOf(view: View, rule: SwitchLbRule, service: Service, balancer: Balancer): readonly DesiredRow[] {
   const row = balancerRow(view, service, balancer);
-  const slices = reachedSlices(view, key);
+  const slices = reachedSlices(view, serviceKey(service));
   const backends = service.ports.flatMap((port) => clusterBackends(backendsOf(slices, port, balancer.family)));
-  const mappings = mappingsOf(view, key, balancer, backends);
+  const mappings = mappingsOf(view, rule, balancer, backends);
   const checks = Object.keys(mappings).length === 0 ? [] : healthCheckRows(row.key, Object.keys(balancer.vips));
   return [{ ...row, columns: { ...row.columns, ip_port_mappings: mappings } }, ...checks];
 }
@@ -40,7 +40,7 @@ function planRule(view: View, name: string): Desired {
   const { service, vpc, balancers } = served;
   const keys = balancers.map((balancer) => balancerKey(service, balancer));
   return {
-    rows: balancers.flatMap((balancer) => rowsOf(view, service, balancer)),
+    rows: balancers.flatMap((balancer) => rowsOf(view, rule, service, balancer)),
     contributions: [groupMembership(vpc, keys)],
     createdMs: rule.createdMs,
   };

@@ -25,7 +25,7 @@ function podOfPort(view: View, port: string): string | undefined {
 }
 
 function portOfPod(view: View, pod: string, address: string): CheckedPort | undefined {
-  const held = view.ports(`pod/${pod}`).find(({ allocation }) => allocation.v4 === address);
+  const held = view.ports(`pod/${pod}`).find(({ allocation: { v4, v6 } }) => v4 === address || v6 === address);
   return held && { port: held.port, subnet: held.allocation.subnet, pod };
 }
 
@@ -42,17 +42,16 @@ function ownerOf(
   return undefined;
 }
 
-function isChecked({ annotations, spec }: SwitchLbRule): boolean {
-  return annotations[annotation.healthCheck] !== 'false' && spec.ports.some(({ protocol }) => protocol !== 'SCTP');
+export function wantsHealthChecks({ annotations }: SwitchLbRule): boolean {
+  return annotations[annotation.healthCheck] !== 'false';
 }
 
-/** Backends with a port that OVN can check: pods of the VPC with an address of IPv4. */
+/** Backends with a port that OVN can check: pods of the VPC. */
 export function checkedPorts(view: View, rule: SwitchLbRule, key: string, vpc: string): PortReading {
   const checked: Record<string, CheckedPort> = {};
   const ports: string[] = [];
-  const endpoints = !isChecked(rule)
-    ? []
-    : slicesOf(view, key).flatMap((slice) => (slice.family === 4 ? slice.endpoints : []));
+  const isChecked = wantsHealthChecks(rule) && rule.spec.ports.some(({ protocol }) => protocol !== 'SCTP');
+  const endpoints = isChecked ? slicesOf(view, key).flatMap((slice) => slice.endpoints) : [];
   const inOrder = endpoints.toSorted((a: Endpoint, b: Endpoint) => (a.address < b.address ? -1 : 1));
   for (const { address, pod } of inOrder) {
     const ip = parseIp(address);

@@ -1,21 +1,21 @@
 /** What has virtual addresses, by `namespace/name`: a Service, or the SwitchLBRule that a headless Service belongs to. */
-import { annotation, label } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { EndpointSlice, Service } from '../../../lib/services/service.ts';
 import type { SwitchLbRule } from '../../model/objects.ts';
-import { isProblem, readRule, ruleNameAt, ruleServiceKey } from '../../model/rule-frontend.ts';
+import {
+  isOfRule,
+  isProblem,
+  readRule,
+  ruleNameAt,
+  ruleServiceKey,
+  ruleSlices,
+} from '../../../lib/services/switch-lb-rule.ts';
 import type { View } from '../../model/view.ts';
 
 /** The rule that has or would have the Service of this key. */
 export function ruleAt(view: View, key: string): SwitchLbRule | undefined {
   const rule = view.switchLbRules.get(ruleNameAt(key) ?? '');
   return rule?.isDeleting === false && ruleServiceKey(rule) === key ? rule : undefined;
-}
-
-/** Whether a headless Service is one that a rule made, of Isthmus or of Kube-OVN. */
-export function isOfRule({ type, isServed, labels, annotations }: Service): boolean {
-  const isMarked = labels[label.switchLbRule] !== undefined || annotations[annotation.switchLbVip] !== undefined;
-  return isMarked && !isServed && type === 'ClusterIP';
 }
 
 /** Why a rule has no virtual address at all: its spec, its namespace, or the name of its Service. */
@@ -56,13 +56,6 @@ export function frontendName(view: View, key: string): string {
 export function slicesOf(view: View, key: string): readonly EndpointSlice[] {
   const rule = servingRuleAt(view, key);
   const read = rule && readRule(rule);
-  if (read !== undefined && !isProblem(read) && read.slices !== undefined) return read.slices;
   const slices = [...view.indexes.slicesByService.of(key)].flatMap((name) => view.endpointSlices.get(name) ?? []);
-  return rule === undefined ? slices : slices.map(withoutHints);
-}
-
-/** All clients of a rule have the same backends, because OVN checks none that differ from node to node. */
-function withoutHints(slice: EndpointSlice): EndpointSlice {
-  const endpoints = slice.endpoints.map((endpoint) => ({ ...endpoint, nodeHints: [], zoneHints: [] }));
-  return { ...slice, endpoints };
+  return read === undefined || isProblem(read) ? slices : ruleSlices(read, slices);
 }

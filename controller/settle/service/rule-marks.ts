@@ -3,7 +3,7 @@ import { addTo, allOf, removeFrom, type Few } from '../../../lib/desired/few.ts'
 import type { Change } from '../../model/change.ts';
 import type { LoadBalancerPool, Namespace, Subnet } from '../../model/objects.ts';
 import { vipPort } from '../../model/ovn-names.ts';
-import { ruleServiceKey } from '../../model/rule-frontend.ts';
+import { ruleServiceKey } from '../../../lib/services/switch-lb-rule.ts';
 import type { View } from '../../model/view.ts';
 import { text } from '../fingerprint.ts';
 import { isPoolInForce } from '../load-balancer/judge-pools.ts';

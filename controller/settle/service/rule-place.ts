@@ -1,7 +1,7 @@
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Service } from '../../../lib/services/service.ts';
 import type { SwitchLbRule } from '../../model/objects.ts';
-import { ruleServiceKey } from '../../model/rule-frontend.ts';
+import { ruleServiceKey } from '../../../lib/services/switch-lb-rule.ts';
 import type { View } from '../../model/view.ts';
 import { checkedPorts } from './checked-ports.ts';
 import { placeOfService, type Place } from './endpoint-vpcs.ts';

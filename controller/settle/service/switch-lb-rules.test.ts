@@ -19,7 +19,7 @@ import { parseIp as ip } from '../../../lib/net/ip.ts';
 import { parseIp, parseLoadBalancerPool, parseVip } from '../../watch/addresses.ts';
 import { parseNode, parseNamespace } from '../../watch/workloads.ts';
 import type { SwitchLbRule } from '../../model/objects.ts';
-import { ruleServiceKey } from '../../model/rule-frontend.ts';
+import { ruleServiceKey } from '../../../lib/services/switch-lb-rule.ts';
 import { frontendOf, servingRuleAt } from './frontends.ts';
 import { placeOfRule } from './rule-place.ts';
 
@@ -210,6 +210,83 @@ describe('health checks', () => {
     assert.equal(sourceIn(cluster, 'ovn-default'), undefined);
   });
 
+  test('are of both families where the subnet has both, also one that had a source before it gained IPv6', () => {
+    const cluster = startedWithTwoVpcs((one) => rule(one, 'web', { vip: '1.1.1.1,fd99::1' }, created(5)));
+    backed(cluster, 'web', 'a');
+    subnet(cluster, 'ovn-default', { cidrBlock: '10.16.0.0/16,fd00:10::/112' }, created(1));
+    assert.ok(cluster.settle().has('switch-lb-rule/web'));
+    pod(cluster, 'default/b', 'n1');
+    cluster.settle();
+    const six = addressOf(cluster, 'default/b', 6);
+    const more = { addressType: 'IPv6' };
+    slice(cluster, 'default/slr-web-b', 'slr-web', [endpointOf(six, 'b')], more);
+    assert.ok(cluster.settle().has('switch-lb-rule/web'));
+    const { v4, v6 } = cluster.ports('health-check/ovn-default')[0]?.allocation ?? {};
+    const rows = planKey(cluster, 'switch-lb-rule/web').rows;
+    assert.deepEqual(
+      rows.filter(({ table }) => table === 'Load_Balancer').map(({ columns }) => columns['ip_port_mappings']),
+      [{ [addressOf(cluster, 'default/a')]: `a.default:${v4}` }, { [`[${six}]`]: `b.default:[${v6}]` }],
+    );
+    const checks = rows.filter(({ table }) => table === 'Load_Balancer_Health_Check');
+    assert.deepEqual(
+      checks.map(({ columns }) => columns['vip']),
+      ['1.1.1.1:80', '[fd99::1]:80'],
+    );
+    cluster.setMonitors(new Map([[`b.default tcp [${six}]:8080`, 'offline']]));
+    cluster.settle();
+    assert.match(
+      planned(cluster, 'switch-lb-rule/web'),
+      /1 of 2 backends do not answer and get no connections: TCP \[fd00:10::\w+\]:8080 \(pod default\/b\)/,
+    );
+  });
+
+  test('of backends that OVN cannot check are missing with a reason, and the backends are served', () => {
+    const cluster = startedWithTwoVpcs((one) => {
+      pod(one, 'default/a', 'n1');
+      const ports = [
+        { name: 'web', port: 80, targetPort: 8080 },
+        { name: 'call', port: 90, targetPort: 9090, protocol: 'SCTP' },
+      ];
+      rule(one, 'web', { vip: '1.1.1.1', endpoints: ['10.16.0.2', '192.0.2.9'], ports }, created(5));
+    });
+    const address = addressOf(cluster, 'default/a');
+    assert.equal(address, '10.16.0.2');
+    cluster.setMonitors(new Map([[`a.default tcp ${address}:8080`, 'online']]));
+    cluster.settle();
+    const { rows } = planKey(cluster, 'switch-lb-rule/web');
+    assert.deepEqual(
+      rows.flatMap(({ table, columns }) =>
+        table === 'Load_Balancer' ? [[columns['protocol'], columns['vips'], columns['ip_port_mappings']]] : [],
+      ),
+      [
+        [
+          'tcp',
+          { '1.1.1.1:80': '10.16.0.2:8080,192.0.2.9:8080' },
+          { [address]: `a.default:${sourceIn(cluster, 'ovn-default')}` },
+        ],
+        ['sctp', { '1.1.1.1:90': '10.16.0.2:9090,192.0.2.9:9090' }, {}],
+      ],
+    );
+    assert.deepEqual(
+      rows.flatMap(({ table, key }) => (table === 'Load_Balancer_Health_Check' ? [key] : [])),
+      ['default/slr-web/tcp/ipv4/1.1.1.1:80'],
+    );
+    const { backends } = fieldsOf(cluster, 'web') as { backends: { state: string; reason?: string }[] };
+    assert.deepEqual(
+      backends.map(({ state, reason }) => [state, reason]),
+      [
+        ['Online', undefined],
+        ['Unchecked', 'NotAPod'],
+        ['Unchecked', 'SctpNotChecked'],
+        ['Unchecked', 'SctpNotChecked'],
+      ],
+    );
+    assert.match(
+      planned(cluster, 'switch-lb-rule/web'),
+      /OVN does not check 3 of 4 backends, which get connections in any case: OVN cannot check over SCTP \(2\), no pod of the Vpc has the address \(1\)/,
+    );
+  });
+
   test('have the same source after a restart, whatever pods were created meanwhile', () => {
     const fill = (one: TestCluster): void => {
       rule(one, 'web', { vip: '1.1.1.1' }, created(5));
@@ -317,33 +394,39 @@ function assertSettled(cluster: TestCluster, one: SwitchLbRule, round: number): 
 
 test('after random changes of what SwitchLBRules read, none was left as it was', () => {
   const random = randomOf(41);
-  const cluster = startedWithTwoVpcs(() => undefined);
+  const dual = { cidrBlock: '10.16.0.0/16,fd00:10::/112' };
+  const cluster = startedWithTwoVpcs((one) => subnet(one, 'ovn-default', dual, created(1)));
   cluster.setMonitors(new Map());
   const last = new Map<string, string>();
   const pick = <T>(all: readonly T[]): T => all[random(all.length)] as T;
   const names = ['a', 'b', 'c'];
   const lakes = [{}, { namespaces: ['default', 'absent'] }, { namespaceSelectors: [{ matchLabels: { lake: 'yes' } }] }];
-  const addresses = ['1.1.1.1', '10.16.0.9', '10.16.0.3', '10.17.0.5', 'fd00::1', '100.64.0.2'];
+  const addresses = ['1.1.1.1', '1.1.1.1,fd99::1', '10.16.0.9', '10.16.0.3', '10.17.0.5', 'fd00::1', '100.64.0.2'];
   const act = (): void => {
     const [name, namespace, index] = [pick(names), pick(['default', 'blue', 'absent']), random(4)];
     const kind = random(12);
     if (kind < 3) {
-      const more = random(3) === 0 ? { endpoints: [pick(['10.16.0.2', '10.16.0.3', '192.0.2.1'])] } : {};
+      const more = random(3) === 0 ? { endpoints: [pick(['10.16.0.2', '10.16.0.3', '192.0.2.1', 'fd00:10::2'])] } : {};
       const annotations = random(5) === 0 ? { 'ovn.kubernetes.io/vpc': pick(['blue', 'red']) } : {};
       const spec = random(5) === 0 ? undefined : { vip: pick(addresses), namespace, ...more };
       rule(cluster, name, spec, { ...created(1 + random(4)), annotations });
     } else if (kind < 5) {
+      const family = pick([4, 6] as const);
       const endpoints = Array.from({ length: random(3) }, () => {
         const of = `p${random(4)}`;
-        return endpointOf(addressOf(cluster, `${namespace}/${of}`) || '10.16.0.9', of);
+        return endpointOf(
+          addressOf(cluster, `${namespace}/${of}`, family) || (family === 4 ? '10.16.0.9' : 'fd00:10::9'),
+          of,
+        );
       });
-      slice(cluster, `${namespace}/slr-${name}-${random(2)}`, `slr-${name}`, random(5) === 0 ? undefined : endpoints);
+      const all = random(5) === 0 ? undefined : endpoints;
+      slice(cluster, `${namespace}/slr-${name}-${family}`, `slr-${name}`, all, { addressType: `IPv${family}` });
     } else if (kind < 7) pod(cluster, `${namespace}/p${index}`, random(3) === 0 ? undefined : 'n1');
     else if (kind < 8)
       vip(
         cluster,
         `v${random(2)}`,
-        random(3) === 0 ? undefined : pick(addresses.slice(1, 3)),
+        random(3) === 0 ? undefined : pick(addresses.slice(2, 4)),
         pick(['', 'switch_lb_vip']),
       );
     else if (kind < 9) {

@@ -65,6 +65,12 @@ const backend = z.object({
     .describe(
       'Result of OVN’s health check; Offline and Error get no connections. Pending: it has no result yet. Unchecked: OVN does not check the backend.',
     ),
+  reason: z
+    .enum(['HealthChecksOff', 'SctpNotChecked', 'NotAPod', 'NoSource'])
+    .describe(
+      'Why a backend is Unchecked: by an annotation of the rule, because of its protocol, because no pod of the VPC has its address, or because its Subnet has no address of that family for the source of checks.',
+    )
+    .optional(),
 });
 
 export const switchLbRuleStatus = z.object({
@@ -72,6 +78,13 @@ export const switchLbRuleStatus = z.object({
   ports: z.string().describe('`8080/TCP`, separated by commas.').optional(),
   service: z.string().max(320).describe('`namespace/name` of the headless Service of the rule.').optional(),
   vpc: z.string().max(63).describe('The VPC whose pods reach the virtual address.').optional(),
+  unserved: z
+    .array(z.string().max(64))
+    .max(512)
+    .describe(
+      'Virtual addresses with ports that pods do not reach, as `1.1.1.1:80/TCP`; the condition `Ready` has the reason. Absent if all are served, or if the spec is refused.',
+    )
+    .optional(),
   total: z.int().min(0).describe('Number of backends, each with each of its ports.').optional(),
   online: z.int().min(0).describe('Backends that get connections: all but those that are Offline or Error.').optional(),
   backends: z

@@ -15,8 +15,11 @@ function isNeeded(view: View, subnet: string): boolean {
 function healthCheckClaimant(view: View, name: string): Claimant | undefined {
   const subnet = view.subnets.get(name);
   if (subnet === undefined || subnet.isDeleting || !isNeeded(view, name)) return undefined;
-  const request = { value: { subnets: [name], families: [4] as const } };
-  const want = { port: healthCheckPortName(name), interface: defaultInterface, request };
+  const want = {
+    port: healthCheckPortName(name),
+    interface: defaultInterface,
+    request: { value: { subnets: [name] } },
+  };
   return { uid: subnet.uid, createdMs: subnet.createdMs, name, holder: subnet.uid, wants: [want] };
 }
 
@@ -37,4 +40,5 @@ export const healthCheckHolder: HolderKind = {
     }
   },
   ipSubject: () => noSubject,
+  followsSubnet: true,
 };

@@ -1,9 +1,71 @@
 /** A SwitchLBRule as the Service that it amounts to: virtual addresses with ports, and backends. Pure. */
-import { annotation, ruleServicePrefix as prefix } from '../../lib/api/names.ts';
-import type { Problem } from '../../lib/desired/problem.ts';
-import { formatIp, parseIp, type Ip } from '../../lib/net/ip.ts';
-import type { Endpoint, EndpointSlice, Protocol, Service, ServicePort } from '../../lib/services/service.ts';
-import type { SwitchLbRule, SwitchLbRulePort } from './objects.ts';
+import { annotation, ruleServicePrefix as prefix } from '../api/names.ts';
+import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../kube/fields.ts';
+import type { RawObject } from '../kube/types.ts';
+import { formatIp, parseIp, type Ip } from '../net/ip.ts';
+import type { Endpoint, EndpointSlice, Protocol, Service, ServicePort } from './service.ts';
+
+export interface SwitchLbRulePort {
+  readonly name: string;
+  readonly port: number;
+  /** Zero where not given. */
+  readonly targetPort: number;
+  readonly protocol: string;
+}
+
+/** What is read of a rule. */
+export interface RuleObject {
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** Milliseconds since 1970. */
+  readonly createdMs: number;
+  /** Those that Isthmus reads. */
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly spec: {
+    readonly vip: string;
+    readonly namespace: string;
+    /** `key:value` each. */
+    readonly selector: readonly string[];
+    readonly endpoints: readonly string[];
+    readonly sessionAffinity: string;
+    readonly ports: readonly SwitchLbRulePort[];
+  };
+}
+
+/** What is wrong with the spec of a rule: a code, and a sentence with the remedy. */
+export interface RuleProblem {
+  readonly code: string;
+  readonly message: string;
+}
+
+const annotationsRead: readonly string[] = [annotation.vpc, annotation.logicalRouter, annotation.healthCheck];
+
+/** Fields of another type count as absent. */
+export function parseRuleObject({ metadata, ...raw }: RawObject): RuleObject {
+  const { name, uid, resourceVersion, creationTimestamp = '', annotations = {} } = metadata;
+  const spec = fieldsOf(raw['spec']);
+  return {
+    name,
+    uid,
+    resourceVersion,
+    createdMs: Date.parse(creationTimestamp) || 0,
+    annotations: Object.fromEntries(Object.entries(annotations).filter(([key]) => annotationsRead.includes(key))),
+    spec: {
+      vip: textOf(spec['vip']),
+      namespace: textOf(spec['namespace']),
+      selector: textsOf(spec['selector']),
+      endpoints: textsOf(spec['endpoints']),
+      sessionAffinity: textOf(spec['sessionAffinity']),
+      ports: recordsOf(spec['ports']).map((port) => ({
+        name: textOf(port['name']),
+        port: numberOf(port['port']),
+        targetPort: numberOf(port['targetPort']),
+        protocol: textOf(port['protocol']),
+      })),
+    },
+  };
+}
 
 /** A name of a Service: it is a name in DNS. */
 const serviceName = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -28,7 +90,7 @@ export interface ReadRule {
 }
 
 /** `namespace/name` of the Service of a rule. */
-export function ruleServiceKey({ name, spec }: SwitchLbRule): string {
+export function ruleServiceKey({ name, spec }: RuleObject): string {
   return `${spec.namespace}/${prefix}${name}`;
 }
 
@@ -38,10 +100,15 @@ export function ruleNameAt(service: string): string | undefined {
   return service.startsWith(prefix, slash + 1) ? service.slice(slash + 1 + prefix.length) : undefined;
 }
 
-const known = new WeakMap<SwitchLbRule, ReadRule | Problem>();
+/** Whether a headless Service is one that a rule made, of Isthmus or of Kube-OVN. */
+export function isOfRule({ type, isServed, ruleSpec }: Service): boolean {
+  return ruleSpec !== undefined && !isServed && type === 'ClusterIP';
+}
+
+const known = new WeakMap<RuleObject, ReadRule | RuleProblem>();
 
 /** What the spec of a rule says, or what is wrong with it. */
-export function readRule(rule: SwitchLbRule): ReadRule | Problem {
+export function readRule(rule: RuleObject): ReadRule | RuleProblem {
   const before = known.get(rule);
   if (before !== undefined) return before;
   const read = parse(rule);
@@ -49,15 +116,15 @@ export function readRule(rule: SwitchLbRule): ReadRule | Problem {
   return read;
 }
 
-export function isProblem(read: ReadRule | Problem): read is Problem {
+export function isProblem(read: ReadRule | RuleProblem): read is RuleProblem {
   return 'code' in read;
 }
 
-function wrong(code: string, message: string): Problem {
+function wrong(code: string, message: string): RuleProblem {
   return { code, message };
 }
 
-function parse(rule: SwitchLbRule): ReadRule | Problem {
+function parse(rule: RuleObject): ReadRule | RuleProblem {
   const { spec } = rule;
   if (!serviceName.test(prefix + rule.name)) {
     const message = `metadata.name: ${prefix}${rule.name} is not a name for a Service, which the rule has: give it a name of at most 59 letters, digits and -`;
@@ -82,6 +149,16 @@ function parse(rule: SwitchLbRule): ReadRule | Problem {
     return wrong('BackendsMissing', 'spec.selector and spec.endpoints are empty: name labels of pods, or addresses');
   const slices = endpoints.length > 0 ? slicesOf(endpoints, ports) : undefined;
   return { service: serviceOf(rule, vips, ports), ports, selector, slices };
+}
+
+/** The EndpointSlices that serve a rule. All clients have the same backends, because OVN checks none that differ from node to node. */
+export function ruleSlices({ slices }: ReadRule, ofService: readonly EndpointSlice[]): readonly EndpointSlice[] {
+  return slices ?? ofService.map(withoutHints);
+}
+
+function withoutHints(slice: EndpointSlice): EndpointSlice {
+  const endpoints = slice.endpoints.map((endpoint) => ({ ...endpoint, nodeHints: [], zoneHints: [] }));
+  return { ...slice, endpoints };
 }
 
 function addressesOf(texts: readonly string[]): Ip[] | { readonly wrong: string } {
@@ -151,7 +228,7 @@ function endpointOf(ip: Ip): Endpoint {
   return { address: formatIp(ip), node: '', ...state, pod: undefined };
 }
 
-function serviceOf(rule: SwitchLbRule, vips: readonly Ip[], ports: readonly RulePort[]): Service {
+function serviceOf(rule: RuleObject, vips: readonly Ip[], ports: readonly RulePort[]): Service {
   const { name, uid, resourceVersion, createdMs, annotations, spec } = rule;
   const vpc = annotations[annotation.logicalRouter] || annotations[annotation.vpc];
   return {

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parseSwitchLbRule } from '../watch/addresses.ts';
-import { isProblem, readRule, ruleNameAt, ruleServiceKey, type ReadRule } from './rule-frontend.ts';
+import { isProblem, parseRuleObject, readRule, ruleNameAt, ruleServiceKey, type ReadRule } from './switch-lb-rule.ts';
 
 const port = { port: 80 };
 const good = { vip: '1.1.1.1', namespace: 'ns', selector: ['app:web'], ports: [port] };
 const read = (spec: object, name = 'web'): ReturnType<typeof readRule> =>
-  readRule(parseSwitchLbRule({ metadata: { name, uid: 'u', resourceVersion: '1' }, spec: { ...good, ...spec } }));
+  readRule(parseRuleObject({ metadata: { name, uid: 'u', resourceVersion: '1' }, spec: { ...good, ...spec } }));
 
 function valid(spec: object): ReadRule {
   const result = read(spec);
@@ -50,7 +49,7 @@ describe('a SwitchLBRule', () => {
   });
 
   test('and its Service are found from each other', () => {
-    const one = parseSwitchLbRule({ metadata: { name: 'web', uid: 'u', resourceVersion: '1' }, spec: good });
+    const one = parseRuleObject({ metadata: { name: 'web', uid: 'u', resourceVersion: '1' }, spec: good });
     assert.equal(ruleServiceKey(one), 'ns/slr-web');
     assert.deepEqual(['ns/slr-web', 'ns/web', 'slr-ns/web', 'ns/slr-'].map(ruleNameAt), [
       'web',
