@@ -1,6 +1,7 @@
 /**
  * `make test-conformance`: Kubernetes' own tests of networks (e2e.test), run in a cluster of machines where Isthmus was installed by `helm install`.
- * In: LAB and TOPOLOGY from the environment, FOCUS and SKIP as ginkgo takes them. Ends with ginkgo's exit code; leaves the lab up.
+ * In: LAB and TOPOLOGY from the environment, FOCUS and SKIP as ginkgo takes them. Without them, a cluster with kube-proxy runs the tests that make a
+ * network conformant; one without runs all tests of Services and what belongs to them. Ends with ginkgo's exit code; leaves the lab up.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -17,8 +18,27 @@ import { inNetns, run } from '../lab/run.ts';
 import { tool } from '../lab/tools.ts';
 
 /** What a network has to pass to be called conformant. */
-const focus = process.env['FOCUS'] || String.raw`\[sig-network\].*\[Conformance\]`;
-const skip = process.env['SKIP'] ?? '';
+const conformance = String.raw`\[sig-network\].*\[Conformance\]`;
+const services = String.raw`\[sig-network\] (Services|EndpointSlice|EndpointSliceMirroring|DNS|Proxy|HostPort|Service ?CIDR|Conntrack|LoadBalancers|Traffic Distribution|Networking)`;
+/** Tests of Services that are not run without kube-proxy, and why. */
+const leftOut = [
+  ['Serial|Disruptive', 'they change nodes or restart programs that this lab does not have'],
+  ['SCTP', 'the kernel of the lab may have no module for SCTP'],
+  ['IPv6DualStack|Feature:(IPv6|Networking-IPv6)', 'the pods of the lab have IPv4 addresses'],
+  ['Feature:Networking-IPv4|Feature:Networking-DNS', 'the lab has no way to the internet'],
+  [
+    'Feature:(Topology|kubemci|Federation|NoSNAT|Ingress|Networking-Performance)|Ingress',
+    'they need another cluster or cloud',
+  ],
+  ['RelaxedServiceName', 'the feature is alpha and off'],
+  ['large requests: udp', 'Open vSwitch without the kernel module loses fragments that go to a Service'],
+  ['affinity timeout work for service with type clusterIP', 'OVN has no timeout of affinity'],
+  [
+    'switch session affinity for LoadBalancer service with Local traffic policy',
+    'routers spread connections over nodes by their own hash',
+  ],
+  ['kube-proxy urls', 'there is no kube-proxy'],
+] as const;
 const loadBalancers = '198.51.100.0/26';
 /** From where the tests reach load balancers: tests of policy Local want an address that is not in the network of the nodes. */
 const client = '203.0.113.10';
@@ -94,8 +114,16 @@ function kubeconfigInside(cluster: ClusterLayout): string {
   return path;
 }
 
+function choiceFor({ kubeProxy }: ClusterLayout): { readonly focus: string; readonly skip: string } {
+  const { FOCUS, SKIP } = process.env;
+  if (kubeProxy !== 'none') return { focus: FOCUS || conformance, skip: SKIP ?? '' };
+  if (SKIP === undefined) for (const [pattern, reason] of leftOut) console.log(`left out: ${pattern}: ${reason}`);
+  return { focus: FOCUS || services, skip: SKIP ?? leftOut.map(([pattern]) => pattern).join('|') };
+}
+
 function runTests(cluster: ClusterLayout): void {
   const { dir, netns, nodes } = cluster;
+  const { focus, skip } = choiceFor(cluster);
   const chosen = [`--focus=${focus}`, ...(skip === '' ? [] : [`--skip=${skip}`])];
   const report = [`--output-dir=${dir}`, '--json-report=conformance.json'];
   const suite = ['--provider=skeleton', `--num-nodes=${nodes.length}`, `--kubectl-path=${tool('kubectl')}`];
