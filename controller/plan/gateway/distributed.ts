@@ -1,7 +1,6 @@
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
-import type { Subnet } from '../../model/objects.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
@@ -12,7 +11,7 @@ import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome } from '../report.ts';
 import { servedNet } from '../../settle/subnet/served-net.ts';
 import type { View } from '../../model/view.ts';
-import { isCentralized, isOfNodes, isThroughNodes } from '../../settle/gateway/scope.ts';
+import { hasSameGateways, isCentralized, isThroughNodes } from '../../settle/gateway/scope.ts';
 
 interface Place {
   readonly subnet: string;
@@ -67,10 +66,6 @@ function policies(view: View, net: SubnetNet, place: Place): readonly DesiredRow
   });
 }
 
-function scopeText(subnet: Subnet | undefined): string {
-  return subnet === undefined ? '' : `${isOfNodes(subnet)} ${isCentralized(subnet.spec)}`;
-}
-
 /** The Subnet has an event for each node whose gateway the database refused. */
 function reportGateway(view: View, id: string, outcome: Outcome): readonly ObjectReport[] {
   const refusal = refusalOf(outcome);
@@ -88,7 +83,7 @@ export const distributedGatewayFeature: Feature = {
     for (const subnet of view.subnets.keys()) for (const node of view.nodes.keys()) yield `${subnet}/${node}`;
   },
   *reads(change, view) {
-    const isScope = change.kind === 'subnets' && scopeText(change.before) !== scopeText(change.after);
+    const isScope = change.kind === 'subnets' && !hasSameGateways(change.before, change.after);
     if (isScope || change.kind === 'verdicts') for (const node of view.nodes.keys()) yield `${change.name}/${node}`;
     const isNode = change.kind === 'nodes' && change.before?.createdMs !== change.after?.createdMs;
     const nodes = isNode ? [change.name, ...view.indexes.nodesByTrait.of(nodePortGroup(change.name))] : [];

@@ -8,15 +8,16 @@
 import { defaultVpc, routerSwitchPort } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { Family } from '../../../lib/net/ip.ts';
-import { backendsOf, type Backend } from '../../../lib/services/backends.ts';
+import { backendsOf } from '../../../lib/services/backends.ts';
 import { isExternal, serviceKey, type Service } from '../../../lib/services/service.ts';
 import { replyPorts } from '../../../lib/services/reply-ports.ts';
+import type { Subnet } from '../../model/objects.ts';
 import { nodeAddressSet } from '../../model/ovn-names.ts';
 import { ovnProtocols } from '../../model/service-vips.ts';
-import type { Change } from '../../model/change.ts';
 import type { View } from '../../model/view.ts';
-import { isCentralized, isThroughNodes } from '../../settle/gateway/scope.ts';
+import { hasSameGateways, isCentralized, isThroughNodes } from '../../settle/gateway/scope.ts';
 import { joinAllocation } from '../../settle/node/join.ts';
+import { endpointSubnet } from '../../settle/service/endpoint-vpcs.ts';
 import { slicesOf } from '../../settle/service/frontends.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
@@ -25,7 +26,7 @@ import { matchFamily, policyPriority, vendorIds } from '../names.ts';
 /** Endpoints whose replies have the same way. */
 interface Group {
   readonly node: string;
-  readonly subnet: string;
+  readonly subnet: Subnet;
   readonly protocol: 'tcp' | 'udp' | 'sctp';
   readonly family: Family;
   readonly port: number;
@@ -40,10 +41,10 @@ function groupsOf(view: View, service: Service): readonly Group[] {
       // Connections to an endpoint that is no longer ready continue, too.
       for (const backend of backendsOf(slices, servicePort, family)) {
         const { node, port, address } = backend;
-        const subnet = subnetOf(view, backend);
-        if (node === '' || subnet === undefined) continue;
+        const subnet = view.subnets.get(endpointSubnet(view, backend) ?? '');
+        if (node === '' || subnet === undefined || !isThroughNodes(view, subnet)) continue;
         const protocol = ovnProtocols[servicePort.protocol];
-        const id = `${node}/${subnet}/${protocol}/${port}/ipv${family}`;
+        const id = `${node}/${subnet.name}/${protocol}/${port}/ipv${family}`;
         const group = groups.get(id);
         if (group === undefined)
           groups.set(id, { node, subnet, protocol, family, port, addresses: new Set([address]) });
@@ -52,20 +53,18 @@ function groupsOf(view: View, service: Service): readonly Group[] {
   return [...groups.values()];
 }
 
-/** The Subnet of an endpoint that is a pod behind the default router; undefined for any other. */
-function subnetOf(view: View, { pod, address }: Backend): string | undefined {
-  if (pod === undefined) return undefined;
-  const held = view.ports(`pod/${pod}`).find(({ allocation: { v4, v6 } }) => v4 === address || v6 === address);
-  const subnet = view.subnets.get(held?.allocation.subnet ?? '');
-  return subnet !== undefined && isThroughNodes(view, subnet) ? subnet.name : undefined;
-}
-
 function policiesOf(view: View, service: string, group: Group): readonly DesiredRow[] {
-  const { node, subnet, protocol, family, port, addresses } = group;
+  const {
+    node,
+    subnet: { name: subnet, spec },
+    protocol,
+    family,
+    port,
+    addresses,
+  } = group;
   const join = joinAllocation(view, node);
   const hop = family === 4 ? join?.v4 : join?.v6;
-  const spec = view.subnets.get(subnet)?.spec;
-  if (hop === undefined || spec === undefined) return [];
+  if (hop === undefined) return [];
   const ip = matchFamily(family);
   const inport = `inport == "${routerSwitchPort(defaultVpc, subnet)}"`;
   const replies = `${inport} && ${ip}.src == {${[...addresses].sort().join(', ')}} && ${protocol}.src == ${port}`;
@@ -106,24 +105,24 @@ export const serviceReplyFeature: Feature = {
     else if (change.kind === 'endpointSlices') {
       for (const name of [change.before?.service, change.after?.service])
         if (name !== undefined && isLocal(view, name)) yield name;
-    } else if (change.kind === 'ports' && change.name.startsWith('pod/')) {
-      for (const slice of view.indexes.slicesByPod.of(change.name.slice('pod/'.length))) {
-        const { service = '' } = view.endpointSlices.get(slice) ?? {};
-        if (isLocal(view, service)) yield service;
-      }
-    } else if (isWayChange(change)) yield* view.indexes.externalLocalServices.of('');
+    } else if (change.kind === 'ports') {
+      if (change.name.startsWith('node/')) yield* view.indexes.externalLocalServices.of('');
+      else yield* servicesOf(view, change.name);
+    } else if (
+      change.kind === 'verdicts' ||
+      (change.kind === 'subnets' && !hasSameGateways(change.before, change.after))
+    )
+      for (const port of view.keysIn(change.name)) yield* servicesOf(view, port);
   },
   plan: planReplies,
   statusOf: (service) => `service/${service}`,
 };
 
-function isWayChange(change: Change): boolean {
-  if (change.kind === 'verdicts') return true;
-  if (change.kind === 'subnets')
-    return (
-      change.before === undefined ||
-      change.after === undefined ||
-      isCentralized(change.before.spec) !== isCentralized(change.after.spec)
-    );
-  return change.kind === 'ports' && change.name.startsWith('node/');
+/** Services with an endpoint in the pod of these ports. */
+function* servicesOf(view: View, ports: string): Generator<string> {
+  if (!ports.startsWith('pod/')) return;
+  for (const slice of view.indexes.slicesByPod.of(ports.slice('pod/'.length))) {
+    const { service = '' } = view.endpointSlices.get(slice) ?? {};
+    if (isLocal(view, service)) yield service;
+  }
 }

@@ -29,6 +29,12 @@ export function isCentralized({ gatewayType }: SubnetSpec): boolean {
   return gatewayType === 'centralized';
 }
 
+/** Whether the same kind of gateway is asked for, of nodes or not, as before. */
+export function hasSameGateways(before: Subnet | undefined, after: Subnet | undefined): boolean {
+  if (before === undefined || after === undefined) return before === after;
+  return isSameScope(before, after) && isCentralized(before.spec) === isCentralized(after.spec);
+}
+
 /** The parts of a comma list. */
 export function partsOf(text: string): readonly string[] {
   const parts = text.split(',').map((part) => part.trim());

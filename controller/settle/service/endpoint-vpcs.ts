@@ -6,11 +6,11 @@ import type { View } from '../../model/view.ts';
 import { slicesOf } from './frontends.ts';
 import { hasRouter } from '../vpc/routers.ts';
 
-/** The VPC of an endpoint's pod; undefined for other endpoints, and for an address that the pod does not have. */
-function vpcOf(view: View, { pod, address }: Endpoint): string | undefined {
+/** The Subnet of an endpoint's pod; undefined for other endpoints, and for an address that the pod does not have. */
+export function endpointSubnet(view: View, { pod, address }: Endpoint): string | undefined {
   if (pod === undefined) return undefined;
   const held = view.ports(`pod/${pod}`).find(({ allocation: { v4, v6 } }) => v4 === address || v6 === address);
-  return held && view.verdicts.get(held.allocation.subnet)?.vpc;
+  return held?.allocation.subnet;
 }
 
 /** Addresses of endpoints by the VPC of their pods, in order. */
@@ -18,7 +18,7 @@ function addressesByVpc(view: View, service: string): ReadonlyMap<string, readon
   const addresses = new Map<string, Set<string>>();
   for (const { endpoints } of slicesOf(view, service))
     for (const endpoint of endpoints) {
-      const vpc = vpcOf(view, endpoint);
+      const vpc = view.verdicts.get(endpointSubnet(view, endpoint) ?? '')?.vpc;
       if (vpc === undefined) continue;
       const there = addresses.get(vpc);
       if (there === undefined) addresses.set(vpc, new Set([endpoint.address]));
