@@ -31,7 +31,10 @@ const leftOut = [
     'they need another cluster or cloud',
   ],
   ['RelaxedServiceName', 'the feature is alpha and off'],
-  ['large requests: udp', 'Open vSwitch without the kernel module loses fragments that go to a Service'],
+  [
+    'large requests: udp|endpoints using hostNetwork',
+    'Open vSwitch without the kernel module loses fragments that go to a Service',
+  ],
   ['affinity timeout work for service with type clusterIP', 'OVN has no timeout of affinity'],
   [
     'switch session affinity for LoadBalancer service with Local traffic policy',
