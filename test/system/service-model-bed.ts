@@ -14,7 +14,7 @@ import { type LabHandle, openLab } from '../lab/lib/lab.ts';
 import { waitUntilReady } from '../lab/ready.ts';
 import { inNetns, run } from '../lab/run.ts';
 import { bringUp } from '../lab/up.ts';
-import type { Client, Node, Pod, Service, Slice } from '../model/services.ts';
+import type { Client, Node, Pod, Service, Slice, SliceEndpoint } from '../model/services.ts';
 import { Agent } from './service-agent.ts';
 import { applyObjects, waitForPods } from './workload.ts';
 
@@ -284,16 +284,22 @@ export class ServiceModelBed {
     this.services.delete(name);
   }
 
-  async setSlice(name: string, { service, ...slice }: Slice): Promise<void> {
+  async setSlice(name: string, { service, endpoints, ...slice }: Slice): Promise<void> {
     const labels = { 'kubernetes.io/service-name': service, 'endpointslice.kubernetes.io/managed-by': 'test' };
     const object = {
       apiVersion: apiVersionOf(endpointSlices),
       kind: endpointSlices.kind,
       metadata: { name, namespace, labels },
+      endpoints: endpoints.map((endpoint) => ({ ...endpoint, ...this.#targetOf(endpoint) })),
       ...slice,
     };
     await this.kube.patch(endpointSlices, { namespace, name }, 'apply', object, { fieldManager: 'test' });
-    this.slices.set(name, { service, ...slice });
+    this.slices.set(name, { service, endpoints, ...slice });
+  }
+
+  #targetOf({ addresses: [address = ''] }: SliceEndpoint): object {
+    const pod = [...this.pods].find(([, { addresses }]) => addresses.includes(address));
+    return pod === undefined ? {} : { targetRef: { kind: 'Pod', namespace, name: pod[0] } };
   }
 
   async deleteSlice(name: string): Promise<void> {
