@@ -72,6 +72,17 @@ describe(`Services, seed ${seed}, ${steps} changes`, () => {
     assert.ok((gapsMs[0] ?? Infinity) < flowMs, `gaps of ${gapsMs.join(', ')} ms`);
   });
 
+  it('let clients outside reach an endpoint whose gateway is another node, and keep their address', async () => {
+    const nodePort = 32_001;
+    const [agent, address] = await bed.addBehindGateway('n2', 'n1', nodePort);
+    const ask = (): Promise<string> | undefined => bed.places.get('outside n2')?.agent.ask('TCP', node, nodePort);
+    const [node = ''] = bed.nodes.get('n2')?.addresses ?? [];
+    const expected = `${address} 9080 ${bed.lab.router('tor2').address}`;
+    await eventually('an answer', async () => (await ask()) === expected);
+    assert.equal(await ask(), expected);
+    await agent.stop();
+  });
+
   it(
     'answer as the model says after random changes and crashes, and keep connections',
     { timeout: longestMs },

@@ -169,6 +169,39 @@ export class ServiceModelBed {
     }
   }
 
+  /**
+   * Creates a Service with externalTrafficPolicy Local and this NodePort, whose endpoint is a pod on one node in a Subnet with its gateway on another.
+   * The model does not know it. @returns what answers in the pod, and its address
+   */
+  async addBehindGateway(node: NodeName, gatewayNode: NodeName, nodePort: number): Promise<[Agent, string]> {
+    const [space, name] = ['behind', 'far'];
+    const subnet = { cidrBlock: '10.78.0.0/24', namespaces: [space], gatewayType: 'centralized', gatewayNode };
+    const [port] = ports;
+    await applyObjects(this.lab, cluster, [
+      { apiVersion: 'kubeovn.io/v1', kind: 'Subnet', metadata: { name: space }, spec: subnet },
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: space } },
+    ]);
+    const labels = { app: name };
+    const containers = [{ name: 'main', image: 'none', ports: [{ containerPort: port }] }];
+    await applyObjects(this.lab, cluster, [
+      {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name, namespace: space, labels },
+        spec: { nodeName: node, containers },
+      },
+      {
+        apiVersion: 'v1',
+        kind: services.kind,
+        metadata: { name, namespace: space },
+        spec: { type: 'NodePort', externalTrafficPolicy: 'Local', selector: labels, ports: [{ port: 80, targetPort: port, nodePort }] },
+      },
+    ]);
+    await waitForPods(this.lab, cluster, space, 1);
+    const address = await this.lab.addressOf(cluster, `${space}/${name}`);
+    return [await Agent.start(this.lab.ns(cluster, `${space}/${name}`), [address], [port]), address];
+  }
+
   #addressesOf(pod: string): Promise<readonly string[]> {
     return Promise.all(([4, 6] as const).map((family) => this.lab.addressOf(cluster, pod, family)));
   }
