@@ -161,7 +161,9 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
       stopWatching();
       clearInterval(timer);
       inputs.close();
-      await Promise.all([nodeServices.close(), stale.close(), switched.close(), checks.close(), healthz?.close()]);
+      // A last round may open servers.
+      await nodeServices.close();
+      await Promise.all([stale.close(), switched.close(), checks.close(), healthz?.close()]);
     },
   };
 }

@@ -47,7 +47,7 @@ export class PortServer {
     this.#server = server;
     server.on('error', (error) => {
       if (this.#isClosed) return;
-      this.#timer = setTimeout(() => this.#listen(), retryMs);
+      this.#timer = setTimeout(() => this.#listen(), retryMs).unref();
       if (this.#isRefused) return;
       this.#isRefused = true;
       onRefused(error.message);
