@@ -14,6 +14,7 @@ import { annotation } from '../../lib/api/names.ts';
 import { endpointSlices, nodes, services } from '../../lib/kube/resources.ts';
 import { parseDryRun } from '../../lib/services/dry-run.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
+import { KubeProxy } from '../bench/services/kube-proxy.ts';
 import { addDefaultRoutes, ServiceBed } from './node-services-bed.ts';
 
 const node = new TestNode();
@@ -219,11 +220,17 @@ test('datagrams from one port of a pod move as well, although OVN leaves their c
   node.nbctl('lb-del switched');
 });
 
+/** As a load balancer of a cloud does. */
+async function get(path: string, host = nodeIp) {
+  const response = await fetch(`http://${host}:${healthzPort}${path}`);
+  const body = (await response.json()) as { readonly nodeEligible?: boolean; readonly healthy: boolean };
+  return { status: response.status, headers: response.headers, body };
+}
+
 describe('load balancers of a cloud', () => {
   const health = async (path: string, host = nodeIp): Promise<string> => {
-    const response = await fetch(`http://${host}:${healthzPort}${path}`);
-    const body = (await response.json()) as { nodeEligible?: boolean; healthy: boolean };
-    return `${response.status} eligible=${body.nodeEligible} healthy=${body.healthy}`;
+    const { status, body } = await get(path, host);
+    return `${status} eligible=${body.nodeEligible} healthy=${body.healthy}`;
   };
   const taint = async (...keys: readonly string[]): Promise<void> => {
     const taints = keys.map((key) => ({ key, effect: 'NoSchedule' }));
@@ -269,6 +276,13 @@ describe('load balancers of a cloud', () => {
     });
   });
 });
+
+/** An answer to a load balancer without its times. */
+async function shapeOf(path: string): Promise<object> {
+  const { status, headers, body } = await get(path);
+  const withoutTimes = JSON.stringify(body).replaceAll(/"\d{4}-[^"]*"/g, '"<time>"');
+  return { status, type: headers.get('Content-Type'), options: headers.get('X-Content-Type-Options'), withoutTimes };
+}
 
 describe('without the daemon', () => {
   const monitor = async (work: () => Promise<void>): Promise<string> => {
@@ -321,13 +335,25 @@ describe('without the daemon', () => {
 
   test('rules of kube-proxy are an event on the Node, and a node that does not serve Services has no table', async () => {
     await node.kill('daemon');
-    exec('nft', 'add', 'table', 'ip', 'kube-proxy');
-    await bed.serve('kube-proxy', '0.0.0.0', healthzPort, undefined);
-    await node.startDaemon(cluster.kubeconfig, ...flags);
-    await eventually('the event', async () => 'KubeProxyPresent' in (await cluster.eventsOn('Node', 'n1')));
-    await pause(1500);
-    assert.ok(!node.hasDaemonLogged('HealthzPortRefused'), 'kube-proxy has its port until it is removed');
-    await bed.stop('kube-proxy');
+    const { dir } = node;
+    const kubeProxy = await KubeProxy.start({
+      dir,
+      kubeconfig: cluster.kubeconfig,
+      node: 'n1',
+      health: `0.0.0.0:${healthzPort}`,
+    });
+    const shapes = async (): Promise<string> => JSON.stringify([await shapeOf('/healthz'), await shapeOf('/livez')]);
+    let answers = '';
+    try {
+      await kubeProxy.untilRounds(1);
+      await node.startDaemon(cluster.kubeconfig, ...flags);
+      await eventually('the event', async () => 'KubeProxyPresent' in (await cluster.eventsOn('Node', 'n1')));
+      answers = await shapes();
+      assert.ok(!node.hasDaemonLogged('HealthzPortRefused'), 'kube-proxy has its port until it is removed');
+    } finally {
+      await kubeProxy.stop();
+    }
+    await becomes(answers, () => shapes().catch(String));
     await node.kill('daemon');
     await node.startDaemon(cluster.kubeconfig);
     assert.doesNotMatch(exec('nft', 'list', 'tables'), /isthmus-services/);
@@ -344,6 +370,7 @@ describe('without the daemon', () => {
       return parseDryRun(metadata.annotations?.[annotation.servicesDryRun] ?? '');
     };
     await node.kill('daemon');
+    exec('nft', 'add', 'table', 'ip', 'kube-proxy');
     const before = exec('nft', 'list', 'ruleset');
     const changes = await monitor(async () => {
       await node.startDaemon(cluster.kubeconfig, '--services', 'dry-run');
