@@ -136,7 +136,12 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   });
   const services =
     settings.services === 'on'
-      ? await openServices({ ...(await serviceOptions()), switchFolder: folders.get('ovs-vswitchd'), log })
+      ? await openServices({
+          ...(await serviceOptions()),
+          healthzPort: settings.servicesHealthzPort,
+          switchFolder: folders.get('ovs-vswitchd'),
+          log,
+        })
       : undefined;
   if (services === undefined) await newServiceTable().remove();
   const dryRun =

@@ -16,6 +16,7 @@ const node: Node = {
   serviceAddresses: [],
   servicesDryRun: undefined,
   unavailable: undefined,
+  isToBeDeleted: false,
 };
 
 function settingsOf(...flags: readonly string[]): Settings {

@@ -1,7 +1,7 @@
 /** The flags of the daemon, and the values that follow from them and from the node for the lifetime of the process. */
 import { dirname, join } from 'node:path';
 import { integrationBridge } from '../lib/api/names.ts';
-import { choice, integer, list, text, toggle, UsageError, type FlagValues } from '../lib/run/flags.ts';
+import { choice, integer, list, port, text, toggle, UsageError, type FlagValues } from '../lib/run/flags.ts';
 import { parseIp } from '../lib/net/ip.ts';
 import { tunnelOverhead } from '../lib/net/tunnel-overhead.ts';
 import { defaultSocket } from './cni/protocol.ts';
@@ -61,6 +61,10 @@ export const flagSpec = {
   'nodeport-addresses': list(
     "networks of the node's addresses that have NodePorts; without it all of its addresses but loopback",
     [],
+  ),
+  'services-healthz-port': port(
+    'with --services on: port of /healthz and /livez, where load balancers of clouds ask whether the node takes traffic; 0: none',
+    0,
   ),
   'external-ips': choice(
     'Allow: spec.externalIPs of Services are served, so any author of a Service can take over any address (CVE-2020-8554)',

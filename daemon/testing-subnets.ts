@@ -13,6 +13,7 @@ export const joinedNode: Node = {
   serviceAddresses: [],
   servicesDryRun: undefined,
   unavailable: undefined,
+  isToBeDeleted: false,
   internalIps: [],
   networkNotes: {},
   network: { subnet: 'join', mac: '02:00:64:40:00:02', addresses: [join], networks: ['100.64.0.0/16'] },

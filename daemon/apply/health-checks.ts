@@ -2,9 +2,9 @@
  * The servers on health check ports of Services. A load balancer sends clients only to nodes whose server reports ready endpoints.
  * The answers are those of kube-proxy.
  */
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { HealthCheck } from '../model/service.ts';
+import { PortServer } from './port-server.ts';
 
 export interface HealthChecksOptions {
   /** Whether the kernel has the wanted table. */
@@ -17,97 +17,64 @@ export interface HealthChecksOptions {
 
 interface Listener {
   check: HealthCheck;
-  readonly server: Server;
+  readonly server: PortServer;
 }
-
-interface Refused {
-  readonly check: HealthCheck;
-  readonly timer: NodeJS.Timeout;
-}
-
-/** A load balancer takes a node out after a few checks without an answer, as when kube-proxy has just closed the port. */
-const retryMs = 1000;
 
 export class HealthChecks {
   readonly #options: HealthChecksOptions;
   readonly #listeners = new Map<number, Listener>();
-  /** Ports that another program has, and the timer of the next attempt. */
-  readonly #refused = new Map<number, Refused>();
-  #wanted: ReadonlyMap<number, HealthCheck> = new Map();
 
   constructor(options: HealthChecksOptions) {
     this.#options = options;
   }
 
   set(checks: Iterable<HealthCheck>): void {
-    this.#wanted = new Map([...checks].map((check) => [check.port, check]));
-    for (const [port, { server }] of this.#listeners) {
-      if (this.#wanted.has(port)) continue;
+    const wanted = new Map([...checks].map((check) => [check.port, check]));
+    for (const [port, { check, server }] of this.#listeners) {
+      const next = wanted.get(port);
+      // A refusal is reported on each Service that has the port.
+      if (server.isRefused ? isSameService(next, check) : next !== undefined) continue;
       this.#listeners.delete(port);
-      close(server);
+      void server.close();
+      if (server.isRefused) this.#options.onOver(check);
     }
-    for (const [port, { check, timer }] of this.#refused) {
-      if (isSameService(this.#wanted.get(port), check)) continue;
-      clearTimeout(timer);
-      this.#refused.delete(port);
-      this.#options.onOver(check);
-    }
-    for (const [port, check] of this.#wanted) {
+    for (const [port, check] of wanted) {
       const listener = this.#listeners.get(port);
-      if (listener !== undefined) listener.check = check;
-      else if (!this.#refused.has(port)) this.#listen(check);
+      if (listener === undefined) this.#listen(check);
+      else listener.check = check;
     }
   }
 
   async close(): Promise<void> {
-    for (const { timer } of this.#refused.values()) clearTimeout(timer);
-    this.#wanted = new Map();
-    const servers = [...this.#listeners.values()].map(({ server }) => server);
+    const listeners = [...this.#listeners.values()];
     this.#listeners.clear();
-    const listening = servers.filter((server) => server.listening);
-    await Promise.all(listening.map((server) => once(close(server), 'close')));
+    await Promise.all(listeners.map(({ server }) => server.close()));
   }
 
-  #listen(check: HealthCheck, isRetry = false): void {
+  #listen(check: HealthCheck): void {
     const { port } = check;
-    const server = createServer((_, response) => {
-      const { localEndpoints, namespace, name } = listener.check;
-      const isHealthy = this.#options.isHealthy();
-      response.writeHead(localEndpoints > 0 && isHealthy ? 200 : 503, {
-        'Content-Type': 'application/json',
-        'X-Content-Type-Options': 'nosniff',
-        'X-Load-Balancing-Endpoint-Weight': `${localEndpoints}`,
-      });
-      const body = { service: { namespace, name }, localEndpoints, serviceProxyHealthy: isHealthy };
-      response.end(JSON.stringify(body));
+    const server = new PortServer({
+      port,
+      answer: (_, response) => this.#answer(listener.check, response),
+      onRefused: (reason) => this.#options.onRefused(listener.check, reason),
+      onListening: () => this.#options.onOver(listener.check),
     });
     const listener: Listener = { check, server };
     this.#listeners.set(port, listener);
-    server.on('error', (error) => {
-      if (this.#listeners.get(port) !== listener) return;
-      this.#listeners.delete(port);
-      if (!isRetry) this.#options.onRefused(listener.check, error.message);
-      this.#refused.set(port, { check: listener.check, timer: setTimeout(() => this.#retry(port), retryMs) });
-    });
-    server.on('listening', () => this.#options.onOver(listener.check));
-    // Without a host it listens on all addresses of both families.
-    server.listen(port);
-    server.unref();
   }
 
-  #retry(port: number): void {
-    this.#refused.delete(port);
-    const check = this.#wanted.get(port);
-    if (check !== undefined) this.#listen(check, true);
+  #answer({ localEndpoints, namespace, name }: HealthCheck, response: ServerResponse): void {
+    const isHealthy = this.#options.isHealthy();
+    response.writeHead(localEndpoints > 0 && isHealthy ? 200 : 503, {
+      'Content-Type': 'application/json',
+      'X-Content-Type-Options': 'nosniff',
+      'X-Load-Balancing-Endpoint-Weight': `${localEndpoints}`,
+    });
+    const body = { service: { namespace, name }, localEndpoints, serviceProxyHealthy: isHealthy };
+    response.end(JSON.stringify(body));
   }
 }
 
 function isSameService(a: HealthCheck | undefined, b: HealthCheck): boolean {
   return a?.namespace === b.namespace && a.name === b.name;
-}
-
-function close(server: Server): Server {
-  server.close();
-  server.closeAllConnections();
-  return server;
 }

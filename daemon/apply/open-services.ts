@@ -10,6 +10,7 @@ import { watchRuleset } from '../host/watch-ruleset.ts';
 import { planSkeleton, renderNamedChain } from '../plan/services/skeleton.ts';
 import { type ServiceObjects, Services } from '../state/services.ts';
 import { HealthChecks } from './health-checks.ts';
+import { Healthz } from './healthz.ts';
 import { openServiceInputs, type ServiceInputsOptions } from './service-inputs.ts';
 import { NodeServices, type ServiceProblem } from './services.ts';
 import { StaleConnections } from './stale-connections.ts';
@@ -18,6 +19,8 @@ import { SwitchConnections } from './switch-connections.ts';
 export interface OpenServicesOptions extends ServiceInputsOptions {
   readonly objects: ServiceObjects;
   readonly hasExternalIps: boolean;
+  /** 0: no server. */
+  readonly healthzPort: number;
   /** Folder of the control socket of ovs-vswitchd; undefined for a remote one. */
   readonly switchFolder: string | undefined;
   readonly log: Logger;
@@ -48,7 +51,7 @@ export function newServiceTable(onPort?: (port: number) => void): ServiceTable {
 }
 
 export async function openServices(options: OpenServicesOptions): Promise<OpenedServices> {
-  const { objects, nodeName, hasExternalIps, switchFolder, log } = options;
+  const { cluster, objects, nodeName, hasExternalIps, healthzPort, switchFolder, log } = options;
   const inputs = await openServiceInputs(options);
   const listeners = new Set<() => void>();
   const notify = (): void => listeners.forEach((listener) => listener());
@@ -57,8 +60,9 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
   const refused = new Map<string, ServiceProblem>();
   /** Services whose health check port was refused, or is over, since the last report. */
   const dirty = new Set<string>();
+  const isHealthy = (): boolean => nodeServices.problem === undefined;
   const checks = new HealthChecks({
-    isHealthy: () => nodeServices.problem === undefined,
+    isHealthy,
     onRefused: ({ namespace, name, port }, reason) => {
       const service = `${namespace}/${name}`;
       refused.set(service, {
@@ -74,6 +78,16 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
       if (refused.delete(service)) dirty.add(service);
     },
   });
+  let updatedMs: number | undefined;
+  let healthz: Healthz | undefined;
+  const newHealthz = (): Healthz =>
+    new Healthz({
+      port: healthzPort,
+      isHealthy,
+      isEligible: () => cluster.node?.isToBeDeleted === false,
+      updatedMs: () => updatedMs,
+      onChange: notify,
+    });
   const stale = new StaleConnections({
     flows: new UdpFlows(),
     clients: table,
@@ -99,6 +113,9 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
       switched.add(changes);
     },
     onResult: () => {
+      if (isHealthy()) updatedMs = Date.now();
+      // Before the first round it is not known whether the kernel has the table.
+      if (healthzPort !== 0) healthz ??= newHealthz();
       const changedChecks = nodeServices.takeHealthChecks();
       if (changedChecks !== undefined) checks.set(changedChecks);
       notify();
@@ -122,7 +139,9 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
     get nodeProblems() {
       return [
         ...(nodeServices.problem === undefined ? [] : [nodeServices.problem]),
-        ...(kubeProxy === undefined ? [] : [kubeProxyProblem(nodeName, kubeProxy)]),
+        ...(kubeProxy === undefined
+          ? healthzProblems(nodeName, healthzPort, healthz?.refusal)
+          : [kubeProxyProblem(nodeName, kubeProxy)]),
         ...inputs.addressProblems(),
       ];
     },
@@ -142,7 +161,9 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
       stopWatching();
       clearInterval(timer);
       inputs.close();
-      await Promise.all([nodeServices.close(), stale.close(), switched.close(), checks.close()]);
+      // A last round may open servers.
+      await nodeServices.close();
+      await Promise.all([stale.close(), switched.close(), checks.close(), healthz?.close()]);
     },
   };
 }
@@ -150,4 +171,11 @@ export async function openServices(options: OpenServicesOptions): Promise<Opened
 function kubeProxyProblem(node: string, found: string): Problem {
   const message = `node ${node} has rules of kube-proxy (${found}) beside those of Isthmus, which take precedence; remove kube-proxy and run "kube-proxy --cleanup" on the node, or set services.nodes to "off"`;
   return { code: 'KubeProxyPresent', message };
+}
+
+/** Beside kube-proxy there is none: it has the port until it is removed. */
+function healthzProblems(node: string, port: number, refusal: string | undefined): readonly Problem[] {
+  if (refusal === undefined) return [];
+  const message = `node ${node} cannot answer load balancers of the cloud on port ${port}: ${refusal}; stop the program that uses the port there (ss -ltnp "sport = :${port}"), or set services.healthzPort to the port that the load balancers ask, 0 for none`;
+  return [{ code: 'HealthzPortRefused', message }];
 }

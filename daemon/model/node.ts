@@ -22,6 +22,8 @@ export interface Node {
   /** Uid of the DaemonSet whose daemon must release the node; undefined if that was not requested. */
   readonly leave: string | undefined;
   readonly unavailable: NodeCondition | undefined;
+  /** Whether the Node is being deleted, or will be by the cluster autoscaler. Clients outside should no longer connect to it. */
+  readonly isToBeDeleted: boolean;
 }
 
 /** The condition NetworkUnavailable of the node. */

@@ -15,6 +15,7 @@ const node: Node = {
   serviceAddresses: [],
   servicesDryRun: undefined,
   unavailable: undefined,
+  isToBeDeleted: false,
 };
 const well: NodeStatusInput = {
   node,

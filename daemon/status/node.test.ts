@@ -22,6 +22,7 @@ function nodeWithCondition({ condition }: NodeStatus): Node {
     serviceAddresses: [],
     servicesDryRun: undefined,
     unavailable: { ...condition, lastTransitionTime: '2026-01-01T00:00:00Z' },
+    isToBeDeleted: false,
   };
 }
 

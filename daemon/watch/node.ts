@@ -8,6 +8,7 @@ import { waitUntil } from '../../lib/run/wait-until.ts';
 import { parseInterfaceNetwork, splitList } from './address.ts';
 
 const shape = z.looseObject({
+  spec: z.looseObject({ taints: z.array(z.looseObject({ key: z.string() })).optional() }).optional(),
   status: z
     .looseObject({
       addresses: z.array(z.looseObject({ type: z.string(), address: z.string() })).optional(),
@@ -26,9 +27,12 @@ const shape = z.looseObject({
     .optional(),
 });
 
+/** The cluster autoscaler drains nodes with this taint, and deletes them. */
+const autoscalerTaint = 'ToBeDeletedByClusterAutoscaler';
+
 export function parseNode(raw: RawObject): Node {
   const { metadata } = raw;
-  const status = shape.safeParse(raw).data?.status;
+  const { spec, status } = shape.safeParse(raw).data ?? {};
   const annotations = metadata.annotations ?? {};
   const addresses = (status?.addresses ?? []).filter(
     ({ type, address }) => type === 'InternalIP' && parseIp(address) !== undefined,
@@ -48,6 +52,8 @@ export function parseNode(raw: RawObject): Node {
     servicesDryRun: annotations[annotation.servicesDryRun],
     leave: annotations[annotation.leave],
     unavailable: parseCondition(status?.conditions?.find(({ type }) => type === networkUnavailable)),
+    isToBeDeleted:
+      metadata.deletionTimestamp !== undefined || (spec?.taints ?? []).some(({ key }) => key === autoscalerTaint),
   };
 }
 

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { choice, integer, list, parseFlags, text, toggle, UsageError } from './flags.ts';
+import { choice, integer, list, parseFlags, port, text, toggle, UsageError } from './flags.ts';
 
 const spec = {
   nb: list('databases'),
@@ -9,6 +9,7 @@ const spec = {
   mtu: integer('bytes', 0),
   'metrics-address': text('where to listen', '127.0.0.1:1'),
   'encap-type': choice('tunnels', ['geneve', 'vxlan'], 'geneve'),
+  'check-port': port('port of checks', 0),
   verbose: toggle('say more'),
 };
 
@@ -27,6 +28,7 @@ test('values come from the command line, then the environment, then the default'
     mtu: 1400,
     metricsAddress: '127.0.0.1:1',
     encapType: 'geneve',
+    checkPort: 0,
     verbose: true,
   });
 });
@@ -44,6 +46,7 @@ const refused: readonly [string, readonly string[], RegExp][] = [
   ['a missing value', ['--nb'], /--nb needs a value: databases/],
   ['a missing flag', ['--nb', 'x'], /--node \(or ISTHMUS_NODE\) is missing: this node/],
   ['a number that is none', ['--nb', 'x', '--node', 'a', '--mtu', '-1'], /--mtu: "-1" is not a whole number/],
+  ['a port that is none', ['--nb', 'x', '--node', 'a', '--check-port', '65536'], /--check-port: "65536" is not a port/],
   [
     'a word that is no choice',
     ['--nb', 'x', '--node', 'a', '--encap-type', 'gre'],

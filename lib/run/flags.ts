@@ -53,6 +53,17 @@ export function integer(help: string, ...fallback: [number] | []): Flag<number> 
   return { help, value: 'number', parse, ...optional(fallback) };
 }
 
+/** A port of TCP or UDP, or 0. */
+export function port(help: string, ...fallback: [number] | []): Flag<number> {
+  const number = integer(help, ...fallback);
+  const parse = (raw: string) => {
+    const value = number.parse(raw);
+    if (value > 65_535) throw new RangeError(`"${raw}" is not a port`);
+    return value;
+  };
+  return { ...number, parse };
+}
+
 /** One of a few words. */
 export function choice<const C extends string>(
   help: string,

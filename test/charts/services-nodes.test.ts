@@ -20,7 +20,7 @@ function daemonOf(manifests: readonly Manifest[], kind: string): Manifest {
 function flagsOf(manifests: readonly Manifest[]): readonly string[] {
   const { template } = daemonOf(manifests, 'DaemonSet')['spec'] as DaemonSetSpec;
   const args = template.spec.containers.flatMap(({ args: own = [] }) => own);
-  return args.filter((arg) => /^--(services|external-ips|nodeport-addresses)=/.test(arg));
+  return args.filter((arg) => /^--(services|external-ips|nodeport-addresses|services-healthz-port)=/.test(arg));
 }
 
 function resourcesOf(manifests: readonly Manifest[]): ReadonlySet<string> {
@@ -39,6 +39,7 @@ test('only daemons of nodes that serve Services read them', () => {
   assert.deepEqual(flagsOf(served), [
     '--services=on',
     '--external-ips=Deny',
+    '--services-healthz-port=10256',
     '--nodeport-addresses=192.0.2.0/24,fd00::/8',
   ]);
   const defaults = parseManifests(renderChart([]));

@@ -14,6 +14,7 @@ import { annotation } from '../../lib/api/names.ts';
 import { endpointSlices, nodes, services } from '../../lib/kube/resources.ts';
 import { parseDryRun } from '../../lib/services/dry-run.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
+import { KubeProxy } from '../bench/services/kube-proxy.ts';
 import { addDefaultRoutes, ServiceBed } from './node-services-bed.ts';
 
 const node = new TestNode();
@@ -21,7 +22,8 @@ const bed = new ServiceBed();
 const nodeIp = '172.30.9.11';
 const client = '172.30.9.1';
 const [own, masquerade] = ['100.64.0.2', '100.64.0.9'];
-const flags = ['--services', 'on', '--external-ips', 'Allow'];
+const healthzPort = 10_256;
+const flags = ['--services', 'on', '--external-ips', 'Allow', '--services-healthz-port', `${healthzPort}`];
 let cluster: TestCluster;
 const pods: TestPod[] = [];
 
@@ -218,6 +220,70 @@ test('datagrams from one port of a pod move as well, although OVN leaves their c
   node.nbctl('lb-del switched');
 });
 
+/** As a load balancer of a cloud does. */
+async function get(path: string, host = nodeIp) {
+  const response = await fetch(`http://${host}:${healthzPort}${path}`);
+  const body = (await response.json()) as { readonly nodeEligible?: boolean; readonly healthy: boolean };
+  return { status: response.status, headers: response.headers, body };
+}
+
+describe('load balancers of a cloud', () => {
+  const health = async (path: string, host = nodeIp): Promise<string> => {
+    const { status, body } = await get(path, host);
+    return `${status} eligible=${body.nodeEligible} healthy=${body.healthy}`;
+  };
+  const taint = async (...keys: readonly string[]): Promise<void> => {
+    const taints = keys.map((key) => ({ key, effect: 'NoSchedule' }));
+    await cluster.admin.patch(nodes, { name: 'n1' }, 'merge', { spec: { taints } });
+  };
+
+  test('the node takes traffic, until the autoscaler is about to delete it', async () => {
+    for (const host of [nodeIp, '127.0.0.1', '[::1]'])
+      assert.equal(await health('/healthz', host), '200 eligible=true healthy=true', host);
+    await taint('other', 'ToBeDeletedByClusterAutoscaler');
+    await becomes('503 eligible=false healthy=true', () => health('/healthz'));
+    assert.equal(await health('/livez'), '200 eligible=undefined healthy=true');
+    await taint('other');
+    await becomes('200 eligible=true healthy=true', () => health('/healthz'));
+  });
+
+  test('a node whose kernel refuses the table takes none', async () => {
+    // A table with an owner can be changed by this process only, and ends with it.
+    const owner = spawn('nft', ['-i'], { stdio: ['pipe', 'ignore', 'inherit'] });
+    const table = 'table inet isthmus-services';
+    owner.stdin.write(`delete ${table}; add ${table} { flags owner; }\n`);
+    await becomes('503 eligible=true healthy=false', () => health('/healthz'));
+    assert.equal(await health('/livez'), '503 eligible=undefined healthy=false');
+    owner.stdin.end();
+    await once(owner, 'exit');
+    await becomes('200 eligible=true healthy=true', () => health('/healthz'));
+  });
+
+  test('a port that another program has is an event on the Node, and the daemon takes it once it is free', async () => {
+    await node.kill('daemon');
+    await bed.serve('squatter', '0.0.0.0', healthzPort, undefined);
+    await node.startDaemon(cluster.kubeconfig, ...flags);
+    const refusal = async (): Promise<string | undefined> =>
+      (await cluster.eventsOn('Node', 'n1'))['HealthzPortRefused'];
+    await eventually('the event', async () => (await refusal()) !== undefined);
+    assert.match((await refusal()) ?? '', /port 10256: listen EADDRINUSE.*ss -ltnp.*services\.healthzPort/);
+    await pause(2500);
+    assert.equal(node.log('daemon').split('HealthzPortRefused').length, 2, 'one line for several attempts');
+    await bed.stop('squatter');
+    await eventually('the answer of the daemon', async () => {
+      const answer = await health('/healthz').catch(() => undefined);
+      return answer === '200 eligible=true healthy=true';
+    });
+  });
+});
+
+/** An answer to a load balancer without its times. */
+async function shapeOf(path: string): Promise<object> {
+  const { status, headers, body } = await get(path);
+  const withoutTimes = JSON.stringify(body).replaceAll(/"\d{4}-[^"]*"/g, '"<time>"');
+  return { status, type: headers.get('Content-Type'), options: headers.get('X-Content-Type-Options'), withoutTimes };
+}
+
 describe('without the daemon', () => {
   const monitor = async (work: () => Promise<void>): Promise<string> => {
     const child = spawn('nft', ['monitor'], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -269,9 +335,25 @@ describe('without the daemon', () => {
 
   test('rules of kube-proxy are an event on the Node, and a node that does not serve Services has no table', async () => {
     await node.kill('daemon');
-    exec('nft', 'add', 'table', 'ip', 'kube-proxy');
-    await node.startDaemon(cluster.kubeconfig, ...flags);
-    await eventually('the event', async () => 'KubeProxyPresent' in (await cluster.eventsOn('Node', 'n1')));
+    const { dir } = node;
+    const kubeProxy = await KubeProxy.start({
+      dir,
+      kubeconfig: cluster.kubeconfig,
+      node: 'n1',
+      health: `0.0.0.0:${healthzPort}`,
+    });
+    const shapes = async (): Promise<string> => JSON.stringify([await shapeOf('/healthz'), await shapeOf('/livez')]);
+    let answers = '';
+    try {
+      await kubeProxy.untilRounds(1);
+      await node.startDaemon(cluster.kubeconfig, ...flags);
+      await eventually('the event', async () => 'KubeProxyPresent' in (await cluster.eventsOn('Node', 'n1')));
+      answers = await shapes();
+      assert.ok(!node.hasDaemonLogged('HealthzPortRefused'), 'kube-proxy has its port until it is removed');
+    } finally {
+      await kubeProxy.stop();
+    }
+    await becomes(answers, () => shapes().catch(String));
     await node.kill('daemon');
     await node.startDaemon(cluster.kubeconfig);
     assert.doesNotMatch(exec('nft', 'list', 'tables'), /isthmus-services/);
@@ -288,6 +370,7 @@ describe('without the daemon', () => {
       return parseDryRun(metadata.annotations?.[annotation.servicesDryRun] ?? '');
     };
     await node.kill('daemon');
+    exec('nft', 'add', 'table', 'ip', 'kube-proxy');
     const before = exec('nft', 'list', 'ruleset');
     const changes = await monitor(async () => {
       await node.startDaemon(cluster.kubeconfig, '--services', 'dry-run');

@@ -14,6 +14,8 @@ export interface KubeProxyOptions {
   readonly node: string;
   /** Network namespace; that of this process by default. */
   readonly netns?: string;
+  /** `host:port` of its /healthz; a free one of loopback by default. */
+  readonly health?: string;
 }
 
 /** A table of ten thousand Services takes it a minute and more. */
@@ -31,7 +33,7 @@ export class KubeProxy {
   }
 
   /** Resolves when the process runs; its rules may come later. */
-  static async start({ dir, kubeconfig, node, netns }: KubeProxyOptions): Promise<KubeProxy> {
+  static async start({ dir, kubeconfig, node, netns, health: ownHealth }: KubeProxyOptions): Promise<KubeProxy> {
     const [metrics, health] = [await freePort(), await freePort()].map((port) => `127.0.0.1:${String(port)}`);
     const config = {
       apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
@@ -40,7 +42,7 @@ export class KubeProxy {
       clientConnection: { kubeconfig },
       hostnameOverride: node,
       metricsBindAddress: metrics,
-      healthzBindAddress: health,
+      healthzBindAddress: ownHealth ?? health,
       // Clients in pods are translated on the node, and their answers come back to it.
       nftables: { masqueradeAll: true },
       oomScoreAdj: 0,

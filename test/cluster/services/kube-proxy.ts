@@ -83,7 +83,8 @@ function daemonSetSpec(): object {
             args: ['--hostname-override=$(NODE_NAME)'],
             env: [node, { name: 'PATH', value: '/usr/sbin:/usr/bin:/sbin:/bin' }],
             securityContext: { privileged: true },
-            readinessProbe: { httpGet: { host: '127.0.0.1', port: 10256, path: '/healthz' }, periodSeconds: 1 },
+            // At port 10256 the daemon may answer.
+            readinessProbe: { httpGet: { host: '127.0.0.1', port: 10249, path: '/healthz' }, periodSeconds: 1 },
             volumeMounts: [
               { name: 'machine', mountPath: host },
               { name: 'config', mountPath: `${host}${folder}/config` },
