@@ -40,7 +40,8 @@ export async function killAll(dir: string): Promise<void> {
   await killUntilNone(`the processes of ${dir}`, () => processesOf(dir));
 }
 
-async function killUntilNone(what: string, find: () => readonly number[]): Promise<void> {
+/** Kills what `find` finds until it finds nothing. @throws Error with the pids that live after ten seconds */
+export async function killUntilNone(what: string, find: () => readonly number[]): Promise<void> {
   await waitFor(
     `the end of ${what}`,
     () => {
