@@ -311,14 +311,7 @@ async function applyDefinitions(client: KubeClient): Promise<void> {
     await client.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
   }
   for (const resource of [subnets, interconnects, interconnectGateways, hubMembers]) {
-    await eventually(`${resource.plural} served`, async () => {
-      try {
-        return await client.list(resource);
-      } catch (error) {
-        if (error instanceof KubeApiError) return undefined;
-        throw error;
-      }
-    });
+    await eventually(`${resource.plural} served`, () => client.list(resource));
   }
   const systemNamespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
   await client.request('POST', '/api/v1/namespaces', systemNamespace).catch((error: KubeApiError) => {

@@ -8,7 +8,7 @@ import { cgroupFolders, entriesOf, processesIn, removeIfEmpty, unlessGone } from
 import { processesOf } from '../../lab/component.ts';
 import { killUntilNone, takeDown } from '../../lab/down.ts';
 import { checkout, realStateDir } from '../../lab/layout.ts';
-import { waitFor } from '../../lab/run.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 const parent = '/isthmus-suite';
 let count = 0;
@@ -31,9 +31,9 @@ export class Container {
     const labs = labsWith(left);
     await killUntilNone(`the processes of ${this.#cgroup}`, () => processesIn(this.#cgroup));
     // The kernel holds it a little longer than it lists them.
-    await waitFor(`the end of ${this.#cgroup}`, () => {
+    await eventually(`the end of ${this.#cgroup}`, () => {
       for (const folder of cgroupFolders(this.#cgroup)) removeIfEmpty(folder);
-      return cgroupFolders(this.#cgroup).length === 0 || 'it is busy';
+      return cgroupFolders(this.#cgroup).length === 0 || notYet('it is busy');
     });
     removeIfEmpty(join(this.#root, parent));
     for (const lab of labs) await takeDown(lab);
