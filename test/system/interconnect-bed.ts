@@ -13,7 +13,7 @@ import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { annotation } from '../../lib/api/names.ts';
 import { openKube } from '../../lib/kube/client.ts';
-import { KubeApiError } from '../../lib/kube/errors.ts';
+import type { KubeApiError } from '../../lib/kube/errors.ts';
 import { hubMembers, interconnectGateways, interconnects, nodes, secrets, subnets } from '../../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
 import type { KubeClient, Resource } from '../../lib/kube/types.ts';
