@@ -170,19 +170,31 @@ describe('verdicts on Subnets', () => {
     assert.ok(growth < 4, `${growth} times`);
   });
 
-  test('a network costs the same when it comes as the 50th and as the 5,000th', async (context) => {
-    const [few, many] = [basic(), basic()];
-    addMany(few, 0, 50);
-    addMany(many, 0, 5000);
-    const comeAndGo = (cluster: TestCluster) => () => {
-      addMany(cluster, 6000, 100);
-      for (let i = 6000; i < 6100; i += 1) {
-        subnet(cluster, `s${i}`, undefined);
-        cluster.settle();
-      }
-    };
-    const growth = await growthOf({ small: comeAndGo(few), large: comeAndGo(many) });
-    context.diagnostic(`a Subnet beside 5,000 comes and goes in ${growth.toFixed(1)} times the time of one beside 50`);
-    assert.ok(growth < 4, `${growth} times`);
-  });
+  const comeAndGo = (cluster: TestCluster) => () => {
+    addMany(cluster, 6000, 100);
+    for (let i = 6000; i < 6100; i += 1) {
+      subnet(cluster, `s${i}`, undefined);
+      cluster.settle();
+    }
+  };
+  const pool = (cluster: TestCluster): void => {
+    const raw = { metadata: meta('lb'), spec: { addresses: ['192.0.2.0/24', '2001:db8::/112'] }, status: {} };
+    cluster.change('loadBalancerPools', 'lb', parseLoadBalancerPool(raw as never));
+  };
+  const beside = [
+    ['nothing else', () => undefined],
+    ['a LoadBalancerPool', pool],
+  ] as const;
+  for (const [what, prepare] of beside)
+    test(`a network costs the same when it comes as the 50th and as the 5,000th, beside ${what}`, async (context) => {
+      const [few, many] = [basic(), basic()];
+      for (const cluster of [few, many]) prepare(cluster);
+      addMany(few, 0, 50);
+      addMany(many, 0, 5000);
+      const growth = await growthOf({ small: comeAndGo(few), large: comeAndGo(many) });
+      context.diagnostic(
+        `a Subnet beside 5,000 comes and goes in ${growth.toFixed(1)} times the time of one beside 50`,
+      );
+      assert.ok(growth < 4, `${growth} times`);
+    });
 });
