@@ -90,16 +90,9 @@ export async function startAndWait(
   timeoutMs = 60_000,
 ): Promise<void> {
   await startComponent(component);
-  await eventually(
-    `${component.name} in ${component.dir}`,
-    async () => {
-      if (stateOf(component) === 'dead')
-        throw new Error(`${component.name} ended at once:\n${lastLines(component, 15)}`);
-      return isReady();
-    },
-    timeoutMs,
-    50,
-  );
+  const look = () => (stateOf(component) === 'dead' ? 'dead' : isReady());
+  const found = await eventually(`${component.name} in ${component.dir}`, look, timeoutMs, 50);
+  if (found === 'dead') throw new Error(`${component.name} ended at once:\n${lastLines(component, 15)}`);
 }
 
 export function fileExists(path: string): () => true | NotYet {
