@@ -49,7 +49,8 @@ export function unitJobs(paths: readonly string[]): Job[] {
   const isOfGobgp = (path: string): boolean => path.startsWith('lib/gobgp/');
   const others = paths.filter((path) => !isOfGobgp(path));
   const parts = [
-    { name: 'unit tests of gobgp', files: paths.filter(isOfGobgp) },
+    // They start routers in network namespaces.
+    { name: 'unit tests of gobgp', files: paths.filter(isOfGobgp), isContained: true },
     { name: 'unit tests, first half', files: others.filter((_, index) => index % 2 === 0) },
     { name: 'unit tests, second half', files: others.filter((_, index) => index % 2 === 1) },
   ];
