@@ -10,6 +10,7 @@ import type { KubeClient } from '../../lib/kube/types.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { selectorOf } from '../../lib/slices/slice.ts';
 import { waitFor, type Patience } from './wait.ts';
+import { familyOf } from '../../lib/net/ip.ts';
 
 export const markerName = 'isthmus-bench';
 
@@ -40,7 +41,7 @@ export async function measureMarker({ near, far, cluster, cidr, vpc, patience }:
     apiVersion: apiVersionOf(subnets),
     kind: subnets.kind,
     metadata: name,
-    spec: { cidrBlock: cidr, vpc, protocol: cidr.includes(':') ? 'IPv6' : 'IPv4' },
+    spec: { cidrBlock: cidr, vpc, protocol: familyOf(cidr) === 6 ? 'IPv6' : 'IPv4' },
   });
   const network = parseCidr(cidr);
   const wanted = network === undefined ? cidr : formatCidr(network);

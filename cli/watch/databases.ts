@@ -8,6 +8,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import { raiseNbCfg, readNbGlobal } from '../../lib/ovn/nb-cfg.ts';
 import { ownerIdOf } from '../../lib/ovn/owner.ts';
 import { southbound } from '../../lib/ovn/typed-cache.ts';
+import { type Subscribe, waitAtMost } from '../../lib/run/wait-until.ts';
 import type { ChassisFacts, OvnFacts, OwnedRow } from '../model/ovn-facts.ts';
 
 export interface DatabaseOptions {
@@ -110,22 +111,19 @@ async function askToFollow(nb: OvsdbClient, sb: OvsdbClient | undefined, options
   return { isNorthdCurrent, wanted };
 }
 
-/** Whether the condition became true in time. */
-function until(client: OvsdbClient, isTrue: () => boolean, { timeoutMs, signal }: DatabaseOptions): Promise<boolean> {
-  if (isTrue()) return Promise.resolve(true);
-  return new Promise((resolve) => {
-    const settle = (): void => {
-      clearTimeout(timer);
-      unsubscribe();
-      signal.removeEventListener('abort', settle);
-      resolve(isTrue());
-    };
-    const timer = setTimeout(settle, timeoutMs);
-    const unsubscribe = client.subscribe(() => {
-      if (isTrue()) settle();
-    });
-    signal.addEventListener('abort', settle, { once: true });
-  });
+/** Whether the condition became true in time, before the signal. */
+async function until(
+  client: OvsdbClient,
+  isTrue: () => boolean,
+  { timeoutMs, signal }: DatabaseOptions,
+): Promise<boolean> {
+  const onAbort: Subscribe = (check) => {
+    signal.addEventListener('abort', check);
+    return () => signal.removeEventListener('abort', check);
+  };
+  const sources: readonly Subscribe[] = [(check) => client.subscribe(check), onAbort];
+  await waitAtMost(sources, () => signal.aborted || isTrue(), timeoutMs);
+  return isTrue();
 }
 
 function chassisOf(sb: OvsdbClient, wanted: number | undefined): readonly ChassisFacts[] {

@@ -110,14 +110,15 @@ export class ForeignPorts {
     return { subnet, ...usedIn([...texts, ...ofRouter, optionOf(row, 'virtual-ip')]) };
   }
 
-  /** The names of routers' ports end with the name of the switch; ports of other programs may be anywhere. */
+  /** The name of a router's port is that of its switch, a dash, and that of the router, or the reverse; other ports may have any name. */
   #holderOf(port: Row): Row | undefined {
     const name = nameOf(port);
     const switches = this.#client.cache.table('Logical_Switch');
-    for (let at = name.indexOf('-'); at >= 0; at = name.indexOf('-', at + 1)) {
-      const [row] = switches.byIndex(['name'], [name.slice(at + 1)]);
-      if (row !== undefined && hasMember(row['ports'], port._uuid)) return row;
-    }
+    for (let at = name.indexOf('-'); at >= 0; at = name.indexOf('-', at + 1))
+      for (const part of [name.slice(0, at), name.slice(at + 1)]) {
+        const [row] = switches.byIndex(['name'], [part]);
+        if (row !== undefined && hasMember(row['ports'], port._uuid)) return row;
+      }
     return this.#rows('Logical_Switch').find((row) => hasMember(row['ports'], port._uuid));
   }
 

@@ -1,5 +1,5 @@
 /** The virtual addresses of Services in OVN. Pure. */
-import type { Family } from '../../lib/net/ip.ts';
+import { type Family, familyOf } from '../../lib/net/ip.ts';
 import { backendKey } from '../../lib/services/backends.ts';
 import { servedExternalIps, type Service, type ServicePort, sourceRangesOf } from '../../lib/services/service.ts';
 import { variableName } from '../../lib/services/variables.ts';
@@ -49,10 +49,6 @@ export function vipsOf(service: Service, { externalIps = false }: Capabilities):
         if (!vips.has(id)) vips.set(id, vip);
       }
   return [...vips.values()];
-}
-
-function familyOf(address: string): Family {
-  return address.includes(':') ? 6 : 4;
 }
 
 /** `tcp 10.96.0.1:443`. */

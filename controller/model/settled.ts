@@ -52,6 +52,8 @@ export interface LoadBalancerPoolVerdict {
   /** Address of the pool → the object that has taken it since the pool is in force. No Service gets such an address any more. */
   readonly withheld: readonly { readonly range: Range; readonly owner: string }[];
   readonly problem: Problem | undefined;
+  /** The object whose addresses are the problem, if there is one. */
+  readonly opponent?: string;
 }
 
 /** The addresses of a Service of type LoadBalancer. */

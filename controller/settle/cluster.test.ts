@@ -12,6 +12,7 @@ import { bgpNodeStateView } from '../watch/bgp.ts';
 import { remoteClusterView, parseSubnet, parseTransitSwitch, parseVpc } from '../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
 import { recordOfRow } from './address/records.ts';
+import { chooseLearned, rivalsOf } from './bgp/learned-route.ts';
 import { TestCluster } from '../testing-cluster.ts';
 import { planned } from '../testing-reports.ts';
 
@@ -442,6 +443,14 @@ describe('dependencies', () => {
       }
       if (random(3) === 0) continue;
       for (const key of cluster.settle()) last.set(key, planned(cluster, key));
+      const rivals = rivalsOf(cluster);
+      for (const { learned } of cluster.bgpNodeStates.values())
+        for (const prefix of learned.keys())
+          assert.deepEqual(
+            cluster.learned.get(prefix),
+            chooseLearned(cluster, prefix, rivals),
+            `${prefix} in round ${round}`,
+          );
       for (const [key, text] of last) assert.equal(planned(cluster, key), text, `${key} in round ${round}`);
       const taken = [...cluster.pods.values()].flatMap(({ name }) => allocated(cluster, name)?.v4 ?? []);
       assert.equal(new Set(taken).size, taken.length);

@@ -1,6 +1,6 @@
 /** What plans of Services read of the node besides Services: its place, its addresses, and the networks of the cluster. */
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { Family } from '../../lib/net/ip.ts';
+import { type Family, familyOf } from '../../lib/net/ip.ts';
 import { RTM } from '../../lib/netlink/message.ts';
 import { NodeAddresses } from '../host/node-addresses.ts';
 import type { ServiceNode } from '../model/service.ts';
@@ -43,7 +43,7 @@ export async function openServiceInputs(options: ServiceInputsOptions): Promise<
   const listeners = new Set<() => void>();
   const notify = (): void => listeners.forEach((listener) => listener());
   const serviceAddresses = (): readonly string[] => cluster.node?.serviceAddresses ?? [];
-  const masqueraded = (): ReadonlySet<Family> => new Set(serviceAddresses().map((ip) => (ip.includes(':') ? 6 : 4)));
+  const masqueraded = (): ReadonlySet<Family> => new Set(serviceAddresses().map(familyOf));
   addresses.subscribe(notify);
   const stops = [
     cluster.objects.nodes.subscribe(notify),
@@ -111,7 +111,7 @@ function podAddressesOf(cluster: Cluster): readonly string[] {
 
 /** Families in which the node has an address on ovn0, but none to masquerade clients of Services. */
 function missingFamilies(cluster: Cluster, masqueraded: ReadonlySet<Family>): readonly Family[] {
-  const own = networkOf(cluster)?.addresses.map(({ ip }): Family => (ip.includes(':') ? 6 : 4)) ?? [];
+  const own = networkOf(cluster)?.addresses.map(({ ip }) => familyOf(ip)) ?? [];
   return own.filter((family) => !masqueraded.has(family));
 }
 

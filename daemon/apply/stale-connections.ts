@@ -5,7 +5,7 @@
 import type { Logger } from '../../lib/run/logger.ts';
 import { RoundEngine } from '../../lib/rounds/engine.ts';
 import type { UdpEntry } from '../../lib/netlink/conntrack.ts';
-import type { Family } from '../../lib/net/ip.ts';
+import { type Family, familyOf } from '../../lib/net/ip.ts';
 import { isRefusal } from '../host/refusal.ts';
 import { changedClients, changedFlows, isStaleClient, isStaleFlow } from '../plan/services/stale.ts';
 import type { FrontendChange } from './services.ts';
@@ -98,5 +98,5 @@ export class StaleConnections {
 
 function familiesOf(served: ReadonlyMap<string, ReadonlySet<string>>): readonly Family[] {
   const keys = [...served.keys()];
-  return families.filter((family) => keys.some((key) => key.includes(':') === (family === 6)));
+  return families.filter((family) => keys.some((key) => familyOf(key) === family));
 }

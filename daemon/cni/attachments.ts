@@ -30,6 +30,7 @@ import { addressedNow, untilAddressed, type AddressedPod } from './pod-address.t
 import type { AddRequest, CheckRequest, DelRequest, GcRequest } from './request.ts';
 import type { Attachment } from './result.ts';
 import type { UnderlayPods } from './underlay.ts';
+import { familyOf } from '../../lib/net/ip.ts';
 
 export interface AttachmentsOptions {
   readonly pods: Pick<Reflector<Pod>, 'get' | 'subscribe'>;
@@ -333,7 +334,7 @@ export class Attachments {
       addresses: link.addresses.map((address) => ({
         address,
         gateway: link.routes.find(
-          ({ destination, gateway }) => destination.endsWith('/0') && gateway.includes(':') === address.includes(':'),
+          ({ destination, gateway }) => destination.endsWith('/0') && familyOf(gateway) === familyOf(address),
         )?.gateway,
       })),
       routes: link.routes,

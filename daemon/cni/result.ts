@@ -1,6 +1,7 @@
 /** Renders a finished attachment as result JSON, in the version that the runtime asked for. */
 import type { PreviousResult } from './configuration.ts';
 import { hasSince, supportedVersions, type CniVersion } from './protocol.ts';
+import { familyOf } from '../../lib/net/ip.ts';
 
 export interface Attachment {
   readonly hostInterface: { readonly name: string; readonly mac: string };
@@ -42,7 +43,7 @@ function renderIp(cniVersion: CniVersion, ip: Attachment['addresses'][number], p
     ...(ip.gateway === undefined ? {} : { gateway: ip.gateway }),
   };
   // `version` is required up to 0.4 and does not exist since 1.0.
-  return hasSince(cniVersion, '1.0.0') ? body : { version: ip.address.includes(':') ? '6' : '4', ...body };
+  return hasSince(cniVersion, '1.0.0') ? body : { version: String(familyOf(ip.address)), ...body };
 }
 
 export function renderVersion(cniVersion: string): string {

@@ -4,7 +4,7 @@
  * address is added, so the address is removed and added again.
  */
 import { type Cidr, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
-import { bitsOf } from '../../lib/net/ip.ts';
+import { bitsOf, familyOf } from '../../lib/net/ip.ts';
 import { type Address, localTable, mainTable, type PlacedRoute, RTN_LOCAL } from './rtnetlink-codec.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
 import type { HostProblem } from './target.ts';
@@ -45,7 +45,7 @@ export class AddressRoutes {
 }
 
 function missingOf({ index, address, prefix }: Address, present: readonly PlacedRoute[]): string | undefined {
-  const itself = parseCidr(`${address}/${bitsOf(address.includes(':') ? 6 : 4)}`);
+  const itself = parseCidr(`${address}/${bitsOf(familyOf(address))}`);
   const network = parseCidr(`${address}/${prefix}`);
   if (itself === undefined || network === undefined) return undefined;
   const has = (table: number, cidr: Cidr, isRight: (route: PlacedRoute) => boolean): boolean =>

@@ -4,7 +4,7 @@
  * packets are affected.
  */
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
-import { bitsOf, type Ip, parseIp } from '../../lib/net/ip.ts';
+import { bitsOf, type Ip, parseIp, familyOf } from '../../lib/net/ip.ts';
 import { bgpProtocol, mainTable, type MultipathRoute } from '../../lib/netlink/multipath.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import { isLearned, learnedMetric } from './learned-routes.ts';
@@ -39,7 +39,7 @@ export class LearnedDetour {
     const routes = await this.#main();
     return new Set(
       prefixes.filter((destination) => {
-        const metric = destination.includes(':') ? learnedMetric.v6 : learnedMetric.v4;
+        const metric = familyOf(destination) === 6 ? learnedMetric.v6 : learnedMetric.v4;
         return leadsTo({ destination, metric }, addresses, routes);
       }),
     );
@@ -99,7 +99,7 @@ export class LearnedDetour {
 const detourMetric = { v4: learnedMetric.v4 - 1, v6: learnedMetric.v6 - 1 } as const;
 
 function isDetour({ protocol, metric, destination }: MultipathRoute): boolean {
-  return protocol === bgpProtocol && metric === (destination.includes(':') ? detourMetric.v6 : detourMetric.v4);
+  return protocol === bgpProtocol && metric === (familyOf(destination) === 6 ? detourMetric.v6 : detourMetric.v4);
 }
 
 /** The properties by which the kernel prefers one route to another. */

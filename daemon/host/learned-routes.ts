@@ -4,7 +4,7 @@
  */
 import type { LearnedHop, LearnedRoute } from '../model/bgp-node-state.ts';
 import { cidrContains, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
-import { parseIp } from '../../lib/net/ip.ts';
+import { parseIp, familyOf } from '../../lib/net/ip.ts';
 import { bgpProtocol, mainTable, type MultipathRoute, type PathHop } from '../../lib/netlink/multipath.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
@@ -126,7 +126,7 @@ export function isLearned({ protocol, metric, destination }: MultipathRoute): bo
 }
 
 function metricOf(destination: string): number {
-  return destination.includes(':') ? learnedMetric.v6 : learnedMetric.v4;
+  return familyOf(destination) === 6 ? learnedMetric.v6 : learnedMetric.v4;
 }
 
 function ourRoute(destination: string, hops: readonly PathHop[]): MultipathRoute {

@@ -18,6 +18,7 @@ import { NetlinkError } from '../../lib/netlink/socket.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
 import { forwarding6, getSysctl, hasIpv6, loosenReversePath, setSysctl } from './sysctl.ts';
 import { type Attempt, type HostProblem, type HostTarget, linkMissing } from './target.ts';
+import { familyOf } from '../../lib/net/ip.ts';
 
 /** RTPROT_RA */
 const routerAdvertised = 9;
@@ -221,8 +222,8 @@ function tableRoute({ destination, gateway, table, subnet }: TableRoute): Wanted
 
 /** These settings exist per link, independent of those for all links. */
 function openToTraffic({ name, addresses }: HostLink): void {
-  if (addresses.some((address) => !address.includes(':'))) setSysctl(`net/ipv4/conf/${name}/forwarding`, '1');
-  if (!hasIpv6() || addresses.every((address) => !address.includes(':'))) return;
+  if (addresses.some((address) => familyOf(address) === 4)) setSysctl(`net/ipv4/conf/${name}/forwarding`, '1');
+  if (!hasIpv6() || addresses.every((address) => familyOf(address) === 4)) return;
   setSysctl(`net/ipv6/conf/${name}/disable_ipv6`, '0');
   setSysctl(`net/ipv6/conf/${name}/forwarding`, '1');
 }

@@ -9,6 +9,7 @@ import type { Netns } from './netns.ts';
 import { rulesetGeneration } from './nft-generation.ts';
 import { ProgramError, run, type RunOptions } from './program.ts';
 import { digestOf, parseListing, sealChain } from './table-listing.ts';
+import { familyOf, bitsOf } from '../../lib/net/ip.ts';
 
 export const tableName = 'isthmus';
 export type TableFamily = 'inet' | 'netdev';
@@ -139,7 +140,7 @@ function differences(
 
 /** nft shows the network of one address without its prefix. */
 function networkOf(key: string): string {
-  const cidr = parseCidr(key.includes('/') ? key : `${key}/${key.includes(':') ? 128 : 32}`);
+  const cidr = parseCidr(key.includes('/') ? key : `${key}/${bitsOf(familyOf(key))}`);
   return cidr === undefined ? key : formatCidr(cidr);
 }
 

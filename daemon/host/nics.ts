@@ -15,6 +15,7 @@ import {
   type WireLink,
 } from './nic-codec.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
+import { familyOf } from '../../lib/net/ip.ts';
 
 const RTPROT_KERNEL = 2;
 const RTA_OIF = 4;
@@ -66,7 +67,7 @@ export class Nics {
 
   /** Index of the interface over which the node sends to the address; undefined if there is no route. @throws NetlinkError */
   async wayTo(address: string): Promise<number | undefined> {
-    const family = address.includes(':') ? 10 : 2;
+    const family = familyOf(address) === 6 ? 10 : 2;
     const bits = family === 2 ? 32 : 128;
     const header = wire.routeHeader({ family, prefix: bits, table: 0, protocol: 0, scope: 0, type: 0 });
     const body = [header, wire.attribute(1, wire.ipBytes(address))];

@@ -7,6 +7,7 @@
 import { type PlacedRoute, RTN_UNICAST, type Route } from './rtnetlink-codec.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
 import type { Attempt, Requester } from './target.ts';
+import { familyOf } from '../../lib/net/ip.ts';
 
 export interface WantedRoute {
   readonly route: Omit<Route, 'protocol' | 'metric' | 'index'>;
@@ -128,7 +129,7 @@ export class OwnRoutes {
 }
 
 function metricOf({ destination }: Pick<Route, 'destination'>): number {
-  return destination.includes(':') ? defaultMetric.v6 : defaultMetric.v4;
+  return familyOf(destination) === 6 ? defaultMetric.v6 : defaultMetric.v4;
 }
 
 function keyOf({ table, destination, metric = 0 }: Pick<Route, 'table' | 'destination' | 'metric'>): string {

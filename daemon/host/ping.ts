@@ -3,6 +3,7 @@
  * part of the result, so nothing here throws.
  */
 import { execFile } from 'node:child_process';
+import { familyOf } from '../../lib/net/ip.ts';
 
 export interface PingOptions {
   /** Tunnel addresses, checked by the caller. */
@@ -32,14 +33,14 @@ export function echo(options: PingOptions): Promise<Echo> {
  * path back. Sends up to five packets within a second and stops at the first answer.
  */
 export async function passes(options: PingOptions, size: number): Promise<boolean> {
-  const payload = size - (options.target.includes(':') ? headers.v6 : headers.v4);
+  const payload = size - (familyOf(options.target) === 6 ? headers.v6 : headers.v4);
   // With `do`, the path MTU that routers have reported also counts; the kernel remembers it for ten minutes.
   const args = ['-q', '-c', '1', '-w', '1', '-i', '0.2', '-M', 'do', '-s', String(payload)];
   return (await ping(options, args)).received > 0;
 }
 
 function ping({ source, target, signal }: PingOptions, args: readonly string[]): Promise<Echo> {
-  const isSameFamily = source.includes(':') === target.includes(':');
+  const isSameFamily = familyOf(source) === familyOf(target);
   const own = isSameFamily ? ['-I', source] : [];
   return new Promise((resolve) => {
     execFile(

@@ -8,6 +8,7 @@ import { mainTable } from './rtnetlink-codec.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import { Rtnetlink } from './rtnetlink.ts';
 import { hasIpv6, setSysctl } from './sysctl.ts';
+import { familyOf } from '../../lib/net/ip.ts';
 
 /** The pod or the node already has an interface of that name. */
 export class LinkExists extends Error {
@@ -74,7 +75,7 @@ export class PodLinks {
     try {
       if (wanted.isChecksumFinished) disableTransmitChecksum(netns, wanted.name);
       netns.run(() => distrustNeighbours(wanted));
-      if (wanted.addresses.some((address) => address.includes(':')))
+      if (wanted.addresses.some((address) => familyOf(address) === 6))
         netns.run(() => setSysctl(`net/ipv6/conf/${wanted.name}/disable_ipv6`, '0'));
       const { index } = await inside.link(wanted.name);
       await Promise.all([inside.setLink(loopbackIndex, { isUp: true }), inside.setLink(index, { isUp: true })]);

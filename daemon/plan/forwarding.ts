@@ -6,7 +6,7 @@
  */
 import { defaultVpc, nodeInterface } from '../../lib/api/names.ts';
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
-import { parseIp, type Family } from '../../lib/net/ip.ts';
+import { parseIp, type Family, familyOf } from '../../lib/net/ip.ts';
 import { PrefixCover } from '../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
 import type { InterfaceNetwork } from '../model/address.ts';
@@ -40,7 +40,7 @@ const priorities = { fromOverlay: 32_700, others: 32_701, end: 32_702 } as const
 export function planForwarding(facts: ForwardingFacts): Forwarding {
   const routes = facts.isSpeaker ? routesOf(facts) : [];
   const families = ([4, 6] as const).filter((family) =>
-    routes.some(({ destination }) => destination.includes(':') === (family === 6)),
+    routes.some(({ destination }) => familyOf(destination) === family),
   );
   return { routes, rules: families.flatMap(rulesOf) };
 }
@@ -59,8 +59,7 @@ function routesOf({ network, own, addresses, vpcs, remotes }: ForwardingFacts): 
     if (cidr === undefined || specialUse(cidr) !== undefined || cover.coverOf(cidr) !== undefined) return [];
     // Routes to the links of the node are in the main table, which would not be looked up.
     if (ips.some((ip) => cidrContains(cidr, ip))) return [];
-    const isV6 = cidr.family === 6;
-    const gateway = network.addresses.find(({ ip }) => ip.includes(':') === isV6)?.gateway;
+    const gateway = network.addresses.find(({ ip }) => familyOf(ip) === cidr.family)?.gateway;
     if (gateway === undefined) return [];
     return [{ destination, gateway, device: nodeInterface, source: undefined, table: forwardingTable }];
   });

@@ -3,7 +3,7 @@
  * of the daemon that is not in the value, so a plan must always return everything.
  */
 import { nodeInterface } from '../../lib/api/names.ts';
-import { formatIp, parseIp } from '../../lib/net/ip.ts';
+import { formatIp, parseIp, familyOf, bitsOf } from '../../lib/net/ip.ts';
 import type { Node } from '../model/node.ts';
 import type { Subnet } from '../model/subnet.ts';
 import { planForwarding, type ForwardingInput } from './forwarding.ts';
@@ -81,7 +81,7 @@ export function planHostNetwork(
     addresses: [
       ...network.addresses.map(({ ip, prefix }) => `${ip}/${prefix}`),
       // With full prefixes, so that the kernel does not choose them for packets of the node itself.
-      ...(input.hasServices ? node.serviceAddresses.map((ip) => `${ip}/${ip.includes(':') ? 128 : 32}`) : []),
+      ...(input.hasServices ? node.serviceAddresses.map((ip) => `${ip}/${bitsOf(familyOf(ip))}`) : []),
     ],
     isMirror: false,
     hasForeignSources: forwarding.routes.length > 0,
@@ -100,7 +100,7 @@ export function planHostNetwork(
         ),
         sysctls: {
           'net/ipv4/ip_forward': '1',
-          ...(network.addresses.some(({ ip }) => ip.includes(':')) ? { 'net/ipv6/conf/all/forwarding': '1' } : {}),
+          ...(network.addresses.some(({ ip }) => familyOf(ip) === 6) ? { 'net/ipv6/conf/all/forwarding': '1' } : {}),
         },
       },
       parts: new Map([
@@ -153,7 +153,7 @@ function routesTo(
   addresses: readonly { readonly ip: string; readonly gateway: string | undefined }[],
 ): readonly HostRoute[] {
   return subnet.networks.flatMap((destination) => {
-    const own = addresses.find(({ ip }) => ip.includes(':') === destination.includes(':'));
+    const own = addresses.find(({ ip }) => familyOf(ip) === familyOf(destination));
     return own?.gateway === undefined
       ? []
       : [{ destination, gateway: own.gateway, device: nodeInterface, source: own.ip, table: undefined }];

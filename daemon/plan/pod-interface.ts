@@ -6,6 +6,7 @@ import type { Sandbox } from '../model/sandbox.ts';
 import type { Subnet } from '../model/subnet.ts';
 import { podMtu } from './pod-mtu.ts';
 import { mainInterface, type PodInterface, type PodRoute } from '../model/pod-interface.ts';
+import { familyOf } from '../../lib/net/ip.ts';
 
 export interface PodInterfaceInput {
   readonly request: {
@@ -67,7 +68,7 @@ function planRoutes({ request, facts, network, routes }: PodInterfaceInput): rea
   const isMain = facts.provider === defaultProvider || request.ifname === mainInterface;
   const hasDefault = facts.hasDefaultRoute ?? isMain;
   const defaults = network.addresses.flatMap(({ ip, gateway }) =>
-    gateway === undefined || !hasDefault ? [] : [{ destination: ip.includes(':') ? '::/0' : '0.0.0.0/0', gateway }],
+    gateway === undefined || !hasDefault ? [] : [{ destination: familyOf(ip) === 6 ? '::/0' : '0.0.0.0/0', gateway }],
   );
   const own = defaults.filter(({ destination }) => routes.every((route) => route.destination !== destination));
   // An attachment comes after the main interface, so a default route of its own must replace that of the main interface.

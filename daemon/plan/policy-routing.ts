@@ -5,7 +5,7 @@
 import { nodeInterface } from '../../lib/api/names.ts';
 import { egressConflict } from '../../lib/desired/egress-tables.ts';
 import { byRight } from '../../lib/desired/rights.ts';
-import type { Family } from '../../lib/net/ip.ts';
+import { familyOf } from '../../lib/net/ip.ts';
 import type { Node } from '../model/node.ts';
 import type { Subnet } from '../model/subnet.ts';
 import { isGatewayOf } from './subnet-gateway.ts';
@@ -30,9 +30,9 @@ export function planPolicyRouting(subnets: readonly Subnet[], node: Node): Polic
     if (egress === undefined || !isGatewayOf(subnet, node)) continue;
     const { table, priority, nextHops } = egress;
     for (const gateway of nextHops) {
-      const isV6 = gateway.includes(':');
-      const sources = networks.filter((network) => network.includes(':') === isV6);
-      const key = `${table} ${isV6}`;
+      const family = familyOf(gateway);
+      const sources = networks.filter((network) => familyOf(network) === family);
+      const key = `${table} ${family}`;
       const holder = routes.get(key);
       if (holder !== undefined && holder.gateway !== gateway) {
         problems.push({
@@ -44,8 +44,7 @@ export function planPolicyRouting(subnets: readonly Subnet[], node: Node): Polic
       }
       if (sources.length === 0) continue;
       if (holder === undefined)
-        routes.set(key, { table, destination: isV6 ? '::/0' : '0.0.0.0/0', gateway, subnet: name });
-      const family: Family = isV6 ? 6 : 4;
+        routes.set(key, { table, destination: family === 6 ? '::/0' : '0.0.0.0/0', gateway, subnet: name });
       const rule = {
         priority,
         family,

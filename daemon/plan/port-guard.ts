@@ -6,7 +6,7 @@
  * them (ADR 24).
  */
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
-import { parseIp } from '../../lib/net/ip.ts';
+import { parseIp, familyOf } from '../../lib/net/ip.ts';
 import type { Pod } from '../model/pod.ts';
 import type { Sandbox } from '../model/sandbox.ts';
 import type { Subnet } from '../model/subnet.ts';
@@ -75,7 +75,7 @@ const ofRouters: readonly PacketMatch[] = [
 
 /** Packets that only the owner of the router's address sends. Port security prevents them as well; without it, at least this address stays protected. */
 function asRouter(address: string): readonly PacketMatch[] {
-  if (!address.includes(':'))
+  if (familyOf(address) === 4)
     return [
       { etherType: etherType.arp, arpSender: address },
       { ...ipv4, ipv4Source: address },

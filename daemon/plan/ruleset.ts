@@ -15,7 +15,7 @@
  */
 import { nodeInterface } from '../../lib/api/names.ts';
 import { cidrContains, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
-import { bitsOf, type Family } from '../../lib/net/ip.ts';
+import { bitsOf, type Family, familyOf } from '../../lib/net/ip.ts';
 import type { HostElement } from '../model/host-network.ts';
 import type { NatRule, Subnet } from '../model/subnet.ts';
 import type { Node } from '../model/node.ts';
@@ -73,7 +73,7 @@ export function planSubnetNat(subnet: Subnet, node: Node, addresses: ReadonlySet
 /** Elements of the sets of both families whose names begin with `set`. Networks of one address may lack their prefix. */
 export function elementsOf(set: string, networks: readonly string[]): readonly HostElement[] {
   return networks.flatMap((text) => {
-    const family = text.includes(':') ? 6 : 4;
+    const family = familyOf(text);
     const cidr = parseCidr(text.includes('/') ? text : `${text}/${bitsOf(family)}`);
     return cidr === undefined ? [] : [{ set: `${set}${family}`, network: formatCidr(cidr) }];
   });
@@ -167,7 +167,7 @@ function renderRule({ sources, destinations, action }: NatRule, family: Family, 
 }
 
 function ofFamily(networks: readonly string[], family: Family): readonly string[] {
-  return networks.filter((network) => network.includes(':') === (family === 6));
+  return networks.filter((network) => familyOf(network) === family);
 }
 
 /** Removes networks that are inside another one, because nft refuses overlapping elements of an anonymous set. */

@@ -1,6 +1,6 @@
 /** Parses comma-separated addresses, gateways and networks in annotations: IPv4 first, then IPv6; either may be absent. */
 import { parseCidr } from '../../lib/net/cidr.ts';
-import { parseIp } from '../../lib/net/ip.ts';
+import { parseIp, familyOf } from '../../lib/net/ip.ts';
 import { parseMac } from '../../lib/net/mac.ts';
 import { annotation, defaultProvider, interfaceAnnotation } from '../../lib/api/names.ts';
 import type { InterfaceNetwork, InterfaceAddress } from '../model/address.ts';
@@ -10,7 +10,7 @@ export function splitList(text: string | undefined): readonly string[] {
 }
 
 export function isSameFamily(a: string, b: string): boolean {
-  return a.includes(':') === b.includes(':');
+  return familyOf(a) === familyOf(b);
 }
 
 /**

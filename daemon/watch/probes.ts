@@ -8,6 +8,7 @@ import { echo, passes, type PingOptions } from '../host/ping.ts';
 import { nextProbe } from './probe-queue.ts';
 import { probeIntervalMs } from '../model/interconnect.ts';
 import { findPathMtu } from './path-mtu.ts';
+import { familyOf } from '../../lib/net/ip.ts';
 
 export interface ProberOptions {
   /** Tunnel address of this node. */
@@ -130,7 +131,7 @@ export class Prober {
     if (wanted === undefined) return undefined;
     return findPathMtu({
       wanted,
-      least: options.target.includes(':') ? leastMtu.v6 : leastMtu.v4,
+      least: familyOf(options.target) === 6 ? leastMtu.v6 : leastMtu.v4,
       hint: this.#results.get(chassis)?.mtu,
       passes: (size) => this.#ping.passes(options, size),
     });

@@ -9,7 +9,7 @@ import { egressInvalid, egressRight } from '../../lib/desired/egress-tables.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
-import { bitsOf, formatIp, parseIp } from '../../lib/net/ip.ts';
+import { bitsOf, formatIp, parseIp, familyOf } from '../../lib/net/ip.ts';
 import type { CentralGateway, EgressGateway, NatRule, Subnet } from '../model/subnet.ts';
 import { forwardingTable } from '../model/interconnect.ts';
 import { splitList } from './address.ts';
@@ -154,7 +154,7 @@ function parseEgress(
   const wrong = nextHops.find((address) => parseIp(address) === undefined);
   if (wrong !== undefined)
     return refuse(`spec.externalEgressGateway has ${JSON.stringify(wrong)}, which is not an IP address`);
-  if (new Set(nextHops.map((address) => address.includes(':'))).size < nextHops.length)
+  if (new Set(nextHops.map(familyOf)).size < nextHops.length)
     return refuse('spec.externalEgressGateway must have at most one address of each family');
   if (priority < 1 || priority >= mainRulePriority)
     return refuse(`spec.policyRoutingPriority must be from 1 to ${mainRulePriority - 1}, not ${priority}`);

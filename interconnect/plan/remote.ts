@@ -17,6 +17,7 @@ import type { RouteUse } from '../settle/route-use.ts';
 import { encapKey, fdbKey, fdbOwner } from '../model/owners.ts';
 import { bfdGroup, cutSet, exemptSet, haGroup, otherBfdMember } from './transit.ts';
 import { planWitnesses } from './witnesses.ts';
+import { familyOf } from '../../lib/net/ip.ts';
 
 export interface RemotePlan {
   readonly northbound: Desired;
@@ -161,7 +162,7 @@ function exemptions(routes: readonly RouteUse[]): readonly Contribution[] {
 }
 
 function members(set: string, routes: readonly RouteUse[], family: 4 | 6): readonly Contribution[] {
-  const values = routes.map(({ prefix }) => prefix).filter((prefix) => prefix.includes(':') === (family === 6));
+  const values = routes.map(({ prefix }) => prefix).filter((prefix) => familyOf(prefix) === family);
   if (values.length === 0) return [];
   return [{ table: 'Address_Set', key: set, column: 'addresses', values: [...new Set(values)] }];
 }

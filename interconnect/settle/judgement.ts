@@ -5,7 +5,7 @@
  */
 import { cidrContains, cidrCovers, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
-import { parseIp, type Ip } from '../../lib/net/ip.ts';
+import { type Family, parseIp, type Ip, familyOf } from '../../lib/net/ip.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Member, NextHop, Route } from '../model/messages.ts';
@@ -109,13 +109,13 @@ function limited(cluster: string, judged: readonly JudgedRoute[], policies: Poli
 }
 
 /** Whether an address is on a path of this cluster that has a gateway here; many routes have the same next hops. */
-type Reach = (hop: NextHop, isV6: boolean) => boolean;
+type Reach = (hop: NextHop, family: Family) => boolean;
 
 function reachOf({ paths }: OwnNetwork): Reach {
   const open = paths.filter(({ order }) => order.length > 0);
   const cidrs = new Map(open.map((path) => [path.switch, path.cidrs.flatMap((text) => parseCidr(text) ?? [])]));
   const known = new Map<string, Ip | undefined>();
-  return ({ switch: name, address }, isV6) => {
+  return ({ switch: name, address }, family) => {
     const key = `${name} ${address}`;
     if (!known.has(key)) {
       const parsed = parseIp(address);
@@ -123,7 +123,7 @@ function reachOf({ paths }: OwnNetwork): Reach {
       known.set(key, isOn ? parsed : undefined);
     }
     const ip = known.get(key);
-    return ip !== undefined && (ip.family === 6) === isV6;
+    return ip?.family === family;
   };
 }
 
@@ -132,8 +132,8 @@ function commonOf(
   network: OwnNetwork,
   isReached: Reach,
 ): Omit<JudgedRoute, 'preference' | 'rejected'> {
-  const isV6 = prefix.includes(':');
-  const usable = nextHops.filter((hop) => isReached(hop, isV6));
+  const family = familyOf(prefix);
+  const usable = nextHops.filter((hop) => isReached(hop, family));
   return { prefix, transitSwitch, router: network.vpc.router, origin, tags, nextHops: usable };
 }
 

@@ -5,10 +5,9 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdtempSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { freePorts } from '../testing-ports.ts';
 import { openKube } from './client.ts';
-import { isKubeError, KubeConfigError } from './errors.ts';
+import { eventually } from '../testing-eventually.ts';
 
 /** What a restart of the API server needs to know. */
 export interface Place {
@@ -150,26 +149,22 @@ function renderKubeconfig(dir: string, port: number, token: string): string {
 }
 
 async function untilReady({ dir, kubeconfig }: Place, server: ChildProcess): Promise<void> {
-  const deadlineMs = performance.now() + 60_000;
-  let last: unknown;
-  while (performance.now() < deadlineMs) {
-    if (server.exitCode !== null) throw new Error(`kube-apiserver ended: ${tail(join(dir, 'kube-apiserver.log'))}`);
+  const log = (): string => tail(join(dir, 'kube-apiserver.log'));
+  const look = async (): Promise<'ended' | 'ready'> => {
+    if (server.exitCode !== null) return 'ended';
+    // Its certificate is one of the last things it writes: until then this throws.
     const client = openKube({ kubeconfig, userAgent: 'isthmus-test' });
     try {
       await client.request('GET', '/readyz', undefined, { timeoutMs: 2000 });
-      return;
-    } catch (error) {
-      // Its certificate is one of the last things it writes.
-      if (!isKubeError(error) && !(error instanceof KubeConfigError)) throw error;
-      last = error;
-      await sleep(100);
+      return 'ready';
     } finally {
       await client.close();
     }
-  }
-  throw new Error(`kube-apiserver was not ready within a minute: ${tail(join(dir, 'kube-apiserver.log'))}`, {
-    cause: last,
+  };
+  const found = await eventually('kube-apiserver', look, 60_000).catch((cause: unknown) => {
+    throw new Error(`${(cause as Error).message}: ${log()}`, { cause });
   });
+  if (found === 'ended') throw new Error(`kube-apiserver ended: ${log()}`);
 }
 
 function tail(file: string): string {

@@ -17,6 +17,11 @@ export function isLinkLocal({ family, value }: Ip): boolean {
   return family === 6 && value >> 118n === 0xfe80n >> 6n;
 }
 
+/** Of the text of an address or prefix. Does not check the text. */
+export function familyOf(text: string): Family {
+  return text.includes(':') ? 6 : 4;
+}
+
 export function bitsOf(family: Family): number {
   return family === 4 ? 32 : 128;
 }
@@ -69,7 +74,7 @@ function parseV6(text: string): bigint | undefined {
 
 /** An IPv4 or IPv6 address; undefined if the text is not exactly an address. */
 export function parseIp(text: string): Ip | undefined {
-  const family: Family = text.includes(':') ? 6 : 4;
+  const family = familyOf(text);
   const value = family === 4 ? parseV4(text) : parseV6(text);
   return value === undefined ? undefined : { family, value };
 }

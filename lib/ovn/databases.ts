@@ -14,6 +14,7 @@ import { decodeSecret } from '../kube/secret-data.ts';
 import type { KubeClient, Reflector, Resource } from '../kube/types.ts';
 import { list, text, UsageError } from '../run/flags.ts';
 import type { Logger } from '../run/logger.ts';
+import { waitUntil } from '../run/wait-until.ts';
 import { CredentialFiles } from './credential-files.ts';
 
 /** Written by the program beside the databases, read by their clients. */
@@ -80,12 +81,10 @@ export async function findDatabases({ settings, client, namespace, signal, log }
   const common = { client, namespace, signal, log };
   const addresses = follow({ ...common, resource: configMaps, name: databasesConfigMap });
   await addresses.synced;
-  let servers = await untilKnown(
-    addresses,
-    signal,
-    () => parseServers(addresses.get(`${namespace}/${databasesConfigMap}`)),
-    () => log.info({ configMap: `${namespace}/${databasesConfigMap}` }, 'waiting for the addresses of OVN’s databases'),
-  );
+  const configMap = `${namespace}/${databasesConfigMap}`;
+  const known = () => parseServers(addresses.get(configMap));
+  if (known() === undefined) log.info({ configMap }, 'waiting for the addresses of OVN’s databases');
+  let servers = await waitUntil([(check) => addresses.subscribe(check)], known, signal);
   // If the ConfigMap no longer names servers, the last known servers stay in use.
   addresses.subscribe(({ after }) => (servers = parseServers(after) ?? servers));
   const isSecured = [...servers.nb, ...servers.sb].some((remote) => remote.startsWith('ssl:'));
@@ -136,12 +135,10 @@ async function followCredentials(
       ? undefined
       : { 'ca.crt': ca, 'tls.crt': cert, 'tls.key': key };
   };
-  const first = await untilKnown(
-    secret,
-    signal,
-    () => complete(secret.get(`${namespace}/${clientSecret}`)),
-    () => log.info({ secret: `${namespace}/${clientSecret}` }, 'waiting for the certificate for OVN’s databases'),
-  );
+  const path = `${namespace}/${clientSecret}`;
+  const known = () => complete(secret.get(path));
+  if (known() === undefined) log.info({ secret: path }, 'waiting for the certificate for OVN’s databases');
+  const first = await waitUntil([(check) => secret.subscribe(check)], known, signal);
   const folder = await mkdtemp(join(tmpdir(), 'isthmus-ovn-'));
   const files = new CredentialFiles(join(folder, 'tls'));
   await files.write(first);
@@ -162,29 +159,6 @@ async function followCredentials(
       await rm(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** Returns the first defined result of `read`; calls `onWait` if it has to wait. */
-async function untilKnown<T>(
-  source: Reflector<unknown>,
-  signal: AbortSignal,
-  read: () => T | undefined,
-  onWait: () => void,
-): Promise<T> {
-  const now = read();
-  if (now !== undefined) return now;
-  onWait();
-  return await new Promise<T>((resolve, reject) => {
-    const abort = (): void => reject(signal.reason as Error);
-    signal.addEventListener('abort', abort, { once: true });
-    const stop = source.subscribe(() => {
-      const value = read();
-      if (value === undefined) return;
-      stop();
-      signal.removeEventListener('abort', abort);
-      resolve(value);
-    });
-  });
 }
 
 function filesOf({ ovnCa: ca, ovnCert: cert, ovnKey: key }: DatabaseSettings): TlsFiles | undefined {

@@ -1,6 +1,6 @@
 /** Services and EndpointSlices as immutable values, for all rooms; `parse.ts` parses raw objects to them. */
 import type { Condition } from '../api/kinds/shared.ts';
-import type { Family } from '../net/ip.ts';
+import { type Family, familyOf } from '../net/ip.ts';
 
 export type Protocol = 'TCP' | 'UDP' | 'SCTP';
 
@@ -133,7 +133,7 @@ export function sourceRangesOf(
   { loadBalancerSourceRanges: ranges }: Pick<Service, 'loadBalancerSourceRanges'>,
   family: Family,
 ): readonly string[] | undefined {
-  const own = ranges?.filter((range) => range.includes(':') === (family === 6));
+  const own = ranges?.filter((range) => familyOf(range) === family);
   // A list of which nothing is readable admits nobody.
   return own?.length === 0 && ranges?.length !== 0 ? undefined : own;
 }

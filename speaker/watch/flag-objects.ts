@@ -2,6 +2,7 @@
 // each address.
 import { type ObjectsOfValues, objectsOfValues, type PeerSpec } from '../../lib/bgp/values.ts';
 import { choice, type FlagValues, integer, list, text, toggle, UsageError } from '../../lib/run/flags.ts';
+import { familyOf } from '../../lib/net/ip.ts';
 
 /** Kube-OVN's flag names. */
 export const sessionFlags = {
@@ -46,7 +47,7 @@ export function flagObjects(flags: FlagValues<typeof sessionFlags>): ObjectsOfVa
 }
 
 function peerSpec(flags: FlagValues<typeof sessionFlags>, address: string): PeerSpec {
-  const isV6 = address.includes(':');
+  const isV6 = familyOf(address) === 6;
   const [sourceAddress] = isV6 ? flags.allowedSourceIpv6Addresses : flags.allowedSourceAddresses;
   const hasExtendedNextHop = isV6 && flags.extendedNexthop;
   return {

@@ -9,7 +9,7 @@ import { ips, namespaces, nodes, objectPath, pods } from '../../lib/kube/resourc
 import type { KubeClient, Reflector } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
 import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
-import { waitFor } from '../lab/run.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 export const namespace = 'bench';
 export const phantomNode = 'phantom';
@@ -32,9 +32,9 @@ export async function prepare(kube: KubeClient, { withNode }: { readonly withNod
   await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   if (!withNode) return;
   await kube.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: phantomNode } });
-  await waitFor('an address for the node', async () => {
+  await eventually('an address for the node', async () => {
     const { metadata } = await kube.get(nodes, { name: phantomNode });
-    return metadata.annotations?.[annotation.allocated] === 'true' || 'not annotated';
+    return metadata.annotations?.[annotation.allocated] === 'true' || notYet('not annotated');
   });
 }
 
@@ -48,22 +48,22 @@ export async function clear(kube: KubeClient): Promise<void> {
     void writer.enqueue(path, () => kube.request('DELETE', path, body));
   }
   await writer.idle();
-  await waitFor(
+  await eventually(
     'the IP objects to go',
     async () => {
       const left = (await kube.list(ips)).filter(({ metadata }) => metadata.name.endsWith(`.${namespace}`));
-      return left.length === 0 || `${String(left.length)} left`;
+      return left.length === 0 || notYet(`${String(left.length)} left`);
     },
     clearTimeoutMs,
   );
   await kube.delete(nodes, { name: phantomNode });
   await kube.delete(namespaces, { name: namespace });
-  await waitFor(
+  await eventually(
     'the namespace to go',
     async () => {
       try {
         await kube.get(namespaces, { name: namespace });
-        return 'still there';
+        return notYet('still there');
       } catch (error) {
         if (error instanceof KubeApiError && error.status === 404) return true;
         throw error;
@@ -107,7 +107,7 @@ export class Observer {
   async untilAddressed(names: readonly string[], timeoutMs = 120_000): Promise<void> {
     const waiting = new Set(names);
     const ports = this.nb.cache.table('Logical_Switch_Port');
-    await waitFor(
+    await eventually(
       'addresses for the pods',
       () => {
         for (const name of waiting) {
@@ -118,7 +118,7 @@ export class Observer {
             ports.byIndex(['name'], [port]).length > 0;
           if (isDone) waiting.delete(name);
         }
-        return waiting.size === 0 || `${String(waiting.size)} of ${String(names.length)} wait`;
+        return waiting.size === 0 || notYet(`${String(waiting.size)} of ${String(names.length)} wait`);
       },
       timeoutMs,
       10,

@@ -6,11 +6,12 @@ import type { KubeClient } from '../../lib/kube/types.ts';
 import { componentsIn, startComponent } from '../lab/component.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
 import { node24 } from '../lab/rooms.ts';
-import { run, waitFor } from '../lab/run.ts';
+import { run } from '../lab/run.ts';
 import { apiWrites, perPod, writesBetween } from './api-writes.ts';
 import { clear, createPod, namespace, Observer, phantomNode, prepare } from './burst.ts';
 import { median, type Row, whileFrozen } from './row.ts';
 import { writeAddress } from './scale-pods.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 const count = 1000;
 const rounds = 3;
@@ -87,7 +88,7 @@ async function startController(lab: LabHandle): Promise<void> {
   const seen = lab.log('east', 'controller').length;
   await startComponent(component);
   const isDone = (): boolean => lab.log('east', 'controller').slice(seen).includes('first round done');
-  await waitFor('the first round', () => isDone() || 'not done', 60_000);
+  await eventually('the first round', () => isDone() || notYet('not done'), 60_000);
   // A cluster that is ready has nothing left to do.
   await pause(2000);
 }

@@ -12,10 +12,11 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { checkout } from '../lab/layout.ts';
 import { frugalProcess, node24 } from '../lab/rooms.ts';
-import { run, waitFor } from '../lab/run.ts';
+import { run } from '../lab/run.ts';
 import { ControllerBed } from '../system/controller-bed.ts';
 import { apiWrites } from './api-writes.ts';
 import { freePort, type MemoryFigure, memoryMb } from './processes.ts';
+import { eventually, type NotYet, notYet } from '../../lib/testing-eventually.ts';
 
 export interface ControllerProcess {
   readonly pid: number;
@@ -114,12 +115,12 @@ export class ScaleBed {
 
   /** Waits until `count` pods are annotated and `count` IP objects created since the count of writes `before`. */
   async untilReported(count: number, before: ReadonlyMap<string, number>): Promise<void> {
-    const areReported = async (): Promise<true | string> => {
+    const areReported = async (): Promise<true | NotYet> => {
       const writes = await apiWrites(this.bed.kube);
       const counts = ['PATCH pods/status', 'POST ips'].map((key) => (writes.get(key) ?? 0) - (before.get(key) ?? 0));
-      return counts.every((one) => one >= count) || counts.join(' PATCH, ');
+      return counts.every((one) => one >= count) || notYet(counts.join(' PATCH, '));
     };
-    await waitFor(`${String(count)} pods to be annotated`, areReported, 600_000, 500);
+    await eventually(`${String(count)} pods to be annotated`, areReported, 600_000, 500);
   }
 }
 
@@ -131,11 +132,11 @@ async function untilFirstRound(
   child.stderr?.on('data', (text: string) => {
     if (doneMs === 0 && text.includes('first round done')) doneMs = performance.now() - started;
   });
-  const isDone = (): true | string => {
+  const isDone = (): true | NotYet => {
     check();
-    return doneMs > 0 || 'not done';
+    return doneMs > 0 || notYet('not done');
   };
-  await waitFor('the first round of the controller', isDone, 120_000, 20);
+  await eventually('the first round of the controller', isDone, 120_000, 20);
   return doneMs;
 }
 

@@ -4,9 +4,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { reflect } from '../../lib/kube/reflector.ts';
 import { pods } from '../../lib/kube/resources.ts';
 import type { Reflector } from '../../lib/kube/types.ts';
-import { waitFor } from '../lab/run.ts';
 import type { ControllerBed } from '../system/controller-bed.ts';
 import { createPod, podAt, podManifest, portOf, type PodAt } from './scale-pods.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 const [table, bareSwitch, bareGroup] = ['Logical_Switch_Port', 'bench', 'bench'];
 
@@ -150,9 +150,9 @@ export class Changes {
     this.#podMs.delete(name);
     this.#portMs.delete(name);
     await change();
-    await waitFor(
+    await eventually(
       `the row of ${name}`,
-      () => (this.#podMs.has(name) && this.#portMs.has(name)) || 'not yet',
+      () => (this.#podMs.has(name) && this.#portMs.has(name)) || notYet('not yet'),
       10_000,
       5,
     );

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { imageName } from '../lab/cri/image.ts';
 import { openLab } from '../lab/lib/lab.ts';
-import { waitFor } from '../lab/run.ts';
 import { loseNothing } from './flow.ts';
 import { namespace, User } from './user.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 const home = 'east';
 const workload = 'isthmus-ovn-central';
@@ -21,11 +21,11 @@ describe('OVN’s databases', () => {
 
   const untilServed = async (members: number): Promise<void> => {
     const wanted = `${members} of ${members} members serve`;
-    await waitFor(
+    await eventually(
       wanted,
       async () => {
         const status = await system('get', 'configmap', workload, '-o', 'jsonpath={.data.status}');
-        return status === wanted || status;
+        return status === wanted || notYet(status);
       },
       120_000,
       200,
@@ -89,9 +89,9 @@ describe('OVN’s databases', () => {
       kubectl('-n', 'demo', 'get', 'pods', '-l', `app=${burstName}`, '-o', output);
     const sinceMs = performance.now();
     await user.lab.kubectl(home, ['apply', '-f', '-'], JSON.stringify(manifest));
-    await waitFor(
+    await eventually(
       'the first pods to have addresses',
-      async () => (await pods('jsonpath={.items[*].status.podIP}')) !== '' || 'none',
+      async () => (await pods('jsonpath={.items[*].status.podIP}')) !== '' || notYet('none'),
     );
     await Promise.all([...leaders].map((pod) => system('delete', 'pod', pod, '--force', '--grace-period=0')));
     const addresses = await waitForAddresses(pods);
@@ -143,11 +143,11 @@ describe('OVN’s databases', () => {
 
 async function waitForAddresses(pods: (output: string) => Promise<string>): Promise<readonly string[]> {
   let addresses: readonly string[] = [];
-  await waitFor(
+  await eventually(
     `${burst} addresses`,
     async () => {
       addresses = (await pods('jsonpath={.items[*].status.podIP}')).split(' ').filter((one) => one !== '');
-      return addresses.length === burst || `${addresses.length} have one`;
+      return addresses.length === burst || notYet(`${addresses.length} have one`);
     },
     240_000,
     500,

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { openLab } from '../lab/lib/lab.ts';
 import { onMachine } from '../lab/kubelet/machine.ts';
-import { run, waitFor } from '../lab/run.ts';
+import { run } from '../lab/run.ts';
 import { namespace, User } from './user.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 interface Pods {
   readonly items: readonly {
@@ -57,9 +58,9 @@ describe('clusters as helm installed them', () => {
     ];
     for (const [source, answer] of sources) {
       const names = new Set<string>();
-      await waitFor(`answers of all pods to a ${source}`, async () => {
+      await eventually(`answers of all pods to a ${source}`, async () => {
         names.add((await answer().catch((error: unknown) => (error as Error).message)).trim());
-        return ['web-1', 'web-2', 'web-3'].every((name) => names.has(name)) || [...names].join(', ');
+        return ['web-1', 'web-2', 'web-3'].every((name) => names.has(name)) || notYet([...names].join(', '));
       });
     }
   });

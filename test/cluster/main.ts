@@ -7,9 +7,9 @@ import { interruptible } from '../lab/interrupt.ts';
 import { labName } from '../lab/layout.ts';
 import { openLab } from '../lab/lib/lab.ts';
 import { upFromEnvironment } from '../lab/main.ts';
-import { waitFor } from '../lab/run.ts';
 import { tool } from '../lab/tools.ts';
 import { namespace, User } from './user.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 const started = performance.now();
 const passed = (sinceMs = started): string => `${((performance.now() - sinceMs) / 1000).toFixed(1)} s`;
@@ -57,9 +57,9 @@ async function joinOnce(user: User, cluster: string): Promise<void> {
 
 async function firstAnswer(user: User, from: string, to: string): Promise<void> {
   const address = await user.lab.addressOf(to, 'demo/web-1');
-  await waitFor(
+  await eventually(
     `a ping from ${from} to ${to}`,
-    async () => (await user.lab.answers(user.lab.ns(from, 'demo/web-1'), address)) || 'no echo reply',
+    async () => (await user.lab.answers(user.lab.ns(from, 'demo/web-1'), address)) || notYet('no echo reply'),
     120_000,
   );
 }

@@ -4,8 +4,8 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cutPower, switchOn } from '../lab/kubelet/machine.ts';
 import { openLab } from '../lab/lib/lab.ts';
-import { waitFor } from '../lab/run.ts';
 import { User } from './user.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 /** From the start of the machine: containerd, kubelet, Open vSwitch, the daemon and the pods start one after the other. */
 const patienceMs = 90_000;
@@ -22,9 +22,9 @@ test('a node recovers its pods and their addresses after a power cut', async (co
   await sleep(3000);
   const sinceMs = performance.now();
   await switchOn(lab.layout, node);
-  await waitFor(
+  await eventually(
     `an answer of web-2 on ${node.name}`,
-    async () => (await lab.answers(lab.ns('east', 'demo/web-1'), before)) || 'no echo reply',
+    async () => (await lab.answers(lab.ns('east', 'demo/web-1'), before)) || notYet('no echo reply'),
     patienceMs,
   );
   context.diagnostic(`answered ${((performance.now() - sinceMs) / 1000).toFixed(1)} s after the start of the machine`);

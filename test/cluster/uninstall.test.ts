@@ -5,8 +5,9 @@ import { onMachine } from '../lab/kubelet/machine.ts';
 import type { NodeLayout } from '../lab/layout.ts';
 import { openLab } from '../lab/lib/lab.ts';
 import { managementAddress } from '../lab/network.ts';
-import { run, waitFor } from '../lab/run.ts';
+import { run } from '../lab/run.ts';
 import { User } from './user.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 const cluster = 'west';
 
@@ -26,17 +27,17 @@ test('uninstalling restores the nodes, and Isthmus can be installed again', asyn
     assert.doesNotMatch(await on('nft', 'list', 'tables'), /isthmus/);
     assert.equal(await on('ls', '-A', '/etc/cni/net.d'), '');
     assert.equal(await on('ls', '-A', '/opt/cni/bin'), '');
-    await waitFor(
+    await eventually(
       'keys to be gone',
-      async () => (await on('find', '/run', '-name', '*.key')) === '' || 'there are some',
+      async () => (await on('find', '/run', '-name', '*.key')) === '' || notYet('there are some'),
     );
     assert.match(await on('ip', 'route', 'show', 'default'), /via 172\.30\.0\.1 dev up0/);
     assert.doesNotMatch(await on('ip', 'route', 'show', 'table', 'all'), /ovn0|br-/);
-    await waitFor(
+    await eventually(
       `kubelet to say that ${node.name} has no network`,
       async () => {
         const line = await lab.kubectl(cluster, ['get', 'node', node.name, '--no-headers']);
-        return line.includes('NotReady') || line;
+        return line.includes('NotReady') || notYet(line);
       },
       30_000,
     );
@@ -55,9 +56,9 @@ test('uninstalling restores the nodes, and Isthmus can be installed again', asyn
   await lab.kubectl(cluster, ['-n', 'demo', 'delete', 'pods', '--all', '--wait']);
   await user.runPods(cluster, 'demo');
   const address = await lab.addressOf(cluster, 'demo/web-3');
-  await waitFor(
+  await eventually(
     'a ping from east, since the membership was kept',
-    async () => (await lab.answers(lab.ns('east', 'demo/web-1'), address)) || 'no echo reply',
+    async () => (await lab.answers(lab.ns('east', 'demo/web-1'), address)) || notYet('no echo reply'),
     120_000,
   );
 });

@@ -9,8 +9,9 @@ import { namePods } from '../lab/kubelet/pods.ts';
 import { checkout, type ClusterLayout } from '../lab/layout.ts';
 import { managementAddress } from '../lab/network.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
-import { run, type RunResult, tryRun, waitFor } from '../lab/run.ts';
+import { run, type RunResult, tryRun } from '../lab/run.ts';
 import { tool } from '../lab/tools.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 export const namespace = 'kube-system';
 const chart = 'charts/isthmus';
@@ -79,11 +80,11 @@ export class User {
   /** Waits until all nodes are Ready. @throws Error with kubectl's list of nodes after the timeout */
   async untilReady(cluster: string, patienceMs = 180_000): Promise<void> {
     const { nodes } = this.lab.cluster(cluster);
-    await waitFor(
+    await eventually(
       `all nodes of ${cluster} to be Ready`,
       async () => {
         const { stdout } = await this.tryRun(cluster, ['kubectl', 'get', 'nodes', '--no-headers']);
-        return (stdout.match(/ Ready /g) ?? []).length === nodes.length || stdout;
+        return (stdout.match(/ Ready /g) ?? []).length === nodes.length || notYet(stdout);
       },
       patienceMs,
       500,
@@ -97,20 +98,20 @@ export class User {
 
   /** Waits until the output of `isthmus status` matches. @throws Error with the output after the timeout */
   async untilReported(cluster: string, report: RegExp): Promise<void> {
-    await waitFor(`isthmus status to report ${String(report)}`, async () => {
+    await eventually(`isthmus status to report ${String(report)}`, async () => {
       const { stdout } = await this.tryRun(cluster, ['isthmus', 'status']);
-      return report.test(stdout) || stdout;
+      return report.test(stdout) || notYet(stdout);
     });
   }
 
   /** Waits until `isthmus ic verify` finds no problem in any cluster. @throws Error with its output after the timeout */
   async untilWell(): Promise<void> {
     const waits = this.lab.layout.clusters.map(({ name }) =>
-      waitFor(
+      eventually(
         `isthmus ic verify to find all well in ${name}`,
         async () => {
           const { code, stdout } = await this.tryRun(name, ['isthmus', 'ic', 'verify']);
-          return code === 0 || stdout;
+          return code === 0 || notYet(stdout);
         },
         120_000,
         1000,

@@ -30,7 +30,8 @@ export function removeCgroups(lab: string, node: Pick<NodeLayout, 'cluster' | 'n
   for (const folder of cgroupFolders(cgroupParent(lab, node))) unlessGone(() => rmdirSync(folder));
 }
 
-function processesIn(cgroup: string): number[] {
+/** The processes in a cgroup and in all below it, in every hierarchy. */
+export function processesIn(cgroup: string): number[] {
   return pidsOf(cgroupFolders(cgroup));
 }
 

@@ -16,7 +16,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, join } from 'node:path';
-import { inNetns, letGo, waitFor, type Place } from './run.ts';
+import { inNetns, letGo, type Place } from './run.ts';
+import { eventually, notYet, type NotYet } from '../../lib/testing-eventually.ts';
 
 export interface Component {
   readonly dir: string;
@@ -85,24 +86,17 @@ function environment(component: Component): Record<string, string> {
 /** Starts a component and waits until it has made its socket, or whatever `isReady` asks for. @throws Error with its last log lines. */
 export async function startAndWait(
   component: Component,
-  isReady: () => Promise<true | string> | true | string,
+  isReady: () => Promise<true | NotYet> | true | NotYet,
   timeoutMs = 60_000,
 ): Promise<void> {
   await startComponent(component);
-  await waitFor(
-    `${component.name} in ${component.dir}`,
-    async () => {
-      if (stateOf(component) === 'dead')
-        throw new Error(`${component.name} ended at once:\n${lastLines(component, 15)}`);
-      return isReady();
-    },
-    timeoutMs,
-    50,
-  );
+  const look = () => (stateOf(component) === 'dead' ? 'dead' : isReady());
+  const found = await eventually(`${component.name} in ${component.dir}`, look, timeoutMs, 50);
+  if (found === 'dead') throw new Error(`${component.name} ended at once:\n${lastLines(component, 15)}`);
 }
 
-export function fileExists(path: string): () => true | string {
-  return () => existsSync(path) || `no ${path} yet`;
+export function fileExists(path: string): () => true | NotYet {
+  return () => existsSync(path) || notYet(`no ${path} yet`);
 }
 
 /** The pid of a living component, undefined if it is dead. */
@@ -160,7 +154,10 @@ export async function killComponent(component: Pick<Component, 'dir' | 'name'>):
   const pid = pidOf(component);
   if (pid === undefined) return;
   process.kill(pid, 'SIGKILL');
-  await waitFor(`the end of ${component.name}`, () => stateOf(component) === 'dead' || `pid ${String(pid)} lives`);
+  await eventually(
+    `the end of ${component.name}`,
+    () => stateOf(component) === 'dead' || notYet(`pid ${String(pid)} lives`),
+  );
 }
 
 /** The components recorded in a directory. */

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cniBin, cniConf } from './cni-folder.ts';
 import { type Component, startAndWait } from './component.ts';
-import { CriClient, CriError } from './cri/client.ts';
+import { CriClient } from './cri/client.ts';
 import { busyboxImage, imageName } from './cri/image.ts';
 import { mountsBelow } from './leftovers.ts';
 import type { NodeLayout } from './layout.ts';
@@ -54,14 +54,9 @@ export async function startContainerd(node: NodeLayout): Promise<void> {
 /** Starts a containerd and waits until it answers: it listens before it has loaded its state. @throws Error with its last log lines */
 export async function startAndAsk(node: NodeLayout, component: Component): Promise<void> {
   const cri = new CriClient({ socket: containerdSocket(node), timeoutMs: 5000 });
-  const answers = async (): Promise<true | string> => {
-    try {
-      await cri.listPodSandbox();
-      return true;
-    } catch (error) {
-      if (error instanceof CriError) return error.message;
-      throw error;
-    }
+  const answers = async (): Promise<true> => {
+    await cri.listPodSandbox();
+    return true;
   };
   try {
     await startAndWait(component, answers);

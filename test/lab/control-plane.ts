@@ -109,15 +109,11 @@ export function writeKubeconfig(file: string, server: string, pki: string, user:
   writeWhole(file, `${JSON.stringify(config, null, 1)}\n`, 0o600);
 }
 
-async function isReady(kube: KubeClient): Promise<true | string> {
-  try {
-    await kube.request('GET', '/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin');
-    // kube-controller-manager gives up if it has to wait ten seconds for this.
-    await kube.request('GET', '/healthz');
-    return true;
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
+async function isReady(kube: KubeClient): Promise<true> {
+  await kube.request('GET', '/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin');
+  // kube-controller-manager gives up if it has to wait ten seconds for this.
+  await kube.request('GET', '/healthz');
+  return true;
 }
 
 async function startEtcd(cluster: ClusterLayout): Promise<void> {

@@ -7,8 +7,8 @@ import { interruptible } from './interrupt.ts';
 import { checkout, labName, publicStateDir } from './layout.ts';
 import { type LabHandle, openLab, type RoundTrip } from './lib/lab.ts';
 import { upFromEnvironment } from './main.ts';
-import { waitFor } from './run.ts';
 import { tool } from './tools.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 const example = join(checkout, 'examples/demo.yaml');
 const pods = ['web-1', 'web-2', 'web-3'];
@@ -23,7 +23,7 @@ interface Path {
 
 async function applyExample(lab: LabHandle, cluster: string): Promise<void> {
   await lab.kubectl(cluster, ['apply', '-f', example]);
-  await waitFor(
+  await eventually(
     `the pods of examples/demo.yaml in ${cluster}`,
     async () => {
       const list = JSON.parse(await lab.kubectl(cluster, ['-n', 'demo', 'get', 'pods', '-o', 'json'])) as {
@@ -32,7 +32,7 @@ async function applyExample(lab: LabHandle, cluster: string): Promise<void> {
       const waiting = pods.filter(
         (name) => list.items.find((pod) => pod.metadata.name === name)?.status.phase !== 'Running',
       );
-      return waiting.length === 0 || `${waiting.join(', ')} not Running; see kubectl -n demo get events`;
+      return waiting.length === 0 || notYet(`${waiting.join(', ')} not Running; see kubectl -n demo get events`);
     },
     60_000,
     500,

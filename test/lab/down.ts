@@ -10,7 +10,8 @@ import { publicStateDir, realStateDir } from './layout.ts';
 import { podProcesses } from './cgroups.ts';
 import { removeLeftovers } from './leftovers.ts';
 import { deleteNamespaces, namespacesOf, ownerOf } from './network.ts';
-import { run, waitFor } from './run.ts';
+import { run } from './run.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 /** Nothing happens if there is no such lab. */
 export async function takeDown(name: string): Promise<void> {
@@ -40,13 +41,14 @@ export async function killAll(dir: string): Promise<void> {
   await killUntilNone(`the processes of ${dir}`, () => processesOf(dir));
 }
 
-async function killUntilNone(what: string, find: () => readonly number[]): Promise<void> {
-  await waitFor(
+/** Kills what `find` finds until it finds nothing. @throws Error with the pids that live after ten seconds */
+export async function killUntilNone(what: string, find: () => readonly number[]): Promise<void> {
+  await eventually(
     `the end of ${what}`,
     () => {
       const left = find();
       for (const pid of left) kill(pid);
-      return left.length === 0 || `pids ${left.join(', ')} live`;
+      return left.length === 0 || notYet(`pids ${left.join(', ')} live`);
     },
     10_000,
   );

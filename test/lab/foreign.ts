@@ -11,7 +11,8 @@ import { killAll } from './down.ts';
 import { type ClusterLayout, hubRemotes, type HubLayout, type Lab } from './layout.ts';
 import { addHost, deleteNamespaces, namespacesOf } from './network.ts';
 import { startCentral, startNode } from './ovn.ts';
-import { run, waitFor } from './run.ts';
+import { run } from './run.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 export interface ForeignPlan {
   /** Name of the zone; as one of a cluster. */
@@ -98,9 +99,9 @@ class Zone implements ForeignZone {
   }
 
   async attach(transitSwitch: string, address: string): Promise<void> {
-    await waitFor(
+    await eventually(
       `ovn-ic of ${this.name} to make ${transitSwitch}`,
-      async () => (await this.nbctl(['ls-list'])).includes(`(${transitSwitch})`) || 'it has not',
+      async () => (await this.nbctl(['ls-list'])).includes(`(${transitSwitch})`) || notYet('it has not'),
     );
     const port = `${router}-${transitSwitch}`;
     await this.nbctl(['lrp-add', router, port, `${this.#mac}:fe`, address]);

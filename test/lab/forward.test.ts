@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 import { freePorts } from '../../lib/testing-ports.ts';
 import { killComponent, pidOf } from './component.ts';
 import { startForward } from './forward.ts';
-import { waitFor } from './run.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 const clients = 100;
 
@@ -24,7 +24,10 @@ describe('the forward to an API server', () => {
     await once(server, 'listening');
     [port = 0] = await freePorts(1);
     await startForward({ dir, apiPort: port, target: (server.address() as AddressInfo).port });
-    await waitFor('the way to be open', async () => (await answer(open()).catch(() => '')) === 'well' || 'closed');
+    await eventually(
+      'the way to be open',
+      async () => (await answer(open()).catch(() => '')) === 'well' || notYet('closed'),
+    );
   });
   after(async () => {
     for (const name of names) await killComponent({ dir, name });

@@ -7,7 +7,8 @@ import { installation, ovnProgram } from 'ovsdb-client/testing';
 import { startAndWait } from './component.ts';
 import type { Lab, LanLayout } from './layout.ts';
 import { startLocalDatabase, vswitchd } from './ovn.ts';
-import { run, tryRun, waitFor } from './run.ts';
+import { run, tryRun } from './run.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 const bridge = 'br-lan';
 
@@ -48,9 +49,9 @@ export async function startLan(lab: Lab, lan: LanLayout): Promise<void> {
   await run([program, `--db=unix:${dir}/db.sock`, '--no-wait', ...commands.flatMap((command) => ['--', ...command])]);
   await startAndWait(vswitchd({ dir, netns, ovn: '' }), () => true);
   for (const { name } of gateways)
-    await waitFor(
+    await eventually(
       `${name} of ${netns}`,
-      async () => (await tryRun(['ip', '-n', netns, 'link', 'show', name])).code === 0 || 'no such device',
+      async () => (await tryRun(['ip', '-n', netns, 'link', 'show', name])).code === 0 || notYet('no such device'),
       15_000,
       60,
     );

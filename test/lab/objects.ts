@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { parseAllDocuments } from 'yaml';
 import type { KubeClient } from '../../lib/kube/types.ts';
-import { waitFor } from './run.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 export interface Manifest {
   readonly apiVersion: string;
@@ -94,11 +94,11 @@ function pathOf(manifest: Manifest): string {
 }
 
 async function waitUntilServed(kube: KubeClient, name: string): Promise<void> {
-  await waitFor(`custom resource ${name}`, async () => {
+  await eventually(`custom resource ${name}`, async () => {
     const crd = (await kube.request('GET', `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`)) as {
       status?: { conditions?: { type: string; status: string; message?: string }[] };
     };
     const established = crd.status?.conditions?.find((condition) => condition.type === 'Established');
-    return established?.status === 'True' || (established?.message ?? 'not established yet');
+    return established?.status === 'True' || notYet(established?.message ?? 'not established yet');
   });
 }

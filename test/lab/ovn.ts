@@ -12,7 +12,8 @@ import {
   type NodeLayout,
 } from './layout.ts';
 import { configureNodeAddress } from './network.ts';
-import { run, tryRun, waitFor } from './run.ts';
+import { run, tryRun } from './run.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 // The log file is ours (component.ts captures standard error), so OVS writes to the console only.
 const logging = [
@@ -173,10 +174,10 @@ function interconnectServers(hub: HubLayout, which: HubDatabase): Database[] {
 async function untilMember({ dir, name, from }: Database, which: HubDatabase): Promise<void> {
   const { database } = interconnectSchemas[which];
   const argv = [ovnProgram('ovn-appctl', from), '-t', join(dir, `${name}.ctl`), 'cluster/status', database];
-  await waitFor(`${name} to take part in ${database}`, async () => {
+  await eventually(`${name} to take part in ${database}`, async () => {
     const { stdout, stderr } = await tryRun(argv);
     const isMember = stdout.includes('Status: cluster member') && !stdout.includes('Leader: unknown');
-    return isMember || stdout || stderr;
+    return isMember || notYet(stdout || stderr);
   });
 }
 
@@ -264,9 +265,10 @@ export function vswitchd(node: SwitchPlace): Component {
 
 /** Waits until ovs-vswitchd has made the device that carries the node's address. */
 export async function waitForBridge(node: NodeLayout): Promise<void> {
-  await waitFor(
+  await eventually(
     `br-phys of ${node.netns}`,
-    async () => (await tryRun(['ip', '-n', node.netns, 'link', 'show', 'br-phys'])).code === 0 || 'no such device',
+    async () =>
+      (await tryRun(['ip', '-n', node.netns, 'link', 'show', 'br-phys'])).code === 0 || notYet('no such device'),
     undefined,
     60,
   );

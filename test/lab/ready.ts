@@ -6,7 +6,8 @@ import { allComponents } from './heal.ts';
 import { type ClusterLayout, isSpeaker, type Lab, type NodeLayout, type RouterLayout, runsKubelets } from './layout.ts';
 import { runs } from './rooms.ts';
 import { vtysh } from './router.ts';
-import { tryRun, waitFor } from './run.ts';
+import { tryRun } from './run.ts';
+import { eventually, type NotYet, notYet } from '../../lib/testing-eventually.ts';
 
 const readyTimeoutMs = 300_000;
 
@@ -27,7 +28,7 @@ interface Listed {
 interface Check {
   readonly what: string;
   readonly culprits: readonly Pick<Component, 'dir' | 'name'>[];
-  readonly ask: () => Promise<true | string>;
+  readonly ask: () => Promise<true | NotYet>;
 }
 
 /** @throws Error naming the parts that are not ready, with the last log lines of the processes at fault. */
@@ -43,7 +44,7 @@ export async function waitUntilReady(lab: Lab, say: (step: string) => void): Pro
   ];
   try {
     const results = await Promise.allSettled(
-      checks.map((check) => waitFor(check.what, check.ask, end - Date.now(), 500).then(() => say(check.what))),
+      checks.map((check) => eventually(check.what, check.ask, end - Date.now(), 500).then(() => say(check.what))),
     );
     const failed = results.flatMap((result, at) =>
       result.status === 'rejected' ? [{ check: checks[at], reason: result.reason as Error }] : [],
@@ -106,33 +107,33 @@ function membersOf(lab: Lab): number {
   return lab.clusters.filter(({ joins }) => joins).length;
 }
 
-async function nodesAreIn(cluster: ClusterLayout, kube: KubeClient): Promise<true | string> {
+async function nodesAreIn(cluster: ClusterLayout, kube: KubeClient): Promise<true | NotYet> {
   const nodes = (await kube.request('GET', '/api/v1/nodes')) as Listed;
   for (const node of nodes.items) {
     const condition = node.status?.conditions?.find(({ type }) => type === 'NetworkUnavailable');
     if (condition?.status !== 'False')
-      return `node ${node.metadata.name}: ${condition?.message ?? 'the daemon has reported nothing'}`;
+      return notYet(`node ${node.metadata.name}: ${condition?.message ?? 'the daemon has reported nothing'}`);
   }
   for (const node of cluster.nodes) {
     const shown = await tryRun(['ip', '-n', node.netns, '-o', '-4', 'addr', 'show', 'dev', 'ovn0']);
-    if (shown.code !== 0 || shown.stdout === '') return `node ${node.name}: ovn0 has no address`;
+    if (shown.code !== 0 || shown.stdout === '') return notYet(`node ${node.name}: ovn0 has no address`);
   }
   return true;
 }
 
-async function isJoined(lab: Lab, kube: KubeClient): Promise<true | string> {
+async function isJoined(lab: Lab, kube: KubeClient): Promise<true | NotYet> {
   const found = (await kube.request('GET', '/apis/isthmus.network/v1alpha1/interconnects')) as Listed;
   const status = found.items[0]?.status;
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-  if (ready?.status !== 'True') return `Interconnect is not Ready: ${ready?.message ?? 'no status yet'}`;
+  if (ready?.status !== 'True') return notYet(`Interconnect is not Ready: ${ready?.message ?? 'no status yet'}`);
   const learned = Number(status?.['routesLearned'] ?? 0);
   const wanted = membersOf(lab) - 1;
-  if (learned < wanted) return `${String(learned)} routes learned, at least ${String(wanted)} expected`;
+  if (learned < wanted) return notYet(`${String(learned)} routes learned, at least ${String(wanted)} expected`);
   const remotes = (await kube.request('GET', '/apis/isthmus.network/v1alpha1/remoteclusters')) as Listed;
   for (const { metadata, status: remote } of remotes.items) {
     const pathsUp = typeof remote?.['pathsUp'] === 'string' ? remote['pathsUp'] : '';
     const [up, all] = pathsUp.split('/');
-    if (up === '' || up !== all) return `paths to ${metadata.name} that are up: ${pathsUp || 'not known yet'}`;
+    if (up === '' || up !== all) return notYet(`paths to ${metadata.name} that are up: ${pathsUp || 'not known yet'}`);
   }
   return true;
 }
@@ -146,14 +147,15 @@ function routerChecks(lab: Lab, router: RouterLayout): Check[] {
   return [{ what, culprits, ask: () => areEstablished(router, speakers) }];
 }
 
-async function areEstablished(router: RouterLayout, speakers: readonly NodeLayout[]): Promise<true | string> {
+async function areEstablished(router: RouterLayout, speakers: readonly NodeLayout[]): Promise<true | NotYet> {
   const summary = JSON.parse(await vtysh(router, 'show bgp ipv4 unicast summary json')) as {
     peers?: Record<string, { state: string; pfxRcd?: number }>;
   };
   for (const { cluster, name, address } of speakers) {
     const peer = summary.peers?.[address];
-    if (peer?.state !== 'Established') return `the session with ${cluster}/${name} is ${peer?.state ?? 'unknown'}`;
-    if ((peer.pfxRcd ?? 0) === 0) return `${cluster}/${name} has sent no route`;
+    if (peer?.state !== 'Established')
+      return notYet(`the session with ${cluster}/${name} is ${peer?.state ?? 'unknown'}`);
+    if ((peer.pfxRcd ?? 0) === 0) return notYet(`${cluster}/${name} has sent no route`);
   }
   return true;
 }

@@ -2,7 +2,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
-import { setTimeout as delay } from 'node:timers/promises';
 
 /** CPU priority: `first` goes before all other processes, `second` before all but those. */
 export type Place = 'first' | 'second';
@@ -73,23 +72,4 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
   throw new Error(
     `${inNetns(options.netns, argv).join(' ')}: exit ${String(result.code)}${output ? `: ${output}` : ''}`,
   );
-}
-
-/**
- * Polls, at growing intervals up to `everyMs`, until the result is `true`; any other result describes the missing part.
- * @throws Error with the description and the last result after the timeout.
- */
-export async function waitFor(
-  description: string,
-  ask: () => Promise<true | string> | true | string,
-  timeoutMs = 60_000,
-  everyMs = 250,
-): Promise<void> {
-  const end = Date.now() + timeoutMs;
-  for (let pauseMs = 10; ; pauseMs = Math.min(pauseMs * 1.5, everyMs)) {
-    const answer = await ask();
-    if (answer === true) return;
-    if (Date.now() > end) throw new Error(`waited ${String(timeoutMs / 1000)} s for ${description}: ${answer}`);
-    await delay(pauseMs);
-  }
 }

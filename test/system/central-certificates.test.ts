@@ -34,8 +34,8 @@ import {
 import { createLogger } from '../../lib/run/logger.ts';
 import { freePorts } from '../../lib/testing-ports.ts';
 import { checkout } from '../lab/layout.ts';
-import { waitFor } from '../lab/run.ts';
 import { IdentityBed, verdict } from './node-identity-bed.ts';
+import { eventually, notYet, type NotYet } from '../../lib/testing-eventually.ts';
 
 const namespace = 'kube-system';
 const log = createLogger('test', 'silent');
@@ -114,9 +114,7 @@ before(async () => {
     'sb-chassis': `ssl:127.0.0.1:${chassisPort}`,
   };
   await bed.admin.patch(configMaps, { namespace, name: 'isthmus-ovn' }, 'merge', { data });
-  await waitFor('northd', async () => {
-    return await hasRole();
-  });
+  await eventually('northd', hasRole);
   await ensureChassisListener({ remotes: [sb.remote], signal }, false);
 });
 
@@ -138,7 +136,7 @@ function start(program: string, ...args: readonly string[]): void {
 }
 
 /** Whether northd has written the RBAC role that permits nodes to write. */
-async function hasRole(): Promise<true | string> {
+async function hasRole(): Promise<true | NotYet> {
   const client = await openOvsdb({
     remotes: [sb.remote],
     database: 'OVN_Southbound',
@@ -146,7 +144,7 @@ async function hasRole(): Promise<true | string> {
   });
   const { size } = client.cache.table('RBAC_Role').rows;
   await client.close();
-  return size > 0 || 'northd has not written RBAC_Role';
+  return size > 0 || notYet('northd has not written RBAC_Role');
 }
 
 interface NodeAccess {
@@ -171,8 +169,9 @@ async function openNode(node: string, chassis: string, place = `${node}-${chassi
 }
 
 async function untilCertified({ access }: NodeAccess): Promise<void> {
-  await waitFor('a certificate', () =>
-    Promise.resolve(access.southbound.remotes.length > 0 || (access.problem?.message ?? 'none yet')),
+  await eventually(
+    'a certificate',
+    () => access.southbound.remotes.length > 0 || notYet(access.problem?.message ?? 'none yet'),
   );
 }
 
@@ -230,7 +229,7 @@ test('chassis certificates are accepted only on the chassis port, and client cer
 test('a node that requests the chassis of another is refused with the reason', async () => {
   await untilCertified(await openNode('n1', 'chassis-1'));
   const thief = await openNode('n2', 'chassis-1');
-  await waitFor('the refusal', () => Promise.resolve(thief.access.problem?.code === 'CertificateRefused' || 'not yet'));
+  await eventually('the refusal', () => thief.access.problem?.code === 'CertificateRefused' || notYet('not yet'));
   assert.match(
     thief.access.problem?.message ?? '',
     /chassis chassis-1 belongs to node n1; give the Open vSwitch of node n2 another name/,
@@ -259,12 +258,12 @@ test('a daemon may use only the chassis signer, which signs only requests of dae
   const answer = (await bed.admin.request('POST', path, await ask('isthmus.network/chassis'))) as {
     metadata: { name: string };
   };
-  await waitFor('the denial', async () => {
+  await eventually('the denial', async () => {
     const { status } = (await bed.admin.request('GET', `${path}/${answer.metadata.name}`)) as {
       status: { conditions?: { type: string; message: string }[] };
     };
     const [condition] = status.conditions ?? [];
-    return (condition?.type === 'Denied' && /only system:serviceaccount/.test(condition.message)) || 'not yet';
+    return (condition?.type === 'Denied' && /only system:serviceaccount/.test(condition.message)) || notYet('not yet');
   });
 });
 
@@ -304,30 +303,30 @@ test('damaged certificates are issued again, and damaged authorities are reporte
   const secret = { namespace, name: 'isthmus-ovn-authorities' };
   const { data: before } = (await bed.admin.get(secrets, secret)) as unknown as { data: Record<string, string> };
   await bed.admin.patch(secrets, secret, 'merge', { data: { 'members.crt': spoilt } });
-  await waitFor('the damage to be seen', () => Promise.resolve(authorities.of('members').length === 0 || 'not yet'));
+  await eventually('the damage to be seen', () => authorities.of('members').length === 0 || notYet('not yet'));
   await assert.rejects(authorities.renew(), /is damaged: each certificate of members, chassis needs its key/);
   await credentials.refresh();
   await publish();
   await bed.admin.patch(secrets, secret, 'merge', { data: before });
-  await waitFor('the repair', () => Promise.resolve(authorities.of('members').length === 1 || 'not yet'));
+  await eventually('the repair', () => authorities.of('members').length === 1 || notYet('not yet'));
 });
 
 test('lost authorities are created again, and all nodes and clients get new certificates', async () => {
   const node = await openNode('n1', 'chassis-1');
   await untilCertified(node);
   await bed.admin.patch(secrets, { namespace, name: 'isthmus-ovn-authorities' }, 'merge', { data: null });
-  await waitFor('the loss to be seen', () => Promise.resolve(authorities.of('chassis').length === 0 || 'not yet'));
+  await eventually('the loss to be seen', () => authorities.of('chassis').length === 0 || notYet('not yet'));
   await authorities.renew();
-  await waitFor('new authorities', () => Promise.resolve(authorities.of('chassis').length === 1 || 'not yet'));
+  await eventually('new authorities', () => authorities.of('chassis').length === 1 || notYet('not yet'));
   await credentials.refresh();
   await publishCredentials({ client: central, namespace, authorities, log, nowMs: Date.now });
-  await waitFor('the node to write again', async () => {
+  await eventually('the node to write again', async () => {
     try {
       const client = await connect(node.access.southbound.remotes[0] ?? '', node.tls, 1000);
       await client.close();
       return true;
     } catch (error) {
-      return String(error);
+      return notYet(String(error));
     }
   });
 });
@@ -365,7 +364,7 @@ test('an authority of the administrator is trusted at once, and an invalid autho
 
     await bed.admin.patch(secrets, name, 'merge', { data: dataOf(second) });
     await given.renew();
-    await waitFor('both to be trusted', () => Promise.resolve(certificates().length === 2 || 'not yet'));
+    await eventually('both to be trusted', () => certificates().length === 2 || notYet('not yet'));
     assert.deepEqual(certificates(), [second.certificate.trim(), first.certificate.trim()]);
     await given.renew();
     assert.equal(certificates().length, 2);

@@ -8,17 +8,16 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { join } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { run } from '../../cli/program.ts';
 import { createHubAuthority, issueHub } from '../../interconnect/link/certificate.ts';
 import type { TokenAuthority } from '../../lib/pki/join-token.ts';
 import { openKube } from '../../lib/kube/client.ts';
-import { KubeApiError } from '../../lib/kube/errors.ts';
 import { apiVersionOf, interconnectGateways, interconnects, leases, secrets } from '../../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
 import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
 import { parseYaml } from '../../lib/kube/yaml.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const crds = join(import.meta.dirname, '../../charts/isthmus/crds');
 export const program = join(import.meta.dirname, '../../cli/main.ts');
@@ -195,12 +194,5 @@ export class CliBed {
 }
 
 async function untilServed(kube: KubeClient, resource: Resource): Promise<void> {
-  for (let attempt = 0; ; attempt += 1)
-    try {
-      await kube.list(resource);
-      return;
-    } catch (error) {
-      if (!(error instanceof KubeApiError) || error.status !== 404 || attempt === 1000) throw error;
-      await sleep(50);
-    }
+  await eventually(`${resource.plural} served`, () => kube.list(resource));
 }

@@ -7,8 +7,9 @@ import { CriClient } from '../lab/cri/client.ts';
 import type { Container, RuntimeCondition, Sandbox } from '../lab/cri/messages.ts';
 import type { NodeLayout } from '../lab/layout.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
-import { run, waitFor } from '../lab/run.ts';
+import { run } from '../lab/run.ts';
 import { applyObjects } from './workload.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 /** Traces of pods on the node and in the cluster, by kind; all empty when there are none. */
 export type Traces = Readonly<Record<string, readonly string[]>>;
@@ -99,7 +100,12 @@ export class ContainerdBed {
     try {
       await this.create(pod);
       const find = ['--bare', '--columns=name', 'find', 'Interface', `external_ids:pod_name=${pod}`];
-      await waitFor(`the port of ${pod}`, async () => (await this.#vsctl(find)) !== '' || 'none', undefined, 50);
+      await eventually(
+        `the port of ${pod}`,
+        async () => (await this.#vsctl(find)) !== '' || notYet('none'),
+        undefined,
+        50,
+      );
       await act();
     } finally {
       this.signal('ovn-controller', 'SIGCONT');
@@ -180,9 +186,9 @@ export class ContainerdBed {
 
   /** Waits until the namespace's pods have no traces on the node. */
   async untilClean(): Promise<void> {
-    await waitFor('nothing to be left of the pods', async () => {
+    await eventually('nothing to be left of the pods', async () => {
       const left = Object.entries(await this.traces()).filter(([, found]) => found.length > 0);
-      return left.length === 0 || JSON.stringify(Object.fromEntries(left));
+      return left.length === 0 || notYet(JSON.stringify(Object.fromEntries(left)));
     });
   }
 

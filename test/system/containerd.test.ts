@@ -8,9 +8,10 @@ import { imageName } from '../lab/cri/image.ts';
 import { openLab } from '../lab/lib/lab.ts';
 import { checkout } from '../lab/layout.ts';
 import { podProcesses } from '../lab/cgroups.ts';
-import { run, tryRun, waitFor } from '../lab/run.ts';
+import { run, tryRun } from '../lab/run.ts';
 import { ContainerdBed } from './containerd-bed.ts';
 import { addWorkload, longestGapMs, removeWorkload, waitForPods } from './workload.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 describe('containerd', () => {
   const lab = openLab();
@@ -41,10 +42,12 @@ describe('containerd', () => {
     await bed.untilClean();
   };
 
-  const untilAnother = (pod: string, old = ''): Promise<void> =>
-    waitFor(`another sandbox of ${pod}`, async () => {
+  const untilAnother = (pod: string, old = ''): Promise<true> =>
+    eventually(`another sandbox of ${pod}`, async () => {
       const [now] = await bed.sandboxes(pod);
-      return (now !== undefined && now.id !== old && now.state === 'SANDBOX_READY') || `${now?.id ?? 'none'} yet`;
+      return (
+        (now !== undefined && now.id !== old && now.state === 'SANDBOX_READY') || notYet(`${now?.id ?? 'none'} yet`)
+      );
     });
 
   before(async () => {
@@ -118,7 +121,10 @@ describe('containerd', () => {
     });
     await bed.untilReady('worker');
     const log = join(lab.cluster(bed.cluster).dir, 'pods', `${bed.namespace}.worker.logs/main.log`);
-    await waitFor('its output', () => (existsSync(log) && readFileSync(log, 'utf8').includes('good day')) || 'none');
+    await eventually(
+      'its output',
+      () => (existsSync(log) && readFileSync(log, 'utf8').includes('good day')) || notYet('none'),
+    );
     await goes('worker');
   });
 
@@ -145,10 +151,10 @@ describe('containerd', () => {
 
   it('cancels and reverts an ADD whose client died, and starts the pod with the next ADD', async () => {
     await bed.whileAdding('cancelled', () => lab.kill('.', 'labd'));
-    await waitFor('the ADD to be undone', async () => {
+    await eventually('the ADD to be undone', async () => {
       const { rows, links, 'network namespaces of containerd': namespaces } = await bed.traces();
       const left = [rows, links, namespaces].flat();
-      return left.length === 0 || JSON.stringify(left);
+      return left.length === 0 || notYet(JSON.stringify(left));
     });
     await lab.heal();
     await works('cancelled');
@@ -266,10 +272,10 @@ describe('containerd', () => {
     try {
       await bed.withPlugin(program, async () => {
         await bed.create('patient');
-        await waitFor('the event', async () => {
+        await eventually('the event', async () => {
           const messages = await bed.events('patient', 'FailedCreatePodSandBox');
           const found = messages.find((message) => message.includes('the isthmus daemon of this node does not answer'));
-          return found !== undefined || JSON.stringify(messages);
+          return found !== undefined || notYet(JSON.stringify(messages));
         });
       });
     } finally {
@@ -285,14 +291,17 @@ describe('containerd', () => {
     bed.signal('daemon', 'SIGSTOP');
     try {
       for (const file of bed.networkConfigurations()) rmSync(file);
-      await waitFor('no network', async () => !(await bed.condition('NetworkReady')).status || 'NetworkReady');
+      await eventually(
+        'no network',
+        async () => !(await bed.condition('NetworkReady')).status || notYet('NetworkReady'),
+      );
       assert.match((await bed.condition('NetworkReady')).message, /cni plugin not initialized/);
     } finally {
       bed.signal('daemon', 'SIGCONT');
     }
-    await waitFor('the network', async () => {
+    await eventually('the network', async () => {
       const { status, message } = await bed.condition('NetworkReady');
-      return status || message;
+      return status || notYet(message);
     });
     assert.equal(lab.pid(bed.place, 'containerd'), pid);
     await bed.create('late');

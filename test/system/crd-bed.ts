@@ -1,13 +1,13 @@
 /** An API server with the chart's CRDs, and requests for the tests of the CRDs. */
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { openKube } from '../../lib/kube/client.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { apiVersionOf, collectionPath } from '../../lib/kube/resources.ts';
 import { startApiServer } from '../../lib/kube/testing.ts';
 import type { KubeClient, Resource } from '../../lib/kube/types.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const crdFolder = join(import.meta.dirname, '../../charts/isthmus/crds');
 
@@ -42,15 +42,7 @@ export async function openCrdBed(served: readonly Resource[]): Promise<CrdBed> {
 }
 
 async function untilServed(kube: KubeClient, resources: readonly Resource[]): Promise<void> {
-  for (const resource of resources)
-    for (let attempt = 0; ; attempt++)
-      try {
-        await kube.list(resource);
-        break;
-      } catch (error) {
-        if (!(error instanceof KubeApiError) || error.status !== 404 || attempt === 1000) throw error;
-        await sleep(50);
-      }
+  for (const resource of resources) await eventually(`${resource.plural} served`, () => kube.list(resource));
 }
 
 export function object(resource: Resource, name: string, spec: unknown): object {

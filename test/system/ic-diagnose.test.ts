@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import type { Diagnosis } from '../../cli/plan/diagnose/diagnose.ts';
 import { openLab } from '../lab/lib/lab.ts';
-import { waitFor } from '../lab/run.ts';
 import { runCli } from './cli-bed.ts';
 import { faults } from './diagnose-faults.ts';
 import { mend } from './diagnose-injections.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 describe('diagnose names the first cause when', () => {
   const lab = openLab();
@@ -22,22 +22,22 @@ describe('diagnose names the first cause when', () => {
     return JSON.parse(output.out) as Diagnosis;
   };
   /** Waits until the first cause has one of the codes. */
-  const untilNamed = (argv: readonly string[], codes: readonly string[]): Promise<void> =>
-    waitFor(
+  const untilNamed = (argv: readonly string[], codes: readonly string[]): Promise<true> =>
+    eventually(
       `diagnose to name ${codes.join(' or ')}`,
       async () => {
         const { causes } = await ask(argv);
         const [first] = causes;
-        return codes.includes(first?.code ?? '') || JSON.stringify(first ?? 'nothing');
+        return codes.includes(first?.code ?? '') || notYet(JSON.stringify(first ?? 'nothing'));
       },
       120_000,
     );
-  const untilWell = (): Promise<void> =>
-    waitFor(
+  const untilWell = (): Promise<true> =>
+    eventually(
       'nothing to be wrong any more',
       async () => {
         const { isWell, causes } = await ask(both);
-        return isWell || JSON.stringify(causes);
+        return isWell || notYet(JSON.stringify(causes));
       },
       180_000,
     );
@@ -56,19 +56,19 @@ describe('diagnose names the first cause when', () => {
       const list = [own['Ready'], own['GatewaysReady'], own['RoutesConverged'], gateway['Ready'], remote['Ready']];
       return list.join(' ');
     };
-    const until = (wanted: string): Promise<void> =>
-      waitFor(
+    const until = (wanted: string): Promise<true> =>
+      eventually(
         `${wanted} of Interconnect, gateway and west`,
         async () => {
           const found = await statuses();
-          return found === wanted || found;
+          return found === wanted || notYet(found);
         },
         120_000,
       );
     await untilWell();
     await lab.kubectl('east', ['label', 'node', 'n2', 'ovn.kubernetes.io/ic-gw-']);
     try {
-      await waitFor(
+      await eventually(
         'all paths to be on n1',
         async () => {
           const text = await lab.kubectl('east', [
@@ -78,7 +78,7 @@ describe('diagnose names the first cause when', () => {
             '-o',
             'jsonpath={.status.activeGateways}',
           ]);
-          return (/n1/.test(text) && !/n2/.test(text)) || text;
+          return (/n1/.test(text) && !/n2/.test(text)) || notYet(text);
         },
         120_000,
       );

@@ -8,8 +8,9 @@ import { removeZones } from '../bench/ic/zones.ts';
 import { type ForeignZone, startForeignZone } from '../lab/foreign.ts';
 import { hubRemotes } from '../lab/layout.ts';
 import { openLab } from '../lab/lib/lab.ts';
-import { run, waitFor } from '../lab/run.ts';
+import { run } from '../lab/run.ts';
 import { addWorkload, removeWorkload, waitForPods } from './workload.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 describe('a zone with plain ovn-ic', () => {
   const lab = openLab();
@@ -59,9 +60,9 @@ describe('a zone with plain ovn-ic', () => {
 
   it('has a RemoteCluster', async () => {
     const phase = ['get', 'remotecluster', zone.name, '-o', 'jsonpath={.status.phase}'];
-    await waitFor('its phase to be Ready', async () => {
+    await eventually('its phase to be Ready', async () => {
       const { stdout, stderr } = await lab.tryKubectl('east', phase);
-      return stdout === 'Ready' || stdout || stderr;
+      return stdout === 'Ready' || notYet(stdout || stderr);
     });
   });
 
@@ -79,9 +80,9 @@ describe('a zone with plain ovn-ic', () => {
     await zone.stopSync();
     await removeRows();
     for (const cluster of clusters)
-      await waitFor(`${cluster} to have no route to it`, async () => {
+      await eventually(`${cluster} to have no route to it`, async () => {
         const routes = await lab.nbctl(cluster, ['lr-route-list', 'ovn-cluster']);
-        return !routes.includes('10.30.0.0/16') || routes;
+        return !routes.includes('10.30.0.0/16') || notYet(routes);
       });
   });
 });

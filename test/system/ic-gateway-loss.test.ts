@@ -9,9 +9,9 @@ import { loseGateway, whileHubIsFrozen } from '../bench/ic/faults.ts';
 import { takeDown } from '../lab/down.ts';
 import { openLab, type LabHandle } from '../lab/lib/lab.ts';
 import { waitUntilReady } from '../lab/ready.ts';
-import { waitFor } from '../lab/run.ts';
 import { bringUp } from '../lab/up.ts';
 import { addWorkload, applyObjects, conditionsOf, longestGapMs, subnetManifest, waitForPods } from './workload.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 const name = `g${process.pid.toString(36)}`;
 const topology = join(import.meta.dirname, '../lab/topologies/pairs.yaml');
@@ -72,18 +72,18 @@ describe('two clusters of two nodes', () => {
   /** Waits until a cluster's agent reports for both networks whether a dead gateway would be replaced. */
   const untilSaid = async (status: 'True' | 'False', cluster: string): Promise<void> => {
     for (const network of ['ts', 'blue'])
-      await waitFor(`Protected of ${network} in ${cluster} to be ${status}`, async () => {
+      await eventually(`Protected of ${network} in ${cluster} to be ${status}`, async () => {
         const conditions = await conditionsOf(lab, cluster, 'transitswitch', network);
         const found = conditions.find(({ type }) => type === 'Protected');
-        return found?.status === status || JSON.stringify(conditions);
+        return found?.status === status || notYet(JSON.stringify(conditions));
       });
   };
   const untilProtected = async (): Promise<void> => {
     for (const cluster of clusters) {
       await untilSaid('True', cluster);
-      await waitFor(`${cluster} to say so`, async () => {
+      await eventually(`${cluster} to say so`, async () => {
         const conditions = await conditionsOf(lab, cluster, 'interconnect', 'default');
-        return conditions.every(({ status }) => status === 'True') || JSON.stringify(conditions);
+        return conditions.every(({ status }) => status === 'True') || notYet(JSON.stringify(conditions));
       });
     }
   };

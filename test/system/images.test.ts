@@ -5,9 +5,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, s
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ovnEnvironment, ovnProgram, schemaFile } from 'ovsdb-client/testing';
 import { toolsFolder } from '../../lib/kube/testing.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 const root = join(import.meta.dirname, '../..');
 let dir: string;
@@ -41,12 +41,11 @@ async function during(
 }
 
 async function untilSucceeds(program: string, args: readonly string[]): Promise<string> {
-  for (let attempt = 0; ; attempt++) {
+  const answer = await eventually(`${program} ${args.join(' ')}`, () => {
     const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', env: ovnEnvironment() });
-    if (status === 0) return stdout;
-    if (attempt === 1000) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
-    await sleep(50);
-  }
+    return status === 0 ? { stdout } : notYet(stderr);
+  });
+  return answer.stdout;
 }
 
 describe('bundles', () => {

@@ -13,7 +13,7 @@ import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { annotation } from '../../lib/api/names.ts';
 import { openKube } from '../../lib/kube/client.ts';
-import { KubeApiError } from '../../lib/kube/errors.ts';
+import type { KubeApiError } from '../../lib/kube/errors.ts';
 import { hubMembers, interconnectGateways, interconnects, nodes, secrets, subnets } from '../../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
 import type { KubeClient, Resource } from '../../lib/kube/types.ts';
@@ -311,14 +311,7 @@ async function applyDefinitions(client: KubeClient): Promise<void> {
     await client.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
   }
   for (const resource of [subnets, interconnects, interconnectGateways, hubMembers]) {
-    await eventually(`${resource.plural} served`, async () => {
-      try {
-        return await client.list(resource);
-      } catch (error) {
-        if (error instanceof KubeApiError) return undefined;
-        throw error;
-      }
-    });
+    await eventually(`${resource.plural} served`, () => client.list(resource));
   }
   const systemNamespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
   await client.request('POST', '/api/v1/namespaces', systemNamespace).catch((error: KubeApiError) => {

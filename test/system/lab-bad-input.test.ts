@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openLab } from '../lab/lib/lab.ts';
-import { waitFor } from '../lab/run.ts';
 import {
   addWorkload,
   applyObjects,
@@ -12,6 +11,7 @@ import {
   subnetManifest,
   waitForPods,
 } from './workload.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 describe('invalid input', () => {
   const lab = openLab();
@@ -61,14 +61,14 @@ describe('invalid input', () => {
   for (const [name, spec, cause] of late) {
     it(`condition and event of ${name} name the cause`, async () => {
       await applyObjects(lab, 'east', [subnetManifest(name, spec)]);
-      await waitFor(`a condition on ${name}`, async () => {
+      await eventually(`a condition on ${name}`, async () => {
         const conditions = await conditionsOf(lab, 'east', 'subnet', name);
         const ready = conditions.find(({ type }) => type === 'Ready');
-        return (ready?.status === 'False' && cause.test(ready.message ?? '')) || JSON.stringify(conditions);
+        return (ready?.status === 'False' && cause.test(ready.message ?? '')) || notYet(JSON.stringify(conditions));
       });
-      await waitFor(`an event on ${name}`, async () => {
+      await eventually(`an event on ${name}`, async () => {
         const events = await eventsWith(lab, 'east', `involvedObject.name=${name},type=Warning`);
-        return cause.test(events) || events;
+        return cause.test(events) || notYet(events);
       });
       const subnets = await lab.nbctl('east', [
         '--bare',
@@ -90,9 +90,12 @@ describe('invalid input', () => {
       '-p',
       JSON.stringify({ spec: { cidrBlock: '10.63.0.0/24', gateway: '', excludeIps: [] } }),
     ]);
-    await waitFor('bad-overlap to be ready', async () => {
+    await eventually('bad-overlap to be ready', async () => {
       const conditions = await conditionsOf(lab, 'east', 'subnet', 'bad-overlap');
-      return conditions.some(({ type, status }) => type === 'Ready' && status === 'True') || JSON.stringify(conditions);
+      return (
+        conditions.some(({ type, status }) => type === 'Ready' && status === 'True') ||
+        notYet(JSON.stringify(conditions))
+      );
     });
   });
 
@@ -109,16 +112,16 @@ describe('invalid input', () => {
 
   it('a deleted default Vpc is created again, and a subnet that waits for its deletion keeps its pods connected', async () => {
     await lab.kubectl('east', ['delete', 'vpc', 'ovn-cluster', '--timeout=60s']);
-    await waitFor(
+    await eventually(
       'the Vpc ovn-cluster',
-      async () => (await lab.tryKubectl('east', ['get', 'vpc', 'ovn-cluster'])).code === 0 || 'is not there',
+      async () => (await lab.tryKubectl('east', ['get', 'vpc', 'ovn-cluster'])).code === 0 || notYet('is not there'),
     );
     await lab.kubectl('east', ['delete', 'subnet', 'bystander', '--wait=false']);
-    await waitFor('bystander to be deleted once its pod is', async () => {
+    await eventually('bystander to be deleted once its pod is', async () => {
       const conditions = await conditionsOf(lab, 'east', 'subnet', 'bystander');
       return (
         conditions.some(({ reason, message }) => reason === 'Deleting' && message?.includes('calm') === true) ||
-        JSON.stringify(conditions)
+        notYet(JSON.stringify(conditions))
       );
     });
     await lab.ping(lab.router('tor').netns, await lab.addressOf('east', 'bystander/calm'));
@@ -137,10 +140,10 @@ describe('invalid input', () => {
       cidr: '10.64.0.0/30',
       pods: [{ name: 'second', node: 'n2' }],
     });
-    await waitFor('an event on cramped/second', async () => {
+    await eventually('an event on cramped/second', async () => {
       const fields = 'involvedObject.namespace=cramped,involvedObject.name=second,reason=AcquireAddressFailed';
       const events = await eventsWith(lab, 'east', fields);
-      return /NoAvailableAddress/.test(events) || events;
+      return /NoAvailableAddress/.test(events) || notYet(events);
     });
     await lab.kubectl('east', ['delete', 'pod', '-n', 'cramped', 'first', '--timeout=60s']);
     await waitForPods(lab, 'east', 'cramped', 1);

@@ -12,8 +12,9 @@ import { openLab } from '../lab/lib/lab.ts';
 import { addHost, deleteNamespaces } from '../lab/network.ts';
 import { startRouter } from '../lab/router.ts';
 import { node24 } from '../lab/rooms.ts';
-import { tryRun, waitFor } from '../lab/run.ts';
+import { tryRun } from '../lab/run.ts';
 import { addWorkload, applyObjects, removeWorkload, waitForPods } from './workload.ts';
+import { eventually, notYet, type NotYet } from '../../lib/testing-eventually.ts';
 
 const prefix = '198.51.100.0/24';
 /** The default hold time of sessions: how long a node keeps the session of a silent router. */
@@ -106,10 +107,10 @@ describe('a prefix behind a router of the other cluster', () => {
     return found.map((route) => [route['state'], route['origin'], route['reason'] ?? ''].join(' ').trim());
   }
 
-  function untilInWest(what: string, wanted: (routes: readonly string[]) => boolean): Promise<void> {
-    return waitFor(what, async () => {
+  function untilInWest(what: string, wanted: (routes: readonly string[]) => boolean): Promise<true> {
+    return eventually(what, async () => {
       const routes = await routesInWest();
-      return wanted(routes) || JSON.stringify(routes);
+      return wanted(routes) || notYet(JSON.stringify(routes));
     });
   }
 
@@ -119,10 +120,10 @@ describe('a prefix behind a router of the other cluster', () => {
   }
 
   /** Waits until the answer matches all patterns, because statuses are written one after the other. */
-  function untilWhy(cluster: 'east' | 'west', ...patterns: readonly RegExp[]): Promise<void> {
-    return waitFor(`${cluster} to say why`, async () => {
+  function untilWhy(cluster: 'east' | 'west', ...patterns: readonly RegExp[]): Promise<true> {
+    return eventually(`${cluster} to say why`, async () => {
       const text = await why(cluster);
-      return patterns.every((pattern) => pattern.test(text)) || text;
+      return patterns.every((pattern) => pattern.test(text)) || notYet(text);
     });
   }
 
@@ -131,9 +132,9 @@ describe('a prefix behind a router of the other cluster', () => {
     const start = performance.now();
     await command();
     const args = ['--bare', '--columns=nexthop', 'find', 'Logical_Router_Static_Route', `ip_prefix="${prefix}"`];
-    const ask = async (): Promise<true | string> =>
-      ((await lab.nbctl('west', args)).trim() !== '') === isThere || 'not yet';
-    await waitFor(`the route to ${isThere ? 'come' : 'go'}`, ask, undefined, 20);
+    const ask = async (): Promise<true | NotYet> =>
+      ((await lab.nbctl('west', args)).trim() !== '') === isThere || notYet('not yet');
+    await eventually(`the route to ${isThere ? 'come' : 'go'}`, ask, undefined, 20);
     return performance.now() - start;
   }
 
@@ -157,9 +158,9 @@ describe('a prefix behind a router of the other cluster', () => {
   }
 
   it('is not offered without a policy', async () => {
-    await waitFor('east to lead there', async () => {
+    await eventually('east to lead there', async () => {
       const routes = await lab.nbctl('east', ['lr-route-list', 'ovn-cluster']);
-      return routes.includes(prefix) || routes;
+      return routes.includes(prefix) || notYet(routes);
     });
     assert.deepEqual(await routesInWest(), []);
     await untilWhy(
@@ -185,15 +186,15 @@ describe('a prefix behind a router of the other cluster', () => {
 
   it('reaches the pod through an announced node and the overlay, not the node’s default route', async () => {
     const walker = await lab.addressOf('west', `${namespace}/walker`);
-    await waitFor('the router to know the way', async () => {
+    await eventually('the router to know the way', async () => {
       const route = await lab.exec(edge.netns, ['ip', 'route', 'get', walker]);
-      return speakers.some(({ address }) => route.includes(`via ${address} `)) || route;
+      return speakers.some(({ address }) => route.includes(`via ${address} `)) || notYet(route);
     });
     for (const { netns } of speakers)
-      await waitFor('the node to know the way', async () => {
+      await eventually('the node to know the way', async () => {
         const argv = ['ip', 'route', 'get', walker, 'from', target, 'iif', 'br-phys'];
         const route = await lab.exec(netns, argv);
-        return /dev ovn0 table 10155/.test(route) || route;
+        return /dev ovn0 table 10155/.test(route) || notYet(route);
       });
     const count = 20;
     const before = await sentIntoOverlay();
@@ -208,7 +209,7 @@ describe('a prefix behind a router of the other cluster', () => {
   it('is withdrawn at once when the sessions end, and restored with them', async (t) => {
     const goneMs = await timed(() => sessions(''), false);
     assert.ok(goneMs < (holdSeconds * 1000) / 2, `${goneMs.toFixed(0)} ms`);
-    await waitFor('no answer', async () => !(await lab.answers(pod, target)) || 'one still');
+    await eventually('no answer', async () => !(await lab.answers(pod, target)) || notYet('one still'));
     await untilInWest('west to forget it', (routes) => routes.length === 0);
     const backMs = await timed(() => sessions('no'), true);
     await lab.ping(pod, target);

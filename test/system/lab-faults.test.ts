@@ -6,9 +6,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { after, before, describe, it } from 'node:test';
 import { movingPath } from '../lab/lib/anchors.ts';
 import { openLab } from '../lab/lib/lab.ts';
-import { waitFor } from '../lab/run.ts';
 import { type Disturbance, expiredSessions, undisturbed } from './bfd-sessions.ts';
 import { addWorkload, longestGapMs, removeWorkload, waitForPods } from './workload.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 describe('process faults', () => {
   const lab = openLab();
@@ -40,15 +40,15 @@ describe('process faults', () => {
     await lab.ping(lab.ns('east', place(pod)), far);
     await lab.kubectl('east', ['delete', 'pod', '-n', namespace, pod, '--timeout=60s']);
     const find = ['--bare', '--columns=name', 'find', 'Logical_Switch_Port', `name=${pod}.${namespace}`];
-    await waitFor('no port of it', async () => (await lab.nbctl('east', find)).trim() === '' || 'one still');
+    await eventually('no port of it', async () => (await lab.nbctl('east', find)).trim() === '' || notYet('one still'));
   };
 
   /** Waits for moving paths: a gateway that takes its path back writes to the database, whichever process was killed. */
   const atRest = async (): Promise<void> => {
     for (const cluster of ['east', 'west'])
-      await waitFor(`the paths of ${cluster} to rest`, async () => {
+      await eventually(`the paths of ${cluster} to rest`, async () => {
         const moving = await movingPath(lab, cluster);
-        return moving === '' || moving;
+        return moving === '' || notYet(moving);
       });
   };
   const disturbance: Disturbance = {
@@ -107,9 +107,9 @@ describe('process faults', () => {
           await lab.waitForRestart(where, component, pid);
         });
         assert.ok(gap < 500, `a gap of ${gap.toFixed(0)} ms`);
-        await waitFor('the router to have both paths', async () => {
+        await eventually('the router to have both paths', async () => {
           const route = await lab.vtysh('tor', `show ip route ${lab.cluster('east').podCidr}`);
-          return [...route.matchAll(/172\.30\.1\.1[12]/g)].length >= 2 || route;
+          return [...route.matchAll(/172\.30\.1\.1[12]/g)].length >= 2 || notYet(route);
         });
         assert.equal(await quietSizeOf('east'), before, 'the northbound database was written to');
         await works('late');
@@ -159,11 +159,11 @@ describe('process faults', () => {
     const pid = lab.pid('east/n2', 'gobgpd');
     await lab.kill('east/n2', 'gobgpd');
     await lab.waitForRestart('east/n2', 'gobgpd', pid);
-    await waitFor('the session', async () => {
+    await eventually('the session', async () => {
       const summary = await lab.vtysh('tor', 'show bgp summary json');
       const peers = (JSON.parse(summary) as { ipv4Unicast: { peers: Record<string, { state: string }> } }).ipv4Unicast
         .peers;
-      return peers['172.30.1.12']?.state === 'Established' || JSON.stringify(peers['172.30.1.12']);
+      return peers['172.30.1.12']?.state === 'Established' || notYet(JSON.stringify(peers['172.30.1.12']));
     });
     over.abort();
     await watching;

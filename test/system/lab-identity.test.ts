@@ -11,7 +11,8 @@ import { registerNodes } from '../lab/cluster-objects.ts';
 import { isGateway, isSpeaker, type NodeLayout } from '../lab/layout.ts';
 import { openLab } from '../lab/lib/lab.ts';
 import { tool } from '../lab/tools.ts';
-import { tryRun, waitFor } from '../lab/run.ts';
+import { tryRun } from '../lab/run.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 interface NodeStatus {
   readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string }[];
@@ -26,19 +27,21 @@ describe('daemons and speakers with tokens of their nodes', () => {
   });
   after(() => kube.close());
 
-  const untilServed = (node: NodeLayout): Promise<void> =>
-    waitFor(`${node.name} to be in the network`, async () => {
+  const untilServed = (node: NodeLayout): Promise<true> =>
+    eventually(`${node.name} to be in the network`, async () => {
       const { metadata, status } = await kube.get(nodes, { name: node.name });
       const { conditions = [] } = (status ?? {}) as Partial<NodeStatus>;
       const unavailable = conditions.find(({ type }) => type === 'NetworkUnavailable');
       const isReady = unavailable?.status === 'False' && unavailable.reason === 'NetworkReady';
-      return (isReady && metadata.annotations?.[annotation.chassis] !== undefined) || JSON.stringify(unavailable);
+      return (
+        (isReady && metadata.annotations?.[annotation.chassis] !== undefined) || notYet(JSON.stringify(unavailable))
+      );
     });
-  const untilAnnouncing = (node: NodeLayout): Promise<void> =>
-    waitFor(`the speaker of ${node.name} to tell of its sessions`, async () => {
+  const untilAnnouncing = (node: NodeLayout): Promise<true> =>
+    eventually(`the speaker of ${node.name} to tell of its sessions`, async () => {
       const [state] = await kube.list(bgpNodeStates, { fieldSelector: `metadata.name=${node.name}` });
       const { peers = [] } = (state?.['status'] ?? {}) as { peers?: { state: string }[] };
-      return peers.some((peer) => peer.state === 'Established') || JSON.stringify(peers);
+      return peers.some((peer) => peer.state === 'Established') || notYet(JSON.stringify(peers));
     });
   const asNode = (node: NodeLayout, account: string, argv: readonly string[]) =>
     tryRun([tool('kubectl'), `--kubeconfig=${accountKubeconfig(node, account)}`, ...argv], { netns: east.netns });
@@ -48,10 +51,10 @@ describe('daemons and speakers with tokens of their nodes', () => {
     for (const node of east.nodes.filter(isSpeaker)) await untilAnnouncing(node);
     if (lab.layout.hub === undefined) return;
     for (const { name } of east.nodes.filter(isGateway))
-      await waitFor(`the daemon of ${name} to tell of its tunnels`, async () => {
+      await eventually(`the daemon of ${name} to tell of its tunnels`, async () => {
         const { status } = await kube.get(interconnectGateways, { name });
         const { tunnels = [] } = (status ?? {}) as { tunnels?: unknown[] };
-        return tunnels.length > 0 || 'no tunnels';
+        return tunnels.length > 0 || notYet('no tunnels');
       });
   });
 
@@ -83,9 +86,11 @@ describe('daemons and speakers with tokens of their nodes', () => {
     const whoAmI = ['auth', 'whoami', '-o', 'name'];
     await kube.delete(nodes, { name: node.name });
     for (const account of nodeAccounts)
-      await waitFor(`the token of ${account} to end`, async () => {
+      await eventually(`the token of ${account} to end`, async () => {
         const { code, stderr } = await asNode(node, account, whoAmI);
-        return (code !== 0 && /Unauthorized|must be logged in/.test(stderr)) || `exit ${String(code)} ${stderr}`;
+        return (
+          (code !== 0 && /Unauthorized|must be logged in/.test(stderr)) || notYet(`exit ${String(code)} ${stderr}`)
+        );
       });
     await registerNodes(kube, { ...east, nodes: [node] });
     await untilServed(node);

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { openLab } from '../lab/lib/lab.ts';
-import { run, waitFor } from '../lab/run.ts';
+import { run } from '../lab/run.ts';
 import { addWorkload, removeWorkload, waitForPods, outsideOf } from './workload.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 describe('a namespace with its own subnet', () => {
   const lab = openLab();
@@ -41,36 +42,36 @@ describe('a namespace with its own subnet', () => {
 
     it('leaves nothing behind when deleted', async () => {
       await Promise.all(['east', 'west'].map((cluster) => removeWorkload(lab, cluster, namespace)));
-      await waitFor('the northbound database to hold nothing of it', async () => {
+      await eventually('the northbound database to hold nothing of it', async () => {
         const dump = await lab.nbctl('east', ['show']);
         const policies = await lab.nbctl('east', ['lr-policy-list', 'ovn-cluster']);
         const groups = await lab.nbctl('east', ['--bare', '--columns=name', 'list', 'Port_Group']);
         return (
           (!`${dump}${policies}${groups}`.includes(namespace) && !policies.includes(cidr)) ||
-          `${dump}\n${policies}\n${groups}`
+          notYet(`${dump}\n${policies}\n${groups}`)
         );
       });
       for (const node of lab.cluster('east').nodes) {
-        await waitFor(`Open vSwitch of ${node.name} to hold nothing of it`, async () => {
+        await eventually(`Open vSwitch of ${node.name} to hold nothing of it`, async () => {
           const ports = await lab.vsctl('east', node.name, ['--bare', '--columns=external_ids', 'list', 'Interface']);
-          return !ports.includes(namespace) || ports;
+          return !ports.includes(namespace) || notYet(ports);
         });
       }
-      await waitFor('no IP objects of it', async () => {
+      await eventually('no IP objects of it', async () => {
         const ips = await lab.kubectl('east', ['get', 'ips']);
-        return !ips.includes(namespace) || ips;
+        return !ips.includes(namespace) || notYet(ips);
       });
-      await waitFor('the other cluster to forget the route', async () => {
+      await eventually('the other cluster to forget the route', async () => {
         const routes = await lab.nbctl('west', ['lr-route-list', 'ovn-cluster']);
-        return !routes.includes('10.40.0.0') || routes;
+        return !routes.includes('10.40.0.0') || notYet(routes);
       });
-      await waitFor('the router to forget the route', async () => {
+      await eventually('the router to forget the route', async () => {
         const routes = await lab.vtysh('tor', 'show ip route bgp');
-        return !routes.includes('10.40.0.0') || routes;
+        return !routes.includes('10.40.0.0') || notYet(routes);
       });
-      await waitFor('no network namespaces of its pods', async () => {
+      await eventually('no network namespaces of its pods', async () => {
         const spaces = await run(['ip', 'netns', 'list']);
-        return !spaces.includes(`${lab.layout.name}-east-${namespace}`) || spaces;
+        return !spaces.includes(`${lab.layout.name}-east-${namespace}`) || notYet(spaces);
       });
     });
   }

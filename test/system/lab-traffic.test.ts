@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openLab } from '../lab/lib/lab.ts';
-import { run, waitFor } from '../lab/run.ts';
+import { run } from '../lab/run.ts';
 import { addWorkload, removeWorkload, waitForPods, outsideOf } from './workload.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 describe('traffic', () => {
   const lab = openLab();
@@ -60,9 +61,9 @@ describe('traffic', () => {
     for (const cluster of ['east', 'west']) {
       const { podCidr, nodes } = lab.cluster(cluster);
       const speakers = nodes.filter(({ labels }) => labels['ovn.kubernetes.io/bgp'] === 'true');
-      await waitFor(`${podCidr} to lead to each speaker`, async () => {
+      await eventually(`${podCidr} to lead to each speaker`, async () => {
         const route = await lab.vtysh('tor', `show ip route ${podCidr}`);
-        return speakers.every(({ address: nextHop }) => route.includes(nextHop)) || route;
+        return speakers.every(({ address: nextHop }) => route.includes(nextHop)) || notYet(route);
       });
       for (const pod of ['a', 'c']) await lab.ping(router.netns, await address(cluster, pod));
       assert.equal(await lab.fetchName(router.netns, await address(cluster, 'c')), 'c');

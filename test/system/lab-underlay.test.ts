@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { takeDown } from '../lab/down.ts';
 import { openLab, type LabHandle } from '../lab/lib/lab.ts';
 import { waitUntilReady } from '../lab/ready.ts';
-import { run, waitFor } from '../lab/run.ts';
+import { run } from '../lab/run.ts';
 import { bringUp } from '../lab/up.ts';
 import { addWorkload, applyObjects, eventsWith, removeWorkload, waitForPods } from './workload.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 const name = `u${process.pid.toString(36)}`;
 const topology = join(import.meta.dirname, '../lab/topologies/underlay.yaml');
@@ -56,10 +57,10 @@ describe('underlay', () => {
   after(() => takeDown(name));
 
   it('is ready on every node according to the ProviderNetwork', async () => {
-    await waitFor('the ProviderNetwork to be ready', async () => {
+    await eventually('the ProviderNetwork to be ready', async () => {
       const status = await lab.kubectl('east', ['get', 'pn', 'net1', '-o', 'jsonpath={.status}']);
       const { ready, readyNodes } = JSON.parse(status) as { ready?: boolean; readyNodes?: string[] };
-      return (ready === true && readyNodes?.join() === 'n1,n2') || status;
+      return (ready === true && readyNodes?.join() === 'n1,n2') || notYet(status);
     });
   });
 
@@ -139,14 +140,16 @@ describe('underlay', () => {
       await run(['ip', '-n', lan, 'addr', 'add', taken, 'dev', device, ...(isV4 ? [] : ['nodad'])]);
       const pods = [{ name: pod, node: 'n1', annotations: { 'ovn.kubernetes.io/ip_address': ip } }];
       await addWorkload(lab, 'east', { namespace, pods });
-      await waitFor('the daemon to say so', () => {
+      await eventually('the daemon to say so', () => {
         const log = lab.log('east/n1', 'daemon');
-        return log.includes(`address ${address} of the pod is in use in the physical network`) || log.slice(-500);
+        return (
+          log.includes(`address ${address} of the pod is in use in the physical network`) || notYet(log.slice(-500))
+        );
       });
       await run(['ip', '-n', lan, 'addr', 'del', taken, 'dev', device]);
-      await waitFor('it to run', async () => {
+      await eventually('it to run', async () => {
         const shown = await lab.kubectl('east', ['-n', namespace, 'get', 'pod', pod]);
-        return shown.includes('1/1') || shown;
+        return shown.includes('1/1') || notYet(shown);
       });
       await lab.ping(lan, address);
     });
@@ -154,27 +157,30 @@ describe('underlay', () => {
   it('reports a removed interface to pods, refuses new pods with the reason, and is deleted without a trace', async () => {
     await lab.kubectl('east', ['patch', 'pn', 'net1', '--type=merge', '-p', '{"spec":{"excludeNodes":["n2"]}}']);
     const ports = (): Promise<string> => lab.vsctl('east', 'n2', ['list-br']);
-    await waitFor('n2 to be without the bridge', async () => !(await ports()).includes('br-net1') || ports());
-    await waitFor('the event of its pod', async () => {
+    await eventually(
+      'n2 to be without the bridge',
+      async () => !(await ports()).includes('br-net1') || notYet(await ports()),
+    );
+    await eventually('the event of its pod', async () => {
       const fields = 'involvedObject.namespace=flat,reason=ProviderNetworkLeft';
       const shown = await eventsWith(lab, 'east', fields);
       const expected =
         /pod\/b +interface eth0 has no connection: spec.excludeNodes of ProviderNetwork net1 names node n2; /;
-      return (expected.test(shown) && !shown.includes('pod/a ')) || shown;
+      return (expected.test(shown) && !shown.includes('pod/a ')) || notYet(shown);
     });
     await addWorkload(lab, 'east', { namespace: 'ten', pods: [{ name: 'late', node: 'n2' }] });
-    await waitFor('the daemon to say so', () => {
+    await eventually('the daemon to say so', () => {
       const log = lab.log('east/n2', 'daemon');
-      return /underlay subnet ten is not ready/.test(log) || log.slice(-500);
+      return /underlay subnet ten is not ready/.test(log) || notYet(log.slice(-500));
     });
     await Promise.all(['flat', 'ten', 'over'].map((namespace) => removeWorkload(lab, 'east', namespace)));
     await lab.kubectl('east', ['delete', 'vlan', 'flat', 'ten', '--timeout=60s']);
     await lab.kubectl('east', ['delete', 'pn', 'net1', '--timeout=60s']);
     for (const node of ['n1', 'n2'])
-      await waitFor(`${node} to be as before`, async () => {
+      await eventually(`${node} to be as before`, async () => {
         const bridges = await lab.vsctl('east', node, ['list-br']);
         const marks = await lab.kubectl('east', ['get', 'node', node, '-o', 'jsonpath={.metadata}']);
-        return (!bridges.includes('br-net1') && !marks.includes('provider-network')) || `${bridges} ${marks}`;
+        return (!bridges.includes('br-net1') && !marks.includes('provider-network')) || notYet(`${bridges} ${marks}`);
       });
   });
 });

@@ -6,7 +6,7 @@ import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { parseManifests, renderChart } from '../charts/render.ts';
 import { applyAll, isLabKind, type Manifest } from '../lab/objects.ts';
-import { waitFor } from '../lab/run.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 export type Account = 'isthmus-controller' | 'isthmus-daemon' | 'isthmus-central' | 'isthmus-speaker';
 
@@ -57,7 +57,10 @@ export class IdentityBed {
     await bed.#makeObjects();
     const daemon = await bed.inPod('isthmus-daemon', 'n1');
     const taken: Try = { path: '/api/v1/nodes/n2?dryRun=All', body: { metadata: { labels: { a: 'b' } } } };
-    await waitFor('the policies to be in force', async () => (await verdict(daemon, taken)) !== 'done' || 'not yet');
+    await eventually(
+      'the policies to be in force',
+      async () => (await verdict(daemon, taken)) !== 'done' || notYet('not yet'),
+    );
     return bed;
   }
 

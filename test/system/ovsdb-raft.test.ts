@@ -3,15 +3,14 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { openOvsdb, type OvsdbClient, OvsdbConnectionLost, type OvsdbOptions, OvsdbTimeout } from 'ovsdb-client';
 import { schemaFile, startOvsdbServer, type TestServer } from 'ovsdb-client/testing';
+import { eventuallyPasses } from '../../lib/testing-eventually.ts';
 
 const schema = schemaFile('ovn-nb');
 const database = 'OVN_Northbound';
 const kills = 3;
 const writersAtOnce = 8;
-const deadlineMs = 60_000;
 
 async function startCluster(t: TestContext): Promise<readonly TestServer[]> {
   const dir = await mkdtemp(join(tmpdir(), 'ovsdb-raft-'));
@@ -23,7 +22,9 @@ async function startCluster(t: TestContext): Promise<readonly TestServer[]> {
     const server = await startOvsdbServer({ schema, cluster: { address: address(index), ...others } });
     t.after(() => server.stop());
     servers.push(server);
-    await until(async () => (await server.control(['cluster/status', database])).includes('Status: cluster member'));
+    await eventuallyPasses(async () =>
+      (await server.control(['cluster/status', database])).includes('Status: cluster member'),
+    );
   }
   return servers;
 }
@@ -43,17 +44,9 @@ async function open(
   return client;
 }
 
-async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + deadlineMs;
-  while (!(await isTrue())) {
-    assert.ok(Date.now() < deadline, 'it did not come true in time');
-    await sleep(50);
-  }
-}
-
 async function leaderOf(servers: readonly TestServer[]): Promise<TestServer> {
   let leader: TestServer | undefined;
-  await until(async () => {
+  await eventuallyPasses(async () => {
     for (const server of servers) {
       const status = await server.control(['cluster/status', database]).catch(() => '');
       if (status.includes('Role: leader')) leader = server;
@@ -112,15 +105,17 @@ test(
     );
     for (let kill = 0; kill < kills; kill++) {
       const before = ledger.acknowledged.size;
-      await until(() => Promise.resolve(ledger.acknowledged.size > before + 100));
+      await eventuallyPasses(() => ledger.acknowledged.size > before + 100);
       const leader = await leaderOf(servers);
       await leader.kill('SIGKILL');
       const survivors = servers.filter((server) => server !== leader);
       await leaderOf(survivors);
       const afterKill = ledger.acknowledged.size;
-      await until(() => Promise.resolve(ledger.acknowledged.size > afterKill + 50));
+      await eventuallyPasses(() => ledger.acknowledged.size > afterKill + 50);
       await leader.restart();
-      await until(async () => (await leader.control(['cluster/status', database])).includes('Role: follower'));
+      await eventuallyPasses(async () =>
+        (await leader.control(['cluster/status', database])).includes('Role: follower'),
+      );
     }
     isDone = true;
     await Promise.all(writers);
@@ -161,7 +156,7 @@ test(
     assert.ok((await left) instanceof OvsdbConnectionLost);
     await follows.synced();
     await follows.transact([{ op: 'insert', table: 'Logical_Switch', row: { name: 'after' } }]);
-    await until(() => Promise.resolve(stays.cache.table('Logical_Switch').rows.size === 1));
+    await eventuallyPasses(() => stays.cache.table('Logical_Switch').rows.size === 1);
     assert.deepEqual(states, ['connecting', 'synced']);
   },
 );

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
 import { OvnIcConfig } from '../../interconnect/apply/ovn-ic-config.ts';
 import { parseNode } from '../../interconnect/watch/objects.ts';
@@ -17,6 +16,7 @@ import type { RawObject } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
 import { createLogger } from '../../lib/run/logger.ts';
 import { object, openCrdBed, type CrdBed } from './crd-bed.ts';
+import { eventuallyPasses } from '../../lib/testing-eventually.ts';
 
 const name = 'ovn-ic-config';
 
@@ -86,12 +86,12 @@ describe('RoutePolicies', { timeout: 600_000 }, () => {
       const condition = status?.conditions?.find(({ observedGeneration }) => observedGeneration === generation);
       return condition === undefined ? undefined : `${condition.status} ${condition.reason} ${typeof status?.inForce}`;
     };
-    await until(async () => (await ready(1)) === 'True InForce undefined');
+    await eventuallyPasses(async () => (await ready(1)) === 'True InForce undefined');
     const spec = { rules: [{ match: { prefixes: [{ cidr: '10.0.0.1/8' }] } }] };
     await kube.patch(routePolicies, { name: 'denied' }, 'merge', { spec });
-    await until(async () => (await ready(2)) === 'False PrefixInvalid string');
+    await eventuallyPasses(async () => (await ready(2)) === 'False PrefixInvalid string');
     await kube.patch(routePolicies, { name: 'denied' }, 'merge', { spec: { rules: [] } });
-    await until(async () => (await ready(3)) === 'True InForce undefined');
+    await eventuallyPasses(async () => (await ready(3)) === 'True InForce undefined');
     reporter.close();
     stop.abort();
     await policies.stop();
@@ -156,23 +156,23 @@ describe('RoutePolicies', { timeout: 600_000 }, () => {
       metadata: { namespace: 'kube-system', name },
       data,
     });
-    await until(async () => (await specOf()) === '192.0.2.1:6650 host-1');
+    await eventuallyPasses(async () => (await specOf()) === '192.0.2.1:6650 host-1');
     assert.equal(await policiesAre(), 'ovn-ic-config,ovn-ic-config-import');
 
     await edit({ 'gw-nodes': 'n1,n2', 'auto-route': 'true' });
-    await until(async () => (await specOf()) === '192.0.2.1:6650 host-1,n2');
-    await until(async () => (await policiesAre()) === '');
-    await until(() => Promise.resolve(reasons.includes('NodeUnknown')));
+    await eventuallyPasses(async () => (await specOf()) === '192.0.2.1:6650 host-1,n2');
+    await eventuallyPasses(async () => (await policiesAre()) === '');
+    await eventuallyPasses(() => reasons.includes('NodeUnknown'));
 
     await edit({ 'az-name': 'No Name', 'ic-db-host': '192.0.2.2' });
-    await until(() => Promise.resolve(reasons.includes('NameInvalid')));
+    await eventuallyPasses(() => reasons.includes('NameInvalid'));
     assert.equal(await specOf(), '192.0.2.1:6650 host-1,n2');
 
     await edit({ 'az-name': 'east' });
-    await until(async () => (await specOf()) === '192.0.2.2:6650 host-1,n2');
+    await eventuallyPasses(async () => (await specOf()) === '192.0.2.2:6650 host-1,n2');
 
     await kube.delete(configMaps, { namespace: 'kube-system', name });
-    await until(async () => (await specOf()) === 'none');
+    await eventuallyPasses(async () => (await specOf()) === 'none');
 
     await icConfig.stop();
     stop.abort();
@@ -188,11 +188,3 @@ describe('RoutePolicies', { timeout: 600_000 }, () => {
     }
   }
 });
-
-async function until(isTrue: () => Promise<boolean>): Promise<void> {
-  const deadlineMs = performance.now() + 60_000;
-  while (!(await isTrue())) {
-    assert.ok(performance.now() < deadlineMs, `not within a minute: ${isTrue.toString()}`);
-    await sleep(50);
-  }
-}

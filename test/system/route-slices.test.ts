@@ -13,7 +13,7 @@ import type { Reflector } from '../../lib/kube/types.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
 import { reflectSliced } from '../../lib/slices/reflect.ts';
 import { remoteRoutes } from '../../lib/slices/remote-routes.ts';
-import { eventually } from './bgp/eventually.ts';
+import { eventuallyPasses } from '../../lib/testing-eventually.ts';
 import { openCrdBed, type CrdBed } from './crd-bed.ts';
 import { manyPrefixes, overFourPaths, putRoutes, sliceVersions } from './route-lists.ts';
 
@@ -63,7 +63,7 @@ function known() {
 }
 
 const countsAre = (compared: number, active: number): Promise<unknown> =>
-  eventually(() => {
+  eventuallyPasses(() => {
     const now = known();
     const counts = [now.compared.length, now.forwarded.length, now.announced.length];
     assert.deepEqual(counts, [compared, active, active]);
@@ -95,16 +95,18 @@ describe('5,000 prefixes over four paths', () => {
     // All routes change, except for their prefixes.
     const tagged = overFourPaths(prefixes).map((route) => ({ ...route, tags: ['x'] }));
     await putRoutes(bed.kube, remoteRoutes, 'west', tagged);
-    await eventually(() => assert.ok(readers.speaker.get('west')?.routes.every(({ tags }) => tags.includes('x'))));
+    await eventuallyPasses(() =>
+      assert.ok(readers.speaker.get('west')?.routes.every(({ tags }) => tags.includes('x'))),
+    );
     await putRoutes(bed.kube, remoteRoutes, 'west', [...tagged.slice(0, 4000), ...tagged.slice(4000).toReversed()]);
     assert.equal(least(), 5000);
   });
 
   test('do not belong to a later cluster with the same name', async () => {
     await bed.kube.delete(remoteClusters, { name: 'west' });
-    await eventually(() => assert.equal(readers.daemon.get('west'), undefined));
+    await eventuallyPasses(() => assert.equal(readers.daemon.get('west'), undefined));
     await make();
-    await eventually(() => assert.notEqual(readers.daemon.get('west'), undefined));
+    await eventuallyPasses(() => assert.notEqual(readers.daemon.get('west'), undefined));
     assert.deepEqual(known(), { compared: [], forwarded: [], announced: [] });
     await put([], [last]);
     await countsAre(1, 1);

@@ -11,7 +11,7 @@ import {
   secrets,
   subnets,
 } from '../../lib/kube/resources.ts';
-import { eventually } from './bgp/eventually.ts';
+import { eventuallyPasses } from '../../lib/testing-eventually.ts';
 import type { FrrPeer } from './bgp/frr.ts';
 import type { NeighborCounters } from './bgp/peer.ts';
 import { counters, untilQuiet, untilRoutes } from './bgp/until.ts';
@@ -65,22 +65,24 @@ test('a subnet is announced to the peers that select it, with the next hop of ea
 });
 
 test('statuses report sessions and announced prefixes', async () => {
-  await eventually(async () => assert.equal((await bed.status(bgpPeers, 'tor1')).established, '1/1'));
-  await eventually(async () => assert.equal((await bed.status(bgpPeers, 'tor1')).nodes?.[0]?.advertised, 2));
+  await eventuallyPasses(async () => assert.equal((await bed.status(bgpPeers, 'tor1')).established, '1/1'));
+  await eventuallyPasses(async () => assert.equal((await bed.status(bgpPeers, 'tor1')).nodes?.[0]?.advertised, 2));
   await bed.untilCondition(bgpPeers, 'tor1', 'Accepted', 'True Accepted');
   await bed.untilCondition(bgpPeers, 'tor1', 'Established', 'True Established');
   await bed.untilCondition(bgpInstances, 'rack', 'Ready', 'True Ready');
   const announced = { public: ['10.20.0.0/24'], all: ['10.16.0.0/16', '10.20.0.0/24', 'fd00:10:16::/64'] };
   for (const [name, prefixes] of Object.entries(announced))
-    await eventually(async () => assert.deepEqual((await bed.status(bgpAdvertisements, name)).prefixes, prefixes));
-  await eventually(async () => assert.ok((await bed.eventReasons('tor1')).includes('SessionEstablished')));
+    await eventuallyPasses(async () =>
+      assert.deepEqual((await bed.status(bgpAdvertisements, name)).prefixes, prefixes),
+    );
+  await eventuallyPasses(async () => assert.ok((await bed.eventReasons('tor1')).includes('SessionEstablished')));
 });
 
 test('prefixes of a neighbour are not imported without import', async () => {
   await bed.gobgp(async (gobgp) => {
     const received = () => gobgp.listPaths('ipv4-unicast', { table: 'adj-in', peer: tor1.link.v4 });
     // FRR waits a second before it sends its own routes.
-    await eventually(async () => assert.ok((await received()).some(({ prefix }) => prefix === '192.0.2.0/24')));
+    await eventuallyPasses(async () => assert.ok((await received()).some(({ prefix }) => prefix === '192.0.2.0/24')));
     assert.ok((await gobgp.listPaths('ipv4-unicast')).every(({ isLocal }) => isLocal));
   });
 });
@@ -114,7 +116,7 @@ test('a speaker makes only the changes that occurred while it was down', async (
   await bed.killSpeaker();
   await bed.createSubnet('late', '10.40.0.0/24', {});
   bed.startSpeaker();
-  await eventually(async () => assert.ok('10.40.0.0/24' in (await tor1.routes())));
+  await eventuallyPasses(async () => assert.ok('10.40.0.0/24' in (await tor1.routes())));
   assert.deepEqual(await counters(tor2), before);
   await bed.killSpeaker();
   await bed.kube.delete(subnets, { name: 'ovn-default' });
@@ -126,7 +128,9 @@ test('a speaker makes only the changes that occurred while it was down', async (
 test('routers retain the routes while a killed gobgpd restarts', async () => {
   const { established } = await counters(tor1);
   await bed.lab.gobgpd.kill();
-  await eventually(async () => assert.equal((await bed.status(bgpPeers, 'tor1')).nodes?.[0]?.state, 'Unreachable'));
+  await eventuallyPasses(async () =>
+    assert.equal((await bed.status(bgpPeers, 'tor1')).nodes?.[0]?.state, 'Unreachable'),
+  );
   await bed.untilCondition(bgpInstances, 'rack', 'Ready', 'False DaemonUnreachable');
   const missing: number[] = [];
   const watching = new AbortController();
@@ -137,14 +141,14 @@ test('routers retain the routes while a killed gobgpd restarts', async () => {
     }
   })();
   await bed.lab.gobgpd.restart();
-  await eventually(async () => assert.equal((await counters(tor1)).established, established + 1));
-  await eventually(async () => assert.equal((await bed.status(bgpPeers, 'tor1')).established, '1/1'));
+  await eventuallyPasses(async () => assert.equal((await counters(tor1)).established, established + 1));
+  await eventuallyPasses(async () => assert.equal((await bed.status(bgpPeers, 'tor1')).established, '1/1'));
   await untilAllQuiet();
   watching.abort();
   await watched;
   assert.deepEqual(missing, []);
   await bed.untilCondition(bgpInstances, 'rack', 'Ready', 'True Ready');
-  await eventually(async () => assert.ok((await bed.eventReasons('tor1')).includes('SessionLost')));
+  await eventuallyPasses(async () => assert.ok((await bed.eventReasons('tor1')).includes('SessionLost')));
 });
 
 test('invalid objects are refused with a reason and an event, and do not affect others', async () => {
@@ -161,13 +165,15 @@ test('invalid objects are refused with a reason and an event, and do not affect 
     stray: 'UnknownInstance',
   };
   for (const [name, reason] of Object.entries(refusals)) {
-    await eventually(async () => assert.equal(await bed.condition(bgpPeers, name, 'Accepted'), `False ${reason}`));
-    await eventually(async () => assert.deepEqual(await bed.eventReasons(name), [reason]));
+    await eventuallyPasses(async () =>
+      assert.equal(await bed.condition(bgpPeers, name, 'Accepted'), `False ${reason}`),
+    );
+    await eventuallyPasses(async () => assert.deepEqual(await bed.eventReasons(name), [reason]));
   }
-  await eventually(async () =>
+  await eventuallyPasses(async () =>
     assert.equal(await bed.condition(bgpInstances, 'younger', 'Accepted'), 'False Conflicting'),
   );
-  await eventually(async () => assert.deepEqual(await bed.eventReasons('younger'), ['Conflicting']));
+  await eventuallyPasses(async () => assert.deepEqual(await bed.eventReasons('younger'), ['Conflicting']));
   assert.deepEqual(await counters(tor1), before);
   assert.equal(await bed.condition(bgpInstances, 'rack', 'Ready'), 'True Ready');
   for (const name of Object.keys(refusals)) await bed.kube.delete(bgpPeers, { name });
@@ -186,7 +192,7 @@ test('a session uses the password of a Secret, and problems of the Secret are re
   const untouched = await counters(tor1);
   const secret = (reason: string) => bed.untilCondition(bgpPeers, 'tor2', 'SecretResolved', reason);
   await tor2.configure('router bgp', `neighbor ${tor2.link.nodeV4} password ${right}`);
-  await eventually(async () => assert.match(await bed.session('tor2'), /AuthenticationFailed$/));
+  await eventuallyPasses(async () => assert.match(await bed.session('tor2'), /AuthenticationFailed$/));
   const passwordSecretRef = { name: passwords.name, key: 'tor2' };
   await bed.kube.patch(bgpPeers, { name: 'tor2' }, 'merge', { spec: { passwordSecretRef } });
   await secret('False SecretNotFound');
@@ -196,10 +202,12 @@ test('a session uses the password of a Secret, and problems of the Secret are re
   await secret('False PasswordInvalid');
   await setPasswords({ tor2: wrong });
   await secret('True Resolved');
-  await eventually(async () => assert.match(await bed.session('tor2'), /AuthenticationFailed$/));
+  await eventuallyPasses(async () => assert.match(await bed.session('tor2'), /AuthenticationFailed$/));
   await setPasswords({ tor2: right });
-  await eventually(async () => assert.equal(await bed.session('tor2'), 'Established'));
-  await eventually(async () => assert.equal(await bed.condition(bgpPeers, 'tor2', 'Established'), 'True Established'));
+  await eventuallyPasses(async () => assert.equal(await bed.session('tor2'), 'Established'));
+  await eventuallyPasses(async () =>
+    assert.equal(await bed.condition(bgpPeers, 'tor2', 'Established'), 'True Established'),
+  );
 
   const { established } = await untilQuiet(tor2);
   await bed.kube.delete(secrets, passwords);
@@ -208,7 +216,7 @@ test('a session uses the password of a Secret, and problems of the Secret are re
   await bed.killSpeaker();
   bed.startSpeaker();
   await bed.createSubnet('signed', '10.50.0.0/24', { tier: 'public' });
-  await eventually(async () => assert.ok('10.50.0.0/24' in (await tor2.routes())));
+  await eventuallyPasses(async () => assert.ok('10.50.0.0/24' in (await tor2.routes())));
   await setPasswords({ tor2: right });
   await secret('True Resolved');
   assert.equal((await counters(tor2)).established, established, 'no session was reset');
@@ -226,7 +234,7 @@ test('a session uses the password of a Secret, and problems of the Secret are re
   await secret('False SecretNotReadable');
   await tor2.configure('router bgp', `no neighbor ${tor2.link.nodeV4} password`);
   await bed.kube.patch(bgpPeers, { name: 'tor2' }, 'merge', { spec: { passwordSecretRef: null } });
-  await eventually(async () => assert.equal(await bed.session('tor2'), 'Established'));
+  await eventuallyPasses(async () => assert.equal(await bed.session('tor2'), 'Established'));
   await bed.kube.delete(subnets, { name: 'signed' });
 });
 
@@ -234,7 +242,7 @@ test('TTL security, localASN and passive mode of a peer affect only its session'
   const untouched = await counters(tor1);
   const set = (spec: object) => bed.patchPeer('tor2', spec);
   const established = (asn: number) =>
-    eventually(async () => {
+    eventuallyPasses(async () => {
       const { state, asn: seen } = await counters(tor2);
       assert.deepEqual([state, seen], ['Established', asn]);
     });
@@ -247,12 +255,12 @@ test('TTL security, localASN and passive mode of a peer affect only its session'
   const passive = async () =>
     (await bed.gobgp((gobgp) => gobgp.listPeers())).find(({ config }) => config.address === tor2.link.v4)?.config
       .isPassive;
-  await eventually(async () => assert.equal(await passive(), true));
+  await eventuallyPasses(async () => assert.equal(await passive(), true));
   await established(65077);
   await tor2.configure('router bgp', `no neighbor ${tor2.link.nodeV4} ttl-security hops 1`);
   await set({ passive: false, localASN: null, ttlSecurityHops: null });
   await established(65001);
-  await eventually(async () => assert.equal(await bed.session('tor2'), 'Established'));
+  await eventuallyPasses(async () => assert.equal(await bed.session('tor2'), 'Established'));
   assert.equal((await counters(tor1)).established, untouched.established);
   await assert.rejects(set({ ttlSecurityHops: 1, ebgpMultihopTTL: 2 }), /exclude each other/);
 });
@@ -260,13 +268,15 @@ test('TTL security, localASN and passive mode of a peer affect only its session'
 test('a changed AS of a BgpInstance reports RestartNeeded until gobgpd restarts', async () => {
   const before = await untilQuiet(tor1);
   await bed.kube.patch(bgpInstances, { name: 'rack' }, 'merge', { spec: { localASN: 65002 } });
-  await eventually(async () => assert.equal(await bed.condition(bgpInstances, 'rack', 'Ready'), 'False RestartNeeded'));
+  await eventuallyPasses(async () =>
+    assert.equal(await bed.condition(bgpInstances, 'rack', 'Ready'), 'False RestartNeeded'),
+  );
   assert.deepEqual(await counters(tor1), before);
   await bed.lab.gobgpd.restart();
-  await eventually(async () => assert.equal(await bed.condition(bgpInstances, 'rack', 'Ready'), 'True Ready'));
+  await eventuallyPasses(async () => assert.equal(await bed.condition(bgpInstances, 'rack', 'Ready'), 'True Ready'));
   assert.equal((await bed.gobgp((gobgp) => gobgp.getBgp()))?.asn, 65002);
-  await eventually(async () => assert.equal((await counters(tor1)).established, before.established + 1));
-  await eventually(async () => assert.equal((await bed.status(bgpPeers, 'tor1')).established, '1/1'));
+  await eventuallyPasses(async () => assert.equal((await counters(tor1)).established, before.established + 1));
+  await eventuallyPasses(async () => assert.equal((await bed.status(bgpPeers, 'tor1')).established, '1/1'));
   await untilAllQuiet();
   assert.deepEqual(Object.keys(await tor1.routes()), ['10.20.0.0/24', '10.40.0.0/24']);
 });
@@ -274,7 +284,9 @@ test('a changed AS of a BgpInstance reports RestartNeeded until gobgpd restarts'
 test('a node that loses its label loses its sessions and its status entries', async () => {
   await bed.kube.patch(nodes, { name: 'n1' }, 'merge', { metadata: { labels: { 'ovn.kubernetes.io/bgp': null } } });
   await untilRoutes(tor1, {});
-  await eventually(async () => assert.deepEqual((await bed.status(bgpPeers, 'tor1')).nodes ?? [], []));
-  await eventually(async () => assert.equal(await bed.condition(bgpPeers, 'tor1', 'Established'), 'False NoNode'));
-  await eventually(async () => assert.equal(await bed.condition(bgpInstances, 'rack', 'Ready'), 'False NoNode'));
+  await eventuallyPasses(async () => assert.deepEqual((await bed.status(bgpPeers, 'tor1')).nodes ?? [], []));
+  await eventuallyPasses(async () =>
+    assert.equal(await bed.condition(bgpPeers, 'tor1', 'Established'), 'False NoNode'),
+  );
+  await eventuallyPasses(async () => assert.equal(await bed.condition(bgpInstances, 'rack', 'Ready'), 'False NoNode'));
 });

@@ -2,8 +2,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { inNetns, waitFor } from '../lab/run.ts';
+import { inNetns } from '../lab/run.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 export interface Workload {
   readonly namespace: string;
@@ -62,7 +63,7 @@ export async function waitForPods(
   count: number,
   timeoutMs = 120_000,
 ): Promise<void> {
-  await waitFor(
+  await eventually(
     `${String(count)} ready pods in ${cluster} ${namespace}`,
     async () => {
       const list = JSON.parse(await lab.kubectl(cluster, ['get', 'pods', '-n', namespace, '-o', 'json'])) as {
@@ -71,7 +72,7 @@ export async function waitForPods(
       const ready = list.items.filter(({ status }) =>
         status.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True'),
       );
-      return ready.length === count || `${String(ready.length)} of ${String(list.items.length)} are ready`;
+      return ready.length === count || notYet(`${String(ready.length)} of ${String(list.items.length)} are ready`);
     },
     timeoutMs,
   );

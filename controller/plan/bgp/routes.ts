@@ -1,6 +1,6 @@
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
-import type { Family } from '../../../lib/net/ip.ts';
+import { type Family, familyOf } from '../../../lib/net/ip.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
@@ -11,10 +11,6 @@ const families = [4, 6] as const;
 /** Prefixes that have routes of their own, by family. */
 function learnedSet(family: Family): string {
   return `isthmus.learned.v${family}`;
-}
-
-function familyOf(prefix: string): Family {
-  return prefix.includes(':') ? 6 : 4;
 }
 
 /** Members of the address set: ovn-controller does not accept a mask without bits, which would match everything. */

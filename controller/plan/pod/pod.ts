@@ -18,6 +18,7 @@ import type { PortFacts } from './port-row.ts';
 import { portRateRows } from './rates.ts';
 import { podsRead } from './reads.ts';
 import { reportPod } from './report.ts';
+import { familyOf } from '../../../lib/net/ip.ts';
 
 function planPod(view: View, key: string): Desired {
   const pod = view.pods.get(key);
@@ -46,8 +47,8 @@ function securityMemberships(
   { extra, groups }: PortFacts,
 ): readonly Contribution[] {
   const addresses = {
-    v4: [...(v4 === undefined ? [] : [v4]), ...extra.filter((text) => !text.includes(':'))],
-    v6: [...(v6 === undefined ? [] : [v6]), ...extra.filter((text) => text.includes(':'))],
+    v4: [...(v4 === undefined ? [] : [v4]), ...extra.filter((text) => familyOf(text) === 4)],
+    v6: [...(v6 === undefined ? [] : [v6]), ...extra.filter((text) => familyOf(text) === 6)],
   };
   return groupMemberships(view, groups, { port, addresses });
 }

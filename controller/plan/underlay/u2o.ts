@@ -7,7 +7,7 @@
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';
-import type { Family } from '../../../lib/net/ip.ts';
+import { type Family, familyOf } from '../../../lib/net/ip.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import { u2oAllocation } from '../../settle/underlay/u2o-allocation.ts';
 import { planIps } from '../address/ip-object.ts';
@@ -102,7 +102,7 @@ function nodeSetRow(subnet: string, family: Family): DesiredRow {
 
 function nodeMembers(view: View, subnet: string, family: Family): Contribution {
   const all = [...view.nodes.values()].flatMap(nodeAddresses);
-  const values = [...new Set(all.filter((address) => address.includes(':') === (family === 6)))].sort();
+  const values = [...new Set(all.filter((address) => familyOf(address) === family))].sort();
   return { table: 'Address_Set', key: nodeSet(subnet, family), column: 'addresses', values };
 }
 

@@ -1,8 +1,8 @@
 /** Records of a port from before a restart: annotations or status of its object, its IP object, or its row in the northbound database. */
 import { annotation, formerFinalizers, joinSubnet } from '../../../lib/api/names.ts';
 import { isVouchedFor } from '../../../lib/api/pod-addresses.ts';
-import { formatIp } from '../../../lib/net/ip.ts';
-import type { Ip } from '../../../lib/net/ip.ts';
+import { formatIp, familyOf } from '../../../lib/net/ip.ts';
+import { type Ip } from '../../../lib/net/ip.ts';
 import { parseMac } from '../../../lib/net/mac.ts';
 import { annotationOf, annotationPrefix } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
@@ -109,6 +109,6 @@ export function serviceRecordOfRow(addresses: string): PortRecord | undefined {
 
 /** The nth address of each family, as a list. */
 function ofEachFamily(ips: readonly string[], nth: number): string {
-  const [v6, v4] = [ips.filter((ip) => ip.includes(':')), ips.filter((ip) => !ip.includes(':'))];
+  const [v6, v4] = [ips.filter((ip) => familyOf(ip) === 6), ips.filter((ip) => familyOf(ip) === 4)];
   return [v4[nth], v6[nth]].filter((ip) => ip !== undefined).join(',');
 }

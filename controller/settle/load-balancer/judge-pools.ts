@@ -10,6 +10,7 @@ import { parseIp } from '../../../lib/net/ip.ts';
 import { cidrsOf, formatRange, type Range } from '../../../lib/net/range.ts';
 import { specialUse } from '../../../lib/net/special-use.ts';
 import { parsePoolRange } from '../../../lib/services/load-balancer.ts';
+import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import { partsOf } from '../../model/net-parts.ts';
 import type { LoadBalancerPool } from '../../model/objects.ts';
 import type { LoadBalancerPoolVerdict } from '../../model/settled.ts';
@@ -31,6 +32,32 @@ const rightOf = unlessRefused();
 /** Whether the present spec of the pool is in force. */
 export function isPoolInForce(pool: LoadBalancerPool): boolean {
   return rightOf(pool) === 0;
+}
+
+/** A Subnet as the owner of addresses. */
+export function subnetOwner(name: string): string {
+  return `subnet ${name}`;
+}
+
+/** Whether a network has addresses that a pool lists. */
+export function overlapsPool(net: SubnetNet, pools: Iterable<LoadBalancerPool>): boolean {
+  const networks = partsOf(net).map(({ cidr }) => rangeOfCidr(cidr));
+  for (const { spec } of pools)
+    for (const text of spec.addresses) {
+      const range = parsePoolRange(text);
+      if (range !== undefined && networks.some((network) => overlap(network, range) !== undefined)) return true;
+    }
+  return false;
+}
+
+/** Owners of addresses on which the verdicts depend. */
+export function opponentsIn(verdicts: Iterable<LoadBalancerPoolVerdict>): ReadonlySet<string> {
+  const owners = new Set<string>();
+  for (const { withheld, opponent } of verdicts) {
+    for (const { owner } of withheld) owners.add(owner);
+    if (opponent !== undefined) owners.add(opponent);
+  }
+  return owners;
 }
 
 function rangeOfCidr({ family, network, ...rest }: Cidr): Range {
@@ -57,7 +84,7 @@ function othersOf({
       const { vpc, net } = verdicts.get(name) ?? {};
       return net === undefined || vpc !== defaultVpc
         ? []
-        : partsOf(net).map(({ cidr }) => network(cidr, `subnet ${name}`));
+        : partsOf(net).map(({ cidr }) => network(cidr, subnetOwner(name)));
     }),
     ...[...serviceCidrs].flatMap(([name, { cidrs }]) =>
       cidrs.flatMap((text) => {
@@ -79,8 +106,8 @@ function overlap(a: Range, b: Range): Range | undefined {
   return a.family !== b.family || first > last ? undefined : { family: a.family, first, last };
 }
 
-function refuse(code: string, message: string): LoadBalancerPoolVerdict {
-  return { ranges: [], withheld: [], problem: { code, message } };
+function refuse(code: string, message: string, opponent?: string): LoadBalancerPoolVerdict {
+  return { ranges: [], withheld: [], problem: { code, message }, ...(opponent !== undefined && { opponent }) };
 }
 
 function judge(pool: LoadBalancerPool, earlier: readonly Owned[], others: readonly Owned[]): LoadBalancerPoolVerdict {
@@ -111,6 +138,7 @@ function judge(pool: LoadBalancerPool, earlier: readonly Owned[], others: readon
         return refuse(
           'CIDROverlap',
           `spec.addresses: '${text}' has ${formatRange(common)} of ${owner}: choose free addresses`,
+          owner,
         );
       withheld.push({ range: common, owner });
     }

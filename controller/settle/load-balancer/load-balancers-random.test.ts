@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { growthOf } from '../../../lib/testing-growth.ts';
 import { pick, randomOf, type Random } from '../../../lib/testing-random.ts';
 import { sharingObstacle } from '../../../lib/services/load-balancer.ts';
+import { judgeLoadBalancerPools } from './judge-pools.ts';
 import { from, LoadBalancerBed, requested, sharing } from '../../testing-load-balancers.ts';
 
 const rounds = 1000;
@@ -25,6 +26,15 @@ function changeOne(bed: LoadBalancerBed, random: Random): void {
   } else if (act === 1) {
     const address = pick(random, ['172.30.0.12', '192.0.2.9']);
     bed.put('nodes', { metadata: { name: 'n2' }, status: { addresses: [{ type: 'InternalIP', address }] } });
+  } else if (act === 2 && random(2) === 0) {
+    const cidrBlock = pick(random, [undefined, '192.0.2.8/31', '192.0.2.0/24,2001:db8::/126', '198.51.100.0/24']);
+    const name = pick(random, ['inside', 'beside']);
+    if (cidrBlock === undefined) bed.remove('subnets', name);
+    else
+      bed.put('subnets', {
+        metadata: { name, uid: name },
+        spec: { cidrBlock, vpc: pick(random, ['ovn-cluster', 'blue']) },
+      });
   } else if (act < 4) bed.remove('services', `${pick(random, ['default', 'other'])}/${pick(random, names)}`);
   else {
     const annotations = {
@@ -69,6 +79,8 @@ test('after random changes, no two Services have an address that they cannot sha
     if (random(3) === 0) continue;
     await bed.done();
     check(bed, round);
+    const verdicts = judgeLoadBalancerPools(bed.cluster);
+    assert.deepEqual(bed.cluster.loadBalancerPoolVerdicts, verdicts, `pools in round ${round}`);
     if (random(4) > 0) continue;
     const next = await bed.restarted();
     assert.deepEqual(next.writes, [], `round ${round}`);

@@ -27,7 +27,7 @@ import { text } from '../fingerprint.ts';
 import { AddressBook } from './address-book.ts';
 import { AgeQueue } from './age-queue.ts';
 import { agedOf, Chooser } from './chooser.ts';
-import { isPoolInForce, judgeLoadBalancerPools } from './judge-pools.ts';
+import { isPoolInForce, judgeLoadBalancerPools, opponentsIn, overlapsPool, subnetOwner } from './judge-pools.ts';
 
 export interface LoadBalancersOptions {
   readonly view: View;
@@ -77,6 +77,8 @@ export class LoadBalancers {
   /** Released addresses that have not been offered to waiting Services yet. */
   #freed = new Map<string, Ip>();
   #arePoolsDue = true;
+  /** Objects with addresses of pools, as owners in the verdicts. */
+  #opponents: ReadonlySet<string> = new Set();
   /** The ranges or selectors of a pool changed, so that Services may get other addresses. */
   #arePoolsChanged = true;
 
@@ -97,8 +99,8 @@ export class LoadBalancers {
     else if (change.kind === 'loadBalancerPools') this.#poolChanged(change.before, change.after);
     else if (change.kind === 'nodes')
       this.#arePoolsDue ||= text(change.before?.addresses) !== text(change.after?.addresses);
-    else if (change.kind === 'verdicts' || change.kind === 'serviceCidrs' || change.kind === 'transitSwitches')
-      this.#arePoolsDue = true;
+    else if (change.kind === 'verdicts') this.#arePoolsDue ||= this.#concernsPools(change.name);
+    else if (change.kind === 'serviceCidrs' || change.kind === 'transitSwitches') this.#arePoolsDue = true;
   }
 
   settle(): void {
@@ -113,6 +115,14 @@ export class LoadBalancers {
     if (poolText(before) === poolText(after)) return;
     this.#arePoolsDue = true;
     this.#arePoolsChanged = true;
+  }
+
+  /** Whether verdicts on pools depend on this Subnet, or would now. */
+  #concernsPools(subnet: string): boolean {
+    const { view } = this.#options;
+    if (this.#opponents.has(subnetOwner(subnet))) return true;
+    const net = view.verdicts.get(subnet)?.net;
+    return net !== undefined && overlapsPool(net, view.loadBalancerPools.values());
   }
 
   #serviceChanged(key: string, before: Service | undefined, after: Service | undefined): void {
@@ -132,6 +142,7 @@ export class LoadBalancers {
     const { view, onPool } = this.#options;
     const before = this.verdicts;
     this.verdicts = view.loadBalancerPools.size === 0 ? new Map() : judgeLoadBalancerPools(view);
+    this.#opponents = opponentsIn(this.verdicts.values());
     const names = new Set([...before.keys(), ...this.verdicts.keys()]);
     const changed = [...names].filter((name) => text(before.get(name)) !== text(this.verdicts.get(name)));
     if (changed.length > 0) this.#book.define(this.verdicts);

@@ -1,5 +1,5 @@
 /** Turns planned Services into elements of the nftables table, and two plans into the elements in which they differ. Pure. */
-import type { Family } from '../../../lib/net/ip.ts';
+import { type Family, familyOf } from '../../../lib/net/ip.ts';
 import {
   learnChainName,
   pickChainName,
@@ -42,7 +42,7 @@ export function slotsOfPlan(service: ServedService | undefined): (frontend: Fron
 }
 
 export function* elementsOf(service: ServedService): Generator<TableElement> {
-  for (const ip of service.clusterIps) yield { set: `cluster-ips${ip.includes(':') ? 6 : 4}`, key: ip, value: '' };
+  for (const ip of service.clusterIps) yield { set: `cluster-ips${familyOf(ip)}`, key: ip, value: '' };
   for (const frontend of service.frontends) yield* elementsOfFrontend(frontend);
 }
 

@@ -4,7 +4,7 @@
  * Clients in the cluster reach an external address like a ClusterIP, regardless of externalTrafficPolicy. Policy Local drops packets on a node without
  * a local endpoint, so that a client tries again and a load balancer may choose another node. Without any endpoint, packets are rejected.
  */
-import { bitsOf, type Family } from '../../../lib/net/ip.ts';
+import { bitsOf, type Family, familyOf } from '../../../lib/net/ip.ts';
 import { cidrCovers, formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import {
   type Backend,
@@ -162,10 +162,6 @@ function addressesOf(service: Service, port: ServicePort, hasExternalIps: boolea
 
 function keyOf({ kind, ip }: Address, { protocol, port, nodePort }: ServicePort): string {
   return `${ip} . ${protocolNumber[protocol]} . ${kind === 'node' ? nodePort : port}`;
-}
-
-function familyOf(address: string): Family {
-  return address.includes(':') ? 6 : 4;
 }
 
 /** CIDRs of the family, without those within another one, which nft refuses in one set. A single address has no prefix length, as in listings of nft. */

@@ -3,6 +3,7 @@
  * translated. Pure.
  */
 import { protocolNumber, type Frontend } from '../../model/service.ts';
+import { familyOf } from '../../../lib/net/ip.ts';
 
 export interface GoneEndpoint {
   /** Of the frontend. */
@@ -56,6 +57,6 @@ export function switchMatches(gone: readonly GoneEndpoint[]): readonly (readonly
 }
 
 function tuple(side: 'src' | 'dst', address: string, port: string): string {
-  const field = address.includes(':') ? `ct_ipv6_${side}` : `ct_nw_${side}`;
+  const field = familyOf(address) === 6 ? `ct_ipv6_${side}` : `ct_nw_${side}`;
   return `${field}=${address},ct_nw_proto=${protocolNumber.UDP},ct_tp_${side}=${port}`;
 }

@@ -1,7 +1,7 @@
 /** Plans the elements of the table that belong to no Service, from the node and the networks of the cluster. Pure. */
 import { nodeInterface } from '../../../lib/api/names.ts';
 import { cidrContains, parseCidr } from '../../../lib/net/cidr.ts';
-import { type Family, isLinkLocal, parseIp } from '../../../lib/net/ip.ts';
+import { type Family, isLinkLocal, parseIp, familyOf } from '../../../lib/net/ip.ts';
 import type { TableElement } from '../../model/service-table.ts';
 import { disjoint } from './frontends.ts';
 
@@ -59,5 +59,5 @@ export function nodePortAddresses(
 const loopbacks = ['127.0.0.0/8', '::1/128'].flatMap((text) => parseCidr(text) ?? []);
 
 function ofFamily(addresses: readonly string[], family: Family): readonly string[] {
-  return addresses.filter((address) => address.includes(':') === (family === 6));
+  return addresses.filter((address) => familyOf(address) === family);
 }

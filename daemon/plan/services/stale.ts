@@ -1,5 +1,5 @@
 /** Finds the UDP connections, and the records of clients, that lead to an endpoint that no longer serves. In: frontends whose endpoints changed. Pure. */
-import type { Family } from '../../../lib/net/ip.ts';
+import { type Family, familyOf } from '../../../lib/net/ip.ts';
 import { anyAddress } from '../../model/service-table.ts';
 import { type Frontend, protocolNumber } from '../../model/service.ts';
 
@@ -62,7 +62,7 @@ export function isStaleFlow(
 /** @param client `source . address . protocol . port` */
 export function isStaleClient(client: string, endpoint: string, served: Served): boolean {
   const [, address = '', protocol, port] = client.split(' . ');
-  const [family, rest] = [address.includes(':') ? 6 : 4, `${protocol} . ${port}`] as const;
+  const [family, rest] = [familyOf(address), `${protocol} . ${port}`] as const;
   const endpoints = served.get(`${address} . ${rest}`) ?? served.get(`${anyAddress[family]} . ${rest}`);
   return endpoints !== undefined && !endpoints.has(endpoint);
 }

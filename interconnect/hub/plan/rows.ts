@@ -14,6 +14,7 @@ import {
   type Network,
   type NetworkPath,
 } from '../model/record.ts';
+import { familyOf } from '../../../lib/net/ip.ts';
 
 export function planMember(record: MemberRecord): Desired {
   const { name, handle, gateways, attachments } = record;
@@ -105,8 +106,7 @@ function planRoutes(
 
 /** The address of the prefix's family; undefined if there is none. */
 export function addressFor(prefix: string, networks: readonly string[]): string | undefined {
-  const isV6 = prefix.includes(':');
-  return networks.find((network) => network.includes(':') === isV6)?.split('/')[0];
+  return networks.find((network) => familyOf(network) === familyOf(prefix))?.split('/')[0];
 }
 
 export function planSwitch(network: Network, path: NetworkPath): Desired {

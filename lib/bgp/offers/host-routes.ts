@@ -6,9 +6,10 @@ import { specialUse } from '../../net/special-use.ts';
 import { familyOfAddress } from '../family.ts';
 import { annotationAdvertisement, type Requester, type ObjectOffers, type Offer, type Refusal } from './offer.ts';
 import { isWithin, type View } from './view.ts';
+import { familyOf, bitsOf } from '../../net/ip.ts';
 
 export function hostPrefix(ip: string): string {
-  return `${ip}/${ip.includes(':') ? 128 : 32}`;
+  return `${ip}/${bitsOf(familyOf(ip))}`;
 }
 
 /** Collects the offers and refusals of one object. Refuses every prefix that must not be announced, whatever its source. */

@@ -4,16 +4,9 @@ import type { GobgpClient } from './api.ts';
 import { GobgpInvalidArgument } from './errors.ts';
 import { isSamePolicies, type PolicyActions, type PolicyStatement, type RoutingPolicies } from './policies.ts';
 import { statementMessages, statementsOf } from './policy-statements.ts';
-import {
-  eventually,
-  type FrrLab,
-  labMissing,
-  openFrrLab,
-  plainPeer,
-  startLabGobgpd,
-  type TestRouter,
-} from './testing-frr.ts';
+import { type FrrLab, labMissing, openFrrLab, plainPeer, startLabGobgpd, type TestRouter } from './testing-frr.ts';
 import type { TestGobgpd } from './testing.ts';
+import { eventuallyPasses } from '../../testing-eventually.ts';
 
 const tag = (number: number) => `65001:4048551937:${number}`;
 const everyAction: PolicyActions = {
@@ -105,7 +98,9 @@ describe('policies of gobgpd towards FRR', { skip: labMissing() }, () => {
       [inside, 65001],
     ] as const)
       await gobgp.addPeer(plainPeer(router.v4, asn));
-    await eventually(async () => (await gobgp.listPeers()).every(({ session }) => session.state === 'Established'));
+    await eventuallyPasses(async () =>
+      (await gobgp.listPeers()).every(({ session }) => session.state === 'Established'),
+    );
   });
   after(async () => {
     gobgp.close();
@@ -209,8 +204,8 @@ describe('policies of gobgpd towards FRR', { skip: labMissing() }, () => {
     );
     await gobgp.addPaths([path('10.1.0.0/16', 1, 2), path('10.2.0.0/16', 2), path('10.10.0.0/16', 10)]);
     await gobgp.addPaths([path('fd10::/64', 1, 2)]);
-    await eventually(() => prefixesOf(outside, 'ipv4').length === 1 && prefixesOf(outside, 'ipv6').length === 1);
-    await eventually(() => prefixesOf(inside, 'ipv4').length === 2 && prefixesOf(inside, 'ipv6').length === 1);
+    await eventuallyPasses(() => prefixesOf(outside, 'ipv4').length === 1 && prefixesOf(outside, 'ipv6').length === 1);
+    await eventuallyPasses(() => prefixesOf(inside, 'ipv4').length === 2 && prefixesOf(inside, 'ipv6').length === 1);
     assert.deepEqual(routeOf(outside, '10.1.0.0/16'), {
       asPath: '65001 65001 65001',
       nextHop: '172.30.1.99',
@@ -250,17 +245,17 @@ describe('policies of gobgpd towards FRR', { skip: labMissing() }, () => {
     await gobgp.setPolicies(policies([both('one', 'outside'), both('two', 'inside')]));
     await gobgp.withdrawPaths(['10.2.0.0/16', 'fd10::/64']);
     await gobgp.addPaths([path('10.1.0.0/16', 1), path('10.3.0.0/16', 1), path('10.4.0.0/16', 1)]);
-    await eventually(() => prefixesOf(outside, 'ipv4').length === 3 && prefixesOf(inside, 'ipv4').length === 0);
+    await eventuallyPasses(() => prefixesOf(outside, 'ipv4').length === 3 && prefixesOf(inside, 'ipv4').length === 0);
     const [before, insideBefore] = [updatesOf(outside), updatesOf(inside)];
 
     await gobgp.addPaths([path('10.3.0.0/16', 2)]);
-    await eventually(() => prefixesOf(inside, 'ipv4').length === 1);
-    await eventually(() => !prefixesOf(outside, 'ipv4').includes('10.3.0.0/16'));
+    await eventuallyPasses(() => prefixesOf(inside, 'ipv4').length === 1);
+    await eventuallyPasses(() => !prefixesOf(outside, 'ipv4').includes('10.3.0.0/16'));
     assert.deepEqual(prefixesOf(outside, 'ipv4'), ['10.1.0.0/16', '10.4.0.0/16']);
     assert.deepEqual([updatesOf(outside) - before, updatesOf(inside) - insideBefore], [1, 1]);
 
     await gobgp.addPaths([path('10.3.0.0/16', 10)]);
-    await eventually(() => prefixesOf(inside, 'ipv4').length === 0);
+    await eventuallyPasses(() => prefixesOf(inside, 'ipv4').length === 0);
     assert.deepEqual([updatesOf(outside) - before, updatesOf(inside) - insideBefore], [1, 2]);
   });
 });

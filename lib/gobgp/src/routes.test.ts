@@ -7,17 +7,10 @@ import { unicastFamilies } from './nlri.ts';
 import type { PeerConfig } from './peers.ts';
 import type { RouteChange } from './route-messages.ts';
 import { type RouteWatch, watchRoutes } from './routes.ts';
-import {
-  eventually,
-  type FrrLab,
-  labMissing,
-  openFrrLab,
-  plainPeer,
-  startLabGobgpd,
-  type TestRouter,
-} from './testing-frr.ts';
+import { type FrrLab, labMissing, openFrrLab, plainPeer, startLabGobgpd, type TestRouter } from './testing-frr.ts';
 import type { TestGobgpd } from './testing.ts';
 import type { Transport } from './transport.ts';
+import { eventuallyPasses } from '../../testing-eventually.ts';
 
 test('gobgpd 3 cannot be watched', () => {
   const transport = { generation: 'v3' } as Transport;
@@ -91,7 +84,7 @@ describe('routes that FRR announces to gobgpd', { skip: labMissing() }, () => {
     ...change,
   });
   const untilReceived = (router: TestRouter, count: number) =>
-    eventually(async () =>
+    eventuallyPasses(async () =>
       (await gobgp.listPeers()).some(
         ({ config, session }) => config.address === router.v4 && session.received === count,
       ),
@@ -139,7 +132,7 @@ describe('routes that FRR announces to gobgpd', { skip: labMissing() }, () => {
     first.configure('router bgp 65101', 'address-family ipv4 unicast', 'network 10.51.0.0/24');
     first.configure('router bgp 65101', 'address-family ipv6 unicast', 'no network fd50::/64', 'network fd51::/64');
     second.configure('router bgp 65102', 'address-family ipv4 unicast', 'network 10.62.0.0/24');
-    await eventually(() => table.size === 3 && table.has(`${first.v4} fd51::/64`));
+    await eventuallyPasses(() => table.size === 3 && table.has(`${first.v4} fd51::/64`));
     assert.deepEqual(table.get(`${first.v4} 10.51.0.0/24`), { ...expected, prefix: '10.51.0.0/24' });
     assert.deepEqual(table.get(`${first.v4} fd51::/64`), {
       peer: first.v4,
@@ -160,32 +153,34 @@ describe('routes that FRR announces to gobgpd', { skip: labMissing() }, () => {
     assert.equal(table.size, 0);
     await gobgp.addPeer(peer(first));
     await gobgp.addPeer(peer(second));
-    await eventually(() => table.size === 5);
+    await eventuallyPasses(() => table.size === 5);
     await gobgp.deletePeer(first.v4);
-    await eventually(() => table.size === 3);
+    await eventuallyPasses(() => table.size === 3);
     await second.signal('bgpd', 'SIGKILL');
-    await eventually(() => table.size === 0);
+    await eventuallyPasses(() => table.size === 0);
     await second.start('bgpd');
-    await eventually(() => table.size === 3);
+    await eventuallyPasses(() => table.size === 3);
   });
 
   test('routes of a neighbour that restarts stay for its restart time, and no longer', async () => {
     const gracefulRestart = { restartTimeSeconds: 20, deferralSeconds: 5 };
     await gobgp.addPeer(peer(first, { gracefulRestart }));
     const { table } = watched([first.v4]);
-    await eventually(() => table.size === 2);
+    await eventuallyPasses(() => table.size === 2);
     // FRR holds its own End-of-RIB back for a while, and without it there is nothing to restart from.
     await untilReceived(first, 2);
     await first.signal('bgpd', 'SIGKILL');
     const killedAt = performance.now();
-    await eventually(async () => (await gobgp.listPeers()).some(({ session }) => session.gracefulRestart?.isHelping));
+    await eventuallyPasses(async () =>
+      (await gobgp.listPeers()).some(({ session }) => session.gracefulRestart?.isHelping),
+    );
     await sleep(500);
     assert.equal(table.size, 2);
-    await eventually(() => table.size === 0);
+    await eventuallyPasses(() => table.size === 0);
     const tookMs = performance.now() - killedAt;
     assert.ok(tookMs > 2500, `${tookMs} ms`);
     await first.start('bgpd');
-    await eventually(() => table.size === 2);
+    await eventuallyPasses(() => table.size === 2);
   });
 
   test('a slow listener gets everything, one batch at a time, and nothing after close', async () => {
@@ -207,7 +202,7 @@ describe('routes that FRR announces to gobgpd', { skip: labMissing() }, () => {
     assert.deepEqual(sizes, [500, 500, 201, 1]);
     const no = networks.map((network) => `no ${network}`);
     first.configure('router bgp 65101', 'address-family ipv4 unicast', ...no);
-    await eventually(() => sizes.reduce((sum, size) => sum + size, 0) === 1202 + 1200);
+    await eventuallyPasses(() => sizes.reduce((sum, size) => sum + size, 0) === 1202 + 1200);
     watch.close();
     assert.ok((await watch.ended) instanceof GobgpUnreachable);
     const batches = sizes.length;

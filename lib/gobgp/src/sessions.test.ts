@@ -6,16 +6,9 @@ import { GobgpInvalidArgument, GobgpRejected, GobgpUnsupported } from './errors.
 import { notificationName, notificationOfLogLine, notificationOfMessage, notificationText } from './notifications.ts';
 import { peerMessage } from './peer-messages.ts';
 import { isSamePeer, isSessionKept, type Peer, type PeerConfig } from './peers.ts';
-import {
-  eventually,
-  type FrrLab,
-  labMissing,
-  openFrrLab,
-  plainPeer,
-  startLabGobgpd,
-  type TestRouter,
-} from './testing-frr.ts';
+import { type FrrLab, labMissing, openFrrLab, plainPeer, startLabGobgpd, type TestRouter } from './testing-frr.ts';
 import type { TestGobgpd } from './testing.ts';
+import { eventuallyPasses } from '../../testing-eventually.ts';
 
 const restart = { restartTimeSeconds: 20, deferralSeconds: 10 };
 const bfd = { transmitMs: 100, receiveMs: 150, multiplier: 3 };
@@ -116,7 +109,7 @@ describe('sessions of gobgpd with FRR', { skip: labMissing() }, () => {
     assert.ok(peer);
     return peer;
   };
-  const untilUp = () => eventually(async () => (await only()).session.state === 'Established');
+  const untilUp = () => eventuallyPasses(async () => (await only()).session.state === 'Established');
   const atRouter = () => {
     const all = router.show(`bgp neighbors ${router.nodeV4}`);
     return (all as Record<string, { connectionsEstablished: number; bgpState: string }>)[router.nodeV4];
@@ -132,7 +125,7 @@ describe('sessions of gobgpd with FRR', { skip: labMissing() }, () => {
     assert.ok(isSamePeer((await only()).config, full), JSON.stringify(await only()));
     assert.equal((await only()).session.establishedSince, undefined);
     await untilUp();
-    await eventually(async () => (await only()).session.received === 3);
+    await eventuallyPasses(async () => (await only()).session.received === 3);
     await gobgp.addPaths([{ prefix: '10.1.0.0/16', attributes: { nextHop: '0.0.0.0' } }]);
     const { config, session } = await only();
     assert.ok(isSamePeer(config, full), JSON.stringify(config));
@@ -161,7 +154,7 @@ describe('sessions of gobgpd with FRR', { skip: labMissing() }, () => {
     await gobgp.withdrawPaths(['10.1.0.0/16']);
 
     await router.signal('bgpd', 'SIGKILL');
-    await eventually(async () => (await only()).session.gracefulRestart?.isHelping === true);
+    await eventuallyPasses(async () => (await only()).session.gracefulRestart?.isHelping === true);
     await router.start('bgpd');
   });
 
@@ -192,7 +185,7 @@ describe('sessions of gobgpd with FRR', { skip: labMissing() }, () => {
       const wanted = { ...current, ...change };
       const before = sessionsMade();
       await gobgp.updatePeer(wanted);
-      await eventually(() => sessionsMade() === before + (isKept ? 0 : 1));
+      await eventuallyPasses(() => sessionsMade() === before + (isKept ? 0 : 1));
       await untilUp();
       const { config } = await only();
       assert.ok(isSamePeer(config, wanted) && !isSamePeer(config, current), JSON.stringify([change, config]));
@@ -203,24 +196,24 @@ describe('sessions of gobgpd with FRR', { skip: labMissing() }, () => {
 
   test('a peer over its limit is down until it is enabled', async () => {
     await gobgp.addPeer({ ...plain, maxPrefixes: 1 });
-    await eventually(async () => (await only()).session.adminState === 'PrefixLimit');
-    await eventually(async () => (await only()).session.state === 'Idle');
+    await eventuallyPasses(async () => (await only()).session.adminState === 'PrefixLimit');
+    await eventuallyPasses(async () => (await only()).session.state === 'Idle');
     assert.equal((await only()).session.reason, 'PrefixLimit');
     assert.equal((await only()).session.notifications.sent, 1);
     await gobgp.updatePeer({ ...plain, maxPrefixes: 2 });
     await gobgp.enablePeer(plain.address);
     await untilUp();
-    await eventually(async () => (await only()).session.received === 3);
+    await eventuallyPasses(async () => (await only()).session.received === 3);
     assert.equal((await only()).session.adminState, 'Up');
   });
 
   test('an OPEN that either side refuses is reported, without the reason', async () => {
     await gobgp.addPeer({ ...plain, asn: 65102 });
-    await eventually(async () => (await only()).session.reason === 'OpenRefused');
+    await eventuallyPasses(async () => (await only()).session.reason === 'OpenRefused');
     await gobgp.deletePeer(plain.address);
     router.configure('router bgp 65001', `neighbor ${router.nodeV4} remote-as 65009`);
     await gobgp.addPeer(plain);
-    await eventually(async () => (await only()).session.reason === 'OpenRefusedByNeighbor');
+    await eventuallyPasses(async () => (await only()).session.reason === 'OpenRefusedByNeighbor');
     router.configure('router bgp 65001', `neighbor ${router.nodeV4} remote-as 65001`);
   });
 
@@ -229,26 +222,26 @@ describe('sessions of gobgpd with FRR', { skip: labMissing() }, () => {
     router.configure('bfd', `peer ${router.nodeV4}`, 'receive-interval 100', 'transmit-interval 100');
     router.configure('router bgp 65001', `neighbor ${router.nodeV4} bfd`);
     await gobgp.addPeer({ ...plain, bfd });
-    await eventually(async () => (await only()).session.bfdState === 'Up');
+    await eventuallyPasses(async () => (await only()).session.bfdState === 'Up');
     await untilUp();
     assert.ok(isSamePeer((await only()).config, { ...plain, bfd }));
     await router.signal('bgpd', 'SIGSTOP');
     await router.signal('bfdd', 'SIGSTOP');
-    await eventually(async () => (await only()).session.state !== 'Established');
-    await eventually(async () => (await only()).session.reason === 'BfdDown');
+    await eventuallyPasses(async () => (await only()).session.state !== 'Established');
+    await eventuallyPasses(async () => (await only()).session.reason === 'BfdDown');
     await router.signal('bgpd', 'SIGCONT');
     await router.signal('bfdd', 'SIGCONT');
     await untilUp();
-    await eventually(async () => (await only()).session.bfdState === 'Up');
+    await eventuallyPasses(async () => (await only()).session.bfdState === 'Up');
   });
 
   test('BGP stops for good, and with graceful restart the routes stay', async () => {
     await gobgp.addPaths([{ prefix: '10.1.0.0/16', attributes: { nextHop: '0.0.0.0' } }]);
     await gobgp.addPeer({ ...plain, gracefulRestart: restart });
     await untilUp();
-    await eventually(() => prefixesAtRouter() === 3);
+    await eventuallyPasses(() => prefixesAtRouter() === 3);
     await gobgp.stopBgp({ allowGracefulRestart: true });
-    await eventually(() => stateAtRouter() !== 'Established');
+    await eventuallyPasses(() => stateAtRouter() !== 'Established');
     assert.equal(prefixesAtRouter(), 3, 'the router keeps what a restarting neighbour told it');
     await assert.rejects(gobgp.getBgp(), GobgpRejected);
     const again = await openGobgp({ target: daemon.target });

@@ -4,11 +4,11 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { GobgpClient } from './api.ts';
 import { openGobgp } from './client.ts';
 import type { PeerConfig } from './peers.ts';
 import { nodeGobgpd, startGobgpd, type TestGobgpd } from './testing.ts';
+import { eventuallyPasses } from '../../testing-eventually.ts';
 
 export interface TestRouter {
   readonly netns: string;
@@ -159,7 +159,7 @@ class Router implements TestRouter {
     const more = daemon === 'bfdd' ? ['--bfdctl', join(this.dir, 'bfdd.sock')] : [];
     const args = ['netns', 'exec', this.netns, `${frr}/${daemon}`, '-f', config, ...sockets, '-P', '0', ...more];
     this.#running.set(daemon, spawn('ip', [...args, '--log', 'stdout'], { stdio: 'ignore' }));
-    await eventually(() => existsSync(join(this.dir, `${daemon}.vty`)));
+    await eventuallyPasses(() => existsSync(join(this.dir, `${daemon}.vty`)));
   }
 
   async signal(daemon: FrrDaemon, signal: 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT'): Promise<void> {
@@ -179,21 +179,6 @@ class Router implements TestRouter {
   #vtysh(...commands: readonly string[]): string {
     const args = ['--vty_socket', this.dir, ...commands.flatMap((command) => ['-c', command])];
     return execFileSync('vtysh', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 27 });
-  }
-}
-
-/** Waits until `check` neither throws nor returns false, and returns its value. After `timeoutMs`, throws its last error. */
-export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 60_000): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
-  for (;;) {
-    try {
-      const value = await check();
-      if (value !== false) return value;
-      if (performance.now() > deadline) throw new Error('it did not come true in time');
-    } catch (error) {
-      if (performance.now() > deadline) throw error;
-    }
-    await sleep(30);
   }
 }
 

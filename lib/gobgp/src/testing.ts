@@ -2,9 +2,8 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { GobgpUnreachable } from './errors.ts';
 import { openTransport } from './transport.ts';
+import { eventuallyPasses } from '../../testing-eventually.ts';
 
 /** A real gobgpd for tests, in a temporary folder of its own. */
 export interface TestGobgpd {
@@ -56,7 +55,7 @@ export async function startGobgpd(binary: GobgpdBinary, prefix: readonly string[
     const output = openSync(log, 'a');
     const child = spawn(args[0] ?? binary.path, args.slice(1), { stdio: ['ignore', output, output] });
     closeSync(output);
-    await untilAnswering(`unix:${socket}`);
+    await eventuallyPasses(async () => (await openTransport({ target: `unix:${socket}` })).close());
     return child;
   };
   let child = await start();
@@ -83,16 +82,4 @@ export async function startGobgpd(binary: GobgpdBinary, prefix: readonly string[
       rmSync(dir, { recursive: true, force: true });
     },
   };
-}
-
-async function untilAnswering(target: string): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      (await openTransport({ target })).close();
-      return;
-    } catch (error) {
-      if (!(error instanceof GobgpUnreachable) || attempt === 1000) throw error;
-      await sleep(30);
-    }
-  }
 }

@@ -23,11 +23,12 @@ import type { TestGobgpd } from '../../../lib/gobgp/src/testing.ts';
 import { openGobgp } from '../../../lib/gobgp/src/index.ts';
 import { checkout } from '../../lab/layout.ts';
 import { node24 } from '../../lab/rooms.ts';
-import { run, waitFor } from '../../lab/run.ts';
+import { run } from '../../lab/run.ts';
 import { type BgpLab, openBgpLab } from '../../system/bgp/lab.ts';
 import { createPods, createSubnet, firstSingle, type Group, groups, node, selectorOf, setReady } from './pods.ts';
 import { SpeakerProcess } from './speaker-process.ts';
 import { Tor } from './tor.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 /** Delay before a killed process is restarted. */
 const restartMs = 1000;
@@ -135,7 +136,12 @@ export class BgpBed {
   }
 
   async untilReady(): Promise<void> {
-    await waitFor('the speaker to be ready', async () => (await this.speaker.isReady()) || 'not ready', 60_000, 20);
+    await eventually(
+      'the speaker to be ready',
+      async () => (await this.speaker.isReady()) || notYet('not ready'),
+      60_000,
+      20,
+    );
   }
 
   /** Run time, in ms, of a program that reads the pods and exits. */

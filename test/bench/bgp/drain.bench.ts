@@ -10,11 +10,11 @@ import {
   services,
 } from '../../../lib/kube/resources.ts';
 import { annotation } from '../../../lib/api/names.ts';
-import { waitFor } from '../../lab/run.ts';
 import type { BgpBed } from './bed.ts';
 import type { BgpRow, Measurement } from './measurement.ts';
 import { node } from './pods.ts';
 import { type Answers, failedOf, serverAddress, serverPrefix, TwoWays } from './two-ways.ts';
+import { eventually, type NotYet, notYet } from '../../../lib/testing-eventually.ts';
 
 const rate = 1000;
 /** Fewer a second, and it is another measurement. */
@@ -63,11 +63,11 @@ async function setSettle(bed: BgpBed, seconds: number | null): Promise<void> {
 }
 
 async function untilPhase(bed: BgpBed, wanted: string): Promise<void> {
-  const isThere = async (): Promise<true | string> => {
+  const isThere = async (): Promise<true | NotYet> => {
     const { status } = (await bed.kube.get(bgpNodeStates, { name: node })) as { status?: { readonly drain?: string } };
-    return status?.drain === wanted || String(status?.drain);
+    return status?.drain === wanted || notYet(String(status?.drain));
   };
-  await waitFor(`the node to be ${wanted}`, isThere, 30_000, 20);
+  await eventually(`the node to be ${wanted}`, isThere, 30_000, 20);
 }
 
 /** @throws Error where one of the two has less than its share of the next second's packets */

@@ -1,9 +1,9 @@
 /** Twelve faults of a BGP session of the node, each with the reason to be reported. */
 import { bgpPeers, secrets } from '../../../lib/kube/resources.ts';
-import { waitFor } from '../../lab/run.ts';
 import type { FrrPeer } from '../../system/bgp/frr.ts';
 import { openRefused, segmentRefused, sessionEnded, type Sign, type Site } from './signs.ts';
 import { passwordSecret } from './speaker-process.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 export interface Fault {
   readonly what: string;
@@ -49,9 +49,9 @@ async function freeze(site: Site): Promise<void> {
 }
 
 async function untilBfdUp({ router }: Site): Promise<void> {
-  await waitFor(`BFD with ${router.name}`, async () => {
+  await eventually(`BFD with ${router.name}`, async () => {
     const state = await router.bfd(router.link.nodeV4);
-    return state === 'up' || (state ?? 'no session');
+    return state === 'up' || notYet(state ?? 'no session');
   });
 }
 

@@ -1,11 +1,11 @@
 /** Effects of misbehaving neighbours on a node: more routes than its limit, malformed messages, silence. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Random, pick, randomOf } from '../../../lib/testing-random.ts';
-import { waitFor } from '../../lab/run.ts';
 import { message, messageType, type RawHost, update } from '../../system/bgp/raw-peer.ts';
 import { memoryMb } from '../processes.ts';
 import type { BgpBed } from './bed.ts';
 import type { BgpRow, Measurement } from './measurement.ts';
+import { eventually, type NotYet, notYet } from '../../../lib/testing-eventually.ts';
 
 const allowedMb = 32;
 const offeredRoutes = 100_000;
@@ -81,11 +81,11 @@ async function offered(bed: BgpBed): Promise<BgpRow[]> {
   for (const [limit, { spec, until }] of Object.entries(limits)) {
     const found = await growth(bed, async () => {
       await bed.addPeer(link.v4, 'offering', asn, spec);
-      const isThere = async (): Promise<true | string> => {
+      const isThere = async (): Promise<true | NotYet> => {
         const reason = await reasonOf(bed, 'offering');
-        return reason === until || reason;
+        return reason === until || notYet(reason);
       };
-      await waitFor(`the session to be ${until}`, isThere, 60_000, 50);
+      await eventually(`the session to be ${until}`, isThere, 60_000, 50);
     });
     rows.push(...rowsOf(`${offeredRoutes.toLocaleString('en')} routes offered under ${limit}`, found));
     await bed.removePeer('offering');

@@ -1,12 +1,12 @@
 /** Changes to all routes of a session or to a few: a reset by the neighbour, another attribute. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { apiVersionOf, bgpAdvertisements } from '../../../lib/kube/resources.ts';
-import { waitFor } from '../../lab/run.ts';
 import type { BgpBed } from './bed.ts';
 import { rawStream } from './bulk.bench.ts';
 import type { BgpRow, Measurement } from './measurement.ts';
 import { CountingNeighbor } from './counting-neighbor.ts';
 import { groups } from './pods.ts';
+import { eventually, type NotYet, notYet } from '../../../lib/testing-eventually.ts';
 
 const everything = ['hundred', 'thousand', 'rest'] as const;
 
@@ -17,11 +17,11 @@ async function reset(bed: BgpBed): Promise<BgpRow[]> {
   const { established } = await bed.tor.counters();
   const started = performance.now();
   await bed.tor.peer.reset();
-  const isAnew = async (): Promise<true | string> => {
+  const isAnew = async (): Promise<true | NotYet> => {
     const now = await bed.tor.counters();
-    return now.established > established || now.state;
+    return now.established > established || notYet(now.state);
   };
-  await waitFor('a new session', isAnew, 60_000, 5);
+  await eventually('a new session', isAnew, 60_000, 5);
   const session = performance.now();
   const back = await bed.tor.untilCount(count);
   return [
@@ -57,11 +57,11 @@ async function attribute(bed: BgpBed): Promise<BgpRow[]> {
     await apply('65001:1');
     const count = await bed.tor.untilCount(bed.announced + few).then(() => bed.announced + few);
     await bed.addPeer(listener.address, 'listener', listener.asn);
-    const told = async (): Promise<true | string> => {
+    const told = async (): Promise<true | NotYet> => {
       const { announced } = await listener.heard();
-      return announced >= count || String(announced);
+      return announced >= count || notYet(String(announced));
     };
-    await waitFor(`${count} prefixes to be heard`, told, 60_000, 100);
+    await eventually(`${count} prefixes to be heard`, told, 60_000, 100);
     await pause(1000);
     const [before, counters] = [await listener.heard(), await bed.tor.counters()];
     await apply('65001:2');

@@ -1,10 +1,10 @@
 /** Sessions that fail: whether the BgpPeer's status says why, and how soon. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { waitFor } from '../../lab/run.ts';
 import type { BgpBed } from './bed.ts';
 import { type Fault, faults } from './faults.ts';
 import type { BgpRow, Measurement } from './measurement.ts';
 import type { Site } from './signs.ts';
+import { eventually, type NotYet, notYet } from '../../../lib/testing-eventually.ts';
 
 /** A reason that is later is none. */
 const patienceMs = 15_000;
@@ -23,11 +23,11 @@ interface Outcome {
 }
 
 async function untilEstablished(site: Site): Promise<void> {
-  const isUp = async (): Promise<true | string> => {
+  const isUp = async (): Promise<true | NotYet> => {
     const { state = '', reason = '' } = await site.bed.session(site.name);
-    return state === 'Established' || `${state} ${reason}`;
+    return state === 'Established' || notYet(`${state} ${reason}`);
   };
-  await waitFor(`the session of ${site.name}`, isUp, 30_000, 50);
+  await eventually(`the session of ${site.name}`, isUp, 30_000, 50);
 }
 
 /** All reasons one after the other, and when the wanted one came, by performance.now(). */

@@ -1,11 +1,11 @@
 /** Effects on the routers when the speaker or gobgpd is killed and restarts. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { bgpInstances } from '../../../lib/kube/resources.ts';
-import { waitFor } from '../../lab/run.ts';
 import type { BgpBed } from './bed.ts';
 import type { BgpRow, Measurement } from './measurement.ts';
 import { type Group, prefixOf, firstSingle } from './pods.ts';
 import { KernelCount } from './tor.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 /** Longer than it takes until a session is up again and both sides have sent all routes. */
 const afterMs = 8000;
@@ -65,7 +65,10 @@ interface Watched {
 /** Peak number of routes missing in a router's kernel while gobgpd is killed and restarts. */
 async function missing(bed: BgpBed, { name, pid }: Watched, count: number, base: number): Promise<BgpRow> {
   const fib = new KernelCount(pid);
-  await waitFor(`${count} routes in the kernel of ${name}`, () => fib.now() - base === count || `${fib.now() - base}`);
+  await eventually(
+    `${count} routes in the kernel of ${name}`,
+    () => fib.now() - base === count || notYet(`${fib.now() - base}`),
+  );
   // End-of-RIB goes both ways before a neighbour would keep routes.
   await pause(afterMs / 2);
   fib.start();

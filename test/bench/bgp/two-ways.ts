@@ -7,9 +7,9 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { node24 } from '../../lab/rooms.ts';
-import { waitFor } from '../../lab/run.ts';
 import { connect, Namespace } from '../../system/bgp/namespace.ts';
 import type { BgpBed } from './bed.ts';
+import { eventually, type NotYet, notYet } from '../../../lib/testing-eventually.ts';
 
 /** Announced by both. */
 export const serverAddress = '203.0.113.10';
@@ -106,8 +106,9 @@ export class TwoWays {
   }
 
   async untilInRouter(...wanted: readonly Way[]): Promise<void> {
-    const isThere = (): true | string => this.inRouter().join() === wanted.join() || `it has ${this.inRouter().join()}`;
-    await waitFor(`the router to have ${wanted.join(' and ')}`, isThere, 30_000, 20);
+    const isThere = (): true | NotYet =>
+      this.inRouter().join() === wanted.join() || notYet(`it has ${this.inRouter().join()}`);
+    await eventually(`the router to have ${wanted.join(' and ')}`, isThere, 30_000, 20);
   }
 
   /** The node stops forwarding, like one that is powered off. */

@@ -7,11 +7,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type ClusterLayout, isGateway } from '../../lab/layout.ts';
 import { movingPath } from '../../lab/lib/anchors.ts';
 import type { LabHandle } from '../../lab/lib/lab.ts';
-import { tryRun, waitFor } from '../../lab/run.ts';
+import { tryRun } from '../../lab/run.ts';
 import { addWorkload, applyObjects, removeWorkload, subnetManifest, waitForPods } from '../../system/workload.ts';
 import type { FlowReport } from '../flows/report.ts';
 import { stallAllowedMs } from './faults.ts';
 import { type FlowEnds, type FlowOptions, startFlows } from '../flows/start.ts';
+import { eventually, notYet, type NotYet } from '../../../lib/testing-eventually.ts';
 
 export const namespace = 'bench-ic';
 const pod = `${namespace}/one`;
@@ -165,7 +166,7 @@ export class IcBed {
     await this.lab.heal();
     for (const [from, to] of this.pairs()) {
       const what = `an answer from ${to} to ${from}`;
-      await waitFor(what, async () => (await this.answers(from, to)) || 'none', settleTimeoutMs, 500);
+      await eventually(what, async () => (await this.answers(from, to)) || notYet('none'), settleTimeoutMs, 500);
     }
     await this.#untilSteady();
   }
@@ -174,23 +175,23 @@ export class IcBed {
   async #untilSteady(): Promise<void> {
     const steadyMs = (await this.holdDownMs()) + 1000;
     let since = performance.now();
-    const isSteady = async (): Promise<true | string> => {
+    const isSteady = async (): Promise<true | NotYet> => {
       for (const { name } of this.members) {
         const moving = await this.#moving(name);
         if (moving === '') continue;
         since = performance.now();
-        return moving;
+        return notYet(moving);
       }
       const quietMs = performance.now() - since;
-      return quietMs >= steadyMs || `nothing has moved for ${quietMs.toFixed(0)} ms`;
+      return quietMs >= steadyMs || notYet(`nothing has moved for ${quietMs.toFixed(0)} ms`);
     };
-    await waitFor(`nothing to move for ${steadyMs} ms`, isSteady, settleTimeoutMs, 500);
+    await eventually(`nothing to move for ${steadyMs} ms`, isSteady, settleTimeoutMs, 500);
   }
 
   /** The first path of a cluster that is down or not at its anchor; empty if there is none. */
   async #moving(cluster: string): Promise<string> {
     const up = await this.#pathsAreUp(cluster);
-    if (up !== true) return `${cluster}: ${up}`;
+    if (up !== true) return `${cluster}: ${up.why}`;
     const moving = await movingPath(this.lab, cluster);
     return moving === '' ? '' : `${cluster}: ${moving}`;
   }
@@ -198,7 +199,7 @@ export class IcBed {
   /** Waits until the agents report all paths as up. */
   async untilPathsAreUp(): Promise<void> {
     for (const { name } of this.members)
-      await waitFor(`the paths of ${name} to be up`, () => this.#pathsAreUp(name), settleTimeoutMs, 500);
+      await eventually(`the paths of ${name} to be up`, () => this.#pathsAreUp(name), settleTimeoutMs, 500);
   }
 
   /** Time of the first answer of a pod to another cluster's pod, by performance.now(). @throws Error after the timeout. */
@@ -240,18 +241,18 @@ export class IcBed {
     return texts.map((text) => Number(text.trim().replaceAll('"', ''))).reduce((product, value) => product * value, 1);
   }
 
-  async #pathsAreUp(cluster: string): Promise<true | string> {
+  async #pathsAreUp(cluster: string): Promise<true | NotYet> {
     const text = await this.lab.kubectl(cluster, ['get', 'remoteclusters', '-o', 'json']);
     const { items } = JSON.parse(text) as RemoteClusters;
     for (const { name } of this.members) {
       if (name === cluster) continue;
       const found = items.find(({ metadata }) => metadata.name === name);
-      if (found === undefined) return `it does not know ${name}`;
+      if (found === undefined) return notYet(`it does not know ${name}`);
       const { status } = found;
       // Absent if the agent knows one path only.
       const [up, all] = status?.pathsUp?.split('/') ?? [];
-      if (up !== all) return `${name}: ${status?.pathsUp ?? 'unknown'}`;
-      if (status?.phase !== 'Ready') return `${name} is ${status?.phase ?? 'unknown'}`;
+      if (up !== all) return notYet(`${name}: ${status?.pathsUp ?? 'unknown'}`);
+      if (status?.phase !== 'Ready') return notYet(`${name} is ${status?.phase ?? 'unknown'}`);
     }
     return true;
   }
@@ -260,9 +261,9 @@ export class IcBed {
 /** Pings at least every tenth of a second, which is the precision of the first answer's time. */
 async function untilPinged(netns: string, address: string, timeoutMs: number): Promise<void> {
   const ping = ['ping', '-n', '-c', '1', '-W', '0.1', address];
-  await waitFor(
+  await eventually(
     `an answer from ${address} to ${netns}`,
-    async () => (await tryRun(ping, { netns })).code === 0 || 'no echo reply',
+    async () => (await tryRun(ping, { netns })).code === 0 || notYet('no echo reply'),
     timeoutMs,
     20,
   );

@@ -1,10 +1,10 @@
 /** An operator's changes to gateways and paths under traffic: none may break a connection. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { waitFor } from '../../lab/run.ts';
 import type { FlowReport } from '../flows/report.ts';
 import type { IcBed } from './bed.ts';
 import { hubHasFlag, restartHub } from './faults.ts';
 import type { IcRow, Measurement } from './measurement.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 const direction = ['east', 'west'] as const;
 const label = 'ovn.kubernetes.io/ic-gw';
@@ -40,11 +40,11 @@ async function flowsDuring(bed: IcBed, change: () => Promise<unknown>, afterMs: 
 }
 
 async function untilNotHolder(bed: IcBed, node: string): Promise<void> {
-  await waitFor(
+  await eventually(
     `${node} to hold no path`,
     async () => {
       const holders = await bed.holders('east');
-      return ![...holders.values()].includes(node) || [...holders].join(' ');
+      return ![...holders.values()].includes(node) || notYet([...holders].join(' '));
     },
     changeTimeoutMs,
   );
@@ -124,11 +124,11 @@ async function relabel(bed: IcBed): Promise<IcRow[]> {
 async function untilPathsCarry(bed: IcBed, count: number): Promise<void> {
   const prefix = bed.lab.cluster('west').podCidr;
   const find = ['--bare', '--columns=nexthop', 'find', 'Logical_Router_Static_Route', `ip_prefix="${prefix}"`];
-  await waitFor(
+  await eventually(
     `${String(count)} routes to ${prefix}`,
     async () => {
       const hops = (await bed.lab.nbctl('east', find)).split('\n').filter((line) => line !== '');
-      return hops.length === count || `next hops: ${hops.join(', ')}`;
+      return hops.length === count || notYet(`next hops: ${hops.join(', ')}`);
     },
     changeTimeoutMs,
   );

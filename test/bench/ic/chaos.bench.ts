@@ -4,12 +4,12 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Random, randomOf } from '../../../lib/testing-random.ts';
-import { waitFor } from '../../lab/run.ts';
 import type { FlowReport } from '../flows/report.ts';
 import type { IcBed } from './bed.ts';
 import { isDead } from './faults.ts';
 import type { IcRow, Measurement } from './measurement.ts';
 import { dumpCluster, dumpHub, meaningOf } from './rows.ts';
+import { eventually, type NotYet, notYet } from '../../../lib/testing-eventually.ts';
 
 const lengthMs = Number(process.env['IC_CHAOS_SECONDS'] ?? 60) * 1000;
 const direction = ['east', 'west'] as const;
@@ -88,11 +88,11 @@ async function differences(bed: IcBed, left: Left): Promise<number> {
     const wanted = [...left].flatMap(([cluster, subnets]) => (cluster === name ? [] : [...subnets.values()]));
     const asWanted = wanted.toSorted().join(' ');
     let found = '';
-    const isSo = async (): Promise<true | string> => {
+    const isSo = async (): Promise<true | NotYet> => {
       found = await churnedRoutes(bed, name);
-      return found === asWanted || `routes to ${found || 'none'}, wanted ${asWanted || 'none'}`;
+      return found === asWanted || notYet(`routes to ${found || 'none'}, wanted ${asWanted || 'none'}`);
     };
-    await waitFor(`the routes of ${name}`, isSo, 30_000).catch((error: Error) => console.error(error.message));
+    await eventually(`the routes of ${name}`, isSo, 30_000).catch((error: Error) => console.error(error.message));
     const [has, needs] = [new Set(found.split(' ')), new Set(asWanted.split(' '))];
     wrong += has.symmetricDifference(needs).size;
   }

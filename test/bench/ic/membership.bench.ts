@@ -1,9 +1,9 @@
 /** A cluster leaves and joins again, by one command each. */
 import { joinCluster, joinToken, leaveCluster } from '../../lab/join.ts';
-import { waitFor } from '../../lab/run.ts';
 import type { IcBed } from './bed.ts';
 import type { IcRow, Measurement } from './measurement.ts';
 import { leftovers } from './rows.ts';
+import { eventually, type NotYet, notYet } from '../../../lib/testing-eventually.ts';
 
 const member = 'north';
 const floorConfigMap = 'bench-ic-floor';
@@ -22,12 +22,12 @@ async function bareCommandsMs(bed: IcBed): Promise<number> {
 async function rowsLeft(bed: IcBed): Promise<number> {
   const cluster = bed.lab.cluster(member);
   let left: readonly string[] = [];
-  const isClean = async (): Promise<true | string> => {
+  const isClean = async (): Promise<true | NotYet> => {
     left = await leftovers(bed.lab, cluster, bed.members);
-    return left.length === 0 || left.join('\n');
+    return left.length === 0 || notYet(left.join('\n'));
   };
   // The number of leftover rows is a figure; northd and ovn-controller need the pause to remove their own.
-  await waitFor(`no trace of ${member}`, isClean, 10_000).catch((error: Error) => console.error(error.message));
+  await eventually(`no trace of ${member}`, isClean, 10_000).catch((error: Error) => console.error(error.message));
   return left.length;
 }
 

@@ -7,7 +7,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import { schemaFile, startOvsdbServer } from 'ovsdb-client/testing';
 import { hubRemotes } from '../../lab/layout.ts';
-import { waitFor } from '../../lab/run.ts';
 import { quantile } from '../row.ts';
 import { cpuSeconds } from '../processes.ts';
 import type { IcBed } from './bed.ts';
@@ -24,6 +23,7 @@ import { measureOvnIc, type OvnIcFigures } from './foreign-floor.ts';
 import type { IcRow, Measurement } from './measurement.ts';
 import { RouteWatch } from './routes.ts';
 import { removeZones, zoneOf } from './zones.ts';
+import { eventually, type NotYet, notYet } from '../../../lib/testing-eventually.ts';
 
 const member = 'east';
 const clusters = Number(process.env['IC_SCALE_CLUSTERS'] ?? 1000);
@@ -144,11 +144,11 @@ async function bareWrites(count: number): Promise<{ readonly coldMs: number; rea
 async function removeAll(bed: IcBed, southbound: OvsdbClient, routes: RouteWatch): Promise<void> {
   await removeZones(southbound, isForeignName);
   await routes.until('no route of theirs', (there) => !there.prefixes().some(isForeignPrefix), timeoutMs);
-  const chassis = async (): Promise<true | string> => {
+  const chassis = async (): Promise<true | NotYet> => {
     const names = await bed.lab.sbctl(member, ['--bare', '--columns=name', 'list', 'Chassis']);
-    return !names.split('\n').some(isForeignName) || 'some are there';
+    return !names.split('\n').some(isForeignName) || notYet('some are there');
   };
-  await waitFor(`their chassis to be gone in ${member}`, chassis, timeoutMs);
+  await eventually(`their chassis to be gone in ${member}`, chassis, timeoutMs);
 }
 
 interface Figures {

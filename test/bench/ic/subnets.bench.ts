@@ -13,7 +13,7 @@ import { forwardingTable } from '../../../daemon/model/interconnect.ts';
 import { apiVersionOf, bgpAdvertisements, subnets } from '../../../lib/kube/resources.ts';
 import { remoteRoutes } from '../../../lib/slices/remote-routes.ts';
 import type { KubeClient } from '../../../lib/kube/types.ts';
-import { inNetns, run, waitFor } from '../../lab/run.ts';
+import { inNetns, run } from '../../lab/run.ts';
 import { Vty } from '../../system/bgp/vty.ts';
 import { manyPrefixes } from '../../system/route-lists.ts';
 import { addWorkload, conditionsOf, removeWorkload, subnetManifest, waitForPods } from '../../system/workload.ts';
@@ -23,6 +23,7 @@ import { forAll } from '../scale-pods.ts';
 import { type IcBed, namespace } from './bed.ts';
 import { loseGateway, restartHub, whileOvnIsStopped } from './faults.ts';
 import type { IcRow, Measurement } from './measurement.ts';
+import { eventually, type NotYet, notYet } from '../../../lib/testing-eventually.ts';
 
 const [here, there] = ['east', 'west'] as const;
 const count = Number(process.env['IC_SUBNETS'] ?? 5000);
@@ -51,11 +52,11 @@ class Prefix {
   async untilForwarded(isIt: boolean): Promise<number> {
     const { nodes } = this.#bed.lab.cluster(here);
     const show = ['route', 'show', 'table', String(forwardingTable), 'exact', this.cidr];
-    const isDone = async (): Promise<true | string> => {
+    const isDone = async (): Promise<true | NotYet> => {
       const shown = await Promise.all(nodes.map(({ netns }) => run(['ip', '-n', netns, ...show]).catch(() => '')));
-      return shown.every((text) => (text.trim() !== '') === isIt) || shown.join('; ');
+      return shown.every((text) => (text.trim() !== '') === isIt) || notYet(shown.join('; '));
     };
-    await waitFor(`${this.cidr} to be ${isIt ? '' : 'no longer '}forwarded`, isDone, timeoutMs, 20);
+    await eventually(`${this.cidr} to be ${isIt ? '' : 'no longer '}forwarded`, isDone, timeoutMs, 20);
     return performance.now();
   }
 
@@ -79,11 +80,11 @@ class Prefix {
   }
 
   async #untilReady(status: string, reason?: string): Promise<number> {
-    const isDone = async (): Promise<true | string> => {
+    const isDone = async (): Promise<true | NotYet> => {
       const ready = (await conditionsOf(this.#bed.lab, here, 'subnet', rival)).find(({ type }) => type === 'Ready');
-      return (ready?.status === status && (reason ?? ready.reason) === ready.reason) || JSON.stringify(ready);
+      return (ready?.status === status && (reason ?? ready.reason) === ready.reason) || notYet(JSON.stringify(ready));
     };
-    await waitFor(`Ready of ${rival} to be ${status} ${reason ?? ''}`, isDone, timeoutMs, 20);
+    await eventually(`Ready of ${rival} to be ${status} ${reason ?? ''}`, isDone, timeoutMs, 20);
     return performance.now();
   }
 }
@@ -103,11 +104,11 @@ async function listed(kube: KubeClient): Promise<ReadonlyMap<string, number>> {
 
 /** When so many prefixes are in use here. */
 async function untilActive(kube: KubeClient, wanted: number): Promise<number> {
-  const isDone = async (): Promise<true | string> => {
+  const isDone = async (): Promise<true | NotYet> => {
     const states = await listed(kube);
-    return states.get('Active') === wanted || [...states].map((state) => state.join(' ')).join(', ');
+    return states.get('Active') === wanted || notYet([...states].map((state) => state.join(' ')).join(', '));
   };
-  await waitFor(`${String(wanted)} active prefixes of ${there}`, isDone, bulkTimeoutMs, 1000);
+  await eventually(`${String(wanted)} active prefixes of ${there}`, isDone, bulkTimeoutMs, 1000);
   return performance.now();
 }
 
@@ -225,11 +226,11 @@ async function inSteps(
     const prefix = new Prefix(bed, vty, last);
     const forwardedMs = (await prefix.untilForwarded(true)) - started;
     say(`forwarded after ${forwardedMs.toFixed(0)} ms`);
-    const announced = async (): Promise<true | string> => {
+    const announced = async (): Promise<true | NotYet> => {
       const counts = await Promise.all(lab.cluster(here).nodes.map(({ address }) => prefixesOf(vty, address)));
-      return counts.every((number) => number >= count) || counts.join(', ');
+      return counts.every((number) => number >= count) || notYet(counts.join(', '));
     };
-    await waitFor('all to be announced', announced, bulkTimeoutMs, 100);
+    await eventually('all to be announced', announced, bulkTimeoutMs, 100);
     const announcedMs = performance.now() - started;
     say(`announced after ${announcedMs.toFixed(0)} ms`);
     return { createdMs, activeMs, forwardedMs, announcedMs };
@@ -293,11 +294,11 @@ async function inSteps(
     await forAll(prefixes, (_, at) => remote.delete(subnets, { name: nameOf(at) }));
     await untilActive(kube, before);
     const nodes = lab.cluster(here).nodes.map(({ netns }) => netns);
-    const isGone = async (): Promise<true | string> => {
+    const isGone = async (): Promise<true | NotYet> => {
       const shown = await Promise.all(nodes.map((netns) => forwardedRoutes(netns)));
-      return shown.every((number) => number === before) || shown.join(', ');
+      return shown.every((number) => number === before) || notYet(shown.join(', '));
     };
-    await waitFor('none of them to be forwarded', isGone, bulkTimeoutMs, 100);
+    await eventually('none of them to be forwarded', isGone, bulkTimeoutMs, 100);
     return performance.now() - started;
   });
   say('all deleted');

@@ -2,13 +2,13 @@
  * A gateway dies where no third node of its cluster hears its successor: in clusters of two nodes, and in a custom VPC with pods
  * on one gateway only. Of several pairs of pods one is taken whose packets pass the gateway that dies, at that moment.
  */
-import { waitFor } from '../../lab/run.ts';
 import { addWorkload, applyObjects, subnetManifest, waitForPods } from '../../system/workload.ts';
 import type { FlowReport } from '../flows/report.ts';
 import { quantile } from '../row.ts';
 import type { IcBed } from './bed.ts';
 import { gatewayFaults, loseGateway, whileHubIsFrozen, type GatewayFault } from './faults.ts';
 import type { IcRow, Measurement } from './measurement.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 const direction = ['east', 'west'] as const;
 const targetMs = 400;
@@ -92,11 +92,11 @@ async function lossOf(bed: IcBed, one: Case): Promise<FlowReport> {
 async function untilProtected({ lab }: IcBed, network: string): Promise<void> {
   const path = 'jsonpath={.status.paths[*].state}';
   for (const cluster of direction)
-    await waitFor(
+    await eventually(
       `${network} of ${cluster} to be protected`,
       async () => {
         const text = await lab.kubectl(cluster, ['get', 'transitswitch', network, '-o', path]);
-        return text.split(' ').every((state) => state === 'Settled') || text;
+        return text.split(' ').every((state) => state === 'Settled') || notYet(text);
       },
       protectedTimeoutMs,
       500,

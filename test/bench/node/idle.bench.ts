@@ -9,11 +9,12 @@ import { build } from 'esbuild';
 import { pods } from '../../../lib/kube/resources.ts';
 import { checkout } from '../../lab/layout.ts';
 import { frugalProcess, node24 } from '../../lab/rooms.ts';
-import { inNetns, run, waitFor } from '../../lab/run.ts';
+import { inNetns, run } from '../../lab/run.ts';
 import { clear, createPod, namespace, prepare } from '../burst.ts';
 import { cpuSeconds, memoryMb } from '../processes.ts';
 import { whileFrozen } from '../row.ts';
 import type { Measurement, NodeBed, NodeRow } from './measurement.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 /** Kubelet's default limit of pods on a node. */
 const count = 110;
@@ -54,13 +55,13 @@ async function makePods({ lab, cluster, node }: NodeBed): Promise<void> {
   const kube = lab.kube(cluster);
   await prepare(kube, { withNode: false });
   await Promise.all(Array.from({ length: count }, (_, at) => createPod(kube, `idle-${String(at)}`, node.name)));
-  await waitFor(
+  await eventually(
     'the pods to run',
     async () => {
       const running = (await kube.list(pods, { namespace })).filter(
         ({ status }) => (status as { phase?: string } | undefined)?.phase === 'Running',
       );
-      return running.length === count || `${String(running.length)} of ${String(count)}`;
+      return running.length === count || notYet(`${String(running.length)} of ${String(count)}`);
     },
     240_000,
   );

@@ -4,9 +4,9 @@ import type { OvsdbClient } from 'ovsdb-client';
 import { reflect } from '../../../lib/kube/reflector.ts';
 import { endpointSlices } from '../../../lib/kube/resources.ts';
 import type { RawObject, Reflector } from '../../../lib/kube/types.ts';
-import { waitFor } from '../../lab/run.ts';
 import { nameOf, type ControllerBed } from '../../system/controller-bed.ts';
 import { changedLabel, serviceName, setWidth, sliceName } from './objects.ts';
+import { eventually, type NotYet, notYet } from '../../../lib/testing-eventually.ts';
 
 export interface ChangeOptions {
   /** How many changes; each of another Service. */
@@ -68,8 +68,8 @@ export class EndpointChanges {
       this.#sliceMs.delete(slice);
       this.#rowMs.delete(balancer);
       await setWidth(this.#bed.kube, at, width);
-      const isDone = (): true | string => (this.#sliceMs.has(slice) && this.#rowMs.has(balancer)) || 'not yet';
-      await waitFor(`the row of ${slice}`, isDone, 10_000, 5);
+      const isDone = (): true | NotYet => (this.#sliceMs.has(slice) && this.#rowMs.has(balancer)) || notYet('not yet');
+      await eventually(`the row of ${slice}`, isDone, 10_000, 5);
       times.push(Math.max(0, (this.#rowMs.get(balancer) ?? 0) - (this.#sliceMs.get(slice) ?? 0)));
       await rest;
     }

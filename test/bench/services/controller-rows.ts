@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { schemaFile, startOvsdbServer } from 'ovsdb-client/testing';
 import { node24 } from '../../lab/rooms.ts';
-import { run, waitFor } from '../../lab/run.ts';
+import { run } from '../../lab/run.ts';
 import { apiWrites, writesBetween } from '../api-writes.ts';
 import { median } from '../row.ts';
 import type { ControllerProcess, ScaleBed } from '../scale-bed.ts';
 import { bareRow } from './balancers.ts';
 import type { ServiceRow } from './measurement.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 const starts = 3;
 /** What a start writes late shows by then. */
@@ -41,9 +42,9 @@ async function loadFromEmpty(scale: ScaleBed, count: number): Promise<{ seconds:
   const { bed } = scale;
   const begun = performance.now();
   const controller = await scale.start();
-  await waitFor(
+  await eventually(
     'all load balancers',
-    () => bed.rows('Load_Balancer').length > count || `${String(bed.rows('Load_Balancer').length)} are there`,
+    () => bed.rows('Load_Balancer').length > count || notYet(`${String(bed.rows('Load_Balancer').length)} are there`),
     loadTimeoutMs,
     20,
   );

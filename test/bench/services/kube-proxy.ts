@@ -3,9 +3,10 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { inNetns, run, tryRun, waitFor } from '../../lab/run.ts';
+import { inNetns, run, tryRun } from '../../lab/run.ts';
 import { toolsFolder } from '../../../lib/kube/testing.ts';
 import { freePort } from '../processes.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 export interface KubeProxyOptions {
   /** For its configuration and its log. */
@@ -71,11 +72,11 @@ export class KubeProxy {
   }
 
   async untilRounds(count: number): Promise<void> {
-    await waitFor(
+    await eventually(
       `round ${String(count)} of kube-proxy`,
       async () => {
         const done = await this.rounds();
-        return done >= count || `${String(done)} are done`;
+        return done >= count || notYet(`${String(done)} are done`);
       },
       syncTimeoutMs,
     );

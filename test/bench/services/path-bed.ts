@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { apiVersionOf, endpointSlices, services } from '../../../lib/kube/resources.ts';
 import { node24 } from '../../lab/rooms.ts';
-import { inNetns, waitFor } from '../../lab/run.ts';
+import { inNetns } from '../../lab/run.ts';
 import { type NodeName, ServiceBed } from '../../system/service-bed.ts';
 import { KubeProxy } from './kube-proxy.ts';
 import { createServices } from './objects.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 export const port = 9000;
 const ready = { conditions: { ready: true } };
@@ -80,9 +81,9 @@ export class PathBed {
       for (const name of ['b', 'c']) await path.bed.addPod(name, nodeOf[name] ?? 'n1');
       for (const name of ['b', 'c']) await path.serve(name);
       await createServices(path.bed.controller.kube, others, 1, 0);
-      await waitFor(
+      await eventually(
         'all load balancers',
-        () => path.bed.controller.rows('Load_Balancer').length > others || 'some are missing',
+        () => path.bed.controller.rows('Load_Balancer').length > others || notYet('some are missing'),
         120_000,
       );
     } catch (error) {
@@ -156,9 +157,9 @@ export class PathBed {
 
   /** Waits until connections of the clients get an answer of this pod, and of no other. */
   async untilOnly(address: string, pod: string): Promise<void> {
-    await waitFor(`only ${pod} to answer`, async () => {
+    await eventually(`only ${pod} to answer`, async () => {
       const names = await this.client('ask', address, 80, 10).end<readonly string[]>();
-      return (names.length === 1 && names[0] === pod) || names.join();
+      return (names.length === 1 && names[0] === pod) || notYet(names.join());
     });
   }
 

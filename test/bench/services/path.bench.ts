@@ -2,12 +2,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import { pods } from '../../../lib/kube/resources.ts';
-import { waitFor } from '../../lab/run.ts';
 import { median, quantile } from '../row.ts';
 import type { Measurement, ServiceRow } from './measurement.ts';
 import { numbers } from './objects.ts';
 import { PathBed, port } from './path-bed.ts';
 import type { Loop, Requests } from './traffic.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 const others = 1000;
 const changeCount = 100;
@@ -86,9 +86,9 @@ interface Loss {
 /** The pod c of two ends under requests: killed before its EndpointSlice changes, or terminating before it stops. */
 async function loseEndpoint(path: PathBed, service: string, address: string, how: 'killed' | 'ended'): Promise<Loss> {
   await path.endpoints(service, ['b', 'c']);
-  await waitFor('both endpoints', async () => {
+  await eventually('both endpoints', async () => {
     const names = await path.client('ask', address, 80, 20).end<readonly string[]>();
-    return (names.includes('b') && names.includes('c') && names.length === 2) || names.join();
+    return (names.includes('b') && names.includes('c') && names.length === 2) || notYet(names.join());
   });
   const requests = path.client('request', address, 80, perSecond);
   await pause(2000);
@@ -190,9 +190,9 @@ async function measureAffinity(path: PathBed): Promise<Affinity> {
     const name = `first-${String(at)}`;
     const address = await path.service(name, spec);
     await path.endpoints(name, ['b', 'c']);
-    await waitFor('endpoints', async () => {
+    await eventually('endpoints', async () => {
       const names = await path.client('ask', address, 80, 10).end<readonly string[]>();
-      return !names.includes('') || 'none answers';
+      return !names.includes('') || notYet('none answers');
     });
     lost.push(await firstConnections(path, address, firstClient, clients));
   }

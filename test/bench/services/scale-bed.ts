@@ -8,9 +8,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { schemaFile } from 'ovsdb-client/testing';
 import { exec, TestNode } from '../../../daemon/testing.ts';
 import { frugalProcess, node24 } from '../../lab/rooms.ts';
-import { tryRun, waitFor } from '../../lab/run.ts';
+import { tryRun } from '../../lab/run.ts';
 import { cpuSecondsWithChildren } from '../processes.ts';
 import { ScaleBed } from '../scale-bed.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 export const nodeName = 'n1';
 export const table = ['inet', 'isthmus-services'] as const;
@@ -80,7 +81,7 @@ export class ServiceScaleBed {
   /** CPU that the process and its children use from now on until `isDone` and until it is idle, in seconds. */
   async cpuUntil(pid: number, isDone: () => Promise<boolean>): Promise<number> {
     const before = cpuSecondsWithChildren(pid);
-    await waitFor(`process ${String(pid)}`, async () => (await isDone()) || 'not done', 300_000, 100);
+    await eventually(`process ${String(pid)}`, async () => (await isDone()) || notYet('not done'), 300_000, 100);
     return (await untilIdle(pid)) - before;
   }
 

@@ -3,7 +3,6 @@
  * Arguments: number of Services.
  */
 import { nodes } from '../../../lib/kube/resources.ts';
-import { waitFor } from '../../lab/run.ts';
 import { measureController } from './controller-rows.ts';
 import { KubeProxy } from './kube-proxy.ts';
 import type { ServiceRow } from './measurement.ts';
@@ -12,6 +11,7 @@ import { forAll } from '../scale-pods.ts';
 import { changedServices, measureChanges } from './change-rows.ts';
 import { createServices, setWidth } from './objects.ts';
 import { nodeName, ServiceScaleBed } from './scale-bed.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 const count = Number(process.argv[2]);
 
@@ -23,9 +23,9 @@ async function prepare(bed: ServiceScaleBed): Promise<readonly string[]> {
   const { scale } = bed;
   const controller = await scale.start();
   await scale.bed.createNode(nodeName, '172.30.9.11');
-  await waitFor('an address for the node', async () => {
+  await eventually('an address for the node', async () => {
     const annotations = await scale.bed.annotations(nodes, nodeName);
-    return annotations['isthmus.network/service-address'] !== undefined || 'not annotated';
+    return annotations['isthmus.network/service-address'] !== undefined || notYet('not annotated');
   });
   await scale.quiet();
   await controller.stop();

@@ -12,12 +12,13 @@ import { onMachine } from '../../lab/kubelet/machine.ts';
 import { checkout } from '../../lab/layout.ts';
 import { openLab } from '../../lab/lib/lab.ts';
 import { managementAddress } from '../../lab/network.ts';
-import { run, tryRun, waitFor } from '../../lab/run.ts';
+import { run, tryRun } from '../../lab/run.ts';
 import { tool } from '../../lab/tools.ts';
 import { namespace, User } from '../user.ts';
 import { commandsOf } from './guide.ts';
 import { kubeProxyManifest } from './kube-proxy.ts';
 import { type Requests, startRequests, startServer, type Wrap } from './requests.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 const home = 'east';
 const port = 9000;
@@ -108,9 +109,9 @@ for (const mode of ['iptables', 'nftables'] as const)
         servers.push(await startServer(inNetns(lab.ns(home, `demo/web-${at + 1}`)), port));
       const jsonpath = (path: string): Promise<string> =>
         lab.kubectl(home, ['-n', 'demo', 'get', 'service', 'echo', '-o', `jsonpath={${path}}`]);
-      await waitFor(
+      await eventually(
         'an address of the load balancer',
-        async () => (await jsonpath('.status.loadBalancer.ingress[0].ip')) !== '' || 'none yet',
+        async () => (await jsonpath('.status.loadBalancer.ingress[0].ip')) !== '' || notYet('none yet'),
       );
       const [clusterIp, nodePort, public_] = await Promise.all([
         jsonpath('.spec.clusterIP'),
@@ -127,10 +128,10 @@ for (const mode of ['iptables', 'nftables'] as const)
       for (const [name, wrap, address, to] of targets) requests.set(name, startRequests(wrap, address, to));
       // The route to the load balancer's address may still be on its way.
       for (const [name, one] of requests)
-        await waitFor(`answers to ${name}`, async () => {
+        await eventually(`answers to ${name}`, async () => {
           await sleep(calmMs);
           const { failed, ended } = await one.take();
-          return Object.keys(failed).length + ended.length === 0 || JSON.stringify({ failed, ended });
+          return Object.keys(failed).length + ended.length === 0 || notYet(JSON.stringify({ failed, ended }));
         });
     });
 
@@ -149,17 +150,17 @@ for (const mode of ['iptables', 'nftables'] as const)
         await type(upgradeTo('dry-run'));
         await type(rollout);
         const report = async (): Promise<string> => (await user.tryRun(home, ['isthmus', 'nodes', 'services'])).stdout;
-        await waitFor('reports of all nodes', async () => {
+        await eventually('reports of all nodes', async () => {
           const text = await report();
-          return (text.match(/ obstacles$/gm) ?? []).length === cluster.nodes.length || text;
+          return (text.match(/ obstacles$/gm) ?? []).length === cluster.nodes.length || notYet(text);
         });
         const codes = new Set([...(await report()).matchAll(/^ {2}([A-Za-z]+) \(/gm)].map(([, code]) => code));
         assert.deepEqual([...codes], ['ApiServerHostMissing']);
         await user.helm(home, 'upgrade', [`apiServer.host=${managementAddress(cluster)}`]);
         await type(rollout);
-        await waitFor('a report without obstacles', async () => {
+        await eventually('a report without obstacles', async () => {
           const { code, stdout } = await user.tryRun(home, ['isthmus', 'nodes', 'services']);
-          return code === 0 || stdout;
+          return code === 0 || notYet(stdout);
         });
       });
       for (const each of cluster.nodes) {

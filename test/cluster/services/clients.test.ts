@@ -4,8 +4,9 @@ import { before, describe, it, type TestContext } from 'node:test';
 import { onMachine } from '../../lab/kubelet/machine.ts';
 import type { NodeLayout } from '../../lab/layout.ts';
 import { openLab } from '../../lab/lib/lab.ts';
-import { run, tryRun, waitFor } from '../../lab/run.ts';
+import { run, tryRun } from '../../lab/run.ts';
 import { namespace, User } from '../user.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 const home = 'east';
 const pods = ['web-1', 'web-2', 'web-3'];
@@ -68,9 +69,9 @@ describe('Services without kube-proxy', () => {
 
   async function untilAllAnswer(client: Client, url: string, wanted = pods): Promise<void> {
     const names = new Set<string>();
-    await waitFor(`answers of ${wanted.join(', ')} at ${url}`, async () => {
+    await eventually(`answers of ${wanted.join(', ')} at ${url}`, async () => {
       names.add((await run(client(curl(url))).catch((error: unknown) => (error as Error).message)).trim());
-      return wanted.every((name) => names.has(name)) || [...names].join(', ');
+      return wanted.every((name) => names.has(name)) || notYet([...names].join(', '));
     });
   }
 
@@ -132,9 +133,9 @@ describe('Services without kube-proxy', () => {
   it('a Service of type LoadBalancer gets an address that the router learns by BGP and reaches', async () => {
     await create('web-public', { type: 'LoadBalancer' });
     const address = await addressOf('web-public');
-    await waitFor('the route', async () => {
+    await eventually('the route', async () => {
       const route = await lab.vtysh('tor', `show ip route ${address}`);
-      return route.includes('bgp') || route;
+      return route.includes('bgp') || notYet(route);
     });
     await untilAllAnswer(onRouter, `http://${address}/`);
     for (const [name, client] of Object.entries(clients))
@@ -164,11 +165,11 @@ describe('Services without kube-proxy', () => {
     const api = await addressOfService('default', 'kubernetes');
     for (const pod of pods) {
       const client: Client = (argv) => inNetns(lab.ns(home, `blue/${pod}`), argv);
-      await waitFor(`${pod} of the VPC to resolve a name`, async () => {
+      await eventually(`${pod} of the VPC to resolve a name`, async () => {
         const { stdout, stderr } = await tryRun(
           client([process.execPath, '-e', lookup, dns, 'web.demo.svc.cluster.local']),
         );
-        return stdout.trim() === spec.clusterIP || `${stdout}${stderr}`;
+        return stdout.trim() === spec.clusterIP || notYet(`${stdout}${stderr}`);
       });
       assert.match(await run(client([...curl(`https://${api}/version`), '--insecure'])), /"gitVersion"/);
       assert.notEqual(await exitCodeOf(client, `http://${spec.clusterIP}/`), 0);
@@ -182,9 +183,9 @@ describe('Services without kube-proxy', () => {
       '--timeout=60s',
     ]);
     for (const node of nodes)
-      await waitFor(`no gate on ${node.name}`, async () => {
+      await eventually(`no gate on ${node.name}`, async () => {
         const left = await run(onMachine(node, ['ls', '/run/isthmus/gates']));
-        return left === '' || left;
+        return left === '' || notYet(left);
       });
   });
 
@@ -217,9 +218,9 @@ describe('Services without kube-proxy', () => {
 
   async function addressOf(name: string): Promise<string> {
     let address = '';
-    await waitFor(`an address of ${name}`, async () => {
+    await eventually(`an address of ${name}`, async () => {
       address = (await read(name)).status.loadBalancer.ingress?.[0]?.ip ?? '';
-      return address !== '' || 'none yet';
+      return address !== '' || notYet('none yet');
     });
     return address;
   }

@@ -16,13 +16,14 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { killComponent, lastLines, pidOf, startComponent, stateOf } from '../component.ts';
+import { killComponent, pidOf, startAndWait, stateOf } from '../component.ts';
 import { containerdConfig, criNamespace } from '../containerd.ts';
 import { busyboxImage } from '../cri/image.ts';
 import { checkout } from '../layout.ts';
-import { run, tryRun, waitFor } from '../run.ts';
+import { run, tryRun } from '../run.ts';
 import { cacheFolder } from '../tools.ts';
 import { dnsVersion } from './dns.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 /** Where `images/build.sh` has written the images as files (ARCHIVES). */
 export function archiveFolder(): string {
@@ -78,19 +79,18 @@ async function importAll(dir: string, files: readonly string[], busybox: Buffer)
   writeFileSync(config, containerdConfig({ root, state, socket, cniBin: none, cniConf: none, hasOwnNamespaces: true }));
   writeFileSync(join(dir, 'busybox.tar'), busybox);
   const component = { dir, name: 'containerd', argv: ['containerd', '--config', config] };
-  await startComponent(component);
+  const ctr = ['ctr', '--address', socket, '--namespace', criNamespace];
+  const answers = async (): Promise<true> => {
+    await run([...ctr, 'version']);
+    return true;
+  };
   try {
-    const ctr = ['ctr', '--address', socket, '--namespace', criNamespace];
-    await waitFor('a containerd that takes in images', async () => {
-      if (stateOf(component) === 'dead') throw new Error(`containerd ended at once:\n${lastLines(component, 15)}`);
-      const { code, stderr } = await tryRun([...ctr, 'version']);
-      return code === 0 || stderr;
-    });
+    await startAndWait(component, answers);
     for (const file of [join(dir, 'busybox.tar'), ...files])
       await run([...ctr, 'images', 'import', file], { timeoutMs: 600_000 });
     const pid = pidOf(component);
     if (pid !== undefined) process.kill(pid, 'SIGTERM');
-    await waitFor('the end of that containerd', () => stateOf(component) === 'dead' || 'it lives');
+    await eventually('the end of that containerd', () => stateOf(component) === 'dead' || notYet('it lives'));
   } finally {
     await killComponent(component);
   }

@@ -9,10 +9,10 @@ import { cgroupHierarchies, cgroupParent, makeCgroup, nodeProcesses, removeCgrou
 import { type Component, killComponent, lastLines, pidOf, startComponent, stateOf } from '../component.ts';
 import type { ClusterLayout, Lab, NodeLayout } from '../layout.ts';
 import { addHost, deleteNamespaces, hostOf } from '../network.ts';
-import { waitFor } from '../run.ts';
 import { tool } from '../tools.ts';
 import { nodeFiles } from './config.ts';
 import { fillStore } from './image-store.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 const program = join(import.meta.dirname, 'box.sh');
 const registrationTimeoutMs = 90_000;
@@ -29,7 +29,10 @@ export async function makeMachine(lab: Lab, cluster: ClusterLayout, node: NodeLa
 export async function cutPower(lab: Lab, node: NodeLayout): Promise<void> {
   await killComponent({ dir: node.dir, name: 'machine' });
   const left = (): readonly number[] => nodeProcesses(lab.name, node);
-  await waitFor(`the end of all processes of ${node.name}`, () => left().length === 0 || `pids ${left().join(', ')}`);
+  await eventually(
+    `the end of all processes of ${node.name}`,
+    () => left().length === 0 || notYet(`pids ${left().join(', ')}`),
+  );
   await deleteNamespaces([node.netns]);
 }
 
@@ -56,32 +59,22 @@ export async function waitForNodes(kube: KubeClient, cluster: ClusterLayout): Pr
   await Promise.all(
     cluster.nodes.map(async (node) => {
       const path = `/api/v1/nodes/${node.name}`;
-      await waitFor(
-        `the kubelet of ${cluster.name}/${node.name} to register its node`,
-        async () => {
-          const machine = { dir: node.dir, name: 'machine' };
-          if (stateOf(machine) === 'dead')
-            throw new Error(`${cluster.name}/${node.name} does not start:\n${lastLines(machine, 15)}`);
-          return isThere(kube, path);
-        },
-        registrationTimeoutMs,
-      ).catch((cause: unknown) => {
+      const machine = { dir: node.dir, name: 'machine' };
+      const look = async (): Promise<'dead' | 'there'> => {
+        if (stateOf(machine) === 'dead') return 'dead';
+        await kube.request('GET', path);
+        return 'there';
+      };
+      const what = `the kubelet of ${cluster.name}/${node.name} to register its node`;
+      const found = await eventually(what, look, registrationTimeoutMs).catch((cause: unknown) => {
         const log = lastLines({ dir: node.dir, name: 'kubelet' }, 8);
         throw new Error(`${(cause as Error).message}\nthe last lines of its kubelet's log:\n${log}`, { cause });
       });
+      if (found === 'dead') throw new Error(`${cluster.name}/${node.name} does not start:\n${lastLines(machine, 15)}`);
       const patch = { metadata: { labels: node.labels } };
       await kube.request('PATCH', path, patch, { contentType: 'application/merge-patch+json' });
     }),
   );
-}
-
-async function isThere(kube: KubeClient, path: string): Promise<true | string> {
-  try {
-    await kube.request('GET', path);
-    return true;
-  } catch (error) {
-    return (error as Error).message;
-  }
 }
 
 /** The command line that runs a program on the node itself, with its files, processes and network. @throws Error if the node is off */

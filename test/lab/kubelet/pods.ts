@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs';
 import type { KubeClient } from '../../../lib/kube/types.ts';
 import { podProcess } from '../cgroups.ts';
 import { type ClusterLayout, type Lab, podNetns } from '../layout.ts';
-import { run, waitFor } from '../run.ts';
+import { run } from '../run.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 interface Pods {
   readonly items: readonly {
@@ -24,11 +25,11 @@ export async function namePods(
   const isReady = (pod: Pods['items'][number]): boolean =>
     pod.metadata.deletionTimestamp === undefined &&
     (pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false);
-  await waitFor(
+  await eventually(
     `the pods of ${cluster.name}/${namespace}`,
     async () => {
       const waiting = (await list()).items.filter((pod) => !isReady(pod)).map(({ metadata }) => metadata.name);
-      return waiting.length === 0 || `${waiting.join(', ')} not Ready`;
+      return waiting.length === 0 || notYet(`${waiting.join(', ')} not Ready`);
     },
     timeoutMs,
   );

@@ -13,8 +13,9 @@ import { componentsIn, killComponent, pidOf, stateOf } from '../component.ts';
 import { directoriesOf, healLab } from '../heal.ts';
 import { type ClusterLayout, type Lab, labName, openLayout, podNetns, type RouterLayout } from '../layout.ts';
 import { vtysh } from '../router.ts';
-import { inNetns, run, type RunResult, tryRun, waitFor } from '../run.ts';
+import { inNetns, run, type RunResult, tryRun } from '../run.ts';
 import { tool } from '../tools.ts';
+import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 /** Longer than any --timeout of a caller, so that kubectl itself reports the condition it waited for. */
 const kubectlTimeoutMs = 150_000;
@@ -125,10 +126,10 @@ export class LabHandle {
 
   /** Waits for the first answer, then measures over `count` more. @throws Error if none comes in time or one of those is lost. */
   async ping(netns: string, address: string, { count = 5, timeoutMs = 60_000 } = {}): Promise<RoundTrip> {
-    await waitFor(
+    await eventually(
       `an answer from ${address} to ${netns}`,
       async () =>
-        (await tryRun(['ping', '-n', '-c', '1', '-W', '1', address], { netns })).code === 0 || 'no echo reply',
+        (await tryRun(['ping', '-n', '-c', '1', '-W', '1', address], { netns })).code === 0 || notYet('no echo reply'),
       timeoutMs,
     );
     const text = await run(['ping', '-n', '-q', '-c', String(count), '-i', '0.2', '-W', '20', address], { netns });
@@ -191,9 +192,9 @@ export class LabHandle {
   /** Waits until a process with another pid runs: labd has started it again. */
   async waitForRestart(place: string, component: string, oldPid: number, timeoutMs = 60_000): Promise<void> {
     const at = { dir: join(this.layout.dir, place), name: component };
-    await waitFor(
+    await eventually(
       `${place}/${component} to run again`,
-      () => (stateOf(at) === 'running' && pidOf(at) !== oldPid) || stateOf(at),
+      () => (stateOf(at) === 'running' && pidOf(at) !== oldPid) || notYet(stateOf(at)),
       timeoutMs,
     );
   }

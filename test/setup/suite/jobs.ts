@@ -18,6 +18,8 @@ export interface Job {
   readonly needs: readonly string[];
   /** Jobs with the same value run one at a time. */
   readonly uses?: string;
+  /** Whether everything it starts ends with it. What a job starts in the shared lab belongs to the lab. */
+  readonly isContained?: boolean;
 }
 
 export interface TestFile {
@@ -47,7 +49,8 @@ export function unitJobs(paths: readonly string[]): Job[] {
   const isOfGobgp = (path: string): boolean => path.startsWith('lib/gobgp/');
   const others = paths.filter((path) => !isOfGobgp(path));
   const parts = [
-    { name: 'unit tests of gobgp', files: paths.filter(isOfGobgp) },
+    // They start routers in network namespaces.
+    { name: 'unit tests of gobgp', files: paths.filter(isOfGobgp), isContained: true },
     { name: 'unit tests, first half', files: others.filter((_, index) => index % 2 === 0) },
     { name: 'unit tests, second half', files: others.filter((_, index) => index % 2 === 1) },
   ];
@@ -72,7 +75,7 @@ export function systemJobs(files: readonly TestFile[]): Job[] {
 }
 
 function jobsInLab(paths: readonly string[]): Job[] {
-  const tests = paths.map((path) => ({ ...fileJob(path), needs: [labUp], uses: 'lab' }));
+  const tests = paths.map((path) => ({ ...fileJob(path), needs: [labUp], uses: 'lab', isContained: false }));
   return [labJob(labUp, 'up', []), ...tests, labJob(labDown, 'down', paths)];
 }
 
@@ -81,7 +84,7 @@ function labJob(name: string, command: string, needs: readonly string[]): Job {
 }
 
 function fileJob(path: string): Job {
-  return { name: path, tier: 'system', files: [path], needs: [] };
+  return { name: path, tier: 'system', files: [path], needs: [], isContained: true };
 }
 
 /** The first of the waiting jobs that may start now, if `atOnce` of them may run. */

@@ -31,8 +31,8 @@ class Suite {
   readonly #timings: Timing[] = [];
   readonly #counts: Counts[] = [];
   readonly #failures: string[] = [];
-  /** Test files that failed, of each tier. */
-  readonly #failed = { unit: new Set<string>(), system: new Set<string>() };
+  /** Test files that failed, of each tier, with their jobs. */
+  readonly #failed = { unit: new Map<string, Job>(), system: new Map<string, Job>() };
   /** Other failed jobs. */
   readonly #broken: string[] = [];
   #performed = 0;
@@ -89,11 +89,12 @@ class Suite {
     return isPassed;
   }
 
-  #note({ name, tier, files }: Job, results: readonly FileResult[]): void {
+  #note(job: Job, results: readonly FileResult[]): void {
+    const { name, tier, files } = job;
     if (tier === 'unit' || tier === 'system') {
       const failed = results.filter(({ hasFailed }) => hasFailed).map(({ path }) => path);
       // Without results any of its files may have failed.
-      for (const file of failed.length > 0 ? failed : files) this.#failed[tier].add(file);
+      for (const file of failed.length > 0 ? failed : files) this.#failed[tier].set(file, job);
     } else this.#broken.push(name);
     if (tier === 'check' || this.#failed.unit.size > mostOnceMore) this.stop();
   }
@@ -102,17 +103,17 @@ class Suite {
   async #onceMore(): Promise<string[]> {
     const passed: string[] = [];
     for (const tier of ['unit', 'system'] as const) {
-      const files = [...this.#failed[tier]];
-      if (files.length === 0 || files.length > mostOnceMore) continue;
+      const failed = [...this.#failed[tier]];
+      if (failed.length > mostOnceMore) continue;
       this.#failed[tier].clear();
-      if (await this.#perform({ name: `once more: ${files.join(', ')}`, tier, files, needs: [] }))
-        passed.push(...files);
+      for (const [file, job] of failed)
+        if (await this.#perform({ ...job, name: `once more: ${file}`, files: [file] })) passed.push(file);
     }
     return passed;
   }
 
   #conclude(passedLate: readonly string[]): boolean {
-    const failures = [...this.#broken, ...this.#failed.unit, ...this.#failed.system];
+    const failures = [...this.#broken, ...this.#failed.unit.keys(), ...this.#failed.system.keys()];
     console.log(`\n${renderSlowest(this.#timings)}\n\n${renderCounts(this.#counts)}`);
     for (const text of this.#failures) console.log(text);
     for (const file of passedLate) console.log(`failed once and passed when run again: ${file}`);

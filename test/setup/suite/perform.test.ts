@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { eventually } from '../../../lib/testing-eventually.ts';
 import type { Job, Tier } from './jobs.ts';
 import { perform } from './perform.ts';
 
@@ -34,6 +35,38 @@ describe('a job', () => {
     rmSync(dir, { recursive: true });
   });
 
+  const limit = { timeout: 60_000 };
+  /** A file that starts a server in a network namespace and in a session of its own, and mounts a folder; then it does the rest. */
+  const writeBed = (name: string, rest: string): Job => {
+    const commands = [
+      `ip netns add ${netns(name)}`,
+      `mkdir ${join(dir, name)}.folder`,
+      `mount -t tmpfs none ${join(dir, name)}.folder`,
+      `ip netns exec ${netns(name)} setsid --fork sh -c 'echo $$ > ${pidFile(name)}; exec sleep 1000'`,
+    ];
+    const start = `for (const line of ${JSON.stringify(commands)}) execFileSync('sh', ['-c', line], { stdio: 'ignore' });`;
+    writeFileSync(
+      file(name),
+      `import { execFileSync } from 'node:child_process'; import { existsSync } from 'node:fs'; import { test } from 'node:test';
+      ${start} test('bed', async () => { ${rest} });`,
+    );
+    return { ...job('system', name), isContained: true };
+  };
+  const netns = (name: string): string => `perform${process.pid.toString(36)}-${name}`;
+  const pidFile = (name: string): string => join(dir, `${name}.pid`);
+  const serverOf = (name: string): string => {
+    const pid = existsSync(pidFile(name)) ? readFileSync(pidFile(name), 'utf8').trim() : '';
+    // A process that has ended has no command line until its parent takes notice.
+    const command = pid !== '' && existsSync(`/proc/${pid}`) ? readFileSync(`/proc/${pid}/cmdline`, 'utf8') : '';
+    return command === '' ? 'ended' : `pid ${pid}`;
+  };
+  const assertGone = (name: string): void => {
+    assert.ok(existsSync(pidFile(name)), 'the file started its server');
+    assert.equal(serverOf(name), 'ended');
+    assert.ok(!existsSync(join('/run/netns', netns(name))));
+    assert.ok(!readFileSync('/proc/self/mountinfo', 'utf8').includes(`${dir}/${name}.folder`));
+  };
+
   for (const tier of ['unit', 'system'] as const)
     it(`of the ${tier} tests reports which of its files failed`, async () => {
       const { isPassed, output, results } = await perform(job(tier, 'good', 'bad'), join(dir, tier)).ended;
@@ -60,6 +93,42 @@ describe('a job', () => {
     const { isPassed, output } = await perform(job('system', 'endless'), join(dir, 'endless'), 2000).ended;
     assert.equal(isPassed, false);
     assert.match(output, /job did not end within 2\.0 s and was ended/);
+  });
+
+  it('leaves nothing of a contained file at the time limit, and does not touch the file beside', limit, async () => {
+    const end = join(dir, 'beside.end');
+    const rest = `while (!existsSync('${end}')) await new Promise((wake) => setTimeout(wake, 50));`;
+    const beside = perform(writeBed('beside', rest), join(dir, 'beside'));
+    const endless = perform(
+      writeBed('hangs', 'setInterval(() => {}, 1000); await new Promise(() => {});'),
+      join(dir, 'hangs'),
+      5000,
+    );
+    const { isPassed, output } = await endless.ended;
+    assert.equal(isPassed, false);
+    assert.match(output, /job did not end within 5\.0 s and was ended\njob left processes, which were ended: sleep/);
+    assertGone('hangs');
+    assert.match(serverOf('beside'), /^pid/);
+    writeFileSync(end, '');
+    assert.equal((await beside.ended).isPassed, true);
+    assertGone('beside');
+  });
+
+  it('leaves nothing of a contained file that was killed', limit, async () => {
+    const killed = perform(writeBed('killed', `process.kill(process.pid, 'SIGKILL');`), join(dir, 'killed'));
+    const { isPassed, output } = await killed.ended;
+    assert.equal(isPassed, false);
+    assert.match(output, /job left processes, which were ended: sleep/);
+    assertGone('killed');
+  });
+
+  it('leaves nothing of a contained file whose runner was killed', limit, async () => {
+    const rest = 'setInterval(() => {}, 1000); await new Promise(() => {});';
+    const { child, ended } = perform(writeBed('orphan', rest), join(dir, 'orphan'));
+    await eventually('the server', () => serverOf('orphan') !== 'ended');
+    child.kill('SIGKILL');
+    assert.equal((await ended).isPassed, false);
+    assertGone('orphan');
   });
 
   it('with a program passes when it exits with 0', async () => {

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Container } from './container.ts';
 import type { Job } from './jobs.ts';
 import type { Results } from './results.ts';
 import { seconds } from './table.ts';
@@ -34,23 +35,29 @@ export interface Performance {
  */
 export function perform(job: Job, place: string, limitMs = mostMs): Performance {
   const [log, report] = [`${place}.log`, `${place}.json`];
-  const [program = '', ...argv] = job.argv ?? testCommand(job, report);
+  const command = job.argv ?? testCommand(job, report);
+  const container = job.isContained === true ? new Container() : undefined;
+  const [program = '', ...argv] = container?.commandOf(command) ?? command;
   const startedMs = performance.now();
   const output = openSync(log, 'w');
   const child = spawn(program, argv, { stdio: ['ignore', output, output] });
   closeSync(output);
   let note = '';
+  let isLate = false;
   let kill: NodeJS.Timeout | undefined;
   const limit = setTimeout(() => {
+    isLate = true;
     note = `${job.name} did not end within ${seconds(limitMs).trim()} and was ended\n`;
     child.kill('SIGTERM');
     kill = setTimeout(() => child.kill('SIGKILL'), graceMs);
   }, limitMs);
-  const ended = once(child, 'close').then(([code]: unknown[]) => {
+  const ended = once(child, 'close').then(async ([code]: unknown[]) => {
     clearTimeout(limit);
     clearTimeout(kill);
+    const left = (await container?.end()) ?? [];
+    if (left.length > 0) note += `${job.name} left processes, which were ended: ${left.join(', ')}\n`;
     return {
-      isPassed: code === 0 && note === '',
+      isPassed: code === 0 && !isLate,
       ms: performance.now() - startedMs,
       output: readFileSync(log, 'utf8') + note,
       results: existsSync(report) ? resultsIn(readFileSync(report, 'utf8')) : undefined,

@@ -17,7 +17,7 @@ import {
 } from '../../../lib/kube/resources.ts';
 import type { ObjectName, Resource } from '../../../lib/kube/types.ts';
 import type { BirdPeer } from './bird.ts';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import type { FrrPeer } from './frr.ts';
 import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
 import { counters, untilEstablished, untilQuiet, untilRoutes } from './until.ts';
@@ -57,7 +57,7 @@ test('a pod is announced by its node while it is ready, and withdrawn when it is
   assert.deepEqual(await prefixes(), []);
   await bed.setPodReady('a', true);
   for (const peer of bed.lab.peers) await untilRoutes(peer, { '10.16.0.5/32': [peer.link.nodeV4] });
-  await eventually(async () => {
+  await eventuallyPasses(async () => {
     const { prefixCount, prefixes: shown, notAnnounced } = await bed.status(bgpAdvertisements, 'pods');
     assert.deepEqual([prefixCount, shown, notAnnounced], [2, ['10.16.0.5/32', '10.16.0.6/32'], []]);
   });
@@ -89,7 +89,7 @@ test('annotations have the same effect as in Kube-OVN', async () => {
   await bed.annotate(pods, 'b', 'cluster');
   await bed.annotate(pods, 'c', 'yes');
   await untilRoutes(frr, ['10.16.0.5/32', '10.16.0.6/32']);
-  await eventually(async () => {
+  await eventuallyPasses(async () => {
     const events = await bed.kube.list({ group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true });
     const found = events.find((event) => (event['involvedObject'] as { name: string }).name === 'c');
     assert.equal(found?.['reason'], 'AnnotationInvalid');
@@ -111,7 +111,7 @@ test('a service is announced by nodes with a ready endpoint, and its withdrawal 
   await untilRoutes(frr, ['203.0.113.2/32']);
   await bed.setEndpoints('two');
   await untilRoutes(frr, []);
-  await eventually(async () => {
+  await eventuallyPasses(async () => {
     const { notAnnounced = [] } = await bed.status(bgpAdvertisements, 'services');
     assert.deepEqual(
       notAnnounced.map(({ object, reason }) => `${object} ${reason}`),
@@ -125,7 +125,7 @@ test('a service is announced by nodes with a ready endpoint, and its withdrawal 
   const serviceAddresses = ['ExternalIP', 'LoadBalancerIP'];
   await bed.kube.patch(bgpAdvertisements, { name: 'services' }, 'merge', { spec: { serviceAddresses } });
   await untilRoutes(frr, [`${clusterIp}/32`, '198.51.100.3/32', '203.0.113.3/32']);
-  await eventually(async () => {
+  await eventuallyPasses(async () => {
     const { notAnnounced = [] } = await bed.status(bgpAdvertisements, 'services');
     assert.ok(notAnnounced.some(({ reason }) => reason === 'AddressInUse'));
   });
@@ -143,7 +143,7 @@ test('addresses of LoadBalancerPools are the cluster’s own, and so are address
   await advertise('services', { source: 'Service' });
   await bed.createService('pooled', '203.0.113.9', { externalTrafficPolicy: 'Local' });
   await bed.setEndpoints('pooled', 'n1');
-  await eventually(async () => {
+  await eventuallyPasses(async () => {
     const { notAnnounced = [] } = await bed.status(bgpAdvertisements, 'services');
     assert.deepEqual(
       notAnnounced.map(({ object, reason }) => `${object} ${reason}`),
@@ -199,17 +199,17 @@ test('advertisements of one prefix are merged: all communities, and the most pre
   await advertise('a', { source: 'Subnet', attributes: louder });
   const softer = { communities: { standard: ['65001:2'] }, med: 20, localPreference: 200, asPathPrepend: 1 };
   await advertise('b', { source: 'Subnet', attributes: softer, peers: ['frr', 'inner'] });
-  await eventually(async () => {
+  await eventuallyPasses(async () => {
     const path = await frr.path('10.16.0.0/16');
     assert.deepEqual([path?.communities.toSorted(), path?.med, path?.asPath.length], [['65001:1', '65001:2'], 10, 2]);
   });
-  await eventually(async () => assert.equal((await inner.path('10.16.0.0/16'))?.localPref, 200));
-  await eventually(async () => {
+  await eventuallyPasses(async () => assert.equal((await inner.path('10.16.0.0/16'))?.localPref, 200));
+  await eventuallyPasses(async () => {
     const { communities, asPath } = (await bird.path('10.16.0.0/16')) ?? {};
     assert.deepEqual([communities, asPath?.length], [['65001:1'], 4], 'BIRD gets only the first');
   });
   await remove('b');
-  await eventually(async () => assert.deepEqual((await frr.path('10.16.0.0/16'))?.communities, ['65001:1']));
+  await eventuallyPasses(async () => assert.deepEqual((await frr.path('10.16.0.0/16'))?.communities, ['65001:1']));
   await remove('a');
   await untilRoutes(bird, []);
 });
@@ -219,16 +219,16 @@ test('a changed attribute sends only its own prefixes again and resets no sessio
   const labels = { app: 'many' };
   await advertise('pods', { source: 'Pod', selector: { matchLabels: labels } });
   for (let at = 1; at <= 20; at++) await bed.createPod(`many-${at}`, `10.16.1.${at}`, { labels });
-  await eventually(async () => assert.equal((await prefixes()).length, 21));
+  await eventuallyPasses(async () => assert.equal((await prefixes()).length, 21));
   const before = await untilQuiet(frr);
   await bed.kube.patch(bgpAdvertisements, { name: 'subnets' }, 'merge', { spec: { attributes: { med: 7 } } });
-  await eventually(async () => assert.equal((await frr.path('10.16.0.0/16'))?.med, 7));
+  await eventuallyPasses(async () => assert.equal((await frr.path('10.16.0.0/16'))?.med, 7));
   const afterwards = await untilQuiet(frr);
   assert.equal(afterwards.updates - before.updates, 1, 'one UPDATE, for the one prefix');
   assert.equal(afterwards.established, before.established);
   await bed.kube.patch(bgpAdvertisements, { name: 'pods' }, 'merge', { spec: { peers: ['bird'] } });
   await untilRoutes(frr, ['10.16.0.0/16']);
-  await eventually(async () => assert.equal((await prefixes(bird)).length, 21));
+  await eventuallyPasses(async () => assert.equal((await prefixes(bird)).length, 21));
   await bed.kube.patch(bgpAdvertisements, { name: 'pods' }, 'merge', {
     spec: { peers: null, aggregation: { ipv4Length: 28 } },
   });
@@ -249,20 +249,22 @@ test('a RoutePolicy filters the prefixes for a peer, and an invalid edit leaves 
   ];
   await bed.create(routePolicies, 'to-frr', { direction: 'Export', bgpPeers: ['frr'], rules });
   await untilRoutes(frr, ['10.16.0.0/16']);
-  await eventually(async () => {
+  await eventuallyPasses(async () => {
     const { med, communities } = (await frr.path('10.16.0.0/16')) ?? {};
     assert.deepEqual([med, communities], [5, ['65001:5']]);
   });
   await untilRoutes(bird, ['10.16.0.0/16', '10.17.0.0/16']);
-  await eventually(async () => assert.equal(await bed.condition(routePolicies, 'to-frr', 'Ready'), 'True InForce'));
-  await eventually(async () => {
+  await eventuallyPasses(async () =>
+    assert.equal(await bed.condition(routePolicies, 'to-frr', 'Ready'), 'True InForce'),
+  );
+  await eventuallyPasses(async () => {
     const { status } = (await bed.kube.get(bgpNodeStates, { name: 'n1' })) as { status?: { policies?: object[] } };
     const decided = [0, 1].map((index) => ({ index, prefixes: 1 }));
     assert.deepEqual(status?.policies, [{ policy: 'to-frr', rules: decided }]);
   });
   const broken = [{ match: { prefixes: [{ cidr: '10.17.0.1/16' }] }, action: 'Deny' }];
   await bed.kube.patch(routePolicies, { name: 'to-frr' }, 'merge', { spec: { rules: broken } });
-  await eventually(async () =>
+  await eventuallyPasses(async () =>
     assert.equal(await bed.condition(routePolicies, 'to-frr', 'Ready'), 'False PrefixInvalid'),
   );
   assert.deepEqual(await prefixes(), ['10.16.0.0/16'], 'the last valid version goes on');
@@ -284,10 +286,12 @@ test('a drained node sends graceful-shutdown, then withdraws its routes and keep
       metadata: { annotations: { 'isthmus.network/bgp-drain': text } },
     });
   await drain('true');
-  await eventually(async () => assert.deepEqual((await frr.path('10.16.0.0/16'))?.communities, ['graceful-shutdown']));
+  await eventuallyPasses(async () =>
+    assert.deepEqual((await frr.path('10.16.0.0/16'))?.communities, ['graceful-shutdown']),
+  );
   await untilRoutes(frr, []);
   const state = async () => (await bed.kube.get(bgpNodeStates, { name: 'n1' }))['status'] as { drain: string };
-  await eventually(async () => assert.equal((await state()).drain, 'Drained'));
+  await eventuallyPasses(async () => assert.equal((await state()).drain, 'Drained'));
   await bed.killSpeaker();
   bed.startSpeaker();
   await bed.untilWorking();
@@ -309,20 +313,22 @@ test('invalid objects have a reason and do not affect others', async () => {
   await advertise('nowhere', { source: 'Pod', nodeSelector: { matchLabels: { rack: '9' } } });
   const reasons = { big: 'CommunityInvalid', reserved: 'CommunityInvalid', hop: 'NextHopInvalid', nowhere: 'NoNode' };
   for (const [name, reason] of Object.entries(reasons))
-    await eventually(async () =>
+    await eventuallyPasses(async () =>
       assert.equal(await bed.condition(bgpAdvertisements, name, 'Ready'), `False ${reason}`),
     );
   const setBgp = { communities: { standard: ['65001:70000'] } };
   await bed.createStored(routePolicies, {
     big: { direction: 'Export', bgpPeers: ['frr'], rules: [{ setBgp }] },
   });
-  await eventually(async () =>
+  await eventuallyPasses(async () =>
     assert.equal(await bed.condition(routePolicies, 'big', 'Ready'), 'False CommunityInvalid'),
   );
   await assert.rejects(advertise('local', { source: 'Eip', scope: 'Local' }), /scope Local is for/);
   await assert.rejects(advertise('lb', { source: 'Pod', serviceAddresses: ['ClusterIP'] }), /is for source Service/);
   await bed.patchPeer('frr', { routeReflectorClient: true });
-  await eventually(async () => assert.equal(await bed.condition(bgpPeers, 'frr', 'Accepted'), 'False NotInternal'));
+  await eventuallyPasses(async () =>
+    assert.equal(await bed.condition(bgpPeers, 'frr', 'Accepted'), 'False NotInternal'),
+  );
   await bed.patchPeer('frr', { routeReflectorClient: null });
   await untilRoutes(frr, ['10.16.0.0/16']);
   assert.deepEqual(await counters(bird), before);
@@ -351,7 +357,7 @@ test('invalid next hops, invalid addresses and too many communities neither rese
   await untilRoutes(frr, ['10.16.0.0/16', '198.51.100.77/32']);
   await bed.createSubnet('forged', '10.77.0.0/24', {}, false);
   await bed.accept('forged', '127.0.0.0/8,224.0.0.0/4,0.0.0.0/0,ff00::/8');
-  await eventually(async () =>
+  await eventuallyPasses(async () =>
     assert.ok(
       (await bed.status(bgpAdvertisements, 'vips')).notAnnounced?.some(({ reason }) => reason === 'AddressInvalid'),
     ),
@@ -366,9 +372,11 @@ test('invalid next hops, invalid addresses and too many communities neither rese
     const all = await Promise.all(many.map((name) => bed.status(bgpAdvertisements, name)));
     return many.filter((_, at) => all[at]?.notAnnounced?.some(({ reason }) => reason === 'TooManyCommunities'));
   };
-  await eventually(async () => assert.equal((await crowded()).length, 6));
+  await eventuallyPasses(async () => assert.equal((await crowded()).length, 6));
   for (const peer of [frr, inner])
-    await eventually(async () => assert.equal((await peer.path('10.16.0.0/16'))?.largeCommunities.length, 8 * 32));
+    await eventuallyPasses(async () =>
+      assert.equal((await peer.path('10.16.0.0/16'))?.largeCommunities.length, 8 * 32),
+    );
 
   assert.equal(bed.lab.gobgpd.pid, pid);
   process.kill(pid, 0);

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import type { Daemon } from './namespace.ts';
 import { type Family, type Link, type NeighborCounters, Peer, type PeerSetup, type SeenPath } from './peer.ts';
 
@@ -19,7 +19,7 @@ export class BirdPeer extends Peer {
     this.#write();
     const files = ['-c', join(this.dir, 'bird.conf'), '-s', this.#socket, '-P', join(this.dir, 'bird.pid')];
     this.#daemon = await this.namespace.start(['bird', '-f', ...files], join(this.dir, 'bird.log'));
-    await eventually(() => this.command('show status'), undefined, 10);
+    await eventuallyPasses(() => this.command('show status'), undefined, 10);
   }
 
   /** The answer to a birdc command, without the reply codes. */

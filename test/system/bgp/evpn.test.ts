@@ -10,7 +10,7 @@ import {
   type RouteChange,
   routeKey,
 } from '../../../lib/gobgp/src/index.ts';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import type { FrrPeer } from './frr.ts';
 import { GobgpdPeer } from './gobgpd.ts';
 import { type BgpLab, openBgpLab } from './lab.ts';
@@ -134,7 +134,7 @@ async function seenByGobgpd(): Promise<Record<string, unknown[]>> {
 }
 
 async function untilFrr(wanted: Record<string, string>): Promise<void> {
-  await eventually(async () => assert.deepEqual(await seenByFrr(), wanted), undefined, 20);
+  await eventuallyPasses(async () => assert.deepEqual(await seenByFrr(), wanted), undefined, 20);
 }
 
 const own = () => frr.link.nodeV4;
@@ -145,7 +145,7 @@ const seenV6 = () => ({
 
 test('EVPN prefixes of both families reach peers with all their attributes, beside unicast routes', async () => {
   await untilFrr({ ...seenV4(), ...seenV6() });
-  await eventually(async () => assert.deepEqual(await frr.routes(), { '10.1.0.0/16': [own()] }));
+  await eventuallyPasses(async () => assert.deepEqual(await frr.routes(), { '10.1.0.0/16': [own()] }));
   const communities = [
     { type: 0, subtype: 2, value: '65000:100' },
     { type: 1, subtype: 2, value: '192.0.2.9:7' },
@@ -154,7 +154,7 @@ test('EVPN prefixes of both families reach peers with all their attributes, besi
     { type: 6, subtype: 3, mac: '02:00:00:00:00:01' },
   ];
   const nextHop = other.link.nodeV4;
-  await eventually(async () =>
+  await eventuallyPasses(async () =>
     assert.deepEqual(await seenByGobgpd(), {
       '[type:Prefix][rd:65000:100][etag:0][prefix:10.1.0.0/16]': [nextHop, 100, '0.0.0.0', communities],
       '[type:Prefix][rd:192.0.2.1:100][etag:0][prefix:fd00:1::/64]': [nextHop, 16777215, '::', communities],
@@ -194,7 +194,7 @@ test('only paths that differ from the wanted ones are replaced or withdrawn', as
   assert.deepEqual(await frr.routes(), { '10.1.0.0/16': [own()] }, 'unicast stays');
   await apply([v4, v6]);
   await untilFrr({ ...seenV4(), ...seenV6() });
-  await eventually(async () => assert.deepEqual(await frr.routes(), {}));
+  await eventuallyPasses(async () => assert.deepEqual(await frr.routes(), {}));
   await apply([v4, v6, plain]);
   assert.equal((await frr.neighbor(own())).established, before.established, 'one session all the time');
 });
@@ -230,8 +230,8 @@ test(
       await rib('add', 'prefix', '10.70.0.0/16', ...fields, ...more);
       await rib('add', 'prefix', '10.70.0.0/16', ...beside);
       await rib('add', 'prefix', 'fd00:70::/64', ...v6Fields);
-      await eventually(() => assert.equal(table.size, 3));
-      const listed = await eventually(async () => {
+      await eventuallyPasses(() => assert.equal(table.size, 3));
+      const listed = await eventuallyPasses(async () => {
         const paths = await gobgp.listPaths('l2vpn-evpn', { table: 'adj-in', peer: address });
         return paths.length === 3 && paths;
       });
@@ -283,14 +283,14 @@ test(
         });
       }
       await rib('del', 'prefix', '10.70.0.0/16', ...fields);
-      await eventually(() =>
+      await eventuallyPasses(() =>
         assert.deepEqual([...table.keys()].toSorted(), [
           routeKey({ prefix: '10.70.0.0/16', evpn: { rd: '65102:8', ethernetTag: 7 } }),
           routeKey({ prefix: 'fd00:70::/64', evpn: { rd: '192.0.2.2:7' } }),
         ]),
       );
       await gobgp.deletePeer(address);
-      await eventually(() => assert.equal(table.size, 0, 'with the session'));
+      await eventuallyPasses(() => assert.equal(table.size, 0, 'with the session'));
     } finally {
       watch.close();
     }
@@ -306,5 +306,5 @@ test('a killed gobgpd has all its paths again after a restart', async () => {
   await lab.gobgpd.restart();
   await start([v4, v6, plain]);
   await untilFrr({ ...seenV4(), ...seenV6() });
-  await eventually(async () => assert.deepEqual(await frr.routes(), { '10.1.0.0/16': [own()] }));
+  await eventuallyPasses(async () => assert.deepEqual(await frr.routes(), { '10.1.0.0/16': [own()] }));
 });

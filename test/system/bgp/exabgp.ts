@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { communityName } from './bird.ts';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import type { Daemon } from './namespace.ts';
 import { type Family, type NeighborCounters, Peer, type PeerContext, refuse, type SeenPath } from './peer.ts';
 
@@ -27,7 +27,7 @@ export class ExaBgpPeer extends Peer {
     const environment = Object.entries(settings).map(([name, value]) => `exabgp.${name}=${value}`);
     const argv = ['env', ...environment, 'exabgp', file];
     this.#daemon = await this.namespace.start(argv, join(this.dir, 'exabgp.log'));
-    await eventually(() => this.namespace.run('ss', '-Hltn').includes(`[${this.link.v6}]:179`), undefined, 20);
+    await eventuallyPasses(() => this.namespace.run('ss', '-Hltn').includes(`[${this.link.v6}]:179`), undefined, 20);
   }
 
   override async routes(family: Family = 4): Promise<Record<string, string[]>> {

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bgpAdvertisements, bgpInstances, bgpPeers } from '../../../lib/kube/resources.ts';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import type { FrrPeer } from './frr.ts';
 import type { NeighborCounters } from './peer.ts';
 import { message, messageType, update } from './raw-peer.ts';
@@ -94,7 +94,7 @@ test('a session survives an UPDATE with an invalid attribute, and ends with a tr
   session.send(updateOf(origin, asPath, nextHop));
   // When the valid UPDATE has been received, the earlier ones have been processed.
   const received = () => bed.gobgp((gobgp) => gobgp.listPaths('ipv4-unicast', { table: 'adj-in', peer: host.link.v4 }));
-  await eventually(async () => assert.equal((await received()).length, 1));
+  await eventuallyPasses(async () => assert.equal((await received()).length, 1));
   assert.equal(session.notification, undefined);
   await bed.untilSession('type9', /^Established$/);
   session.send(updateOf(origin, asPath, nextHop).subarray(0, 30));
@@ -127,14 +127,14 @@ test('a neighbour that does not read its socket does not delay others', async ()
   assert.ok(await isStuck(), 'the window was not closed');
   assert.equal(await bed.session('marker'), 'Established');
   session.resumeReading();
-  await eventually(() => assert.equal(unsent(), 0));
+  await eventuallyPasses(() => assert.equal(unsent(), 0));
   session.close();
   assert.equal(bed.lab.gobgpd.pid, steady.pid);
   assert.equal((await counters(frr)).established, steady.counters.established);
 });
 
 async function untilReady(condition: string): Promise<void> {
-  await eventually(async () => assert.equal(await bed.condition(bgpInstances, 'rack', 'Ready'), condition));
+  await eventuallyPasses(async () => assert.equal(await bed.condition(bgpInstances, 'rack', 'Ready'), condition));
 }
 
 test('a BgpInstance is not ready while gobgpd’s API is unreachable, and ready again afterwards', async () => {
@@ -190,12 +190,16 @@ test('an invalid address of a BgpPeer is refused before gobgpd is configured', a
     trans: { instance: 'rack', address: '172.31.1.99', asn: 23456 },
   });
   for (const name of Object.keys(bad))
-    await eventually(async () => assert.equal(await bed.condition(bgpPeers, name, 'Accepted'), 'False InvalidAddress'));
-  await eventually(async () => assert.equal(await bed.condition(bgpPeers, 'trans', 'Accepted'), 'False AsnInvalid'));
+    await eventuallyPasses(async () =>
+      assert.equal(await bed.condition(bgpPeers, name, 'Accepted'), 'False InvalidAddress'),
+    );
+  await eventuallyPasses(async () =>
+    assert.equal(await bed.condition(bgpPeers, 'trans', 'Accepted'), 'False AsnInvalid'),
+  );
   // The CRD's pattern cannot count the groups of an IPv6 address.
   const source = { address: 'fd00:99::1', sourceAddress: '1:2:3:4:5::6:7:8:9' };
   await bed.create(bgpPeers, 'source', { instance: 'rack', asn: 65001, ...source });
-  await eventually(async () =>
+  await eventuallyPasses(async () =>
     assert.equal(await bed.condition(bgpPeers, 'source', 'Accepted'), 'False InvalidAddress'),
   );
   const spec = { instance: 'rack', asn: 65001 };

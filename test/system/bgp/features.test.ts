@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bgpAdvertisements, bgpInstances, bgpPeers, nodes } from '../../../lib/kube/resources.ts';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import { FibWatch } from './fib-watch.ts';
 import type { FrrPeer } from './frr.ts';
 import { nameOf, openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
@@ -45,7 +45,7 @@ after(() => (bed as SpeakerBed | undefined)?.close());
 
 const remove = async (...names: string[]) => {
   for (const name of names) await bed.kube.delete(bgpPeers, { name });
-  await eventually(async () => assert.equal((await bed.gobgp((client) => client.listPeers())).length, 0));
+  await eventuallyPasses(async () => assert.equal((await bed.gobgp((client) => client.listPeers())).length, 0));
 };
 
 /** Activates both families in FRR on the session with one of the node's addresses. */
@@ -69,7 +69,7 @@ test('an IPv6 session carries IPv4 with an IPv6 next hop', async () => {
   const name = nameOf(frr, 6);
   await bed.createPeer(frr, 6, { families: ['ipv4', 'ipv6'], extendedNextHop: true });
   await untilRoutes(frr, { [v6]: [frr.link.nodeV6] }, 6);
-  await eventually(async () => assert.equal((await frr.path(v4))?.nextHop, frr.link.nodeV6));
+  await eventuallyPasses(async () => assert.equal((await frr.path(v4))?.nextHop, frr.link.nodeV6));
   await remove(name);
   await assert.rejects(bed.createPeer(frr, 4, { extendedNextHop: true }), /extendedNextHop is for/);
 });
@@ -86,7 +86,7 @@ test('a session may use a secondary address as its source', async () => {
     `neighbor ${secondary} remote-as external`,
     `neighbor ${secondary} timers 3 9`,
   );
-  await eventually(async () => assert.equal((await frr.neighbor(secondary)).state, 'Established'));
+  await eventuallyPasses(async () => assert.equal((await frr.neighbor(secondary)).state, 'Established'));
   await untilRoutes(frr, { [v4]: [secondary] });
   const before = await frr.neighbor(secondary);
   await bed.killSpeaker();
@@ -101,7 +101,7 @@ test('a session may use a secondary address as its source', async () => {
 test('BFD ends the session of a frozen router and is its reported reason', onlyGobgpd4('has no BFD'), async () => {
   await bed.createPeer(frr, 4, { bfd: {}, holdTimeSeconds: 90, keepaliveSeconds: 30 });
   await untilRoutes(frr, [v4]);
-  await eventually(async () =>
+  await eventuallyPasses(async () =>
     assert.equal((await bed.gobgp((client) => client.listPeers()))[0]?.session.bfdState, 'Up'),
   );
   for (const daemon of [frr.daemon, frr.bfdd]) daemon.freeze();
@@ -139,7 +139,7 @@ test('a route reflector client receives the routes of other clients', async () =
   for (const peer of [inner, second]) await bed.createPeer(peer, 4, { routeReflectorClient: true });
   for (const peer of [inner, second]) await untilEstablished(peer);
   const { nodeV4 } = second.link;
-  await eventually(async () => assert.equal((await second.path('198.51.100.0/24'))?.nextHop, inner.link.v4));
+  await eventuallyPasses(async () => assert.equal((await second.path('198.51.100.0/24'))?.nextHop, inner.link.v4));
   assert.deepEqual((await second.routes())[v4], [nodeV4]);
   await bed.kube.delete(bgpPeers, { name: 'inner' });
   await untilRoutes(second, [v4]);
@@ -154,7 +154,7 @@ test('changed timers of a session affect only that session', async () => {
   await bed.patchPeer('inner', { holdTimeSeconds: 30, keepaliveSeconds: 10, connectRetrySeconds: 7 });
   await bed.patchPeer('inner', { gracefulRestart: { restartTimeSeconds: 60, longLivedStaleSeconds: 600 } });
   await untilEstablished(inner);
-  await eventually(async () => {
+  await eventuallyPasses(async () => {
     const [{ config } = { config: undefined }] = (await bed.gobgp((client) => client.listPeers())).filter(
       (each) => each.config.address === inner.link.v4,
     );
@@ -172,8 +172,8 @@ test('routers retain the routes of an absent gobgpd as stale, and have them fres
   const all = [frr, bird, gobgpd, inner];
   for (const peer of all) await bed.createPeer(peer, 4, { gracefulRestart });
   for (const peer of all) await untilRoutes(peer, { [v4]: [peer.link.nodeV4] });
-  for (const peer of all) await eventually(async () => assert.ok((await counters(peer)).isSettled));
-  for (const peer of [frr, bird]) await eventually(() => assert.deepEqual(peer.fib()[v4], [peer.link.nodeV4]));
+  for (const peer of all) await eventuallyPasses(async () => assert.ok((await counters(peer)).isSettled));
+  for (const peer of [frr, bird]) await eventuallyPasses(() => assert.deepEqual(peer.fib()[v4], [peer.link.nodeV4]));
   const watches = await Promise.all([frr, bird].map((peer) => FibWatch.open(peer, [v4])));
   context.after(() => Promise.all(watches.map((watch) => watch.close())));
   const communities = async () =>
@@ -182,11 +182,11 @@ test('routers retain the routes of an absent gobgpd as stale, and have them fres
   await bed.lab.gobgpd.kill();
   assert.deepEqual(await communities(), [[], [], []], 'within the restart time');
   await untilRoutes(inner, []);
-  await eventually(async () => assert.deepEqual(await communities(), stale));
+  await eventuallyPasses(async () => assert.deepEqual(await communities(), stale));
   await sleep(2000);
   assert.deepEqual(await communities(), stale, 'for longer than the restart time');
   await bed.lab.gobgpd.restart();
-  await eventually(async () => assert.deepEqual(await communities(), [[], [], []]));
+  await eventuallyPasses(async () => assert.deepEqual(await communities(), [[], [], []]));
   for (const peer of all) await untilRoutes(peer, { [v4]: [peer.link.nodeV4] });
   for (const peer of all) await bed.untilSession(peer.name, /^Established$/);
   assert.deepEqual(

@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { toolsFolder } from '../../../lib/kube/testing.ts';
 import { communityName } from './bird.ts';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import type { Daemon } from './namespace.ts';
 import { type Family, type NeighborCounters, Peer, type SeenPath } from './peer.ts';
 
@@ -23,7 +23,7 @@ export class GobgpdPeer extends Peer {
     const flags = ['--pprof-disable', '--metrics-path', '', '--api-hosts', `unix://${this.#socket}`];
     const argv = [join(toolsFolder(), 'gobgpd'), '-t', 'json', '-f', file, ...flags];
     this.#daemon = await this.namespace.start(argv, join(this.dir, 'gobgpd.log'));
-    await eventually(() => this.command('global'), undefined, 20);
+    await eventuallyPasses(() => this.command('global'), undefined, 20);
     for (const prefix of this.setup.announces ?? [])
       await this.command('global', 'rib', 'add', prefix, '-a', prefix.includes(':') ? 'ipv6' : 'ipv4');
   }

@@ -14,7 +14,7 @@ import { bgpRoutes } from '../../../lib/slices/bgp-routes.ts';
 import type { BgpRoute } from '../../../lib/api/kinds/bgp-route-slice.ts';
 import { joinSliced } from '../../../lib/slices/slice.ts';
 import type { BgpNodeStateStatus } from '../../../lib/api/kinds/bgp-node-state.ts';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import type { FrrPeer } from './frr.ts';
 import { onlyGobgpd4 } from './only-gobgpd-4.ts';
 import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
@@ -70,7 +70,7 @@ async function learnedRoutes(): Promise<readonly BgpRoute[]> {
 
 /** Waits until exactly these routes are learned: `prefix next hop preference`. */
 async function untilLearned(wanted: readonly string[], timeoutMs?: number): Promise<void> {
-  await eventually(
+  await eventuallyPasses(
     async () => {
       const found = (await learnedRoutes()).map(
         ({ prefix, nextHop, preference }) => `${prefix} ${nextHop} ${preference}`,
@@ -94,7 +94,7 @@ test('prefixes are used only with import and a policy that allows them', only4, 
   await bed.createPeer(frr, 4);
   await untilEstablished(frr);
   await bed.patchPeer('frr', { import: {} });
-  await eventually(async () => assert.deepEqual(await notUsed(frr.link.v4), { Denied: 5 }));
+  await eventuallyPasses(async () => assert.deepEqual(await notUsed(frr.link.v4), { Denied: 5 }));
   await untilLearned([]);
 });
 
@@ -120,7 +120,7 @@ test('learned routes follow the router’s changes, and prefixes above the limit
   await frr.configure('router bgp 65101', 'address-family ipv4 unicast', 'network 198.51.100.128/25');
   await bed.patchPeer('frr', { import: { maxPrefixes: 2 } });
   await untilLearned([`0.0.0.0/0 ${v4} 100`, `198.51.100.0/24 ${v4} 200`]);
-  await eventually(async () => assert.equal((await notUsed(v4))['OverLimit'], 1));
+  await eventuallyPasses(async () => assert.equal((await notUsed(v4))['OverLimit'], 1));
   await bed.patchPeer('frr', { import: { maxPrefixes: null } });
 });
 
@@ -142,7 +142,7 @@ test(
     ];
     await untilLearned(wanted);
     assert.equal((await nodeState()).learned?.find(({ peer }) => peer === 'other')?.vpc, 'ovn-cluster');
-    await eventually(async () => assert.equal((await nodeState()).peers?.[1]?.families?.[0]?.received, 2));
+    await eventuallyPasses(async () => assert.equal((await nodeState()).peers?.[1]?.families?.[0]?.received, 2));
     const before = await bed.untilWritten();
     await bed.killSpeaker();
     bed.startSpeaker();
@@ -158,21 +158,21 @@ test('policies match communities, and prefixes with the interconnect’s communi
   await bed.createPeer(bird, 4, { import: {} });
   const rules = [{ match: { communities: ['65103:7'] } }];
   await bed.create(routePolicies, 'from-bird', { direction: 'Import', bgpPeers: ['bird'], rules });
-  await eventually(async () => assert.deepEqual(await notUsed(bird.link.v4), { Denied: 1 }));
+  await eventuallyPasses(async () => assert.deepEqual(await notUsed(bird.link.v4), { Denied: 1 }));
   await frr.configureSessions('route-map mark out');
   await frr.configure('route-map mark permit 10', 'set large-community 4294967294:18755:1');
-  await eventually(async () => assert.equal((await notUsed(frr.link.v4))['Loop'], 3));
+  await eventuallyPasses(async () => assert.equal((await notUsed(frr.link.v4))['Loop'], 3));
   await frr.configure('no route-map mark');
   await frr.configureSessions('route-map all out');
   await frr.configure('route-map all permit 10');
-  await eventually(async () => assert.equal((await notUsed(frr.link.v4))['Loop'], undefined));
+  await eventuallyPasses(async () => assert.equal((await notUsed(frr.link.v4))['Loop'], undefined));
 });
 
 test('all routes of a lost session are removed at once', only4, async () => {
   const { v4 } = bed.lab.peer('other').link;
   await bed.lab.peer('other').daemon.kill();
   // The hold time is longer.
-  await eventually(
+  await eventuallyPasses(
     async () => assert.ok(!(await nodeState()).learned?.some(({ nextHop }) => nextHop === v4)),
     (longHold * 1000) / 2,
     10,

@@ -13,7 +13,7 @@ import {
   transitSwitches,
 } from '../../../lib/kube/resources.ts';
 import type { Resource } from '../../../lib/kube/types.ts';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import { onlyGobgpd4 } from './only-gobgpd-4.ts';
 import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
 import { untilEstablished } from './until.ts';
@@ -115,7 +115,7 @@ test('routes that cover a lifeline of the node or its cluster are not used', onl
       metadata: { name: 'wide' },
       spec: { direction: 'Import', bgpPeers: ['tor-4', 'tor-6'], rules },
     });
-    await eventually(async () => {
+    await eventuallyPasses(async () => {
       const { learned = [], peers = [] } = await nodeState();
       assert.deepEqual(learned.map(({ prefix }) => prefix).toSorted(), harmless);
       const refused = peers.flatMap(({ notUsed = [] }) => notUsed);
@@ -134,13 +134,13 @@ test('a used prefix is released when it becomes a lifeline, and used again after
   const used = async () => ((await nodeState()).learned ?? []).map(({ prefix }) => prefix).toSorted();
   const rest = harmless.filter((prefix) => prefix !== '198.51.100.0/24');
   await createSlice('kubernetes-late', '198.51.100.9');
-  await eventually(async () => assert.deepEqual(await used(), rest));
+  await eventuallyPasses(async () => assert.deepEqual(await used(), rest));
   await bed.kube.delete(endpointSlices, { namespace: 'default', name: 'kubernetes-late' });
-  await eventually(async () => assert.deepEqual(await used(), harmless));
+  await eventuallyPasses(async () => assert.deepEqual(await used(), harmless));
   bed.lab.node.run('ip', 'link', 'add', 'late', 'type', 'veth', 'peer', 'name', 'later');
   bed.lab.node.run('ip', 'addr', 'add', '198.51.100.1/24', 'dev', 'late');
   for (const end of ['late', 'later']) bed.lab.node.run('ip', 'link', 'set', end, 'up');
-  await eventually(async () => assert.deepEqual(await used(), rest));
+  await eventuallyPasses(async () => assert.deepEqual(await used(), rest));
   bed.lab.node.run('ip', 'link', 'del', 'late');
-  await eventually(async () => assert.deepEqual(await used(), harmless));
+  await eventuallyPasses(async () => assert.deepEqual(await used(), harmless));
 });

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 
 /** Kills a child and waits for its end. */
 export async function end(child: ChildProcess): Promise<void> {
@@ -134,7 +134,7 @@ function startChild(argv: readonly string[], log?: string): ChildProcess {
 
 async function childOf(parent: ChildProcess): Promise<number> {
   const pid = String(parent.pid);
-  return eventually(
+  return eventuallyPasses(
     () => {
       if (parent.exitCode !== null) throw new Error(`${parent.spawnargs.join(' ')} ended at once`);
       return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')[0]) || false;

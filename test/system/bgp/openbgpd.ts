@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import type { Daemon } from './namespace.ts';
 import { type Family, type NeighborCounters, Peer, type PeerContext, refuse, type SeenPath } from './peer.ts';
 
@@ -26,7 +26,7 @@ export class OpenBgpdPeer extends Peer {
     // OpenBGPD refuses a file that others may read.
     writeFileSync(file, this.#config(), { mode: 0o600 });
     this.#daemon = await this.namespace.start(['/usr/sbin/bgpd', '-d', '-f', file], join(this.dir, 'bgpd.log'));
-    await eventually(() => this.show('neighbor'), undefined, 20);
+    await eventuallyPasses(() => this.show('neighbor'), undefined, 20);
   }
 
   /** The JSON output of bgpctl. */

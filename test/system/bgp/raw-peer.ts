@@ -2,7 +2,7 @@
 // the connections out of the namespace, so a test that stops reading closes the TCP window.
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import { Host } from './peer.ts';
 
 export const messageType = { open: 1, update: 2, notification: 3, keepalive: 4 } as const;
@@ -51,7 +51,7 @@ export class RawHost extends Host {
 
   /** Establishes a session. */
   async establish(): Promise<RawSession> {
-    return eventually(
+    return eventuallyPasses(
       async () => {
         const session = await this.connect();
         session.send(openMessage(this.setup.asn, this.link.v4));
@@ -111,7 +111,7 @@ export class RawSession {
   }
 
   async untilReceived(type: number, timeoutMs?: number): Promise<Message> {
-    return eventually(
+    return eventuallyPasses(
       () => {
         const found = this.received.find((each) => each.type === type);
         if (!found) throw new Error(`no message of type ${type} came`);

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { bgpAdvertisements, bgpInstances } from '../../../lib/kube/resources.ts';
-import { eventually, shortestOf } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
+import { shortestOf } from './shortest.ts';
 import type { Peer } from './peer.ts';
 import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
 import { counters, untilEstablished, untilQuiet, untilRoutes } from './until.ts';
@@ -42,7 +43,7 @@ async function lostAndBack(peer: Peer, act: () => Promise<void>): Promise<number
   const { established } = await counters(peer);
   const begun = performance.now();
   await act();
-  await eventually(async () => assert.ok((await counters(peer)).established > established), undefined, 20);
+  await eventuallyPasses(async () => assert.ok((await counters(peer)).established > established), undefined, 20);
   await untilRoutes(peer, prefixes);
   return performance.now() - begun;
 }
@@ -64,7 +65,7 @@ test('a router that resets its sessions repeatedly gets all routes back each tim
     }),
   );
   // On a busy machine the short hold time may end further sessions.
-  await eventually(async () => {
+  await eventuallyPasses(async () => {
     const lost = (await counters(frr)).established - established;
     assert.ok(lost >= rounds, `${lost} sessions lost`);
     assert.equal(await bed.eventCount('frr', 'SessionLost'), lost);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bgpAdvertisements, bgpInstances, bgpPeers, subnets } from '../../../lib/kube/resources.ts';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import { FibWatch } from './fib-watch.ts';
 import type { FrrPeer } from './frr.ts';
 import type { Peer } from './peer.ts';
@@ -39,7 +39,7 @@ after(() => (bed as SpeakerBed | undefined)?.close());
 /** Waits until the kernels of the peers have all routes and the statuses report it. */
 async function untilRoutesInstalled(peers: readonly Peer[]): Promise<void> {
   for (const peer of peers) {
-    await eventually(() => assert.equal(Object.keys(peer.fib()).length, prefixes.length));
+    await eventuallyPasses(() => assert.equal(Object.keys(peer.fib()).length, prefixes.length));
     await bed.untilAdvertised(peer.name, prefixes.length);
     await bed.untilSession(peer.name, /^Established$/);
   }
@@ -50,7 +50,7 @@ async function lostDuring(act: () => Promise<void>): Promise<Record<string, numb
   const watches = await Promise.all([frr, bird].map((peer) => FibWatch.open(peer, prefixes)));
   await act();
   await untilRoutesInstalled([frr, bird]);
-  for (const peer of [frr, bird]) await eventually(async () => assert.ok((await counters(peer)).isSettled));
+  for (const peer of [frr, bird]) await eventuallyPasses(async () => assert.ok((await counters(peer)).isSettled));
   await sleep(1000);
   await Promise.all(watches.map((watch) => watch.close()));
   return { frr: watches[0]?.mostMissing ?? -1, bird: watches[1]?.mostMissing ?? -1 };
@@ -79,7 +79,7 @@ test('the kernels of routers lose none of 1,000 routes during a crash and restar
     await bed.lab.gobgpd.kill();
     await sleep(1000);
     await bed.lab.gobgpd.restart();
-    await eventually(async () => assert.equal((await counters(frr)).established, established + 1));
+    await eventuallyPasses(async () => assert.equal((await counters(frr)).established, established + 1));
   });
   assert.deepEqual(lost, { frr: 0, bird: 0 });
 });
@@ -93,7 +93,7 @@ test('an absent neighbour, or one without graceful restart, does not delay other
   await untilRoutes(forgetful, []);
   const begun = performance.now();
   await bed.lab.gobgpd.restart();
-  await eventually(async () => assert.ok(Object.keys(await forgetful.routes()).length > 0), undefined, 10);
+  await eventuallyPasses(async () => assert.ok(Object.keys(await forgetful.routes()).length > 0), undefined, 10);
   const firstMs = performance.now() - begun;
   await untilRoutesInstalled([frr, forgetful]);
   bird.daemon.resume();
@@ -110,7 +110,7 @@ test('a route deleted while a restarted gobgpd waits for a neighbour is withdraw
   await bed.lab.gobgpd.kill();
   await bed.createSubnet('brief', '10.97.0.0/24');
   await bed.lab.gobgpd.restart();
-  await eventually(async () => assert.ok('10.97.0.0/24' in (await frr.routes())), undefined, 10);
+  await eventuallyPasses(async () => assert.ok('10.97.0.0/24' in (await frr.routes())), undefined, 10);
   await bed.kube.delete(subnets, { name: 'brief' });
   await untilRoutes(frr, prefixes);
   bird.daemon.resume();

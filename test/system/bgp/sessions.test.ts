@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bgpAdvertisements, bgpInstances, bgpPeers } from '../../../lib/kube/resources.ts';
-import { shortestOf } from './eventually.ts';
+import { shortestOf } from './shortest.ts';
 import type { FrrPeer } from './frr.ts';
 import type { Family, Peer } from './peer.ts';
 import { nameOf, openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';

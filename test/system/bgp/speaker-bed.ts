@@ -25,7 +25,7 @@ import {
 } from '../../../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../../../lib/kube/testing.ts';
 import type { KubeClient, RawObject, Resource } from '../../../lib/kube/types.ts';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import { type BgpLab, openBgpLab } from './lab.ts';
 import { lendPort } from './lend-port.ts';
 import { end } from './namespace.ts';
@@ -95,7 +95,7 @@ export class SpeakerBed {
     const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
     await Promise.all(definitions.map((each) => this.kube.request('POST', path, each)));
     for (const resource of [bgpAdvertisements, bgpInstances, bgpPeers, subnets])
-      await eventually(() => this.kube.list(resource));
+      await eventuallyPasses(() => this.kube.list(resource));
     await this.createNode('n1', this.lab.routerId, { 'ovn.kubernetes.io/bgp': 'true' });
     this.startSpeaker();
   }
@@ -129,7 +129,7 @@ export class SpeakerBed {
   /** Waits until the last started speaker has listed the cluster and begins to make changes. */
   async untilWorking(): Promise<void> {
     const lines = this.logs.at(-1) ?? [];
-    await eventually(() => assert.match(lines.join(''), /all objects were read; working/));
+    await eventuallyPasses(() => assert.match(lines.join(''), /all objects were read; working/));
   }
 
   async killSpeaker(): Promise<void> {
@@ -161,7 +161,7 @@ export class SpeakerBed {
     if (!kind) throw new Error(`${resource.kind} is no kind of Isthmus`);
     const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${kind.plural}.${kind.group}`;
     const replace = async (definition: object): Promise<void> =>
-      eventually(async () => {
+      eventuallyPasses(async () => {
         const { metadata } = (await this.kube.request('GET', path)) as RawObject;
         await this.kube.request('PUT', path, { ...definition, metadata });
       });
@@ -172,10 +172,10 @@ export class SpeakerBed {
       ...strict,
       spec: { ...strict.spec, versions: strict.spec.versions.map((each) => ({ ...each, schema })) },
     });
-    for (const [name, spec] of Object.entries(specs)) await eventually(() => this.create(resource, name, spec));
+    for (const [name, spec] of Object.entries(specs)) await eventuallyPasses(() => this.create(resource, name, spec));
     await replace(strict);
     const [spec = {}] = Object.values(specs);
-    await eventually(async () => {
+    await eventuallyPasses(async () => {
       const answer = await this.create(resource, 'too-late', spec).catch((error: unknown) => error);
       if (answer === undefined) await this.kube.delete(resource, { name: 'too-late' });
       // While the API server replaces the schema, it briefly returns other errors.
@@ -310,7 +310,7 @@ export class SpeakerBed {
 
   /** Waits until a condition is `True Reason`. */
   async untilCondition(resource: Resource, name: string, type: string, wanted: string): Promise<void> {
-    await eventually(async () =>
+    await eventuallyPasses(async () =>
       assert.equal(await this.condition(resource, name, type), wanted, `${type} of ${name}`),
     );
   }
@@ -326,11 +326,11 @@ export class SpeakerBed {
   }
 
   async untilSession(peer: string, wanted: RegExp, timeoutMs?: number): Promise<void> {
-    await eventually(async () => assert.match(await this.session(peer), wanted), timeoutMs);
+    await eventuallyPasses(async () => assert.match(await this.session(peer), wanted), timeoutMs);
   }
 
   async untilAdvertised(peer: string, count: number, timeoutMs?: number): Promise<void> {
-    await eventually(async () => assert.equal((await this.entry(peer)).advertised, count), timeoutMs);
+    await eventuallyPasses(async () => assert.equal((await this.entry(peer)).advertised, count), timeoutMs);
   }
 
   async eventReasons(name: string): Promise<string[]> {
@@ -350,7 +350,7 @@ export class SpeakerBed {
 
   /** The versions of all BGP objects after the last write; counts are reported up to three seconds late. */
   async untilWritten(): Promise<string[]> {
-    return eventually(async () => {
+    return eventuallyPasses(async () => {
       const before = await this.versions();
       await sleep(3500);
       assert.deepEqual(await this.versions(), before);

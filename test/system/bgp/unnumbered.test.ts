@@ -12,7 +12,7 @@ import {
   routePolicies,
   secrets,
 } from '../../../lib/kube/resources.ts';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import type { FrrPeer } from './frr.ts';
 import { end } from './namespace.ts';
 import { onlyGobgpd4 } from './only-gobgpd-4.ts';
@@ -73,7 +73,7 @@ async function untilRoutesInstalled(): Promise<void> {
   const node = linkLocal(bed.lab.node, 'tor');
   await untilRoutes(tor, [v4]);
   await untilRoutes(tor, [v6], 6);
-  await eventually(() => assert.deepEqual([tor.fib()[v4], tor.fib(6)[v6]], [[node], [node]]));
+  await eventuallyPasses(() => assert.deepEqual([tor.fib()[v4], tor.fib(6)[v6]], [[node], [node]]));
 }
 
 test('an unnumbered session carries both families with the link-local next hop into bgpd and the kernel', async () => {
@@ -82,7 +82,7 @@ test('an unnumbered session carries both families with the link-local next hop i
   await bed.untilSession('tor', /^Established$/);
   await bed.untilAdvertised('tor', 2);
   const router = linkLocal(tor.namespace, 'node');
-  await eventually(async () => {
+  await eventuallyPasses(async () => {
     const { interfaces, peers = [] } = await nodeState();
     assert.deepEqual(interfaces, ['tor']);
     assert.deepEqual(peers.map(({ peer, address }) => `${peer} ${address}`).toSorted(), [
@@ -96,7 +96,7 @@ test('routes of an unnumbered router are learned with their link', onlyGobgpd4('
   const router = `${linkLocal(tor.namespace, 'node')}%tor`;
   await bed.create(routePolicies, 'all', { direction: 'Import', bgpPeers: ['tor'], rules: [{ match: {} }] });
   await bed.patchPeer('tor', { import: {} });
-  await eventually(async () => {
+  await eventuallyPasses(async () => {
     const { learned = [] } = await nodeState();
     assert.deepEqual(
       learned.map(({ prefix, nextHop }) => `${prefix} ${nextHop}`).toSorted(),
@@ -106,7 +106,7 @@ test('routes of an unnumbered router are learned with their link', onlyGobgpd4('
 });
 
 test('a restart of the speaker does not affect the session', async () => {
-  await eventually(async () => assert.ok((await tor.neighbor('node')).isSettled));
+  await eventuallyPasses(async () => assert.ok((await tor.neighbor('node')).isSettled));
   const before = await tor.neighbor('node');
   await bed.killSpeaker();
   bed.startSpeaker();
@@ -128,7 +128,7 @@ test('a renamed link has no session until its name or the BgpPeer’s interface 
   await untilRoutesInstalled();
   rename('tor', 'leaf');
   await bed.patchPeer('tor', { interface: 'leaf' });
-  await eventually(async () => assert.deepEqual((await nodeState()).interfaces, ['leaf']));
+  await eventuallyPasses(async () => assert.deepEqual((await nodeState()).interfaces, ['leaf']));
   await bed.untilSession('tor', /^Established$/);
   rename('leaf', 'tor');
   await bed.untilSession('tor', /^Refused InterfaceNotFound$/);
@@ -142,7 +142,7 @@ test('the session follows a changed link-local address of the router or the node
   tor.namespace.ip('link set node down', 'link set node address 02:00:00:00:00:99', 'link set node up');
   const after = linkLocal(tor.namespace, 'node');
   assert.notEqual(after, before);
-  await eventually(async () => {
+  await eventuallyPasses(async () => {
     const { peers = [] } = await nodeState();
     const session = peers.find(({ peer }) => peer === 'tor');
     assert.deepEqual([session?.address, session?.state], [`${after}%tor`, 'Established']);
@@ -166,10 +166,12 @@ test('a link-local session supports a password, TTL security and BFD', onlyGobgp
     ttlSecurityHops: 1,
     bfd: {},
   });
-  await eventually(async () => assert.ok((await tor.neighbor('node')).established > before.established));
+  await eventuallyPasses(async () => assert.ok((await tor.neighbor('node')).established > before.established));
   await untilRoutesInstalled();
-  await eventually(async () => assert.equal((await nodeState()).peers?.find(({ peer }) => peer === 'tor')?.bfd, 'Up'));
-  await eventually(async () => assert.equal(await tor.bfd(linkLocal(bed.lab.node, 'tor')), 'up'));
+  await eventuallyPasses(async () =>
+    assert.equal((await nodeState()).peers?.find(({ peer }) => peer === 'tor')?.bfd, 'Up'),
+  );
+  await eventuallyPasses(async () => assert.equal(await tor.bfd(linkLocal(bed.lab.node, 'tor')), 'up'));
 });
 
 test('a link with no neighbour or with several has no session and reports the reason', async () => {
@@ -186,13 +188,13 @@ test('a link with no neighbour or with several has no session and reports the re
   speak('fe80::a');
   await bed.untilSession('mute', /^(Idle|Connect|Active) /);
   await bed.kube.delete(bgpPeers, { name: 'mute' });
-  await eventually(async () => assert.deepEqual((await nodeState()).interfaces, ['tor']));
+  await eventuallyPasses(async () => assert.deepEqual((await nodeState()).interfaces, ['tor']));
   speak('fe80::b');
   await create('mute', 'mute');
   await bed.untilSession('mute', /^Refused SeveralNeighbors$/);
   namespace.ip('addr del fe80::b/64 dev node');
   await bed.untilSession('mute', /^(Idle|Connect|Active) /);
-  await eventually(async () => {
+  await eventuallyPasses(async () => {
     const { peers = [] } = await nodeState();
     assert.equal(peers.find(({ peer }) => peer === 'mute')?.address, 'fe80::a%mute');
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import type { Family, NeighborCounters, Peer } from './peer.ts';
 
 /** Waits until a peer has exactly these routes: prefixes, or next hops by prefix. */
@@ -10,7 +10,7 @@ export async function untilRoutes(
   family: Family = 4,
   timeoutMs?: number,
 ): Promise<void> {
-  await eventually(async () => {
+  await eventuallyPasses(async () => {
     const routes = await peer.routes(family);
     if (!Array.isArray(wanted)) return assert.deepEqual(routes, wanted);
     const [has, should] = [new Set(Object.keys(routes)), new Set<string>(wanted)];
@@ -30,7 +30,7 @@ export function counters(peer: Peer, family: Family = 4): Promise<NeighborCounte
 
 /** The peer's counters once its session is established and settled, and nothing has arrived for half a second. */
 export function untilQuiet(peer: Peer, family: Family = 4): Promise<NeighborCounters> {
-  return eventually(async () => {
+  return eventuallyPasses(async () => {
     const before = await counters(peer, family);
     await sleep(500);
     const now = await counters(peer, family);
@@ -41,7 +41,7 @@ export function untilQuiet(peer: Peer, family: Family = 4): Promise<NeighborCoun
 
 /** Waits until the peer's session with the node is established. */
 export async function untilEstablished(peer: Peer, family: Family = 4, timeoutMs?: number): Promise<void> {
-  await eventually(
+  await eventuallyPasses(
     async () => assert.equal((await counters(peer, family)).state, 'Established'),
     timeoutMs,
     peer.setup.kind === 'gobgpd' ? 50 : 10,
@@ -54,5 +54,5 @@ export async function untilFib(
   wanted: Readonly<Record<string, readonly string[]>>,
   family: Family = 4,
 ): Promise<void> {
-  await eventually(() => assert.deepEqual(peer.fib(family), wanted));
+  await eventuallyPasses(() => assert.deepEqual(peer.fib(family), wanted));
 }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { bgpAdvertisements, bgpInstances, bgpNodeStates } from '../../../lib/kube/resources.ts';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import type { FrrPeer } from './frr.ts';
 import { isthmusBgp } from './isthmus.ts';
 import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
@@ -33,7 +33,7 @@ async function instanceOf(node: string): Promise<string | undefined> {
 
 test('sessions of the values are established, and `isthmus bgp` lists them', async () => {
   await untilRoutes(frr, [prefix]);
-  await eventually(async () => {
+  await eventuallyPasses(async () => {
     const { code, out } = await isthmusBgp(bed.server.kubeconfig, 'peers');
     assert.match(out, new RegExp(`n1 +\\(flags\\) ${frr.link.v4} +${frr.link.v4} +65101 +Established`));
     assert.equal(code, 0);
@@ -52,7 +52,7 @@ test('sessions of the values are established, and `isthmus bgp` lists them', asy
 test('a BgpInstance that selects the node takes precedence over the values', async () => {
   await bed.create(bgpInstances, 'rack', { localASN: 65001 });
   await untilRoutes(frr, []);
-  await eventually(async () => assert.equal(await instanceOf('n1'), 'rack'));
+  await eventuallyPasses(async () => assert.equal(await instanceOf('n1'), 'rack'));
   await bed.createPeer(frr, 4);
   await untilRoutes(frr, [prefix]);
   const why = await isthmusBgp(bed.server.kubeconfig, 'why', prefix);
@@ -60,7 +60,7 @@ test('a BgpInstance that selects the node takes precedence over the values', asy
   assert.ok(!why.out.includes('(flags)'), why.out);
   const { established } = await counters(frr);
   await bed.kube.delete(bgpInstances, { name: 'rack' });
-  await eventually(async () => assert.ok((await counters(frr)).established > established));
+  await eventuallyPasses(async () => assert.ok((await counters(frr)).established > established));
   await untilRoutes(frr, [prefix]);
-  await eventually(async () => assert.equal(await instanceOf('n1'), '(flags)'));
+  await eventuallyPasses(async () => assert.equal(await instanceOf('n1'), '(flags)'));
 });

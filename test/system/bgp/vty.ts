@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 
 /** Commands on an FRR daemon's own socket, which answers within 1 ms; vtysh takes 40 ms per command. */
 export class Vty {
@@ -17,7 +17,7 @@ export class Vty {
 
   /** Waits until the daemon listens. */
   static async open(path: string): Promise<Vty> {
-    const vty = new Vty(await eventually(() => opened(path), undefined, 10));
+    const vty = new Vty(await eventuallyPasses(() => opened(path), undefined, 10));
     await vty.command('enable');
     return vty;
   }

@@ -10,7 +10,7 @@ import { wellKnownCommunities } from '../../../lib/api/kinds/bgp-advertisement.t
 import { holds, ownPrefixesOf } from '../../../lib/bgp/own-prefixes.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { pick, randomOf } from '../../../lib/testing-random.ts';
-import { eventually } from './eventually.ts';
+import { eventuallyPasses } from '../../../lib/testing-eventually.ts';
 import { isthmusBgp, terminal } from './isthmus.ts';
 import { localAsn, openWhyBed, type WhyBed } from './why-bed.ts';
 import { createObjects } from './why-objects.ts';
@@ -65,7 +65,7 @@ async function assertListed(): Promise<void> {
 before(async () => {
   bed = await openWhyBed();
   ({ names, denied } = await createObjects(bed, random));
-  await eventually(async () => {
+  await eventuallyPasses(async () => {
     const { code, out } = await isthmus('peers', '-o', 'json');
     const { sessions: all } = JSON.parse(out) as { sessions: { state: string }[] };
     assert.equal(all.filter(({ state }) => state === 'Established').length, sessions().length, out);
@@ -76,7 +76,7 @@ before(async () => {
     terminal(() => undefined),
   );
   // If they never agree, the tests report the difference.
-  await eventually(assertListed).catch(() => undefined);
+  await eventuallyPasses(assertListed).catch(() => undefined);
 });
 
 after(() => (bed as WhyBed | undefined)?.close());
@@ -179,7 +179,7 @@ test(`routes lists the prefixes and attributes that the routers have; seed ${see
     const listed = routes.map(({ prefix }) => prefix).toSorted();
     assert.deepEqual(listed, tables.get(`${node} ${peer}`), `seed ${seed}: ${node} ${peer}`);
     for (const { prefix, attributes } of routes)
-      await eventually(async () => {
+      await eventuallyPasses(async () => {
         const seen = await router.path(prefix, near);
         const what = `seed ${seed}: ${prefix} of ${node} at ${peer}: ${JSON.stringify([attributes, seen])}`;
         assert.ok(seen, what);
