@@ -194,7 +194,12 @@ export class ServiceModelBed {
         apiVersion: 'v1',
         kind: services.kind,
         metadata: { name, namespace: space },
-        spec: { type: 'NodePort', externalTrafficPolicy: 'Local', selector: labels, ports: [{ port: 80, targetPort: port, nodePort }] },
+        spec: {
+          type: 'NodePort',
+          externalTrafficPolicy: 'Local',
+          selector: labels,
+          ports: [{ port: 80, targetPort: port, nodePort }],
+        },
       },
     ]);
     await waitForPods(this.lab, cluster, space, 1);
