@@ -38,21 +38,26 @@ const hasOwnLab = /^test\/system\/(?:lab|ic|interconnect)[^/]*$/;
 /** Files that take longer than their size suggests. All others are ordered by size, which is close enough. */
 const slow: readonly string[] = ['test/system/central.test.ts', 'test/system/central-recovery.test.ts'];
 
+/** So many that each ends long before the time limit of a job, also beside labs on two cores. */
+const unitParts = 4;
+
 /** A failure ends the run. */
 export function checkJobs(): Job[] {
   const argv = ['npm', 'run', '--silent', 'check'];
   return [{ name: 'types, lint, format', tier: 'check', files: [], argv, needs: [] }];
 }
 
-/** Three processes, as each loads the project once: the tests of gobgp wait for routers nearly all the time, so they have one of their own. */
+/** Few processes, as each loads the project once: the tests of gobgp wait for routers nearly all the time, so they have one of their own. */
 export function unitJobs(paths: readonly string[]): Job[] {
   const isOfGobgp = (path: string): boolean => path.startsWith('lib/gobgp/');
   const others = paths.filter((path) => !isOfGobgp(path));
   const parts = [
     // They start routers in network namespaces.
     { name: 'unit tests of gobgp', files: paths.filter(isOfGobgp), isContained: true },
-    { name: 'unit tests, first half', files: others.filter((_, index) => index % 2 === 0) },
-    { name: 'unit tests, second half', files: others.filter((_, index) => index % 2 === 1) },
+    ...Array.from({ length: unitParts }, (_, part) => ({
+      name: `unit tests, part ${part + 1} of ${unitParts}`,
+      files: others.filter((_file, index) => index % unitParts === part),
+    })),
   ];
   return parts.filter(({ files }) => files.length > 0).map((part) => ({ ...part, tier: 'unit', needs: [] }));
 }
