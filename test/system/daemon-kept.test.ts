@@ -264,10 +264,11 @@ test('restarts, events and foreign changes cause no writes', async (t) => {
     startMonitor(t, 'ip', 'monitor', 'link', 'address', 'route', 'rule'),
     startMonitor(t, 'nft', 'monitor'),
   ];
-  exec('ip', 'route', 'add', '198.51.100.0/24', 'via', '172.30.9.1');
-  await eventually('the monitor to see a change', () =>
-    monitors[0]?.lines().some((line) => line.includes('198.51.100')),
-  );
+  await eventually('the monitor to see a change', () => {
+    // It may not listen yet.
+    exec('ip', 'route', 'replace', '198.51.100.0/24', 'via', '172.30.9.1');
+    return monitors[0]?.lines().some((line) => line.includes('198.51.100'));
+  });
   await node.kill('daemon');
   await node.startDaemon(cluster.kubeconfig);
   await cluster.setSubnet('away', { excludeIps: ['10.19.0.9'] });
