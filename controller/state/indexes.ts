@@ -1,6 +1,6 @@
 /** The indexes of the objects that `settle/` and `plan/` look up by something else than their name. */
 import { annotation, label } from '../../lib/api/names.ts';
-import { isExternal } from '../../lib/services/service.ts';
+import { isExternalLocal } from '../../lib/services/service.ts';
 import { index } from '../../lib/store/index.ts';
 import { selectorIndex } from '../../lib/store/selector-index.ts';
 import type { Store } from '../../lib/store/store.ts';
@@ -56,9 +56,7 @@ export function indexesOf(stores: Stores): Indexes {
     }),
     servicesByRule: index(services, ({ labels: { [label.switchLbRule]: rule } }) => (rule === undefined ? [] : [rule])),
     localServices: index(services, ({ isInternalPolicyLocal }) => (isInternalPolicyLocal ? [''] : [])),
-    externalLocalServices: index(services, (service) =>
-      service.isExternalPolicyLocal && isExternal(service) ? [''] : [],
-    ),
+    externalLocalServices: index(services, (service) => (isExternalLocal(service) ? [''] : [])),
     namespaceSelectors: selectorIndex(subnets, ({ spec }) => spec.namespaceSelectors),
     vipSelectors: selectorIndex(vips, (vip) => {
       const selector = vipSelector(vip);

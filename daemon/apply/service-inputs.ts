@@ -1,8 +1,11 @@
 /** What plans of Services read of the node besides Services: its place, its addresses, and the networks of the cluster. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { type Family, familyOf } from '../../lib/net/ip.ts';
 import { RTM } from '../../lib/netlink/message.ts';
 import { NodeAddresses } from '../host/node-addresses.ts';
+import type { InterfaceNetwork } from '../model/address.ts';
+import type { Pod } from '../model/pod.ts';
 import type { ServiceNode } from '../model/service.ts';
 import type { TableElement } from '../model/service-table.ts';
 import { nodePortAddresses, planNodeElements } from '../plan/services/node-elements.ts';
@@ -48,7 +51,10 @@ export async function openServiceInputs(options: ServiceInputsOptions): Promise<
   const stops = [
     cluster.objects.nodes.subscribe(notify),
     cluster.objects.subnets.subscribe(notify),
-    cluster.objects.pods.subscribe(notify),
+    cluster.objects.pods.subscribe(({ before, after }) => {
+      // Most updates of pods are of their status.
+      if (!isDeepStrictEqual(networksOf(before), networksOf(after))) notify();
+    }),
     watchTunnelEnds(local.ovs, notify),
     objects.cidrs.subscribe(notify),
     local.kernelEvents.subscribe({
@@ -102,11 +108,15 @@ function podNetworksOf(cluster: Cluster): readonly string[] {
 
 /** Addresses of the pods on this node that have them in the default VPC. */
 function podAddressesOf(cluster: Cluster): readonly string[] {
-  const interfaces = [...cluster.objects.pods.entries()].flatMap(([, pod]) => [...pod.interfaces.values()]);
-  return interfaces.flatMap(({ network }) => {
-    if (network === undefined || typeof network === 'string') return [];
-    return cluster.subnet(network.subnet)?.isRouted === true ? network.addresses.map(({ ip }) => ip) : [];
-  });
+  const networks = [...cluster.objects.pods.entries()].flatMap(([, pod]) => networksOf(pod));
+  return networks.flatMap(({ subnet, addresses }) =>
+    cluster.subnet(subnet)?.isRouted === true ? addresses.map(({ ip }) => ip) : [],
+  );
+}
+
+function networksOf(pod: Pod | undefined): readonly InterfaceNetwork[] {
+  const networks = [...(pod?.interfaces.values() ?? [])].map(({ network }) => network);
+  return networks.filter((network) => typeof network === 'object');
 }
 
 /** Families in which the node has an address on ovn0, but none to masquerade clients of Services. */

@@ -1,8 +1,8 @@
 /**
  * Deletes connections of UDP that Open vSwitch tracks from an address of a Service to an endpoint that no longer serves, or to no endpoint although
- * there is one now. OVN does the same for endpoints that are gone
- * (`ct_flush`) at the moment it changes its flows; but until Open vSwitch has revalidated those that it cached, a client that keeps its port gets
- * the former endpoint again, and stays with it. Therefore it is done again, when the cached flows are certainly gone.
+ * there is one now. For endpoints that are gone, OVN does the same (`ct_flush`) at the moment it changes its flows; but until Open vSwitch has
+ * revalidated those that it cached, a client that keeps its port gets the former endpoint again, and stays with it. Therefore it is done again,
+ * when the cached flows are certainly gone.
  */
 import type { Logger } from '../../lib/run/logger.ts';
 import { RoundEngine } from '../../lib/rounds/engine.ts';

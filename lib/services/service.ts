@@ -117,6 +117,11 @@ export function isExternal({ type, externalIps }: Service): boolean {
   return type === 'NodePort' || type === 'LoadBalancer' || externalIps.length > 0;
 }
 
+/** Whether externalTrafficPolicy Local applies to it: its endpoints see the addresses of clients outside of the cluster. */
+export function isExternalLocal(service: Service): boolean {
+  return service.isExternalPolicyLocal && isExternal(service);
+}
+
 /** Pairs of an external IP and a port that one Service may have: a single one could otherwise use up the memory of every program that serves it. */
 export const mostExternalPairs = 10_000;
 

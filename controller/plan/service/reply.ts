@@ -9,7 +9,7 @@ import { defaultVpc, routerSwitchPort } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import { backendsOf } from '../../../lib/services/backends.ts';
-import { isExternal, serviceKey, type Service } from '../../../lib/services/service.ts';
+import { isExternalLocal, serviceKey, type Service } from '../../../lib/services/service.ts';
 import { replyPorts } from '../../../lib/services/reply-ports.ts';
 import type { Subnet } from '../../model/objects.ts';
 import { nodeAddressSet } from '../../model/ovn-names.ts';
@@ -86,14 +86,14 @@ function policiesOf(view: View, service: string, group: Group): readonly Desired
 function planReplies(view: View, key: string): Desired {
   const service = view.services.get(key);
   const verdict = view.serviceVerdicts.get(key);
-  if (service?.isServed !== true || !isLocal(view, key)) return nothing;
+  if (service?.isServed !== true || !isExternalLocal(service)) return nothing;
   if (verdict?.hasVpc !== true || verdict.vpc !== defaultVpc || !view.capabilities.loadBalancers) return nothing;
   return { rows: groupsOf(view, service).flatMap((group) => policiesOf(view, key, group)) };
 }
 
 function isLocal({ services }: View, key: string): boolean {
   const service = services.get(key);
-  return service?.isExternalPolicyLocal === true && isExternal(service);
+  return service !== undefined && isExternalLocal(service);
 }
 
 /** Keys: `namespace/name` of the Service. */
@@ -101,8 +101,12 @@ export const serviceReplyFeature: Feature = {
   name: 'service-reply',
   all: (view) => view.indexes.externalLocalServices.of(''),
   *reads(change, view) {
-    if (change.kind === 'services' || change.kind === 'serviceVerdicts') yield change.name;
-    else if (change.kind === 'endpointSlices') {
+    if (change.kind === 'services') {
+      if ([change.before, change.after].some((service) => service !== undefined && isExternalLocal(service)))
+        yield change.name;
+    } else if (change.kind === 'serviceVerdicts') {
+      if (isLocal(view, change.name)) yield change.name;
+    } else if (change.kind === 'endpointSlices') {
       for (const name of [change.before?.service, change.after?.service])
         if (name !== undefined && isLocal(view, name)) yield name;
     } else if (change.kind === 'ports') {
