@@ -5,7 +5,7 @@
  * a local endpoint, so that a client tries again and a load balancer may choose another node. Without any endpoint, packets are rejected.
  */
 import { bitsOf, type Family, familyOf } from '../../../lib/net/ip.ts';
-import { cidrCovers, formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
+import { type Cidr, cidrCovers, compareCidrs, formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import {
   type Backend,
   backendsAt,
@@ -166,13 +166,14 @@ function keyOf({ kind, ip }: Address, { protocol, port, nodePort }: ServicePort)
 
 /** CIDRs of the family, without those within another one, which nft refuses in one set. A single address has no prefix length, as in listings of nft. */
 export function disjoint(networks: readonly string[], family: Family): readonly string[] {
-  const cidrs = [...new Set(networks)].flatMap((text) => {
+  const cidrs = networks.flatMap((text) => {
     const cidr = parseCidr(text);
     return cidr?.family === family ? [cidr] : [];
   });
-  return cidrs
-    .filter((inner) => cidrs.every((outer) => outer === inner || !cidrCovers(outer, inner) || cidrCovers(inner, outer)))
-    .map((cidr) => formatCidr(cidr).replace(new RegExp(`/${bitsOf(family)}$`), ''))
-    .filter((text, at, all) => all.indexOf(text) === at)
-    .toSorted();
+  const outermost: Cidr[] = [];
+  for (const cidr of cidrs.sort(compareCidrs)) {
+    const last = outermost.at(-1);
+    if (last === undefined || !cidrCovers(last, cidr)) outermost.push(cidr);
+  }
+  return outermost.map((cidr) => formatCidr(cidr).replace(new RegExp(`/${bitsOf(family)}$`), '')).toSorted();
 }
