@@ -90,14 +90,14 @@ function balancerOf(service: string, served: readonly ServedVip[]): Balancer | u
   const variables = new Map<string, BalancerVariable>();
   for (const one of served) {
     const { vip, all, choice } = one;
-    const variable: BalancerVariable = {
-      name: variableName('be', service, vipId({ ...vip, address: '' }), String(family), choice),
-      valueAt: (place) => textOf(chosen(choice, all, place)),
-    };
     // In a row with variables, OVN splits lists at colons, which IPv6 addresses contain.
     const isLiteral = choice === 'all' && (!isTemplate || family === 4 || clusterBackends(all).length === 0);
-    vips[vipText(vip, isTemplate)] = isLiteral ? textOf(clusterBackends(all)) : `^${variable.name}`;
-    if (!isLiteral) variables.set(variable.name, variable);
+    if (isLiteral) vips[vipText(vip, isTemplate)] = textOf(clusterBackends(all));
+    else {
+      const name = variableName('be', service, vipId({ ...vip, address: '' }), String(family), choice);
+      vips[vipText(vip, isTemplate)] = `^${name}`;
+      variables.set(name, { name, valueAt: (place) => textOf(chosen(choice, all, place)) });
+    }
     if (!isTemplate || family === 4) continue;
     const name = variableName('vip', vip.address);
     variables.set(name, { name, valueAt: () => vip.address });

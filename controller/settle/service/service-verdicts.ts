@@ -159,7 +159,7 @@ export class ServiceVerdicts {
   #become(service: string, place: Place | undefined): void {
     const before = this.verdicts.get(service);
     const after = place && { ...place, takenVips: this.#takenVips(service, place.vpc) };
-    if (text(before) === text(after)) return;
+    if (before === after || (before !== undefined && text(before) === text(after))) return;
     if (after === undefined) this.verdicts.delete(service);
     else this.verdicts.set(service, after);
     this.#options.onChange(service, before, after);
