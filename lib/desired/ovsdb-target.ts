@@ -37,7 +37,10 @@ export interface TransactionReader {
 
 export interface OvsdbTargetOptions extends DatabaseOptions {
   readonly logger: TargetLogger;
-  /** From the end of one transaction to the begin of the next, meanwhile changes are gathered. Default 5 ms. */
+  /**
+   * From the end of one transaction to the begin of the next, meanwhile changes are gathered. After a quiet time, a change waits only for
+   * those of the same event. Default 5 ms.
+   */
   readonly batchDelayMs?: number;
   /** Maximum number of owners in one transaction. Default 500. */
   readonly batchSize?: number;
@@ -58,9 +61,6 @@ export interface OvsdbTargetOptions extends DatabaseOptions {
 
 /** Delay between tries when the server neither commits nor refuses; a lost connection takes longer to return anyway. */
 const unansweredDelayMs = 200;
-
-/** After a quiet time, a change waits only for those of the same event. */
-const firstDelayMs = 1;
 
 /** The result of an owner's plan. */
 interface Outcome {
@@ -130,7 +130,6 @@ class Target implements OvsdbTarget {
     });
     const { batchDelayMs = 5 } = options;
     this.#engine = new RoundEngine({
-      gatherMs: Math.min(firstDelayMs, batchDelayMs),
       spacingMs: (tookMs) => tookMs + batchDelayMs,
       run: () => this.#run(),
     });
