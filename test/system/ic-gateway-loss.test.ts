@@ -7,9 +7,8 @@ import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { loseGateway, whileHubIsFrozen } from '../bench/ic/faults.ts';
 import { takeDown } from '../lab/down.ts';
-import { openLab, type LabHandle } from '../lab/lib/lab.ts';
-import { waitUntilReady } from '../lab/ready.ts';
-import { bringUp } from '../lab/up.ts';
+import type { LabHandle } from '../lab/lib/lab.ts';
+import { startOwnLab } from './own-lab.ts';
 import { addWorkload, applyObjects, conditionsOf, longestGapMs, subnetManifest, waitForPods } from './workload.ts';
 import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
@@ -52,9 +51,7 @@ describe('two clusters of two nodes', () => {
   };
 
   before(async () => {
-    const say = (): void => undefined;
-    await waitUntilReady(await bringUp({ name, topology, ovn: undefined, without: [], say }), say);
-    lab = openLab(name);
+    lab = await startOwnLab(name, topology);
     for (const [index, cluster] of clusters.entries()) {
       await applyObjects(lab, cluster, blueVpc(50 + index));
       for (const namespace of namespaces)

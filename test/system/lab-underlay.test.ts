@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { join } from 'node:path';
 import { takeDown } from '../lab/down.ts';
-import { openLab, type LabHandle } from '../lab/lib/lab.ts';
-import { waitUntilReady } from '../lab/ready.ts';
+import type { LabHandle } from '../lab/lib/lab.ts';
 import { run } from '../lab/run.ts';
-import { bringUp } from '../lab/up.ts';
+import { startOwnLab } from './own-lab.ts';
 import { addWorkload, applyObjects, eventsWith, removeWorkload, waitForPods } from './workload.ts';
 import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
@@ -27,9 +26,7 @@ describe('underlay', () => {
   const address = (pod: string): Promise<string> => lab.addressOf('east', pod);
 
   before(async () => {
-    const say = (): void => undefined;
-    await waitUntilReady(await bringUp({ name, topology, ovn: undefined, without: [], say }), say);
-    lab = openLab(name);
+    lab = await startOwnLab(name, topology);
     await applyObjects(lab, 'east', [
       object('ProviderNetwork', 'net1', { defaultInterface: 'eth1' }),
       object('Vlan', 'flat', { id: 0, provider: 'net1' }),

@@ -10,12 +10,11 @@ import { apiVersionOf, endpointSlices, nodes, pods, services } from '../../lib/k
 import type { KubeClient, RawObject } from '../../lib/kube/types.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 import { takeDown } from '../lab/down.ts';
-import { type LabHandle, openLab } from '../lab/lib/lab.ts';
-import { waitUntilReady } from '../lab/ready.ts';
+import type { LabHandle } from '../lab/lib/lab.ts';
 import { inNetns, run } from '../lab/run.ts';
-import { bringUp } from '../lab/up.ts';
 import type { Client, Node, Pod, Service, Slice, SliceEndpoint } from '../model/services.ts';
 import { Agent } from './service-agent.ts';
+import { startOwnLab } from './own-lab.ts';
 import { applyObjects, waitForPods } from './workload.ts';
 
 const topology = join(import.meta.dirname, '../lab/topologies/services.yaml');
@@ -71,18 +70,16 @@ export class ServiceModelBed {
   #leaks: ChildProcess | undefined;
   #leaked = '';
 
-  private constructor(name: string) {
+  private constructor(name: string, lab: LabHandle) {
     this.#name = name;
-    this.lab = openLab(name);
+    this.lab = lab;
     this.kube = this.lab.kube(cluster);
   }
 
   static async open(): Promise<ServiceModelBed> {
     const name = `s${process.pid.toString(36)}`;
-    const say = (): void => undefined;
     try {
-      await waitUntilReady(await bringUp({ name, topology, ovn: undefined, without: [], say }), say);
-      const bed = new ServiceModelBed(name);
+      const bed = new ServiceModelBed(name, await startOwnLab(name, topology));
       await bed.#start();
       return bed;
     } catch (error) {
