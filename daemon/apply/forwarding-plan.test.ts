@@ -68,6 +68,6 @@ test('a refresh that does not concern prefixes of other clusters costs the same 
   };
   const growth = await growthOf({ small: refresh(50), large: refresh(5000) });
   context.diagnostic(`a refresh with 5,000 prefixes takes ${growth.toFixed(2)} times one with 50`);
-  // A plan of all prefixes would be some eighty times as much.
+  // A plan of all prefixes would be a hundred times as much.
   assert.ok(growth < 3, `${growth} times`);
 });
