@@ -78,7 +78,7 @@ export interface Surroundings {
   readonly settings: ServiceSettings;
   /** Undefined: clients anywhere in the cluster. */
   readonly client: ServiceClient | undefined;
-  /** Undefined where the controller reports that all addresses are served. */
+  /** Undefined unless the controller reports that something is not served. */
   readonly rivals: Rivals | undefined;
 }
 

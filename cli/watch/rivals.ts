@@ -3,7 +3,7 @@ import { conditionsOf } from '../../lib/api/conditions.ts';
 import { annotation } from '../../lib/api/names.ts';
 import { fieldsOf, textOf } from '../../lib/kube/fields.ts';
 import { endpointSlices, keyOf, pods, services, switchLbRules, vpcDnses } from '../../lib/kube/resources.ts';
-import type { KubeClient, RawObject } from '../../lib/kube/types.ts';
+import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
 import { apiService, dnsService, gateTargets } from '../../lib/services/gate.ts';
 import { parseEndpointSlice, parseService } from '../../lib/services/parse.ts';
 import { type Service, serviceKey } from '../../lib/services/service.ts';
@@ -12,7 +12,7 @@ import { vipId, vipsOf } from '../../lib/services/vips.ts';
 import type { PlacedService, RivalDns, Rivals, ServiceSettings } from '../model/service-reading.ts';
 import { parsePod, parseRule } from './service-objects.ts';
 
-export interface Api {
+interface Api {
   readonly client: Pick<KubeClient, 'list'>;
   readonly signal: AbortSignal;
 }
@@ -20,22 +20,21 @@ export interface Api {
 /** @throws KubeUnreachable, KubeApiError, or the signal's reason */
 export async function readRivals(api: Api, wanted: Service, settings: ServiceSettings): Promise<Rivals> {
   const { client, signal } = api;
-  const [rawServices, rawRules, rawDnses] = await Promise.all(
-    [services, switchLbRules, vpcDnses].map((resource) => client.list(resource, { signal })),
-  );
+  const list = (resource: Resource): Promise<readonly RawObject[]> => client.list(resource, { signal });
+  const [rawServices, rawRules, rawDnses] = await Promise.all([list(services), list(switchLbRules), list(vpcDnses)]);
   const allowed = { externalIps: settings.allowsExternalIps === true };
   const vips = new Set(vipsOf(wanted, allowed).map(vipId));
   const isRival = (service: Service): boolean =>
     serviceKey(service) !== serviceKey(wanted) && vipsOf(service, allowed).some((vip) => vips.has(vipId(vip)));
-  const all = (rawServices ?? []).map(parseService);
-  const rules = (rawRules ?? []).filter(isKept).map(parseRule);
+  const all = rawServices.map(parseService);
+  const rules = rawRules.filter(isKept).map(parseRule);
   return {
     services: await placesOf(api, all.filter(isRival)),
     rules: rules.filter(({ object }) => {
       const read = readRule(object);
       return !isProblem(read) && isRival(read.service);
     }),
-    vpcDnses: dnsesOf((rawDnses ?? []).filter(isKept), all),
+    vpcDnses: dnsesOf(rawDnses.filter(isKept), all),
   };
 }
 
