@@ -1,8 +1,16 @@
 /** A Service and a SwitchLBRule with endpoints on two nodes, and clients; used by tests only. */
 import type { RawObject } from '../lib/kube/types.ts';
 import { parseEndpointSlice, parseService } from '../lib/services/parse.ts';
-import type { RuleReading, ServiceClient, ServiceReading, Surroundings } from './model/service-reading.ts';
-import { parseNode, parsePod, parseRule, parseSubnet } from './watch/service.ts';
+import type { EndpointSlice } from '../lib/services/service.ts';
+import type {
+  PlacedService,
+  Rivals,
+  RuleReading,
+  ServiceClient,
+  ServiceReading,
+  Surroundings,
+} from './model/service-reading.ts';
+import { parseNode, parsePod, parseRule, parseSubnet } from './watch/service-objects.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -33,6 +41,8 @@ export function endpoint(index: number, node: string, conditions: Fields = {}, m
 }
 
 export interface ServiceObjects {
+  /** Seconds since 1970. */
+  readonly created?: number;
   readonly spec?: Fields;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
@@ -42,12 +52,29 @@ export interface ServiceObjects {
   readonly subnet?: Fields;
   readonly settings?: Partial<ServiceReading['settings']>;
   readonly client?: ServiceClient;
+  readonly rivals?: Partial<Rivals>;
+}
+
+/** Another Service, of which the pod `<name>-1` is the endpoint. */
+export function rivalOf(name: string, created: number, spec: Fields, annotations: Fields = {}): PlacedService {
+  return {
+    service: parseService({
+      metadata: meta(name, { annotations, ...at(created) }),
+      spec: { clusterIPs: ['10.96.0.20'], ports: [{ port: 80 }], ...spec },
+    }),
+    slices: [sliceOf(name, [{ addresses: ['10.17.0.1'], targetRef: { kind: 'Pod', name: `${name}-1` } }])],
+    pods: new Map(),
+  };
+}
+
+function at(seconds: number): Fields {
+  return { creationTimestamp: new Date(seconds * 1000).toISOString() };
 }
 
 /** The Service `default/web`. */
 export function readingOf(objects: ServiceObjects = {}): ServiceReading {
   const service = parseService({
-    metadata: meta('web', { annotations: objects.annotations, labels: objects.labels }),
+    metadata: meta('web', { annotations: objects.annotations, labels: objects.labels, ...at(objects.created ?? 0) }),
     spec: { clusterIPs: ['10.96.0.10'], ports: [{ name: 'http', port: 80 }], ...objects.spec },
     status: objects.status,
   });
@@ -59,7 +86,7 @@ export function ruleReadingOf(objects: ServiceObjects = {}): RuleReading {
   const conditions = ['Validated', 'Ready', 'BackendsOnline'].map((type) => ruleCondition(type));
   const backends = [1, 2].map((index) => ruleBackend(index, 'Online'));
   const rule = parseRule({
-    metadata: meta('web', { annotations: objects.annotations, generation: 1 }),
+    metadata: meta('web', { annotations: objects.annotations, generation: 1, ...at(objects.created ?? 0) }),
     spec: {
       vip: '1.1.1.1',
       namespace: 'default',
@@ -81,6 +108,15 @@ export function ruleBackend(index: number, state: string, more: Fields = {}): Fi
   return { address: `10.16.0.${index}`, port: 8080, protocol: 'TCP', pod: `default/web-${index}`, state, ...more };
 }
 
+function sliceOf(service: string, endpoints: readonly Fields[]): EndpointSlice {
+  return parseEndpointSlice({
+    metadata: meta(`${service}-abc`, { labels: { 'kubernetes.io/service-name': service } }),
+    addressType: 'IPv4',
+    ports: [{ name: 'http', port: 8080 }],
+    endpoints,
+  });
+}
+
 function surroundingsOf(service: string, objects: ServiceObjects): Surroundings {
   const endpoints = objects.endpoints ?? [endpoint(1, 'n1'), endpoint(2, 'n2')];
   const podsBehind = [rawPod('web-1', 'n1', '10.16.0.1'), rawPod('web-2', 'n2', '10.16.0.2')];
@@ -90,14 +126,7 @@ function surroundingsOf(service: string, objects: ServiceObjects): Surroundings 
       status: { addresses: [{ type: 'InternalIP', address }] },
     });
   return {
-    slices: [
-      parseEndpointSlice({
-        metadata: meta(`${service}-abc`, { labels: { 'kubernetes.io/service-name': service } }),
-        addressType: 'IPv4',
-        ports: [{ name: 'http', port: 8080 }],
-        endpoints,
-      }),
-    ],
+    slices: [sliceOf(service, endpoints)],
     pods: new Map((objects.pods ?? podsBehind).map((raw) => [`default/${raw.metadata.name}`, parsePod(raw)])),
     nodes: new Map([
       ['n1', node('n1', 'z1', '172.30.0.11')],
@@ -106,5 +135,6 @@ function surroundingsOf(service: string, objects: ServiceObjects): Surroundings 
     subnets: new Map([['ovn-default', parseSubnet({ metadata: meta('ovn-default'), spec: objects.subnet ?? {} })]]),
     settings: { balancesInOvn: true, nodesServe: true, allowsExternalIps: false, ...objects.settings },
     client: objects.client,
+    rivals: objects.rivals && { services: [], rules: [], vpcDnses: [], ...objects.rivals },
   };
 }

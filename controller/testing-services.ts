@@ -37,11 +37,16 @@ export function endpointOf(address: string, name: string | undefined, node = 'n1
   return { addresses: [address], nodeName: node, ...targetRef, ...more };
 }
 
-/** Writes the Service `namespace/name`; without spec, deletes it. The default port is 80 of TCP. */
-export function service(cluster: Cluster, key: string, spec: object | undefined, more: Fields = {}): void {
+/** Writes the Service `namespace/name`; without spec, deletes it. The default port is 80 of TCP. `more` is metadata, and the status. */
+export function service(
+  cluster: Cluster,
+  key: string,
+  spec: object | undefined,
+  { status, ...more }: Fields = {},
+): void {
   const [namespace = '', name = ''] = key.split('/');
   const metadata = meta(name, { namespace, uid: `uid-${key}`, ...more });
-  const raw = { metadata, spec: { ports: [{ port: 80 }], ...spec } };
+  const raw = { metadata, spec: { ports: [{ port: 80 }], ...spec }, status };
   cluster.change('services', key, spec && parseService(raw));
 }
 

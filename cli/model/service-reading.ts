@@ -78,6 +78,26 @@ export interface Surroundings {
   readonly settings: ServiceSettings;
   /** Undefined: clients anywhere in the cluster. */
   readonly client: ServiceClient | undefined;
+  /** Undefined unless the controller reports that something is not served. */
+  readonly rivals: Rivals | undefined;
+}
+
+/** Other objects that want a virtual address of the Service or rule. */
+export interface Rivals {
+  readonly services: readonly PlacedService[];
+  readonly rules: readonly ReportedRule[];
+  readonly vpcDnses: readonly RivalDns[];
+}
+
+/** A Service with what decides its VPC. */
+export type PlacedService = Pick<ServiceReading, 'service' | 'slices' | 'pods'>;
+
+/** A VpcDns in force. */
+export interface RivalDns {
+  readonly name: string;
+  readonly vpc: string;
+  /** The virtual addresses that lead to its gates, as `vipId` names them. */
+  readonly vips: ReadonlySet<string>;
 }
 
 export interface ServiceReading extends Surroundings {

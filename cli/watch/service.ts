@@ -3,9 +3,7 @@
  * client. Out: a ServiceReading, or a RuleReading for a rule and for the Service that a rule made.
  * @throws CommandFailed if the object or the client does not exist; KubeUnreachable, KubeApiError, or the timeout's TimeoutError
  */
-import { conditionsOf } from '../../lib/api/conditions.ts';
-import { annotation, defaultVpc, ruleServicePrefix } from '../../lib/api/names.ts';
-import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
+import { ruleServicePrefix, servedCondition } from '../../lib/api/names.ts';
 import {
   daemonSets,
   deployments,
@@ -19,25 +17,30 @@ import {
 } from '../../lib/kube/resources.ts';
 import type { ObjectName, RawObject } from '../../lib/kube/types.ts';
 import { parseEndpointSlice, parseService } from '../../lib/services/parse.ts';
-import { isOfRule, parseRuleObject, ruleNameAt, ruleServiceKey } from '../../lib/services/switch-lb-rule.ts';
+import type { Service } from '../../lib/services/service.ts';
+import {
+  isOfRule,
+  isProblem,
+  readRule as readSpec,
+  ruleNameAt,
+  ruleServiceKey,
+} from '../../lib/services/switch-lb-rule.ts';
 import { durationMs, type Terminal } from '../command/command.ts';
 import { CommandFailed } from '../command/failure.ts';
 import type {
   ReportedRule,
   RuleReading,
   ServiceClient,
-  ServiceNode,
-  ServicePod,
   ServiceReading,
   ServiceSettings,
-  ServiceSubnet,
   Surroundings,
 } from '../model/service-reading.ts';
 import { type Cluster, type ClusterFlags, withCluster } from './cluster.ts';
+import { readRivals } from './rivals.ts';
+import { parseNode, parsePod, parseRule, parseSubnet } from './service-objects.ts';
 import { argumentOf, findObject } from './workload.ts';
 
 const serviceLabel = 'kubernetes.io/service-name';
-const zoneLabel = 'topology.kubernetes.io/zone';
 
 /** The client by kind and name. */
 export interface ClientName extends ObjectName {
@@ -57,9 +60,10 @@ export function readService(
     const service = raw && parseService(raw);
     // Another Service with the name of a rule's is explained as what it is.
     if (rule !== undefined && (service === undefined || isOfRule(service)))
-      return { rule, ...(await readSurroundings(api, name, from)) };
+      return { rule, ...(await readSurroundings(api, name, from, contestedOf(rule))) };
     if (service === undefined) throw missing('service', name);
-    return { service, ...(await readSurroundings(api, name, from)) };
+    const contested = isReportedUnserved(service) ? service : undefined;
+    return { service, ...(await readSurroundings(api, name, from, contested)) };
   });
 }
 
@@ -74,7 +78,8 @@ export function readRule(
     if (raw === undefined) throw missing('switch-lb-rule', { name });
     const rule = parseRule(raw);
     const { namespace } = rule.object.spec;
-    return { rule, ...(await readSurroundings(api, { namespace, name: ruleServicePrefix + name }, from)) };
+    const service = { namespace, name: ruleServicePrefix + name };
+    return { rule, ...(await readSurroundings(api, service, from, contestedOf(rule))) };
   });
 }
 
@@ -94,7 +99,24 @@ async function findRuleOf({ client, signal }: Api, service: ServiceName): Promis
   return rule !== undefined && ruleServiceKey(rule.object) === key ? rule : undefined;
 }
 
-async function readSurroundings(api: Api, name: ServiceName, from: ClientName | undefined): Promise<Surroundings> {
+/** The reason of the condition is only that of the first problem, so that any may be about an address. */
+function isReportedUnserved({ conditions }: Service): boolean {
+  return conditions.some(({ type, status }) => type === servedCondition && status === 'False');
+}
+
+/** The rule as a Service, if it lacks virtual addresses. */
+function contestedOf({ object, unserved }: ReportedRule): Service | undefined {
+  const read = unserved.length === 0 ? undefined : readSpec(object);
+  return read === undefined || isProblem(read) ? undefined : read.service;
+}
+
+/** @param contested has addresses that other objects may have instead, which costs several more requests */
+async function readSurroundings(
+  api: Api,
+  name: ServiceName,
+  from: ClientName | undefined,
+  contested: Service | undefined,
+): Promise<Surroundings> {
   const { client, signal } = api;
   const own = { namespace: name.namespace, signal };
   const [slices, workloads, machines, networks, settings, peer] = await Promise.all([
@@ -113,6 +135,7 @@ async function readSurroundings(api: Api, name: ServiceName, from: ClientName | 
     subnets: new Map(networks.map((one) => [one.metadata.name, parseSubnet(one)])),
     settings,
     client: from === undefined || peer === undefined ? undefined : clientOf(from, peer),
+    rivals: contested && (await readRivals(api, contested, settings)),
   };
 }
 
@@ -142,50 +165,4 @@ async function readSettings({ client, namespace, signal }: Api): Promise<Service
 
 function clientOf({ kind }: ClientName, raw: RawObject): ServiceClient {
   return kind === 'pod' ? { kind, pod: parsePod(raw) } : { kind, node: parseNode(raw) };
-}
-
-export function parsePod(raw: RawObject): ServicePod {
-  const [spec, status] = [fieldsOf(raw['spec']), fieldsOf(raw['status'])];
-  const { annotations = {} } = raw.metadata;
-  return {
-    key: keyOf(raw.metadata),
-    node: textOf(spec['nodeName']),
-    isHostNetwork: spec['hostNetwork'] === true,
-    vpc: annotations[annotation.logicalRouter] ?? '',
-    subnet: annotations[annotation.logicalSwitch] ?? '',
-    addresses: recordsOf(status['podIPs']).map(({ ip }) => textOf(ip)),
-  };
-}
-
-export function parseNode(raw: RawObject): ServiceNode {
-  const addresses = recordsOf(fieldsOf(raw['status'])['addresses']);
-  return {
-    name: raw.metadata.name,
-    zone: raw.metadata.labels?.[zoneLabel] ?? '',
-    addresses: addresses.filter(({ type }) => type === 'InternalIP').map(({ address }) => textOf(address)),
-  };
-}
-
-export function parseSubnet(raw: RawObject): ServiceSubnet {
-  const spec = fieldsOf(raw['spec']);
-  return { vpc: textOf(spec['vpc']) || defaultVpc, hasLoadBalancers: spec['enableLb'] !== false };
-}
-
-export function parseRule(raw: RawObject): ReportedRule {
-  const status = fieldsOf(raw['status']);
-  return {
-    object: parseRuleObject(raw),
-    generation: raw.metadata.generation ?? 0,
-    conditions: conditionsOf(status),
-    vpc: textOf(status['vpc']),
-    unserved: textsOf(status['unserved']),
-    backends: recordsOf(status['backends']).map((backend) => ({
-      address: textOf(backend['address']),
-      port: numberOf(backend['port']),
-      protocol: textOf(backend['protocol']),
-      pod: textOf(backend['pod']) || undefined,
-      state: textOf(backend['state']),
-      reason: textOf(backend['reason']),
-    })),
-  };
 }

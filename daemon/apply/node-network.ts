@@ -11,6 +11,7 @@ import { planHostNetwork } from '../plan/host-network.ts';
 import type { HostNetwork } from '../model/host-network.ts';
 import { mirrorOwner, nodePortOwner, planLocalOvs, type ChassisSettings, type Southbound } from '../plan/local-ovs.ts';
 import type { SubnetProblem } from '../plan/subnet-problem.ts';
+import { ForwardingPlan } from './forwarding-plan.ts';
 import { SubnetPlans } from './subnet-plans.ts';
 import type { Node } from '../model/node.ts';
 import type { Subnet } from '../model/subnet.ts';
@@ -45,6 +46,7 @@ const removalMs = 10_000;
 export class NodeNetwork {
   readonly #options: NodeNetworkOptions;
   readonly #subnetPlans = new SubnetPlans();
+  readonly #forwardingPlan = new ForwardingPlan();
   readonly #portProblems = new Map<string, Problem>();
 
   #subnetProblems: readonly SubnetProblem[] = [];
@@ -97,6 +99,7 @@ export class NodeNetwork {
     const plan = planHostNetwork(
       { node, subnets, mtu, addresses, otherNodes, mirrorInterface, forwarding, hasServices },
       (subnet, facts) => this.#subnetPlans.of(subnet, facts),
+      (facts) => this.#forwardingPlan.of(facts),
     );
     this.#subnetProblems = plan.problems;
     host.set(plan.network);

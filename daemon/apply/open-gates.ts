@@ -4,7 +4,7 @@
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import { runAtMost } from '../../lib/run/wait-until.ts';
-import { apiTargets, dnsTargets } from '../../lib/services/gate.ts';
+import { gateTargets } from '../../lib/services/gate.ts';
 import { KernelGates } from '../host/gates.ts';
 import { HostLoop } from '../host/loop.ts';
 import { hasIpv6 } from '../host/sysctl.ts';
@@ -62,7 +62,7 @@ export function openGates({ local, cluster, folder, ...node }: OpenGatesOptions)
   };
   const refresh = (): void => {
     const { vpcs, dns, api } = cluster.gateFacts;
-    const settings = { ...node, targets: [...dnsTargets(dns), ...apiTargets(api)], hasIpv6: hasIpv6() };
+    const settings = { ...node, targets: gateTargets(dns, api), hasIpv6: hasIpv6() };
     wanted = assignSlots(vpcs, kernel.existing);
     const count = new Set(vpcs).size - wanted.length;
     const message = `${count} Vpcs with a VpcDns have no gate on this node, which has ${mostGates} already: delete VpcDnses that are not needed`;

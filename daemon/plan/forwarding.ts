@@ -11,14 +11,15 @@ import { PrefixCover } from '../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
 import type { InterfaceNetwork } from '../model/address.ts';
 import { forwardingTable, type RemoteRoute } from '../model/interconnect.ts';
-import type { HostRoute, HostRule } from '../model/host-network.ts';
+import type { HostPart, HostRoute, HostRule } from '../model/host-network.ts';
 
 export interface ForwardingInput {
   /** Whether the node has a BgpNodeState. */
   readonly isSpeaker: boolean;
   /** Transit switch → the VPC that it joins. The node only routes into the default VPC. */
   readonly vpcs: ReadonlyMap<string, string>;
-  readonly remotes: readonly RemoteRoute[];
+  /** A list for each remote cluster. */
+  readonly remotes: readonly (readonly RemoteRoute[])[];
 }
 
 export interface ForwardingFacts extends ForwardingInput {
@@ -30,7 +31,7 @@ export interface ForwardingFacts extends ForwardingInput {
 }
 
 export interface Forwarding {
-  readonly routes: readonly HostRoute[];
+  readonly part: HostPart;
   readonly rules: readonly HostRule[];
 }
 
@@ -42,11 +43,11 @@ export function planForwarding(facts: ForwardingFacts): Forwarding {
   const families = ([4, 6] as const).filter((family) =>
     routes.some(({ destination }) => familyOf(destination) === family),
   );
-  return { routes, rules: families.flatMap(rulesOf) };
+  return { part: { routes, elements: [] }, rules: families.flatMap(rulesOf) };
 }
 
 function routesOf({ network, own, addresses, vpcs, remotes }: ForwardingFacts): readonly HostRoute[] {
-  const here = remotes.filter(({ transitSwitch }) => vpcs.get(transitSwitch) === defaultVpc);
+  const here = remotes.flat().filter(({ transitSwitch }) => vpcs.get(transitSwitch) === defaultVpc);
   if (here.length === 0) return [];
   const cover = new PrefixCover();
   for (const text of own) {

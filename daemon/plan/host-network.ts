@@ -6,7 +6,7 @@ import { nodeInterface } from '../../lib/api/names.ts';
 import { formatIp, parseIp, familyOf, bitsOf } from '../../lib/net/ip.ts';
 import type { Node } from '../model/node.ts';
 import type { Subnet } from '../model/subnet.ts';
-import { planForwarding, type ForwardingInput } from './forwarding.ts';
+import { planForwarding, type Forwarding, type ForwardingFacts, type ForwardingInput } from './forwarding.ts';
 import { planPolicyRouting } from './policy-routing.ts';
 import type { InterfaceNetwork } from '../model/address.ts';
 import type { HostLink, HostNetwork, HostPart, HostRoute } from '../model/host-network.ts';
@@ -51,10 +51,14 @@ export interface SubnetPlan {
   readonly problems: readonly SubnetProblem[];
 }
 
-/** @param planOf has the result of `planSubnet`, the same value as long as the Subnet and the facts are the same */
+/**
+ * @param planOf has the result of `planSubnet`, the same value as long as the Subnet and the facts are the same
+ * @param forwardingOf has the result of `planForwarding`, the same value as long as the facts are the same
+ */
 export function planHostNetwork(
   input: HostInput,
   planOf: (subnet: Subnet, facts: SubnetFacts) => SubnetPlan = planSubnet,
+  forwardingOf: (facts: ForwardingFacts) => Forwarding = planForwarding,
 ): HostPlan {
   const { node, subnets, mtu } = input;
   const network = node?.network;
@@ -73,7 +77,7 @@ export function planHostNetwork(
   const routed = subnets.filter(({ isRouted }) => isRouted);
   const policy = planPolicyRouting(routed, node);
   const own = [...network.networks, ...routed.flatMap(({ networks }) => networks)];
-  const forwarding = planForwarding({ ...input.forwarding, network, own, addresses });
+  const forwarding = forwardingOf({ ...input.forwarding, network, own, addresses });
   const ovn0: HostLink = {
     name: nodeInterface,
     mac: network.mac,
@@ -84,7 +88,7 @@ export function planHostNetwork(
       ...(input.hasServices ? node.serviceAddresses.map((ip) => `${ip}/${bitsOf(familyOf(ip))}`) : []),
     ],
     isMirror: false,
-    hasForeignSources: forwarding.routes.length > 0,
+    hasForeignSources: forwarding.part.routes.length > 0,
   };
   const special = planned.filter(({ plan }) => plan.special !== undefined).toSorted(bySubnet);
   const ofNode = [...elementsOf('cluster', network.networks), ...elementsOf('nodes', input.otherNodes)];
@@ -105,7 +109,7 @@ export function planHostNetwork(
       },
       parts: new Map([
         ['node', { routes: [], elements: ofNode }],
-        ['other clusters', { routes: forwarding.routes, elements: [] }],
+        ['other clusters', forwarding.part],
         ...planned.flatMap(({ subnet: { name }, plan: { part } }) =>
           part === undefined ? [] : [[`subnet ${name}`, part] as const],
         ),

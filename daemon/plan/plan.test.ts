@@ -112,7 +112,7 @@ function planAll(input: Case): object {
       ['ts', 'ovn-cluster'],
       ['blue', 'blue'],
     ]),
-    remotes: [...joinSliced(remoteClusterView, remoteClusters, remoteSlices).values()].flat(),
+    remotes: [...joinSliced(remoteClusterView, remoteClusters, remoteSlices).values()],
   };
   const hasServices = input.hasServices ?? false;
   const host = planHostNetwork({

@@ -55,7 +55,7 @@ test('transit switches join their VPCs, and that of the hub joins the VPC of the
   });
   assert.deepEqual([...cluster.joinedVpcs.values()], ['blue', 'ovn-cluster']);
   assert.deepEqual(cluster.gatewaySelectors, [{ matchLabels: { edge: 'true' } }]);
-  assert.deepEqual(cluster.remoteRoutes, [{ prefix: '10.32.0.0/16', transitSwitch: 'ts1' }]);
+  assert.deepEqual(cluster.remoteRoutes, [[{ prefix: '10.32.0.0/16', transitSwitch: 'ts1' }]]);
   assert.deepEqual(cluster.lifelines, {
     hubs: ['192.0.2.1'],
     transitSwitches: [{ name: 'ts1', vpc: 'blue', prefixes: ['169.254.1.0/24'] }],

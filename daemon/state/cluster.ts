@@ -92,8 +92,9 @@ export class Cluster {
     ]);
   }
 
-  get remoteRoutes(): readonly RemoteRoute[] {
-    return valuesOf(this.objects.remotes).flat();
+  /** A list for each remote cluster, the same one until its object changes. */
+  get remoteRoutes(): readonly (readonly RemoteRoute[])[] {
+    return valuesOf(this.objects.remotes);
   }
 
   /** The VPCs that may have gates, and the Services that gates lead to. */

@@ -1,6 +1,6 @@
 /**
  * Which of several Services has an address, or an address with protocol and port: the one whose ClusterIP it is, else the oldest one, and of
- * Services of the same second the first by name. The controller and all nodes decide by it, each on its own. Pure.
+ * Services of the same second the first by name. The controller and all nodes decide by it, each on its own, and `isthmus why` explains by it. Pure.
  */
 
 export interface Claimant {

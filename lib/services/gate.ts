@@ -42,6 +42,11 @@ function targetsOf(service: Service | undefined, isWanted: (port: number) => boo
   });
 }
 
+/** What gates lead to, by the Service of DNS and that of the API server. */
+export function gateTargets(dns: Service | undefined, api: Service | undefined): readonly GateTarget[] {
+  return [...dnsTargets(dns), ...apiTargets(api)];
+}
+
 /** Port 53 of the DNS Service. */
 export function dnsTargets(service: Service | undefined): readonly GateTarget[] {
   return targetsOf(service, (port) => port === dnsPort);

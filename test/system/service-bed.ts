@@ -8,8 +8,19 @@ import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ovnEnvironment, schemaFile, startOvsdbServer, type TestServer } from 'ovsdb-client/testing';
-import { apiVersionOf, endpointSlices, nodes, objectPath, pods, services } from '../../lib/kube/resources.ts';
-import { gatePort } from '../../lib/api/names.ts';
+import {
+  apiVersionOf,
+  daemonSets,
+  deployments,
+  endpointSlices,
+  nodes,
+  objectPath,
+  pods,
+  services,
+} from '../../lib/kube/resources.ts';
+import { conditionsOf } from '../../lib/api/conditions.ts';
+import { gatePort, servedCondition, systemNamespace } from '../../lib/api/names.ts';
+import { fieldsOf } from '../../lib/kube/fields.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { gateMac, gateNetwork } from '../../lib/services/gate.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
@@ -73,6 +84,23 @@ export class ServiceBed {
   startController(...flags: readonly string[]): Promise<void> {
     const cidrs = ['--default-cidr=10.16.0.0/16,fd00:10::/112', '--join-cidr=100.64.0.0/16,fd00:64::/112'];
     return this.controller.start([...cidrs, '--external-ips=Allow', `--sb=${this.#southbound.remote}`, ...flags]);
+  }
+
+  /** Creates the workloads of an installation, which run nothing here: the CLI reads their arguments. */
+  async createWorkloads(): Promise<void> {
+    for (const [resource, name, argument] of [
+      [deployments, 'isthmus-controller', '--external-ips=Allow'],
+      [daemonSets, 'isthmus-daemon', '--services=on'],
+    ] as const) {
+      const labels = { app: name };
+      const containers = [{ name: 'main', image: 'none', args: [argument] }];
+      await this.controller.kube.create(resource, {
+        apiVersion: apiVersionOf(resource),
+        kind: resource.kind,
+        metadata: { name, namespace: systemNamespace },
+        spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } },
+      });
+    }
   }
 
   async close(): Promise<void> {
@@ -180,6 +208,16 @@ export class ServiceBed {
     const created = await this.controller.kube.create(services, body);
     const [four = '', six = ''] = (created['spec'] as { clusterIPs: readonly string[] }).clusterIPs;
     return [four, six];
+  }
+
+  /** Waits for a message of the condition Served. */
+  async untilServed(name: string, message: RegExp): Promise<void> {
+    await eventually(`condition ${servedCondition} of ${name} says ${message}`, async () => {
+      const { status } = await this.controller.kube.get(services, { namespace: 'default', name });
+      const condition = conditionsOf(fieldsOf(status)).find(({ type }) => type === servedCondition);
+      if (!message.test(condition?.message ?? '')) throw new Error(condition?.message ?? 'no condition');
+      return true;
+    });
   }
 
   /** The endpoints of a Service, in one slice for each family: pods, with further fields of each. */

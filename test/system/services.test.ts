@@ -21,6 +21,7 @@ describe('pods reach Services', () => {
   let bed: ServiceBed;
   before(async () => {
     bed = await ServiceBed.open();
+    await bed.createWorkloads();
     for (const [name, node] of [
       ['a', 'n1'],
       ['b', 'n1'],
@@ -167,49 +168,87 @@ describe('pods reach Services', () => {
     });
   });
 
+  const why = async (...operands: readonly string[]) => {
+    const { kubeconfig } = bed.controller.api;
+    const { code, out } = await runProgram(['why', 'service', ...operands, '-o', 'json'], {
+      HOME: '/nonexistent',
+      KUBECONFIG: kubeconfig,
+    });
+    return { code, ...(JSON.parse(out) as ServiceWhy) };
+  };
+
+  /** For each of its ports: what serves the address, or the object that has it instead; and endpoints. */
+  const answers = async (address: string, name: string, ...from: readonly string[]) => {
+    const { addresses } = await why(`default/${name}`, ...from);
+    return addresses
+      .filter((one) => one.address === address)
+      .map(({ through, holder, endpoints }) => [through ?? holder, ...endpoints].join(' '));
+  };
+
   it('of which the older one has an address that two want, and the other says so', async () => {
     const address = '198.51.100.7';
-    const young = async (): Promise<string> => {
-      const object = await bed.controller.kube.get(services, { namespace: 'default', name: 'young' });
-      const { conditions = [] } = object['status'] as { conditions?: { type: string; message: string }[] };
-      return conditions.find(({ type }) => type === 'isthmus.network/Served')?.message ?? '';
-    };
+    const balanced = (name: string, pod: string) =>
+      ['tcp', 'udp'].map(
+        (protocol) => `Load_Balancer default/${name}/${protocol}/ipv4 in group isthmus.lb.ovn-cluster ${v4(pod)}:8080`,
+      );
     await bed.service('old', { externalIPs: [address] });
     await bed.endpoints('old', { b: on('n1') });
     await bed.until('a', address, /^b /);
     await bed.service('young', { externalIPs: [address] });
     await bed.endpoints('young', { c: on('n2') });
-    await eventually('the condition', async () => /virtual address of Service default\/old/.test(await young()));
+    await bed.untilServed('young', /virtual address of Service default\/old/);
     await bed.controller.event('AddressInUse', 'young', /default\/old/);
     for (let round = 0; round < 8; round += 1) assert.match(await bed.connect('a', address), /^b /);
+    const taken = ['Service default/old', 'Service default/old'];
+    for (const from of [[], ['default/a'], ['node/n1']])
+      assert.deepEqual(await answers(address, 'young', ...from), taken);
+    assert.deepEqual(await answers(address, 'old', 'default/a'), balanced('old', 'b'));
     await bed.controller.kube.delete(services, { namespace: 'default', name: 'old' });
     await bed.until('a', address, /^c /);
-    await eventually('the condition is over', async () => (await young()) === '');
+    await bed.untilServed('young', /^$/);
+    assert.deepEqual(await answers(address, 'young', 'default/a'), balanced('young', 'c'));
+  });
+
+  it('of which the older one keeps an address that only clients in its ranges may use, and which nodes serve', async () => {
+    const address = '198.51.100.8';
+    // Of the same second, it is the first by name.
+    const name = { namespace: 'default', name: 'closed' };
+    await bed.service('closed', {
+      type: 'LoadBalancer',
+      loadBalancerClass: 'example.com/other',
+      loadBalancerSourceRanges: ['203.0.113.0/24'],
+    });
+    const status = { loadBalancer: { ingress: [{ ip: address }] } };
+    await bed.controller.kube.patch(services, name, 'merge', { status }, { subresource: 'status' });
+    await bed.endpoints('closed', { b: on('n1') });
+    const vip = await bed.service('open', { externalIPs: [address] });
+    await bed.endpoints('open', { c: on('n2') });
+    await bed.until('a', vip, /^c /);
+    await bed.untilServed('open', /virtual address of Service default\/closed/);
+    assert.equal(await bed.connect('a', address), 'silence');
+    assert.deepEqual(await answers(address, 'open', 'default/a'), ['Service default/closed', 'Service default/closed']);
+    await bed.controller.kube.delete(services, name);
+    await bed.until('a', address, /^c /);
   });
 
   it('as isthmus why service says, on each node', async () => {
     const vip = await bed.service('asked', { internalTrafficPolicy: 'Local' });
     await bed.endpoints('asked', { b: on('n1') });
-    const why = async (from: string) => {
-      const { kubeconfig } = bed.controller.api;
-      const { code, out } = await runProgram(['why', 'service', 'default/asked', from, '-o', 'json'], {
-        HOME: '/nonexistent',
-        KUBECONFIG: kubeconfig,
-      });
-      const { problems, endpoints } = JSON.parse(out) as ServiceWhy;
+    const asked = async (from: string) => {
+      const { code, problems, endpoints } = await why('default/asked', from);
       const serving = endpoints.filter(({ isServing }) => isServing).map(({ pod }) => pod);
       return { code, problems: problems.map((one) => one.code), serving: [...new Set(serving)] };
     };
-    assert.deepEqual(await why('default/a'), { code: 0, problems: [], serving: ['default/b'] });
+    assert.deepEqual(await asked('default/a'), { code: 0, problems: [], serving: ['default/b'] });
     await bed.until('a', vip, /^b /);
-    assert.deepEqual(await why('default/c'), {
+    assert.deepEqual(await asked('default/c'), {
       code: 1,
       problems: Array.from({ length: 2 }, () => 'NoLocalEndpoint'),
       serving: [],
     });
     assert.equal(await bed.connect('c', vip), 'silence');
     await bed.endpoints('asked', {});
-    assert.deepEqual((await why('default/c')).serving, []);
+    assert.deepEqual((await asked('default/c')).serving, []);
     await bed.until('c', vip, /^refused$/);
   });
 

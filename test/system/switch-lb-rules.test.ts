@@ -61,7 +61,7 @@ describe('pods reach SwitchLBRules', () => {
     await bed.controller.create(switchLbRules, name, spec);
   };
 
-  /** What `isthmus why` answers: its exit code, the codes of problems, and pods by virtual address. */
+  /** What `isthmus why` answers: its exit code, the codes of problems, and by virtual address the pods, or the object that has it. */
   const why = async (...argv: readonly string[]) => {
     const { kubeconfig } = bed.controller.api;
     const environment = { HOME: '/nonexistent', KUBECONFIG: kubeconfig };
@@ -69,8 +69,12 @@ describe('pods reach SwitchLBRules', () => {
     if (out === '') throw new Error(err);
     const { problems, addresses, endpoints } = JSON.parse(out) as ServiceWhy;
     const pods = new Map(endpoints.map(({ endpoint, pod = '' }) => [endpoint, pod]));
-    const served = addresses.map(({ address, protocol, through, endpoints: to }) =>
-      [address, protocol, ...(through === undefined ? [] : to.map((endpoint) => pods.get(endpoint)))].join(' '),
+    const served = addresses.map(({ address, protocol, through, holder, endpoints: to }) =>
+      [
+        address,
+        protocol,
+        ...(through === undefined ? [holder ?? 'none'] : to.map((endpoint) => pods.get(endpoint))),
+      ].join(' '),
     );
     return { code, problems: problems.map((one) => one.code), served };
   };
@@ -203,8 +207,18 @@ describe('pods reach SwitchLBRules', () => {
     assert.match(message, /virtual address of SwitchLBRule web in Vpc ovn-cluster/);
     await untilService('slr-late');
     await bed.endpoints('slr-late', { c: both.c });
-    const refused = { code: 1, problems: ['AddressInUse'], served: ['1.1.1.1 TCP', '1.1.1.1 UDP'] };
+    const holder = ['1.1.1.1 TCP SwitchLBRule web', '1.1.1.1 UDP SwitchLBRule web'];
+    const refused = { code: 1, problems: ['AddressInUse'], served: holder };
     assert.deepEqual(await why('switch-lb-rule', 'late', 'default/a'), refused);
+    await bed.createWorkloads();
+    await bed.service('later', { externalIPs: ['1.1.1.1'] });
+    await bed.untilServed('later', /virtual address of SwitchLBRule web/);
+    const { served: ofLater } = await why('service', 'default/later', 'default/a');
+    assert.deepEqual(
+      ofLater.filter((text) => text.startsWith('1.1.1.1 ')),
+      holder,
+    );
+    await bed.controller.kube.delete(services, { namespace: 'default', name: 'later' });
     assert.deepEqual((await statusOf('late')).unserved, ['1.1.1.1:80/TCP', '1.1.1.1:80/UDP']);
     for (let round = 0; round < 6; round += 1) assert.match(await bed.connect('a', '1.1.1.1'), /^[bc] /);
     await bed.controller.kube.delete(switchLbRules, { name: 'web' });

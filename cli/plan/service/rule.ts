@@ -32,8 +32,9 @@ import {
   type ServiceWhy,
   splitByVpc,
   strangersOf,
-  vpcOf,
 } from './why.ts';
+import { type HolderOf, holdersOf, isUp } from './holders.ts';
+import { vpcOf } from './vpc.ts';
 
 export function explainRule(reading: RuleReading): ServiceWhy {
   const { rule } = reading;
@@ -63,10 +64,11 @@ export function explainRule(reading: RuleReading): ServiceWhy {
       strangersOf(all, port, backendsOf(split.strangers, port, family)),
     ),
   }));
+  const holderOf = holdersOf(reading, { service: read.service, rule }, { vpc, at: 'ovn' });
   const addresses =
     obstacles.length > 0
       ? []
-      : ports.flatMap(({ port, endpoints }) => addressesOf(rule, read.service, port, endpoints, vpc));
+      : ports.flatMap(({ port, endpoints }) => addressesOf(rule, read.service, port, endpoints, vpc, holderOf));
   return {
     ...about,
     vpc,
@@ -118,10 +120,6 @@ function isRefused({ conditions }: ReportedRule): boolean {
   return conditions.some(({ type, status }) => type === 'Validated' && status === 'False');
 }
 
-function isUp({ conditions, unserved }: ReportedRule, vip: string): boolean {
-  return conditions.some(({ type }) => type === 'Ready') && !unserved.includes(vip);
-}
-
 function backendOf({ backends }: ReportedRule, { protocol }: ServicePort, endpoint: string): RuleBackend | undefined {
   return backends.find((one) => one.protocol === protocol && backendKey(one.address, one.port) === endpoint);
 }
@@ -146,12 +144,13 @@ function addressesOf(
   port: ServicePort,
   endpoints: readonly EndpointAnswer[],
   vpc: string,
+  holderOf: HolderOf,
 ): readonly AddressAnswer[] {
   return service.clusterIps.flatMap((address) => {
     const family = parseIp(address)?.family;
     if (family === undefined) return [];
-    const vip = backendKey(address, port.port);
-    const through = isUp(rule, `${vip}/${port.protocol}`) ? balancerText(service, port, family, vpc) : undefined;
+    const through = isUp(rule, { address, port }) ? balancerText(service, port, family, vpc) : undefined;
+    const holder = through === undefined ? holderOf(address, port) : undefined;
     const own = endpoints.filter(({ endpoint }) => endpoint.startsWith('[') === (family === 6));
     const isChecked = own.some(({ check }) => check !== undefined && check.state !== 'Unchecked');
     return [
@@ -161,8 +160,12 @@ function addressesOf(
         port: port.port,
         protocol: port.protocol,
         through,
-        endpoints: own.filter(({ isServing }) => isServing).map(({ endpoint }) => endpoint),
-        ...(isChecked && through !== undefined ? { healthCheck: `Load_Balancer_Health_Check ${vip}` } : {}),
+        ...(holder === undefined ? {} : { holder }),
+        endpoints:
+          through === undefined ? [] : own.filter(({ isServing }) => isServing).map(({ endpoint }) => endpoint),
+        ...(isChecked && through !== undefined
+          ? { healthCheck: `Load_Balancer_Health_Check ${backendKey(address, port.port)}` }
+          : {}),
       },
     ];
   });

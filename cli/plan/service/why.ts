@@ -3,7 +3,7 @@
  * nftables that translate its packets; otherwise the obstacles. In: one reading. Out: values for rendering. Pure. The rules for endpoints
  * are those of all rooms (`lib/services/backends.ts`).
  */
-import { defaultVpc } from '../../../lib/api/names.ts';
+import { annotation, defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains, parseCidr } from '../../../lib/net/cidr.ts';
 import { parseIp, type Family } from '../../../lib/net/ip.ts';
@@ -27,9 +27,8 @@ import {
   sourceRangesOf,
 } from '../../../lib/services/service.ts';
 import type { ServiceReading, Surroundings } from '../../model/service-reading.ts';
-
-/** On a Service: its VPC. */
-const vpcAnnotation = 'ovn.kubernetes.io/vpc';
+import { holdersOf } from './holders.ts';
+import { vpcOf } from './vpc.ts';
 
 export type AddressKind = 'ClusterIP' | 'LoadBalancer' | 'ExternalIP' | 'NodePort' | 'SwitchLBRule';
 
@@ -42,6 +41,8 @@ export interface AddressAnswer {
   readonly protocol: ServicePort['protocol'];
   /** The row or element that serves the client; undefined if none does. */
   readonly through: string | undefined;
+  /** The object that has the address instead: `Service default/web`, `SwitchLBRule web` or `VpcDns dns`. */
+  readonly holder?: string;
   /** `address:port` of the endpoints that serve the client. */
   readonly endpoints: readonly string[];
   /** The row by which OVN checks the endpoints of a SwitchLBRule; undefined if it checks none. */
@@ -136,17 +137,6 @@ export function areServed(addresses: readonly AddressAnswer[]): boolean {
 
 export function shownConditions({ conditions }: Pick<Service, 'conditions'>): ServiceWhy['conditions'] {
   return conditions.map(({ type, status, reason = '', message = '' }) => ({ type, status, reason, message }));
-}
-
-export function vpcOf({ service, slices, pods }: ServiceReading): { readonly vpc: string; readonly from: string } {
-  const annotated = service.annotations[vpcAnnotation] ?? '';
-  if (annotated !== '') return { vpc: annotated, from: `annotation ${vpcAnnotation}` };
-  const endpoints = slices.flatMap((slice) => slice.endpoints).sort((a, b) => (a.address < b.address ? -1 : 1));
-  for (const { pod } of endpoints) {
-    const vpc = pods.get(pod ?? '')?.vpc ?? '';
-    if (vpc !== '') return { vpc, from: `pod ${pod ?? ''} behind it` };
-  }
-  return { vpc: defaultVpc, from: 'no endpoint is in another one' };
 }
 
 /** Endpoints in other VPCs serve nobody: there, or for nodes, another pod may have the address. */
@@ -254,7 +244,7 @@ export function clientProblems(
   if (client?.kind === 'pod' && !client.pod.isHostNetwork && client.pod.vpc === '')
     return [{ code: 'NoAddress', message: `pod ${client.pod.key} has no address yet: kubectl describe pod shows why` }];
   if (from !== undefined && from !== vpc) {
-    const message = `the client is in Vpc ${from} and the ${what} in Vpc ${vpc}: ${what}s serve their own Vpc; annotate the ${what} with ${vpcAnnotation}: ${from} if its endpoints are reached from there`;
+    const message = `the client is in Vpc ${from} and the ${what} in Vpc ${vpc}: ${what}s serve their own Vpc; annotate the ${what} with ${annotation.vpc}: ${from} if its endpoints are reached from there`;
     return [{ code: 'OtherVpc', message }];
   }
   if (at === 'ovn' && settings.balancesInOvn === false)
@@ -287,22 +277,28 @@ function servingOf(
 
 function addressesOf(reading: ServiceReading, client: Client, vpc: string): readonly AddressAnswer[] {
   const { service, slices, settings } = reading;
+  const holderOf = holdersOf(reading, { service }, { vpc, at: client.at });
   const lists: readonly (readonly [AddressKind, readonly string[]])[] = [
     ['ClusterIP', service.clusterIps],
     ['LoadBalancer', service.loadBalancerIps],
     ['ExternalIP', settings.allowsExternalIps === true ? servedExternalIps(service) : []],
   ];
   return service.ports.flatMap((port) => {
-    const answer = (kind: AddressKind, address: string, family: Family): AddressAnswer => ({
-      kind,
-      address,
-      port: kind === 'NodePort' ? port.nodePort : port.port,
-      protocol: port.protocol,
-      through: throughOf(reading, client, { kind, address, family, port, vpc }),
-      endpoints: servingOf(service, kind, backendsOf(slices, port, family), client).map((one) =>
-        backendKey(one.address, one.port),
-      ),
-    });
+    const answer = (kind: AddressKind, address: string, family: Family): AddressAnswer => {
+      const holder = holderOf(address, port);
+      const through =
+        holder === undefined ? throughOf(reading, client, { kind, address, family, port, vpc }) : undefined;
+      const serving = servingOf(service, kind, backendsOf(slices, port, family), client);
+      return {
+        kind,
+        address,
+        port: kind === 'NodePort' ? port.nodePort : port.port,
+        protocol: port.protocol,
+        through,
+        ...(holder === undefined ? {} : { holder }),
+        endpoints: through === undefined ? [] : serving.map((one) => backendKey(one.address, one.port)),
+      };
+    };
     // Addresses of a family without a ClusterIP are those of other programs.
     const own = lists.flatMap(([kind, list]) =>
       list.flatMap((address) => {

@@ -8,6 +8,7 @@ import {
   clientPod,
   endpoint,
   readingOf,
+  rivalOf,
   ruleBackend,
   ruleCondition,
   ruleReadingOf,
@@ -43,6 +44,20 @@ test('a Service that clients reach', (t) =>
     ],
     client: clientPod('client', 'n1'),
   }));
+
+test('a Service of which another one has an address', (t) => {
+  const address = '198.51.100.7';
+  const message = `tcp ${address}:80 is a virtual address of Service default/old in Vpc ovn-cluster, which had it first: give one of the two another address or port`;
+  matches(t, 'taken', {
+    created: 5,
+    spec: { externalIPs: [address] },
+    status: { conditions: [ruleCondition('isthmus.network/Served', 'False', 'AddressInUse', message)] },
+    endpoints: [endpoint(1, 'n1')],
+    settings: { allowsExternalIps: true },
+    client: clientPod('client', 'n1'),
+    rivals: { services: [rivalOf('old', 4, { externalIPs: [address] })] },
+  });
+});
 
 test('a Service that clients do not reach, with the causes', (t) =>
   matches(t, 'not-reached', {

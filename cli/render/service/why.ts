@@ -42,14 +42,16 @@ function subjectOf({ rule, service, type }: ServiceWhy): string {
 }
 
 function addressTable(addresses: readonly AddressAnswer[], paint: Paint): readonly string[] {
-  const rows = addresses.map(({ kind, address, port, protocol, through, endpoints, healthCheck }): readonly Cell[] => [
-    address === '' ? 'each node' : address,
-    `${port}/${protocol}`,
-    kind,
-    through ?? toned('nothing serves it', 'bad'),
-    healthCheck,
-    endpoints.length === 0 ? toned('none', 'bad') : few(endpoints, 'endpoints'),
-  ]);
+  const rows = addresses.map(
+    ({ kind, address, port, protocol, through, holder, endpoints, healthCheck }): readonly Cell[] => [
+      address === '' ? 'each node' : address,
+      `${port}/${protocol}`,
+      kind,
+      through ?? toned(holder === undefined ? 'nothing serves it' : `${holder} has it`, 'bad'),
+      healthCheck,
+      endpoints.length === 0 ? toned('none', 'bad') : few(endpoints, 'endpoints'),
+    ],
+  );
   return renderTable(['ADDRESS', 'PORT', 'KIND', 'THROUGH', 'HEALTH CHECK', 'ENDPOINTS'], rows, paint);
 }
 

@@ -16,7 +16,8 @@ import {
 } from '../../../lib/services/backends.ts';
 import { type EndpointSlice, type Service, serviceKey } from '../../../lib/services/service.ts';
 import { variableName } from '../../../lib/services/variables.ts';
-import { hairpinSources, type ServiceVip, vipId, vipsOf, vipText } from '../../model/service-vips.ts';
+import { type ServiceVip, vipId } from '../../../lib/services/vips.ts';
+import { hairpinSources, vipsInOvn, vipText } from '../../model/service-vips.ts';
 import type { View } from '../../model/view.ts';
 import { slicesOf } from '../../settle/service/frontends.ts';
 import { vendorIds } from '../names.ts';
@@ -54,7 +55,7 @@ export function balancersOf(view: View, service: Service): readonly Balancer[] {
   const { takenVips = {} } = view.serviceVerdicts.get(key) ?? {};
   const reached = reachedSlices(view, key);
   const groups = new Map<string, ServedVip[]>();
-  for (const vip of vipsOf(service, view.capabilities)) {
+  for (const vip of vipsInOvn(service, view.capabilities)) {
     if (takenVips[vipId(vip)] !== undefined) continue;
     const all = backendsOf(reached, vip.port, vip.family);
     const group = `${vip.protocol}/${vip.family}`;

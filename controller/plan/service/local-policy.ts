@@ -1,6 +1,6 @@
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import { serviceKey, type Service } from '../../../lib/services/service.ts';
-import { vipId, type ServiceVip } from '../../model/service-vips.ts';
+import { vipId, type ServiceVip } from '../../../lib/services/vips.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
 
 /**

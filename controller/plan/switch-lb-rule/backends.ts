@@ -1,8 +1,8 @@
 /** The backends of a rule with the results of their health checks. */
 import { backendsOf, clusterBackends, type Backend } from '../../../lib/services/backends.ts';
 import { serviceKey, type Service } from '../../../lib/services/service.ts';
+import { vipId, vipsOf, type ServiceVip } from '../../../lib/services/vips.ts';
 import { monitorKey } from '../../model/monitors.ts';
-import { vipId, vipsOf, type ServiceVip } from '../../model/service-vips.ts';
 import type { SwitchLbRule } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import { reachedSlices } from '../service/balancers.ts';

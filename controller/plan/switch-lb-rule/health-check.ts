@@ -5,8 +5,8 @@
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import type { Backend } from '../../../lib/services/backends.ts';
 import { ruleServiceKey } from '../../../lib/services/switch-lb-rule.ts';
+import type { ServiceVip } from '../../../lib/services/vips.ts';
 import type { SwitchLbRule } from '../../model/objects.ts';
-import type { ServiceVip } from '../../model/service-vips.ts';
 import type { View } from '../../model/view.ts';
 import { planIps } from '../address/ip-object.ts';
 import { reportReleased } from '../address/report.ts';

@@ -13,7 +13,7 @@ import type { VpcDns } from '../../model/objects.ts';
 import { routerMacSpace } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import {
-  gateTargets,
+  gateTargetsIn,
   missingService,
   obstacleOfDns,
   refusalOfDns,
@@ -106,7 +106,7 @@ function planDns(view: View, name: string): Desired {
   const dns = view.vpcDnses.get(name);
   if (dns === undefined || !isInForce(view, dns)) return nothing;
   const { vpc } = dns.spec;
-  const balancers = balancerRows(vpc, gateTargets(view));
+  const balancers = balancerRows(vpc, gateTargetsIn(view));
   const membership = groupMembership(
     vpc,
     balancers.map(({ key }) => key),

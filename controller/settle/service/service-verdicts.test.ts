@@ -104,6 +104,22 @@ describe('an address that two Services want', () => {
     assert.deepEqual(takenVips(cluster, 'default/b'), {});
   });
 
+  test('is the older one’s also where only clients in its ranges may use it, which no row has', () => {
+    const status = { loadBalancer: { ingress: [{ ip: '198.51.100.7' }] } };
+    const ranged = { clusterIPs: ['10.96.0.8'], type: 'LoadBalancer', loadBalancerSourceRanges: ['203.0.113.0/24'] };
+    const cluster = startedWithTwoVpcs((one) => {
+      service(one, 'default/a', ranged, { ...created(5), status });
+      service(one, 'default/b', external('198.51.100.7'), created(6));
+    });
+    assert.deepEqual(takenVips(cluster, 'default/b'), { 'tcp 198.51.100.7:80': 'Service default/a' });
+    const vips = (key: string) => Object.keys(planKey(cluster, `service/${key}`).rows[0]?.columns['vips'] ?? {});
+    assert.deepEqual([vips('default/a'), vips('default/b')], [['10.96.0.8:80'], ['10.96.0.1:80']]);
+    service(cluster, 'default/b', external('198.51.100.7'), created(4));
+    cluster.settle();
+    assert.deepEqual(takenVips(cluster, 'default/a'), { 'tcp 198.51.100.7:80': 'Service default/b' });
+    assert.deepEqual(vips('default/b'), ['10.96.0.1:80', '198.51.100.7:80']);
+  });
+
   test('makes a few events, however many they are', () => {
     const ips = Array.from({ length: 200 }, (_, index) => `198.51.100.${index}`);
     const cluster = startedWithTwoVpcs((one) => {

@@ -8,9 +8,9 @@
 import { addTo, allOf, countOf, removeFrom, type Few } from '../../../lib/desired/few.ts';
 import { byRight } from '../../../lib/services/claims.ts';
 import type { Service } from '../../../lib/services/service.ts';
+import { type ServiceVip, vipId, vipsOf } from '../../../lib/services/vips.ts';
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Change } from '../../model/change.ts';
-import { type ServiceVip, vipId, vipsOf } from '../../model/service-vips.ts';
 import type { ServiceVerdict } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { text } from '../fingerprint.ts';

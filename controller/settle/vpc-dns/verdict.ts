@@ -6,7 +6,6 @@ import { defaultCorefile, defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';
 import { parseCidr } from '../../../lib/net/cidr.ts';
-import { backendKey } from '../../../lib/services/backends.ts';
 import { serviceKey } from '../../../lib/services/service.ts';
 import {
   apiService,
@@ -14,8 +13,10 @@ import {
   dnsService,
   dnsTargets,
   gateNetwork,
+  gateTargets,
   type GateTarget,
 } from '../../../lib/services/gate.ts';
+import { vipId } from '../../../lib/services/vips.ts';
 import type { Change } from '../../model/change.ts';
 import { vpcNameOf, type VpcDns } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
@@ -97,9 +98,8 @@ export function missingService(view: View): Problem | undefined {
   return { code: 'ApiServiceNotFound', message: `Service ${keys.api} does not exist: the API server creates it` };
 }
 
-/** What gates lead to. */
-export function gateTargets(view: View): readonly GateTarget[] {
-  return [...dnsTargets(view.services.get(keys.dns)), ...apiTargets(view.services.get(keys.api))];
+export function gateTargetsIn(view: View): readonly GateTarget[] {
+  return gateTargets(view.services.get(keys.dns), view.services.get(keys.api));
 }
 
 /**
@@ -109,8 +109,8 @@ export function gateTargets(view: View): readonly GateTarget[] {
 export function dnsWithVip(view: View, vpc: string, vip: string): string | undefined {
   const holder = holderOf(view, vpc);
   if (holder === undefined) return undefined;
-  const isServed = gateTargets(view).some(
-    ({ protocol, address, port }) => `${protocol} ${backendKey(address, port)}` === vip,
+  const isServed = gateTargetsIn(view).some(
+    ({ protocol, address, port }) => vipId({ protocol, address, port: { port } }) === vip,
   );
   return isServed ? holder.name : undefined;
 }
