@@ -31,7 +31,7 @@ const roomEnv = {
  * young generation, little growth between collections, and memory freed in idle times is returned to the machine.
  */
 export const frugalProcess = {
-  flags: ['--expose-gc', '--max-semi-space-size=4', '--heap-growing-percent=15'],
+  flags: ['--expose-gc', '--max-semi-space-size=4', '--heap-growing-percent=40'],
   env: { MALLOC_ARENA_MAX: '1', MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '65536' },
 } as const;
 

@@ -188,7 +188,7 @@ podAntiAffinity:
 
 {{/* Of programs whose memory is to stay small: a small young generation, little room to grow between two collections … */}}
 {{- define "isthmus.frugalFlags" -}}
---expose-gc, --max-semi-space-size=4, --heap-growing-percent=15
+--expose-gc, --max-semi-space-size=4, --heap-growing-percent=40
 {{- end }}
 
 {{- /* Where the programs find the API server if the Service `kubernetes` does not lead there. Overrides what kubelet sets. */}}
