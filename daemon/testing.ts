@@ -198,6 +198,13 @@ export class TestNode {
     return child !== undefined && child.exitCode === null && child.signalCode === null;
   }
 
+  /** How each process ended that was not killed here, with the end of its log. */
+  ended(): readonly string[] {
+    return [...this.#children]
+      .filter(([name]) => !this.runs(name))
+      .map(([name, { exitCode, signalCode }]) => `${name} ended (${exitCode ?? signalCode}): ${this.log(name)}`);
+  }
+
   log(name: string): string {
     return readFileSync(this.#path(`${name}.log`), 'utf8')
       .split('\n')

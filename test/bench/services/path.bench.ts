@@ -14,6 +14,7 @@ const changeCount = 100;
 /** It gathers changes for a second. */
 const peerChangeCount = 20;
 const perSecond = 1000;
+const pollMs = 2;
 const clients = 1000;
 const parallel = 16;
 const loops = 3;
@@ -24,7 +25,7 @@ const nowMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 /** Milliseconds from a change of the endpoints until a connection reaches the new one, of each. */
 async function changeTimes(path: PathBed, service: string, address: string, count: number): Promise<readonly number[]> {
-  const poll = path.client('poll', address, 80, 2);
+  const poll = path.client('poll', address, 80, pollMs);
   await poll.next();
   const times: number[] = [];
   for (let at = 0; at < count; at += 1) {
@@ -40,7 +41,7 @@ async function changeTimes(path: PathBed, service: string, address: string, coun
   return times;
 }
 
-/** Milliseconds from a bare transaction until all nodes have it, as `--wait=hv` does. */
+/** Milliseconds from a bare transaction until all nodes have it, as `--wait=hv` does, under the same connections as `changeTimes`. */
 async function bareChangeTimes(
   path: PathBed,
   nb: OvsdbClient,
@@ -49,6 +50,8 @@ async function bareChangeTimes(
 ): Promise<readonly number[]> {
   const global = (): Readonly<Record<string, unknown>> => [...nb.cache.table('NB_Global').rows.values()][0] ?? {};
   const times: number[] = [];
+  const poll = path.client('poll', address, 80, pollMs);
+  await poll.next();
   let wanted = Number(global()['nb_cfg']);
   for (let at = 0; at < changeCount; at += 1) {
     const [backend = ''] = path.bed.addressesOf(at % 2 === 0 ? 'c' : 'b');
@@ -72,6 +75,7 @@ async function bareChangeTimes(
     times.push(performance.now() - begun);
     await pause(50);
   }
+  await poll.end();
   return times;
 }
 

@@ -55,6 +55,8 @@ export class ServiceScaleBed {
     }
     const databases = [`--ovnnb-db=${this.scale.bed.server.remote}`, `--ovnsb-db=${node.remote('sb')}`];
     node.start('northd', 'ovn-northd', ...databases, `--unixctl=${path('northd.ctl')}`);
+    // northd creates this row, and an ovn-controller that comes before it ends with SIGSEGV.
+    exec('ovn-sbctl', '--timeout=60', `--db=${node.remote('sb')}`, 'wait-until', 'SB_Global', '.');
     await node.startOvs();
   }
 

@@ -57,7 +57,7 @@ const bed = await ServiceScaleBed.open();
 try {
   console.log(JSON.stringify(await measure(bed)));
 } catch (error) {
-  console.error(error, bed.node.log('daemon'));
+  console.error(error, ...bed.node.ended());
   process.exitCode = 1;
 } finally {
   await bed.close();
