@@ -77,6 +77,12 @@ export function nameOf(row: Row | undefined): string {
   return typeof row?.['name'] === 'string' ? row['name'] : '';
 }
 
+/** A reader of the tables that tests look at. */
+export function readNorthbound(remote: string): Promise<OvsdbClient> {
+  const monitor = Object.fromEntries(tables.map((table) => [table, undefined]));
+  return openOvsdb({ remotes: [remote], database: 'OVN_Northbound', monitor });
+}
+
 export class ControllerBed {
   readonly api: TestApiServer;
   readonly kube: KubeClient;
@@ -103,9 +109,7 @@ export class ControllerBed {
       startApiServer({ flags }),
       startOvsdbServer({ schema: schemaFile('ovn-nb') }),
     ]);
-    const monitor = Object.fromEntries(tables.map((table) => [table, undefined]));
-    const nb = await openOvsdb({ remotes: [server.remote], database: 'OVN_Northbound', monitor });
-    const bed = new ControllerBed(api, server, nb);
+    const bed = new ControllerBed(api, server, await readNorthbound(server.remote));
     try {
       await bed.#install();
     } catch (error) {

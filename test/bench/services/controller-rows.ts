@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { schemaFile, startOvsdbServer } from 'ovsdb-client/testing';
 import { node24 } from '../../lab/rooms.ts';
 import { run } from '../../lab/run.ts';
+import { readNorthbound } from '../../system/controller-bed.ts';
 import { apiWrites, writesBetween } from '../api-writes.ts';
 import { median } from '../row.ts';
 import type { ControllerProcess, ScaleBed } from '../scale-bed.ts';
@@ -54,7 +55,10 @@ async function loadFromEmpty(scale: ScaleBed, count: number): Promise<{ seconds:
   const file = join(scale.dir, 'rows.json');
   writeFileSync(file, JSON.stringify(bed.rows('Load_Balancer').map(bareRow)));
   const other = await startOvsdbServer({ schema: schemaFile('ovn-nb') });
+  // The database of the controller has a reader, too: this process.
+  const reader = await readNorthbound(other.remote);
   const floor = await bareSeconds(scale, other.remote, file);
+  await reader.close();
   await other.stop();
   return { seconds, floor };
 }
