@@ -67,6 +67,12 @@ describe('a job', () => {
     assert.ok(!readFileSync('/proc/self/mountinfo', 'utf8').includes(`${dir}/${name}.folder`));
   };
 
+  it('of the unit tests ends although a test left a timer', limit, async () => {
+    const { isPassed, results } = await perform(job('unit', 'endless', 'good'), join(dir, 'timer')).ended;
+    assert.equal(isPassed, true);
+    assert.equal(results?.counts.passed, 2);
+  });
+
   for (const tier of ['unit', 'system'] as const)
     it(`of the ${tier} tests reports which of its files failed`, async () => {
       const { isPassed, output, results } = await perform(job(tier, 'good', 'bad'), join(dir, tier)).ended;
