@@ -16,8 +16,6 @@ export class DirtyKeys {
   }
 
   changed(change: Change): void {
-    // All keys are taken the first time.
-    if (this.#isFirst) return;
     for (const feature of features)
       for (const id of feature.reads(change, this.#view)) this.#keys.add(`${feature.name}/${id}`);
   }
