@@ -67,13 +67,14 @@ export function perform(job: Job, place: string, limitMs = mostMs): Performance 
 }
 
 function testCommand({ files, tier }: Job, report: string): string[] {
-  // Unit tests load the project once for all files; system tests have a process for each. A handle that one of many unit tests left open
-  // must not keep the process: what tests start ends with the container.
-  const isolation = tier === 'unit' ? ['--test-isolation=none', '--test-force-exit'] : [];
+  // Unit tests load the project once for all files; system tests have a process for each.
+  const isolation = tier === 'unit' ? ['--test-isolation=none'] : [];
   const reporters = ['spec', 'stdout', reporter, report].map(
     (word, index) => `--test-reporter${index % 2 === 0 ? '' : '-destination'}=${word}`,
   );
-  const limits = ['--test-concurrency=1', `--test-timeout=${String(mostOfTestMs)}`];
+  // A handle that a test left open, or a server that a failed hook did not stop, must not keep the process until its time limit: what tests
+  // start ends with the container.
+  const limits = ['--test-force-exit', '--test-concurrency=1', `--test-timeout=${String(mostOfTestMs)}`];
   return ['node', '--test', ...isolation, ...limits, ...reporters, ...files];
 }
 
