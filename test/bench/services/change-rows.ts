@@ -29,22 +29,33 @@ interface Used {
   readonly nodeMs: number;
 }
 
-/** Runs the changes, and gives what ovn-controller and the daemon used for them, without what they use anyway. */
+/**
+ * Runs the changes, and gives what ovn-controller and the daemon used for them, without what they use anyway. That is measured before and after
+ * the changes: the smaller value has no work in it that only happened to be done then.
+ */
 async function cpuDuring({ node }: ServiceScaleBed, work: () => Promise<readonly number[]>): Promise<Used> {
   const pids = [node.pid('ovn-controller'), node.pid('daemon')];
-  const now = (): readonly number[] => pids.map(cpuSecondsWithChildren);
-  const restMs = changedServices * everyMs;
-  const atRest = now();
-  await pause(restMs / 3);
-  const before = now();
-  const times = await work();
-  await pause(everyMs);
-  const after = now();
-  const each = (at: number): number => {
-    const rest = ((before[at] ?? 0) - (atRest[at] ?? 0)) * 3;
-    return (((after[at] ?? 0) - (before[at] ?? 0) - rest) * 1000) / changedServices;
+  const used = async <T>(act: () => Promise<T>): Promise<{ result: T; seconds: readonly number[]; ms: number }> => {
+    const startedMs = performance.now();
+    const before = pids.map(cpuSecondsWithChildren);
+    const result = await act();
+    const seconds = pids.map((pid, at) => cpuSecondsWithChildren(pid) - (before[at] ?? 0));
+    return { result, seconds, ms: performance.now() - startedMs };
   };
-  return { times, switchMs: each(0), nodeMs: each(1) };
+  const atRest = () => used(() => pause((changedServices * everyMs) / 3));
+  for (const pid of pids) await untilIdle(pid);
+  const rests = [await atRest()];
+  const during = await used(async () => {
+    const times = await work();
+    await pause(everyMs);
+    return times;
+  });
+  rests.push(await atRest());
+  const each = (at: number): number => {
+    const rest = Math.min(...rests.map(({ seconds, ms }) => ((seconds[at] ?? 0) * during.ms) / ms));
+    return (((during.seconds[at] ?? 0) - rest) * 1000) / changedServices;
+  };
+  return { times: during.result, switchMs: each(0), nodeMs: each(1) };
 }
 
 /** The same elements from bare `nft`, a process for each change. The daemon does not run; gives milliseconds of CPU for each. */
