@@ -9,6 +9,7 @@ import type {
   ServiceClient,
   ServiceReading,
   Surroundings,
+  ValidatedDns,
 } from './model/service-reading.ts';
 import { parseNode, parsePod, parseRule, parseSubnet } from './watch/service-objects.ts';
 
@@ -53,6 +54,7 @@ export interface ServiceObjects {
   readonly settings?: Partial<ServiceReading['settings']>;
   readonly client?: ServiceClient;
   readonly rivals?: Partial<Rivals>;
+  readonly gate?: ValidatedDns;
 }
 
 /** Another Service, of which the pod `<name>-1` is the endpoint. */
@@ -78,7 +80,7 @@ export function readingOf(objects: ServiceObjects = {}): ServiceReading {
     spec: { clusterIPs: ['10.96.0.10'], ports: [{ name: 'http', port: 80 }], ...objects.spec },
     status: objects.status,
   });
-  return { service, ...surroundingsOf('web', objects) };
+  return { service, gate: objects.gate, ...surroundingsOf('web', objects) };
 }
 
 /** SwitchLBRule `web`, with the status that the controller writes if all backends answer. */

@@ -86,14 +86,14 @@ export interface Surroundings {
 export interface Rivals {
   readonly services: readonly PlacedService[];
   readonly rules: readonly ReportedRule[];
-  readonly vpcDnses: readonly RivalDns[];
+  readonly vpcDnses: readonly ValidatedDns[];
 }
 
 /** A Service with what decides its VPC. */
 export type PlacedService = Pick<ServiceReading, 'service' | 'slices' | 'pods'>;
 
-/** A VpcDns in force. */
-export interface RivalDns {
+/** A VpcDns that its VPC uses. */
+export interface ValidatedDns {
   readonly name: string;
   readonly vpc: string;
   /** The virtual addresses that lead to its gates, as `vipId` names them. */
@@ -102,6 +102,8 @@ export interface RivalDns {
 
 export interface ServiceReading extends Surroundings {
   readonly service: Service;
+  /** The VpcDns by which a client in another VPC reaches addresses of the Service. */
+  readonly gate: ValidatedDns | undefined;
 }
 
 export interface RuleReading extends Surroundings {

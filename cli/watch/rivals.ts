@@ -1,15 +1,13 @@
 /** Reads the objects that may have a virtual address which a Service or SwitchLBRule wants. Only for those that share one, their endpoints are read. */
-import { conditionsOf } from '../../lib/api/conditions.ts';
 import { annotation } from '../../lib/api/names.ts';
-import { fieldsOf, textOf } from '../../lib/kube/fields.ts';
 import { endpointSlices, keyOf, pods, services, switchLbRules, vpcDnses } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
-import { apiService, dnsService, gateTargets } from '../../lib/services/gate.ts';
 import { parseEndpointSlice, parseService } from '../../lib/services/parse.ts';
 import { type Service, serviceKey } from '../../lib/services/service.ts';
 import { isProblem, readRule } from '../../lib/services/switch-lb-rule.ts';
 import { vipId, vipsOf } from '../../lib/services/vips.ts';
-import type { PlacedService, RivalDns, Rivals, ServiceSettings } from '../model/service-reading.ts';
+import type { PlacedService, Rivals, ServiceSettings } from '../model/service-reading.ts';
+import { validatedDnses } from './gate.ts';
 import { parsePod, parseRule } from './service-objects.ts';
 
 interface Api {
@@ -34,7 +32,7 @@ export async function readRivals(api: Api, wanted: Service, settings: ServiceSet
       const read = readRule(object);
       return !isProblem(read) && isRival(read.service);
     }),
-    vpcDnses: dnsesOf(rawDnses.filter(isKept), all),
+    vpcDnses: validatedDnses(rawDnses, all),
   };
 }
 
@@ -59,17 +57,4 @@ async function placesOf({ client, signal }: Api, rivals: readonly Service[]): Pr
     for (const service of there) placed.push({ service, slices: slices.get(serviceKey(service)) ?? [], pods: ofPods });
   }
   return placed;
-}
-
-/** The controller validates one VpcDns of a VPC. */
-function dnsesOf(raws: readonly RawObject[], all: readonly Service[]): readonly RivalDns[] {
-  const [dns, api] = [dnsService, apiService].map((name) => all.find((one) => serviceKey(one) === serviceKey(name)));
-  const vips = new Set(
-    gateTargets(dns, api).map(({ protocol, address, port }) => vipId({ protocol, address, port: { port } })),
-  );
-  return raws
-    .filter((raw) =>
-      conditionsOf(fieldsOf(raw['status'])).some(({ type, status }) => type === 'Validated' && status === 'True'),
-    )
-    .map((raw) => ({ name: raw.metadata.name, vpc: textOf(fieldsOf(raw['spec'])['vpc']), vips }));
 }

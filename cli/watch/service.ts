@@ -36,6 +36,7 @@ import type {
   Surroundings,
 } from '../model/service-reading.ts';
 import { type Cluster, type ClusterFlags, withCluster } from './cluster.ts';
+import { readGate } from './gate.ts';
 import { readRivals } from './rivals.ts';
 import { parseNode, parsePod, parseRule, parseSubnet } from './service-objects.ts';
 import { argumentOf, findObject } from './workload.ts';
@@ -63,7 +64,10 @@ export function readService(
       return { rule, ...(await readSurroundings(api, name, from, contestedOf(rule))) };
     if (service === undefined) throw missing('service', name);
     const contested = isReportedUnserved(service) ? service : undefined;
-    return { service, ...(await readSurroundings(api, name, from, contested)) };
+    const surroundings = await readSurroundings(api, name, from, contested);
+    const { client } = surroundings;
+    const gate = client?.kind === 'pod' ? await readGate(api, service, client.pod.vpc) : undefined;
+    return { service, gate, ...surroundings };
   });
 }
 

@@ -47,7 +47,12 @@ export function explainRule(reading: RuleReading): ServiceWhy {
     const nothing = { vpc: '', vpcFrom: '', client: text, isServed: false, addresses: [], endpoints: [] };
     return { ...about, ...nothing, conditions, problems: isProblem(read) ? [read] : statusProblems(rule) };
   }
-  const all: ServiceReading = { ...reading, service: read.service, slices: ruleSlices(read, reading.slices) };
+  const all: ServiceReading = {
+    ...reading,
+    gate: undefined,
+    service: read.service,
+    slices: ruleSlices(read, reading.slices),
+  };
   const { vpc, from } =
     rule.vpc === '' ? vpcOf(all) : { vpc: rule.vpc, from: `status of SwitchLBRule ${rule.object.name}` };
   const split = splitByVpc(all, vpc);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseClientName, parseServiceName } from '../../commands/why/service.ts';
 import { clientPod, endpoint, rawPod, readingOf, type ServiceObjects } from '../../testing-service.ts';
+import { vipId } from '../../../lib/services/vips.ts';
 import { explainService } from './why.ts';
 
 const onNode = { kind: 'node', node: { name: 'n1', zone: 'z1', addresses: ['172.30.0.11'] } } as const;
@@ -39,6 +40,35 @@ describe('a client of a Service', () => {
     const detoured = { client: clientPod('client', 'n1'), subnet: { enableLb: false } };
     assert.equal(through(detoured), table);
     assert.deepEqual(answerOf(detoured), [['ByTheNode'], [both]]);
+  });
+
+  test('in a VPC with a VpcDns reaches DNS and the API server by the gate of its node', () => {
+    const annotations = {
+      'ovn.kubernetes.io/logical_router': 'blue',
+      'ovn.kubernetes.io/logical_switch': 'ovn-default',
+    };
+    const gate = {
+      name: 'dns',
+      vpc: 'blue',
+      vips: new Set([vipId({ protocol: 'tcp', address: '10.96.0.10', port: { port: 80 } })]),
+    };
+    const ports = [
+      { name: 'http', port: 80 },
+      { name: 'metrics', port: 9153 },
+    ];
+    const reached = { client: clientPod('client', 'n1', { annotations }), spec: { ports }, gate };
+    const { addresses, isServed } = explainService(readingOf(reached));
+    assert.equal(isServed, true);
+    assert.deepEqual(
+      addresses.map(({ port, through, endpoints }) => [port, through, endpoints.length]),
+      [
+        [80, 'Load_Balancer dns-gate@blue/tcp/ipv4 in group isthmus.lb.blue, then the gate of VpcDns dns on n1', 2],
+        [9153, undefined, 0],
+      ],
+    );
+    const red = { 'ovn.kubernetes.io/logical_router': 'red' };
+    assert.deepEqual(answerOf({ client: clientPod('client', 'n1', { annotations: red }) }), [['OtherVpc'], []]);
+    assert.deepEqual(answerOf({ ...reached, subnet: { enableLb: false } })[1], []);
   });
 
   test('in another VPC is not served, and neither is any where there are no load balancers', () => {

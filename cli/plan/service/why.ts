@@ -3,7 +3,7 @@
  * nftables that translate its packets; otherwise the obstacles. In: one reading. Out: values for rendering. Pure. The rules for endpoints
  * are those of all rooms (`lib/services/backends.ts`).
  */
-import { annotation, defaultVpc } from '../../../lib/api/names.ts';
+import { annotation, defaultVpc, gatePort } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains, parseCidr } from '../../../lib/net/cidr.ts';
 import { parseIp, type Family } from '../../../lib/net/ip.ts';
@@ -26,7 +26,8 @@ import {
   type ServicePort,
   sourceRangesOf,
 } from '../../../lib/services/service.ts';
-import type { ServiceReading, Surroundings } from '../../model/service-reading.ts';
+import { ovnProtocols, vipId } from '../../../lib/services/vips.ts';
+import type { ServiceReading, Surroundings, ValidatedDns } from '../../model/service-reading.ts';
 import { holdersOf } from './holders.ts';
 import { vpcOf } from './vpc.ts';
 
@@ -103,9 +104,12 @@ export function explainService(all: ServiceReading): ServiceWhy {
   const { reading, strangers } = splitByVpc(all, vpc);
   const { service, slices } = reading;
   const client = clientOf(reading, vpc);
-  const problems: Problem[] = [...unservedProblems(service), ...clientProblems(reading, client, vpc)];
+  const gate = client.vpc !== vpc && client.at === 'ovn' ? reading.gate : undefined;
+  const problems: Problem[] = [...unservedProblems(service), ...clientProblems(reading, client, gate?.vpc ?? vpc)];
   const isReached = problems.length === 0;
-  const addresses = isReached ? addressesOf(reading, client, vpc) : [];
+  const addressesThere = (): readonly AddressAnswer[] =>
+    gate === undefined ? addressesOf(reading, client, vpc) : addressesByGate(reading, client, gate);
+  const addresses = isReached ? addressesThere() : [];
   const endpoints = service.ports.flatMap((port) =>
     familiesOf(service).flatMap((family) => [
       ...endpointsOf(service, port, backendsOf(slices, port, family), client),
@@ -308,6 +312,35 @@ function addressesOf(reading: ServiceReading, client: Client, vpc: string): read
     );
     return port.nodePort === 0 ? own : [...own, ...familiesOf(service).map((family) => answer('NodePort', '', family))];
   });
+}
+
+/** Pods of another VPC reach DNS and the API server by the gate of their node, which reaches the Service as the node does. */
+function addressesByGate(
+  { service, slices }: ServiceReading,
+  client: Client,
+  { name, vpc, vips }: ValidatedDns,
+): readonly AddressAnswer[] {
+  const node = client.place?.node ?? '';
+  return service.ports.flatMap((port) =>
+    service.clusterIps.flatMap((address): readonly AddressAnswer[] => {
+      const family = parseIp(address)?.family;
+      if (family === undefined) return [];
+      const protocol = ovnProtocols[port.protocol];
+      const isLed = vips.has(vipId({ protocol, address, port }));
+      const row = `Load_Balancer ${gatePort(vpc)}/${protocol}/ipv${family} in group isthmus.lb.${vpc}`;
+      const serving = servingOf(service, 'ClusterIP', backendsOf(slices, port, family), client);
+      return [
+        {
+          kind: 'ClusterIP',
+          address,
+          port: port.port,
+          protocol: port.protocol,
+          through: isLed ? `${row}, then the gate of VpcDns ${name} on ${node}` : undefined,
+          endpoints: isLed ? serving.map((one) => backendKey(one.address, one.port)) : [],
+        },
+      ];
+    }),
+  );
 }
 
 interface Asked {

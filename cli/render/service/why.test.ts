@@ -47,7 +47,7 @@ test('a Service that clients reach', (t) =>
 
 test('a Service of which another one has an address', (t) => {
   const address = '198.51.100.7';
-  const message = `tcp ${address}:80 is a virtual address of Service default/old in Vpc ovn-cluster, which had it first: give one of the two another address or port`;
+  const message = `tcp ${address}:80 is a virtual address of Service default/old in Vpc ovn-cluster: give one of the two another address or port`;
   matches(t, 'taken', {
     created: 5,
     spec: { externalIPs: [address] },

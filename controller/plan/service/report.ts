@@ -17,7 +17,7 @@ export function takenVipProblems(view: View, key: string): readonly Problem[] {
   const verdict = view.serviceVerdicts.get(key);
   return Object.entries(verdict?.takenVips ?? {}).map(([vip, holder]) => ({
     code: 'AddressInUse',
-    message: `${vip} is a virtual address of ${holder} in Vpc ${verdict?.vpc ?? ''}, which had it first: give one of the two another address or port`,
+    message: `${vip} is a virtual address of ${holder} in Vpc ${verdict?.vpc ?? ''}: give one of the two another address or port`,
   }));
 }
 
