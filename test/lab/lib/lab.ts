@@ -75,7 +75,7 @@ export class LabHandle {
     return [
       tool('kubectl'),
       `--kubeconfig=${join(this.cluster(cluster).dir, 'kubeconfig')}`,
-      '--request-timeout=30s',
+      '--request-timeout=120s',
       ...args,
     ];
   }

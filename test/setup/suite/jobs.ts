@@ -30,6 +30,8 @@ export interface TestFile {
   readonly isInLab: boolean;
 }
 
+/** The value of `uses` of jobs in the lab that is up for all tests. */
+export const sharedLab = 'lab';
 const labUp = 'lab up';
 const labDown = 'lab down';
 /** Files with a lab, or with clusters joined by OVN, of their own. */
@@ -80,12 +82,12 @@ export function systemJobs(files: readonly TestFile[]): Job[] {
 }
 
 function jobsInLab(paths: readonly string[]): Job[] {
-  const tests = paths.map((path) => ({ ...fileJob(path), needs: [labUp], uses: 'lab', isContained: false }));
+  const tests = paths.map((path) => ({ ...fileJob(path), needs: [labUp], uses: sharedLab, isContained: false }));
   return [labJob(labUp, 'up', []), ...tests, labJob(labDown, 'down', paths)];
 }
 
 function labJob(name: string, command: string, needs: readonly string[]): Job {
-  return { name, tier: 'lab', files: [], argv: ['node', 'test/lab/main.ts', command], needs, uses: 'lab' };
+  return { name, tier: 'lab', files: [], argv: ['node', 'test/lab/main.ts', command], needs, uses: sharedLab };
 }
 
 function fileJob(path: string): Job {

@@ -1,6 +1,6 @@
 /**
  * Runs the suite or a part of it, several jobs at once.   main.ts all|without-check|unit|system [FILE…]   FILE: only these system tests
- * Called by run-tests.sh, which removes the lab, and by npm. AT_ONCE: number of concurrent jobs; by default the number of cores plus two.
+ * Called by run-tests.sh, which removes the lab, and by npm. AT_ONCE: number of concurrent jobs; by default the number of cores plus one.
  *
  * Tests depend on the timing of real servers and of a machine that may stall: if a few files of the unit tests or of the system
  * tests fail, they run once more at the end, alone. The last lines name files that passed only then, for investigation.
@@ -10,7 +10,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { poolVariable, servePool } from '../../../lib/kube/testing-pool.ts';
-import { checkJobs, type Job, nextJob, systemJobs, type TestFile, unitJobs } from './jobs.ts';
+import { checkJobs, type Job, nextJob, sharedLab, systemJobs, type TestFile, unitJobs } from './jobs.ts';
 import { perform } from './perform.ts';
 import type { Counts, FileResult } from './results.ts';
 import { renderCounts, renderFailures, renderSlowest, seconds, type Timing, withoutCounts } from './table.ts';
@@ -21,7 +21,7 @@ const unitTests = [
   'test/!(cluster|system)/**/*.test.ts',
 ];
 const systemTests = 'test/system/**/*.test.ts';
-/** A machine that stalls may fail every file that runs at that time. More failed files than this have another cause. */
+/** A machine that stalls may fail the files that run at that time and those that start then. More failed files have another cause. */
 const mostOnceMore = 4;
 
 class Suite {
@@ -140,9 +140,10 @@ function jobsOf(part: string, only: readonly string[]): Job[] | undefined {
   }
 }
 
-/** The lab takes long to start, so it starts first. */
-function inOrder(first: readonly Job[], [lab, ...system]: readonly Job[]): Job[] {
-  return [...(lab === undefined ? [] : [lab]), ...first, ...system];
+/** The lab starts and is used first: while it waits, its servers cost a third of a core. */
+function inOrder(others: readonly Job[], system: readonly Job[]): Job[] {
+  const isInLab = ({ uses }: Job): boolean => uses === sharedLab;
+  return [...system.filter(isInLab), ...others, ...system.filter((job) => !isInLab(job))];
 }
 
 function testFile(path: string): TestFile {
@@ -177,6 +178,6 @@ for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
     process.exitCode = 128 + constants.signals[signal];
   });
 const closePool = jobs.some(({ tier }) => tier === 'system') ? await openPool() : undefined;
-const isPassed = await suite.run(jobs, Number(process.env['AT_ONCE'] ?? availableParallelism() + 2));
+const isPassed = await suite.run(jobs, Number(process.env['AT_ONCE'] ?? availableParallelism() + 1));
 await closePool?.();
 process.exitCode ??= isPassed ? 0 : 1;
