@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { createKey } from '../../lib/pki/certificate.ts';
 import type { HubRefused, HubUnreachable } from '../link/protocol.ts';
-import { attachment, HubBed, prefix, type TestMember } from './hub-bed.ts';
+import { attachment, bedTimes, HubBed, prefix, type TestMember } from './hub-bed.ts';
 
 const isRefused = (code: string) => (error: HubRefused | HubUnreachable) => {
   assert.equal(error.code, code);
@@ -128,7 +128,8 @@ describe('members of the hub', () => {
     const tables = ['Port_Binding', 'Route', 'Gateway', 'Encap', 'Availability_Zone', 'Transit_Switch'];
     const uuids = () => JSON.stringify(tables.map((table) => bed.column(table, '_uuid')));
     const before = uuids();
-    await bed.restart();
+    // Long enough for the member to have its session before the hub gives up the others.
+    await bed.restart({ times: { ...bedTimes, startGraceMs: 3000 } });
     const again = await bed.member('east');
     await again.until(() => again.last !== undefined);
     assert.equal(again.members.get('west')?.connected, true, 'a member is known from its rows');
