@@ -17,7 +17,8 @@ import type { WatchEvent } from './watch-event.ts';
 
 const defaultTiming: ReflectorTiming = {
   baseMs: 800,
-  maxMs: 30_000,
+  // Each watch resumes this soon after an outage of the API server, however long it was.
+  maxMs: 10_000,
   watchSeconds: 300,
   silenceMs: 150_000,
   absentMs: 30_000,
