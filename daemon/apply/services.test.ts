@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseEndpointSlice, parseService } from '../../lib/services/parse.ts';
 import type { EndpointSlice, Service } from '../../lib/services/service.ts';
 import { growthOf } from '../../lib/testing-growth.ts';
@@ -157,7 +158,7 @@ describe('rounds of Services', () => {
   });
 
   test('changes by another program are undone, and a replaced table is created again', async () => {
-    const { table, engine, setService, setEndpoints } = bed();
+    const { table, engine, setService, setEndpoints, written } = bed();
     setService('web', { clusterIPs: ['10.96.0.10'] });
     setEndpoints('web', ['10.16.0.2']);
     engine.start();
@@ -169,9 +170,15 @@ describe('rounds of Services', () => {
     await engine.untilApplied();
     assert.equal(table.text, wanted);
     table.isIntact = false;
+    written.length = 0;
     engine.doubt();
     await engine.untilApplied();
     assert.equal(table.text, wanted);
+    assert.deepEqual(
+      written.map(({ before, after }) => [before, after?.all]),
+      [[undefined, ['10.16.0.2 . 8080']]],
+      'connections that began without the table are looked through',
+    );
     await engine.close();
   });
 
@@ -355,6 +362,15 @@ test('after random changes, the table equals that of a cold start', async () => 
       live.setService(name, spec, services.get(name)?.[1]);
     }
     if (random(4) === 0) await live.engine.untilApplied();
+    if (random(20) > 0) continue;
+    // A refused round, and another program that changes or deletes the table.
+    table.isRefusing = random(2) === 0;
+    await sleep(30);
+    table.isRefusing = false;
+    table.isIntact = random(2) === 0;
+    for (const members of table.elements.values())
+      for (const key of members.keys()) if (!table.isIntact || random(3) === 0) members.delete(key);
+    live.engine.doubt();
   }
   await live.engine.untilApplied();
   const cold = bed();

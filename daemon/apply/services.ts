@@ -143,14 +143,16 @@ export class NodeServices {
   async #run({ keys }: Round<string>): Promise<boolean> {
     const node = this.#options.node();
     const isSamePlace = this.#node !== undefined && isSameNode(this.#node, node);
-    const isFull = this.#isInDoubt || !isSamePlace;
+    const dirty = isSamePlace ? keys : this.#allKeys();
     this.#node = node;
     try {
-      if (this.#isInDoubt) await this.#reconcile(node);
-      else await this.#write(isFull ? this.#allKeys() : keys, node);
+      if (this.#isInDoubt) await this.#reconcile(dirty, node);
+      else await this.#write(dirty, node);
     } catch (error) {
       if (!isRefusal(error)) throw error;
       this.#isInDoubt = true;
+      // Plans of this round are lost, so the next one plans everything.
+      this.#node = undefined;
       this.#problem = { ...refusalProblem(error), code: 'ServiceRulesRefused' };
       this.#engine.wakeAfter(retryMs);
       this.#options.onResult();
@@ -165,16 +167,16 @@ export class NodeServices {
     return new Set([...this.#options.services.keys, ...this.#planned.keys()]);
   }
 
-  /** Reads the table from the kernel, and writes the differences. */
-  async #reconcile(node: ServiceNode): Promise<void> {
+  /** Reads the table from the kernel, and writes its differences from the plans, of which those of `dirty` are made anew. */
+  async #reconcile(dirty: ReadonlySet<string>, node: ServiceNode): Promise<void> {
     const { table, nodeElements } = this.#options;
     // A change by another program from now on calls `doubt` again.
     this.#isInDoubt = false;
     this.#isNodeChanged = false;
     const present = await table.read();
     const slots = slotsIn(present);
-    const keys = this.#settle(this.#allKeys());
-    const plans = new Map([...keys].map((key) => [key, arrangeService(this.#plan(key, node), slots)]));
+    const plans = new Map(this.#planned);
+    for (const key of this.#settle(dirty)) plans.set(key, arrangeService(this.#plan(key, node), slots));
     const elements = nodeElements();
     const wanted = [...elements, ...[...plans.values()].flatMap((plan) => [...elementsOf(plan)])];
     if (present.isIntact) {
@@ -183,7 +185,8 @@ export class NodeServices {
       await this.#apply(collector.changes);
     } else await table.create(wanted, chainsOf(wanted));
     this.#nodeElements = elements;
-    this.#keep(plans);
+    // Connections that began without the table were not translated.
+    this.#keep(plans, present.isIntact);
   }
 
   /** Writes the differences of these Services and of the node. */
@@ -202,7 +205,7 @@ export class NodeServices {
     }
     await this.#apply(collector.changes);
     this.#nodeElements = nodeElements;
-    this.#keep(plans);
+    this.#keep(plans, true);
   }
 
   async #apply(changes: TableChanges): Promise<void> {
@@ -236,14 +239,14 @@ export class NodeServices {
     });
   }
 
-  /** Keeps the plans that the kernel has now, and reports how their frontends changed. */
-  #keep(plans: ReadonlyMap<string, ServedService>): void {
+  /** Keeps the plans that the kernel has now, and reports how their frontends changed: from an unknown state unless the kernel had the table. */
+  #keep(plans: ReadonlyMap<string, ServedService>, hadTable: boolean): void {
     const changes: FrontendChange[] = [];
     for (const [key, is] of plans) {
       const was = this.#planned.get(key) ?? nothing;
       const byKey = new Map(was.frontends.map((frontend) => [frontend.key, frontend]));
       for (const after of is.frontends) {
-        changes.push({ before: byKey.get(after.key), after });
+        changes.push({ before: hadTable ? byKey.get(after.key) : undefined, after });
         byKey.delete(after.key);
       }
       for (const gone of byKey.values()) changes.push({ before: gone, after: undefined });
