@@ -12,6 +12,7 @@ import { runBench } from '../program.ts';
 import { BgpBed } from './bed.ts';
 import { idleMeasurements as idle, measurements as churn } from './load.bench.ts';
 import { renderRows } from '../promise.ts';
+import { isWhole, selected } from '../selection.ts';
 import type { Measurement } from './measurement.ts';
 import { measurements as bulk } from './bulk.bench.ts';
 import { measurements as client } from './client.bench.ts';
@@ -22,8 +23,7 @@ import { measurements as reasons } from './reasons.bench.ts';
 import { measurements as speakerAndGobgpd } from './restart.bench.ts';
 import { measurements as route } from './route.bench.ts';
 
-const only = process.env['ONLY'] ?? '';
-const all: readonly Measurement[] = [
+const measurements: readonly Measurement[] = selected<Measurement>([
   ...client,
   ...idle,
   ...route,
@@ -34,7 +34,7 @@ const all: readonly Measurement[] = [
   ...neighbors,
   ...reasons,
   ...drain,
-];
+]);
 
 let bed: BgpBed | undefined;
 
@@ -53,13 +53,10 @@ async function programs(): Promise<string> {
 
 async function bench(): Promise<void> {
   bed = await BgpBed.open();
-  const { rows, failures } = await measureEach(
-    all.filter(({ name }) => name.includes(only)),
-    bed,
-  );
+  const { rows, failures } = await measureEach(measurements, bed);
   const text = `${await machine(await programs())}\n\n${renderRows(rows)}${notMeasured(failures)}`;
   console.log(`\n${text}`);
-  if (only === '') rewritePart('bgp', text);
+  if (isWhole) rewritePart('bgp', text);
   if (failures.length > 0) process.exitCode = 1;
 }
 

@@ -10,6 +10,7 @@ import { upFromEnvironment } from '../../lab/main.ts';
 import { measureEach, notMeasured, type Outcome } from '../measure-each.ts';
 import { machine, rewritePart } from '../page.ts';
 import { runBench } from '../program.ts';
+import { isWhole, selected } from '../selection.ts';
 import { IcBed } from './bed.ts';
 import { measurements as changes } from './changes.bench.ts';
 import { measurements as chaos } from './chaos.bench.ts';
@@ -24,7 +25,6 @@ import { measurements as manySubnets } from './subnets.bench.ts';
 import { loneVpc, twoNodes } from './witness.bench.ts';
 
 const topologies = join(import.meta.dirname, '../../lab/topologies');
-const only = process.env['ONLY'] ?? '';
 
 interface Group {
   readonly topology: string;
@@ -63,11 +63,9 @@ async function inLab(name: string, group: Group): Promise<Outcome<IcRow>> {
 }
 
 async function bench(name: string): Promise<void> {
+  const chosen = new Set(selected(groups.flatMap(({ measurements }) => measurements)));
   const wanted = groups
-    .map(({ measurements, ...group }) => ({
-      ...group,
-      measurements: measurements.filter((one) => one.name.includes(only)),
-    }))
+    .map(({ measurements, ...group }) => ({ ...group, measurements: measurements.filter((one) => chosen.has(one)) }))
     .filter(({ measurements }) => measurements.length > 0);
   const standing = process.env['IC_LAB'];
   const outcomes: Outcome<IcRow>[] = [];
@@ -76,7 +74,7 @@ async function bench(name: string): Promise<void> {
   const failures = outcomes.flatMap((outcome) => outcome.failures);
   const text = `${await machine()}\n\n${renderRows(outcomes.flatMap(({ rows }) => rows))}${notMeasured(failures)}`;
   console.log(`\n${text}`);
-  if (standing === undefined && only === '') rewritePart('interconnect', text);
+  if (standing === undefined && isWhole) rewritePart('interconnect', text);
   if (failures.length > 0) process.exitCode = 1;
 }
 

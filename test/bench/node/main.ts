@@ -10,6 +10,7 @@ import { measureEach, notMeasured } from '../measure-each.ts';
 import { machine, rewritePart } from '../page.ts';
 import { runBench } from '../program.ts';
 import { renderRows } from '../promise.ts';
+import { isWhole, selected } from '../selection.ts';
 import { measurements as add } from './add.bench.ts';
 import { measurements as idle } from './idle.bench.ts';
 import { measurements as kept } from './kept.bench.ts';
@@ -17,8 +18,7 @@ import type { Measurement, NodeBed } from './measurement.ts';
 import { measurements as ofSwitch } from './switch.bench.ts';
 
 const topology = join(import.meta.dirname, 'one-node.yaml');
-const only = process.env['ONLY'] ?? '';
-const all: readonly Measurement[] = [...add, ...kept, ...idle, ...ofSwitch];
+const measurements: readonly Measurement[] = selected([...add, ...kept, ...idle, ...ofSwitch]);
 
 async function bench(name: string): Promise<void> {
   await upFromEnvironment({ ...process.env, LAB: name, TOPOLOGY: topology, LAB_WITHOUT: '' });
@@ -27,13 +27,10 @@ async function bench(name: string): Promise<void> {
   const [node] = cluster?.nodes ?? [];
   if (cluster === undefined || node === undefined) throw new Error(`${topology} has no node`);
   const bed: NodeBed = { lab, cluster: cluster.name, node };
-  const { rows, failures } = await measureEach(
-    all.filter((each) => each.name.includes(only)),
-    bed,
-  );
+  const { rows, failures } = await measureEach(measurements, bed);
   const text = `${await machine()}\n\n${renderRows(rows)}${notMeasured(failures)}`;
   console.log(`\n${text}`);
-  if (only === '') rewritePart('node', text);
+  if (isWhole) rewritePart('node', text);
   if (failures.length > 0) process.exitCode = 1;
 }
 

@@ -9,13 +9,12 @@ import { run } from '../../lab/run.ts';
 import { measureEach, notMeasured } from '../measure-each.ts';
 import { machine, ovnVersions, rewritePart } from '../page.ts';
 import { renderRows } from '../promise.ts';
+import { isWhole, selected } from '../selection.ts';
 import { type Measurement, peerName } from './measurement.ts';
 import { measurements as path } from './path.bench.ts';
 import { measurements as scale } from './scale.bench.ts';
 
-const only = process.env['ONLY'] ?? '';
-const isWhole = only === '' && process.env['SERVICES'] === undefined;
-const all: readonly Measurement[] = [...scale, ...path];
+const measurements: readonly Measurement[] = selected([...scale, ...path]);
 
 async function programs(): Promise<string> {
   const [proxy, nft] = await Promise.all(
@@ -27,11 +26,8 @@ async function programs(): Promise<string> {
   return `${await ovnVersions()} · kube-proxy ${proxy ?? ''}, nft ${nft ?? ''}`;
 }
 
-const { rows, failures } = await measureEach(
-  all.filter(({ name }) => name.includes(only)),
-  undefined,
-);
+const { rows, failures } = await measureEach(measurements, undefined);
 const text = `${await machine(await programs())}\n\n${renderRows(rows, peerName)}${notMeasured(failures)}`;
 console.log(`\n${text}`);
-if (isWhole) rewritePart('services', text);
+if (isWhole && process.env['SERVICES'] === undefined) rewritePart('services', text);
 process.exit(failures.length > 0 ? 1 : 0);
