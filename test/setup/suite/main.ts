@@ -2,7 +2,7 @@
  * Runs the suite or a part of it, several jobs at once.   main.ts all|without-check|unit|system [FILE…]   FILE: only these system tests
  * Called by run-tests.sh, which removes the lab, and by npm. AT_ONCE: number of concurrent jobs; by default the number of cores plus one.
  *
- * Tests depend on the timing of real servers and of a machine that may stall: if a few files of the unit tests or of the system
+ * Tests depend on the timing of real servers and of a machine that may stall: if one or two files of the unit tests or of the system
  * tests fail, they run once more at the end, alone. The last lines name files that passed only then, for investigation.
  */
 import type { ChildProcess } from 'node:child_process';
@@ -21,8 +21,8 @@ const unitTests = [
   'test/!(cluster|system)/**/*.test.ts',
 ];
 const systemTests = 'test/system/**/*.test.ts';
-/** A machine that stalls may fail the files that run at that time and those that start then. More failed files have another cause. */
-const mostOnceMore = 4;
+/** More failed files than this have a cause other than timing. */
+const mostOnceMore = 2;
 
 class Suite {
   readonly #dir = mkdtempSync(join(tmpdir(), 'isthmus-suite-'));
@@ -140,7 +140,7 @@ function jobsOf(part: string, only: readonly string[]): Job[] | undefined {
   }
 }
 
-/** The lab starts and is used first: while it waits, its servers cost a third of a core. */
+/** The lab starts and is used first: while it waits, its servers cost two fifths of a core. */
 function inOrder(others: readonly Job[], system: readonly Job[]): Job[] {
   const isInLab = ({ uses }: Job): boolean => uses === sharedLab;
   return [...system.filter(isInLab), ...others, ...system.filter((job) => !isInLab(job))];
