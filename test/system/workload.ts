@@ -75,7 +75,7 @@ export async function waitForPods(
       return ready.length === count || notYet(`${String(ready.length)} of ${String(list.items.length)} are ready`);
     },
     timeoutMs,
-    // Each look is a process, which takes a fifth of a second of CPU.
+    // Each look starts a kubectl.
     500,
   );
 }
