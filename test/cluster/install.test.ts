@@ -7,12 +7,16 @@ import { run } from '../lab/run.ts';
 import { namespace, User } from './user.ts';
 import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
+interface ContainerStatus {
+  readonly restartCount: number;
+  readonly name: string;
+  readonly lastState?: object;
+}
+
 interface Pods {
   readonly items: readonly {
     readonly metadata: { readonly name: string };
-    readonly status: {
-      readonly containerStatuses?: readonly { readonly restartCount: number; readonly name: string }[];
-    };
+    readonly status: { readonly containerStatuses?: readonly ContainerStatus[] };
   }[];
 }
 
@@ -21,16 +25,25 @@ describe('clusters as helm installed them', () => {
   const { lab } = user;
   const { clusters } = lab.layout;
 
+  /** The containers of a cluster that have restarted, each with its last state and the end of its log. */
+  const restartsIn = async (cluster: string): Promise<readonly string[]> => {
+    const pods = JSON.parse(await lab.kubectl(cluster, ['-n', namespace, 'get', 'pods', '-o', 'json'])) as Pods;
+    const restarted = pods.items.flatMap(({ metadata, status }) =>
+      (status.containerStatuses ?? [])
+        .filter(({ restartCount }) => restartCount > 0)
+        .map((container) => ({ pod: metadata.name, container })),
+    );
+    return Promise.all(
+      restarted.map(async ({ pod, container: { name, restartCount, lastState } }) => {
+        const log = await lab.kubectl(cluster, ['-n', namespace, 'logs', '--previous', '--tail=20', pod, '-c', name]);
+        return `${pod}/${name}: ${restartCount}, last state ${JSON.stringify(lastState)}\n${log}`;
+      }),
+    );
+  };
+
   it('no container has restarted', async () => {
-    for (const { name } of clusters) {
-      const pods = JSON.parse(await lab.kubectl(name, ['-n', namespace, 'get', 'pods', '-o', 'json'])) as Pods;
-      const restarts = pods.items.flatMap(({ metadata, status }) =>
-        (status.containerStatuses ?? [])
-          .filter(({ restartCount }) => restartCount > 0)
-          .map((one) => `${metadata.name}/${one.name}: ${one.restartCount}`),
-      );
-      assert.deepEqual(restarts, []);
-    }
+    const restarts = await Promise.all(clusters.map(({ name }) => restartsIn(name)));
+    assert.equal(restarts.flat().join('\n'), '');
   });
 
   it('Kubernetes reaches pods: exec, logs, probes', async () => {
