@@ -72,6 +72,23 @@ export function isSignedBy(certificate: string, authority: Pick<KeyAndCertificat
   return new NodeCertificate(certificate).verify(new NodeCertificate(authority.certificate).publicKey);
 }
 
+export function isCertificate(text: string): boolean {
+  return isReadable(() => new NodeCertificate(text));
+}
+
+export function isKey(text: string): boolean {
+  return isReadable(() => createPrivateKey(text));
+}
+
+function isReadable(read: () => unknown): boolean {
+  try {
+    read();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Whether both are readable and the key belongs to the certificate. Manual edits and truncated files can break either. */
 export function isPair({ key, certificate }: KeyAndCertificate): boolean {
   try {

@@ -19,6 +19,7 @@ export function fixOfRefusal(code: string, cluster: string): string | undefined 
       'correct spec.hub, and look for a program that intercepts the connection; a recreated hub needs new tokens for all clusters',
     HubAddressInvalid: 'write spec.hub as host:port, such as 192.0.2.10:6650',
     SecretUnavailable: 'let the agent read its Secrets: compare its Role with that of the chart',
+    IdentityDamaged: `restore the Secret isthmus-interconnect-identity from a backup; or delete it, make a token that replaces the membership (${token} --replace), and ${join}`,
     HubUnavailable: 'the hub cannot read its own Kubernetes API now: look at the API server of the cluster of the hub',
     SessionReplaced: 'two agents use one identity: look for a second cluster restored from a copy of this one',
     FormerNameListed: 'have the new name listed beside the former one where the message says, or set clusterName back',
