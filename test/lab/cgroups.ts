@@ -2,7 +2,7 @@
  * The cgroups of a lab: one for the pods of each node, and for a machine with a kubelet for all that runs on it. In every hierarchy of
  * cgroup v1, or in the one of cgroup v2.
  */
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NodeLayout } from './layout.ts';
 
@@ -23,6 +23,21 @@ export function podProcesses(lab: string): number[] {
 /** The processes in the cgroups of a node: its pods, and on a machine of its own all others of it, too. */
 export function nodeProcesses(lab: string, node: Pick<NodeLayout, 'cluster' | 'name'>): number[] {
   return processesIn(cgroupParent(lab, node));
+}
+
+/**
+ * Lets the processes of a cgroup, and of all below it, run: a frozen process does not end. A container runtime that is killed while it
+ * ends a container leaves it frozen.
+ */
+export function thaw(cgroup: string): void {
+  for (const folder of cgroupFolders(cgroup))
+    for (const [file, value] of [
+      ['freezer.state', 'THAWED'],
+      ['cgroup.freeze', '0'],
+    ] as const) {
+      const path = join(folder, file);
+      if (existsSync(path)) unlessGone(() => writeFileSync(path, value));
+    }
 }
 
 /** Removes the cgroups of a node that has no processes. */

@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 import { restoreBuffers } from './buffers.ts';
 import { killComponent, processesOf } from './component.ts';
 import { publicStateDir, realStateDir } from './layout.ts';
-import { podProcesses } from './cgroups.ts';
+import { cgroupOf, podProcesses, thaw } from './cgroups.ts';
 import { removeLeftovers } from './leftovers.ts';
 import { deleteNamespaces, namespacesOf, ownerOf } from './network.ts';
 import { run } from './run.ts';
@@ -25,6 +25,7 @@ export async function takeDown(name: string): Promise<void> {
   if (!hasState && (await ownerOf(name)) !== dir) return;
   const namespaces = namespacesOf(name);
   await killWithin(namespaces);
+  thaw(cgroupOf(name));
   await killUntilNone(`the pods of lab ${name}`, () => podProcesses(name));
   await removeLeftovers(name, dir);
   await deleteNamespaces(namespaces);

@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeClient } from '../../../lib/kube/types.ts';
-import { cgroupHierarchies, cgroupParent, makeCgroup, nodeProcesses, removeCgroups } from '../cgroups.ts';
+import { cgroupHierarchies, cgroupParent, makeCgroup, nodeProcesses, removeCgroups, thaw } from '../cgroups.ts';
 import { type Component, killComponent, lastLines, pidOf, startComponent, stateOf } from '../component.ts';
 import type { ClusterLayout, Lab, NodeLayout } from '../layout.ts';
 import { addHost, deleteNamespaces, hostOf } from '../network.ts';
@@ -28,7 +28,10 @@ export async function makeMachine(lab: Lab, cluster: ClusterLayout, node: NodeLa
 /** Ends all processes of the machine at once and removes its links and addresses; its disks remain. */
 export async function cutPower(lab: Lab, node: NodeLayout): Promise<void> {
   await killComponent({ dir: node.dir, name: 'machine' });
-  const left = (): readonly number[] => nodeProcesses(lab.name, node);
+  const left = (): readonly number[] => {
+    thaw(cgroupParent(lab.name, node));
+    return nodeProcesses(lab.name, node);
+  };
   await eventually(
     `the end of all processes of ${node.name}`,
     () => left().length === 0 || notYet(`pids ${left().join(', ')}`),
