@@ -3,10 +3,11 @@
  * in folders of the machine. They are found by their owner: a cgroup named after the lab, or a path below its directory.
  */
 import { createHash } from 'node:crypto';
-import { globSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
+import { globSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { cgroupFolders, cgroupOf, cgroupRoots, entriesOf, removeIfEmpty, unlessGone } from './cgroups.ts';
 import { run } from './run.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 /** Mount points below a directory, those mounted last before those they may lie on. */
 export function mountsBelow(dir: string): string[] {
@@ -23,9 +24,22 @@ export function mountsBelow(dir: string): string[] {
 export async function removeLeftovers(lab: string, dir: string): Promise<void> {
   removeShimSockets(dir);
   for (const path of mountsBelow(dir)) await run(['umount', path]);
-  for (const folder of cgroupFolders(cgroupOf(lab))) unlessGone(() => rmdirSync(folder));
+  await removeCgroupsOf(lab);
   for (const folder of cgroupRoots('/isthmus-lab')) removeIfEmpty(folder);
   removeCachedResults(dir);
+}
+
+/** A process that the kernel is still ending is in no list, and yet keeps its cgroup. */
+async function removeCgroupsOf(lab: string): Promise<void> {
+  await eventually(
+    `the end of the cgroups of lab ${lab}`,
+    () => {
+      for (const folder of cgroupFolders(cgroupOf(lab))) removeIfEmpty(folder);
+      const left = cgroupFolders(cgroupOf(lab));
+      return left.length === 0 || notYet(left.join(', '));
+    },
+    10_000,
+  );
 }
 
 const shimFolder = '/run/containerd';
