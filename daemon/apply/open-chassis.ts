@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { OvsdbClient } from 'ovsdb-client';
 import { keepChassisName } from '../ovs/chassis-name.ts';
-import { ensureSystemId, forgetGateway, southboundRemotes, systemId } from '../ovs/local.ts';
+import { ensureSystemId, forgetGateway, isInitialised, southboundRemotes, systemId } from '../ovs/local.ts';
 import { ChassisAccess, type ChassisAccessOptions } from './chassis-access.ts';
 
 export interface ChassisOptions extends Omit<ChassisAccessOptions, 'present' | 'chassis'> {
@@ -21,7 +21,9 @@ export interface Chassis {
 
 /** @throws the signal's reason */
 export async function openChassis({ ovs, known, isGateway, ...options }: ChassisOptions): Promise<Chassis> {
-  const first = await ensureSystemId(ovs, () => known ?? randomUUID());
+  if (!isInitialised(ovs))
+    options.log.warn({}, 'the Open_vSwitch database is empty; waiting until `ovs-vsctl init` has run');
+  const first = await ensureSystemId(ovs, () => known ?? randomUUID(), options.signal);
   const stopKeeping = keepChassisName(ovs, first, options.log);
   if (!isGateway) await forgetGateway(ovs);
   const name = (): string => systemId(ovs) ?? first;

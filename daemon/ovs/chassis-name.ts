@@ -5,6 +5,7 @@ import { ensureSystemId, systemId } from './local.ts';
 
 /** Restores the last name after it was removed; a name that an administrator sets stays. Returns a function that stops this. */
 export function keepChassisName(client: OvsdbClient, name: string, log: Pick<Logger, 'warn'>): () => void {
+  const ending = new AbortController();
   let known = name;
   let isWriting = false;
   const check = (): void => {
@@ -20,13 +21,17 @@ export function keepChassisName(client: OvsdbClient, name: string, log: Pick<Log
       'external_ids:system-id, by which OVN identifies this node, was removed outside of Isthmus; the daemon restores it',
     );
     try {
-      await ensureSystemId(client, () => known);
+      await ensureSystemId(client, () => known, ending.signal);
     } catch (error) {
+      if (ending.signal.aborted) return;
       // The connection was lost; the name is checked again with the next connection.
       if (!(error instanceof OvsdbError)) throw error;
       log.warn({ code: error.code }, `external_ids:system-id could not be restored: ${error.message}`);
     }
   };
   const stops = [client.subscribe(check), client.onState(check)];
-  return () => stops.forEach((stop) => stop());
+  return () => {
+    ending.abort();
+    stops.forEach((stop) => stop());
+  };
 }

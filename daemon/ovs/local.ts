@@ -108,24 +108,28 @@ export function isInstalled(client: OvsdbClient, name: string): boolean {
     .some((row) => externalIdOf(row, 'ovn-installed') === 'true');
 }
 
+/** Whether `ovs-vsctl init` has run: the database has the row that holds the configuration of the node. */
+export function isInitialised({ cache }: Pick<OvsdbClient, 'cache'>): boolean {
+  return cache.table('Open_vSwitch').rows.size > 0;
+}
+
 /**
  * The chassis name, `external_ids:system-id`. If the start-up scripts of Open vSwitch have set none, `propose` gives one. It stays for good,
- * because ovn-controller registers the node under it.
+ * because ovn-controller registers the node under it. Waits for a database that is not initialised yet.
+ * @throws OvsdbError, the signal's reason
  */
-export async function ensureSystemId(client: OvsdbClient, propose: () => string): Promise<string> {
-  const current = systemId(client);
-  if (current !== undefined) return current;
-  await client.transact([
-    {
-      op: 'mutate',
-      table: 'Open_vSwitch',
-      where: [],
-      mutations: [['external_ids', 'insert', { 'system-id': propose() }]],
-    },
-  ]);
-  const written = systemId(client);
-  if (written === undefined) throw new Error('the Open_vSwitch database has no Open_vSwitch row; run "ovs-vsctl init"');
-  return written;
+export async function ensureSystemId(
+  client: Pick<OvsdbClient, 'cache' | 'subscribe' | 'transact'>,
+  propose: () => string,
+  signal: AbortSignal,
+): Promise<string> {
+  for (;;) {
+    await waitUntil([(check) => client.subscribe(check)], () => isInitialised(client) || undefined, signal);
+    const current = systemId(client);
+    if (current !== undefined) return current;
+    const mutations = [['external_ids', 'insert', { 'system-id': propose() }]] as const;
+    await client.transact([{ op: 'mutate', table: 'Open_vSwitch', where: [], mutations }]);
+  }
 }
 
 /** Removes the key that an earlier run set while this node was a gateway between clusters. */
@@ -144,7 +148,7 @@ export function southboundRemotes(client: OvsdbClient): readonly string[] {
 }
 
 /** The current chassis name: an administrator may set another one, and ovn-controller follows. Undefined if there is none. */
-export function systemId(client: OvsdbClient): string | undefined {
+export function systemId(client: Pick<OvsdbClient, 'cache'>): string | undefined {
   const [row] = client.cache.table('Open_vSwitch').rows.values();
   const ids = row?.['external_ids'] as Readonly<Record<string, unknown>> | undefined;
   const value = ids?.['system-id'];
