@@ -1,4 +1,5 @@
 /** Errors between a room and the API server. Any other error is a defect and crashes the process. */
+import { FatalError } from '../run/fatal-error.ts';
 
 /** Whether a retry of the same request can succeed: `never` means that the caller needs a new plan. */
 export type Retry = 'backoff' | 'never';
@@ -69,13 +70,13 @@ export class KubeUnreachable extends Error {
 }
 
 /** The kubeconfig cannot be used; the message names the file and the field. */
-export class KubeConfigError extends Error {
+export class KubeConfigError extends FatalError {
   readonly code = 'KubeConfigError';
   override name = 'KubeConfigError';
 }
 
 /** Another holder has the lease, or it could not be renewed in time: the former leader must end now. */
-export class LeaseLost extends Error {
+export class LeaseLost extends FatalError {
   readonly code = 'LeaseLost';
   override name = 'LeaseLost';
 }

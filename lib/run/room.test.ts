@@ -5,6 +5,7 @@ import { test } from 'node:test';
 
 const imports = `
   const { runRoom } = await import('${import.meta.resolve('./room.ts')}');
+  const { FatalError } = await import('${import.meta.resolve('./fatal-error.ts')}');
   const { UsageError } = await import('${import.meta.resolve('./flags.ts')}');
   const forever = () => new Promise(() => setInterval(() => {}, 1000));
 `;
@@ -54,6 +55,16 @@ test('an unexpected error is logged and ends the process with 1', async () => {
     assert.equal(code, 1);
     assert.match(stderr, /"level":"fatal".*a defect/);
   }
+});
+
+test('a known reason is logged without a stack and ends the process with 1', async () => {
+  const { code, stderr } = await run(`async () => {
+    class Lost extends FatalError { code = 'Lost'; }
+    throw new Lost('the lease is lost');
+  }`);
+  assert.equal(code, 1);
+  assert.match(stderr, /"level":"fatal".*"reason":"Lost","msg":"ending the process: the lease is lost"/);
+  assert.doesNotMatch(stderr, /stack/);
 });
 
 test('a bad command line exits with 2, help with 0', async () => {

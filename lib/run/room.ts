@@ -3,6 +3,7 @@
  * The rooms' main.ts call only `runRoom` at top level. Rule: an unknown error always ends the process; its supervisor
  * restarts it, and the start is a full round.
  */
+import { FatalError } from './fatal-error.ts';
 import { UsageError } from './flags.ts';
 import { createLogger, logLevels } from './logger.ts';
 import type { Logger } from './logger.ts';
@@ -18,7 +19,8 @@ export function runRoom(name: string, main: (signal: AbortSignal, log: Logger) =
   const log = createLogger(name, logLevels.find((level) => level === process.env['ISTHMUS_LOG_LEVEL']) ?? 'info');
   const controller = new AbortController();
   const crash = (error: unknown): never => {
-    log.fatal({ err: error }, 'unexpected error, ending the process');
+    if (error instanceof FatalError) log.fatal({ reason: error.code }, `ending the process: ${error.message}`);
+    else log.fatal({ err: error }, 'unexpected error, ending the process');
     process.exit(1);
   };
   process.on('uncaughtException', crash);
