@@ -12,6 +12,7 @@ import { startForward } from './forward.ts';
 import { bothFamilies, type ClusterLayout, runsKubelets } from './layout.ts';
 import { managementAddress } from './network.ts';
 import { writePki } from './pki.ts';
+import type { Place } from './run.ts';
 import { tool } from './tools.ts';
 
 const controllers = [
@@ -126,6 +127,7 @@ async function startEtcd(cluster: ClusterLayout): Promise<void> {
     dir,
     name: 'etcd',
     netns,
+    ...placeOf(cluster),
     argv: [
       'etcd',
       '--name=lab',
@@ -142,11 +144,17 @@ async function startEtcd(cluster: ClusterLayout): Promise<void> {
   });
 }
 
+/** The machines of nodes go before all other processes (cgroups.ts); leaders lose their leases when the API server has to wait for them. */
+function placeOf(cluster: ClusterLayout): { readonly goes?: Place } {
+  return runsKubelets(cluster) ? { goes: 'second' } : {};
+}
+
 function apiServer(cluster: ClusterLayout, pki: string): Parameters<typeof startComponent>[0] {
   return {
     dir: cluster.dir,
     name: 'kube-apiserver',
     netns: cluster.netns,
+    ...placeOf(cluster),
     argv: [
       tool('kube-apiserver'),
       '--etcd-servers=http://127.0.0.1:2379',
