@@ -1,5 +1,5 @@
 /** One session with the hub, from its first message to its end. In: a link. Out: the hub's updates; a reason when it ends. */
-import type { HubUpdate, MemberState } from '../model/messages.ts';
+import type { HubUpdate } from '../model/messages.ts';
 import type { HubLink, HubSession } from '../link/client.ts';
 import { HubUnreachable } from '../link/protocol.ts';
 
@@ -8,8 +8,6 @@ export interface SessionOptions {
   readonly hub: string;
   /** After so long without a connection the hub counts as one that does not answer. */
   readonly connectMs: number;
-  /** The newest message for the hub, if there is one. */
-  readonly message: MemberState | undefined;
   readonly onOpen: (session: HubSession) => void;
   readonly onUpdate: (update: HubUpdate) => void;
   /** No connection stands after `connectMs`. */
@@ -18,7 +16,7 @@ export interface SessionOptions {
 
 /** Resolves at the end that `signal` asked for. @throws HubRefused, HubUnreachable at any other end */
 export async function holdSession(options: SessionOptions, signal: AbortSignal): Promise<void> {
-  const { link, hub, message } = options;
+  const { link, hub } = options;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const late = setTimeout(() => {
     // A connected hub is alive: its first update waits for its databases, or is long.
@@ -32,7 +30,6 @@ export async function holdSession(options: SessionOptions, signal: AbortSignal):
     onEnd: (error) => (error === undefined ? resolve() : reject(error)),
   });
   options.onOpen(session);
-  if (message !== undefined) session.send(message);
   const stop = (): void => session.end();
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
+import { isDeepStrictEqual, promisify } from 'node:util';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { createKey, createRequest, verifyRequest } from '../../lib/pki/certificate.ts';
 import { createHubAuthority, issueHub, issueMember } from '../link/certificate.ts';
@@ -152,6 +153,32 @@ describe('a membership', () => {
     assert.equal(membership.state.problem, undefined);
     session.send(update);
     await until(() => membership.state.isConnected);
+    await close();
+  });
+
+  it('sends the newest state once the hub has answered to the one before', { timeout: 300_000 }, async () => {
+    const sessions: MemberSession[] = [];
+    const received: string[] = [];
+    const { membership, until, close } = await connect((session) => {
+      sessions.push(session);
+      session.onState(({ unreachable }) => void received.push(unreachable.join()));
+      session.send(update);
+    });
+    const send = (...unreachable: readonly string[]) => membership.send({ gateways: [], attachments: [], unreachable });
+    const answer = () => sessions.at(-1)?.send({ ...update, revision: membership.revision });
+    const have = (...states: readonly string[]) =>
+      eventually('states at the hub', () => isDeepStrictEqual(received, states) || notYet(received.join(' ')));
+    await until(() => membership.state.isConnected);
+    for (const name of ['a', 'b', 'c']) send(name);
+    await have('a');
+    sessions.at(-1)?.send({ ...update, revision: 1 });
+    await have('a', 'c');
+    send('d');
+    answer();
+    await have('a', 'c', 'd');
+    send('e');
+    sessions.at(-1)?.refuse({ code: 'HubUnavailable', message: 'it starts again' });
+    await have('a', 'c', 'd', 'e');
     await close();
   });
 });

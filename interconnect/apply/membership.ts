@@ -70,6 +70,8 @@ export class Membership {
   #naming = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #session: HubSession | undefined;
+  /** Revision of the state that the hub has received in this session and not answered to yet. */
+  #unanswered: number | undefined;
 
   constructor(options: MembershipOptions) {
     this.#options = options;
@@ -105,9 +107,9 @@ export class Membership {
     this.#running = this.#running.then(() => this.#keep(run.signal));
   }
 
-  /** Sends the state of this cluster, where it differs from the last one. */
+  /** Sends the state of this cluster, where it differs from the last one and as soon as the hub has answered to that. */
   send(state: Omit<MemberState, 'revision'>): void {
-    if (this.#link.setMessage(state) && this.#link.message !== undefined) this.#session?.send(this.#link.message);
+    if (this.#link.setMessage(state)) this.#sendNewest();
   }
 
   /** Ends the membership at the hub and forgets the identity; keeps trying until done or aborted. */
@@ -240,8 +242,11 @@ export class Membership {
       link,
       hub,
       connectMs: this.#options.connectMs ?? usualConnectMs,
-      message: this.#link.message,
-      onOpen: (open: HubSession) => (this.#session = open),
+      onOpen: (open: HubSession) => {
+        this.#session = open;
+        this.#unanswered = undefined;
+        this.#sendNewest();
+      },
       onUpdate: (update: HubUpdate) => this.#updated(hub, update),
       onLate: () => {
         const message = `the hub at ${hub} answers neither requests nor keep-alives: its process is frozen, or packets to it are dropped on the way`;
@@ -265,7 +270,23 @@ export class Membership {
     }
   }
 
+  /** A hub that is busy with states of the past would be late for every new one: it gets the next when it has answered to the last. */
+  #sendNewest(): void {
+    const { message } = this.#link;
+    if (this.#session === undefined || message === undefined || this.#unanswered !== undefined) return;
+    this.#unanswered = message.revision;
+    this.#session.send(message);
+  }
+
+  #answered(revision: number): void {
+    if (this.#unanswered === undefined || revision < this.#unanswered) return;
+    const isNewest = this.#unanswered === this.#link.revision;
+    this.#unanswered = undefined;
+    if (!isNewest) this.#sendNewest();
+  }
+
   #updated(hub: string, update: HubUpdate): void {
+    this.#answered(update.revision);
     if (!this.state.isConnected) {
       this.#options.log.info({ hub }, 'connected');
       this.#link.rejected = undefined;
