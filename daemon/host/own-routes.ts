@@ -75,16 +75,18 @@ export class OwnRoutes {
       else ours.set(keyOf(route), route);
     }
     for (const key of this.#placed.keys()) if (!this.#wanted.has(key)) this.#placed.delete(key);
+    const placements: (() => Promise<void>)[] = [];
     for (const [key, [wanted]] of this.#wanted) {
       const before = ours.get(key);
       const route = wanted && this.#placeable(wanted, indexes);
       if (wanted === undefined || route === undefined) continue;
       ours.delete(key);
       if (before?.unicast !== undefined && isSameRoute(before.unicast, route)) this.#placed.set(key, route);
-      else await this.#place(wanted, route, before !== undefined, attempt);
+      else placements.push(() => this.#place(wanted, route, before !== undefined, attempt));
     }
+    await inBatches(placements);
     const surplus = [...ours.values(), ...stale];
-    for (const route of surplus) await attempt('RouteRefused', () => this.#netlink.deleteRoute(route));
+    await inBatches(surplus.map((route) => () => attempt('RouteRefused', () => this.#netlink.deleteRoute(route))));
     return surplus.length > 0;
   }
 
@@ -92,16 +94,18 @@ export class OwnRoutes {
   async change(indexes: LinkIndexes, attempt: Attempt): Promise<void> {
     const changed = this.#changed;
     this.#changed = new Set();
-    for (const key of changed) {
-      const [wanted] = this.#wanted.get(key) ?? [];
-      const [before, route] = [this.#placed.get(key), wanted && this.#placeable(wanted, indexes)];
-      if (wanted !== undefined && route !== undefined) {
-        if (before === undefined || !isSameRoute(before, route)) await this.#place(wanted, route, false, attempt);
-      } else if (before !== undefined) {
-        this.#placed.delete(key);
-        const place = { ...before, metric: metricOf(before), type: RTN_UNICAST, unicast: before };
-        await attempt('RouteRefused', () => this.#netlink.deleteRoute(place));
-      }
+    await inBatches([...changed].map((key) => () => this.#changeOne(key, indexes, attempt)));
+  }
+
+  async #changeOne(key: string, indexes: LinkIndexes, attempt: Attempt): Promise<void> {
+    const [wanted] = this.#wanted.get(key) ?? [];
+    const [before, route] = [this.#placed.get(key), wanted && this.#placeable(wanted, indexes)];
+    if (wanted !== undefined && route !== undefined) {
+      if (before === undefined || !isSameRoute(before, route)) await this.#place(wanted, route, false, attempt);
+    } else if (before !== undefined) {
+      this.#placed.delete(key);
+      const place = { ...before, metric: metricOf(before), type: RTN_UNICAST, unicast: before };
+      await attempt('RouteRefused', () => this.#netlink.deleteRoute(place));
     }
   }
 
@@ -126,6 +130,18 @@ export class OwnRoutes {
   #ours({ route }: WantedRoute, index: number | undefined): Route {
     return { ...route, index, metric: metricOf(route), protocol: this.#protocol };
   }
+}
+
+/** Requests without waiting for each answer. The answers must fit into the buffer of the socket. */
+const requestsAtOnce = 64;
+
+/**
+ * Routes of different keys do not depend on each other. Programs that follow all routes, as ovs-vswitchd does, read them all again after
+ * each change that they notice: they notice a batch as few changes.
+ */
+async function inBatches(requests: readonly (() => Promise<void>)[]): Promise<void> {
+  for (let from = 0; from < requests.length; from += requestsAtOnce)
+    await Promise.all(requests.slice(from, from + requestsAtOnce).map((request) => request()));
 }
 
 function metricOf({ destination }: Pick<Route, 'destination'>): number {
