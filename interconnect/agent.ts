@@ -12,6 +12,7 @@ import { EventRecorder } from '../lib/kube/events.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
 import { ObjectWriter } from '../lib/kube/writer.ts';
 import { RoundEngine } from '../lib/rounds/engine.ts';
+import { spacingWithin } from '../lib/rounds/spacing.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { Changes } from './apply/changes.ts';
 import { secretStore } from './apply/identity.ts';
@@ -40,6 +41,8 @@ const room = 'interconnect';
 
 /** A burst of changes is one round. */
 const gatherMs = 20;
+/** Thousands of changing Subnets must not keep the agent busy with rounds; a tunnel that fails is urgent and does not wait. */
+const longestSpacingMs = 1000;
 
 export interface AgentOptions {
   readonly client: KubeClient;
@@ -134,6 +137,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
 
   const rounds: RoundEngine = new RoundEngine({
     gatherMs,
+    spacingMs: spacingWithin(longestSpacingMs),
     run: () => {
       const object = sources.interconnects.get(canonicalName);
       lifecycle.step(object);

@@ -76,7 +76,7 @@ test('a missing ovn0 is created again only once ovs-vswitchd has removed the old
   now += 3000;
   applied();
   assert.deepEqual(await wait(), ['drop']);
-  network.refresh();
+  network.start();
   assert.deepEqual(await wait(), ['drop'], 'a change meanwhile');
   answer.resolve();
   assert.deepEqual(await wait(), ['set']);

@@ -15,6 +15,8 @@ import { ForwardingPlan } from './forwarding-plan.ts';
 import { SubnetPlans } from './subnet-plans.ts';
 import type { Node } from '../model/node.ts';
 import type { Subnet } from '../model/subnet.ts';
+import { RoundEngine } from '../../lib/rounds/engine.ts';
+import { spacingWithin } from '../../lib/rounds/spacing.ts';
 import { runAtMost } from '../../lib/run/wait-until.ts';
 
 export interface NodeNetworkOptions {
@@ -40,6 +42,8 @@ export interface NodeNetworkOptions {
 
 /** An ovs-vswitchd that is starting makes ovn0 in less time. */
 const missingMs = 3000;
+/** A failed path must not wait longer for a node that plans thousands of Subnets. */
+const longestSpacingMs = 100;
 /** Time for a busy ovs-vswitchd to remove a port. One that hangs is reported elsewhere. */
 const removalMs = 10_000;
 
@@ -50,10 +54,10 @@ export class NodeNetwork {
   readonly #portProblems = new Map<string, Problem>();
 
   #subnetProblems: readonly SubnetProblem[] = [];
-  #pending: NodeJS.Immediate | undefined;
   /** Time since which ovn0 is missing, by a monotonic clock. */
   #missingSinceMs: number | undefined;
   #isRestoring = false;
+  readonly #engine = new RoundEngine({ spacingMs: spacingWithin(longestSpacingMs), run: () => this.#plan() });
 
   constructor(options: NodeNetworkOptions) {
     this.#options = options;
@@ -76,15 +80,18 @@ export class NodeNetwork {
     return this.#subnetProblems;
   }
 
-  /** To be called after each change of the input; a burst of changes leads to one refresh. */
+  /** Plans for the first time; from now on a change is followed by a round. */
+  start(): void {
+    this.#engine.start();
+  }
+
+  /** To be called after each change of the input; a burst of changes leads to one round. */
   changed(): void {
-    this.#pending ??= setImmediate(() => this.refresh());
+    this.#engine.request();
   }
 
   /** Plans everything again; nothing is written where the targets agree. */
-  refresh(): void {
-    clearImmediate(this.#pending);
-    this.#pending = undefined;
+  #plan(): void {
     const { settings, target, host, southbound, isGateway } = this.#options;
     const node = this.#options.node();
     for (const [owner, desired] of planLocalOvs(settings, southbound(), node, isGateway())) {
@@ -119,10 +126,10 @@ export class NodeNetwork {
     if (this.#isRestoring) return;
     this.#missingSinceMs = undefined;
     this.#isRestoring = true;
-    this.refresh();
+    this.#plan();
     await this.#options.target.untilApplied();
     await runAtMost((signal) => this.#options.untilTakenUp(signal), removalMs);
     this.#isRestoring = false;
-    this.refresh();
+    this.#plan();
   }
 }

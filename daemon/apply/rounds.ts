@@ -28,7 +28,7 @@ export async function startRounds({ local, cluster, nodeNetwork, learned, underl
     underlayChanged();
   };
   addresses.subscribe(pathsChanged);
-  network.refresh();
+  network.start();
   learned.routes.refresh();
   local.target.seal();
   await local.target.untilApplied();

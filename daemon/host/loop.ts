@@ -4,6 +4,7 @@
  * come up while it applies lead to one more application.
  */
 import { RoundEngine } from '../../lib/rounds/engine.ts';
+import { spacingWithin } from '../../lib/rounds/spacing.ts';
 import { isOfRequest, type HostProblem, type HostTarget } from './target.ts';
 
 export interface HostLoopOptions<W> {
@@ -14,6 +15,8 @@ export interface HostLoopOptions<W> {
 
 /** A burst of kernel messages leads to one application; our own changes cause some of them. */
 const gatherMs = 50;
+/** Of a host with thousands of routes; a failed path must not wait longer. */
+const longestSpacingMs = 250;
 const retryMs = 2000;
 /** A refused request of a subnet or router stays refused until it or the network of the node changes. */
 const requestRetryMs = 30_000;
@@ -21,7 +24,11 @@ const requestRetryMs = 30_000;
 export class HostLoop<W> {
   readonly #options: HostLoopOptions<W>;
   readonly #stopWatching: () => void;
-  readonly #engine = new RoundEngine({ gatherMs, run: () => this.#apply() });
+  readonly #engine = new RoundEngine({
+    gatherMs,
+    spacingMs: spacingWithin(longestSpacingMs),
+    run: () => this.#apply(),
+  });
   #wanted: W | undefined;
   #problems: readonly HostProblem[] | undefined;
   readonly #listeners = new Set<() => void>();
@@ -45,7 +52,7 @@ export class HostLoop<W> {
     const isFirst = this.#wanted === undefined;
     this.#wanted = wanted;
     if (isFirst) this.#engine.start();
-    else this.#engine.urgent();
+    else this.#engine.soon();
   }
 
   close(): void {

@@ -89,6 +89,19 @@ test('an urgent request waits for neither gathering nor distance, and includes t
   assert.equal(seen.length, 1);
 });
 
+test('a request that is not gathered keeps the distance', () => {
+  const { rounds, timers, seen } = started({ gatherMs: 50, spacingMs: 20 });
+  timers.pass(5);
+  rounds.soon('a');
+  timers.pass(14);
+  assert.deepEqual(seen, []);
+  timers.pass(1);
+  assert.deepEqual(seen, [[20, 'a']]);
+  rounds.request('b');
+  timers.pass(30);
+  assert.deepEqual(seen, [[20, 'a']], 'the next one is gathered again');
+});
+
 test('a key becomes dirty by itself after the earlier of two delays, unless a round took it before', () => {
   const { rounds, timers, seen } = started({ gatherMs: 5 });
   rounds.wakeAfter(100, 'a');

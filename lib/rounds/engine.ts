@@ -34,6 +34,7 @@ export class RoundEngine<Key = never> {
   /** Time of the oldest request that no round has taken. */
   #requestedMs: number | undefined;
   #isUrgent = false;
+  #isSoon = false;
   /** Key → when it becomes dirty by itself; undefined: a round without keys. */
   readonly #wakeUps = new Map<Key | undefined, number>();
   #cancelTimer: (() => void) | undefined;
@@ -69,6 +70,12 @@ export class RoundEngine<Key = never> {
   /** Like `request`, at the next turn of the event loop: without gathering or spacing. */
   urgent(...keys: readonly Key[]): number {
     this.#isUrgent = true;
+    return this.request(...keys);
+  }
+
+  /** Like `request`, without gathering. */
+  soon(...keys: readonly Key[]): number {
+    this.#isSoon = true;
     return this.request(...keys);
   }
 
@@ -130,7 +137,8 @@ export class RoundEngine<Key = never> {
   #requestDueMs(): number {
     if (this.#requestedMs === undefined) return Infinity;
     if (this.#isUrgent) return 0;
-    const { gatherMs = 0, spacingMs = 0 } = this.#options;
+    const { spacingMs = 0 } = this.#options;
+    const gatherMs = this.#isSoon ? 0 : (this.#options.gatherMs ?? 0);
     const spacing = typeof spacingMs === 'number' ? spacingMs : spacingMs(this.#tookMs);
     // Requests during a round, which the round may have caused, are gathered from the end of the round on.
     return Math.max(Math.max(this.#requestedMs, this.#endedMs) + gatherMs, this.#startedMs + spacing);
@@ -158,6 +166,7 @@ export class RoundEngine<Key = never> {
     this.#keys = new Set();
     this.#requestedMs = undefined;
     this.#isUrgent = false;
+    this.#isSoon = false;
     this.#startedMs = nowMs;
     for (const key of [undefined, ...round.keys]) this.#wakeUps.delete(key);
     let result;

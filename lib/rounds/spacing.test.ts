@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RoundEngine } from './engine.ts';
-import { spacingUnderLoad } from './spacing.ts';
+import { spacingUnderLoad, spacingWithin } from './spacing.ts';
 import { TestTimers } from './testing.ts';
 
 test('long rounds run less often, and still after the last request', () => {
@@ -21,4 +21,10 @@ test('long rounds run less often, and still after the last request', () => {
 test('short rounds keep the distance', () => {
   assert.equal(spacingUnderLoad(100)(0), 100);
   assert.equal(spacingUnderLoad(100)(10), 110);
+});
+
+test('no request waits longer than it may after a round', () => {
+  assert.equal(spacingWithin(100)(0), 0);
+  assert.equal(spacingWithin(100)(10), 50);
+  assert.equal(spacingWithin(100)(400), 500);
 });

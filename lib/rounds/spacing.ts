@@ -5,3 +5,8 @@ const share = 5;
 export function spacingUnderLoad(leastMs: number): (tookMs: number) => number {
   return (tookMs) => Math.max(leastMs + tookMs, share * tookMs);
 }
+
+/** The spacing of rounds that a person or a packet may wait for: as above, but no request waits longer than this after a round. */
+export function spacingWithin(longestMs: number): (tookMs: number) => number {
+  return (tookMs) => Math.min(share * tookMs, tookMs + longestMs);
+}
