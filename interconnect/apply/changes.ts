@@ -2,6 +2,7 @@
  * Dispatches changes. In: events of the watches, the databases and the hub. Out: stale values in `watch/`, `state/` and
  * `status/`, and a round. A heartbeat of a gateway, which arrives every few seconds, causes no round.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { Change, OvsdbClient } from 'ovsdb-client';
 import type { HubUpdate } from '../model/messages.ts';
 import type { GatewayObject } from '../model/objects.ts';
@@ -43,14 +44,19 @@ export class Changes {
   /** To be called once everything is in sync. */
   follow(): void {
     const { sources, databases, reader, rounds, clusters, heartbeats, onSeen, onStale } = this.#options;
-    const { gateways, remoteClusters, remoteRouteSlices, transitSwitches, bgpNodeStates, ...plain } = sources;
+    const { interconnects, nodes, subnets, gateways, routePolicies } = sources;
+    const { remoteClusters, remoteRouteSlices, transitSwitches, bgpNodeStates } = sources;
     const local = (): void => {
       reader.localChanged();
       rounds.request();
     };
-    for (const reflector of Object.values(plain)) this.#unsubscribe.push(reflector.subscribe(local));
     this.#unsubscribe.push(
-      plain.interconnects.subscribe(({ key }) => onSeen('Interconnect', key)),
+      // Most changes of these are of a status, and say nothing to other clusters.
+      nodes.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || local()),
+      subnets.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || local()),
+      interconnects.subscribe(local),
+      routePolicies.subscribe(local),
+      interconnects.subscribe(({ key }) => onSeen('Interconnect', key)),
       gateways.subscribe(({ key, before, after }) => this.#gatewayChanged(key, before, after)),
       remoteClusters.subscribe(({ key }) => {
         onSeen('RemoteCluster', key);

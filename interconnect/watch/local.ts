@@ -1,4 +1,5 @@
 /** Puts this cluster together from its parts; the same parts give the same object, so that plans can be remembered. */
+import { isDeepStrictEqual } from 'node:util';
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import { matchesSelector } from '../../lib/api/label-selector.ts';
 import { defaultVpc, hubSwitch } from '../../lib/api/names.ts';
@@ -57,7 +58,7 @@ export function buildLocal(parts: LocalParts, before: LocalView | undefined): Lo
     unknownNodes: selected.map(([node]) => node).filter((name) => !gatewayNodes.some(({ node }) => node === name)),
     chassis,
   };
-  return before !== undefined && textOf(before) === textOf(local) ? before : local;
+  return before !== undefined && isDeepStrictEqual(before, local) ? before : local;
 }
 
 /** The hub's network for the VPC of the Interconnect, and the transit switches of users. */
@@ -121,11 +122,4 @@ function vpcOf(
 /** The default VPC is always there or about to be: its router comes back when the controller has filled a new database. */
 function isThere({ router, routerId }: LocalVpc): boolean {
   return routerId !== '' || router === defaultVpc;
-}
-
-function textOf(local: LocalView): string {
-  return JSON.stringify(local, (_, value: unknown) => {
-    if (typeof value === 'bigint') return value.toString();
-    return value instanceof Map ? [...value.entries()] : value;
-  });
 }
