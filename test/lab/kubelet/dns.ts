@@ -76,14 +76,18 @@ const corefile = `.:53 {
 `;
 
 function deployment(): object {
-  const probe = (path: string, port: number): object => ({ httpGet: { path, port }, periodSeconds: 2 });
   const container = {
     name,
     image: `${name}:${dnsVersion()}`,
     imagePullPolicy: 'Never',
     args: ['-conf', '/etc/coredns/Corefile'],
-    livenessProbe: { ...probe('/health', 8080), initialDelaySeconds: 60 },
-    readinessProbe: probe('/ready', 8181),
+    livenessProbe: {
+      httpGet: { path: '/health', port: 8080 },
+      initialDelaySeconds: 60,
+      timeoutSeconds: 5,
+      failureThreshold: 5,
+    },
+    readinessProbe: { httpGet: { path: '/ready', port: 8181 }, periodSeconds: 2 },
     volumeMounts: [{ name: 'config', mountPath: '/etc/coredns', readOnly: true }],
   };
   const spec = {
