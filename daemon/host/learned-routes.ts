@@ -7,6 +7,7 @@ import { cidrContains, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { parseIp, familyOf } from '../../lib/net/ip.ts';
 import { bgpProtocol, mainTable, type MultipathRoute, type PathHop } from '../../lib/netlink/multipath.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
+import { inParallel } from './in-parallel.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
 import { loosenReversePath } from './sysctl.ts';
 import type { HostProblem, HostTarget } from './target.ts';
@@ -16,8 +17,6 @@ import type { HostProblem, HostTarget } from './target.ts';
  * (100, 1024) and router advertisements (1024).
  */
 export const learnedMetric = { v4: 86, v6: 486 } as const;
-/** Number of requests under way at a time; each is answered within microseconds. */
-const requestsAtOnce = 64;
 /** Number of prefixes that one message names. */
 const namedPrefixes = 3;
 
@@ -182,9 +181,4 @@ function unreachableProblem(address: string, destinations: readonly string[]): H
   const rest = destinations.length > namedPrefixes ? ` and ${destinations.length - namedPrefixes} more` : '';
   const message = `next hop ${address} of ${destinations.slice(0, namedPrefixes).join(', ')}${rest} is on no link of the node; routes through it are installed once it is`;
   return { code: 'NextHopUnreachable', message, prefix: first };
-}
-
-async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  for (let at = 0; at < items.length; at += requestsAtOnce)
-    await Promise.all(items.slice(at, at + requestsAtOnce).map(work));
 }

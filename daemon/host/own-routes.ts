@@ -4,6 +4,7 @@
  * unless it replaced a route that this process had put there.
  */
 
+import { inParallel } from './in-parallel.ts';
 import { type PlacedRoute, RTN_UNICAST, type Route } from './rtnetlink-codec.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
 import type { Attempt, Requester } from './target.ts';
@@ -75,18 +76,18 @@ export class OwnRoutes {
       else ours.set(keyOf(route), route);
     }
     for (const key of this.#placed.keys()) if (!this.#wanted.has(key)) this.#placed.delete(key);
-    const placements: (() => Promise<void>)[] = [];
+    const missing: { readonly wanted: WantedRoute; readonly route: Route; readonly isPresent: boolean }[] = [];
     for (const [key, [wanted]] of this.#wanted) {
       const before = ours.get(key);
       const route = wanted && this.#placeable(wanted, indexes);
       if (wanted === undefined || route === undefined) continue;
       ours.delete(key);
       if (before?.unicast !== undefined && isSameRoute(before.unicast, route)) this.#placed.set(key, route);
-      else placements.push(() => this.#place(wanted, route, before !== undefined, attempt));
+      else missing.push({ wanted, route, isPresent: before !== undefined });
     }
-    await inBatches(placements);
+    await inParallel(missing, ({ wanted, route, isPresent }) => this.#place(wanted, route, isPresent, attempt));
     const surplus = [...ours.values(), ...stale];
-    await inBatches(surplus.map((route) => () => attempt('RouteRefused', () => this.#netlink.deleteRoute(route))));
+    await inParallel(surplus, (route) => attempt('RouteRefused', () => this.#netlink.deleteRoute(route)));
     return surplus.length > 0;
   }
 
@@ -94,7 +95,7 @@ export class OwnRoutes {
   async change(indexes: LinkIndexes, attempt: Attempt): Promise<void> {
     const changed = this.#changed;
     this.#changed = new Set();
-    await inBatches([...changed].map((key) => () => this.#changeOne(key, indexes, attempt)));
+    await inParallel(changed, (key) => this.#changeOne(key, indexes, attempt));
   }
 
   async #changeOne(key: string, indexes: LinkIndexes, attempt: Attempt): Promise<void> {
@@ -130,18 +131,6 @@ export class OwnRoutes {
   #ours({ route }: WantedRoute, index: number | undefined): Route {
     return { ...route, index, metric: metricOf(route), protocol: this.#protocol };
   }
-}
-
-/** Requests without waiting for each answer. The answers must fit into the buffer of the socket. */
-const requestsAtOnce = 64;
-
-/**
- * Routes of different keys do not depend on each other. Programs that follow all routes, as ovs-vswitchd does, read them all again after
- * each change that they notice: they notice a batch as few changes.
- */
-async function inBatches(requests: readonly (() => Promise<void>)[]): Promise<void> {
-  for (let from = 0; from < requests.length; from += requestsAtOnce)
-    await Promise.all(requests.slice(from, from + requestsAtOnce).map((request) => request()));
 }
 
 function metricOf({ destination }: Pick<Route, 'destination'>): number {
