@@ -73,26 +73,22 @@ export function isSignedBy(certificate: string, authority: Pick<KeyAndCertificat
 }
 
 export function isCertificate(text: string): boolean {
-  return isReadable(() => new NodeCertificate(text));
+  return holds(() => Boolean(new NodeCertificate(text)));
 }
 
 export function isKey(text: string): boolean {
-  return isReadable(() => createPrivateKey(text));
-}
-
-function isReadable(read: () => unknown): boolean {
-  try {
-    read();
-    return true;
-  } catch {
-    return false;
-  }
+  return holds(() => Boolean(createPrivateKey(text)));
 }
 
 /** Whether both are readable and the key belongs to the certificate. Manual edits and truncated files can break either. */
 export function isPair({ key, certificate }: KeyAndCertificate): boolean {
+  return holds(() => new NodeCertificate(certificate).checkPrivateKey(createPrivateKey(key)));
+}
+
+/** The result of the check; false if it throws, as for a text that is not PEM. */
+function holds(check: () => boolean): boolean {
   try {
-    return new NodeCertificate(certificate).checkPrivateKey(createPrivateKey(key));
+    return check();
   } catch {
     return false;
   }
