@@ -28,14 +28,11 @@ export async function makeMachine(lab: Lab, cluster: ClusterLayout, node: NodeLa
 /** Ends all processes of the machine at once and removes its links and addresses; its disks remain. */
 export async function cutPower(lab: Lab, node: NodeLayout): Promise<void> {
   await killComponent({ dir: node.dir, name: 'machine' });
-  const left = (): readonly number[] => {
+  await eventually(`the end of all processes of ${node.name}`, () => {
     thaw(cgroupParent(lab.name, node));
-    return nodeProcesses(lab.name, node);
-  };
-  await eventually(
-    `the end of all processes of ${node.name}`,
-    () => left().length === 0 || notYet(`pids ${left().join(', ')}`),
-  );
+    const left = nodeProcesses(lab.name, node);
+    return left.length === 0 || notYet(`pids ${left.join(', ')}`);
+  });
   await deleteNamespaces([node.netns]);
 }
 
