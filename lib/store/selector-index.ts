@@ -12,6 +12,8 @@ export type Labels = Readonly<Record<string, string>>;
 export interface SelectorIndex {
   /** Objects with a selector that the labels satisfy. */
   matching(labels: Labels): ReadonlySet<string>;
+  /** Texts of the selectors that the labels satisfy, as `selectorText` writes them. */
+  texts(labels: Labels): readonly string[];
   /** Objects that select exactly one of two sets of labels. */
   concerned(before: Labels, after: Labels): ReadonlySet<string>;
 }
@@ -35,17 +37,32 @@ function anchorsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector): 
 /** The anchor of selectors that labels can satisfy by the absence of a label. */
 const everywhere = '';
 
-/** A text that is equal for equal selectors, in any order of their labels. */
-function textOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
-  return JSON.stringify([Object.entries(matchLabels).sort(([a], [b]) => (a < b ? -1 : 1)), matchExpressions]);
+/** A text that is equal for equal selectors, in any order of their labels, expressions and values. */
+export function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
+  const expressions = matchExpressions.map(({ key, operator, values = [] }) =>
+    JSON.stringify([key, operator, values.toSorted()]),
+  );
+  return JSON.stringify([Object.entries(matchLabels).sort(([a], [b]) => (a < b ? -1 : 1)), expressions.sort()]);
 }
+
+/** The selector that `selectorText` has written. */
+export function selectorOfText(text: string): LabelSelector {
+  const [labels, expressions] = JSON.parse(text) as [[string, string][], string[]];
+  const matchExpressions = expressions.map((one) => {
+    const [key, operator, values] = JSON.parse(one) as [string, Operator, string[]];
+    return { key, operator, values };
+  });
+  return { matchLabels: Object.fromEntries(labels), matchExpressions };
+}
+
+type Operator = NonNullable<LabelSelector['matchExpressions']>[number]['operator'];
 
 class Selectors implements SelectorIndex {
   readonly #entries = new Map<string, Entry>();
   readonly #byAnchor = new Map<string, Set<Entry>>();
 
   add(owner: string, selector: LabelSelector): void {
-    const text = textOf(selector);
+    const text = selectorText(selector);
     let entry = this.#entries.get(text);
     if (entry === undefined) {
       entry = { selector, text, owners: new Map() };
@@ -57,7 +74,7 @@ class Selectors implements SelectorIndex {
   }
 
   remove(owner: string, selector: LabelSelector): void {
-    const entry = this.#entries.get(textOf(selector));
+    const entry = this.#entries.get(selectorText(selector));
     if (entry === undefined) return;
     const count = (entry.owners.get(owner) ?? 0) - 1;
     if (count > 0) entry.owners.set(owner, count);
@@ -73,6 +90,10 @@ class Selectors implements SelectorIndex {
 
   matching(labels: Labels): ReadonlySet<string> {
     return ownersOf(this.#matches(labels));
+  }
+
+  texts(labels: Labels): readonly string[] {
+    return [...this.#matches(labels)].map(({ text }) => text);
   }
 
   concerned(before: Labels, after: Labels): ReadonlySet<string> {
