@@ -1,10 +1,9 @@
 /**
- * Where nothing of a switch is in the first tiers of ACLs. OVN ends a tier in which no ACL matched with a rule of its own,
- * which lets every packet through whose connection a later tier had closed, and opens the connection again by that: of one
- * that is forbidden while it lasts every second packet would pass. An ACL that matches everything and passes it on keeps
- * OVN from coming to that rule. In: ports of switches that have ACLs in later tiers, from the plans that put them there.
- * Out: a port group of these ports, with such ACLs. Rule: a plan with an ACL in a tier after the first contributes a port of
- * its switch.
+ * The end of each tier of ACLs. OVN ends a tier in which no ACL matched with a rule of its own, which lets every packet through whose
+ * connection another tier had closed, and opens the connection again by that: of one that is forbidden while it lasts every second
+ * packet would pass. Nor does OVN track a connection that the last tier does not allow. ACLs that match everything, pass it on to the next tier
+ * and allow it in the last one, keep OVN from coming to these rules. In: ports of switches that have ACLs in tiers, from the plans that
+ * put them there. Out: a port group of these ports, with such ACLs. Rule: a plan with an ACL in a tier contributes a port of its switch.
  */
 import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
@@ -13,10 +12,10 @@ import { vendorIds } from '../names.ts';
 import type { View } from '../../model/view.ts';
 
 const group = 'isthmus.empty.tiers';
-/** Those before the first that this room puts ACLs into. */
-const tiers = [0, 1] as const;
+const lastTier = 3;
+const tiers = [0, 1, 2, lastTier] as const;
 
-function passOn(tier: number, direction: 'to-lport' | 'from-lport'): DesiredRow {
+function endOf(tier: number, direction: 'to-lport' | 'from-lport'): DesiredRow {
   return {
     table: 'ACL',
     key: [group, direction, tier].join('/'),
@@ -24,7 +23,7 @@ function passOn(tier: number, direction: 'to-lport' | 'from-lport'): DesiredRow 
       direction,
       priority: 0,
       match: 'ip',
-      action: 'pass',
+      action: tier === lastTier ? 'allow-related' : 'pass',
       tier,
       external_ids: { ...vendorIds, parent: group },
     },
@@ -37,12 +36,12 @@ function planEmptyTiers({ capabilities }: View): Desired {
   return {
     rows: [
       { table: 'Port_Group', key: group, columns: { external_ids: vendorIds }, collects: ['ports'] },
-      ...tiers.flatMap((tier) => [passOn(tier, 'to-lport'), passOn(tier, 'from-lport')]),
+      ...tiers.flatMap((tier) => [endOf(tier, 'to-lport'), endOf(tier, 'from-lport')]),
     ],
   };
 }
 
-/** For the switch of a port that has ACLs in later tiers: any one of its ports will do. */
+/** For the switch of a port that has ACLs in tiers: any one of its ports will do. */
 export function throughEmptyTiers({ capabilities }: View, port: string): readonly Contribution[] {
   if (!capabilities.aclTier) return [];
   return [{ table: 'Port_Group', key: group, column: 'ports', values: [ref('Logical_Switch_Port', port)] }];
