@@ -29,6 +29,50 @@ export const attachmentSchemas: ObjectSchemas = { spec: z.object({ config: z.str
 
 const protocol = z.enum(['TCP', 'UDP', 'SCTP']);
 
+const selector = z.object({
+  matchLabels: z.record(z.string(), z.string()).optional(),
+  matchExpressions: z
+    .array(
+      z.object({
+        key: z.string(),
+        operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
+        values: z.array(z.string()).optional(),
+      }),
+    )
+    .optional(),
+});
+
+const policyRule = (peers: 'from' | 'to') =>
+  z.object({
+    [peers]: z
+      .array(
+        z.object({
+          podSelector: selector.optional(),
+          namespaceSelector: selector.optional(),
+          ipBlock: z.object({ cidr: z.string(), except: z.array(z.string()).optional() }).optional(),
+        }),
+      )
+      .optional(),
+    ports: z
+      .array(
+        z.object({
+          protocol: protocol.optional(),
+          port: z.union([z.int(), z.string()]).optional(),
+          endPort: z.int().optional(),
+        }),
+      )
+      .optional(),
+  });
+
+export const networkPolicySchemas: ObjectSchemas = {
+  spec: z.object({
+    podSelector: selector.optional(),
+    policyTypes: z.array(z.enum(['Ingress', 'Egress'])).optional(),
+    ingress: z.array(policyRule('from')).optional(),
+    egress: z.array(policyRule('to')).optional(),
+  }),
+};
+
 export const serviceSchemas: ObjectSchemas = {
   spec: z.object({
     type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName']).optional(),

@@ -39,7 +39,7 @@ export const monitor: Readonly<Record<string, readonly string[]>> = {
     'tag',
   ],
   Port_Group: [...common, 'ports', 'acls'],
-  ACL: ['name', 'direction', 'priority', 'match', 'action', 'log', 'severity', 'tier', 'external_ids'],
+  ACL: ['name', 'direction', 'priority', 'match', 'action', 'log', 'severity', 'tier', 'options', 'external_ids'],
   DHCP_Options: ['cidr', 'options', 'external_ids'],
   QoS: ['priority', 'direction', 'match', 'action', 'bandwidth', 'external_ids'],
   Address_Set: [...common, 'addresses'],

@@ -1,4 +1,4 @@
-import type { Kinds } from './objects.ts';
+import type { Kinds, NetworkPolicy } from './objects.ts';
 import type { Binding, Verdict, PoolVerdict, ServiceVerdict, VlanVerdict } from './settled.ts';
 
 interface Changed<K, T> {
@@ -38,5 +38,13 @@ export type Change =
   | { readonly kind: 'freed'; readonly name: string }
   /** The state of a health check, as `monitorKey` names it; empty when the states become known. */
   | { readonly kind: 'monitors'; readonly name: string }
+  /** A NetworkPolicy in force. */
+  | Changed<'policies', NetworkPolicy>
+  /** The VPCs of the ports of a namespace's pods, by the namespace. */
+  | { readonly kind: 'policyVpcs'; readonly name: string }
+  /** The VPCs in which policies name a peer, by the peer. */
+  | { readonly kind: 'policyPeers'; readonly name: string }
+  /** The numbers that pods give a named port, as `namedPortKey` names it. */
+  | { readonly kind: 'namedPorts'; readonly name: string }
   /** The addresses of a Subnet in use. */
   | { readonly kind: 'usage'; readonly name: string };

@@ -50,6 +50,8 @@ export interface Pod extends ObjectFacts {
   readonly annotations: Readonly<Record<string, string>>;
   /** The controller's condition about its addresses. It is in the status, where the author of the pod cannot write. */
   readonly addressCondition: PodCondition | undefined;
+  /** Ports of its containers that have names. */
+  readonly namedPorts: readonly NamedPort[];
   /** Annotations that request unsupported features. */
   readonly unsupported: readonly string[];
 }
@@ -338,6 +340,59 @@ export interface Attachment extends ObjectFacts {
 }
 
 /** All kinds that are watched, by the name of their store. */
+/** A protocol by its name in match expressions. */
+export type PolicyProtocol = 'tcp' | 'udp' | 'sctp';
+
+/** A port of a container that has a name. */
+export interface NamedPort {
+  readonly name: string;
+  readonly protocol: PolicyProtocol;
+  readonly number: number;
+}
+
+/** Ports of one protocol; all of them without a port. */
+export interface PolicyPort {
+  readonly protocol: PolicyProtocol;
+  /** A number, or the name of a port of the destination pod. */
+  readonly port?: number | string;
+  /** The last port of a range that begins with a number. */
+  readonly endPort?: number;
+}
+
+/** Pods that a rule names. */
+export interface PodPeer {
+  /** Namespaces by their labels; undefined for the namespace of the policy alone. */
+  readonly namespaces: LabelSelector | undefined;
+  readonly pods: LabelSelector;
+}
+
+/** Addresses that a rule names, as written. */
+export interface BlockPeer {
+  readonly cidr: string;
+  readonly except: readonly string[];
+}
+
+export interface PolicyRule {
+  /** Undefined for all sources or destinations, also those outside of the cluster. */
+  readonly peers: { readonly pods: readonly PodPeer[]; readonly blocks: readonly BlockPeer[] } | undefined;
+  /** Undefined for all ports of all protocols. */
+  readonly ports: readonly PolicyPort[] | undefined;
+}
+
+export interface NetworkPolicy extends ObjectFacts {
+  readonly namespace: string;
+  readonly pods: LabelSelector;
+  /** Rules of the directions in which it isolates pods; undefined for a direction in which it has no effect. */
+  readonly ingress: readonly PolicyRule[] | undefined;
+  readonly egress: readonly PolicyRule[] | undefined;
+  /** Providers of the interfaces to which it applies; undefined for all. */
+  readonly providers: readonly string[] | undefined;
+  /** The annotation that this room writes. */
+  readonly annotations: Readonly<Record<string, string>>;
+  /** Annotations that request unsupported features. */
+  readonly unsupported: readonly string[];
+}
+
 export interface Kinds {
   readonly vpcs: Vpc;
   readonly subnets: Subnet;
@@ -363,6 +418,7 @@ export interface Kinds {
   readonly loadBalancerPools: LoadBalancerPool;
   readonly switchLbRules: SwitchLbRule;
   readonly vpcDnses: VpcDns;
+  readonly networkPolicies: NetworkPolicy;
 }
 
 /** `namespace/name`, as reflectors key namespaced objects. */

@@ -2,6 +2,7 @@
  * The state of one moment, as plans see it. Plans are functions of the view and a key. They return rows of the
  * northbound database and reports of what Kubernetes should hold, without regard to the rows that exist already.
  */
+import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Few } from '../../lib/desired/few.ts';
 import type { Index } from '../../lib/store/index.ts';
@@ -9,7 +10,7 @@ import type { SelectorIndex } from '../../lib/store/selector-index.ts';
 import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
 import type { Interface } from './interfaces.ts';
 import type { MonitorState } from './monitors.ts';
-import type { Kinds } from './objects.ts';
+import type { Kinds, NetworkPolicy, Pod } from './objects.ts';
 import type {
   LearnedRoute,
   GatewayChoice,
@@ -106,6 +107,38 @@ export interface HealthCheckIndex {
   readonly isComplete: boolean;
 }
 
+/** NetworkPolicies in force, and what is known of the pods that they concern. A peer is named by the text of its selector. */
+export interface PolicyIndex {
+  /** By `namespace/name`. */
+  readonly inForce: ReadonlyMap<string, NetworkPolicy>;
+  ofNamespace(namespace: string): Iterable<string>;
+  /** Policies with rules about a named port, as `namedPortKey` names it. */
+  ofNamedPort(key: string): Iterable<string>;
+  /** Policies that name a peer. */
+  ofPeer(peer: string): Iterable<string>;
+  /** Policies that select a pod, whatever its interfaces; sorted. */
+  selecting(pod: Pod): readonly string[];
+  /** The peers that a pod is, sorted. */
+  peersOf(pod: Pod): readonly string[];
+  /** The peers that a policy names. */
+  peersOfPolicy(policy: string): Iterable<string>;
+  /** All peers that policies name. */
+  peers(): Iterable<string>;
+  podsOfNamespace(namespace: string): Iterable<string>;
+  podsOfPeer(peer: string): readonly string[];
+  /** Whether a selector of `selectorWithin` or `peerSelector` selects a pod. */
+  isMatch(selector: LabelSelector, pod: Pod): boolean;
+  /** The VPCs of the ports of a namespace's pods, sorted. */
+  vpcs(namespace: string): readonly string[];
+  /** The VPCs in which policies name a peer, sorted. */
+  peerVpcs(peer: string): readonly string[];
+  isPeerIn(peer: string, vpc: string): boolean;
+  /** Named ports by which egress rules reach the pods of a peer, as `namedPortKey` names them. */
+  namedPortsOfPeer(peer: string): readonly string[];
+  /** The numbers that pods give a named port, as `namedPortKey` names it; sorted. */
+  numbers(key: string): readonly number[];
+}
+
 export interface View extends Stores {
   readonly indexes: Indexes;
   readonly capabilities: Capabilities;
@@ -122,6 +155,7 @@ export interface View extends Stores {
   readonly healthChecks: HealthCheckIndex;
   /** States of health checks, as `monitorKey` names them; undefined while the southbound database is not known. */
   readonly monitors: ReadonlyMap<string, MonitorState> | undefined;
+  readonly policies: PolicyIndex;
   /** Security groups that have rows, by name. */
   readonly servedGroups: ReadonlyMap<string, ServedGroup>;
   /** The gateway nodes in use, by Subnet with a centralized gateway. */

@@ -16,6 +16,9 @@ import { namespaceFeature } from './namespace/namespace.ts';
 import { nodeFeature } from './node/node.ts';
 import { northboundOptionsFeature } from './northbound/options.ts';
 import { podFeature } from './pod/pod.ts';
+import { isolationFeature } from './network-policy/isolation.ts';
+import { networkPolicyFeature } from './network-policy/network-policy.ts';
+import { peerFeature } from './network-policy/peer.ts';
 import { denyAllFeature } from './security-group/deny-all.ts';
 import { securityGroupFeature } from './security-group/security-group.ts';
 import { healthCheckFeature } from './switch-lb-rule/health-check.ts';
@@ -74,6 +77,9 @@ export const features: readonly Feature[] = [
   emptyTiersFeature,
   denyAllFeature,
   securityGroupFeature,
+  isolationFeature,
+  peerFeature,
+  networkPolicyFeature,
   podFeature,
   namespaceFeature,
   ipFeature,

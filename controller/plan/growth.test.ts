@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { growthOf } from '../../lib/testing-growth.ts';
 import { clusterOf, group, planAll, pod, type Planned } from '../testing-groups.ts';
+import { clusterOfPolicies, policyPod } from '../testing-policies.ts';
 import { planKey } from './plan.ts';
 
 const [pods, few, many] = [10_000, 10, 1000];
@@ -53,5 +54,32 @@ describe('growth of security groups', () => {
     context.diagnostic(`${pods} pods in ${many} groups take ${growth.toFixed(2)} times those in none`);
     // Rows and memberships of groups add 0.3 to 0.5; a look at all groups for each pod would be thirty times as much.
     assert.ok(growth < 1.75, `${growth} times`);
+  });
+});
+
+describe('growth of network policies', () => {
+  test('the cost of a changed label does not grow with the number of policies', async (context) => {
+    const [ten, thousand] = [clusterOfPolicies(few, fewPods), clusterOfPolicies(many, fewPods)];
+    let application = 0;
+    const edit =
+      ({ cluster }: Planned) =>
+      () => {
+        application += 1;
+        for (let i = 0; i < edits; i += 1) {
+          policyPod(cluster, i, i + application);
+          for (const key of cluster.settle()) planKey(cluster, key);
+        }
+      };
+    const growth = await growthOf({ small: edit(ten), large: edit(thousand) });
+    context.diagnostic(`a label under ${many} policies takes ${growth.toFixed(2)} times one under ${few}`);
+    // A look at all policies would be fifty times as much.
+    assert.ok(growth < 5, `${growth} times`);
+  });
+
+  test('a full plan grows with what pods are in', async (context) => {
+    const [ten, thousand] = [clusterOfPolicies(few, pods), clusterOfPolicies(many, pods)];
+    const growth = await growthOf({ small: () => planAll(ten), large: () => planAll(thousand) });
+    context.diagnostic(`${pods} pods under ${many} policies take ${growth.toFixed(2)} times those under ${few}`);
+    assert.ok(growth < 3, `${growth} times`);
   });
 });

@@ -34,6 +34,7 @@ const externalIds: ReadonlySet<string> = new Set([
 ]);
 
 const options: Readonly<Record<string, ReadonlySet<string>>> = {
+  ACL: new Set(['apply-after-lb']),
   Logical_Switch_Port: new Set([
     'activation-strategy',
     'arp_proxy',

@@ -28,6 +28,7 @@ import { NamespaceBindings } from './namespace/bindings.ts';
 import { LoadBalancers } from './load-balancer/load-balancers.ts';
 import { poolFingerprint } from './load-balancer/pool-overlap.ts';
 import { TraitHolders } from './node/trait-holders.ts';
+import { Policies } from './network-policy/policies.ts';
 import { ServedGroups } from './security-group/served-groups.ts';
 import { HealthChecks } from './service/health-checks.ts';
 import { ServiceVerdicts } from './service/service-verdicts.ts';
@@ -66,6 +67,13 @@ export class Cluster extends ObjectStores implements View {
   readonly serviceVerdicts: View['serviceVerdicts'];
   readonly loadBalancers: View['loadBalancers'];
   readonly healthChecks = new HealthChecks(this);
+  readonly policies = new Policies({
+    view: this,
+    onPolicy: (name, before, after) => this.#changed({ kind: 'policies', name, before, after }),
+    onVpcs: (name) => this.#changed({ kind: 'policyVpcs', name }),
+    onPeer: (name) => this.#changed({ kind: 'policyPeers', name }),
+    onNamedPort: (name) => this.#changed({ kind: 'namedPorts', name }),
+  });
   chassis: ReadonlySet<string> | undefined;
   #monitors: Map<string, MonitorState> | undefined;
   readonly #addresses = new Addresses();
@@ -285,6 +293,7 @@ export class Cluster extends ObjectStores implements View {
     this.#learnedRoutes.changed(change);
     this.#serviceVerdicts.changed(change);
     this.#loadBalancers.changed(change);
+    this.policies.changed(change);
     for (const listener of this.#listeners) listener(change);
   }
 

@@ -33,6 +33,7 @@ export class ObjectStores implements Stores {
   readonly switchLbRules = new Store<Kinds['switchLbRules']>();
   readonly vpcDnses = new Store<Kinds['vpcDnses']>();
   readonly bgpNodeStates = new Store<Kinds['bgpNodeStates']>();
+  readonly networkPolicies = new Store<Kinds['networkPolicies']>();
   readonly indexes: Indexes = indexesOf(this);
 
   /** Stores an object's new value, undefined for one that is gone; the change, where there is one. */

@@ -20,6 +20,7 @@ import { viewParser } from '../../lib/slices/testing.ts';
 import {
   attachmentSchemas,
   endpointSliceSchemas,
+  networkPolicySchemas,
   nodeSchemas,
   podSchemas,
   serviceSchemas,
@@ -58,6 +59,7 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   loadBalancerPools: loadBalancerPoolKind,
   switchLbRules: switchLbRuleKind,
   vpcDnses: vpcDnsKind,
+  networkPolicies: networkPolicySchemas,
 };
 const views: Readonly<Partial<Record<keyof Kinds, Parser>>> = {
   remoteClusters: viewParser(remoteClusterView),

@@ -9,6 +9,7 @@ import {
   loadBalancerPools,
   namespaces,
   networkAttachmentDefinitions,
+  networkPolicies,
   nodes,
   pods,
   providerNetworks,
@@ -33,6 +34,7 @@ import { joinWithoutSlices, type SlicedView } from '../../lib/slices/slice.ts';
 import type { Kinds } from '../model/objects.ts';
 import { parseIp, parseIpPool, parseLoadBalancerPool, parseSwitchLbRule, parseVip } from './addresses.ts';
 import { bgpNodeStateView } from './bgp.ts';
+import { parseNetworkPolicy } from './network-policies.ts';
 import {
   remoteClusterView,
   parseSecurityGroup,
@@ -100,4 +102,5 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   loadBalancerPools: { resource: loadBalancerPools, parse: parseLoadBalancerPool, isOptional: true },
   switchLbRules: { resource: switchLbRules, parse: parseSwitchLbRule, isOptional: true },
   vpcDnses: { resource: vpcDnses, parse: parseVpcDns, isOptional: true },
+  networkPolicies: { resource: networkPolicies, parse: parseNetworkPolicy },
 };

@@ -18,6 +18,13 @@ export function shared(text: string): string {
   return once(texts, text, text);
 }
 
+const values = new Map<string, unknown>();
+
+/** The one copy of a value that many objects have. */
+export function sharedValue<T>(value: T): T {
+  return once(values, JSON.stringify(value), value) as T;
+}
+
 /** The one copy of labels that many objects have. */
 export function sharedRecord(record: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> {
   return once(records, JSON.stringify(record ?? {}), record ?? {});

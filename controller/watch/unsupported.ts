@@ -11,6 +11,13 @@ export const unsupportedVpcFields: readonly string[] = [
 
 const prefix = 'ovn.kubernetes.io/';
 
+export const unsupportedPolicyAnnotations: readonly string[] = [
+  'enable_log',
+  'log_acl_actions',
+  'acl_log_meter_rate',
+  'network_policy_enforcement',
+].map((key) => prefix + key);
+
 export const unsupportedPodAnnotations: readonly string[] = ['layer2_forward', 'north_gateway', 'eip', 'snat'].map(
   (key) => prefix + key,
 );

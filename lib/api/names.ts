@@ -29,6 +29,7 @@ export const annotation = {
   chassis: 'ovn.kubernetes.io/chassis',
   ipFamily: 'ovn.kubernetes.io/ip_family',
   securityGroups: 'ovn.kubernetes.io/security_groups',
+  networkPolicyFor: 'ovn.kubernetes.io/network_policy_for',
   portSecurity: 'ovn.kubernetes.io/port_security',
   portVips: 'ovn.kubernetes.io/port_vips',
   addressPairs: 'ovn.kubernetes.io/aaps',

@@ -12,6 +12,7 @@ export const secrets = resource('', 'v1', 'secrets', 'Secret', true);
 export const configMaps = resource('', 'v1', 'configmaps', 'ConfigMap', true);
 export const services = resource('', 'v1', 'services', 'Service', true);
 export const endpointSlices = resource('discovery.k8s.io', 'v1', 'endpointslices', 'EndpointSlice', true);
+export const networkPolicies = resource('networking.k8s.io', 'v1', 'networkpolicies', 'NetworkPolicy', true);
 /** From Kubernetes 1.33 on. */
 export const serviceCidrs = resource('networking.k8s.io', 'v1', 'servicecidrs', 'ServiceCIDR', false);
 export const events = resource('', 'v1', 'events', 'Event', true);

@@ -2,7 +2,7 @@ import { defaultVpc, externalId, joinSubnet, nodePortName } from '../../../lib/a
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { cidrContains } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
-import { parseIp } from '../../../lib/net/ip.ts';
+import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Allocation } from '../../ipam/subnet-pool.ts';
 import { partsOf } from '../../model/net-parts.ts';
 import { nodeAddresses, nodeTraits } from '../../model/node-traits.ts';
@@ -13,7 +13,9 @@ import { joinAllocation, serviceAllocation } from '../../settle/node/join.ts';
 import { nodesInClusters, nodesInLan } from '../../settle/node/network-owner.ts';
 import { heldBy, holds, servedAddresses } from '../../settle/node/traits.ts';
 import { portAddresses } from '../address/texts.ts';
+import { aclRow } from '../acl-tier/port-group-acl.ts';
 import type { Feature } from '../feature.ts';
+import { policyAclOf } from '../network-policy/policy-acl.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
 import { nodeRateRows } from './rates.ts';
 import { reportNode } from './report.ts';
@@ -25,7 +27,7 @@ function planNode(view: View, name: string): Desired {
   const node = view.nodes.get(name);
   if (node === undefined) return { rows: [] };
   const allocation = joinAllocation(view, name);
-  const group = portGroup(view, name);
+  const group = portGroup(view, node);
   if (allocation === undefined) return { rows: group };
   const policies = nodePolicies(view, node, allocation);
   const named = new Set(policies.flatMap(({ table, columns }) => heldBy(table, columns)));
@@ -45,11 +47,25 @@ function planNode(view: View, name: string): Desired {
   return { rows: [...group, port, ...nodeRateRows(node), ...policies], contributions: addressSets(policies) };
 }
 
-/** None if another node has the name: the port of this one must not be lost over it. */
-function portGroup(view: View, name: string): readonly DesiredRow[] {
+/**
+ * The ports of the node's pods that policies isolate, which the node itself reaches for probes. None if another node has the name: the port
+ * of this one must not be lost over it.
+ */
+function portGroup(view: View, node: Node): readonly DesiredRow[] {
+  const { name } = node;
   const key = nodePortGroup(name);
   if (!holds(view, name, key)) return [];
-  return [{ table: 'Port_Group', key, columns: { external_ids: { ...vendorIds, node: name, np: `node/${name}` } } }];
+  const ids = { ...vendorIds, node: name, np: `node/${name}` };
+  const { v4, v6 } = joinAllocation(view, name) ?? {};
+  const own = [v4, v6, ...nodeAddresses(node)].flatMap((text) => parseIp(text ?? '') ?? []);
+  const acls = families.flatMap((family) => {
+    const addresses = own.filter((ip) => ip.family === family).map(formatIp);
+    if (addresses.length === 0) return [];
+    const ip = matchFamily(family);
+    const match = `outport == @${key} && ${ip} && ${ip}.src == {${[...new Set(addresses)].join(', ')}}`;
+    return [aclRow(key, policyAclOf(view.capabilities, 'ingress', 'base', match))];
+  });
+  return [{ table: 'Port_Group', key, columns: { external_ids: ids }, collects: ['ports'] }, ...acls];
 }
 
 function nodePolicies(view: View, node: Node, allocation: Allocation): readonly DesiredRow[] {

@@ -11,7 +11,9 @@ import { gatewayPortGroup } from '../../model/ovn-names.ts';
 import type { HeldPort, View } from '../../model/view.ts';
 import { isThroughNodes } from '../../settle/gateway/scope.ts';
 import type { Feature } from '../feature.ts';
+import { policyMemberships } from '../network-policy/membership.ts';
 import { groupMemberships } from '../security-group/membership.ts';
+import type { AddressTexts } from '../security-group/membership.ts';
 import { dhcpRows } from './dhcp.ts';
 import { portFacts, portRow } from './port-row.ts';
 import type { PortFacts } from './port-row.ts';
@@ -28,7 +30,12 @@ function planPod(view: View, key: string): Desired {
   for (const one of held) {
     const facts = portFacts(view, pod, one);
     rows.push(portRow(view, pod, one, facts), ...dhcpRows(view, pod, one), ...portRateRows(pod, one));
-    contributions.push(...gatewayMembership(view, pod, one), ...securityMemberships(view, one, facts));
+    const addresses = addressTexts(one, facts);
+    contributions.push(
+      ...gatewayMembership(view, pod, one),
+      ...groupMemberships(view, facts.groups, { port: one.port, addresses }),
+      ...policyMemberships(view, pod, one, addresses),
+    );
   }
   return { rows, contributions };
 }
@@ -41,16 +48,12 @@ function gatewayMembership(view: View, pod: Pod, { port, allocation }: HeldPort)
   return [{ table: 'Port_Group', key: group, column: 'ports', values: [ref('Logical_Switch_Port', port)] }];
 }
 
-function securityMemberships(
-  view: View,
-  { port, allocation: { v4, v6 } }: HeldPort,
-  { extra, groups }: PortFacts,
-): readonly Contribution[] {
-  const addresses = {
+/** The addresses from which the port may send. */
+function addressTexts({ allocation: { v4, v6 } }: HeldPort, { extra }: PortFacts): AddressTexts {
+  return {
     v4: [...(v4 === undefined ? [] : [v4]), ...extra.filter((text) => familyOf(text) === 4)],
     v6: [...(v6 === undefined ? [] : [v6]), ...extra.filter((text) => familyOf(text) === 6)],
   };
-  return groupMemberships(view, groups, { port, addresses });
 }
 
 export const podFeature: Feature = {

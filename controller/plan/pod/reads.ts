@@ -1,7 +1,8 @@
 /** The pods whose ports or reports read a changed value. */
 import { annotation } from '../../../lib/api/names.ts';
 import type { Change } from '../../model/change.ts';
-import type { Node, Subnet } from '../../model/objects.ts';
+import { namedKeys, selectorWithin } from '../../model/network-policy.ts';
+import type { Namespace, NetworkPolicy, Node, Subnet } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import { isSameScope } from '../../settle/gateway/scope.ts';
 import { regrouped } from '../security-group/security-group.ts';
@@ -26,9 +27,39 @@ export function* podsRead(change: Change, view: View): Generator<string> {
   } else if (kind === 'vips' && specText(change.before) !== specText(change.after)) {
     const versions = [change.before, change.after];
     for (const [id, pod] of view.pods) if (versions.some((vip) => vip && mayHoldSomewhere(vip, pod))) yield id;
+  } else if (kind === 'policies') {
+    yield* selectedBy(view, change.before, change.after);
+  } else if (kind === 'policyPeers') {
+    yield* view.policies.podsOfPeer(name);
+  } else if (kind === 'namespaces') {
+    if (labelText(change.before) !== labelText(change.after)) yield* view.policies.podsOfNamespace(name);
   } else if (kind === 'attachments') {
     yield* view.indexes.podsWithAttachments.of('');
   }
+}
+
+function labelText(namespace: Namespace | undefined): string {
+  return JSON.stringify(namespace?.labels ?? null);
+}
+
+/** Pods whose memberships a change of a policy concerns: those that it selects or selected. */
+function* selectedBy(view: View, before?: NetworkPolicy, after?: NetworkPolicy): Generator<string> {
+  if (selectionText(before) === selectionText(after)) return;
+  const selectors = [before, after].flatMap((policy) =>
+    policy === undefined ? [] : [selectorWithin(policy.namespace, policy.pods)],
+  );
+  for (const id of view.policies.podsOfNamespace((after ?? before)?.namespace ?? '')) {
+    const pod = view.pods.get(id);
+    if (pod !== undefined && selectors.some((selector) => view.policies.isMatch(selector, pod))) yield id;
+  }
+}
+
+/** The parts of a policy that the memberships of its pods depend on. */
+function selectionText(policy: NetworkPolicy | undefined): string {
+  if (policy === undefined) return '';
+  const { namespace, pods, ingress, egress, providers } = policy;
+  const named = (ingress ?? []).flatMap((rule) => namedKeys(rule, namespace));
+  return JSON.stringify([pods, ingress === undefined, egress === undefined, providers, named]);
 }
 
 function specText(object: { readonly spec: unknown } | undefined): string {

@@ -2,7 +2,8 @@ import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { View } from '../../model/view.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import { aclRow, tiersOf } from './acl-row.ts';
+import { aclRow } from '../acl-tier/port-group-acl.ts';
+import { tiersOf } from './tiers.ts';
 import { denyAllGroup, groupPriority } from './names.ts';
 
 /** Drops traffic that no group's rule allows, whatever happens to the groups. */

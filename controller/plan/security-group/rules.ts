@@ -5,7 +5,7 @@ import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import type { SecurityGroupRule } from '../../model/objects.ts';
 import { memberSet, securityPortGroup } from '../../model/ovn-names.ts';
-import type { Acl } from './acl-row.ts';
+import type { Acl } from '../acl-tier/port-group-acl.ts';
 import { groupPriority, lastTier } from './names.ts';
 
 export interface RuleContext {

@@ -12,8 +12,9 @@ import type { ObjectReport, Outcome, WantedCondition, WantedEvent } from '../rep
 import type { Feature } from '../feature.ts';
 import { withoutFormer } from '../finalizers.ts';
 import { vendorIds } from '../names.ts';
-import { aclRow, tiersOf } from './acl-row.ts';
-import type { Acl } from './acl-row.ts';
+import { aclRow } from '../acl-tier/port-group-acl.ts';
+import { tiersOf } from './tiers.ts';
+import type { Acl } from '../acl-tier/port-group-acl.ts';
 import { firstTier, groupPriority } from './names.ts';
 import { readRule } from './rules.ts';
 import type { ReadRule } from './rules.ts';

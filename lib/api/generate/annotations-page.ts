@@ -104,6 +104,11 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
     writer: 'you',
     text: 'SecurityGroups of the interface, separated by commas; traffic that none of them allows is dropped.',
   },
+  networkPolicyFor: {
+    on: 'NetworkPolicy',
+    writer: 'you',
+    text: 'Interfaces to which the policy applies, separated by commas: `ovn` for the default one, `<namespace>/<attachment>` for another; all without it.',
+  },
   portSecurity: {
     on: 'Pod',
     writer: 'you',
@@ -192,9 +197,9 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   },
   defaultNetwork: { on: 'Pod', writer: 'you', text: 'NetworkAttachmentDefinition of the first interface.' },
   problem: {
-    on: 'Pod',
+    on: 'Pod, NetworkPolicy',
     writer: 'Isthmus',
-    text: 'What is wrong with the annotations of the pod, `<Code>: <sentence>`; a new pod does not start with it, and it is removed once they are corrected.',
+    text: 'What is wrong with the annotations of the pod, `<Code>: <sentence>`; a new pod does not start with it, and it is removed once they are corrected. On a NetworkPolicy: what of it has no effect.',
   },
 };
 

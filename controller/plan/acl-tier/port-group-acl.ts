@@ -1,8 +1,7 @@
 import type { DesiredRow } from '../../../lib/desired/row.ts';
-import type { View } from '../../model/view.ts';
 import { vendorIds } from '../names.ts';
-import { firstTier, lastTier } from './names.ts';
 
+/** An ACL of a port group. */
 export interface Acl {
   /** `to-lport`: what reaches a port; `from-lport`: what it sends. */
   readonly direction: 'to-lport' | 'from-lport';
@@ -11,15 +10,12 @@ export interface Acl {
   readonly action: 'allow-related' | 'drop' | 'pass';
   /** Undefined if OVN has none. */
   readonly tier: number | undefined;
-}
-
-/** The tiers that security groups use; a single unnamed one where OVN has none. */
-export function tiersOf({ capabilities }: Pick<View, 'capabilities'>): readonly (number | undefined)[] {
-  return capabilities.aclTier ? [firstTier, lastTier] : [undefined];
+  /** For what a port sends: whether it sees packets after load balancers have translated them. */
+  readonly isAfterLb?: boolean;
 }
 
 /** Keyed by its content, so that an edit of one rule touches one row. */
-export function aclRow(group: string, { direction, priority, match, action, tier }: Acl): DesiredRow {
+export function aclRow(group: string, { direction, priority, match, action, tier, isAfterLb }: Acl): DesiredRow {
   return {
     table: 'ACL',
     key: `${group}/${direction}/${tier ?? ''}/${priority}/${action}/${match}`,
@@ -29,6 +25,7 @@ export function aclRow(group: string, { direction, priority, match, action, tier
       match,
       action,
       ...(tier === undefined ? {} : { tier }),
+      ...(isAfterLb === true && { options: { 'apply-after-lb': 'true' } }),
       external_ids: { ...vendorIds, parent: group },
     },
     parent: { table: 'Port_Group', key: group, column: 'acls' },

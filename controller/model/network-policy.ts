@@ -1,0 +1,123 @@
+/** What identifies the pods that NetworkPolicies select and name. */
+import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
+import { selectorText } from '../../lib/store/selector-index.ts';
+import type { NetworkPolicy, Pod, PodPeer, PolicyProtocol, PolicyRule } from './objects.ts';
+
+export const policyDirections = ['ingress', 'egress'] as const;
+export type PolicyDirection = (typeof policyDirections)[number];
+
+export interface Peer {
+  readonly selector: LabelSelector;
+  /** Named ports of egress rules, as `namedPortKey` names them. */
+  readonly namedPorts: ReadonlySet<string>;
+}
+
+/** Prefixes of labels of the pod and of its namespace, and the key of the name of the namespace, in one set of labels. */
+const [ofPod, ofNamespace, namespaceKey] = ['pod:', 'namespace:', 'name'] as const;
+
+interface WholeSelector {
+  readonly matchLabels: Record<string, string>;
+  readonly matchExpressions: NonNullable<LabelSelector['matchExpressions']>;
+}
+
+function prefixed(prefix: string, { matchLabels = {}, matchExpressions = [] }: LabelSelector): WholeSelector {
+  const labels = Object.entries(matchLabels).map(([key, value]) => [prefix + key, value] as const);
+  return {
+    matchLabels: Object.fromEntries(labels),
+    matchExpressions: matchExpressions.map((one) => ({ ...one, key: prefix + one.key })),
+  };
+}
+
+/** Selects, of `policyLabels`, those of pods of one namespace. */
+export function selectorWithin(namespace: string, pods: LabelSelector): LabelSelector {
+  const { matchLabels, matchExpressions } = prefixed(ofPod, pods);
+  return { matchLabels: { [namespaceKey]: namespace, ...matchLabels }, matchExpressions };
+}
+
+/** Selects, of `policyLabels`, those of the peer's pods. */
+export function peerSelector(namespace: string, { namespaces, pods }: PodPeer): LabelSelector {
+  if (namespaces === undefined) return selectorWithin(namespace, pods);
+  const [own, outer] = [prefixed(ofPod, pods), prefixed(ofNamespace, namespaces)];
+  return {
+    matchLabels: { ...outer.matchLabels, ...own.matchLabels },
+    matchExpressions: [...outer.matchExpressions, ...own.matchExpressions],
+  };
+}
+
+/** The part of a selector that is about namespaces alone. */
+export function namespacePart({ matchLabels = {}, matchExpressions = [] }: LabelSelector): LabelSelector {
+  const isOutside = (key: string): boolean => !key.startsWith(ofPod);
+  return {
+    matchLabels: Object.fromEntries(Object.entries(matchLabels).filter(([key]) => isOutside(key))),
+    matchExpressions: matchExpressions.filter(({ key }) => isOutside(key)),
+  };
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+/** Many pods share one object of labels. */
+const prefixedLabels = { pod: new WeakMap<Labels, Labels>(), namespace: new WeakMap<Labels, Labels>() } as const;
+
+function labelsOf(known: WeakMap<Labels, Labels>, prefix: string, labels: Labels): Labels {
+  let result = known.get(labels);
+  if (result === undefined) {
+    result = Object.fromEntries(Object.entries(labels).map(([key, value]) => [prefix + key, value]));
+    known.set(labels, result);
+  }
+  return result;
+}
+
+/** The labels by which policies select a pod, and name it as a peer. */
+export function policyLabels(
+  { namespace, labels }: Pick<Pod, 'namespace' | 'labels'>,
+  namespaceLabels: Labels,
+): Labels {
+  return {
+    ...labelsOf(prefixedLabels.pod, ofPod, labels),
+    ...labelsOf(prefixedLabels.namespace, ofNamespace, namespaceLabels),
+    [namespaceKey]: namespace,
+  };
+}
+
+/** All pods of all namespaces. */
+const allPods: PodPeer = { namespaces: {}, pods: {} };
+
+/** The pods that a rule names; with a named port of any destination, all pods. */
+export function podPeers({ peers }: PolicyRule): readonly PodPeer[] {
+  return peers?.pods ?? [allPods];
+}
+
+/** What equal peers of policies have in common. */
+export function peerId(namespace: string, peer: PodPeer): string {
+  return selectorText(peerSelector(namespace, peer));
+}
+
+/** The named ports of a rule, whose numbers the destination decides: a selected pod for ingress, any pod for egress. */
+export function namedKeys({ ports }: PolicyRule, namespace: string | undefined): readonly string[] {
+  return (ports ?? []).flatMap(({ protocol, port }) =>
+    typeof port === 'string' ? [namedPortKey(namespace, protocol, port)] : [],
+  );
+}
+
+/** Names a port of pods of one namespace, or of all of them. */
+export function namedPortKey(namespace: string | undefined, protocol: PolicyProtocol, name: string): string {
+  return `${namespace ?? '*'}/${protocol}/${name}`;
+}
+
+/** The peers of all rules of a policy, with the named ports by which rules reach them. */
+export function peersOf({ namespace, ingress = [], egress = [] }: NetworkPolicy): ReadonlyMap<string, Peer> {
+  const found = new Map<string, { selector: LabelSelector; namedPorts: Set<string> }>();
+  const add = (peer: PodPeer, keys: readonly string[]): void => {
+    const selector = peerSelector(namespace, peer);
+    const id = selectorText(selector);
+    const known = found.get(id) ?? { selector, namedPorts: new Set() };
+    for (const key of keys) known.namedPorts.add(key);
+    found.set(id, known);
+  };
+  for (const { peers } of ingress) for (const peer of peers?.pods ?? []) add(peer, []);
+  for (const rule of egress) {
+    const keys = namedKeys(rule, undefined);
+    if (rule.peers !== undefined || keys.length > 0) for (const peer of podPeers(rule)) add(peer, keys);
+  }
+  return found;
+}

@@ -1,0 +1,94 @@
+/** The policies of a port and the peers that it is, planned with the port and written in the same transaction. */
+import { ref } from '../../../lib/desired/row.ts';
+import type { Contribution } from '../../../lib/desired/row.ts';
+import { namedKeys, namedPortKey, policyDirections, type PolicyDirection } from '../../model/network-policy.ts';
+import type { Interface } from '../../model/interfaces.ts';
+import type { NetworkPolicy, Pod } from '../../model/objects.ts';
+import { nodePortGroup } from '../../model/ovn-names.ts';
+import type { HeldPort, View } from '../../model/view.ts';
+import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
+import type { AddressTexts } from '../security-group/membership.ts';
+import { isolationGroup, namedPortGroup, peerSet, policyGroup } from './names.ts';
+
+/** Whether a policy applies to an interface of a pod that it selects. */
+export function appliesTo({ providers }: NetworkPolicy, { provider }: Interface): boolean {
+  return providers === undefined || providers.includes(provider);
+}
+
+/** Port groups of the numbers that the pod gives named ports of ingress rules. */
+function namedGroups(
+  pod: Pod,
+  name: string,
+  { namespace, ingress = [] }: NetworkPolicy,
+  vpc: string,
+): readonly string[] {
+  const keys = new Set(ingress.flatMap((rule) => namedKeys(rule, namespace)));
+  if (keys.size === 0) return [];
+  return pod.namedPorts.flatMap(({ name: port, protocol, number }) => {
+    const key = namedPortKey(namespace, protocol, port);
+    return keys.has(key) ? [namedPortGroup(name, vpc, key, number)] : [];
+  });
+}
+
+function peerMemberships({ policies }: View, pod: Pod, vpc: string, addresses: AddressTexts): readonly Contribution[] {
+  const memberships: Contribution[] = [];
+  for (const peer of policies.peersOf(pod)) {
+    if (!policies.isPeerIn(peer, vpc)) continue;
+    const wanted = policies.namedPortsOfPeer(peer);
+    const named = pod.namedPorts
+      .map(({ name, protocol, number }) => ({ key: namedPortKey(undefined, protocol, name), number }))
+      .filter(({ key }) => wanted.includes(key));
+    for (const port of [undefined, ...named])
+      for (const [family, values] of [
+        [4, addresses.v4],
+        [6, addresses.v6],
+      ] as const)
+        if (values.length > 0)
+          memberships.push({
+            table: 'Address_Set',
+            key: peerSet(peer, vpc, family, port),
+            column: 'addresses',
+            values,
+            required: true,
+          });
+  }
+  return memberships;
+}
+
+/** Memberships of a port: the groups of the policies that select it, and those that drop what none of these allows. */
+export function policyMemberships(
+  view: View,
+  pod: Pod,
+  { port, interface: network, allocation }: HeldPort,
+  addresses: AddressTexts,
+): readonly Contribution[] {
+  const vpc = view.verdicts.get(allocation.subnet)?.vpc;
+  if (vpc === undefined || view.policies.inForce.size === 0) return [];
+  const member = [ref('Logical_Switch_Port', port)];
+  const into = (key: string, required = true): Contribution => ({
+    table: 'Port_Group',
+    key,
+    column: 'ports',
+    values: member,
+    ...(required && { required }),
+  });
+  const isolated = new Set<PolicyDirection>();
+  const memberships: Contribution[] = [];
+  for (const name of view.policies.selecting(pod)) {
+    const policy = view.policies.inForce.get(name);
+    if (policy === undefined || !appliesTo(policy, network)) continue;
+    for (const direction of policyDirections) {
+      if (policy[direction] === undefined) continue;
+      isolated.add(direction);
+      memberships.push(into(policyGroup(name, direction, vpc)));
+    }
+    memberships.push(...namedGroups(pod, name, policy, vpc).map((group) => into(group)));
+  }
+  for (const direction of isolated) memberships.push(into(isolationGroup(direction)));
+  // The node of the pod reaches it, for probes.
+  if (isolated.has('ingress')) {
+    if (pod.node !== undefined) memberships.push(into(nodePortGroup(pod.node), false));
+    memberships.push(...throughEmptyTiers(view, port));
+  }
+  return [...memberships, ...peerMemberships(view, pod, vpc, addresses)];
+}

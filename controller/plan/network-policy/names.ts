@@ -1,0 +1,48 @@
+/**
+ * The rows of NetworkPolicies. In: policies in force, pods, Namespaces. Out: for each policy, VPC and direction a port group with the rules (`network-policy.ts`);
+ * for each peer a set of its pods' addresses, which all policies share (`peer.ts`); for each direction one port group that drops what no rule allows
+ * (`isolation.ts`); and the memberships of ports (`membership.ts`), which are planned with the port. Rule: a port that a policy selects is in the dropping
+ * group in the transaction in which it gets the policy's rules.
+ */
+import type { PolicyDirection } from '../../model/network-policy.ts';
+import { digestName } from '../../../lib/ovn/digest-name.ts';
+import type { Family } from '../../../lib/net/ip.ts';
+
+/** Kube-OVN's, where OVN has no tiers: below security groups, above the rules of private Subnets. The highest wins. */
+export const policyAcl = { base: 2002, allow: 2001, drop: 2000 } as const;
+
+/** Where OVN has tiers: before Subnets and security groups, which then decide about the packets that policies allow. */
+export const policyTier = 0;
+
+const short = { ingress: 'in', egress: 'out' } as const;
+
+/** The ports that any policy isolates. */
+export function isolationGroup(direction: PolicyDirection): string {
+  return `isthmus.isolated.${short[direction]}`;
+}
+
+/** The ports in a VPC that a policy isolates. Names of policies may differ in characters that match expressions do not know. */
+export function policyGroup(policy: string, direction: PolicyDirection, vpc: string): string {
+  return `np.${digestName(policy, vpc)}.${short[direction]}`;
+}
+
+/** The selected ports of pods that give a named port this number. */
+export function namedPortGroup(policy: string, vpc: string, key: string, number: number): string {
+  return `np.${digestName(policy, vpc, key, String(number))}.port`;
+}
+
+/** The addresses outside of selectors that a rule names. */
+export function blockSet(policy: string, direction: PolicyDirection, rule: number, family: Family): string {
+  return `np.${digestName(policy, String(rule))}.${short[direction]}.v${family}`;
+}
+
+/** The set of addresses of a peer's pods in a VPC; with a named port, of those that give it this number. */
+export function peerSet(
+  peer: string,
+  vpc: string,
+  family: Family,
+  named?: { readonly key: string; readonly number: number },
+): string {
+  const parts = named === undefined ? [peer, vpc] : [peer, vpc, named.key, String(named.number)];
+  return `sel.${digestName(...parts)}.v${family}`;
+}

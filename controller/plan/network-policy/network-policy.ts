@@ -1,0 +1,110 @@
+import { annotation } from '../../../lib/api/names.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import type { NetworkPolicy } from '../../model/objects.ts';
+import { namedKeys, policyDirections, type PolicyDirection } from '../../model/network-policy.ts';
+import type { View } from '../../model/view.ts';
+import { aclRow } from '../acl-tier/port-group-acl.ts';
+import type { Feature } from '../feature.ts';
+import { nothing } from '../feature.ts';
+import { vendorIds } from '../names.ts';
+import { refusalOf } from '../report.ts';
+import type { ObjectReport, Outcome } from '../report.ts';
+import { blockNetworks } from './block.ts';
+import { blockSet, namedPortGroup, policyGroup } from './names.ts';
+import { policyAclOf } from './policy-acl.ts';
+import { ruleMatches } from './rule.ts';
+
+const families = [4, 6] as const;
+
+function blockRows(name: string, policy: NetworkPolicy, direction: PolicyDirection, ids: Ids): readonly DesiredRow[] {
+  return (policy[direction] ?? []).flatMap(({ peers }, index) =>
+    families.flatMap((family): readonly DesiredRow[] => {
+      const addresses = blockNetworks(peers?.blocks ?? [], family);
+      if (addresses.length === 0) return [];
+      return [
+        {
+          table: 'Address_Set',
+          key: blockSet(name, direction, index, family),
+          columns: { addresses, external_ids: ids },
+        },
+      ];
+    }),
+  );
+}
+
+type Ids = Readonly<Record<string, string>>;
+
+function groupRow(key: string, ids: Ids): DesiredRow {
+  return { table: 'Port_Group', key, columns: { external_ids: ids }, collects: ['ports'] };
+}
+
+/** The rows of a policy for the ports of one VPC. */
+function vpcRows(view: View, name: string, policy: NetworkPolicy, vpc: string, ids: Ids): readonly DesiredRow[] {
+  return policyDirections.flatMap((direction): readonly DesiredRow[] => {
+    const rules = policy[direction];
+    if (rules === undefined) return [];
+    const group = policyGroup(name, direction, vpc);
+    const named = direction === 'ingress' ? rules.flatMap((rule) => namedKeys(rule, policy.namespace)) : [];
+    const matches = rules.flatMap((rule, index) => ruleMatches({ view, name, policy, direction, vpc, index }, rule));
+    return [
+      groupRow(group, ids),
+      ...[...new Set(named)].flatMap((key) =>
+        view.policies.numbers(key).map((number) => groupRow(namedPortGroup(name, vpc, key, number), ids)),
+      ),
+      // Two rules may say the same.
+      ...[...new Set(matches)].map((match) => aclRow(group, policyAclOf(view.capabilities, direction, 'allow', match))),
+    ];
+  });
+}
+
+function planPolicy(view: View, name: string): Desired {
+  const policy = view.policies.inForce.get(name);
+  if (policy === undefined) return nothing;
+  const vpcs = view.policies.vpcs(policy.namespace);
+  if (vpcs.length === 0) return nothing;
+  const ids = { ...vendorIds, type: 'network_policy', np: name };
+  return {
+    rows: [
+      ...policyDirections.flatMap((direction) => blockRows(name, policy, direction, ids)),
+      ...vpcs.flatMap((vpc) => vpcRows(view, name, policy, vpc, ids)),
+    ],
+  };
+}
+
+export function policyProblem({ unsupported }: NetworkPolicy, refused: Problem | undefined): Problem | undefined {
+  if (unsupported.length === 0) return refused;
+  const list = unsupported.join(', ');
+  return { code: 'NotSupported', message: `annotations without effect: ${list}; remove them. The policy is in force` };
+}
+
+/** NetworkPolicies have no status: an annotation says what is wrong. */
+function reportPolicy(view: View, name: string, outcome: Outcome): readonly ObjectReport[] {
+  const object = { kind: 'networkPolicies', name } as const;
+  const policy = view.networkPolicies.get(name);
+  if (policy === undefined || policy.isDeleting) return [{ object }];
+  const problem = policyProblem(policy, refusalOf(outcome));
+  const message = problem && `${problem.code}: ${problem.message}`;
+  const isKnown = message === policy.annotations[annotation.problem];
+  return [
+    {
+      object,
+      annotations: { [annotation.problem]: message ?? null },
+      events:
+        problem === undefined ? [] : [{ type: 'Warning', reason: problem.code, message: problem.message, isKnown }],
+    },
+  ];
+}
+
+/** Keys: `namespace/name`. */
+export const networkPolicyFeature: Feature = {
+  name: 'network-policy',
+  all: (view) => new Set([...view.networkPolicies.keys(), ...view.policies.inForce.keys()]),
+  *reads(change, view) {
+    if (change.kind === 'policies' || change.kind === 'networkPolicies') yield change.name;
+    else if (change.kind === 'policyVpcs') yield* view.policies.ofNamespace(change.name);
+    else if (change.kind === 'namedPorts') yield* view.policies.ofNamedPort(change.name);
+  },
+  plan: planPolicy,
+  report: reportPolicy,
+};

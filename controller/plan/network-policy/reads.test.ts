@@ -1,0 +1,92 @@
+/** After random changes, the plans of the dirty keys alone lead to the rows of a full plan. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Desired } from '../../../lib/desired/row.ts';
+import { pick, randomOf } from '../../../lib/testing-random.ts';
+import { TestCluster } from '../../testing-cluster.ts';
+import { created, meta, subnet, vpc } from '../../testing-vpcs.ts';
+import { parseNetworkPolicy } from '../../watch/network-policies.ts';
+import { parseNamespace, parseNode, parsePod } from '../../watch/workloads.ts';
+import { planKey } from '../plan.ts';
+
+const relevant = /^(?:pod|peer|network-policy|isolation|node)\//;
+
+function start(): TestCluster {
+  const cluster = new TestCluster({ aclTier: true, ipv6Selection: true, loadBalancers: true });
+  vpc(cluster, 'ovn-cluster', {}, created(1));
+  vpc(cluster, 'blue', { namespaces: ['c'] }, created(1));
+  subnet(cluster, 'join', { cidrBlock: '100.64.0.0/16' }, created(1));
+  subnet(cluster, 'ovn-default', { cidrBlock: '10.16.0.0/16' }, created(1));
+  subnet(cluster, 'blue-net', { cidrBlock: '10.17.0.0/16', vpc: 'blue', namespaces: ['c'] }, created(1));
+  cluster.change('nodes', 'n1', parseNode({ metadata: meta('n1') }));
+  return cluster;
+}
+
+type Entry = readonly ['namespaces' | 'pods' | 'networkPolicies', string, unknown];
+
+function rowsOf(plans: ReadonlyMap<string, Desired>): readonly string[] {
+  return [...plans]
+    .filter(([key, { rows, contributions = [] }]) => relevant.test(key) && rows.length + contributions.length > 0)
+    .map(([key, plan]) => `${key} ${JSON.stringify(plan)}`)
+    .sort();
+}
+
+for (const seed of [1, 2, 3])
+  test(`with seed ${seed}`, () => {
+    const random = randomOf(seed);
+    const cluster = start();
+    const objects = new Map<string, Entry>();
+    const plans = new Map<string, Desired>();
+    const put = (kind: Entry[0], name: string, value: unknown): void => {
+      if (value === undefined) objects.delete(`${kind}/${name}`);
+      else objects.set(`${kind}/${name}`, [kind, name, value]);
+      cluster.change(kind, name, value as never);
+    };
+    const space = (): string => pick(random, ['a', 'b', 'c']);
+    const labels = (): Record<string, string> => ({ app: pick(random, ['x', 'y']) });
+    const selector = (): object => pick(random, [{}, { matchLabels: labels() }]);
+    const port = (): object =>
+      pick<object>(random, [{ port: 80 }, { port: 'http' }, { protocol: 'UDP', port: 'http' }]);
+    const rule = (peers: string): object => ({
+      ...(random(3) > 0 && {
+        [peers]: [pick(random, [{ podSelector: selector() }, { namespaceSelector: selector() }])],
+      }),
+      ...(random(2) > 0 && { ports: [port()] }),
+    });
+    for (const name of ['a', 'b', 'c']) put('namespaces', name, parseNamespace({ metadata: meta(name) }));
+    cluster.restore(new Map());
+    for (let step = 0; step < 400; step += 1) {
+      const namespace = space();
+      const name = `${namespace}-${random(4)}`;
+      const what = random(8);
+      if (what === 0) {
+        put('namespaces', namespace, parseNamespace({ metadata: meta(namespace, { labels: labels() }) }));
+      } else if (what < 4) {
+        const isGone = random(4) === 0;
+        const ports = random(2) === 0 ? [] : [{ name: 'http', containerPort: pick(random, [80, 81]) }];
+        const metadata = meta(name, { namespace, labels: labels(), ...created(3) });
+        const raw = { metadata, spec: { nodeName: 'n1', containers: [{ ports }] } };
+        put('pods', `${namespace}/${name}`, isGone ? undefined : parsePod(raw));
+      } else {
+        const isGone = random(4) === 0;
+        const spec = {
+          podSelector: selector(),
+          policyTypes: pick(random, [['Ingress'], ['Egress'], ['Ingress', 'Egress']]),
+          ingress: Array.from({ length: random(3) }, () => rule('from')),
+          egress: Array.from({ length: random(3) }, () => rule('to')),
+        };
+        const metadata = meta(name, { namespace, ...created(3) });
+        put('networkPolicies', `${namespace}/${name}`, isGone ? undefined : parseNetworkPolicy({ metadata, spec }));
+      }
+      for (const key of cluster.settle()) plans.set(key, planKey(cluster, key));
+      const all = new Map([...plans.keys()].map((key) => [key, planKey(cluster, key)]));
+      assert.deepEqual(rowsOf(plans), rowsOf(all), `step ${step}`);
+    }
+    // A cluster that sees everything for the first time has no other keys with rows.
+    const fresh = start();
+    for (const [kind, name, value] of objects.values()) fresh.change(kind, name, value as never);
+    fresh.restore(new Map());
+    const first = new Map([...fresh.settle()].map((key) => [key, planKey(fresh, key)]));
+    const keysOf = (rows: readonly string[]): readonly string[] => rows.map((text) => text.slice(0, text.indexOf(' ')));
+    assert.deepEqual(keysOf(rowsOf(plans)), keysOf(rowsOf(first)));
+  });

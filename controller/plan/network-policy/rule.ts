@@ -1,0 +1,91 @@
+/** Turns a rule of a NetworkPolicy into the matches of its ACLs. Dimensions are conjunctions of `==`, so that OVN adds flows and does not multiply them. */
+import type { NetworkPolicy, PolicyPort, PolicyProtocol, PolicyRule } from '../../model/objects.ts';
+import { namedPortKey, peerId, podPeers, type PolicyDirection } from '../../model/network-policy.ts';
+import type { View } from '../../model/view.ts';
+import { matchFamily } from '../names.ts';
+import { blockNetworks } from './block.ts';
+import { blockSet, namedPortGroup, peerSet, policyGroup } from './names.ts';
+
+export interface RuleContext {
+  readonly view: Pick<View, 'policies'>;
+  /** `namespace/name`. */
+  readonly name: string;
+  readonly policy: NetworkPolicy;
+  readonly direction: PolicyDirection;
+  readonly vpc: string;
+  /** Place of the rule in its list. */
+  readonly index: number;
+}
+
+const families = [4, 6] as const;
+
+/** `ip4.src == {$a, $b}`. */
+function isOneOf(field: string, values: readonly string[]): string {
+  return values.length === 1 ? `${field} == ${values.join('')}` : `${field} == {${values.join(', ')}}`;
+}
+
+/** Ports of one protocol by number: the protocol alone if all of its ports are among them; undefined if none is. */
+function portsTerm(protocol: PolicyProtocol, ports: readonly PolicyPort[]): string | undefined {
+  if (ports.some(({ port }) => port === undefined)) return protocol;
+  const numbers = new Set<number>();
+  const ranges: string[] = [];
+  for (const { port, endPort } of ports) {
+    if (typeof port !== 'number') continue;
+    if (endPort === undefined || endPort === port) numbers.add(port);
+    else if (endPort > port) ranges.push(`${port} <= ${protocol}.dst <= ${endPort}`);
+  }
+  const listed = [...numbers].sort((a, b) => a - b).map(String);
+  const terms = [...(listed.length === 0 ? [] : [isOneOf(`${protocol}.dst`, listed)]), ...ranges];
+  if (terms.length === 0) return undefined;
+  return terms.length === 1 ? terms[0] : `(${terms.join(' || ')})`;
+}
+
+/** Terms for the other end, one for each family that has one; with a named port only pods that give it this number. */
+function peerTerms(
+  context: RuleContext,
+  { peers }: PolicyRule,
+  named?: { readonly key: string; readonly number: number },
+): readonly string[] {
+  const { policy, direction, name, vpc, index } = context;
+  const isOfPeer = named !== undefined && direction === 'egress';
+  if (peers === undefined && !isOfPeer) return ['ip'];
+  const ids = podPeers({ peers, ports: undefined }).map((peer) => peerId(policy.namespace, peer));
+  return families.flatMap((family): readonly string[] => {
+    const sets = [...new Set(ids)].map((id) => `$${peerSet(id, vpc, family, isOfPeer ? named : undefined)}`);
+    // No pod is known by an address of a block, so that its named ports are unknown.
+    const hasBlock = !isOfPeer && blockNetworks(peers?.blocks ?? [], family).length > 0;
+    if (hasBlock) sets.push(`$${blockSet(name, direction, index, family)}`);
+    if (sets.length === 0) return [];
+    const ip = matchFamily(family);
+    return [`${ip} && ${isOneOf(`${ip}.${direction === 'ingress' ? 'src' : 'dst'}`, sets)}`];
+  });
+}
+
+function protocolsOf(ports: readonly PolicyPort[]): readonly PolicyProtocol[] {
+  return [...new Set(ports.map(({ protocol }) => protocol))];
+}
+
+/** The matches of a rule; none for a rule that nothing satisfies. */
+export function ruleMatches(context: RuleContext, rule: PolicyRule): readonly string[] {
+  const { view, name, policy, direction, vpc } = context;
+  const group = (own: string): string => `${direction === 'ingress' ? 'outport' : 'inport'} == @${own}`;
+  const own = group(policyGroup(name, direction, vpc));
+  const { ports } = rule;
+  if (ports === undefined) return peerTerms(context, rule).map((peer) => `${own} && ${peer}`);
+  const matches: string[] = [];
+  for (const protocol of protocolsOf(ports)) {
+    const ofProtocol = ports.filter((port) => port.protocol === protocol);
+    const term = portsTerm(protocol, ofProtocol);
+    if (term !== undefined) matches.push(...peerTerms(context, rule).map((peer) => `${own} && ${peer} && ${term}`));
+    for (const { port } of ofProtocol) {
+      if (typeof port !== 'string') continue;
+      const key = namedPortKey(direction === 'ingress' ? policy.namespace : undefined, protocol, port);
+      for (const number of view.policies.numbers(key)) {
+        const port = direction === 'ingress' ? group(namedPortGroup(name, vpc, key, number)) : own;
+        for (const peer of peerTerms(context, rule, { key, number }))
+          matches.push(`${port} && ${peer} && ${protocol}.dst == ${number}`);
+      }
+    }
+  }
+  return matches;
+}
