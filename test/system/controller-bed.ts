@@ -70,6 +70,8 @@ export interface PodOptions {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly hostNetwork?: boolean;
   readonly labels?: Readonly<Record<string, string>>;
+  /** Of its container. */
+  readonly ports?: readonly object[];
   readonly owner?: { readonly apiVersion: string; readonly kind: string; readonly name: string; readonly uid: string };
 }
 
@@ -283,8 +285,8 @@ export class ControllerBed {
     );
   }
 
-  async createNamespace(name: string): Promise<void> {
-    await this.kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  async createNamespace(name: string, labels: Readonly<Record<string, string>> = {}): Promise<void> {
+    await this.kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
   }
 
   async createSubnet(name: string, spec: object): Promise<void> {
@@ -293,10 +295,18 @@ export class ControllerBed {
 
   async createPod(
     name: string,
-    { namespace = 'default', node = 'n1', annotations = {}, labels = {}, hostNetwork, owner }: PodOptions = {},
+    {
+      namespace = 'default',
+      node = 'n1',
+      annotations = {},
+      labels = {},
+      ports = [],
+      hostNetwork,
+      owner,
+    }: PodOptions = {},
   ): Promise<void> {
     const spec = {
-      containers: [{ name: 'c', image: 'none' }],
+      containers: [{ name: 'c', image: 'none', ports }],
       ...(node === null ? {} : { nodeName: node }),
       ...(hostNetwork === undefined ? {} : { hostNetwork }),
     };

@@ -174,7 +174,7 @@ async function obey(request: AgentRequest, { connections, sockets }: Kept): Prom
       return isAlive(socket);
     }
     case 'check': {
-      const states = await Promise.all(connections.map(isAlive));
+      const states = await Promise.all(connections.map((socket) => isAlive(socket, request.patienceMs)));
       return String(states.filter((state) => state === 'alive').length);
     }
     case 'socket': {
@@ -188,10 +188,10 @@ async function obey(request: AgentRequest, { connections, sockets }: Kept): Prom
 }
 
 /** Whether the other end still answers. */
-async function isAlive(socket: Socket): Promise<string> {
+async function isAlive(socket: Socket, patienceMs = keptPatienceMs): Promise<string> {
   socket.write('?');
   try {
-    await once(socket, 'data', { signal: AbortSignal.timeout(keptPatienceMs) });
+    await once(socket, 'data', { signal: AbortSignal.timeout(patienceMs) });
     return 'alive';
   } catch {
     return 'dead';

@@ -16,7 +16,7 @@ export interface AgentRequest {
   readonly verb: 'TCP' | 'UDP' | 'health' | 'keep' | 'check' | 'socket' | 'again';
   readonly host: string;
   readonly port: number;
-  /** Of `TCP` and `UDP`: after which a client is `silent`. */
+  /** After which an end is `silent`, or counts as dead. */
   readonly patienceMs?: number;
 }
 

@@ -25,10 +25,10 @@ import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { gateMac, gateNetwork } from '../../lib/services/gate.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 import { tryRun, type RunResult } from '../lab/run.ts';
-import { ControllerBed } from './controller-bed.ts';
+import { ControllerBed, type PodOptions } from './controller-bed.ts';
 import { words } from './ovn-bed.ts';
 
-const nodeNames = ['n1', 'n2'] as const;
+export const nodeNames = ['n1', 'n2'] as const;
 export type NodeName = (typeof nodeNames)[number];
 type Addresses = readonly string[];
 
@@ -137,10 +137,17 @@ export class ServiceBed {
 
   /** A pod that answers at 8080 with its name and the client's address, over TCP and UDP. */
   async addPod(name: string, node: NodeName, annotations: Readonly<Record<string, string>> = {}): Promise<void> {
-    await this.controller.createPod(name, { node, annotations });
-    const addresses = (await this.controller.address(name)).split(',');
+    await this.plugPod(name, node, { annotations });
+    this.serve(name);
+  }
+
+  /** A pod in which nothing runs; its name is unique among all namespaces. */
+  async plugPod(name: string, node: NodeName, options: Omit<PodOptions, 'node'> = {}): Promise<void> {
+    const { namespace = 'default' } = options;
+    await this.controller.createPod(name, { node, ...options });
+    const addresses = (await this.controller.address(name, namespace)).split(',');
     const { 'ovn.kubernetes.io/mac_address': mac = '', 'ovn.kubernetes.io/gateway': gateways = '' } =
-      await this.controller.annotations(pods, name, 'default');
+      await this.controller.annotations(pods, name, namespace);
     this.#addresses.set(name, addresses);
     this.#addSpace(name);
     words(`ip link add eth0 netns ${this.space(name)} type veth peer name ${name}_h netns ${this.space(node)}`);
@@ -154,8 +161,7 @@ export class ServiceBed {
       this.in(name, `ip addr add ${address}/${isV6 ? '112 nodad' : '16'} dev eth0`);
     }
     for (const gateway of gateways.split(',')) this.in(name, `ip route add default via ${gateway}`);
-    this.#plug(node, `${name}_h`, `${name}.default`);
-    this.serve(name);
+    this.#plug(node, `${name}_h`, `${name}.${namespace}`);
   }
 
   /** The pod answers from now on. */
@@ -302,6 +308,11 @@ export class ServiceBed {
     child.kill('SIGINT');
     await once(child, 'close');
     return seen.trim();
+  }
+
+  /** Forgets the connections of a node. */
+  flushConnections(node: NodeName): void {
+    words(`ovs-appctl --timeout=60 --target=${this.dir}/${node}/vswitchd.ctl dpctl/flush-conntrack`);
   }
 
   #run(name: string, [program = '', ...argv]: readonly string[], dir = this.dir): ChildProcess {
