@@ -180,11 +180,13 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   });
   await bootstrap.run(cluster, signal);
   cluster.restore(northbound.portRecords(), northbound.nodeHolders());
+  cluster.setFormerPolicies(northbound.formerPolicies());
   await southbound.settled();
   rounds.start();
   southbound.start();
   log.info({ pods: cluster.pods.size, subnets: cluster.subnets.size, nodes: cluster.nodes.size }, 'first round done');
   onStarted();
+  if (cluster.formerPolicyRows.length > 0) void endFormerPolicies(cluster, rounds);
 
   await untilAborted(signal);
   memory.close();
@@ -193,6 +195,13 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   statusWriter.close();
   await writer.close();
   await Promise.all([northbound.client.close(), southbound.close(), databases.close()]);
+}
+
+/** Waits for the policies that replace them. */
+async function endFormerPolicies(cluster: Cluster, rounds: Rounds): Promise<void> {
+  await rounds.untilApplied();
+  cluster.setFormerPolicies([]);
+  rounds.request();
 }
 
 function untilAborted(signal: AbortSignal): Promise<void> {

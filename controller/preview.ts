@@ -47,6 +47,7 @@ export async function preview(options: PreviewOptions): Promise<string> {
   const missing = assumeBasics(cluster, options.basics);
   northbound.followForeignPorts((port, foreign) => cluster.setForeignPort(port, foreign));
   cluster.restore(northbound.portRecords(), northbound.nodeHolders());
+  cluster.setFormerPolicies(northbound.formerPolicies());
   cluster.settle();
   const keys = [...new DirtyKeys(cluster).take()].sort();
   const target = openDryRun({ client: northbound.client, room, ownEntries, ownerOf: ownerByName });

@@ -11,7 +11,7 @@ import { nodeServicePort } from '../model/ovn-names.ts';
 import { recordOfRow, serviceRecordOfRow } from '../settle/address/records.ts';
 import type { PortRecord } from '../settle/address/records.ts';
 import { heldBy } from '../settle/node/traits.ts';
-import type { Capabilities } from '../model/view.ts';
+import type { Capabilities, FormerRow } from '../model/view.ts';
 import { ForeignPorts } from './foreign-ports.ts';
 import type { ForeignListener } from './foreign-ports.ts';
 
@@ -87,6 +87,8 @@ export interface Northbound {
   portRecords(): ReadonlyMap<string, PortRecord>;
   /** Nodes that own rows of which only one node can be the owner, by the name of the port group or by the address. */
   nodeHolders(): ReadonlyMap<string, string>;
+  /** Port groups and address sets of a former Kube-OVN's network policies. */
+  formerPolicies(): readonly FormerRow[];
 }
 
 function isOurs(row: Row | undefined): boolean {
@@ -99,6 +101,12 @@ function ownedBy(row: Row, feature: string): string | undefined {
   return owner?.room === room && owner.name.startsWith(`${feature}/`)
     ? owner.name.slice(feature.length + 1)
     : undefined;
+}
+
+/** Whether Kube-OVN made the row for a network policy: it names no node, as its port groups of gateways do. */
+function isFormerPolicy(row: Row): boolean {
+  const { np, node, vendor } = row['external_ids'] as Readonly<Record<string, string>>;
+  return ownerOf(row) === undefined && np !== undefined && node === undefined && (vendor ?? 'kube-ovn') === 'kube-ovn';
 }
 
 function capabilitiesOf({ schema }: OvsdbClient): Northbound['capabilities'] {
@@ -181,5 +189,11 @@ export async function openNorthbound(
         }
       return holders;
     },
+    formerPolicies: () =>
+      (['Port_Group', 'Address_Set'] as const).flatMap((table) =>
+        [...client.cache.table(table).rows.values()]
+          .filter(isFormerPolicy)
+          .map(({ name }) => ({ table, name: name as string })),
+      ),
   };
 }

@@ -38,6 +38,8 @@ export type Change =
   | { readonly kind: 'freed'; readonly name: string }
   /** The state of a health check, as `monitorKey` names it; empty when the states become known. */
   | { readonly kind: 'monitors'; readonly name: string }
+  /** The rows of a former Kube-OVN's policies; the name is empty. */
+  | { readonly kind: 'formerPolicies'; readonly name: string }
   /** A NetworkPolicy in force. */
   | Changed<'policies', NetworkPolicy>
   /** The VPCs of the ports of a namespace's pods, by the namespace. */

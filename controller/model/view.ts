@@ -107,6 +107,12 @@ export interface HealthCheckIndex {
   readonly isComplete: boolean;
 }
 
+/** A row that a former Kube-OVN left. */
+export interface FormerRow {
+  readonly table: 'Port_Group' | 'Address_Set';
+  readonly name: string;
+}
+
 /** NetworkPolicies in force, and what is known of the pods that they concern. A peer is named by the text of its selector. */
 export interface PolicyIndex {
   /** By `namespace/name`. */
@@ -156,6 +162,8 @@ export interface View extends Stores {
   /** States of health checks, as `monitorKey` names them; undefined while the southbound database is not known. */
   readonly monitors: ReadonlyMap<string, MonitorState> | undefined;
   readonly policies: PolicyIndex;
+  /** Rows of a former Kube-OVN's policies, until those of its successors are in the database. */
+  readonly formerPolicyRows: readonly FormerRow[];
   /** Security groups that have rows, by name. */
   readonly servedGroups: ReadonlyMap<string, ServedGroup>;
   /** The gateway nodes in use, by Subnet with a centralized gateway. */

@@ -16,6 +16,7 @@ import { namespaceFeature } from './namespace/namespace.ts';
 import { nodeFeature } from './node/node.ts';
 import { northboundOptionsFeature } from './northbound/options.ts';
 import { podFeature } from './pod/pod.ts';
+import { formerPolicyFeature } from './network-policy/former.ts';
 import { isolationFeature } from './network-policy/isolation.ts';
 import { networkPolicyFeature } from './network-policy/network-policy.ts';
 import { peerFeature } from './network-policy/peer.ts';
@@ -80,6 +81,7 @@ export const features: readonly Feature[] = [
   isolationFeature,
   peerFeature,
   networkPolicyFeature,
+  formerPolicyFeature,
   podFeature,
   namespaceFeature,
   ipFeature,

@@ -11,7 +11,7 @@ import type { ForeignPort } from '../model/foreign-port.ts';
 import type { MonitorState } from '../model/monitors.ts';
 import type { Kinds } from '../model/objects.ts';
 import type { Link, LoadBalancerUsage, PoolVerdict, VlanVerdict, Binding } from '../model/settled.ts';
-import type { Capabilities, HeldPort, View } from '../model/view.ts';
+import type { Capabilities, FormerRow, HeldPort, View } from '../model/view.ts';
 import { ObjectStores } from '../state/object-stores.ts';
 import { Addresses } from './address/addresses.ts';
 import { healthCheckHolder } from './address/holders/health-check.ts';
@@ -74,6 +74,7 @@ export class Cluster extends ObjectStores implements View {
     onPeer: (name) => this.#changed({ kind: 'policyPeers', name }),
     onNamedPort: (name) => this.#changed({ kind: 'namedPorts', name }),
   });
+  formerPolicyRows: readonly FormerRow[] = [];
   chassis: ReadonlySet<string> | undefined;
   #monitors: Map<string, MonitorState> | undefined;
   readonly #addresses = new Addresses();
@@ -213,6 +214,13 @@ export class Cluster extends ObjectStores implements View {
 
   addressProblem(key: string): Problem | undefined {
     return this.#ports.problem(key);
+  }
+
+  /** Sets the rows of a former Kube-OVN's policies; none once these policies are in force as rows of this room. */
+  setFormerPolicies(rows: readonly FormerRow[]): void {
+    if (rows.length === this.formerPolicyRows.length) return;
+    this.formerPolicyRows = rows;
+    this.#changed({ kind: 'formerPolicies', name: '' });
   }
 
   /** Stores the new value of an object; undefined if it was deleted. */

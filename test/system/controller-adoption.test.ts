@@ -1,7 +1,7 @@
 /** The adoption of a Kube-OVN cluster: first a dry run, then the adoption, without lost or duplicated rows. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { ips, pods, subnets } from '../../lib/kube/resources.ts';
+import { ips, networkPolicies, pods, subnets } from '../../lib/kube/resources.ts';
 import { ControllerBed, nameOf } from './controller-bed.ts';
 import { createFormerObjects, formerPods, formerRouterMacs, formerRows, leftPort } from './kube-ovn-cluster.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
@@ -34,8 +34,36 @@ before(async () => {
   await bed.nb.transact(formerRows());
   await eventually('the rows are there', () => bed.row('Logical_Switch', 'of-another'));
   uuids = uuidsNow();
+  await createFormerPolicy();
 });
 after(() => bed.close());
+
+const formerPolicy = { group: 'closed.default', set: 'closed.default.ingress.allow.IPv4.0' } as const;
+
+/** A policy and Kube-OVN's rows for it: a port group with a drop, and an address set. */
+async function createFormerPolicy(): Promise<void> {
+  await bed.create(networkPolicies, 'closed', { podSelector: { matchLabels: { app: 'none' } } }, 'default');
+  const match = `outport == @${formerPolicy.group} && ip`;
+  await bed.nb.transact([
+    {
+      op: 'insert',
+      table: 'ACL',
+      uuidName: 'drop',
+      row: { direction: 'to-lport', priority: 2000, match, action: 'drop' },
+    },
+    {
+      op: 'insert',
+      table: 'Port_Group',
+      row: { name: formerPolicy.group, acls: [{ named: 'drop' }], external_ids: { np: 'default/closed' } },
+    },
+    {
+      op: 'insert',
+      table: 'Address_Set',
+      row: { name: formerPolicy.set, addresses: ['10.16.0.7'], external_ids: { np: 'default/closed/ingress' } },
+    },
+  ]);
+  await eventually('the rows of the policy are there', () => bed.row('Address_Set', formerPolicy.set));
+}
 
 describe('adoption of a Kube-OVN cluster', () => {
   test('is reported by a dry run, which changes nothing', async () => {
@@ -44,7 +72,7 @@ describe('adoption of a Kube-OVN cluster', () => {
     assert.match(text, /^Nothing was written/);
     assert.match(text, /adopt +Logical_Switch_Port web-1\.default \(pod\/default\/web-1\)/);
     assert.match(text, /port_security: \[\] -> \["5e:11:22:33:44:01 10\.16\.0\.7"\]/);
-    assert.match(text, /Left as they are: 4 rows[^]*29400.*10\.99\.0\.0\/16[^]*Logical_Switch_Port left\.default/);
+    assert.match(text, /Left as they are: 5 rows[^]*29400.*10\.99\.0\.0\/16[^]*Logical_Switch_Port left\.default/);
     assert.match(text, /^ +NAT .*snat.*172\.30\.1\.200.*10\.16\.0\.0\/16 in Logical_Router ovn-cluster$/m);
     assert.match(text, /^ +Load_Balancer my-dnat-rule .*172\.30\.1\.201:80=10\.16\.0\.7:8080/m);
     assert.match(text, /write {2}IP\/lost\.default \{"delete"/);
@@ -58,14 +86,25 @@ describe('adoption of a Kube-OVN cluster', () => {
     assert.equal(bed.changes, changes);
   });
 
+  test('takes over network policies, and ends the rows that Kube-OVN made for them', async () => {
+    assert.match(await bed.dryRun(), /adopt +Port_Group closed\.default \(former-policies\/all\)/);
+    await bed.start();
+    await eventually('the rows of Kube-OVN are gone', () => bed.row('Port_Group', formerPolicy.group) === undefined);
+    await eventually('its address sets are gone', () => bed.row('Address_Set', formerPolicy.set) === undefined);
+    const left = bed.rows('ACL').filter(({ match }) => String(match).includes(formerPolicy.group));
+    assert.deepEqual(left, []);
+    await bed.stop();
+  });
+
   test('keeps the rows with their UUIDs and addresses', async () => {
     await bed.start();
     await bed.untilCondition('ovn-default', 'Ready', 'True');
     await bed.quiet();
     const now = uuidsNow();
     for (const [label, uuid] of uuids) assert.equal(now.get(label), uuid, label);
-    // Only an OVN whose ACLs have tiers needs this group, which passes packets without a verdict.
-    const fresh = [...now.keys()].filter((label) => !uuids.has(label) && label !== 'Port_Group isthmus.empty.tiers');
+    // The end of each tier of ACLs, and the ports that policies select: Kube-OVN has no such groups.
+    const own = /^Port_Group (?:isthmus\.(?:empty\.tiers|isolated\.(?:in|out))|np\..*)$/;
+    const fresh = [...now.keys()].filter((label) => !uuids.has(label) && !own.test(label));
     assert.deepEqual(fresh, [], 'nothing was made twice');
     for (const [name, mac] of Object.entries(formerRouterMacs)) {
       assert.equal(bed.row('Logical_Router_Port', name)?.['mac'], mac);
