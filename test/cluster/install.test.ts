@@ -1,10 +1,11 @@
 /** A fresh installation: pods reachable from Kubernetes and routers, Services by kube-proxy, and the memory use of a node. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { openLab } from '../lab/lib/lab.ts';
 import { onMachine } from '../lab/kubelet/machine.ts';
-import { run } from '../lab/run.ts';
-import { namespace, User } from './user.ts';
+import { run, tryRun } from '../lab/run.ts';
+import { namespace, probePeriodMs, User } from './user.ts';
 import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 interface ContainerStatus {
@@ -76,6 +77,36 @@ describe('clusters as helm installed them', () => {
         return ['web-1', 'web-2', 'web-3'].every((name) => names.has(name)) || notYet([...names].join(', '));
       });
     }
+  });
+
+  it('a network policy closes pods to all but their own node, and opens them again', async () => {
+    const apply = (ingress: readonly object[]) => {
+      const spec = { podSelector: {}, policyTypes: ['Ingress'], ingress };
+      const metadata = { name: 'web', namespace: 'demo' };
+      const policy = { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata, spec };
+      return lab.kubectl('east', ['apply', '-f', '-'], JSON.stringify(policy));
+    };
+    const url = `http://${await lab.addressOf('east', 'demo/web-2')}:8080/`;
+    const answers = async (from: 'pod' | number): Promise<boolean> => {
+      const ask = ['curl', '-sS', '--max-time', '2', url];
+      const node = lab.cluster('east').nodes[from === 'pod' ? 0 : from];
+      assert.ok(node);
+      const { code } = await (from === 'pod'
+        ? tryRun(ask, { netns: lab.ns('east', 'demo/web-1') })
+        : tryRun(onMachine(node, ask)));
+      return code === 0;
+    };
+    await apply([]);
+    await eventually('a pod gets no answer', async () => !(await answers('pod')));
+    assert.equal(await answers(0), false, 'nor does another node');
+    assert.equal(await answers(1), true, 'its own node does');
+    await pause(3 * probePeriodMs);
+    await lab.kubectl('east', ['-n', 'demo', 'wait', 'pod', '--all', '--for=condition=Ready', '--timeout=0']);
+    await apply([{ from: [{ podSelector: {} }] }]);
+    await eventually('a pod gets an answer', () => answers('pod'));
+    assert.equal(await answers(0), false, 'another node gets none');
+    await lab.kubectl('east', ['-n', 'demo', 'delete', 'networkpolicy', 'web']);
+    await eventually('another node gets an answer', () => answers(0));
   });
 
   it('the router has routes to the pods of all clusters', async () => {

@@ -14,6 +14,8 @@ import { tool } from '../lab/tools.ts';
 import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 export const namespace = 'kube-system';
+/** Of the kubelet, for each pod. */
+export const probePeriodMs = 5000;
 const chart = 'charts/isthmus';
 /** Longer than any --timeout in a command line, so that the program itself reports the condition it waited for. */
 const timeoutMs = 400_000;
@@ -164,7 +166,7 @@ function commandOf(argv: readonly string[]): readonly string[] {
 
 function podManifest(space: string, name: string, node: string, isProbed: boolean): object {
   const env = [{ name: 'POD_NAME', value: name }];
-  const probe = { httpGet: { path: '/', port: 8080 }, periodSeconds: 5 };
+  const probe = { httpGet: { path: '/', port: 8080 }, periodSeconds: probePeriodMs / 1000 };
   const container = { name: 'web', image: imageName, imagePullPolicy: 'Never', command: answerCommand, env };
   return {
     apiVersion: 'v1',

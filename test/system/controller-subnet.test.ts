@@ -101,7 +101,7 @@ describe('isolation', () => {
     const eastWest = [...inside('from-lport', 1900, 'allow'), ...inside('to-lport', 1900, 'allow')];
     const drop = `to-lport 2000 drop ${own.match}`;
     await until('the others', () => assert.deepEqual(acls('closed'), [...eastWest, drop].sort()));
-    const ids = acl(2000)?.['external_ids'] as Record<string, string>;
+    const ids = bed.rows('ACL').find(({ match }) => match === own.match)?.['external_ids'] as Record<string, string>;
     assert.deepEqual([ids['subnet'], ids['vendor']], ['closed', 'kube-ovn']);
 
     const before = bed.changes;
