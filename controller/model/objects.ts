@@ -7,6 +7,7 @@ import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
 import type { PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { ProviderNodeSpec } from '../../lib/api/provider-nodes.ts';
+import type { NamedPort, PolicyRules } from '../../lib/policies/policy.ts';
 import type { EndpointSlice, Service } from '../../lib/services/service.ts';
 import type { RuleObject } from '../../lib/services/switch-lb-rule.ts';
 import type { UnlistedNetwork } from '../../lib/slices/remote-routes.ts';
@@ -340,54 +341,8 @@ export interface Attachment extends ObjectFacts {
 }
 
 /** All kinds that are watched, by the name of their store. */
-/** A protocol by its name in match expressions. */
-export type PolicyProtocol = 'tcp' | 'udp' | 'sctp';
-
-/** A port of a container that has a name. */
-export interface NamedPort {
-  readonly name: string;
-  readonly protocol: PolicyProtocol;
-  readonly number: number;
-}
-
-/** Ports of one protocol; all of them without a port. */
-export interface PolicyPort {
-  readonly protocol: PolicyProtocol;
-  /** A number, or the name of a port of the destination pod. */
-  readonly port?: number | string;
-  /** The last port of a range that begins with a number. */
-  readonly endPort?: number;
-}
-
-/** Pods that a rule names. */
-export interface PodPeer {
-  /** Namespaces by their labels; undefined for the namespace of the policy alone. */
-  readonly namespaces: LabelSelector | undefined;
-  readonly pods: LabelSelector;
-}
-
-/** Addresses that a rule names, as written. */
-export interface BlockPeer {
-  readonly cidr: string;
-  readonly except: readonly string[];
-}
-
-export interface PolicyRule {
-  /** Undefined for all sources or destinations, also those outside of the cluster. */
-  readonly peers: { readonly pods: readonly PodPeer[]; readonly blocks: readonly BlockPeer[] } | undefined;
-  /** Undefined for all ports of all protocols. */
-  readonly ports: readonly PolicyPort[] | undefined;
-}
-
-export interface NetworkPolicy extends ObjectFacts {
-  readonly namespace: string;
-  readonly pods: LabelSelector;
-  /** Rules of the directions in which it isolates pods; undefined for a direction in which it has no effect. */
-  readonly ingress: readonly PolicyRule[] | undefined;
-  readonly egress: readonly PolicyRule[] | undefined;
-  /** Providers of the interfaces to which it applies; undefined for all. */
-  readonly providers: readonly string[] | undefined;
-  /** The annotation that this room writes. */
+/** A NetworkPolicy; its annotations are those that this room writes. */
+export interface NetworkPolicy extends ObjectFacts, PolicyRules {
   readonly annotations: Readonly<Record<string, string>>;
   /** Annotations that request unsupported features. */
   readonly unsupported: readonly string[];

@@ -8,7 +8,7 @@ import type { RawObject } from '../../lib/kube/types.ts';
 import type { Attachment, Namespace, Node, OwnerRef, Pod, StatefulSet, VirtualMachine } from '../model/objects.ts';
 import { fieldsOf, numberOf, recordsOf, textOf } from '../../lib/kube/fields.ts';
 import { factsOf, namesSet, pick } from './fields.ts';
-import { namedPortsOf } from './network-policies.ts';
+import { sharedNamedPorts } from './network-policies.ts';
 import { shared, sharedRecord } from './shared.ts';
 import { unsupportedPodAnnotations } from './unsupported.ts';
 
@@ -64,7 +64,7 @@ export function parsePod(raw: RawObject): Pod {
       Object.keys(all).filter((key) => podAnnotation.test(key)),
     ),
     addressCondition: addressConditionOf(raw['status']),
-    namedPorts: namedPortsOf(spec),
+    namedPorts: sharedNamedPorts(spec),
     unsupported: namesSet(all, unsupportedPodAnnotations),
   };
 }

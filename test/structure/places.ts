@@ -17,9 +17,10 @@ export interface Room {
 export const rooms: readonly Room[] = [
   {
     path: 'lib',
-    order: 'net run rounds netlink gobgp ovsdb kube api services slices ovn desired pki store route-policy bgp'.split(
-      ' ',
-    ),
+    order:
+      'net run rounds netlink gobgp ovsdb kube api services slices ovn desired pki store policies route-policy bgp'.split(
+        ' ',
+      ),
     watchImports: [],
   },
   room('central'),

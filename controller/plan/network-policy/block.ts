@@ -3,7 +3,7 @@ import { cidrCovers, formatCidr, lastOf, parseCidr, type Cidr } from '../../../l
 import { IntervalSet } from '../../../lib/net/interval-set.ts';
 import { cidrsOf } from '../../../lib/net/range.ts';
 import type { Family } from '../../../lib/net/ip.ts';
-import type { BlockPeer } from '../../model/objects.ts';
+import type { BlockPeer } from '../../../lib/policies/policy.ts';
 
 /** Without exceptions that lie outside of the block; nothing if a part is not a CIDR. */
 function networksOf({ cidr: text, except }: BlockPeer): readonly Cidr[] {

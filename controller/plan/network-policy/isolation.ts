@@ -1,5 +1,5 @@
 import type { Desired } from '../../../lib/desired/row.ts';
-import { policyDirections, type PolicyDirection } from '../../model/network-policy.ts';
+import { policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import { hairpinSources } from '../../model/service-vips.ts';
 import type { View } from '../../model/view.ts';
 import { aclRow } from '../acl-tier/port-group-acl.ts';

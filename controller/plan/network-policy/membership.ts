@@ -1,7 +1,7 @@
 /** The policies of a port and the peers that it is, planned with the port and written in the same transaction. */
 import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution } from '../../../lib/desired/row.ts';
-import { namedKeys, namedPortKey, policyDirections, type PolicyDirection } from '../../model/network-policy.ts';
+import { namedKeys, namedPortKey, policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { Interface } from '../../model/interfaces.ts';
 import type { NetworkPolicy, Pod } from '../../model/objects.ts';
 import { nodePortGroup } from '../../model/ovn-names.ts';

@@ -1,10 +1,5 @@
-/**
- * The rows of NetworkPolicies. In: policies in force, pods, Namespaces. Out: for each policy, VPC and direction a port group with the rules (`network-policy.ts`);
- * for each peer a set of its pods' addresses, which all policies share (`peer.ts`); for each direction one port group that drops what no rule allows
- * (`isolation.ts`); and the memberships of ports (`membership.ts`), which are planned with the port. Rule: a port that a policy selects is in the dropping
- * group in the transaction in which it gets the policy's rules.
- */
-import type { PolicyDirection } from '../../model/network-policy.ts';
+/** Names and priorities of the rows of NetworkPolicies. */
+import type { PolicyDirection } from '../../../lib/policies/selection.ts';
 import { digestName } from '../../../lib/ovn/digest-name.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 

@@ -1,8 +1,14 @@
+/**
+ * The rows of NetworkPolicies. In: policies in force, pods, Namespaces. Out: for each policy, VPC and direction a port group with the rules (`rule.ts`);
+ * for each peer a set of its pods' addresses, which all policies share (`peer.ts`); for each direction one port group that drops what no rule allows
+ * (`isolation.ts`); and the memberships of ports (`membership.ts`), which are planned with the port. Rule: a port that a policy selects is in the dropping
+ * group in the transaction in which it gets the policy's rules.
+ */
 import { annotation } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { NetworkPolicy } from '../../model/objects.ts';
-import { namedKeys, policyDirections, type PolicyDirection } from '../../model/network-policy.ts';
+import { namedKeys, policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { View } from '../../model/view.ts';
 import { aclRow } from '../acl-tier/port-group-acl.ts';
 import type { Feature } from '../feature.ts';

@@ -1,4 +1,4 @@
-import type { PolicyDirection } from '../../model/network-policy.ts';
+import type { PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { Capabilities } from '../../model/view.ts';
 import type { Acl } from '../acl-tier/port-group-acl.ts';
 import { policyAcl, policyTier } from './names.ts';

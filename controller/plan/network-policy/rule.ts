@@ -1,6 +1,7 @@
 /** Turns a rule of a NetworkPolicy into the matches of its ACLs. Dimensions are conjunctions of `==`, so that OVN adds flows and does not multiply them. */
-import type { NetworkPolicy, PolicyPort, PolicyProtocol, PolicyRule } from '../../model/objects.ts';
-import { namedPortKey, peerId, podPeers, type PolicyDirection } from '../../model/network-policy.ts';
+import type { PolicyPort, PolicyProtocol, PolicyRule } from '../../../lib/policies/policy.ts';
+import type { NetworkPolicy } from '../../model/objects.ts';
+import { namedPortKey, peerId, podPeers, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { View } from '../../model/view.ts';
 import { matchFamily } from '../names.ts';
 import { blockNetworks } from './block.ts';

@@ -1,7 +1,7 @@
 /** The pods whose ports or reports read a changed value. */
 import { annotation } from '../../../lib/api/names.ts';
 import type { Change } from '../../model/change.ts';
-import { namedKeys, selectorWithin } from '../../model/network-policy.ts';
+import { namedKeys, selectorWithin } from '../../../lib/policies/selection.ts';
 import type { Namespace, NetworkPolicy, Node, Subnet } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import { isSameScope } from '../../settle/gateway/scope.ts';

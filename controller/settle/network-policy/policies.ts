@@ -1,6 +1,6 @@
 /**
  * Which NetworkPolicies are in force, and what their rows depend on beside them. In: NetworkPolicies, Namespaces, pods and their ports. Out: for a pod,
- * the policies that select it and the peers that it is; for a namespace, the VPCs of its ports; the numbers that named ports have. Rule: when a namespace is
+ * the policies that select it and the peers that it is; for a namespace, the VPCs of its ports; the numbers that named ports have. `plan/network-policy/network-policy.ts` reads these. Rule: when a namespace is
  * deleted, its policies stay in force until its last port is gone, in whatever order its objects are deleted (CVE-2024-7598).
  */
 import { entryOf } from '../../../lib/desired/entry-of.ts';
@@ -18,7 +18,7 @@ import {
   peersOf,
   policyLabels,
   selectorWithin,
-} from '../../model/network-policy.ts';
+} from '../../../lib/policies/selection.ts';
 import type { NetworkPolicy, Pod } from '../../model/objects.ts';
 import type { PolicyIndex, View } from '../../model/view.ts';
 

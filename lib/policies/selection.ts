@@ -1,7 +1,7 @@
 /** What identifies the pods that NetworkPolicies select and name. */
-import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
-import { selectorText } from '../../lib/store/selector-index.ts';
-import type { NetworkPolicy, Pod, PodPeer, PolicyProtocol, PolicyRule } from './objects.ts';
+import type { LabelSelector } from '../api/kinds/shared.ts';
+import { selectorText } from '../store/selector-index.ts';
+import type { PodPeer, PolicyProtocol, PolicyRule, PolicyRules } from './policy.ts';
 
 export const policyDirections = ['ingress', 'egress'] as const;
 export type PolicyDirection = (typeof policyDirections)[number];
@@ -55,6 +55,11 @@ export function namespacePart({ matchLabels = {}, matchExpressions = [] }: Label
 
 type Labels = Readonly<Record<string, string>>;
 
+export interface LabelledPod {
+  readonly namespace: string;
+  readonly labels: Labels;
+}
+
 /** Many pods share one object of labels. */
 const prefixedLabels = { pod: new WeakMap<Labels, Labels>(), namespace: new WeakMap<Labels, Labels>() } as const;
 
@@ -68,10 +73,7 @@ function labelsOf(known: WeakMap<Labels, Labels>, prefix: string, labels: Labels
 }
 
 /** The labels by which policies select a pod, and name it as a peer. */
-export function policyLabels(
-  { namespace, labels }: Pick<Pod, 'namespace' | 'labels'>,
-  namespaceLabels: Labels,
-): Labels {
+export function policyLabels({ namespace, labels }: LabelledPod, namespaceLabels: Labels): Labels {
   return {
     ...labelsOf(prefixedLabels.pod, ofPod, labels),
     ...labelsOf(prefixedLabels.namespace, ofNamespace, namespaceLabels),
@@ -105,7 +107,7 @@ export function namedPortKey(namespace: string | undefined, protocol: PolicyProt
 }
 
 /** The peers of all rules of a policy, with the named ports by which rules reach them. */
-export function peersOf({ namespace, ingress = [], egress = [] }: NetworkPolicy): ReadonlyMap<string, Peer> {
+export function peersOf({ namespace, ingress = [], egress = [] }: PolicyRules): ReadonlyMap<string, Peer> {
   const found = new Map<string, { selector: LabelSelector; namedPorts: Set<string> }>();
   const add = (peer: PodPeer, keys: readonly string[]): void => {
     const selector = peerSelector(namespace, peer);

@@ -1,0 +1,106 @@
+/**
+ * What NetworkPolicies say about one connection, rule by rule, for explanations. In: policies, the two ends, and a port. Out: for each end, the policies that
+ * isolate it and which of their rules the connection satisfies. Pure. The rows of the controller follow the same rules.
+ */
+import { cidrContains, parseCidr } from '../net/cidr.ts';
+import { parseIp } from '../net/ip.ts';
+import { matchesSelector } from '../api/label-selector.ts';
+import type { BlockPeer, NamedPort, PolicyPort, PolicyProtocol, PolicyRule, PolicyRules } from './policy.ts';
+import { type LabelledPod, peerSelector, policyLabels, selectorWithin, type PolicyDirection } from './selection.ts';
+
+/** A pod with an interface in a VPC. */
+export interface PolicyPod extends LabelledPod {
+  readonly namespaceLabels: Readonly<Record<string, string>>;
+  readonly vpc: string;
+  /** Provider of the interface. */
+  readonly provider: string;
+  readonly namedPorts: readonly NamedPort[];
+}
+
+export interface PolicyEnd {
+  /** Undefined for a host that is no pod, or has the network of its node. */
+  readonly pod: PolicyPod | undefined;
+  readonly address: string;
+}
+
+export interface PolicyConnection {
+  readonly from: PolicyEnd;
+  readonly to: PolicyEnd;
+  /** Undefined: any port. */
+  readonly port: { readonly protocol: PolicyProtocol; readonly number: number } | undefined;
+}
+
+export interface JudgedRule {
+  /** `spec.ingress[0]`. */
+  readonly field: string;
+  /** Whether the rule names the other end. */
+  readonly isPeer: boolean;
+  /** Whether the rule contains the port; without a port, whether it contains all. */
+  readonly isPort: boolean;
+  readonly ports: readonly PolicyPort[] | undefined;
+}
+
+export interface JudgedPolicy {
+  /** `namespace/name`. */
+  readonly name: string;
+  readonly rules: readonly JudgedRule[];
+}
+
+function contains(block: string, address: string): boolean {
+  const [cidr, ip] = [parseCidr(block), parseIp(address)];
+  return cidr !== undefined && ip !== undefined && cidrContains(cidr, ip);
+}
+
+function isInBlock({ cidr, except }: BlockPeer, address: string): boolean {
+  return contains(cidr, address) && !except.some((one) => contains(one, address));
+}
+
+function isPeer(namespace: string, { peers }: PolicyRule, self: PolicyPod, { pod, address }: PolicyEnd): boolean {
+  if (peers === undefined) return true;
+  if (peers.blocks.some((block) => isInBlock(block, address))) return true;
+  if (pod?.vpc !== self.vpc) return false;
+  const labels = policyLabels(pod, pod.namespaceLabels);
+  return peers.pods.some((peer) => matchesSelector(peerSelector(namespace, peer), labels));
+}
+
+function isPort({ ports }: PolicyRule, { to, port }: PolicyConnection): boolean {
+  if (ports === undefined) return true;
+  if (port === undefined) return false;
+  const { protocol, number } = port;
+  return ports.some((one) => {
+    if (one.protocol !== protocol) return false;
+    if (one.port === undefined) return true;
+    if (typeof one.port === 'number') return one.port <= number && number <= (one.endPort ?? one.port);
+    return (to.pod?.namedPorts ?? []).some(
+      (named) => named.name === one.port && named.protocol === protocol && named.number === number,
+    );
+  });
+}
+
+/** The policies that isolate the end of this direction, sorted by name; none if it is open. */
+export function judge(
+  policies: ReadonlyMap<string, PolicyRules>,
+  direction: PolicyDirection,
+  connection: PolicyConnection,
+): readonly JudgedPolicy[] {
+  const [{ pod: self }, other] =
+    direction === 'ingress' ? [connection.to, connection.from] : [connection.from, connection.to];
+  if (self === undefined) return [];
+  const labels = policyLabels(self, self.namespaceLabels);
+  const judged: JudgedPolicy[] = [];
+  for (const [name, policy] of policies) {
+    const { namespace, pods, providers, [direction]: rules } = policy;
+    if (rules === undefined || !matchesSelector(selectorWithin(namespace, pods), labels)) continue;
+    if (providers !== undefined && !providers.includes(self.provider)) continue;
+    judged.push({
+      name,
+      rules: rules.map((rule, index) => ({
+        field: `spec.${direction}[${index}]`,
+        isPeer: isPeer(namespace, rule, self, other),
+        isPort: isPort(rule, connection),
+        ports: rule.ports,
+      })),
+    });
+  }
+  return judged.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
