@@ -26,7 +26,6 @@ import {
   ruleServiceKey,
 } from '../../lib/services/switch-lb-rule.ts';
 import { durationMs, type Terminal } from '../command/command.ts';
-import { CommandFailed } from '../command/failure.ts';
 import type {
   ReportedRule,
   RuleReading,
@@ -37,6 +36,7 @@ import type {
 } from '../model/service-reading.ts';
 import { type Cluster, type ClusterFlags, withCluster } from './cluster.ts';
 import { readGate } from './gate.ts';
+import { missing } from './missing.ts';
 import { readRivals } from './rivals.ts';
 import { parseNode, parsePod, parseRule, parseSubnet } from './service-objects.ts';
 import { argumentOf, findObject } from './workload.ts';
@@ -145,13 +145,6 @@ async function readSurroundings(
 
 interface Api extends Pick<Cluster, 'client' | 'namespace'> {
   readonly signal: AbortSignal;
-}
-
-function missing(kind: string, name: ObjectName): CommandFailed {
-  const where = name.namespace === undefined ? '' : ` -n ${name.namespace}`;
-  const message = `there is no ${kind} ${keyOf(name)}; kubectl get ${kind}s${where} lists them`;
-  const code = kind.replace(/(?:^|-)[a-z]/g, (start) => start.slice(-1).toUpperCase());
-  return new CommandFailed({ code: `NoSuch${code}`, message });
 }
 
 /** The arguments of the installed programs. */

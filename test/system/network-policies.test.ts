@@ -5,7 +5,10 @@ import { pick, randomOf } from '../../lib/testing-random.ts';
 import { apiVersionOf, namespaces, networkPolicies, pods, securityGroups } from '../../lib/kube/resources.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 import type { Peer, Policy, Port, Selector } from '../model/network-policies.ts';
-import { keptPort, patienceMs, PolicyBed, silenceMs } from './policy-bed.ts';
+import type { PolicyWhy } from '../../cli/plan/network-policy/why.ts';
+import type { Host } from '../model/network-policies.ts';
+import { runProgram } from './cli-bed.ts';
+import { type Probe, keptPort, patienceMs, PolicyBed, silenceMs } from './policy-bed.ts';
 
 const http = (containerPort: number) => [{ name: 'http', protocol: 'TCP', containerPort }] as const;
 
@@ -252,6 +255,7 @@ describe('network policies', () => {
         assert.deepEqual(written, [], 'a start writes nothing');
       }
       await bed.untilEqual(`round ${round} of seed ${seed}`);
+      await checkAnswer(bed, pick(random, bed.probes()));
     }
     const before = rowsOf(bed);
     assert.notEqual(before, '[]');
@@ -260,6 +264,18 @@ describe('network policies', () => {
     assert.equal(rowsOf(bed), '[]');
   });
 });
+
+/** What `isthmus policy why` says about a connection is what happens to it. */
+async function checkAnswer({ services: { controller } }: PolicyBed, { connection, isAllowed }: Probe): Promise<void> {
+  const { from, to, source, protocol, port } = connection;
+  const name = (host: Host): string => (host.namespace === undefined ? host.name : `${host.namespace}/${host.name}`);
+  const argv = ['policy', 'why', name(from), name(to), `${port}/${protocol}`, '-o', 'json'];
+  const env = { HOME: '/nonexistent', KUBECONFIG: controller.api.kubeconfig };
+  const { out, err } = await runProgram(argv, env);
+  const { families } = JSON.parse(out) as PolicyWhy;
+  const verdict = families.find((one) => one.source === source)?.verdict;
+  assert.equal(verdict, isAllowed ? 'allowed' : 'denied', `${argv.join(' ')}: ${out}${err}`);
+}
 
 function given<K extends string, T>(key: K, value: T | undefined): { readonly [P in K]?: T } {
   return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]?: T });

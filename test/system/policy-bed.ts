@@ -20,7 +20,7 @@ interface Place extends Host {
 }
 
 /** A connection, and whether the model allows it. */
-interface Probe {
+export interface Probe {
   readonly from: Place;
   readonly connection: Connection;
   readonly isAllowed: boolean;

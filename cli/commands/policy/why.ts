@@ -1,0 +1,53 @@
+import { parseIp } from '../../../lib/net/ip.ts';
+import type { PolicyProtocol } from '../../../lib/policies/policy.ts';
+import { UsageError } from '../../../lib/run/flags.ts';
+import { command } from '../../command/command.ts';
+import type { PolicyReading } from '../../model/policy-reading.ts';
+import { explainPolicies } from '../../plan/network-policy/why.ts';
+import { renderPolicyWhy } from '../../render/network-policy/why.ts';
+import { clusterFlags, outputFlags } from '../../watch/cluster.ts';
+import { readPolicies, type HostName } from '../../watch/network-policy.ts';
+import { print } from '../bgp/answer.ts';
+import { parseClientName } from '../why/service.ts';
+
+/** An address, or what `parseClientName` takes. */
+export function parseHostName(text: string): HostName {
+  return parseIp(text) === undefined ? parseClientName(text) : { kind: 'address', address: text };
+}
+
+const protocols: readonly string[] = ['tcp', 'udp', 'sctp'] satisfies PolicyProtocol[];
+
+/** `8080` or `8080/UDP`. */
+export function parsePolicyPort(text: string): NonNullable<PolicyReading['port']> {
+  const [, digits = '', protocol = 'tcp'] = /^(\d+)(?:\/([a-z]+))?$/i.exec(text) ?? [];
+  const number = Number(digits);
+  const name = protocol.toLowerCase();
+  if (digits === '' || number < 1 || number > 65_535 || !protocols.includes(name))
+    throw new UsageError(`PORT: "${text}" is not a port; write NUMBER or NUMBER/PROTOCOL, such as 53/UDP`, 2);
+  return { protocol: name as PolicyProtocol, number };
+}
+
+export const policyWhy = command(
+  {
+    name: 'why',
+    operands: ['FROM', 'TO', '[PORT]'],
+    summary: 'whether NetworkPolicies allow a connection, and which rule decides',
+    description:
+      'Shows for each end of a connection which NetworkPolicies select it, and which of their rules name the other end and\nthe port. FROM and TO are pod/NAMESPACE/NAME, node/NAME or an address; NAMESPACE/NAME is a pod, NAME a node. PORT is NUMBER or\nNUMBER/PROTOCOL, TCP by default; without it the answer is for any port. Rules see the endpoints of Services, so TO is an endpoint.\nComputed from the objects by the rules of the controller; OVN is not queried. Security groups and private Subnets are not\npart of the answer. Read-only. Exit code 1 if the connection is denied.',
+    examples: [
+      'isthmus policy why default/client shop/web 8080',
+      'isthmus policy why node/n1 shop/web',
+      'isthmus policy why shop/web 192.0.2.7 53/UDP',
+      'isthmus policy why default/client shop/web 8080 -o json | jq .families',
+    ],
+  },
+  { ...clusterFlags, ...outputFlags },
+  async ({ flags, operands, terminal }) => {
+    const [from = '', to = '', port] = operands;
+    const names = { from: parseHostName(from), to: parseHostName(to) };
+    const asked = { ...names, port: port === undefined ? undefined : parsePolicyPort(port) };
+    const why = explainPolicies(await readPolicies(asked, flags, terminal));
+    print(why, (paint) => renderPolicyWhy(why, paint), flags, terminal);
+    return why.isAllowed ? 0 : 1;
+  },
+);

@@ -1,0 +1,90 @@
+/**
+ * Reads what NetworkPolicies say about a connection. In: a client of the API, the names of both ends. Out: a PolicyReading.
+ * @throws CommandFailed if a pod or node does not exist; KubeUnreachable, KubeApiError, or the timeout's TimeoutError
+ */
+import { annotation, defaultVpc } from '../../lib/api/names.ts';
+import { fieldsOf, recordsOf, textOf } from '../../lib/kube/fields.ts';
+import { keyOf, namespaces, networkPolicies, nodes, pods } from '../../lib/kube/resources.ts';
+import type { KubeClient, ObjectName, RawObject } from '../../lib/kube/types.ts';
+import { formatIp, parseIp } from '../../lib/net/ip.ts';
+import { namedPortsOf, parsePolicyRules } from '../../lib/policies/parse.ts';
+import { durationMs, type Terminal } from '../command/command.ts';
+import type { PolicyHost, PolicyReading } from '../model/policy-reading.ts';
+import { type ClusterFlags, withCluster } from './cluster.ts';
+import { missing } from './missing.ts';
+import { findObject } from './workload.ts';
+
+/** A pod, a node, or any other host by its address. */
+export type HostName =
+  | (ObjectName & { readonly kind: 'pod' | 'node' })
+  | { readonly kind: 'address'; readonly address: string };
+
+export function readPolicies(
+  { from, to, port }: { readonly from: HostName; readonly to: HostName; readonly port: PolicyReading['port'] },
+  flags: ClusterFlags,
+  terminal: Terminal,
+): Promise<PolicyReading> {
+  return withCluster(flags, terminal, async ({ client }) => {
+    const signal = AbortSignal.any([terminal.signal, AbortSignal.timeout(durationMs(flags.timeout))]);
+    const [source, destination, policies] = await Promise.all([
+      readHost(client, from, signal),
+      readHost(client, to, signal),
+      client.list(networkPolicies, { signal }),
+    ]);
+    return {
+      from: source,
+      to: destination,
+      port,
+      policies: new Map(policies.map((one) => [keyOf(one.metadata), parsePolicyRules(one)])),
+    };
+  });
+}
+
+async function readHost(client: KubeClient, name: HostName, signal: AbortSignal): Promise<PolicyHost> {
+  if (name.kind === 'address') return { text: name.address, pod: undefined, node: '', addresses: [name.address] };
+  const raw = await findObject(client, name.kind === 'pod' ? pods : nodes, name, signal);
+  if (raw === undefined) throw missing(name.kind, name);
+  if (name.kind === 'node') return parseNode(raw);
+  const namespace = await findObject(client, namespaces, { name: name.namespace ?? '' }, signal);
+  return parsePod(raw, namespace?.metadata.labels ?? {});
+}
+
+/** A node sends to pods from its address in the Subnet join. */
+export function parseNode({ metadata: { name, annotations = {} } }: RawObject): PolicyHost {
+  return { text: `node ${name}`, pod: undefined, node: name, addresses: allocated(annotations) };
+}
+
+export function parsePod(raw: RawObject, namespaceLabels: Readonly<Record<string, string>>): PolicyHost {
+  const spec = fieldsOf(raw['spec']);
+  const { metadata } = raw;
+  const node = textOf(spec['nodeName']);
+  const reported = recordsOf(fieldsOf(raw['status'])['podIPs']).flatMap(({ ip }) => canonical(textOf(ip)));
+  // The kubelet reports addresses once the pod runs.
+  const addresses = reported.length > 0 ? reported : allocated(metadata.annotations);
+  const text = `pod ${keyOf(metadata)}`;
+  if (spec['hostNetwork'] === true)
+    return { text: `${text}, in the network of node ${node}`, pod: undefined, node, addresses };
+  return {
+    text,
+    node,
+    addresses,
+    pod: {
+      namespace: metadata.namespace ?? '',
+      labels: metadata.labels ?? {},
+      namespaceLabels,
+      vpc: metadata.annotations?.[annotation.logicalRouter] ?? defaultVpc,
+      provider: 'ovn',
+      namedPorts: namedPortsOf(spec),
+      securityGroups: metadata.annotations?.[annotation.securityGroups] ?? '',
+    },
+  };
+}
+
+function allocated(annotations: Readonly<Record<string, string>> = {}): readonly string[] {
+  return (annotations[annotation.ipAddress] ?? '').split(',').flatMap(canonical);
+}
+
+function canonical(text: string): readonly string[] {
+  const ip = parseIp(text.trim());
+  return ip === undefined ? [] : [formatIp(ip)];
+}
