@@ -18,7 +18,7 @@ import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import { IdleMemory } from '../lib/run/idle-memory.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
-import { openNorthbound, room } from './apply/northbound.ts';
+import { openNorthbound, room, type Northbound } from './apply/northbound.ts';
 import { Rounds } from './apply/rounds.ts';
 import { Southbound } from './apply/southbound.ts';
 import { preview } from './preview.ts';
@@ -186,7 +186,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   southbound.start();
   log.info({ pods: cluster.pods.size, subnets: cluster.subnets.size, nodes: cluster.nodes.size }, 'first round done');
   onStarted();
-  if (cluster.formerPolicyRows.length > 0) void endFormerPolicies(cluster, rounds);
+  void endFormerPolicies({ cluster, northbound, rounds, log });
 
   await untilAborted(signal);
   memory.close();
@@ -197,9 +197,27 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   await Promise.all([northbound.client.close(), southbound.close(), databases.close()]);
 }
 
-/** Waits for the policies that replace them. */
-async function endFormerPolicies(cluster: Cluster, rounds: Rounds): Promise<void> {
+interface TakeOver {
+  readonly cluster: Cluster;
+  readonly northbound: Pick<Northbound, 'hasForeignPorts'>;
+  readonly rounds: Rounds;
+  readonly log: Logger;
+}
+
+/** Ends the rows of a former Kube-OVN's policies once others have replaced them, unless they have ports that were not taken over. */
+async function endFormerPolicies({ cluster, northbound, rounds, log }: TakeOver): Promise<void> {
+  const rows = cluster.formerPolicyRows;
+  if (rows.length === 0) return;
   await rounds.untilApplied();
+  const held = rows.filter(({ table, name }) => table === 'Port_Group' && northbound.hasForeignPorts(name));
+  if (held.length > 0) {
+    const groups = held.map(({ name }) => name);
+    log.warn(
+      { groups },
+      'network policies of Kube-OVN stay in force until the next start: they have ports that Isthmus did not adopt',
+    );
+    return;
+  }
   cluster.setFormerPolicies([]);
   rounds.request();
 }

@@ -89,6 +89,8 @@ export interface Northbound {
   nodeHolders(): ReadonlyMap<string, string>;
   /** Port groups and address sets of a former Kube-OVN's network policies. */
   formerPolicies(): readonly FormerRow[];
+  /** Whether the port group has a port that this room did not adopt. */
+  hasForeignPorts(portGroup: string): boolean;
 }
 
 function isOurs(row: Row | undefined): boolean {
@@ -195,5 +197,10 @@ export async function openNorthbound(
           .filter(isFormerPolicy)
           .map(({ name }) => ({ table, name: name as string })),
       ),
+    hasForeignPorts: (portGroup) => {
+      const group = [...client.cache.table('Port_Group').rows.values()].find(({ name }) => name === portGroup);
+      const ports = (group?.['ports'] ?? []) as readonly string[];
+      return ports.some((uuid) => !isOurs(client.cache.table('Logical_Switch_Port').rows.get(uuid)));
+    },
   };
 }

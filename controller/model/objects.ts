@@ -340,7 +340,6 @@ export interface Attachment extends ObjectFacts {
   readonly provider: string | undefined;
 }
 
-/** All kinds that are watched, by the name of their store. */
 /** A NetworkPolicy; its annotations are those that this room writes. */
 export interface NetworkPolicy extends ObjectFacts, PolicyRules {
   readonly annotations: Readonly<Record<string, string>>;
@@ -348,6 +347,7 @@ export interface NetworkPolicy extends ObjectFacts, PolicyRules {
   readonly unsupported: readonly string[];
 }
 
+/** All kinds that are watched, by the name of their store. */
 export interface Kinds {
   readonly vpcs: Vpc;
   readonly subnets: Subnet;

@@ -141,8 +141,10 @@ export interface PolicyIndex {
   isPeerIn(peer: string, vpc: string): boolean;
   /** Named ports by which egress rules reach the pods of a peer, as `namedPortKey` names them. */
   namedPortsOfPeer(peer: string): readonly string[];
-  /** The numbers that pods give a named port, as `namedPortKey` names it; sorted. */
+  /** The lowest numbers that pods give a named port, as `namedPortKey` names it; sorted. */
   numbers(key: string): readonly number[];
+  /** Whether pods give the named port more numbers than rules contain. */
+  hasMoreNumbers(key: string): boolean;
 }
 
 export interface View extends Stores {

@@ -6,7 +6,14 @@ import { cidrContains, parseCidr } from '../net/cidr.ts';
 import { parseIp } from '../net/ip.ts';
 import { matchesSelector } from '../api/label-selector.ts';
 import type { BlockPeer, NamedPort, PolicyPort, PolicyProtocol, PolicyRule, PolicyRules } from './policy.ts';
-import { type LabelledPod, peerSelector, policyLabels, selectorWithin, type PolicyDirection } from './selection.ts';
+import {
+  type LabelledPod,
+  peerSelector,
+  podPeers,
+  policyLabels,
+  selectorWithin,
+  type PolicyDirection,
+} from './selection.ts';
 
 /** A pod with an interface in a VPC. */
 export interface PolicyPod extends LabelledPod {
@@ -55,15 +62,21 @@ function isInBlock({ cidr, except }: BlockPeer, address: string): boolean {
   return contains(cidr, address) && !except.some((one) => contains(one, address));
 }
 
-function isPeer(namespace: string, { peers }: PolicyRule, self: PolicyPod, { pod, address }: PolicyEnd): boolean {
-  if (peers === undefined) return true;
-  if (peers.blocks.some((block) => isInBlock(block, address))) return true;
+/** Whether a selector of the rule names the pod; without peers, each pod of the VPC. */
+function isPodPeer(namespace: string, rule: PolicyRule, self: PolicyPod, { pod }: PolicyEnd): boolean {
   if (pod?.vpc !== self.vpc) return false;
   const labels = policyLabels(pod, pod.namespaceLabels);
-  return peers.pods.some((peer) => matchesSelector(peerSelector(namespace, peer), labels));
+  return podPeers(rule).some((peer) => matchesSelector(peerSelector(namespace, peer), labels));
 }
 
-function isPort({ ports }: PolicyRule, { to, port }: PolicyConnection): boolean {
+function isPeer(namespace: string, rule: PolicyRule, self: PolicyPod, other: PolicyEnd): boolean {
+  const { peers } = rule;
+  if (peers === undefined || peers.blocks.some((block) => isInBlock(block, other.address))) return true;
+  return isPodPeer(namespace, rule, self, other);
+}
+
+/** `named`: the ports of the destination that have names, as far as the rule reaches them. */
+function isPort({ ports }: PolicyRule, { port }: PolicyConnection, named: readonly NamedPort[]): boolean {
   if (ports === undefined) return true;
   if (port === undefined) return false;
   const { protocol, number } = port;
@@ -71,9 +84,7 @@ function isPort({ ports }: PolicyRule, { to, port }: PolicyConnection): boolean 
     if (one.protocol !== protocol) return false;
     if (one.port === undefined) return true;
     if (typeof one.port === 'number') return one.port <= number && number <= (one.endPort ?? one.port);
-    return (to.pod?.namedPorts ?? []).some(
-      (named) => named.name === one.port && named.protocol === protocol && named.number === number,
-    );
+    return named.some((own) => own.name === one.port && own.protocol === protocol && own.number === number);
   });
 }
 
@@ -92,12 +103,17 @@ export function judge(
     const { namespace, pods, providers, [direction]: rules } = policy;
     if (rules === undefined || !matchesSelector(selectorWithin(namespace, pods), labels)) continue;
     if (providers !== undefined && !providers.includes(self.provider)) continue;
+    // An address of a block is not known as a pod, so that its ports have no names.
+    const namedPorts = (rule: PolicyRule): readonly NamedPort[] => {
+      if (direction === 'ingress') return self.namedPorts;
+      return isPodPeer(namespace, rule, self, other) ? (other.pod?.namedPorts ?? []) : [];
+    };
     judged.push({
       name,
       rules: rules.map((rule, index) => ({
         field: `spec.${direction}[${index}]`,
         isPeer: isPeer(namespace, rule, self, other),
-        isPort: isPort(rule, connection),
+        isPort: isPort(rule, connection, namedPorts(rule)),
         ports: rule.ports,
       })),
     });

@@ -1,6 +1,6 @@
 /** What identifies the pods that NetworkPolicies select and name. */
 import type { LabelSelector } from '../api/kinds/shared.ts';
-import { selectorText } from '../store/selector-index.ts';
+import { selectorOfText, selectorText } from '../store/selector-index.ts';
 import type { PodPeer, PolicyProtocol, PolicyRule, PolicyRules } from './policy.ts';
 
 export const policyDirections = ['ingress', 'egress'] as const;
@@ -42,6 +42,12 @@ export function peerSelector(namespace: string, { namespaces, pods }: PodPeer): 
     matchLabels: { ...outer.matchLabels, ...own.matchLabels },
     matchExpressions: [...outer.matchExpressions, ...own.matchExpressions],
   };
+}
+
+/** Whether the peer is pods of one namespace by its name, so that no label of the namespace counts. */
+export function isOfOneNamespace(peer: string): boolean {
+  const { matchLabels = {} } = selectorOfText(peer);
+  return matchLabels[namespaceKey] !== undefined;
 }
 
 /** The part of a selector that is about namespaces alone. */

@@ -50,7 +50,7 @@ describe('isthmus', () => {
     execFileSync(process.execPath, [join(import.meta.dirname, '../../images/bundle.ts'), out], { stdio: 'pipe' });
     const bundled = join(out, 'isthmus.mjs');
     const help = execFileSync(process.execPath, [bundled, '--help'], { encoding: 'utf8', cwd: bed.dir });
-    assert.match(help, /usage: isthmus \[ic\|bgp\|why\|nodes\] <command>/);
+    assert.match(help, /usage: isthmus \[ic\|bgp\|why\|policy\|nodes\] <command>/);
     assert.match(readFileSync(bundled, 'utf8'), /^#!\/usr\/bin\/env node\n/);
     const options = { encoding: 'utf8', env: bed.environment } as const;
     const { status, stdout } = spawnSync(process.execPath, [bundled, 'ic', 'status'], options);

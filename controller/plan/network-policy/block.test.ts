@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { blockNetworks } from './block.ts';
+import { blockNetworks, hasTooManyNetworks } from './block.ts';
 
 test('exceptions are subtracted from their own block', () => {
   const ten = { cidr: '10.0.0.0/8', except: ['10.1.0.0/16'] };
@@ -32,4 +32,17 @@ test('a block without a rest, or with an invalid part, is nothing', () => {
 
 test('an exception of the other family, or outside, has no effect', () => {
   assert.deepEqual(blockNetworks([{ cidr: '10.0.0.0/8', except: ['fd00::/64', '11.0.0.0/8'] }], 4), ['10.0.0.0/8']);
+});
+
+test('too many exceptions or networks allow nothing', () => {
+  const except = Array.from({ length: 257 }, (_, index) => `10.0.${index % 256}.${index >> 8}/32`);
+  const block = [{ cidr: '10.0.0.0/8', except }];
+  assert.deepEqual([blockNetworks(block, 4), hasTooManyNetworks(block)], [[], true]);
+  const addresses = Array.from({ length: 10_001 }, (_, index) => ({
+    cidr: `10.1.${index >> 8}.${index & 255}/32`,
+    except: [],
+  }));
+  assert.deepEqual([blockNetworks(addresses, 4), hasTooManyNetworks(addresses)], [[], true]);
+  const enough = addresses.slice(1);
+  assert.deepEqual([blockNetworks(enough, 4).length, hasTooManyNetworks(enough)], [10_000, false]);
 });

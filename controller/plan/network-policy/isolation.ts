@@ -19,8 +19,8 @@ const always: Readonly<Record<PolicyDirection, readonly string[]>> = {
     neighbours,
     'udp.src == 68 && udp.dst == 67 && ip4.dst == 255.255.255.255',
     'udp.src == 546 && udp.dst == 547 && ip6.dst == ff02::1:2',
-    // Replies to the health checks of OVN, which it takes up before they leave the switch.
-    'eth.dst == $svc_monitor_mac',
+    // Replies to the health checks of OVN, which it takes up before they leave the switch: these protocols alone.
+    'eth.dst == $svc_monitor_mac && (tcp || icmp4 || icmp6)',
   ],
 };
 

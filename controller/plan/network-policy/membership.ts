@@ -1,4 +1,5 @@
 /** The policies of a port and the peers that it is, planned with the port and written in the same transaction. */
+import { defaultVpc } from '../../../lib/api/names.ts';
 import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution } from '../../../lib/desired/row.ts';
 import { namedKeys, namedPortKey, policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
@@ -6,6 +7,7 @@ import type { Interface } from '../../model/interfaces.ts';
 import type { NetworkPolicy, Pod } from '../../model/objects.ts';
 import { nodePortGroup } from '../../model/ovn-names.ts';
 import type { HeldPort, View } from '../../model/view.ts';
+import { holds } from '../../settle/node/traits.ts';
 import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
 import type { AddressTexts } from '../security-group/membership.ts';
 import { isolationGroup, namedPortGroup, peerSet, policyGroup } from './names.ts';
@@ -85,10 +87,12 @@ export function policyMemberships(
     memberships.push(...namedGroups(pod, name, policy, vpc).map((group) => into(group)));
   }
   for (const direction of isolated) memberships.push(into(isolationGroup(direction)));
-  // The node of the pod reaches it, for probes.
   if (isolated.has('ingress')) {
-    if (pod.node !== undefined) memberships.push(into(nodePortGroup(pod.node), false));
     memberships.push(...throughEmptyTiers(view, port));
+    const { node = '' } = pod;
+    const group = nodePortGroup(node);
+    // The node of the pod reaches it, for probes. Other VPCs have no way to nodes, and may have their addresses.
+    if (vpc === defaultVpc && holds(view, node, group)) memberships.push(into(group, false));
   }
   return [...memberships, ...peerMemberships(view, pod, vpc, addresses)];
 }

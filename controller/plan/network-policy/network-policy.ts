@@ -16,7 +16,7 @@ import { nothing } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome } from '../report.ts';
-import { blockNetworks } from './block.ts';
+import { blockNetworks, hasTooManyNetworks } from './block.ts';
 import { blockSet, namedPortGroup, policyGroup } from './names.ts';
 import { policyAclOf } from './policy-acl.ts';
 import { ruleMatches } from './rule.ts';
@@ -26,7 +26,7 @@ const families = [4, 6] as const;
 function blockRows(name: string, policy: NetworkPolicy, direction: PolicyDirection, ids: Ids): readonly DesiredRow[] {
   return (policy[direction] ?? []).flatMap(({ peers }, index) =>
     families.flatMap((family): readonly DesiredRow[] => {
-      const addresses = blockNetworks(peers?.blocks ?? [], family);
+      const addresses = blockNetworks(peers?.blocks, family);
       if (addresses.length === 0) return [];
       return [
         {
@@ -59,7 +59,9 @@ function vpcRows(view: View, name: string, policy: NetworkPolicy, vpc: string, i
         view.policies.numbers(key).map((number) => groupRow(namedPortGroup(name, vpc, key, number), ids)),
       ),
       // Two rules may say the same.
-      ...[...new Set(matches)].map((match) => aclRow(group, policyAclOf(view.capabilities, direction, 'allow', match))),
+      ...[...new Map(matches.map((one) => [one.match, one])).values()].map(({ group: parent, match }) =>
+        aclRow(parent, policyAclOf(view.capabilities, direction, 'allow', match)),
+      ),
     ];
   });
 }
@@ -78,8 +80,27 @@ function planPolicy(view: View, name: string): Desired {
   };
 }
 
-export function policyProblem({ unsupported }: NetworkPolicy, refused: Problem | undefined): Problem | undefined {
-  if (unsupported.length === 0) return refused;
+/** What of a policy has no effect; the rest of it is in force. */
+function policyProblem(view: View, policy: NetworkPolicy, refused: Problem | undefined): Problem | undefined {
+  if (refused !== undefined) return refused;
+  const { namespace, unsupported } = policy;
+  for (const direction of policyDirections)
+    for (const [index, rule] of (policy[direction] ?? []).entries()) {
+      const field = `spec.${direction}[${index}]`;
+      if (hasTooManyNetworks(rule.peers?.blocks))
+        return {
+          code: 'TooManyNetworks',
+          message: `${field}: its ipBlocks have too many exceptions or networks, and allow nothing: at most 256 exceptions each, and 10000 networks after the exceptions are subtracted`,
+        };
+      const keys = namedKeys(rule, direction === 'ingress' ? namespace : undefined);
+      const key = keys.find((one) => view.policies.hasMoreNumbers(one));
+      if (key !== undefined)
+        return {
+          code: 'TooManyNumbers',
+          message: `${field}: pods give port ${key.slice(key.lastIndexOf('/') + 1)} too many numbers; the rule contains the lowest 64`,
+        };
+    }
+  if (unsupported.length === 0) return undefined;
   const list = unsupported.join(', ');
   return { code: 'NotSupported', message: `annotations without effect: ${list}; remove them. The policy is in force` };
 }
@@ -89,7 +110,7 @@ function reportPolicy(view: View, name: string, outcome: Outcome): readonly Obje
   const object = { kind: 'networkPolicies', name } as const;
   const policy = view.networkPolicies.get(name);
   if (policy === undefined || policy.isDeleting) return [{ object }];
-  const problem = policyProblem(policy, refusalOf(outcome));
+  const problem = policyProblem(view, policy, refusalOf(outcome));
   const message = problem && `${problem.code}: ${problem.message}`;
   const isKnown = message === policy.annotations[annotation.problem];
   return [

@@ -54,7 +54,7 @@ function peerTerms(
   return families.flatMap((family): readonly string[] => {
     const sets = [...new Set(ids)].map((id) => `$${peerSet(id, vpc, family, isOfPeer ? named : undefined)}`);
     // No pod is known by an address of a block, so that its named ports are unknown.
-    const hasBlock = !isOfPeer && blockNetworks(peers?.blocks ?? [], family).length > 0;
+    const hasBlock = !isOfPeer && blockNetworks(peers?.blocks, family).length > 0;
     if (hasBlock) sets.push(`$${blockSet(name, direction, index, family)}`);
     if (sets.length === 0) return [];
     const ip = matchFamily(family);
@@ -66,25 +66,34 @@ function protocolsOf(ports: readonly PolicyPort[]): readonly PolicyProtocol[] {
   return [...new Set(ports.map(({ protocol }) => protocol))];
 }
 
+/** A match, and the port group that it names: OVN knows the group where it has ports. */
+export interface RuleMatch {
+  readonly group: string;
+  readonly match: string;
+}
+
 /** The matches of a rule; none for a rule that nothing satisfies. */
-export function ruleMatches(context: RuleContext, rule: PolicyRule): readonly string[] {
+export function ruleMatches(context: RuleContext, rule: PolicyRule): readonly RuleMatch[] {
   const { view, name, policy, direction, vpc } = context;
-  const group = (own: string): string => `${direction === 'ingress' ? 'outport' : 'inport'} == @${own}`;
-  const own = group(policyGroup(name, direction, vpc));
+  const own = policyGroup(name, direction, vpc);
+  const matchOf = (group: string, ...terms: readonly string[]): RuleMatch => ({
+    group,
+    match: [`${direction === 'ingress' ? 'outport' : 'inport'} == @${group}`, ...terms].join(' && '),
+  });
   const { ports } = rule;
-  if (ports === undefined) return peerTerms(context, rule).map((peer) => `${own} && ${peer}`);
-  const matches: string[] = [];
+  if (ports === undefined) return peerTerms(context, rule).map((peer) => matchOf(own, peer));
+  const matches: RuleMatch[] = [];
   for (const protocol of protocolsOf(ports)) {
     const ofProtocol = ports.filter((port) => port.protocol === protocol);
     const term = portsTerm(protocol, ofProtocol);
-    if (term !== undefined) matches.push(...peerTerms(context, rule).map((peer) => `${own} && ${peer} && ${term}`));
+    if (term !== undefined) matches.push(...peerTerms(context, rule).map((peer) => matchOf(own, peer, term)));
     for (const { port } of ofProtocol) {
       if (typeof port !== 'string') continue;
       const key = namedPortKey(direction === 'ingress' ? policy.namespace : undefined, protocol, port);
       for (const number of view.policies.numbers(key)) {
-        const port = direction === 'ingress' ? group(namedPortGroup(name, vpc, key, number)) : own;
+        const group = direction === 'ingress' ? namedPortGroup(name, vpc, key, number) : own;
         for (const peer of peerTerms(context, rule, { key, number }))
-          matches.push(`${port} && ${peer} && ${protocol}.dst == ${number}`);
+          matches.push(matchOf(group, peer, `${protocol}.dst == ${number}`));
       }
     }
   }

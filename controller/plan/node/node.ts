@@ -48,8 +48,8 @@ function planNode(view: View, name: string): Desired {
 }
 
 /**
- * The ports of the node's pods that policies isolate, which the node itself reaches for probes. None if another node has the name: the port
- * of this one must not be lost over it.
+ * The ports of the node's pods that policies isolate, which the node itself reaches for probes: by the addresses that no pod or network may have.
+ * None if another node has the name: the port of this one must not be lost over it.
  */
 function portGroup(view: View, node: Node): readonly DesiredRow[] {
   const { name } = node;
@@ -57,7 +57,7 @@ function portGroup(view: View, node: Node): readonly DesiredRow[] {
   if (!holds(view, name, key)) return [];
   const ids = { ...vendorIds, node: name, np: `node/${name}` };
   const { v4, v6 } = joinAllocation(view, name) ?? {};
-  const own = [v4, v6, ...nodeAddresses(node)].flatMap((text) => parseIp(text ?? '') ?? []);
+  const own = [v4, v6, ...servedAddresses(view, node)].flatMap((text) => parseIp(text ?? '') ?? []);
   const acls = families.flatMap((family) => {
     const addresses = own.filter((ip) => ip.family === family).map(formatIp);
     if (addresses.length === 0) return [];

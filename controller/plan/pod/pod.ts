@@ -16,7 +16,6 @@ import { groupMemberships } from '../security-group/membership.ts';
 import type { AddressTexts } from '../security-group/membership.ts';
 import { dhcpRows } from './dhcp.ts';
 import { portFacts, portRow } from './port-row.ts';
-import type { PortFacts } from './port-row.ts';
 import { portRateRows } from './rates.ts';
 import { podsRead } from './reads.ts';
 import { reportPod } from './report.ts';
@@ -30,11 +29,11 @@ function planPod(view: View, key: string): Desired {
   for (const one of held) {
     const facts = portFacts(view, pod, one);
     rows.push(portRow(view, pod, one, facts), ...dhcpRows(view, pod, one), ...portRateRows(pod, one));
-    const addresses = addressTexts(one, facts);
     contributions.push(
       ...gatewayMembership(view, pod, one),
-      ...groupMemberships(view, facts.groups, { port: one.port, addresses }),
-      ...policyMemberships(view, pod, one, addresses),
+      ...groupMemberships(view, facts.groups, { port: one.port, addresses: addressTexts(one, facts.extra) }),
+      // The author of a pod must not add addresses to the peers of a policy.
+      ...policyMemberships(view, pod, one, addressTexts(one, facts.vips)),
     );
   }
   return { rows, contributions };
@@ -48,8 +47,8 @@ function gatewayMembership(view: View, pod: Pod, { port, allocation }: HeldPort)
   return [{ table: 'Port_Group', key: group, column: 'ports', values: [ref('Logical_Switch_Port', port)] }];
 }
 
-/** The addresses from which the port may send. */
-function addressTexts({ allocation: { v4, v6 } }: HeldPort, { extra }: PortFacts): AddressTexts {
+/** The port's own addresses, and others that it may use. */
+function addressTexts({ allocation: { v4, v6 } }: HeldPort, extra: readonly string[]): AddressTexts {
   return {
     v4: [...(v4 === undefined ? [] : [v4]), ...extra.filter((text) => familyOf(text) === 4)],
     v6: [...(v6 === undefined ? [] : [v6]), ...extra.filter((text) => familyOf(text) === 6)],

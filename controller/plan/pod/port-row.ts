@@ -15,11 +15,11 @@ import { sharedAddresses } from '../vip/virtual-port.ts';
 import { dhcpColumns } from './dhcp.ts';
 
 /** Addresses that a port may use beside its own: those it requests, and those of Vips that it may hold. */
-export function extraAddresses(view: View, pod: Pod, held: HeldPort): readonly Ip[] {
+export function extraAddresses(pod: Pod, held: HeldPort, vips: readonly Ip[]): readonly Ip[] {
   const asked = listOf(annotationValue(pod, held.interface, annotation.portVips)).flatMap(
     (text) => parseIp(text) ?? [],
   );
-  const all = [...asked, ...sharedAddresses(view, pod, held)];
+  const all = [...asked, ...vips];
   if (all.length === 0) return all;
   return [...new Map(all.map((ip) => [formatIp(ip), ip])).values()];
 }
@@ -43,12 +43,19 @@ function bindingOptions(view: View, held: HeldPort): Readonly<Record<string, str
 export interface PortFacts {
   /** Texts of the addresses it may use beside its own. */
   readonly extra: readonly string[];
+  /** Those of Vips among them: the others are what the author of the pod requests. */
+  readonly vips: readonly string[];
   readonly groups: GroupsOfPort;
 }
 
 export function portFacts(view: View, pod: Pod, held: HeldPort): PortFacts {
-  const extra = extraAddresses(view, pod, held);
-  return { extra: extra.length === 0 ? [] : extra.map(formatIp), groups: groupsOf(view, pod, held.interface) };
+  const vips = sharedAddresses(view, pod, held);
+  const extra = extraAddresses(pod, held, vips);
+  return {
+    extra: extra.length === 0 ? [] : extra.map(formatIp),
+    vips: vips.length === 0 ? [] : vips.map(formatIp),
+    groups: groupsOf(view, pod, held.interface),
+  };
 }
 
 function portSecurity(pod: Pod, held: HeldPort, extra: readonly string[]): readonly string[] {

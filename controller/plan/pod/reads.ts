@@ -3,6 +3,7 @@ import { annotation } from '../../../lib/api/names.ts';
 import type { Change } from '../../model/change.ts';
 import { namedKeys, selectorWithin } from '../../../lib/policies/selection.ts';
 import type { Namespace, NetworkPolicy, Node, Subnet } from '../../model/objects.ts';
+import { nodePortGroup } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { isSameScope } from '../../settle/gateway/scope.ts';
 import { regrouped } from '../security-group/security-group.ts';
@@ -20,6 +21,7 @@ export function* podsRead(change: Change, view: View): Generator<string> {
   } else if (kind === 'nodes') {
     if (chassisText(change.before) !== chassisText(change.after))
       for (const id of view.indexes.podsByNode.of(name)) yield* withSharers(view, id);
+    if (change.before === undefined || change.after === undefined) yield* ofNamesakes(view, name);
     yield* withOwnDhcp(view, subnetsOfOtherMtu(change, view));
   } else if (kind === 'securityGroups') {
     const portGroup = regrouped(change);
@@ -97,6 +99,12 @@ function* withOwnDhcp(view: View, subnets: Iterable<string>): Generator<string> 
   for (const subnet of subnets)
     for (const id of podIds(view.keysIn(subnet)))
       if (Object.keys(view.pods.get(id)?.annotations ?? {}).some((key) => key.endsWith(suffix))) yield id;
+}
+
+/** Pods of other nodes that may have the port group of this one's name. */
+function* ofNamesakes(view: View, node: string): Generator<string> {
+  for (const other of view.indexes.nodesByTrait.of(nodePortGroup(node)))
+    if (other !== node) yield* view.indexes.podsByNode.of(other);
 }
 
 /** A pod, and those that have its ports with it: one of them plans the rows. */

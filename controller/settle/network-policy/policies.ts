@@ -12,6 +12,7 @@ import { selectorIndex, selectorOfText } from '../../../lib/store/selector-index
 import { Store } from '../../../lib/store/store.ts';
 import type { Change } from '../../model/change.ts';
 import {
+  isOfOneNamespace,
   namedKeys,
   namedPortKey,
   namespacePart,
@@ -19,6 +20,8 @@ import {
   policyLabels,
   selectorWithin,
 } from '../../../lib/policies/selection.ts';
+import type { NamedPort } from '../../../lib/policies/policy.ts';
+import { wantsNetwork } from '../../model/interfaces.ts';
 import type { NetworkPolicy, Pod } from '../../model/objects.ts';
 import type { PolicyIndex, View } from '../../model/view.ts';
 
@@ -36,6 +39,8 @@ export interface PoliciesOptions {
 }
 
 const noVpcs: readonly string[] = [];
+/** Each is a port group or an address set of every policy that names the port, and any author of a pod may add one. */
+const mostNumbers = 64;
 
 function namedPortsOf({ namespace, ingress = [], egress = [] }: NetworkPolicy): readonly string[] {
   const byDestination = [
@@ -63,6 +68,10 @@ class Counts {
 
   of(key: string): Iterable<string> {
     return this.#counts.get(key)?.keys() ?? [];
+  }
+
+  size(key: string): number {
+    return this.#counts.get(key)?.size ?? 0;
   }
 
   has(key: string, member: string): boolean {
@@ -110,7 +119,11 @@ export class Policies implements PolicyIndex {
   }
 
   peersOf(pod: Pod): readonly string[] {
-    return this.inForce.size === 0 ? [] : this.#peerSelectors.texts(this.#labelsOf(pod)).toSorted();
+    if (this.inForce.size === 0) return [];
+    return this.#peerSelectors
+      .texts(this.#labelsOf(pod))
+      .filter((text) => this.#isJudged(text, pod.namespace))
+      .sort();
   }
 
   peersOfPolicy(name: string): Iterable<string> {
@@ -136,6 +149,7 @@ export class Policies implements PolicyIndex {
     const { pods } = this.#options.view;
     const found: string[] = [];
     for (const namespace of this.#podsByNamespace.keys()) {
+      if (!this.#isJudged(peer, namespace)) continue;
       if (!matchesSelector(ofNamespaces, this.#labelsOf({ namespace, labels: noLabels }))) continue;
       for (const key of this.podsOfNamespace(namespace)) {
         const pod = pods.get(key);
@@ -157,12 +171,19 @@ export class Policies implements PolicyIndex {
     return [...this.#namedPortsOfPeer.of(peer)].sort();
   }
 
+  hasMoreNumbers(key: string): boolean {
+    return this.#numbers.size(key) > mostNumbers;
+  }
+
   isPeerIn(peer: string, vpc: string): boolean {
     return this.#vpcsOfPeer.has(peer, vpc);
   }
 
   numbers(key: string): readonly number[] {
-    return [...this.#numbers.of(key)].map(Number).sort((a, b) => a - b);
+    return [...this.#numbers.of(key)]
+      .map(Number)
+      .sort((a, b) => a - b)
+      .slice(0, mostNumbers);
   }
 
   changed(change: Change): void {
@@ -176,6 +197,11 @@ export class Policies implements PolicyIndex {
       for (const key of this.#options.view.keysIn(name))
         if (key.startsWith('pod/')) this.#portsChanged(key.slice('pod/'.length));
     }
+  }
+
+  /** Whether the labels that a peer's selector asks for are known: a namespace that was not seen yet may have any. */
+  #isJudged(peer: string, namespace: string): boolean {
+    return this.#options.view.namespaces.has(namespace) || isOfOneNamespace(peer);
   }
 
   /** Whether ports are left in a namespace that is being deleted. */
@@ -210,14 +236,15 @@ export class Policies implements PolicyIndex {
   #podChanged(key: string, before: Pod | undefined, after: Pod | undefined): void {
     if (before === undefined && after !== undefined) addTo(this.#podsByNamespace, after.namespace, key);
     if (after === undefined && before !== undefined) removeFrom(this.#podsByNamespace, before.namespace, key);
-    if (before?.namedPorts === after?.namedPorts) return;
+    const [is, was] = [after, before].map(servedPorts);
+    if (is === was) return;
     const changed = new Set<string>();
-    for (const [pod, step] of [
-      [after, 1],
-      [before, -1],
+    for (const [ports = [], step] of [
+      [is, 1],
+      [was, -1],
     ] as const)
-      for (const { protocol, name, number } of pod?.namedPorts ?? [])
-        for (const namespace of [pod?.namespace, undefined]) {
+      for (const { protocol, name, number } of ports)
+        for (const namespace of [(after ?? before)?.namespace, undefined]) {
           const port = namedPortKey(namespace, protocol, name);
           if (this.#numbers.add(port, String(number), step)) changed.add(port);
         }
@@ -229,7 +256,9 @@ export class Policies implements PolicyIndex {
     const namespace = key.slice(0, key.indexOf('/'));
     const before = this.#vpcsOfPod.get(key) ?? noVpcs;
     const ports = view.ports(`pod/${key}`);
-    const after = this.#shared(new Set(ports.map(({ allocation }) => view.verdicts.get(allocation.subnet)?.vpc ?? '')));
+    const after = this.#shared(
+      new Set(ports.flatMap(({ allocation }) => view.verdicts.get(allocation.subnet)?.vpc ?? [])),
+    );
     if (before === after) return;
     if (after.length > 0) this.#vpcsOfPod.set(key, after);
     else this.#vpcsOfPod.delete(key);
@@ -267,3 +296,9 @@ export class Policies implements PolicyIndex {
 }
 
 const noLabels: Readonly<Record<string, string>> = {};
+const noPorts: readonly NamedPort[] = [];
+
+/** The named ports of a pod that has the network of the cluster now. */
+function servedPorts(pod: Pod | undefined): readonly NamedPort[] {
+  return pod !== undefined && wantsNetwork(pod) ? pod.namedPorts : noPorts;
+}
