@@ -36,6 +36,6 @@ it('has two commands without a word before them, apart from those of the same na
   assert.match((await outputOf('status', '--help'))[1], /^usage: isthmus status \[flags\].*--wait/s);
   assert.match((await outputOf('ic', 'status', '--help'))[1], /^usage: isthmus ic status \[flags\]/);
   const [, help] = await outputOf('--help');
-  assert.match(help, /usage: isthmus \[ic\|bgp\|why\|nodes\] <command>/);
+  assert.match(help, /usage: isthmus \[ic\|bgp\|why\|policy\|nodes\] <command>/);
   assert.match(help, /^isthmus: one cluster.*\n {2}check +check before .*\n {2}status +check after /m);
 });

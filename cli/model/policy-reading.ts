@@ -1,16 +1,25 @@
 import type { PolicyPod } from '../../lib/policies/judge.ts';
 import type { PolicyProtocol, PolicyRules } from '../../lib/policies/policy.ts';
 
+export interface PolicyNode {
+  readonly name: string;
+  /** In the Subnet join. */
+  readonly joinAddresses: readonly string[];
+  readonly addresses: readonly string[];
+}
+
 /** One end of a connection, as the API knows it. */
 export interface PolicyHost {
   /** `pod shop/web`, `node n1` or an address. */
   readonly text: string;
   /** Undefined for a node, a pod in the network of its node, and an address outside of the cluster. */
-  readonly pod: (Omit<PolicyPod, 'vpc'> & { readonly vpc: string; readonly securityGroups: string }) | undefined;
-  /** The node that the host is, or is on; empty if it is unknown. */
-  readonly node: string;
-  /** By which it sends to pods. */
-  readonly addresses: readonly string[];
+  readonly pod: (PolicyPod & { readonly securityGroups: string }) | undefined;
+  /** The node that the host is, or is on. */
+  readonly node: PolicyNode | undefined;
+  /** From which it sends to pods. */
+  readonly sources: readonly string[];
+  /** At which pods reach it. */
+  readonly destinations: readonly string[];
 }
 
 export interface PolicyReading {

@@ -9,7 +9,7 @@ import type { KubeClient, ObjectName, RawObject } from '../../lib/kube/types.ts'
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { namedPortsOf, parsePolicyRules } from '../../lib/policies/parse.ts';
 import { durationMs, type Terminal } from '../command/command.ts';
-import type { PolicyHost, PolicyReading } from '../model/policy-reading.ts';
+import type { PolicyHost, PolicyNode, PolicyReading } from '../model/policy-reading.ts';
 import { type ClusterFlags, withCluster } from './cluster.ts';
 import { missing } from './missing.ts';
 import { findObject } from './workload.ts';
@@ -41,33 +41,57 @@ export function readPolicies(
 }
 
 async function readHost(client: KubeClient, name: HostName, signal: AbortSignal): Promise<PolicyHost> {
-  if (name.kind === 'address') return { text: name.address, pod: undefined, node: '', addresses: [name.address] };
+  if (name.kind === 'address') {
+    const addresses = canonical(name.address);
+    return { text: name.address, pod: undefined, node: undefined, sources: addresses, destinations: addresses };
+  }
   const raw = await findObject(client, name.kind === 'pod' ? pods : nodes, name, signal);
   if (raw === undefined) throw missing(name.kind, name);
-  if (name.kind === 'node') return parseNode(raw);
-  const namespace = await findObject(client, namespaces, { name: name.namespace ?? '' }, signal);
-  return parsePod(raw, namespace?.metadata.labels ?? {});
+  if (name.kind === 'node') return nodeHost(parseNode(raw));
+  const node = textOf(fieldsOf(raw['spec'])['nodeName']);
+  const [namespace, machine] = await Promise.all([
+    findObject(client, namespaces, { name: name.namespace ?? '' }, signal),
+    node === '' ? undefined : findObject(client, nodes, { name: node }, signal),
+  ]);
+  return parsePod(raw, namespace?.metadata.labels ?? {}, machine && parseNode(machine));
+}
+
+export function parseNode(raw: RawObject): PolicyNode {
+  const { name, annotations } = raw.metadata;
+  const reported = recordsOf(fieldsOf(raw['status'])['addresses']).filter(({ type }) => type === 'InternalIP');
+  return {
+    name,
+    joinAddresses: allocated(annotations),
+    addresses: reported.flatMap(({ address }) => canonical(textOf(address))),
+  };
 }
 
 /** A node sends to pods from its address in the Subnet join. */
-export function parseNode({ metadata: { name, annotations = {} } }: RawObject): PolicyHost {
-  return { text: `node ${name}`, pod: undefined, node: name, addresses: allocated(annotations) };
+export function nodeHost(node: PolicyNode): PolicyHost {
+  const { name, joinAddresses, addresses } = node;
+  return { text: `node ${name}`, pod: undefined, node, sources: joinAddresses, destinations: addresses };
 }
 
-export function parsePod(raw: RawObject, namespaceLabels: Readonly<Record<string, string>>): PolicyHost {
+export function parsePod(
+  raw: RawObject,
+  namespaceLabels: Readonly<Record<string, string>>,
+  node: PolicyNode | undefined,
+): PolicyHost {
   const spec = fieldsOf(raw['spec']);
   const { metadata } = raw;
-  const node = textOf(spec['nodeName']);
   const reported = recordsOf(fieldsOf(raw['status'])['podIPs']).flatMap(({ ip }) => canonical(textOf(ip)));
   // The kubelet reports addresses once the pod runs.
   const addresses = reported.length > 0 ? reported : allocated(metadata.annotations);
   const text = `pod ${keyOf(metadata)}`;
-  if (spec['hostNetwork'] === true)
-    return { text: `${text}, in the network of node ${node}`, pod: undefined, node, addresses };
+  if (spec['hostNetwork'] === true) {
+    const [sources, destinations] = [node?.joinAddresses ?? [], node?.addresses ?? addresses];
+    return { text: `${text}, in the network of its node`, pod: undefined, node, sources, destinations };
+  }
   return {
     text,
     node,
-    addresses,
+    sources: addresses,
+    destinations: addresses,
     pod: {
       namespace: metadata.namespace ?? '',
       labels: metadata.labels ?? {},

@@ -96,13 +96,25 @@ export class PolicyBed {
     const { namespace, name } = policy.metadata;
     const path = `/apis/networking.k8s.io/v1/namespaces/${namespace}/networkpolicies/${name}?fieldManager=test&force=true`;
     const body = { apiVersion: apiVersionOf(networkPolicies), kind: networkPolicies.kind, ...policy };
-    await this.services.controller.kube.request('PATCH', path, body, { contentType: 'application/apply-patch+yaml' });
+    await this.#changed(() =>
+      this.services.controller.kube.request('PATCH', path, body, { contentType: 'application/apply-patch+yaml' }),
+    );
     this.policies.set(`${namespace}/${name}`, policy);
   }
 
   async remove(namespace: string, name: string): Promise<void> {
-    await this.services.controller.kube.delete(networkPolicies, { namespace, name });
+    await this.#changed(() => this.services.controller.kube.delete(networkPolicies, { namespace, name }));
     this.policies.delete(`${namespace}/${name}`);
+  }
+
+  /**
+   * Changes an object while no connection begins or ends, and waits for the effect. A connection that is cut off while it ends sends again for a minute;
+   * the userspace datapath of Open vSwitch 3.1 ends with an assertion (`conn_update_state`) if it has forgotten the connection meanwhile.
+   */
+  async #changed(change: () => Promise<unknown>): Promise<void> {
+    const before = this.services.controller.changes;
+    await change();
+    await this.services.untilWritten(before);
   }
 
   async removeAll(): Promise<void> {
@@ -114,16 +126,16 @@ export class PolicyBed {
     const place = this.place(name);
     const removed = Object.fromEntries(Object.keys(place.labels).map((key) => [key, null]));
     const metadata = { labels: { ...removed, ...labels } };
-    await this.services.controller.kube.patch(pods, { namespace: place.namespace ?? '', name }, 'merge', { metadata });
+    const object = { namespace: place.namespace ?? '', name };
+    await this.#changed(() => this.services.controller.kube.patch(pods, object, 'merge', { metadata }));
     this.places.set(name, { ...place, labels });
   }
 
   async labelNamespace(name: string, labels: Labels): Promise<void> {
     const removed = Object.fromEntries(Object.keys(this.#namespaces.get(name) ?? {}).map((key) => [key, null]));
     const all = { ...labels, 'kubernetes.io/metadata.name': name };
-    await this.services.controller.kube.patch(namespaces, { name }, 'merge', {
-      metadata: { labels: { ...removed, ...all } },
-    });
+    const metadata = { labels: { ...removed, ...all } };
+    await this.#changed(() => this.services.controller.kube.patch(namespaces, { name }, 'merge', { metadata }));
     this.#namespaces.set(name, all);
   }
 
@@ -171,8 +183,6 @@ export class PolicyBed {
     await eventually(
       what,
       async () => {
-        // With thousands of connections, the userspace datapath of Open vSwitch 3.1 may end with an assertion about them (`conn_update_state`).
-        for (const node of nodeNames) this.services.flushConnections(node);
         const differences = await this.differences();
         if (differences.length > 0) throw new Error(`${differences.length}: ${differences.slice(0, 6).join('; ')}`);
         return true;

@@ -4,6 +4,7 @@
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,6 +38,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Shorter than a client would try again, longer than a busy machine needs for an answer. */
 const connectSeconds = 5;
+/** Longer than the controller takes from an object to its rows. */
+const writeMs = 200;
 
 export class ServiceBed {
   readonly controller: ControllerBed;
@@ -310,9 +313,15 @@ export class ServiceBed {
     return seen.trim();
   }
 
-  /** Forgets the connections of a node. */
-  flushConnections(node: NodeName): void {
-    words(`ovs-appctl --timeout=60 --target=${this.dir}/${node}/vswitchd.ctl dpctl/flush-conntrack`);
+  /** Waits until the controller has written what a change of an object leads to, and the nodes have it. */
+  async untilWritten(before: number): Promise<void> {
+    const { controller } = this;
+    for (let waits = 0; waits < 5 && controller.changes === before; waits += 1) await sleep(writeMs);
+    for (let seen = before; seen !== controller.changes;) {
+      seen = controller.changes;
+      await sleep(writeMs);
+    }
+    words(`ovn-nbctl --timeout=60 --wait=hv --db=${controller.server.remote} sync`);
   }
 
   #run(name: string, [program = '', ...argv]: readonly string[], dir = this.dir): ChildProcess {

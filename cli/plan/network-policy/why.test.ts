@@ -5,7 +5,7 @@ import { parsePolicyRules } from '../../../lib/policies/parse.ts';
 import { parseHostName, parsePolicyPort } from '../../commands/policy/why.ts';
 import type { PolicyHost } from '../../model/policy-reading.ts';
 import { renderPolicyWhy } from '../../render/network-policy/why.ts';
-import { parseNode, parsePod } from '../../watch/network-policy.ts';
+import { nodeHost, parseNode, parsePod } from '../../watch/network-policy.ts';
 import { explainPolicies } from './why.ts';
 
 const meta = (name: string, more: object = {}): RawObject['metadata'] => ({
@@ -24,7 +24,20 @@ function pod(namespace: string, name: string, ip: string, more: object = {}): Po
       status: { podIPs: [{ ip }] },
     },
     { team: namespace },
+    node('n1'),
   );
+}
+
+/** n1 has 100.64.0.1 and 172.30.1.1. */
+function node(name: string) {
+  const index = name.slice(1);
+  const annotations = { 'ovn.kubernetes.io/ip_address': `100.64.0.${index}` };
+  const addresses = [{ type: 'InternalIP', address: `172.30.1.${index}` }];
+  return parseNode({ metadata: meta(name, { annotations }), status: { addresses } });
+}
+
+function host(address: string): PolicyHost {
+  return { text: address, pod: undefined, node: undefined, sources: [address], destinations: [address] };
 }
 
 const web = pod('shop', 'web', '10.16.0.2');
@@ -98,11 +111,15 @@ ingress of pod shop/web: denied, no rule of shop/closed, shop/ops allows it
   });
 
   test('a node reaches its own pods alone', () => {
-    const node = (name: string): PolicyHost =>
-      parseNode({ metadata: meta(name, { annotations: { 'ovn.kubernetes.io/ip_address': '100.64.0.2' } }) });
     const policies = new Map([closed]);
-    assert.equal(explainPolicies({ from: node('n1'), to: web, port: undefined, policies }).isAllowed, true);
-    assert.equal(explainPolicies({ from: node('n2'), to: web, port: undefined, policies }).isAllowed, false);
+    const isAllowed = (from: PolicyHost): boolean =>
+      explainPolicies({ from, to: web, port: undefined, policies }).isAllowed;
+    assert.equal(isAllowed(nodeHost(node('n1'))), true);
+    assert.equal(isAllowed(host('172.30.1.1')), true);
+    assert.equal(isAllowed(nodeHost(node('n2'))), false);
+    const raw = { metadata: meta('host', { namespace: 'shop' }), spec: { hostNetwork: true } };
+    assert.equal(isAllowed(parsePod(raw, {}, node('n1'))), true);
+    assert.deepEqual(parsePod(raw, {}, node('n2')).sources, ['100.64.0.2']);
   });
 
   test('an address outside is named by blocks alone, and exceptions hold for their block', () => {
@@ -111,10 +128,25 @@ ingress of pod shop/web: denied, no rule of shop/closed, shop/ops allows it
       policyTypes: ['Egress'],
       egress: [{ to: [{ namespaceSelector: {} }, { ipBlock: { cidr: '192.0.2.0/24', except: ['192.0.2.8/32'] } }] }],
     });
-    const to = (address: string): PolicyHost => ({ text: address, pod: undefined, node: '', addresses: [address] });
     const isAllowed = (address: string) =>
-      explainPolicies({ from: web, to: to(address), port: undefined, policies: new Map([out]) }).isAllowed;
+      explainPolicies({ from: web, to: host(address), port: undefined, policies: new Map([out]) }).isAllowed;
     assert.deepEqual([isAllowed('192.0.2.7'), isAllowed('192.0.2.8'), isAllowed('198.51.100.1')], [true, false, false]);
+  });
+
+  test('a named port has no number in a block', () => {
+    const ports = [{ port: 'http' }];
+    const to = (peers: readonly object[] | undefined) =>
+      policy('ops/out', {
+        podSelector: {},
+        policyTypes: ['Egress'],
+        egress: [{ ...(peers && { to: peers }), ports }],
+      });
+    const isAllowed = (peers: readonly object[] | undefined) =>
+      explainPolicies({ from: client, to: web, port: parsePolicyPort('8080'), policies: new Map([to(peers)]) })
+        .isAllowed;
+    assert.equal(isAllowed([{ ipBlock: { cidr: '10.0.0.0/8' } }]), false);
+    assert.equal(isAllowed([{ namespaceSelector: {} }]), true);
+    assert.equal(isAllowed(undefined), true);
   });
 
   test('what else decides is said', () => {

@@ -1,4 +1,5 @@
 /** Explains whether NetworkPolicies allow a connection, and which rule decides. In: one reading. Out: values for rendering. Pure. */
+import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseIp, type Family } from '../../../lib/net/ip.ts';
 import { judge, type JudgedPolicy } from '../../../lib/policies/judge.ts';
@@ -56,13 +57,18 @@ export function explainPolicies(reading: PolicyReading): PolicyWhy {
   };
 }
 
-function addressOf({ addresses }: PolicyHost, family: Family): string | undefined {
+function ofFamily(addresses: readonly string[], family: Family): string | undefined {
   return addresses.find((address) => parseIp(address)?.family === family);
+}
+
+/** Whether the address is one of the node that the host is on. */
+function isOfNode({ node }: PolicyHost, address: string): boolean {
+  return node !== undefined && [...node.joinAddresses, ...node.addresses].includes(address);
 }
 
 function answerOf(reading: PolicyReading, family: Family): FamilyAnswer | undefined {
   const { from, to } = reading;
-  const [source, destination] = [addressOf(from, family), addressOf(to, family)];
+  const [source, destination] = [ofFamily(from.sources, family), ofFamily(to.destinations, family)];
   if (source === undefined || destination === undefined) return undefined;
   const ends = policyDirections.toReversed().map((direction) => endOf(reading, direction, source, destination));
   const verdicts = ends.map(({ verdict }) => verdict);
@@ -76,12 +82,12 @@ function endOf(
   source: string,
   destination: string,
 ): EndAnswer {
-  const [self, other] = direction === 'ingress' ? [to, from] : [from, to];
+  const self = direction === 'ingress' ? to : from;
   const open = (because: string): EndAnswer => ({ direction, verdict: 'allowed', because, rules: [] });
   if (self.pod === undefined) return open(`${self.text} is no pod that policies select`);
   if (source === destination) return open('a pod always reaches itself');
-  const isOwnNode = direction === 'ingress' && other.pod === undefined && other.node !== '' && other.node === self.node;
-  if (isOwnNode) return open(`node ${self.node} always reaches its own pods`);
+  if (direction === 'ingress' && from.pod === undefined && self.pod.vpc === defaultVpc && isOfNode(to, source))
+    return open(`node ${to.node?.name ?? ''} always reaches its own pods`);
   const judged = judge(policies, direction, {
     from: { pod: from.pod, address: source },
     to: { pod: to.pod, address: destination },
