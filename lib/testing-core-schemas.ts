@@ -1,6 +1,6 @@
 /** For tests: the fields of foreign kinds that rooms read, to generate objects. */
 import { z } from 'zod';
-import { condition } from './api/kinds/shared.ts';
+import { condition, labelSelector } from './api/kinds/shared.ts';
 import type { ObjectSchemas } from './testing-fuzz.ts';
 
 const phase = z.enum(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown']);
@@ -29,26 +29,13 @@ export const attachmentSchemas: ObjectSchemas = { spec: z.object({ config: z.str
 
 const protocol = z.enum(['TCP', 'UDP', 'SCTP']);
 
-const selector = z.object({
-  matchLabels: z.record(z.string(), z.string()).optional(),
-  matchExpressions: z
-    .array(
-      z.object({
-        key: z.string(),
-        operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
-        values: z.array(z.string()).optional(),
-      }),
-    )
-    .optional(),
-});
-
 const policyRule = (peers: 'from' | 'to') =>
   z.object({
     [peers]: z
       .array(
         z.object({
-          podSelector: selector.optional(),
-          namespaceSelector: selector.optional(),
+          podSelector: labelSelector.optional(),
+          namespaceSelector: labelSelector.optional(),
           ipBlock: z.object({ cidr: z.string(), except: z.array(z.string()).optional() }).optional(),
         }),
       )
@@ -66,7 +53,7 @@ const policyRule = (peers: 'from' | 'to') =>
 
 export const networkPolicySchemas: ObjectSchemas = {
   spec: z.object({
-    podSelector: selector.optional(),
+    podSelector: labelSelector.optional(),
     policyTypes: z.array(z.enum(['Ingress', 'Egress'])).optional(),
     ingress: z.array(policyRule('from')).optional(),
     egress: z.array(policyRule('to')).optional(),
