@@ -120,8 +120,6 @@ export interface PolicyIndex {
   ofNamespace(namespace: string): Iterable<string>;
   /** Policies with rules about a named port, as `namedPortKey` names it. */
   ofNamedPort(key: string): Iterable<string>;
-  /** Policies that name a peer. */
-  ofPeer(peer: string): Iterable<string>;
   /** Policies that select a pod, whatever its interfaces; sorted. */
   selecting(pod: Pod): readonly string[];
   /** The peers that a pod is, sorted. */

@@ -13,7 +13,7 @@ import type { AddressTexts } from '../security-group/membership.ts';
 import { isolationGroup, namedPortGroup, peerSet, policyGroup } from './names.ts';
 
 /** Whether a policy applies to an interface of a pod that it selects. */
-export function appliesTo({ providers }: NetworkPolicy, { provider }: Interface): boolean {
+function appliesTo({ providers }: NetworkPolicy, { provider }: Interface): boolean {
   return providers === undefined || providers.includes(provider);
 }
 

@@ -27,7 +27,7 @@ function planNode(view: View, name: string): Desired {
   const node = view.nodes.get(name);
   if (node === undefined) return { rows: [] };
   const allocation = joinAllocation(view, name);
-  const group = portGroup(view, node);
+  const group = portGroup(view, node, allocation);
   if (allocation === undefined) return { rows: group };
   const policies = nodePolicies(view, node, allocation);
   const named = new Set(policies.flatMap(({ table, columns }) => heldBy(table, columns)));
@@ -51,13 +51,12 @@ function planNode(view: View, name: string): Desired {
  * The ports of the node's pods that policies isolate, which the node itself reaches for probes: by the addresses that no pod or network may have.
  * None if another node has the name: the port of this one must not be lost over it.
  */
-function portGroup(view: View, node: Node): readonly DesiredRow[] {
+function portGroup(view: View, node: Node, join: Allocation | undefined): readonly DesiredRow[] {
   const { name } = node;
   const key = nodePortGroup(name);
   if (!holds(view, name, key)) return [];
   const ids = { ...vendorIds, node: name, np: `node/${name}` };
-  const { v4, v6 } = joinAllocation(view, name) ?? {};
-  const own = [v4, v6, ...servedAddresses(view, node)].flatMap((text) => parseIp(text ?? '') ?? []);
+  const own = [join?.v4, join?.v6, ...servedAddresses(view, node)].flatMap((text) => parseIp(text ?? '') ?? []);
   const acls = families.flatMap((family) => {
     const addresses = own.filter((ip) => ip.family === family).map(formatIp);
     if (addresses.length === 0) return [];

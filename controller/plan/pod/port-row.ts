@@ -15,7 +15,7 @@ import { sharedAddresses } from '../vip/virtual-port.ts';
 import { dhcpColumns } from './dhcp.ts';
 
 /** Addresses that a port may use beside its own: those it requests, and those of Vips that it may hold. */
-export function extraAddresses(pod: Pod, held: HeldPort, vips: readonly Ip[]): readonly Ip[] {
+function extraAddresses(pod: Pod, held: HeldPort, vips: readonly Ip[]): readonly Ip[] {
   const asked = listOf(annotationValue(pod, held.interface, annotation.portVips)).flatMap(
     (text) => parseIp(text) ?? [],
   );

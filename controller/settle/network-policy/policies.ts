@@ -1,7 +1,8 @@
 /**
- * Which NetworkPolicies are in force, and what their rows depend on beside them. In: NetworkPolicies, Namespaces, pods and their ports. Out: for a pod,
- * the policies that select it and the peers that it is; for a namespace, the VPCs of its ports; the numbers that named ports have. `plan/network-policy/network-policy.ts` reads these. Rule: when a namespace is
- * deleted, its policies stay in force until its last port is gone, in whatever order its objects are deleted (CVE-2024-7598).
+ * Which NetworkPolicies are in force, and what their rows depend on beside them. In: NetworkPolicies, Namespaces, pods and their ports. Out: for a
+ * pod, the policies that select it and the peers that it is; for a namespace, the VPCs of its ports; the numbers that named ports have.
+ * `plan/network-policy/network-policy.ts` reads these. Rule: a policy that is deleted while its namespace is being deleted stays in force until the
+ * last port of the namespace is gone (CVE-2024-7598).
  */
 import { entryOf } from '../../../lib/desired/entry-of.ts';
 import { addTo, allOf, removeFrom, type Few } from '../../../lib/desired/few.ts';
@@ -50,7 +51,7 @@ function namedPortsOf({ namespace, ingress = [], egress = [] }: NetworkPolicy): 
   return byDestination.flatMap(([rules, where]) => rules.flatMap((rule) => namedKeys(rule, where)));
 }
 
-/** Counts by key; reports a key that came or went. */
+/** How often each key has each member. */
 class Counts {
   readonly #counts = new Map<string, Map<string, number>>();
 
@@ -108,10 +109,6 @@ export class Policies implements PolicyIndex {
 
   ofNamedPort(key: string): Iterable<string> {
     return this.#byNamedPort.of(key);
-  }
-
-  ofPeer(peer: string): Iterable<string> {
-    return this.#byPeer.of(peer);
   }
 
   selecting(pod: Pod): readonly string[] {
