@@ -8,27 +8,26 @@
 import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { Feature } from '../feature.ts';
-import { vendorIds } from '../names.ts';
 import type { View } from '../../model/view.ts';
+import { vendorIds } from '../names.ts';
+import { aclRow } from './port-group-acl.ts';
+import { lastTiers, stages } from './tiers.ts';
 
 const group = 'isthmus.empty.tiers';
-const lastTier = 3;
-const tiers = [0, 1, 2, lastTier] as const;
 
-function endOf(tier: number, direction: 'to-lport' | 'from-lport'): DesiredRow {
-  return {
-    table: 'ACL',
-    key: [group, direction, tier].join('/'),
-    columns: {
-      direction,
-      priority: 0,
-      match: 'ip',
-      action: tier === lastTier ? 'allow-related' : 'pass',
-      tier,
-      external_ids: { ...vendorIds, parent: group },
-    },
-    parent: { table: 'Port_Group', key: group, column: 'acls' },
-  };
+function ends(): readonly DesiredRow[] {
+  return stages.flatMap((stage) =>
+    Array.from({ length: lastTiers[stage] + 1 }, (_, tier) =>
+      aclRow(group, {
+        direction: stage === 'to-lport' ? stage : 'from-lport',
+        isAfterLb: stage === 'after-lb',
+        priority: 0,
+        match: 'ip',
+        action: tier === lastTiers[stage] ? 'allow-related' : 'pass',
+        tier,
+      }),
+    ),
+  );
 }
 
 function planEmptyTiers({ capabilities }: View): Desired {
@@ -36,7 +35,7 @@ function planEmptyTiers({ capabilities }: View): Desired {
   return {
     rows: [
       { table: 'Port_Group', key: group, columns: { external_ids: vendorIds }, collects: ['ports'] },
-      ...tiers.flatMap((tier) => [endOf(tier, 'to-lport'), endOf(tier, 'from-lport')]),
+      ...ends(),
     ],
   };
 }

@@ -18,7 +18,7 @@ export interface Acl {
 export function aclRow(group: string, { direction, priority, match, action, tier, isAfterLb }: Acl): DesiredRow {
   return {
     table: 'ACL',
-    key: `${group}/${direction}/${tier ?? ''}/${priority}/${action}/${match}`,
+    key: `${group}/${isAfterLb === true ? 'after-lb' : direction}/${tier ?? ''}/${priority}/${action}/${match}`,
     columns: {
       direction,
       priority,

@@ -87,8 +87,8 @@ export function policyMemberships(
     memberships.push(...namedGroups(pod, name, policy, vpc).map((group) => into(group)));
   }
   for (const direction of isolated) memberships.push(into(isolationGroup(direction)));
+  if (isolated.size > 0) memberships.push(...throughEmptyTiers(view, port));
   if (isolated.has('ingress')) {
-    memberships.push(...throughEmptyTiers(view, port));
     const { node = '' } = pod;
     const group = nodePortGroup(node);
     // The node of the pod reaches it, for probes. Other VPCs have no way to nodes, and may have their addresses.

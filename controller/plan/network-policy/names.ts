@@ -3,11 +3,8 @@ import type { PolicyDirection } from '../../../lib/policies/selection.ts';
 import { digestName } from '../../../lib/ovn/digest-name.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 
-/** Kube-OVN's, where OVN has no tiers: below security groups, above the rules of private Subnets. The highest wins. */
+/** Kube-OVN's: without tiers, these are below security groups and above the rules of private Subnets. The highest wins. */
 export const policyAcl = { base: 2002, allow: 2001, drop: 2000 } as const;
-
-/** Where OVN has tiers: before Subnets and security groups, which then decide about the packets that policies allow. */
-export const policyTier = 0;
 
 const short = { ingress: 'in', egress: 'out' } as const;
 

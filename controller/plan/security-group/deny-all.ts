@@ -14,8 +14,8 @@ function planDenyAll(view: View): Desired {
     columns: { external_ids: { ...vendorIds, type: 'security_group', sg: 'kubeovn_deny_all' } },
     collects: ['ports'],
   };
-  const acls = tiersOf(view).flatMap((tier) =>
-    (['to-lport', 'from-lport'] as const).map((direction) => {
+  const acls = (['to-lport', 'from-lport'] as const).flatMap((direction) =>
+    tiersOf(view, direction).map((tier) => {
       const match = `${direction === 'to-lport' ? 'outport' : 'inport'} == @${denyAllGroup} && ip`;
       return aclRow(denyAllGroup, { direction, priority: groupPriority.deny, match, action: 'drop', tier });
     }),

@@ -12,8 +12,3 @@ export const denyAllGroup = `${securityGroupPrefix}kubeovn_deny_all`;
 /** Priorities in OVN, where the highest wins; a rule's own counts down from `rule`. */
 export const groupPriority = { rule: 18484, base: 2005, sameGroup: 2004, deny: 2003 } as const;
 
-/** Tier in OVN of the groups of tier 0. */
-export const firstTier = 2;
-
-/** The last tier of OVN: traffic that it passes on meets no further rule. */
-export const lastTier = 3;

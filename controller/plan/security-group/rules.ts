@@ -6,7 +6,8 @@ import type { Family } from '../../../lib/net/ip.ts';
 import type { SecurityGroupRule } from '../../model/objects.ts';
 import { memberSet, securityPortGroup } from '../../model/ovn-names.ts';
 import type { Acl } from '../acl-tier/port-group-acl.ts';
-import { groupPriority, lastTier } from './names.ts';
+import { groupPriority } from './names.ts';
+import { lastTier } from './tiers.ts';
 
 export interface RuleContext {
   readonly group: string;

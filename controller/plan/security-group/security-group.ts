@@ -13,9 +13,10 @@ import type { Feature } from '../feature.ts';
 import { withoutFormer } from '../finalizers.ts';
 import { vendorIds } from '../names.ts';
 import { aclRow } from '../acl-tier/port-group-acl.ts';
-import { tiersOf } from './tiers.ts';
+import { gateAction } from '../acl-tier/tiers.ts';
+import { firstTier, tiersOf } from './tiers.ts';
 import type { Acl } from '../acl-tier/port-group-acl.ts';
-import { firstTier, groupPriority } from './names.ts';
+import { groupPriority } from './names.ts';
 import { readRule } from './rules.ts';
 import type { ReadRule } from './rules.ts';
 
@@ -24,8 +25,8 @@ const directions = ['to-lport', 'from-lport'] as const;
 /** Traffic that every member needs: neighbours, router advertisements, DHCP, VRRP. */
 function baseAcls(view: View, name: string): readonly Acl[] {
   const group = securityPortGroup(name);
-  return tiersOf(view).flatMap((tier) =>
-    directions.flatMap((direction) => {
+  return directions.flatMap((direction) =>
+    tiersOf(view, direction).flatMap((tier) => {
       const isIngress = direction === 'to-lport';
       // Advertisements come in and solicitations go out.
       const neighbours = isIngress ? '{130, 134, 135, 136}' : '{130, 133, 135, 136}';
@@ -92,7 +93,9 @@ function planSecurityGroup(view: View, name: string): Desired {
         ...rulesOf(view, group).flatMap(({ acl }) => acl ?? []),
       ]
     : [];
-  const acls = [...baseAcls(view, name), ...own].map((acl) => aclRow(key, acl));
+  const acls = [...baseAcls(view, name), ...own].map((acl) =>
+    aclRow(key, { ...acl, action: gateAction(view.capabilities, acl.direction, acl.action) }),
+  );
   const sets = ([4, 6] as const).map((family): DesiredRow => ({
     table: 'Address_Set',
     key: memberSet(name, family),

@@ -1,12 +1,10 @@
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
+import { gateAction, gateTiers } from '../acl-tier/tiers.ts';
 import { matchFamily, vendorIds } from '../names.ts';
 import type { View } from '../../model/view.ts';
 import type { CheckedAcl } from './acl-items.ts';
-
-/** Where OVN has tiers: the one Kube-OVN puts its own into, behind those of cluster-wide policies. */
-const tier = 2;
 
 export type Rule = CheckedAcl & {
   readonly columns?: DesiredRow['columns'];
@@ -16,6 +14,7 @@ export type Rule = CheckedAcl & {
 /** An ACL of a subnet's switch. `group` keeps rows of different owners apart. */
 export function aclRow(view: View, group: string, subnet: string, rule: Rule): DesiredRow {
   const { direction, priority, match, action, columns, ids } = rule;
+  const { capabilities } = view;
   return {
     table: 'ACL',
     // By the columns that identify an ACL, so that another action or another place in the list is not another row.
@@ -24,8 +23,8 @@ export function aclRow(view: View, group: string, subnet: string, rule: Rule): D
       direction,
       priority,
       match,
-      action,
-      ...(view.capabilities.aclTier ? { tier } : {}),
+      action: gateAction(capabilities, direction, action),
+      ...(capabilities.aclTier ? { tier: gateTiers[0] } : {}),
       ...columns,
       external_ids: { ...vendorIds, parent: subnet, ...ids },
     },
