@@ -60,6 +60,78 @@ export const networkPolicySchemas: ObjectSchemas = {
   }),
 };
 
+const namespacedPod = z.object({ namespaceSelector: labelSelector, podSelector: labelSelector });
+const clusterSubject = z.object({ namespaces: labelSelector.optional(), pods: namespacedPod.optional() });
+const portRange = z.object({ start: z.int(), end: z.int() });
+const protocolPort = z
+  .object({ destinationPort: z.object({ number: z.int().optional(), range: portRange.optional() }).optional() })
+  .optional();
+
+const clusterRule = (peers: 'from' | 'to', actions: readonly [string, ...string[]], ports: z.ZodRawShape) =>
+  z.object({
+    name: z.string().optional(),
+    action: z.enum(actions),
+    [peers]: z.array(
+      clusterSubject.extend(
+        peers === 'from'
+          ? {}
+          : {
+              nodes: labelSelector.optional(),
+              networks: z.array(z.string()).optional(),
+              domainNames: z.array(z.string()).optional(),
+            },
+      ),
+    ),
+    ...ports,
+  });
+
+/** ClusterNetworkPolicies of v1alpha2. */
+export const clusterPolicySchemas: ObjectSchemas = {
+  spec: z.object({
+    tier: z.enum(['Admin', 'Baseline']),
+    priority: z.int(),
+    subject: clusterSubject,
+    ...directions(['Accept', 'Deny', 'Pass'], {
+      protocols: z
+        .array(
+          z.object({
+            tcp: protocolPort,
+            udp: protocolPort,
+            sctp: protocolPort,
+            destinationNamedPort: z.string().optional(),
+          }),
+        )
+        .optional(),
+    }),
+  }),
+};
+
+/** AdminNetworkPolicies and BaselineAdminNetworkPolicies of v1alpha1. */
+export const adminPolicySchemas: ObjectSchemas = {
+  spec: z.object({
+    priority: z.int(),
+    subject: clusterSubject,
+    ...directions(['Allow', 'Deny', 'Pass'], {
+      ports: z
+        .array(
+          z.object({
+            portNumber: z.object({ protocol, port: z.int() }).optional(),
+            portRange: portRange.extend({ protocol: protocol.optional() }).optional(),
+            namedPort: z.string().optional(),
+          }),
+        )
+        .optional(),
+    }),
+  }),
+};
+
+function directions(actions: readonly [string, ...string[]], ports: z.ZodRawShape): z.ZodRawShape {
+  return {
+    ingress: z.array(clusterRule('from', actions, ports)).optional(),
+    egress: z.array(clusterRule('to', actions, ports)).optional(),
+  };
+}
+
 export const serviceSchemas: ObjectSchemas = {
   spec: z.object({
     type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName']).optional(),

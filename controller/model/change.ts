@@ -1,4 +1,4 @@
-import type { Kinds, NetworkPolicy } from './objects.ts';
+import type { ClusterPolicy, Kinds, NetworkPolicy } from './objects.ts';
 import type { Binding, Verdict, PoolVerdict, ServiceVerdict, VlanVerdict } from './settled.ts';
 
 interface Changed<K, T> {
@@ -40,10 +40,12 @@ export type Change =
   | { readonly kind: 'monitors'; readonly name: string }
   /** The rows of a former Kube-OVN's policies; the name is empty. */
   | { readonly kind: 'formerPolicies'; readonly name: string }
-  /** A NetworkPolicy in force. */
-  | Changed<'policies', NetworkPolicy>
-  /** The VPCs of the ports of a namespace's pods, by the namespace. */
+  /** A policy in force. */
+  | Changed<'policies', NetworkPolicy | ClusterPolicy>
+  /** The VPCs of the ports in the namespaces of a policy, by the policy. */
   | { readonly kind: 'policyVpcs'; readonly name: string }
+  /** The place of a policy of the whole cluster among those of its tier. */
+  | { readonly kind: 'policyPlaces'; readonly name: string }
   /** The VPCs in which policies name a peer, by the peer. */
   | { readonly kind: 'policyPeers'; readonly name: string }
   /** The numbers that pods give a named port, as `namedPortKey` names it. */

@@ -14,6 +14,12 @@ export function allAddresses({ addresses }: Node): readonly Ip[] {
   return [...ips.values()];
 }
 
+/** All addresses of a node, once each, as canonical texts; of each type as many as are used. */
+export function allNodeAddresses(node: Node): readonly string[] {
+  const external = allAddresses({ ...node, addresses: node.externalAddresses }).slice(0, mostNodeAddresses);
+  return [...new Set([...nodeAddresses(node), ...external.map(formatIp)])];
+}
+
 /** The InternalIPs of a node that are used, once each, as canonical texts. Invalid addresses are left out. */
 export function nodeAddresses(node: Node): readonly string[] {
   return allAddresses(node).slice(0, mostNodeAddresses).map(formatIp);

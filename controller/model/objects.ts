@@ -7,7 +7,7 @@ import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
 import type { PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { ProviderNodeSpec } from '../../lib/api/provider-nodes.ts';
-import type { NamedPort, PolicyRules } from '../../lib/policies/policy.ts';
+import type { ClusterRules, NamedPort, PolicyRules } from '../../lib/policies/policy.ts';
 import type { EndpointSlice, Service } from '../../lib/services/service.ts';
 import type { RuleObject } from '../../lib/services/switch-lb-rule.ts';
 import type { UnlistedNetwork } from '../../lib/slices/remote-routes.ts';
@@ -60,6 +60,8 @@ export interface Pod extends ObjectFacts {
 export interface Node extends ObjectFacts {
   /** InternalIP addresses as the kubelet reported them. */
   readonly addresses: readonly string[];
+  /** ExternalIP addresses. */
+  readonly externalAddresses: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   /** The kubelet reports Ready, and no condition reports that the node's network is unavailable. */
@@ -347,6 +349,9 @@ export interface NetworkPolicy extends ObjectFacts, PolicyRules {
   readonly unsupported: readonly string[];
 }
 
+/** A ClusterNetworkPolicy, an AdminNetworkPolicy or a BaselineAdminNetworkPolicy. */
+export interface ClusterPolicy extends ApiObjectFacts, ClusterRules {}
+
 /** All kinds that are watched, by the name of their store. */
 export interface Kinds {
   readonly vpcs: Vpc;
@@ -374,6 +379,30 @@ export interface Kinds {
   readonly switchLbRules: SwitchLbRule;
   readonly vpcDnses: VpcDns;
   readonly networkPolicies: NetworkPolicy;
+  readonly clusterNetworkPolicies: ClusterPolicy;
+  readonly adminNetworkPolicies: ClusterPolicy;
+  readonly baselineAdminNetworkPolicies: ClusterPolicy;
+}
+
+/** The kinds of policies of the whole cluster, by the name of their store. */
+const clusterPolicyKinds = {
+  clusterNetworkPolicies: 'ClusterNetworkPolicy',
+  adminNetworkPolicies: 'AdminNetworkPolicy',
+  baselineAdminNetworkPolicies: 'BaselineAdminNetworkPolicy',
+} as const;
+
+export type ClusterPolicyStore = keyof typeof clusterPolicyKinds;
+
+export const clusterPolicyStores = Object.keys(clusterPolicyKinds) as readonly ClusterPolicyStore[];
+
+/** `Kind/name`, which no `namespace/name` is. */
+export function clusterPolicyKey(store: ClusterPolicyStore, name: string): string {
+  return `${clusterPolicyKinds[store]}/${name}`;
+}
+
+/** Whether a key of a policy in force is that of one of the whole cluster: names of namespaces have no capital letters. */
+export function isClusterKey(key: string): boolean {
+  return /^[A-Z]/.test(key);
 }
 
 /** `namespace/name`, as reflectors key namespaced objects. */

@@ -10,7 +10,7 @@ import type { SelectorIndex } from '../../lib/store/selector-index.ts';
 import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
 import type { Interface } from './interfaces.ts';
 import type { MonitorState } from './monitors.ts';
-import type { Kinds, NetworkPolicy, Pod } from './objects.ts';
+import type { ClusterPolicy, Kinds, NetworkPolicy, Pod } from './objects.ts';
 import type {
   LearnedRoute,
   GatewayChoice,
@@ -113,11 +113,25 @@ export interface FormerRow {
   readonly name: string;
 }
 
-/** NetworkPolicies in force, and what is known of the pods that they concern. A peer is named by the text of its selector. */
+/** Where the rules of a policy of the whole cluster are among those of its tier. */
+export interface PolicyPlace {
+  /** How many rules come before those of the policy. */
+  readonly ingress: number;
+  readonly egress: number;
+  /** Whether rules of other policies come after those of the policy. */
+  readonly isFollowed: { readonly ingress: boolean; readonly egress: boolean };
+  /** An older policy with the same priority, whose rules come before. */
+  readonly rival: string | undefined;
+}
+
+/** Policies in force, and what is known of the pods that they concern. A peer is named by the text of its selector. */
 export interface PolicyIndex {
-  /** By `namespace/name`. */
-  readonly inForce: ReadonlyMap<string, NetworkPolicy>;
-  ofNamespace(namespace: string): Iterable<string>;
+  /** By `namespace/name`, and by `Kind/name` those of the whole cluster. */
+  readonly inForce: ReadonlyMap<string, NetworkPolicy | ClusterPolicy>;
+  /** Of a policy of the whole cluster in force. */
+  place(policy: string): PolicyPlace | undefined;
+  /** Policies of the whole cluster with rules about nodes. */
+  ofNodes(): Iterable<string>;
   /** Policies with rules about a named port, as `namedPortKey` names it. */
   ofNamedPort(key: string): Iterable<string>;
   /** Policies that select a pod, whatever its interfaces; sorted. */
@@ -129,11 +143,12 @@ export interface PolicyIndex {
   /** All peers that policies name. */
   peers(): Iterable<string>;
   podsOfNamespace(namespace: string): Iterable<string>;
-  podsOfPeer(peer: string): readonly string[];
-  /** Whether a selector of `selectorWithin` or `peerSelector` selects a pod. */
-  isMatch(selector: LabelSelector, pod: Pod): boolean;
-  /** The VPCs of the ports of a namespace's pods, sorted. */
-  vpcs(namespace: string): readonly string[];
+  /** Pods that a selector of `selection.ts` selects. */
+  podsMatching(selector: LabelSelector): readonly string[];
+  /** Whether policies of the whole cluster may select the pod, whose Namespace is not known yet. */
+  isUnknown(pod: Pod): boolean;
+  /** The VPCs of the ports in the namespaces of a policy, sorted. */
+  vpcs(policy: string): readonly string[];
   /** The VPCs in which policies name a peer, sorted. */
   peerVpcs(peer: string): readonly string[];
   isPeerIn(peer: string, vpc: string): boolean;

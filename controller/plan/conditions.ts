@@ -1,8 +1,9 @@
+import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { egressConflict } from '../../lib/desired/egress-tables.ts';
 import { familyWithoutExit } from './gateway/status.ts';
 import { formerGatewaySentence } from '../settle/subnet/former-gateways.ts';
-import type { WantedCondition } from './report.ts';
+import type { WantedCondition, WantedEvent } from './report.ts';
 import { subnetProblems } from './subnet/problems.ts';
 import { familyWithoutAddresses } from '../settle/subnet/subnet-net.ts';
 import { idleUnderlayFields } from '../settle/underlay/read-underlay.ts';
@@ -86,19 +87,31 @@ export function planSubnetConditions(
   return conditions;
 }
 
-/** The conditions Validated and Ready of an object, from the problem of its spec and the database error for its rows. */
+/** The conditions Validated and Ready of an object, from the problem of its spec and the database error for its rows; otherwise `ready` and a notice. */
 export function obstacleConditions(
   observedGeneration: number | undefined,
   problem: Problem | undefined,
   refused: Problem | undefined,
   ready: string,
+  notice = '',
 ): readonly WantedCondition[] {
-  const of = (type: string, obstacle: Problem | undefined, reason: string): WantedCondition => ({
+  const of = (type: string, obstacle: Problem | undefined, otherwise: Problem): WantedCondition => ({
     type,
     status: obstacle === undefined ? 'True' : 'False',
-    reason: obstacle?.code ?? reason,
-    message: obstacle?.message ?? '',
+    reason: (obstacle ?? otherwise).code,
+    message: (obstacle ?? otherwise).message,
     ...(observedGeneration === undefined ? {} : { observedGeneration }),
   });
-  return [of('Validated', problem, 'Validated'), of('Ready', problem ?? refused, ready)];
+  return [
+    of('Validated', problem, { code: 'Validated', message: '' }),
+    of('Ready', problem ?? refused, { code: ready, message: notice }),
+  ];
+}
+
+/** An event about the first condition that became false, or whose message changed since. */
+export function warnings(known: readonly Condition[], wanted: readonly WantedCondition[]): readonly WantedEvent[] {
+  const is = wanted.find(({ status }) => status === 'False');
+  const was = known.find(({ type }) => type === is?.type);
+  if (is === undefined || (was?.status === 'False' && was.message === is.message)) return [];
+  return [{ type: 'Warning', reason: is.reason ?? 'NotReady', message: is.message ?? '' }];
 }

@@ -3,6 +3,8 @@
  * status, the status names the first in this order.
  */
 import { emptyTiersFeature } from './acl-tier/empty-tiers.ts';
+import { clusterPolicyFeature } from './cluster-policy/cluster-policy.ts';
+import { exemptionFeature } from './cluster-policy/exemptions.ts';
 import { ipFeature } from './address/ip.ts';
 import { ipPoolFeature } from './address/ip-pool.ts';
 import { bgpNodeFeature } from './bgp/problems.ts';
@@ -81,6 +83,8 @@ export const features: readonly Feature[] = [
   isolationFeature,
   peerFeature,
   networkPolicyFeature,
+  exemptionFeature,
+  clusterPolicyFeature,
   formerPolicyFeature,
   podFeature,
   namespaceFeature,

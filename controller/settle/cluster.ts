@@ -71,6 +71,7 @@ export class Cluster extends ObjectStores implements View {
     view: this,
     onPolicy: (name, before, after) => this.#changed({ kind: 'policies', name, before, after }),
     onVpcs: (name) => this.#changed({ kind: 'policyVpcs', name }),
+    onPlace: (name) => this.#changed({ kind: 'policyPlaces', name }),
     onPeer: (name) => this.#changed({ kind: 'policyPeers', name }),
     onNamedPort: (name) => this.#changed({ kind: 'namedPorts', name }),
   });

@@ -34,6 +34,9 @@ export class ObjectStores implements Stores {
   readonly vpcDnses = new Store<Kinds['vpcDnses']>();
   readonly bgpNodeStates = new Store<Kinds['bgpNodeStates']>();
   readonly networkPolicies = new Store<Kinds['networkPolicies']>();
+  readonly clusterNetworkPolicies = new Store<Kinds['clusterNetworkPolicies']>();
+  readonly adminNetworkPolicies = new Store<Kinds['adminNetworkPolicies']>();
+  readonly baselineAdminNetworkPolicies = new Store<Kinds['baselineAdminNetworkPolicies']>();
   readonly indexes: Indexes = indexesOf(this);
 
   /** Stores an object's new value, undefined for one that is gone; the change, where there is one. */

@@ -18,7 +18,9 @@ import { vpcDnsKind } from '../../lib/api/kinds/vpc-dns.ts';
 import { vpcKind } from '../../lib/api/kinds/vpc.ts';
 import { viewParser } from '../../lib/slices/testing.ts';
 import {
+  adminPolicySchemas,
   attachmentSchemas,
+  clusterPolicySchemas,
   endpointSliceSchemas,
   networkPolicySchemas,
   nodeSchemas,
@@ -60,6 +62,9 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   switchLbRules: switchLbRuleKind,
   vpcDnses: vpcDnsKind,
   networkPolicies: networkPolicySchemas,
+  clusterNetworkPolicies: clusterPolicySchemas,
+  adminNetworkPolicies: adminPolicySchemas,
+  baselineAdminNetworkPolicies: adminPolicySchemas,
 };
 const views: Readonly<Partial<Record<keyof Kinds, Parser>>> = {
   remoteClusters: viewParser(remoteClusterView),

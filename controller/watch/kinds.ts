@@ -3,6 +3,9 @@
  * values. To watch another kind: its line here.
  */
 import {
+  adminNetworkPolicies,
+  baselineAdminNetworkPolicies,
+  clusterNetworkPolicies,
   endpointSlices,
   ipPools,
   ips,
@@ -28,13 +31,14 @@ import {
   vpcs,
 } from '../../lib/kube/resources.ts';
 import type { RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
+import { parseAdminRules, parseBaselineRules, parseClusterRules } from '../../lib/policies/parse-cluster.ts';
 import { parseEndpointSlice, parseService } from '../../lib/services/parse.ts';
 import { reflectSliced, type SlicedReflectorOptions } from '../../lib/slices/reflect.ts';
 import { joinWithoutSlices, type SlicedView } from '../../lib/slices/slice.ts';
 import type { Kinds } from '../model/objects.ts';
 import { parseIp, parseIpPool, parseLoadBalancerPool, parseSwitchLbRule, parseVip } from './addresses.ts';
 import { bgpNodeStateView } from './bgp.ts';
-import { parseNetworkPolicy } from './network-policies.ts';
+import { clusterPolicy, parseNetworkPolicy } from './network-policies.ts';
 import {
   remoteClusterView,
   parseSecurityGroup,
@@ -103,4 +107,20 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   switchLbRules: { resource: switchLbRules, parse: parseSwitchLbRule, isOptional: true },
   vpcDnses: { resource: vpcDnses, parse: parseVpcDns, isOptional: true },
   networkPolicies: { resource: networkPolicies, parse: parseNetworkPolicy },
+  // Of the Network Policy API, whose CRDs may not be installed.
+  clusterNetworkPolicies: {
+    resource: clusterNetworkPolicies,
+    parse: (raw) => clusterPolicy(raw, parseClusterRules(raw)),
+    isOptional: true,
+  },
+  adminNetworkPolicies: {
+    resource: adminNetworkPolicies,
+    parse: (raw) => clusterPolicy(raw, parseAdminRules(raw)),
+    isOptional: true,
+  },
+  baselineAdminNetworkPolicies: {
+    resource: baselineAdminNetworkPolicies,
+    parse: (raw) => clusterPolicy(raw, parseBaselineRules(raw)),
+    isOptional: true,
+  },
 };

@@ -2,9 +2,9 @@ import { annotation } from '../../lib/api/names.ts';
 import type { Fields } from '../../lib/kube/fields.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { namedPortsOf, parsePolicyRules } from '../../lib/policies/parse.ts';
-import type { NamedPort } from '../../lib/policies/policy.ts';
-import type { NetworkPolicy } from '../model/objects.ts';
-import { factsOf, namesSet, pick } from './fields.ts';
+import type { ClusterRules, NamedPort } from '../../lib/policies/policy.ts';
+import type { ClusterPolicy, NetworkPolicy } from '../model/objects.ts';
+import { apiFactsOf, factsOf, namesSet, pick } from './fields.ts';
 import { sharedValue } from './shared.ts';
 import { unsupportedPolicyAnnotations } from './unsupported.ts';
 
@@ -16,6 +16,11 @@ export function parseNetworkPolicy(raw: RawObject): NetworkPolicy {
     annotations: pick(all, [annotation.problem]),
     unsupported: namesSet(all, unsupportedPolicyAnnotations),
   };
+}
+
+/** A policy of the whole cluster, with its parsed rules. */
+export function clusterPolicy(raw: RawObject, rules: ClusterRules): ClusterPolicy {
+  return { ...apiFactsOf(raw), ...rules };
 }
 
 const noPorts: readonly NamedPort[] = [];

@@ -71,16 +71,18 @@ export function parsePod(raw: RawObject): Pod {
 
 export function parseNode(raw: RawObject): Node {
   const status = fieldsOf(raw['status']);
-  const internal = recordsOf(status['addresses'])
-    .filter((address) => address['type'] === 'InternalIP')
-    .map((address) => textOf(address['address']));
+  const addresses = (type: string): readonly string[] =>
+    recordsOf(status['addresses'])
+      .filter((address) => address['type'] === type)
+      .map((address) => textOf(address['address']));
   const conditions = recordsOf(status['conditions']);
   const has = (type: string, value: string): boolean =>
     conditions.some((condition) => condition['type'] === type && condition['status'] === value);
   const ofNetworks = Object.keys(raw.metadata.annotations ?? {}).filter((key) => networkAnnotation.test(key));
   return {
     ...factsOf(raw),
-    addresses: internal,
+    addresses: addresses('InternalIP'),
+    externalAddresses: addresses('ExternalIP'),
     labels: raw.metadata.labels ?? {},
     annotations: pick(raw.metadata.annotations, [...readFromNodes, ...ofNetworks]),
     isReady: has('Ready', 'True') && !has('NetworkUnavailable', 'True'),

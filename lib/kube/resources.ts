@@ -13,6 +13,28 @@ export const configMaps = resource('', 'v1', 'configmaps', 'ConfigMap', true);
 export const services = resource('', 'v1', 'services', 'Service', true);
 export const endpointSlices = resource('discovery.k8s.io', 'v1', 'endpointslices', 'EndpointSlice', true);
 export const networkPolicies = resource('networking.k8s.io', 'v1', 'networkpolicies', 'NetworkPolicy', true);
+/** Served only where the CRDs of the Network Policy API are installed. */
+export const clusterNetworkPolicies = resource(
+  'policy.networking.k8s.io',
+  'v1alpha2',
+  'clusternetworkpolicies',
+  'ClusterNetworkPolicy',
+  false,
+);
+export const adminNetworkPolicies = resource(
+  'policy.networking.k8s.io',
+  'v1alpha1',
+  'adminnetworkpolicies',
+  'AdminNetworkPolicy',
+  false,
+);
+export const baselineAdminNetworkPolicies = resource(
+  'policy.networking.k8s.io',
+  'v1alpha1',
+  'baselineadminnetworkpolicies',
+  'BaselineAdminNetworkPolicy',
+  false,
+);
 /** From Kubernetes 1.33 on. */
 export const serviceCidrs = resource('networking.k8s.io', 'v1', 'servicecidrs', 'ServiceCIDR', false);
 export const events = resource('', 'v1', 'events', 'Event', true);

@@ -1,4 +1,4 @@
-/** NetworkPolicies of Kubernetes, as all rooms see them. */
+/** Policies of Kubernetes, as all rooms see them: NetworkPolicies, and those of the whole cluster. */
 import type { LabelSelector } from '../api/kinds/shared.ts';
 
 /** A protocol by its name in match expressions. */
@@ -49,4 +49,36 @@ export interface PolicyRules {
   readonly egress: readonly PolicyRule[] | undefined;
   /** Providers of the interfaces to which it applies; undefined for all. */
   readonly providers: readonly string[] | undefined;
+}
+
+export type ClusterTier = 'Admin' | 'Baseline';
+
+/** `Pass` skips the other rules of the tier. */
+export type ClusterAction = 'Accept' | 'Deny' | 'Pass';
+
+export interface ClusterRule extends PolicyRule {
+  readonly name: string;
+  readonly action: ClusterAction;
+  /** Nodes whose addresses the rule names beside its peers, by their labels. */
+  readonly nodes: readonly LabelSelector[];
+  /** What of the rule is not in force, or makes it stricter than it is written: `to[0].domainNames is …`. */
+  readonly flaw: string | undefined;
+}
+
+/** What a ClusterNetworkPolicy, an AdminNetworkPolicy or a BaselineAdminNetworkPolicy decides. */
+export interface ClusterRules {
+  readonly tier: ClusterTier;
+  /** The lowest number comes first. */
+  readonly priority: number;
+  /** Its pods in all namespaces; undefined if it selects none. */
+  readonly subject: PodPeer | undefined;
+  /** The first rule that a packet satisfies decides; undefined without rules. */
+  readonly ingress: readonly ClusterRule[] | undefined;
+  readonly egress: readonly ClusterRule[] | undefined;
+}
+
+export type AnyPolicy = PolicyRules | ClusterRules;
+
+export function isClusterPolicy<Cluster extends ClusterRules>(policy: PolicyRules | Cluster): policy is Cluster {
+  return 'tier' in policy;
 }

@@ -1,7 +1,8 @@
-/** What identifies the pods that NetworkPolicies select and name. */
+/** What identifies the pods that policies select and name. */
 import type { LabelSelector } from '../api/kinds/shared.ts';
-import { selectorOfText, selectorText } from '../store/selector-index.ts';
-import type { PodPeer, PolicyProtocol, PolicyRule, PolicyRules } from './policy.ts';
+import { selectorText } from '../store/selector-index.ts';
+import { isClusterPolicy } from './policy.ts';
+import type { AnyPolicy, PodPeer, PolicyProtocol, PolicyRule } from './policy.ts';
 
 export const policyDirections = ['ingress', 'egress'] as const;
 export type PolicyDirection = (typeof policyDirections)[number];
@@ -44,9 +45,27 @@ export function peerSelector(namespace: string, { namespaces, pods }: PodPeer): 
   };
 }
 
-/** Whether the peer is pods of one namespace by its name, so that no label of the namespace counts. */
-export function isOfOneNamespace(peer: string): boolean {
-  const { matchLabels = {} } = selectorOfText(peer);
+/** Selects, of `policyLabels`, those of the pods that a policy selects; undefined if it selects none. */
+export function selectedBy(policy: AnyPolicy): LabelSelector | undefined {
+  if (!isClusterPolicy(policy)) return selectorWithin(policy.namespace, policy.pods);
+  return policy.subject && peerSelector(noNamespace, policy.subject);
+}
+
+/** Peers of a policy of the whole cluster name their namespaces. */
+const noNamespace = '';
+
+/** The namespace of a policy; empty for one of the whole cluster. */
+export function namespaceOf(policy: AnyPolicy): string {
+  return isClusterPolicy(policy) ? noNamespace : policy.namespace;
+}
+
+/** The namespace in which the destinations of a direction's rules are, for named ports; undefined for all of them. */
+export function destinationsOf(policy: AnyPolicy, direction: PolicyDirection): string | undefined {
+  return direction === 'egress' || isClusterPolicy(policy) ? undefined : policy.namespace;
+}
+
+/** Whether a selector takes pods of one namespace by its name, so that no label of the namespace counts. */
+export function isOfOneNamespace({ matchLabels = {} }: LabelSelector): boolean {
   return matchLabels[namespaceKey] !== undefined;
 }
 
@@ -113,7 +132,9 @@ export function namedPortKey(namespace: string | undefined, protocol: PolicyProt
 }
 
 /** The peers of all rules of a policy, with the named ports by which rules reach them. */
-export function peersOf({ namespace, ingress = [], egress = [] }: PolicyRules): ReadonlyMap<string, Peer> {
+export function peersOf(policy: AnyPolicy): ReadonlyMap<string, Peer> {
+  const { ingress = [], egress = [] } = policy;
+  const namespace = namespaceOf(policy);
   const found = new Map<string, { selector: LabelSelector; namedPorts: Set<string> }>();
   const add = (peer: PodPeer, keys: readonly string[]): void => {
     const selector = peerSelector(namespace, peer);

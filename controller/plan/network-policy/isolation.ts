@@ -11,8 +11,8 @@ import { policyAclOf } from './policy-acl.ts';
 /** Solicitations and advertisements of routers and neighbours, which no router forwards. */
 const neighbours = 'icmp6.type == {133, 134, 135, 136} && icmp6.code == 0 && ip.ttl == 255';
 
-/** What every pod needs, whatever its policies say. OVN itself lets its DHCP replies pass. */
-const always: Readonly<Record<PolicyDirection, readonly string[]>> = {
+/** What every pod needs, whatever policies say. OVN itself lets its DHCP replies pass. */
+export const neverJudged: Readonly<Record<PolicyDirection, readonly string[]>> = {
   // A pod always reaches itself, also by its own Service.
   ingress: [neighbours, ...hairpinSources.map((source) => `${source.includes(':') ? 'ip6' : 'ip4'}.src == ${source}`)],
   egress: [
@@ -37,7 +37,7 @@ function planIsolation({ capabilities }: View): Desired {
         collects: ['ports'],
       },
       aclRow(group, policyAclOf(capabilities, direction, 'drop', `${port} && ip`)),
-      ...always[direction].map((match) =>
+      ...neverJudged[direction].map((match) =>
         aclRow(group, policyAclOf(capabilities, direction, 'base', `${port} && ${match}`)),
       ),
     ];

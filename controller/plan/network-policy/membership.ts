@@ -1,29 +1,35 @@
 /** The policies of a port and the peers that it is, planned with the port and written in the same transaction. */
 import { defaultVpc } from '../../../lib/api/names.ts';
+import { isClusterPolicy } from '../../../lib/policies/policy.ts';
 import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution } from '../../../lib/desired/row.ts';
-import { namedKeys, namedPortKey, policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
+import {
+  destinationsOf,
+  namedKeys,
+  namedPortKey,
+  policyDirections,
+  type PolicyDirection,
+} from '../../../lib/policies/selection.ts';
 import type { Interface } from '../../model/interfaces.ts';
-import type { NetworkPolicy, Pod } from '../../model/objects.ts';
+import type { ClusterPolicy, NetworkPolicy, Pod } from '../../model/objects.ts';
 import { nodePortGroup } from '../../model/ovn-names.ts';
 import type { HeldPort, View } from '../../model/view.ts';
 import { holds } from '../../settle/node/traits.ts';
 import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
 import type { AddressTexts } from '../security-group/membership.ts';
-import { isolationGroup, namedPortGroup, peerSet, policyGroup } from './names.ts';
+import { clusterGroup, isolationGroup, namedPortGroup, peerSet, policyGroup } from './names.ts';
+
+type Policy = NetworkPolicy | ClusterPolicy;
 
 /** Whether a policy applies to an interface of a pod that it selects. */
-function appliesTo({ providers }: NetworkPolicy, { provider }: Interface): boolean {
-  return providers === undefined || providers.includes(provider);
+function appliesTo(policy: Policy, { provider }: Interface): boolean {
+  return isClusterPolicy(policy) || policy.providers === undefined || policy.providers.includes(provider);
 }
 
 /** Port groups of the numbers that the pod gives named ports of ingress rules. */
-function namedGroups(
-  pod: Pod,
-  name: string,
-  { namespace, ingress = [] }: NetworkPolicy,
-  vpc: string,
-): readonly string[] {
+function namedGroups(pod: Pod, name: string, policy: Policy, vpc: string): readonly string[] {
+  const { ingress = [] } = policy;
+  const namespace = destinationsOf(policy, 'ingress');
   const keys = new Set(ingress.flatMap((rule) => namedKeys(rule, namespace)));
   if (keys.size === 0) return [];
   return pod.namedPorts.flatMap(({ name: port, protocol, number }) => {
@@ -57,7 +63,10 @@ function peerMemberships({ policies }: View, pod: Pod, vpc: string, addresses: A
   return memberships;
 }
 
-/** Memberships of a port: the groups of the policies that select it, and those that drop what none of these allows. */
+/**
+ * Memberships of a port: the groups of the policies that select it, those that drop what no NetworkPolicy allows, and those of what always passes. A pod is closed while
+ * policies of the whole cluster may select it and its Namespace is not known.
+ */
 export function policyMemberships(
   view: View,
   pod: Pod,
@@ -74,21 +83,25 @@ export function policyMemberships(
     values: member,
     ...(required && { required }),
   });
-  const isolated = new Set<PolicyDirection>();
+  const groups = new Set<string>();
+  const directions = new Set<PolicyDirection>();
   const memberships: Contribution[] = [];
   for (const name of view.policies.selecting(pod)) {
     const policy = view.policies.inForce.get(name);
     if (policy === undefined || !appliesTo(policy, network)) continue;
+    const groupOf = isClusterPolicy(policy) ? clusterGroup : isolationGroup;
     for (const direction of policyDirections) {
       if (policy[direction] === undefined) continue;
-      isolated.add(direction);
+      directions.add(direction);
+      groups.add(groupOf(direction));
       memberships.push(into(policyGroup(name, direction, vpc)));
     }
     memberships.push(...namedGroups(pod, name, policy, vpc).map((group) => into(group)));
   }
-  for (const direction of isolated) memberships.push(into(isolationGroup(direction)));
-  if (isolated.size > 0) memberships.push(...throughEmptyTiers(view, port));
-  if (isolated.has('ingress')) {
+  if (view.policies.isUnknown(pod)) for (const direction of policyDirections) groups.add(isolationGroup(direction));
+  for (const group of groups) memberships.push(into(group));
+  if (groups.size > 0) memberships.push(...throughEmptyTiers(view, port));
+  if (directions.has('ingress')) {
     const { node = '' } = pod;
     const group = nodePortGroup(node);
     // The node of the pod reaches it, for probes. Other VPCs have no way to nodes, and may have their addresses.

@@ -8,12 +8,17 @@ export const policyAcl = { base: 2002, allow: 2001, drop: 2000 } as const;
 
 const short = { ingress: 'in', egress: 'out' } as const;
 
-/** The ports that any policy isolates. */
+/** The ports that any NetworkPolicy isolates. */
 export function isolationGroup(direction: PolicyDirection): string {
   return `isthmus.isolated.${short[direction]}`;
 }
 
-/** The ports in a VPC that a policy isolates. Names of policies may differ in characters that match expressions do not know. */
+/** The ports that any policy of the whole cluster selects. */
+export function clusterGroup(direction: PolicyDirection): string {
+  return `isthmus.cluster.policies.${short[direction]}`;
+}
+
+/** The ports in a VPC that a policy selects. Names of policies may differ in characters that match expressions do not know. */
 export function policyGroup(policy: string, direction: PolicyDirection, vpc: string): string {
   return `np.${digestName(policy, vpc)}.${short[direction]}`;
 }

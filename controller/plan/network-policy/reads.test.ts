@@ -5,11 +5,12 @@ import type { Desired } from '../../../lib/desired/row.ts';
 import { pick, randomOf } from '../../../lib/testing-random.ts';
 import { TestCluster } from '../../testing-cluster.ts';
 import { created, meta, subnet, vpc } from '../../testing-vpcs.ts';
-import { parseNetworkPolicy } from '../../watch/network-policies.ts';
+import { parseClusterRules } from '../../../lib/policies/parse-cluster.ts';
+import { clusterPolicy, parseNetworkPolicy } from '../../watch/network-policies.ts';
 import { parseNamespace, parseNode, parsePod } from '../../watch/workloads.ts';
 import { planKey } from '../plan.ts';
 
-const relevant = /^(?:pod|peer|network-policy|isolation|node)\//;
+const relevant = /^(?:pod|peer|network-policy|cluster-policy|isolation|node)\//;
 
 function start(): TestCluster {
   const cluster = new TestCluster({ aclTier: true, ipv6Selection: true, loadBalancers: true });
@@ -22,7 +23,7 @@ function start(): TestCluster {
   return cluster;
 }
 
-type Entry = readonly ['namespaces' | 'pods' | 'networkPolicies', string, unknown];
+type Entry = readonly ['namespaces' | 'pods' | 'nodes' | 'networkPolicies' | 'clusterNetworkPolicies', string, unknown];
 
 function rowsOf(plans: ReadonlyMap<string, Desired>): readonly string[] {
   return [...plans]
@@ -58,7 +59,7 @@ for (const seed of [1, 2, 3])
     for (let step = 0; step < 400; step += 1) {
       const namespace = space();
       const name = `${namespace}-${random(4)}`;
-      const what = random(8);
+      const what = random(12);
       if (what === 0) {
         put('namespaces', namespace, parseNamespace({ metadata: meta(namespace, { labels: labels() }) }));
       } else if (what < 4) {
@@ -67,6 +68,32 @@ for (const seed of [1, 2, 3])
         const metadata = meta(name, { namespace, labels: labels(), ...created(3) });
         const raw = { metadata, spec: { nodeName: 'n1', containers: [{ ports }] } };
         put('pods', `${namespace}/${name}`, isGone ? undefined : parsePod(raw));
+      } else if (what === 8) {
+        const status = { addresses: [{ type: 'InternalIP', address: `172.30.1.${1 + random(3)}` }] };
+        put('nodes', 'n1', parseNode({ metadata: meta('n1', { labels: labels() }), status }));
+      } else if (what > 8) {
+        const isGone = random(4) === 0;
+        const pods = (): object => ({ namespaceSelector: selector(), podSelector: selector() });
+        const end = (): object => pick(random, [{ namespaces: selector() }, { pods: pods() }]);
+        const clusterRule = (peers: string, more: readonly object[]): object => ({
+          action: pick(random, ['Accept', 'Deny', 'Pass']),
+          [peers]: [pick(random, [end(), ...more])],
+          ...(random(2) > 0 && {
+            protocols: [
+              pick<object>(random, [{ tcp: { destinationPort: { number: 80 } } }, { destinationNamedPort: 'http' }]),
+            ],
+          }),
+        });
+        const outside = [{ nodes: selector() }, { networks: ['10.0.0.0/8'] }];
+        const spec = {
+          tier: pick(random, ['Admin', 'Baseline']),
+          priority: random(3),
+          subject: end(),
+          ingress: Array.from({ length: random(3) }, () => clusterRule('from', [])),
+          egress: Array.from({ length: random(3) }, () => clusterRule('to', outside)),
+        };
+        const raw = { metadata: meta(name, created(3 + random(3))), spec };
+        put('clusterNetworkPolicies', name, isGone ? undefined : clusterPolicy(raw, parseClusterRules(raw)));
       } else {
         const isGone = random(4) === 0;
         const spec = {

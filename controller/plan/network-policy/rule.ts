@@ -1,6 +1,5 @@
-/** Turns a rule of a NetworkPolicy into the matches of its ACLs. Dimensions are conjunctions of `==`, so that OVN adds flows and does not multiply them. */
+/** Turns a rule of a policy into the matches of its ACLs. Dimensions are conjunctions of `==`, so that OVN adds flows and does not multiply them. */
 import type { PolicyPort, PolicyProtocol, PolicyRule } from '../../../lib/policies/policy.ts';
-import type { NetworkPolicy } from '../../model/objects.ts';
 import { namedPortKey, peerId, podPeers, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { View } from '../../model/view.ts';
 import { matchFamily } from '../names.ts';
@@ -9,9 +8,10 @@ import { blockSet, namedPortGroup, peerSet, policyGroup } from './names.ts';
 
 export interface RuleContext {
   readonly view: Pick<View, 'policies'>;
-  /** `namespace/name`. */
+  /** The key of the policy. */
   readonly name: string;
-  readonly policy: NetworkPolicy;
+  /** Undefined for a policy of the whole cluster. */
+  readonly namespace: string | undefined;
   readonly direction: PolicyDirection;
   readonly vpc: string;
   /** Place of the rule in its list. */
@@ -47,10 +47,10 @@ function peerTerms(
   { peers }: PolicyRule,
   named?: { readonly key: string; readonly number: number },
 ): readonly string[] {
-  const { policy, direction, name, vpc, index } = context;
+  const { namespace = '', direction, name, vpc, index } = context;
   const isOfPeer = named !== undefined && direction === 'egress';
   if (peers === undefined && !isOfPeer) return ['ip'];
-  const ids = podPeers({ peers, ports: undefined }).map((peer) => peerId(policy.namespace, peer));
+  const ids = podPeers({ peers, ports: undefined }).map((peer) => peerId(namespace, peer));
   return families.flatMap((family): readonly string[] => {
     const sets = [...new Set(ids)].map((id) => `$${peerSet(id, vpc, family, isOfPeer ? named : undefined)}`);
     // No pod is known by an address of a block, so that its named ports are unknown.
@@ -74,7 +74,7 @@ export interface RuleMatch {
 
 /** The matches of a rule; none for a rule that nothing satisfies. */
 export function ruleMatches(context: RuleContext, rule: PolicyRule): readonly RuleMatch[] {
-  const { view, name, policy, direction, vpc } = context;
+  const { view, name, namespace, direction, vpc } = context;
   const own = policyGroup(name, direction, vpc);
   const matchOf = (group: string, ...terms: readonly string[]): RuleMatch => ({
     group,
@@ -89,7 +89,7 @@ export function ruleMatches(context: RuleContext, rule: PolicyRule): readonly Ru
     if (term !== undefined) matches.push(...peerTerms(context, rule).map((peer) => matchOf(own, peer, term)));
     for (const { port } of ofProtocol) {
       if (typeof port !== 'string') continue;
-      const key = namedPortKey(direction === 'ingress' ? policy.namespace : undefined, protocol, port);
+      const key = namedPortKey(direction === 'ingress' ? namespace : undefined, protocol, port);
       for (const number of view.policies.numbers(key)) {
         const group = direction === 'ingress' ? namedPortGroup(name, vpc, key, number) : own;
         for (const peer of peerTerms(context, rule, { key, number }))

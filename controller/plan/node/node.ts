@@ -15,6 +15,8 @@ import { heldBy, holds, servedAddresses } from '../../settle/node/traits.ts';
 import { portAddresses } from '../address/texts.ts';
 import { aclRow } from '../acl-tier/port-group-acl.ts';
 import type { Feature } from '../feature.ts';
+import { exemptionAcl } from '../cluster-policy/acl.ts';
+import { clusterGroup } from '../network-policy/names.ts';
 import { policyAclOf } from '../network-policy/policy-acl.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
 import { nodeRateRows } from './rates.ts';
@@ -48,7 +50,7 @@ function planNode(view: View, name: string): Desired {
 }
 
 /**
- * The ports of the node's pods that policies isolate, which the node itself reaches for probes: by the addresses that no pod or network may have.
+ * The ports of the node's pods that policies select, which the node itself reaches for probes: by the addresses that no pod or network may have.
  * None if another node has the name: the port of this one must not be lost over it.
  */
 function portGroup(view: View, node: Node, join: Allocation | undefined): readonly DesiredRow[] {
@@ -62,7 +64,14 @@ function portGroup(view: View, node: Node, join: Allocation | undefined): readon
     if (addresses.length === 0) return [];
     const ip = matchFamily(family);
     const match = `outport == @${key} && ${ip} && ${ip}.src == {${[...new Set(addresses)].join(', ')}}`;
-    return [aclRow(key, policyAclOf(view.capabilities, 'ingress', 'base', match))];
+    const { capabilities } = view;
+    if (capabilities.aclTier) return [aclRow(key, exemptionAcl(capabilities, 'ingress', match))];
+    // Security groups are below policies of the whole cluster and above NetworkPolicies.
+    const ofCluster = `outport == @${clusterGroup('ingress')} && ${match}`;
+    return [
+      aclRow(key, policyAclOf(capabilities, 'ingress', 'base', match)),
+      aclRow(key, exemptionAcl(capabilities, 'ingress', ofCluster)),
+    ];
   });
   return [{ table: 'Port_Group', key, columns: { external_ids: ids }, collects: ['ports'] }, ...acls];
 }

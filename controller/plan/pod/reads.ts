@@ -1,8 +1,10 @@
 /** The pods whose ports or reports read a changed value. */
 import { annotation } from '../../../lib/api/names.ts';
 import type { Change } from '../../model/change.ts';
-import { namedKeys, selectorWithin } from '../../../lib/policies/selection.ts';
-import type { Namespace, NetworkPolicy, Node, Subnet } from '../../model/objects.ts';
+import { destinationsOf, namedKeys, selectedBy } from '../../../lib/policies/selection.ts';
+import { isClusterPolicy } from '../../../lib/policies/policy.ts';
+import { selectorOfText } from '../../../lib/store/selector-index.ts';
+import type { ClusterPolicy, Namespace, NetworkPolicy, Node, Subnet } from '../../model/objects.ts';
 import { nodePortGroup } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { isSameScope } from '../../settle/gateway/scope.ts';
@@ -30,9 +32,9 @@ export function* podsRead(change: Change, view: View): Generator<string> {
     const versions = [change.before, change.after];
     for (const [id, pod] of view.pods) if (versions.some((vip) => vip && mayHoldSomewhere(vip, pod))) yield id;
   } else if (kind === 'policies') {
-    yield* selectedBy(view, change.before, change.after);
+    yield* underPolicy(view, change.before, change.after);
   } else if (kind === 'policyPeers') {
-    yield* view.policies.podsOfPeer(name);
+    yield* view.policies.podsMatching(selectorOfText(name));
   } else if (kind === 'namespaces') {
     if (labelText(change.before) !== labelText(change.after)) yield* view.policies.podsOfNamespace(name);
   } else if (kind === 'attachments') {
@@ -45,23 +47,28 @@ function labelText(namespace: Namespace | undefined): string {
 }
 
 /** Pods whose memberships a change of a policy concerns: those that it selects or selected. */
-function* selectedBy(view: View, before?: NetworkPolicy, after?: NetworkPolicy): Generator<string> {
+function* underPolicy(view: View, before?: Policy, after?: Policy): Generator<string> {
   if (selectionText(before) === selectionText(after)) return;
-  const selectors = [before, after].flatMap((policy) =>
-    policy === undefined ? [] : [selectorWithin(policy.namespace, policy.pods)],
-  );
-  for (const id of view.policies.podsOfNamespace((after ?? before)?.namespace ?? '')) {
-    const pod = view.pods.get(id);
-    if (pod !== undefined && selectors.some((selector) => view.policies.isMatch(selector, pod))) yield id;
+  const texts = new Set([before, after].map((policy) => JSON.stringify(policy && selectedBy(policy))));
+  for (const policy of [before, after]) {
+    const selector = policy && selectedBy(policy);
+    // The same pods once.
+    if (selector !== undefined && texts.delete(JSON.stringify(selector))) yield* view.policies.podsMatching(selector);
   }
+  // Pods of unknown Namespaces are closed while there are policies of the whole cluster.
+  if ([before, after].some((policy) => policy && isClusterPolicy(policy)))
+    for (const [id, pod] of view.pods) if (!view.namespaces.has(pod.namespace)) yield id;
 }
 
+type Policy = NetworkPolicy | ClusterPolicy;
+
 /** The parts of a policy that the memberships of its pods depend on. */
-function selectionText(policy: NetworkPolicy | undefined): string {
+function selectionText(policy: Policy | undefined): string {
   if (policy === undefined) return '';
-  const { namespace, pods, ingress, egress, providers } = policy;
-  const named = (ingress ?? []).flatMap((rule) => namedKeys(rule, namespace));
-  return JSON.stringify([pods, ingress === undefined, egress === undefined, providers, named]);
+  const { ingress, egress } = policy;
+  const providers = isClusterPolicy(policy) ? undefined : policy.providers;
+  const named = (ingress ?? []).flatMap((rule) => namedKeys(rule, destinationsOf(policy, 'ingress')));
+  return JSON.stringify([selectedBy(policy), ingress === undefined, egress === undefined, providers, named]);
 }
 
 function specText(object: { readonly spec: unknown } | undefined): string {

@@ -11,4 +11,3 @@ export const denyAllGroup = `${securityGroupPrefix}kubeovn_deny_all`;
 
 /** Priorities in OVN, where the highest wins; a rule's own counts down from `rule`. */
 export const groupPriority = { rule: 18484, base: 2005, sameGroup: 2004, deny: 2003 } as const;
-

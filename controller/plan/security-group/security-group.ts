@@ -6,9 +6,9 @@ import type { SecurityGroup } from '../../model/objects.ts';
 import { securityPortGroup, memberSet } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { nameConflictOf } from '../../settle/security-group/served-groups.ts';
-import { obstacleConditions } from '../conditions.ts';
+import { obstacleConditions, warnings } from '../conditions.ts';
 import { refusalOf } from '../report.ts';
-import type { ObjectReport, Outcome, WantedCondition, WantedEvent } from '../report.ts';
+import type { ObjectReport, Outcome, WantedCondition } from '../report.ts';
 import type { Feature } from '../feature.ts';
 import { withoutFormer } from '../finalizers.ts';
 import { vendorIds } from '../names.ts';
@@ -169,13 +169,6 @@ export function regrouped(change: ObjectChange): string | undefined {
   return isSame ? undefined : securityPortGroup(change.name);
 }
 
-function eventsOf(group: SecurityGroup, conditions: readonly WantedCondition[]): readonly WantedEvent[] {
-  const is = conditions.find(({ status }) => status === 'False');
-  const was = group.conditions.find(({ type }) => type === is?.type);
-  if (is === undefined || (was?.status === 'False' && was.message === is.message)) return [];
-  return [{ type: 'Warning', reason: is.reason ?? 'NotReady', message: is.message ?? '' }];
-}
-
 function reportSecurityGroup(view: View, name: string, outcome: Outcome): readonly ObjectReport[] {
   const object = { kind: 'securityGroups', name } as const;
   const group = view.securityGroups.get(name);
@@ -184,7 +177,7 @@ function reportSecurityGroup(view: View, name: string, outcome: Outcome): readon
   const refused = refusalOf(outcome);
   const conditions = planSecurityGroupConditions(view, name, refused);
   const fields = planSecurityGroupStatus(view, name, refused);
-  return [{ object, status: { fields, conditions, events: eventsOf(group, conditions) } }];
+  return [{ object, status: { fields, conditions, events: warnings(group.conditions, conditions) } }];
 }
 
 export const securityGroupFeature: Feature = {

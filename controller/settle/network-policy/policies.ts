@@ -1,8 +1,8 @@
 /**
- * Which NetworkPolicies are in force, and what their rows depend on beside them. In: NetworkPolicies, Namespaces, pods and their ports. Out: for a
- * pod, the policies that select it and the peers that it is; for a namespace, the VPCs of its ports; the numbers that named ports have.
- * `plan/network-policy/network-policy.ts` reads these. Rule: a policy that is deleted while its namespace is being deleted stays in force until the
- * last port of the namespace is gone (CVE-2024-7598).
+ * Which policies are in force, and what their rows depend on beside them. In: policies, Namespaces, pods and their ports. Out: for a pod, the policies that
+ * select it and the peers that it is; for a policy, the VPCs of the ports in its namespaces, and the place of a policy of the whole cluster; the numbers that
+ * named ports have. The features of `plan/network-policy` read these. Rule: a policy that is deleted while its namespace is being deleted stays in force until
+ * the last port of the namespace is gone (CVE-2024-7598).
  */
 import { entryOf } from '../../../lib/desired/entry-of.ts';
 import { addTo, allOf, removeFrom, type Few } from '../../../lib/desired/few.ts';
@@ -13,26 +13,33 @@ import { selectorIndex, selectorOfText } from '../../../lib/store/selector-index
 import { Store } from '../../../lib/store/store.ts';
 import type { Change } from '../../model/change.ts';
 import {
+  destinationsOf,
   isOfOneNamespace,
   namedKeys,
   namedPortKey,
   namespacePart,
   peersOf,
+  policyDirections,
   policyLabels,
-  selectorWithin,
+  selectedBy,
 } from '../../../lib/policies/selection.ts';
-import type { NamedPort } from '../../../lib/policies/policy.ts';
+import { isClusterPolicy, type NamedPort } from '../../../lib/policies/policy.ts';
 import { wantsNetwork } from '../../model/interfaces.ts';
-import type { NetworkPolicy, Pod } from '../../model/objects.ts';
-import type { PolicyIndex, View } from '../../model/view.ts';
+import { clusterPolicyKey, type ClusterPolicy, type NetworkPolicy, type Pod } from '../../model/objects.ts';
+import type { PolicyIndex, PolicyPlace, View } from '../../model/view.ts';
+import { ClusterOrder } from './cluster-order.ts';
+import { Counts } from './counts.ts';
 
 type Known = Pick<View, 'pods' | 'namespaces' | 'networkPolicies' | 'ports' | 'verdicts' | 'keysIn'>;
+type Policy = NetworkPolicy | ClusterPolicy;
 
 export interface PoliciesOptions {
   readonly view: Known;
-  readonly onPolicy: (name: string, before: NetworkPolicy | undefined, after: NetworkPolicy | undefined) => void;
-  /** The VPCs of the ports of a namespace changed. */
-  readonly onVpcs: (namespace: string) => void;
+  readonly onPolicy: (name: string, before: Policy | undefined, after: Policy | undefined) => void;
+  /** The VPCs of the ports in the namespaces of a policy changed. */
+  readonly onVpcs: (policy: string) => void;
+  /** The place of a policy of the whole cluster changed. */
+  readonly onPlace: (policy: string) => void;
   /** The VPCs in which a peer is named changed. */
   readonly onPeer: (peer: string) => void;
   /** The numbers of a named port changed, as `namedPortKey` names it. */
@@ -40,61 +47,47 @@ export interface PoliciesOptions {
 }
 
 const noVpcs: readonly string[] = [];
+const noNamespaces: readonly string[] = [];
 /** Each is a port group or an address set of every policy that names the port, and any author of a pod may add one. */
 const mostNumbers = 64;
+/** The key of all policies of the whole cluster in an index. */
+const all = '';
 
-function namedPortsOf({ namespace, ingress = [], egress = [] }: NetworkPolicy): readonly string[] {
-  const byDestination = [
-    [ingress, namespace],
-    [egress, undefined],
-  ] as const;
-  return byDestination.flatMap(([rules, where]) => rules.flatMap((rule) => namedKeys(rule, where)));
+function namedPortsOf(policy: Policy): readonly string[] {
+  return policyDirections.flatMap((direction) =>
+    (policy[direction] ?? []).flatMap((rule) => namedKeys(rule, destinationsOf(policy, direction))),
+  );
 }
 
-/** How often each key has each member. */
-class Counts {
-  readonly #counts = new Map<string, Map<string, number>>();
+function hasNodes(policy: Policy): boolean {
+  return isClusterPolicy(policy) && (policy.egress ?? []).some(({ nodes }) => nodes.length > 0);
+}
 
-  /** Whether the set of members of the key changed. */
-  add(key: string, member: string, step: 1 | -1): boolean {
-    const members = this.#counts.get(key) ?? new Map<string, number>();
-    const before = members.get(member) ?? 0;
-    const now = before + step;
-    if (now > 0) members.set(member, now);
-    else members.delete(member);
-    if (members.size > 0) this.#counts.set(key, members);
-    else this.#counts.delete(key);
-    return now > 0 !== before > 0;
-  }
-
-  of(key: string): Iterable<string> {
-    return this.#counts.get(key)?.keys() ?? [];
-  }
-
-  size(key: string): number {
-    return this.#counts.get(key)?.size ?? 0;
-  }
-
-  has(key: string, member: string): boolean {
-    return this.#counts.get(key)?.has(member) ?? false;
-  }
+function selectorsOf(policy: Policy): readonly LabelSelector[] {
+  const selector = selectedBy(policy);
+  return selector === undefined ? [] : [selector];
 }
 
 export class Policies implements PolicyIndex {
-  readonly inForce = new Store<NetworkPolicy>();
+  readonly inForce = new Store<Policy>();
   readonly #options: PoliciesOptions;
-  readonly #byNamespace = index(this.inForce, ({ namespace }) => [namespace]);
+  readonly #byNamespace = index(this.inForce, (policy) => (isClusterPolicy(policy) ? [] : [policy.namespace]));
+  readonly #ofCluster = index(this.inForce, (policy) => (isClusterPolicy(policy) ? [all] : []));
+  readonly #ofNodes = index(this.inForce, (policy) => (hasNodes(policy) ? [all] : []));
   readonly #byPeer = index(this.inForce, (policy) => peersOf(policy).keys());
   readonly #byNamedPort = index(this.inForce, namedPortsOf);
-  readonly #selectors = selectorIndex(this.inForce, ({ namespace, pods }) => [selectorWithin(namespace, pods)]);
+  readonly #selectors = selectorIndex(this.inForce, selectorsOf);
   readonly #peerSelectors = selectorIndex(this.inForce, (policy) =>
     [...peersOf(policy).values()].map(({ selector }) => selector),
   );
+  readonly #order = new ClusterOrder();
   readonly #podsByNamespace = new Map<string, Few>();
   /** The VPCs of a pod's ports, while it has any. */
   readonly #vpcsOfPod = new Map<string, readonly string[]>();
   readonly #lists = new Map<string, readonly string[]>();
   readonly #vpcsOfNamespace = new Counts();
+  /** Each namespace of the policy counts once. */
+  readonly #vpcsOfPolicy = new Counts();
   readonly #vpcsOfPeer = new Counts();
   readonly #namedPortsOfPeer = new Counts();
   readonly #numbers = new Counts();
@@ -103,8 +96,12 @@ export class Policies implements PolicyIndex {
     this.#options = options;
   }
 
-  ofNamespace(namespace: string): Iterable<string> {
-    return this.#byNamespace.of(namespace);
+  place(policy: string): PolicyPlace | undefined {
+    return this.#order.place(policy);
+  }
+
+  ofNodes(): Iterable<string> {
+    return this.#ofNodes.of(all);
   }
 
   ofNamedPort(key: string): Iterable<string> {
@@ -112,7 +109,11 @@ export class Policies implements PolicyIndex {
   }
 
   selecting(pod: Pod): readonly string[] {
-    return this.inForce.size === 0 ? [] : [...this.#selectors.matching(this.#labelsOf(pod))].sort();
+    if (this.inForce.size === 0) return [];
+    const isKnown = !this.isUnknown(pod);
+    return [...this.#selectors.matching(this.#labelsOf(pod))]
+      .filter((name) => isKnown || !isOfCluster(this.inForce.get(name)))
+      .sort();
   }
 
   peersOf(pod: Pod): readonly string[] {
@@ -136,36 +137,33 @@ export class Policies implements PolicyIndex {
     return allOf(this.#podsByNamespace.get(namespace));
   }
 
-  isMatch(selector: LabelSelector, pod: Pod): boolean {
-    return matchesSelector(selector, this.#labelsOf(pod));
-  }
-
-  podsOfPeer(peer: string): readonly string[] {
-    const selector = selectorOfText(peer);
-    const ofNamespaces = namespacePart(selector);
+  podsMatching(selector: LabelSelector): readonly string[] {
     const { pods } = this.#options.view;
     const found: string[] = [];
     for (const namespace of this.#podsByNamespace.keys()) {
-      if (!this.#isJudged(peer, namespace)) continue;
-      if (!matchesSelector(ofNamespaces, this.#labelsOf({ namespace, labels: noLabels }))) continue;
+      if (!this.#isInside(selector, namespace)) continue;
       for (const key of this.podsOfNamespace(namespace)) {
         const pod = pods.get(key);
-        if (pod !== undefined && this.isMatch(selector, pod)) found.push(key);
+        if (pod !== undefined && matchesSelector(selector, this.#labelsOf(pod))) found.push(key);
       }
     }
     return found;
   }
 
-  vpcs(namespace: string): readonly string[] {
-    return [...this.#vpcsOfNamespace.of(namespace)].sort();
+  isUnknown({ namespace }: Pod): boolean {
+    return !this.#options.view.namespaces.has(namespace) && !this.#hasNone();
+  }
+
+  vpcs(policy: string): readonly string[] {
+    return this.#vpcsOfPolicy.of(policy);
   }
 
   peerVpcs(peer: string): readonly string[] {
-    return [...this.#vpcsOfPeer.of(peer)].sort();
+    return this.#vpcsOfPeer.of(peer);
   }
 
   namedPortsOfPeer(peer: string): readonly string[] {
-    return [...this.#namedPortsOfPeer.of(peer)].sort();
+    return this.#namedPortsOfPeer.of(peer);
   }
 
   hasMoreNumbers(key: string): boolean {
@@ -177,7 +175,8 @@ export class Policies implements PolicyIndex {
   }
 
   numbers(key: string): readonly number[] {
-    return [...this.#numbers.of(key)]
+    return this.#numbers
+      .of(key)
       .map(Number)
       .sort((a, b) => a - b)
       .slice(0, mostNumbers);
@@ -187,7 +186,14 @@ export class Policies implements PolicyIndex {
     const { kind, name } = change;
     if (kind === 'networkPolicies') {
       if (change.after !== undefined || !this.#isHeld(change.before?.namespace ?? '')) this.#put(name, change.after);
-    } else if (kind === 'pods') this.#podChanged(name, change.before, change.after);
+    } else if (
+      kind === 'clusterNetworkPolicies' ||
+      kind === 'adminNetworkPolicies' ||
+      kind === 'baselineAdminNetworkPolicies'
+    )
+      this.#clusterPolicyChanged(clusterPolicyKey(kind, name), change.after);
+    else if (kind === 'pods') this.#podChanged(name, change.before, change.after);
+    else if (kind === 'namespaces') this.#labelsChanged(name, change.before?.labels, change.after?.labels);
     else if (kind === 'ports') {
       if (name.startsWith('pod/')) this.#portsChanged(name.slice('pod/'.length));
     } else if (kind === 'verdicts' && change.before?.vpc !== change.after?.vpc) {
@@ -196,38 +202,91 @@ export class Policies implements PolicyIndex {
     }
   }
 
+  #hasNone(): boolean {
+    for (const _ of this.#ofCluster.of(all)) return false;
+    return true;
+  }
+
   /** Whether the labels that a peer's selector asks for are known: a namespace that was not seen yet may have any. */
   #isJudged(peer: string, namespace: string): boolean {
-    return this.#options.view.namespaces.has(namespace) || isOfOneNamespace(peer);
+    return this.#options.view.namespaces.has(namespace) || isOfOneNamespace(selectorOfText(peer));
+  }
+
+  /** Whether pods of the namespace may match a selector; those of one that was not seen yet only by its name. */
+  #isInside(selector: LabelSelector, namespace: string): boolean {
+    if (!this.#options.view.namespaces.has(namespace) && !isOfOneNamespace(selector)) return false;
+    return matchesSelector(namespacePart(selector), this.#labelsOf({ namespace, labels: noLabels }));
   }
 
   /** Whether ports are left in a namespace that is being deleted. */
   #isHeld(namespace: string): boolean {
     const { namespaces } = this.#options.view;
-    return namespaces.get(namespace)?.isDeleting !== false && this.vpcs(namespace).length > 0;
+    return namespaces.get(namespace)?.isDeleting !== false && this.#vpcsOfNamespace.size(namespace) > 0;
   }
 
-  #put(name: string, after: NetworkPolicy | undefined): void {
+  #clusterPolicyChanged(name: string, after: ClusterPolicy | undefined): void {
+    this.#put(name, after);
+    for (const policy of this.#order.put(name, after)) this.#options.onPlace(policy);
+  }
+
+  #put(name: string, after: Policy | undefined): void {
     const before = this.inForce.get(name);
     if (before === undefined && after === undefined) return;
     if (after === undefined) this.inForce.delete(name);
     else this.inForce.set(name, after);
-    const namespace = (after ?? before)?.namespace ?? '';
-    const changed = new Set<string>();
+    const vpcsBefore = this.vpcs(name);
     for (const [policy, step] of [
       [after, 1],
       [before, -1],
     ] as const)
+      for (const namespace of this.#namespacesOf(policy))
+        for (const vpc of this.#vpcsOfNamespace.of(namespace)) this.#vpcsOfPolicy.add(name, vpc, step);
+    const changed = new Set<string>();
+    for (const [policy, vpcs, step] of [
+      [after, this.vpcs(name), 1],
+      [before, vpcsBefore, -1],
+    ] as const)
       for (const [peer, { namedPorts }] of policy === undefined ? [] : peersOf(policy)) {
         for (const key of namedPorts) if (this.#namedPortsOfPeer.add(peer, key, step)) changed.add(peer);
-        for (const vpc of this.vpcs(namespace)) if (this.#vpcsOfPeer.add(peer, vpc, step)) changed.add(peer);
+        for (const vpc of vpcs) if (this.#vpcsOfPeer.add(peer, vpc, step)) changed.add(peer);
       }
     for (const peer of changed) this.#options.onPeer(peer);
     this.#options.onPolicy(name, before, after);
   }
 
-  #countPeer(peer: string, vpc: string, step: 1 | -1): void {
-    if (this.#vpcsOfPeer.add(peer, vpc, step)) this.#options.onPeer(peer);
+  /** Namespaces with ports in which a policy may select pods. */
+  #namespacesOf(policy: Policy | undefined): readonly string[] {
+    if (policy === undefined) return noNamespaces;
+    if (!isClusterPolicy(policy)) return [policy.namespace];
+    return [...this.#vpcsOfNamespace.keys()].filter((namespace) => this.#isWithin(policy, namespace));
+  }
+
+  #isWithin(policy: Policy | undefined, namespace: string): boolean {
+    const selector = policy && selectedBy(policy);
+    return selector !== undefined && this.#isInside(selector, namespace);
+  }
+
+  /** Counts a VPC of one of the policy's namespaces. */
+  #countVpc(policy: string, vpc: string, step: 1 | -1): void {
+    if (!this.#vpcsOfPolicy.add(policy, vpc, step)) return;
+    for (const peer of this.peersOfPolicy(policy))
+      if (this.#vpcsOfPeer.add(peer, vpc, step)) this.#options.onPeer(peer);
+    this.#options.onVpcs(policy);
+  }
+
+  /** Counts a namespace that comes to policies of the whole cluster by its labels, or leaves them. */
+  #labelsChanged(namespace: string, before: Labels | undefined, after: Labels | undefined): void {
+    for (const name of this.#ofCluster.of(all)) {
+      const selector = selectedBy(this.inForce.get(name) as Policy);
+      if (selector === undefined) continue;
+      const part = namespacePart(selector);
+      const [was, is] = [before, after].map(
+        (labels) =>
+          labels !== undefined && matchesSelector(part, policyLabels({ namespace, labels: noLabels }, labels)),
+      );
+      if (was === is) continue;
+      for (const vpc of this.#vpcsOfNamespace.of(namespace)) this.#countVpc(name, vpc, is === true ? 1 : -1);
+    }
   }
 
   #podChanged(key: string, before: Pod | undefined, after: Pod | undefined): void {
@@ -259,25 +318,26 @@ export class Policies implements PolicyIndex {
     if (before === after) return;
     if (after.length > 0) this.#vpcsOfPod.set(key, after);
     else this.#vpcsOfPod.delete(key);
-    let isChanged = false;
     for (const [vpcs, step] of [
       [after, 1],
       [before, -1],
     ] as const)
       for (const vpc of vpcs) {
         if (!this.#vpcsOfNamespace.add(namespace, vpc, step)) continue;
-        isChanged = true;
-        for (const policy of this.ofNamespace(namespace))
-          for (const peer of this.peersOfPolicy(policy)) this.#countPeer(peer, vpc, step);
+        for (const policy of this.#policiesOf(namespace)) this.#countVpc(policy, vpc, step);
       }
-    if (!isChanged) return;
-    this.#options.onVpcs(namespace);
-    if (this.vpcs(namespace).length === 0) this.#release(namespace);
+    if (this.#vpcsOfNamespace.size(namespace) === 0) this.#release(namespace);
+  }
+
+  /** Policies that may select pods of the namespace. */
+  *#policiesOf(namespace: string): Generator<string> {
+    yield* this.#byNamespace.of(namespace);
+    for (const name of this.#ofCluster.of(all)) if (this.#isWithin(this.inForce.get(name), namespace)) yield name;
   }
 
   /** Ends the policies that were deleted while their namespace still had ports. */
   #release(namespace: string): void {
-    const names = [...this.ofNamespace(namespace)];
+    const names = [...this.#byNamespace.of(namespace)];
     for (const name of names) if (!this.#options.view.networkPolicies.has(name)) this.#put(name, undefined);
   }
 
@@ -287,12 +347,18 @@ export class Policies implements PolicyIndex {
     return entryOf(this.#lists, sorted.join('\n'), () => (sorted.length === 0 ? noVpcs : sorted));
   }
 
-  #labelsOf(pod: Pick<Pod, 'namespace' | 'labels'>): Readonly<Record<string, string>> {
+  #labelsOf(pod: Pick<Pod, 'namespace' | 'labels'>): Labels {
     return policyLabels(pod, this.#options.view.namespaces.get(pod.namespace)?.labels ?? noLabels);
   }
 }
 
-const noLabels: Readonly<Record<string, string>> = {};
+type Labels = Readonly<Record<string, string>>;
+
+function isOfCluster(policy: Policy | undefined): boolean {
+  return policy !== undefined && isClusterPolicy(policy);
+}
+
+const noLabels: Labels = {};
 const noPorts: readonly NamedPort[] = [];
 
 /** The named ports of a pod that has the network of the cluster now. */

@@ -1,0 +1,37 @@
+import type { Desired } from '../../../lib/desired/row.ts';
+import { policyDirections } from '../../../lib/policies/selection.ts';
+import type { View } from '../../model/view.ts';
+import { aclRow } from '../acl-tier/port-group-acl.ts';
+import type { Feature } from '../feature.ts';
+import { vendorIds } from '../names.ts';
+import { clusterGroup } from '../network-policy/names.ts';
+import { neverJudged } from '../network-policy/isolation.ts';
+import { exemptionAcl } from './acl.ts';
+
+/** What policies of the whole cluster do not judge: one group of all ports that any of them selects. */
+function planExemptions({ capabilities }: View): Desired {
+  const rows = policyDirections.flatMap((direction) => {
+    const group = clusterGroup(direction);
+    const port = `${direction === 'ingress' ? 'outport' : 'inport'} == @${group}`;
+    return [
+      {
+        table: 'Port_Group',
+        key: group,
+        columns: { external_ids: { ...vendorIds, type: 'network_policy' } },
+        collects: ['ports'],
+      },
+      ...neverJudged[direction].map((match) =>
+        aclRow(group, exemptionAcl(capabilities, direction, `${port} && ${match}`)),
+      ),
+    ];
+  });
+  return { rows };
+}
+
+/** One key, `all`. */
+export const exemptionFeature: Feature = {
+  name: 'exemptions',
+  all: () => ['all'],
+  reads: () => [],
+  plan: planExemptions,
+};

@@ -1,0 +1,70 @@
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { policyDirections } from '../../../lib/policies/selection.ts';
+import { clusterPolicyKey, clusterPolicyStores, type ClusterPolicy } from '../../model/objects.ts';
+import type { PolicyPlace, View } from '../../model/view.ts';
+import { obstacleConditions, warnings } from '../conditions.ts';
+import { hasTooManyNetworks } from '../network-policy/block.ts';
+import { numbersProblem } from '../network-policy/numbers.ts';
+import { refusalOf } from '../report.ts';
+import type { ObjectReport, Outcome } from '../report.ts';
+import { isBeyond, isClosedPass } from './acl.ts';
+
+/** At most so many rules are named in a message. */
+const namedRules = 3;
+
+function ruleProblems(view: View, policy: ClusterPolicy, place: PolicyPlace): readonly Problem[] {
+  return policyDirections.flatMap((direction) =>
+    (policy[direction] ?? []).flatMap((rule, index): readonly Problem[] => {
+      const where = { policy, place, direction, rule: index };
+      const field = `spec.${direction}[${index}]`;
+      const { flaw, peers } = rule;
+      if (flaw !== undefined) return [{ code: 'NotSupported', message: `${field}: ${flaw}` }];
+      if (isClosedPass(view.capabilities, where)) {
+        const message = `${field}: Pass denies the traffic, because this OVN has no ACL tiers (23.06 and newer have) and other rules of the tier follow: use Accept, or make it the last rule`;
+        return [{ code: 'NotSupported', message }];
+      }
+      if (isBeyond(where)) {
+        const message = `${field}: the tier ${policy.tier} has too many rules, and the order of those at its end is undefined: remove rules`;
+        return [{ code: 'TooManyRules', message }];
+      }
+      if (hasTooManyNetworks(peers?.blocks))
+        return [{ code: 'TooManyNetworks', message: `${field}: its networks are too many, and match nothing` }];
+      const numbers = numbersProblem(view, rule, undefined, field);
+      return numbers === undefined ? [] : [numbers];
+    }),
+  );
+}
+
+function problemOf(view: View, policy: ClusterPolicy, place: PolicyPlace): Problem | undefined {
+  if (policy.subject === undefined)
+    return { code: 'InvalidSubject', message: 'spec.subject has no known field: the policy selects no pod' };
+  const problems = ruleProblems(view, policy, place);
+  const [first] = problems;
+  if (first === undefined) return undefined;
+  const named = problems.slice(0, namedRules).map(({ message }) => message);
+  const rest = problems.length > namedRules ? [`and ${problems.length - namedRules} more rules`] : [];
+  return { code: first.code, message: [...named, ...rest].join('; ') };
+}
+
+/** What the condition of a policy in force says. */
+function noticeOf({ rival }: PolicyPlace): Problem {
+  if (rival === undefined) return { code: 'PolicyReady', message: '' };
+  const message = `${rival} has the same priority and is older, so that its rules come first: use different priorities`;
+  return { code: 'SamePriority', message };
+}
+
+export function reportClusterPolicy(view: View, key: string, outcome: Outcome): readonly ObjectReport[] {
+  for (const store of clusterPolicyStores) {
+    const name = key.slice(key.indexOf('/') + 1);
+    if (clusterPolicyKey(store, name) !== key) continue;
+    const object = { kind: store, name };
+    const policy = view[store].get(name);
+    const place = view.policies.place(key);
+    if (policy === undefined || policy.isDeleting || place === undefined) return [{ object }];
+    const problem = problemOf(view, policy, place);
+    const { code, message } = noticeOf(place);
+    const conditions = obstacleConditions(policy.generation, problem, refusalOf(outcome), code, message);
+    return [{ object, status: { conditions, events: warnings(policy.conditions, conditions) } }];
+  }
+  return [];
+}

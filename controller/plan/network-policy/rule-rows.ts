@@ -1,0 +1,80 @@
+/** The rows of a policy's rules, whatever its kind: a port group for each VPC and direction with an ACL for each match, and a set for the addresses that a rule names. */
+import type { DesiredRow } from '../../../lib/desired/row.ts';
+import type { PolicyRule } from '../../../lib/policies/policy.ts';
+import { namedKeys, policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
+import type { Change } from '../../model/change.ts';
+import { isClusterKey } from '../../model/objects.ts';
+import type { View } from '../../model/view.ts';
+import { aclRow, type Acl } from '../acl-tier/port-group-acl.ts';
+import { blockNetworks } from './block.ts';
+import { blockSet, namedPortGroup, policyGroup } from './names.ts';
+import { ruleMatches } from './rule.ts';
+
+const families = [4, 6] as const;
+
+type Ids = Readonly<Record<string, string>>;
+
+export interface RuleSource {
+  /** Its key among the policies in force. */
+  readonly name: string;
+  /** The namespace of the destinations of ingress rules, and of peers that name none; undefined for a policy of the whole cluster. */
+  readonly namespace: string | undefined;
+  /** Undefined for a direction in which the policy has no effect. */
+  readonly rules: Readonly<Record<PolicyDirection, readonly PolicyRule[] | undefined>>;
+  readonly ids: Ids;
+  /** The ACL of a match; undefined if the rule needs none. */
+  readonly aclOf: (direction: PolicyDirection, rule: number, match: string) => Acl | undefined;
+}
+
+function groupRow(key: string, ids: Ids): DesiredRow {
+  return { table: 'Port_Group', key, columns: { external_ids: ids }, collects: ['ports'] };
+}
+
+function blockRows({ name, rules, ids }: RuleSource, direction: PolicyDirection): readonly DesiredRow[] {
+  return (rules[direction] ?? []).flatMap(({ peers }, index) =>
+    families.flatMap((family): readonly DesiredRow[] => {
+      const addresses = blockNetworks(peers?.blocks, family);
+      if (addresses.length === 0) return [];
+      const key = blockSet(name, direction, index, family);
+      return [{ table: 'Address_Set', key, columns: { addresses, external_ids: ids } }];
+    }),
+  );
+}
+
+function vpcRows(view: View, source: RuleSource, direction: PolicyDirection, vpc: string): readonly DesiredRow[] {
+  const { name, namespace, rules, ids, aclOf } = source;
+  const own = rules[direction];
+  if (own === undefined) return [];
+  const named = direction === 'ingress' ? own.flatMap((rule) => namedKeys(rule, namespace)) : [];
+  const acls = own.flatMap((rule, index) =>
+    ruleMatches({ view, name, namespace, direction, vpc, index }, rule).flatMap(({ group, match }) => {
+      const acl = aclOf(direction, index, match);
+      return acl === undefined ? [] : [aclRow(group, acl)];
+    }),
+  );
+  return [
+    groupRow(policyGroup(name, direction, vpc), ids),
+    ...[...new Set(named)].flatMap((key) =>
+      view.policies.numbers(key).map((number) => groupRow(namedPortGroup(name, vpc, key, number), ids)),
+    ),
+    // Two rules may say the same.
+    ...new Map(acls.map((row) => [row.key, row])).values(),
+  ];
+}
+
+/** Policies whose rows read a changed value: those of the whole cluster, or the others. */
+export function* ruleRowsRead(change: Change, view: View, isOfCluster: boolean): Generator<string> {
+  if (change.kind === 'policies' || change.kind === 'policyVpcs') {
+    if (isClusterKey(change.name) === isOfCluster) yield change.name;
+  } else if (change.kind === 'namedPorts')
+    for (const name of view.policies.ofNamedPort(change.name)) if (isClusterKey(name) === isOfCluster) yield name;
+}
+
+export function ruleRows(view: View, source: RuleSource): readonly DesiredRow[] {
+  const vpcs = view.policies.vpcs(source.name);
+  if (vpcs.length === 0) return [];
+  return policyDirections.flatMap((direction) => [
+    ...blockRows(source, direction),
+    ...vpcs.flatMap((vpc) => vpcRows(view, source, direction, vpc)),
+  ]);
+}

@@ -1,0 +1,172 @@
+/**
+ * Parses policies of the whole cluster. In: ClusterNetworkPolicies of v1alpha2, AdminNetworkPolicies and BaselineAdminNetworkPolicies of v1alpha1. Rule, from
+ * the text of the API: a rule with a part that is not known fails closed. One that accepts satisfies nothing then, any other one denies everything.
+ */
+import { readSelector } from '../api/label-selector.ts';
+import type { LabelSelector } from '../api/kinds/shared.ts';
+import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../kube/fields.ts';
+import type { Fields } from '../kube/fields.ts';
+import type { RawObject } from '../kube/types.ts';
+import type {
+  BlockPeer,
+  ClusterAction,
+  ClusterRule,
+  ClusterRules,
+  ClusterTier,
+  PodPeer,
+  PolicyPort,
+  PolicyProtocol,
+} from './policy.ts';
+
+const protocolNames = { tcp: 'tcp', udp: 'udp', sctp: 'sctp', TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
+const allProtocols: readonly PolicyProtocol[] = ['tcp', 'udp', 'sctp'];
+
+/** A part of a rule that this code does not know. */
+class Unknown extends Error {
+  override readonly name = 'Unknown';
+}
+
+function protocolOf(text: string): PolicyProtocol {
+  const known = Object.hasOwn(protocolNames, text) ? protocolNames[text as keyof typeof protocolNames] : undefined;
+  if (known === undefined) throw new Unknown(`protocol '${text}'`);
+  return known;
+}
+
+function rangeOf(protocol: PolicyProtocol, { start, end }: Fields): PolicyPort {
+  if (typeof start !== 'number' || typeof end !== 'number') throw new Unknown('a range without start or end');
+  return { protocol, port: start, endPort: end };
+}
+
+/** A name counts for every protocol: the port of the pod has its own. */
+function namedPorts(name: string): readonly PolicyPort[] {
+  return allProtocols.map((protocol) => ({ protocol, port: name }));
+}
+
+/** An entry of `protocols` in v1alpha2. */
+function protocolPorts(raw: Fields): readonly PolicyPort[] {
+  if (textOf(raw['destinationNamedPort']) !== '') return namedPorts(textOf(raw['destinationNamedPort']));
+  const name = allProtocols.find((one) => raw[one] !== undefined);
+  if (name === undefined) throw new Unknown('a protocol without a known field');
+  const { destinationPort } = fieldsOf(raw[name]);
+  if (destinationPort === undefined) return [{ protocol: name }];
+  const { number, range } = fieldsOf(destinationPort);
+  if (typeof number === 'number') return [{ protocol: name, port: number }];
+  if (range === undefined) throw new Unknown('a port without number or range');
+  return [rangeOf(name, fieldsOf(range))];
+}
+
+/** An entry of `ports` in v1alpha1. */
+function numberedPorts(raw: Fields): readonly PolicyPort[] {
+  if (textOf(raw['namedPort']) !== '') return namedPorts(textOf(raw['namedPort']));
+  if (raw['portRange'] !== undefined) {
+    const range = fieldsOf(raw['portRange']);
+    return [rangeOf(protocolOf(textOf(range['protocol']) || 'TCP'), range)];
+  }
+  const { protocol, port } = fieldsOf(raw['portNumber']);
+  if (typeof port !== 'number') throw new Unknown('a port without a known field');
+  return [{ protocol: protocolOf(textOf(protocol) || 'TCP'), port }];
+}
+
+function portsOf(raw: Fields): readonly PolicyPort[] | undefined {
+  if (raw['protocols'] !== undefined) return recordsOf(raw['protocols']).flatMap(protocolPorts);
+  const ports = recordsOf(raw['ports']);
+  return ports.length === 0 ? undefined : ports.flatMap(numberedPorts);
+}
+
+/** Namespaces with all their pods, or pods in namespaces; undefined for any other entry. */
+function podPeerOf(raw: Fields): PodPeer | undefined {
+  if (raw['namespaces'] !== undefined) return { namespaces: readSelector(raw['namespaces']), pods: {} };
+  if (raw['pods'] === undefined) return undefined;
+  const { namespaceSelector, podSelector } = fieldsOf(raw['pods']);
+  return { namespaces: readSelector(namespaceSelector ?? {}), pods: readSelector(podSelector ?? {}) };
+}
+
+interface Peers {
+  readonly pods: readonly PodPeer[];
+  readonly blocks: readonly BlockPeer[];
+  readonly nodes: readonly LabelSelector[];
+  readonly flaw: string | undefined;
+}
+
+function peersOf(entries: readonly Fields[], field: 'from' | 'to'): Peers {
+  const pods: PodPeer[] = [];
+  const blocks: BlockPeer[] = [];
+  const nodes: LabelSelector[] = [];
+  let flaw: string | undefined;
+  for (const [index, raw] of entries.entries()) {
+    const pod = podPeerOf(raw);
+    if (pod !== undefined) pods.push(pod);
+    else if (field === 'to' && raw['nodes'] !== undefined) nodes.push(readSelector(raw['nodes']));
+    else if (field === 'to' && raw['networks'] !== undefined)
+      blocks.push(...textsOf(raw['networks']).map((cidr) => ({ cidr, except: [] })));
+    else if (field === 'to' && raw['domainNames'] !== undefined)
+      flaw ??= `${field}[${index}].domainNames is not supported and matches nothing: use networks`;
+    else throw new Unknown(`${field}[${index}] has no known field`);
+  }
+  return { pods, blocks, nodes, flaw };
+}
+
+const everything: readonly BlockPeer[] = ['0.0.0.0/0', '::/0'].map((cidr) => ({ cidr, except: [] }));
+
+const actions: Readonly<Record<string, ClusterAction>> = {
+  Accept: 'Accept',
+  Allow: 'Accept',
+  Deny: 'Deny',
+  Pass: 'Pass',
+};
+
+function ruleOf(raw: Fields, field: 'from' | 'to'): ClusterRule {
+  const name = textOf(raw['name']);
+  const action = actions[textOf(raw['action'])];
+  try {
+    if (action === undefined) throw new Unknown(`action '${textOf(raw['action'])}'`);
+    const { pods, blocks, nodes, flaw } = peersOf(recordsOf(raw[field]), field);
+    return { name, action, peers: { pods, blocks }, nodes, ports: portsOf(raw), flaw };
+  } catch (error) {
+    if (!(error instanceof Unknown)) throw error;
+    const effect = action === 'Accept' ? 'accepts nothing' : 'denies everything';
+    return {
+      name,
+      action: action === 'Accept' ? action : 'Deny',
+      peers: { pods: [], blocks: action === 'Accept' ? [] : everything },
+      nodes: [],
+      ports: undefined,
+      flaw: `${error.message} is not known; the rule ${effect}`,
+    };
+  }
+}
+
+function rulesOf(value: unknown, field: 'from' | 'to'): readonly ClusterRule[] | undefined {
+  const rules = recordsOf(value);
+  return rules.length === 0 ? undefined : rules.map((rule) => ruleOf(rule, field));
+}
+
+function parse(raw: RawObject, tier: ClusterTier, priority: number): ClusterRules {
+  const { subject, ingress, egress } = fieldsOf(raw['spec']);
+  return {
+    tier,
+    priority,
+    subject: podPeerOf(fieldsOf(subject)),
+    ingress: rulesOf(ingress, 'from'),
+    egress: rulesOf(egress, 'to'),
+  };
+}
+
+/** A ClusterNetworkPolicy of v1alpha2. */
+export function parseClusterRules(raw: RawObject): ClusterRules {
+  const { tier, priority } = fieldsOf(raw['spec']);
+  return parse(raw, tier === 'Baseline' ? 'Baseline' : 'Admin', numberOf(priority));
+}
+
+/** An AdminNetworkPolicy of v1alpha1. */
+export function parseAdminRules(raw: RawObject): ClusterRules {
+  return parse(raw, 'Admin', numberOf(fieldsOf(raw['spec'])['priority']));
+}
+
+/** After all priorities that the API knows. */
+const lastPriority = 1001;
+
+/** The BaselineAdminNetworkPolicy of v1alpha1, which has no priority. */
+export function parseBaselineRules(raw: RawObject): ClusterRules {
+  return parse(raw, 'Baseline', lastPriority);
+}
