@@ -23,6 +23,7 @@ import { services } from './commands/nodes/services.ts';
 import { routes } from './commands/routes.ts';
 import { status } from './commands/status.ts';
 import { token } from './commands/token.ts';
+import { policyGraph } from './commands/policy/graph.ts';
 import { policyWhy } from './commands/policy/why.ts';
 import { service } from './commands/why/service.ts';
 import { switchLbRule } from './commands/why/switch-lb-rule.ts';
@@ -46,7 +47,7 @@ const groups: readonly Group[] = [
   },
   { name: 'bgp', summary: 'routers that nodes peer with', commands: [peers, announced, why] },
   { name: 'why', summary: 'why a packet does or does not reach its destination', commands: [service, switchLbRule] },
-  { name: 'policy', summary: 'network policies', commands: [policyWhy] },
+  { name: 'policy', summary: 'network policies', commands: [policyWhy, policyGraph] },
   { name: 'nodes', summary: 'the nodes of this cluster', commands: [services, leaveNodes, forget, inspect] },
 ];
 

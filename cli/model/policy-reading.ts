@@ -29,3 +29,22 @@ export interface PolicyReading {
   /** By `namespace/name`. */
   readonly policies: ReadonlyMap<string, PolicyRules>;
 }
+
+/** A pod of a namespace, with the workload that made it. */
+export interface OwnedPod {
+  readonly name: string;
+  /** Undefined for a pod that nobody made but its author. */
+  readonly owner: { readonly kind: string; readonly name: string } | undefined;
+  readonly pod: PolicyPod;
+  readonly addresses: readonly string[];
+}
+
+/** A namespace with what its NetworkPolicies select. */
+export interface NamespaceReading {
+  readonly namespace: string;
+  readonly pods: readonly OwnedPod[];
+  /** By `namespace/name`. */
+  readonly policies: ReadonlyMap<string, PolicyRules>;
+  /** The number of pods that no policy selects, by the reason. */
+  readonly leftOut: { readonly hostNetwork: number; readonly withoutAddress: number };
+}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { matchesSelector, readSelector, unmetParts } from './label-selector.ts';
+import { matchesSelector, readSelector, selectorParts, unmetParts } from './label-selector.ts';
 
 test('selectors match as in Kubernetes', () => {
   const labels = { a: '1', b: '2' };
@@ -25,6 +25,15 @@ test('an invalid selector selects nothing', () => {
   const wrong = [null, [], 'a=1', { matchLabels: 'a' }, { matchLabels: { a: 1 } }, { matchExpressions: {} }];
   for (const value of [...wrong, ...bad.map((one) => ({ matchExpressions: [one] }))])
     assert.ok(!matchesSelector(readSelector(value), { a: '1' }), JSON.stringify(value));
+});
+
+test('the parts of a selector are in the syntax of kubectl', () => {
+  const matchExpressions = [
+    { key: 'b', operator: 'NotIn' as const, values: ['1', '2'] },
+    { key: 'c', operator: 'DoesNotExist' as const },
+  ];
+  assert.deepEqual(selectorParts({ matchLabels: { a: '1' }, matchExpressions }), ['a=1', 'b notin (1, 2)', '!c']);
+  assert.deepEqual(selectorParts({}), []);
 });
 
 test('missing labels are listed requirement by requirement, in the syntax of kubectl', () => {

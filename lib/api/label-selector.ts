@@ -66,6 +66,12 @@ export function unmetParts(
     .map(({ key, text }) => `${text} (it has ${has(key)})`);
 }
 
+/** The parts of a selector, as kubectl writes them: `tier in (db, web)`; none for one that takes everything. */
+export function selectorParts({ matchLabels = {}, matchExpressions = [] }: LabelSelector): readonly string[] {
+  const labels = Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`);
+  return [...labels, ...matchExpressions.map(expressionText)];
+}
+
 function expressionText({ key, operator, values = [] }: Expression): string {
   const list = values.join(', ');
   const texts = { In: `${key} in (${list})`, NotIn: `${key} notin (${list})`, Exists: key, DoesNotExist: `!${key}` };

@@ -27,7 +27,12 @@ export interface ObjectMeta {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly finalizers?: readonly string[];
   readonly managedFields?: readonly { readonly manager?: string }[];
-  readonly ownerReferences?: readonly { readonly uid: string; readonly kind?: string; readonly name?: string }[];
+  readonly ownerReferences?: readonly {
+    readonly uid: string;
+    readonly kind?: string;
+    readonly name?: string;
+    readonly controller?: boolean;
+  }[];
 }
 
 /** An object parsed from JSON. Parse it further in `watch/` and keep no part of it. */

@@ -45,6 +45,8 @@ export interface JudgedRule {
   /** Whether the rule contains the port; without a port, whether it contains all. */
   readonly isPort: boolean;
   readonly ports: readonly PolicyPort[] | undefined;
+  /** The ports of the destination that have names, as far as the rule reaches them. */
+  readonly namedPorts: readonly NamedPort[];
 }
 
 export interface JudgedPolicy {
@@ -58,7 +60,7 @@ function contains(block: string, address: string): boolean {
   return cidr !== undefined && ip !== undefined && cidrContains(cidr, ip);
 }
 
-function isInBlock({ cidr, except }: BlockPeer, address: string): boolean {
+export function isInBlock({ cidr, except }: BlockPeer, address: string): boolean {
   return contains(cidr, address) && !except.some((one) => contains(one, address));
 }
 
@@ -75,7 +77,6 @@ function isPeer(namespace: string, rule: PolicyRule, self: PolicyPod, other: Pol
   return isPodPeer(namespace, rule, self, other);
 }
 
-/** `named`: the ports of the destination that have names, as far as the rule reaches them. */
 function isPort({ ports }: PolicyRule, { port }: PolicyConnection, named: readonly NamedPort[]): boolean {
   if (ports === undefined) return true;
   if (port === undefined) return false;
@@ -110,12 +111,16 @@ export function judge(
     };
     judged.push({
       name,
-      rules: rules.map((rule, index) => ({
-        field: `spec.${direction}[${index}]`,
-        isPeer: isPeer(namespace, rule, self, other),
-        isPort: isPort(rule, connection, namedPorts(rule)),
-        ports: rule.ports,
-      })),
+      rules: rules.map((rule, index) => {
+        const named = namedPorts(rule);
+        return {
+          field: `spec.${direction}[${index}]`,
+          isPeer: isPeer(namespace, rule, self, other),
+          isPort: isPort(rule, connection, named),
+          ports: rule.ports,
+          namedPorts: named,
+        };
+      }),
     });
   }
   return judged.sort((a, b) => (a.name < b.name ? -1 : 1));

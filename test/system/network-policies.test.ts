@@ -50,6 +50,7 @@ describe('network policies', () => {
       }),
     );
     await bed.untilEqual('web is open for ports of its own namespace, and for UDP');
+    await checkGraph(bed);
     await bed.removeAll();
   });
 
@@ -275,6 +276,30 @@ async function checkAnswer({ services: { controller } }: PolicyBed, { connection
   const { families } = JSON.parse(out) as PolicyWhy;
   const verdict = families.find((one) => one.source === source)?.verdict;
   assert.equal(verdict, isAllowed ? 'allowed' : 'denied', `${argv.join(' ')}: ${out}${err}`);
+}
+
+/** `isthmus policy graph` draws db open, and web open for db and ops alone. */
+async function checkGraph({ services: { controller } }: PolicyBed): Promise<void> {
+  const env = { HOME: '/nonexistent', KUBECONFIG: controller.api.kubeconfig };
+  const { code, out, err } = await runProgram(['policy', 'graph', 'shop'], env);
+  assert.equal(code, 0, err);
+  assert.deepEqual(
+    out.split('\n').filter((line) => /^n\d/.test(line)),
+    [
+      'n1(("anywhere"))',
+      'n2["pod db"]',
+      'n3["pod web"]',
+      'n4(["all pods in namespaces team=ops"])',
+      'n1 -.->|"all ports"| n2',
+      'n2 -.->|"all ports"| n1',
+      'n2 -->|"http (TCP)"| n3',
+      'n3 -.->|"all ports"| n1',
+      'n4 -->|"all UDP"| n3',
+    ],
+  );
+  const missing = await runProgram(['policy', 'graph', 'nowhere'], env);
+  assert.deepEqual([missing.code, missing.out], [1, '']);
+  assert.match(missing.err, /^NoSuchNamespace: there is no namespace nowhere; kubectl get namespaces lists them$/m);
 }
 
 function given<K extends string, T>(key: K, value: T | undefined): { readonly [P in K]?: T } {

@@ -24,7 +24,7 @@ export function checkNames({ state, nodeStates }: BgpReading, { node, peer }: Se
 export function print(
   answer: unknown,
   render: (paint: Paint) => string,
-  { output }: { readonly output: 'table' | 'json' },
+  { output }: { readonly output: string },
   { out, isColoured }: Terminal,
 ): void {
   out(output === 'json' ? `${JSON.stringify(answer, undefined, 2)}\n` : render(paintFor(isColoured)));

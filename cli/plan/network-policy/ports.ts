@@ -1,0 +1,106 @@
+/** Sets of ports: what a rule allows, and what two ends have in common. In: ports of rules, named ports of a destination. Out: sets and their texts. Pure. */
+import type { NamedPort, PolicyPort, PolicyProtocol } from '../../../lib/policies/policy.ts';
+
+/** Ports of one protocol. */
+interface Ports {
+  readonly protocol: PolicyProtocol;
+  /** The name that the rule gives. */
+  readonly name: string | undefined;
+  /** The first and the last number; undefined if the destination, which decides the number of the name, is unknown. */
+  readonly span: readonly [first: number, last: number] | undefined;
+}
+
+export type PortSet = 'all' | readonly Ports[];
+
+const lastPort = 65_535;
+
+/** @param named the named ports of the destination; undefined if it is unknown */
+export function portsOfRule(
+  ports: readonly PolicyPort[] | undefined,
+  named: readonly NamedPort[] | undefined,
+): PortSet {
+  if (ports === undefined) return 'all';
+  return ports.flatMap(({ protocol, port, endPort }): readonly Ports[] => {
+    if (port === undefined) return [{ protocol, name: undefined, span: [1, lastPort] }];
+    if (typeof port === 'string') return numbersOf({ protocol, name: port, span: undefined }, named);
+    const last = endPort ?? port;
+    return last < port ? [] : [{ protocol, name: undefined, span: [port, last] }];
+  });
+}
+
+function numbersOf(ports: Ports, named: readonly NamedPort[] | undefined): readonly Ports[] {
+  if (named === undefined || ports.span !== undefined) return [ports];
+  return named
+    .filter(({ name, protocol }) => name === ports.name && protocol === ports.protocol)
+    .map(({ name, protocol, number }) => ({ protocol, name, span: [number, number] }));
+}
+
+/** Gives the names of the set the numbers that this destination decides. */
+export function reachedAt(ports: PortSet, named: readonly NamedPort[]): PortSet {
+  return ports === 'all' ? ports : ports.flatMap((one) => numbersOf(one, named));
+}
+
+export function unionOf(sets: readonly PortSet[]): PortSet {
+  const all: Ports[] = [];
+  for (const one of sets) {
+    if (one === 'all') return 'all';
+    all.push(...one);
+  }
+  return merged(all);
+}
+
+/** The ports of both sets; names without a number are in neither. */
+export function commonPorts(a: PortSet, b: PortSet): PortSet {
+  if (a === 'all') return b === 'all' ? b : merged(b);
+  if (b === 'all') return merged(a);
+  return merged(a.flatMap((one) => b.flatMap((other) => commonOf(one, other))));
+}
+
+function commonOf(a: Ports, b: Ports): readonly Ports[] {
+  if (a.protocol !== b.protocol || a.span === undefined || b.span === undefined) return [];
+  const [first, last] = [Math.max(a.span[0], b.span[0]), Math.min(a.span[1], b.span[1])];
+  return first > last ? [] : [{ protocol: a.protocol, name: a.name ?? b.name, span: [first, last] }];
+}
+
+/** In one order, without ports that the set has twice. */
+function merged(ports: readonly Ports[]): readonly Ports[] {
+  const result: Ports[] = [];
+  for (const one of ports.toSorted(compare)) {
+    const before = result.at(-1);
+    if (before === undefined || !isTogether(before, one)) result.push(one);
+    else if (before.span !== undefined && one.span !== undefined && one.span[1] > before.span[1])
+      result.splice(-1, 1, { ...before, name: undefined, span: [before.span[0], one.span[1]] });
+  }
+  return result;
+}
+
+/** Whether the second begins within the first, which is before it in the order. */
+function isTogether(a: Ports, b: Ports): boolean {
+  if (a.protocol !== b.protocol) return false;
+  if (a.span === undefined || b.span === undefined) return a.span === b.span && a.name === b.name;
+  return b.span[0] <= a.span[1];
+}
+
+const order: readonly PolicyProtocol[] = ['tcp', 'udp', 'sctp'];
+
+function compare(a: Ports, b: Ports): number {
+  const [[aFirst, aLast], [bFirst, bLast]] = [a.span ?? [lastPort + 1, 0], b.span ?? [lastPort + 1, 0]];
+  const byNumber = order.indexOf(a.protocol) - order.indexOf(b.protocol) || aFirst - bFirst || bLast - aLast;
+  if (byNumber !== 0) return byNumber;
+  const [aName, bName] = [a.name ?? '', b.name ?? ''];
+  if (aName === bName) return 0;
+  return aName < bName ? -1 : 1;
+}
+
+/** `TCP 80`, `TCP 8000-8080`, `all UDP`, `http (TCP)`; none for an empty set. */
+export function portTexts(ports: PortSet): readonly string[] {
+  return ports === 'all' ? ['all ports'] : ports.map(textOf);
+}
+
+function textOf({ protocol, name, span }: Ports): string {
+  const upper = protocol.toUpperCase();
+  if (name !== undefined || span === undefined) return `${name ?? ''} (${upper})`;
+  const [first, last] = span;
+  if (first === 1 && last === lastPort) return `all ${upper}`;
+  return first === last ? `${upper} ${first}` : `${upper} ${first}-${last}`;
+}
