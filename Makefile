@@ -18,7 +18,7 @@ IN_LAB = ISTHMUS_TOOLS="$$($(SETUP) tools-path)"; export ISTHMUS_TOOLS; exec $(N
 # Read by the shell, as a folder's name may mean something to make.
 WITH_MODULES = export PATH="$$PWD/node_modules/.bin:$$PATH";
 
-.PHONY: help cli cluster cluster-down cluster-setup test-cluster test-services test-conformance test-images demo test test-all bench bench-node bench-ic bench-bgp bench-services check generate lab-up lab-down lab-status lab-heal setup ovn-25.03 ovn-23.03 test-25.03 test-gobgpd-3 test-model tools tools-path images clean
+.PHONY: help cli cluster cluster-down cluster-setup test-cluster test-services test-conformance test-policy-conformance test-images demo test test-all bench bench-node bench-ic bench-bgp bench-services check generate lab-up lab-down lab-status lab-heal setup ovn-25.03 ovn-23.03 test-25.03 test-gobgpd-3 test-model tools tools-path images clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
@@ -54,13 +54,21 @@ test-conformance: export TOPOLOGY ?= test/lab/topologies/kubelets-single.yaml
 test-conformance: cluster-setup ## Kubernetes' network conformance tests on kubelets (FOCUS=regex, SKIP=regex)
 	@$(SETUP) conformance
 	@ARCHIVES="$$($(SETUP) cache)/images" ENGINE=$(ENGINE) images/build.sh agnhost regression-issue-74839
-	@exec test/setup/test-conformance.sh
+	@exec test/setup/test-conformance.sh main.ts
+
+# FOCUS and SKIP are regular expressions of names of tests.
+test-policy-conformance: export LAB = $(if $(filter file,$(origin LAB)),policies,$(LAB))
+test-policy-conformance: export TOPOLOGY ?= test/lab/topologies/kubelets-single.yaml
+test-policy-conformance: cluster-setup ## conformance tests of ClusterNetworkPolicy on kubelets (FOCUS=regex, SKIP=regex)
+	@$(SETUP) policy-conformance
+	@ARCHIVES="$$($(SETUP) cache)/images" ENGINE=$(ENGINE) images/build.sh agnhost
+	@exec test/setup/test-conformance.sh policy/main.ts
 
 cluster-setup: setup
 	@$(SETUP) cluster
 	@ARCHIVES="$$($(SETUP) cache)/images" ENGINE=$(ENGINE) images/build.sh isthmus isthmus-ovn coredns
 
-test-all: test test-images test-cluster test-services test-conformance test-25.03 test-gobgpd-3 test-model bench bench-ic bench-bgp bench-services ## all tests, server tests also on OVN 25.03, BGP tests on gobgpd 3, a long random run, then the benchmarks
+test-all: test test-images test-cluster test-services test-conformance test-policy-conformance test-25.03 test-gobgpd-3 test-model bench bench-ic bench-bgp bench-services ## all tests, server tests also on OVN 25.03, BGP tests on gobgpd 3, a long random run, then the benchmarks
 
 test-25.03: setup ovn-25.03 ## unit tests and system tests on OVN 25.03 and Open vSwitch 3.5
 	@ISTHMUS_OVN=25.03 exec test/setup/run-tests.sh without-check

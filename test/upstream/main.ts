@@ -4,18 +4,15 @@
  * network conformant; one without runs all tests of Services and what belongs to them. Ends with ginkgo's exit code; leaves the lab up.
  */
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { namespace, User } from '../cluster/user.ts';
+import { User } from '../cluster/user.ts';
 import { interruptible } from '../lab/interrupt.ts';
-import { archiveFolder } from '../lab/kubelet/image-store.ts';
-import { onMachine } from '../lab/kubelet/machine.ts';
 import { type ClusterLayout, labName } from '../lab/layout.ts';
 import { openLab } from '../lab/lib/lab.ts';
 import { upFromEnvironment } from '../lab/main.ts';
-import { managementAddress } from '../lab/network.ts';
 import { inNetns, run } from '../lab/run.ts';
 import { tool } from '../lab/tools.ts';
+import { giveImages, type ImageNames, install, kubeconfigInside, routeToPods } from './suite-lab.ts';
 
 /** What a network has to pass to be called conformant. */
 const conformance = String.raw`\[sig-network\].*\[Conformance\]`;
@@ -55,39 +52,20 @@ async function judge(): Promise<void> {
   await upFromEnvironment();
   const user = new User(openLab());
   for (const cluster of user.lab.layout.clusters) {
-    await install(user, cluster.name);
-    await Promise.all([giveImages(cluster), routeToPods(cluster), serveLoadBalancers(user, cluster)]);
+    await install(user, cluster.name, ['services.externalIPs=Allow']);
+    await Promise.all([
+      giveImages(cluster, await imageNames()),
+      routeToPods(cluster),
+      serveLoadBalancers(user, cluster),
+    ]);
     await user.untilRolledOut(cluster.name, 'deployment/coredns');
     runTests(cluster);
   }
 }
 
-async function install(user: User, cluster: string): Promise<void> {
-  const found = await user.tryRun(cluster, ['helm', 'status', 'isthmus', '-n', namespace]);
-  if (found.code === 0) return;
-  const sinceMs = performance.now();
-  await user.install(cluster, ['services.externalIPs=Allow']);
-  await user.untilReady(cluster);
-  console.log(`installed, all nodes Ready ${((performance.now() - sinceMs) / 1000).toFixed(1)} s after the command`);
-}
-
-async function giveImages({ nodes }: ClusterLayout): Promise<void> {
-  const listed = await run([tool('e2e.test'), '--list-images']);
-  const names = listed.split('\n');
-  for (const node of nodes) {
-    const ctr = (...argv: string[]): Promise<string> =>
-      run(onMachine(node, ['ctr', '--namespace', 'k8s.io', 'images', ...argv]), { timeoutMs: 300_000 });
-    for (const [image, pattern] of images) {
-      await ctr('import', join(archiveFolder(), `${image}-lab.tar`));
-      for (const name of names)
-        if (pattern.test(name)) await ctr('tag', '--force', `docker.io/library/${image}:lab`, name);
-    }
-  }
-}
-
-/** The API server is beside the nodes, not on one of them, and proxies to pods. */
-async function routeToPods({ netns, podCidr, nodes }: ClusterLayout): Promise<void> {
-  await run(['ip', '-n', netns, 'route', 'replace', podCidr, 'via', nodes[0]?.address ?? '']);
+async function imageNames(): Promise<readonly ImageNames[]> {
+  const names = (await run([tool('e2e.test'), '--list-images'])).split('\n');
+  return images.map(([image, pattern]) => [image, names.filter((name) => pattern.test(name))]);
 }
 
 /** In a cluster without kube-proxy, tests of load balancers need addresses, and a way to them: by the router that learns them by BGP. */
@@ -106,15 +84,6 @@ async function serveLoadBalancers(user: User, { name, netns, address, kubeProxy 
   await run(['ip', '-n', netns, 'address', 'replace', `${client}/32`, 'dev', 'lo']);
   await run(['ip', '-n', netns, 'route', 'replace', loadBalancers, 'via', router.address, 'src', client]);
   await run(['ip', '-n', router.netns, 'route', 'replace', client, 'via', address]);
-}
-
-/** The kubeconfig of the lab names an address outside its namespaces. */
-function kubeconfigInside(cluster: ClusterLayout): string {
-  const outside = readFileSync(join(cluster.dir, 'kubeconfig'), 'utf8');
-  const path = join(cluster.dir, 'kubeconfig-inside');
-  const inside = outside.replace(/https:\/\/127\.0\.0\.1:\d+/, `https://${managementAddress(cluster)}:6443`);
-  writeFileSync(path, inside, { mode: 0o600 });
-  return path;
 }
 
 function choiceFor({ kubeProxy }: ClusterLayout): { readonly focus: string; readonly skip: string } {
