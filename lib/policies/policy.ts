@@ -59,6 +59,7 @@ export type ClusterAction = 'Accept' | 'Deny' | 'Pass';
 export interface ClusterRule extends PolicyRule {
   readonly name: string;
   readonly action: ClusterAction;
+  readonly peers: NonNullable<PolicyRule['peers']>;
   /** Nodes whose addresses the rule names beside its peers, by their labels. */
   readonly nodes: readonly LabelSelector[];
   /** What of the rule is not in force, or makes it stricter than it is written: `to[0].domainNames is …`. */

@@ -31,7 +31,7 @@ function withNodes(view: View, rules: readonly ClusterRule[] | undefined): reado
   return rules?.map((rule) => {
     const blocks = nodeBlocks(view, rule);
     const { peers } = rule;
-    return blocks.length === 0 || peers === undefined
+    return blocks.length === 0
       ? rule
       : { ports: rule.ports, peers: { pods: peers.pods, blocks: [...peers.blocks, ...blocks] } };
   });

@@ -27,7 +27,7 @@ function ruleProblems(view: View, policy: ClusterPolicy, place: PolicyPlace): re
         const message = `${field}: the tier ${policy.tier} has too many rules, and the order of those at its end is undefined: remove rules`;
         return [{ code: 'TooManyRules', message }];
       }
-      if (hasTooManyNetworks(peers?.blocks))
+      if (hasTooManyNetworks(peers.blocks))
         return [{ code: 'TooManyNetworks', message: `${field}: its networks are too many, and match nothing` }];
       const numbers = numbersProblem(view, rule, undefined, field);
       return numbers === undefined ? [] : [numbers];
