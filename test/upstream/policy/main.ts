@@ -4,7 +4,7 @@
  * machine has no module for it. Ends with the exit code of the tests; leaves the lab up.
  */
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { User } from '../../cluster/user.ts';
 import { interruptible } from '../../lab/interrupt.ts';
@@ -30,14 +30,19 @@ async function judge(): Promise<void> {
       routeToPods(cluster),
     ]);
     // The controller is running: the kinds appear while it does.
-    await user.lab.kubectl(cluster.name, ['apply', '-f', join(await folderOf(api), 'config/crd/experimental')]);
+    for (const path of await definitions())
+      await user.lab.kubectl(cluster.name, ['apply', '--server-side', '-f', path]);
     runTests(cluster);
   }
 }
 
-async function folderOf(module: string): Promise<string> {
-  const folder = await run(['go', '-C', import.meta.dirname, 'list', '-m', '-f', '{{.Dir}}', module]);
-  return folder.trim();
+/** The CustomResourceDefinitions of the pinned module, with its experimental fields. */
+async function definitions(): Promise<readonly string[]> {
+  const module = await run(['go', '-C', import.meta.dirname, 'list', '-m', '-f', '{{.Dir}}', api]);
+  const folder = join(module.trim(), 'config/crd/experimental');
+  return readdirSync(folder)
+    .filter((name) => name.startsWith('policy.networking.k8s.io_'))
+    .map((name) => join(folder, name));
 }
 
 function runTests(cluster: ClusterLayout): void {
