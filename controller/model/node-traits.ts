@@ -14,10 +14,9 @@ export function allAddresses({ addresses }: Node): readonly Ip[] {
   return [...ips.values()];
 }
 
-/** All addresses of a node, once each, as canonical texts; of each type as many as are used. */
-export function allNodeAddresses(node: Node): readonly string[] {
-  const external = allAddresses({ ...node, addresses: node.externalAddresses }).slice(0, mostNodeAddresses);
-  return [...new Set([...nodeAddresses(node), ...external.map(formatIp)])];
+/** The ExternalIPs of a node that are used, in the same way as `nodeAddresses`. */
+export function externalAddresses(node: Node): readonly string[] {
+  return nodeAddresses({ ...node, addresses: node.externalAddresses });
 }
 
 /** The InternalIPs of a node that are used, once each, as canonical texts. Invalid addresses are left out. */

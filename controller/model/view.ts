@@ -156,6 +156,10 @@ export interface PolicyIndex {
   namedPortsOfPeer(peer: string): readonly string[];
   /** The lowest numbers that pods give a named port, as `namedPortKey` names it; sorted. */
   numbers(key: string): readonly number[];
+  /** Whether rules with the named port contain a number that pods give it. */
+  hasNumber(key: string, number: number): boolean;
+  /** Whether pods give the named port as many numbers as rules can contain, or more. */
+  isCrowded(key: string): boolean;
   /** Whether pods give the named port more numbers than rules contain. */
   hasMoreNumbers(key: string): boolean;
 }

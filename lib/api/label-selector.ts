@@ -15,7 +15,7 @@ export function readSelector(value: unknown): LabelSelector {
   return { ...(matchLabels && { matchLabels }), ...(matchExpressions && { matchExpressions }) };
 }
 
-function isSelector(value: unknown): value is LabelSelector {
+export function isSelector(value: unknown): value is LabelSelector {
   if (!isRecord(value)) return false;
   const { matchLabels = {}, matchExpressions = [] } = value;
   const hasLabels = isRecord(matchLabels) && Object.values(matchLabels).every(isText);

@@ -2,7 +2,7 @@
  * Parses policies of the whole cluster. In: ClusterNetworkPolicies of v1alpha2, AdminNetworkPolicies and BaselineAdminNetworkPolicies of v1alpha1. Rule, from
  * the text of the API: a rule with a part that is not known fails closed. One that accepts satisfies nothing then, any other one denies everything.
  */
-import { readSelector } from '../api/label-selector.ts';
+import { isSelector } from '../api/label-selector.ts';
 import type { LabelSelector } from '../api/kinds/shared.ts';
 import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../kube/fields.ts';
 import type { Fields } from '../kube/fields.ts';
@@ -24,6 +24,21 @@ const allProtocols: readonly PolicyProtocol[] = ['tcp', 'udp', 'sctp'];
 /** A part of a rule that this code does not know. */
 class Unknown extends Error {
   override readonly name = 'Unknown';
+}
+
+/** A selector without any part that this code does not know. */
+function selectorOf(value: unknown): LabelSelector {
+  if (!isSelector(value) || hasOther(fieldsOf(value), ['matchLabels', 'matchExpressions']))
+    throw new Unknown('a selector');
+  for (const { operator, values = [] } of value.matchExpressions ?? []) {
+    const isList = operator === 'In' || operator === 'NotIn';
+    if (isList !== values.length > 0) throw new Unknown(`a selector with ${operator} and ${values.length} values`);
+  }
+  return value;
+}
+
+function hasOther(fields: Fields, known: readonly string[]): boolean {
+  return Object.keys(fields).some((key) => !known.includes(key));
 }
 
 function protocolOf(text: string): PolicyProtocol {
@@ -48,6 +63,7 @@ function protocolPorts(raw: Fields): readonly PolicyPort[] {
   const name = allProtocols.find((one) => raw[one] !== undefined);
   if (name === undefined) throw new Unknown('a protocol without a known field');
   const { destinationPort } = fieldsOf(raw[name]);
+  if (hasOther(fieldsOf(raw[name]), ['destinationPort'])) throw new Unknown(`a field of ${name}`);
   if (destinationPort === undefined) return [{ protocol: name }];
   const { number, range } = fieldsOf(destinationPort);
   if (typeof number === 'number') return [{ protocol: name, port: number }];
@@ -75,10 +91,11 @@ function portsOf(raw: Fields): readonly PolicyPort[] | undefined {
 
 /** Namespaces with all their pods, or pods in namespaces; undefined for any other entry. */
 function podPeerOf(raw: Fields): PodPeer | undefined {
-  if (raw['namespaces'] !== undefined) return { namespaces: readSelector(raw['namespaces']), pods: {} };
+  if (raw['namespaces'] !== undefined) return { namespaces: selectorOf(raw['namespaces']), pods: {} };
   if (raw['pods'] === undefined) return undefined;
-  const { namespaceSelector, podSelector } = fieldsOf(raw['pods']);
-  return { namespaces: readSelector(namespaceSelector ?? {}), pods: readSelector(podSelector ?? {}) };
+  const { namespaceSelector = {}, podSelector = {}, ...others } = fieldsOf(raw['pods']);
+  if (hasOther(others, [])) throw new Unknown('a field of pods');
+  return { namespaces: selectorOf(namespaceSelector), pods: selectorOf(podSelector) };
 }
 
 interface Peers {
@@ -88,7 +105,7 @@ interface Peers {
   readonly flaw: string | undefined;
 }
 
-function peersOf(entries: readonly Fields[], field: 'from' | 'to'): Peers {
+function peersOf(entries: readonly Fields[], field: 'from' | 'to', isAccept: boolean): Peers {
   const pods: PodPeer[] = [];
   const blocks: BlockPeer[] = [];
   const nodes: LabelSelector[] = [];
@@ -96,17 +113,18 @@ function peersOf(entries: readonly Fields[], field: 'from' | 'to'): Peers {
   for (const [index, raw] of entries.entries()) {
     const pod = podPeerOf(raw);
     if (pod !== undefined) pods.push(pod);
-    else if (field === 'to' && raw['nodes'] !== undefined) nodes.push(readSelector(raw['nodes']));
+    else if (field === 'to' && raw['nodes'] !== undefined) nodes.push(selectorOf(raw['nodes']));
     else if (field === 'to' && raw['networks'] !== undefined)
       blocks.push(...textsOf(raw['networks']).map((cidr) => ({ cidr, except: [] })));
-    else if (field === 'to' && raw['domainNames'] !== undefined)
+    else if (field === 'to' && raw['domainNames'] !== undefined && isAccept)
       flaw ??= `${field}[${index}].domainNames is not supported and matches nothing: use networks`;
     else throw new Unknown(`${field}[${index}] has no known field`);
   }
   return { pods, blocks, nodes, flaw };
 }
 
-const everything: readonly BlockPeer[] = ['0.0.0.0/0', '::/0'].map((cidr) => ({ cidr, except: [] }));
+/** The networks of all addresses. */
+export const everything: readonly BlockPeer[] = ['0.0.0.0/0', '::/0'].map((cidr) => ({ cidr, except: [] }));
 
 const actions: Readonly<Record<string, ClusterAction>> = {
   Accept: 'Accept',
@@ -117,10 +135,11 @@ const actions: Readonly<Record<string, ClusterAction>> = {
 
 function ruleOf(raw: Fields, field: 'from' | 'to'): ClusterRule {
   const name = textOf(raw['name']);
-  const action = actions[textOf(raw['action'])];
+  const text = textOf(raw['action']);
+  const action = Object.hasOwn(actions, text) ? actions[text] : undefined;
   try {
-    if (action === undefined) throw new Unknown(`action '${textOf(raw['action'])}'`);
-    const { pods, blocks, nodes, flaw } = peersOf(recordsOf(raw[field]), field);
+    if (action === undefined) throw new Unknown(`action '${text}'`);
+    const { pods, blocks, nodes, flaw } = peersOf(recordsOf(raw[field]), field, action === 'Accept');
     return { name, action, peers: { pods, blocks }, nodes, ports: portsOf(raw), flaw };
   } catch (error) {
     if (!(error instanceof Unknown)) throw error;
@@ -141,12 +160,22 @@ function rulesOf(value: unknown, field: 'from' | 'to'): readonly ClusterRule[] |
   return rules.length === 0 ? undefined : rules.map((rule) => ruleOf(rule, field));
 }
 
+/** Undefined for one with a part that is not known, too. */
+function subjectOf(raw: Fields): PodPeer | undefined {
+  try {
+    return podPeerOf(raw);
+  } catch (error) {
+    if (!(error instanceof Unknown)) throw error;
+    return undefined;
+  }
+}
+
 function parse(raw: RawObject, tier: ClusterTier, priority: number): ClusterRules {
   const { subject, ingress, egress } = fieldsOf(raw['spec']);
   return {
     tier,
     priority,
-    subject: podPeerOf(fieldsOf(subject)),
+    subject: subjectOf(fieldsOf(subject)),
     ingress: rulesOf(ingress, 'from'),
     egress: rulesOf(egress, 'to'),
   };

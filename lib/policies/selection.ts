@@ -126,6 +126,18 @@ export function namedKeys({ ports }: PolicyRule, namespace: string | undefined):
   );
 }
 
+const ingressKeys = new WeakMap<AnyPolicy, ReadonlySet<string>>();
+
+/** The named ports of all ingress rules of a policy, as `namedPortKey` names them. */
+export function ingressNamedKeys(policy: AnyPolicy): ReadonlySet<string> {
+  let keys = ingressKeys.get(policy);
+  if (keys === undefined) {
+    keys = new Set((policy.ingress ?? []).flatMap((rule) => namedKeys(rule, destinationsOf(policy, 'ingress'))));
+    ingressKeys.set(policy, keys);
+  }
+  return keys;
+}
+
 /** Names a port of pods of one namespace, or of all of them. */
 export function namedPortKey(namespace: string | undefined, protocol: PolicyProtocol, name: string): string {
   return `${namespace ?? '*'}/${protocol}/${name}`;

@@ -1,4 +1,4 @@
-import type { ClusterTier } from '../../../lib/policies/policy.ts';
+import type { ClusterAction, ClusterTier } from '../../../lib/policies/policy.ts';
 import type { PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { ClusterPolicy } from '../../model/objects.ts';
 import type { Capabilities, PolicyPlace } from '../../model/view.ts';
@@ -63,14 +63,18 @@ export function exemptionAcl(capabilities: Capabilities, direction: PolicyDirect
   return { ...stageOf(capabilities, direction, 'Admin'), priority, match, action: 'allow-related' };
 }
 
-/** The ACL of a match of a rule; undefined for one that passes on what no further rule of the tier would see. */
-export function clusterAcl(capabilities: Capabilities, where: RulePlace, match: string): Acl | undefined {
+/** The ACL of a match of a rule that has this action in force; undefined for one that passes on what no further rule of the tier would see. */
+export function clusterAcl(
+  capabilities: Capabilities,
+  where: RulePlace,
+  action: ClusterAction,
+  match: string,
+): Acl | undefined {
   const { policy, place, direction, rule } = where;
   const { tier } = policy;
   const { first, last } = clusterPriority[tier];
   const priority = Math.max(last, first - place[direction] - rule);
-  const of = (action: Acl['action']): Acl => ({ ...stageOf(capabilities, direction, tier), priority, match, action });
-  const action = policy[direction]?.[rule]?.action;
+  const of = (one: Acl['action']): Acl => ({ ...stageOf(capabilities, direction, tier), priority, match, action: one });
   if (action === 'Accept') return of('allow-related');
   if (action !== 'Pass') return of('drop');
   // No tier follows the last one.

@@ -3,11 +3,11 @@ import { policyDirections } from '../../../lib/policies/selection.ts';
 import { clusterPolicyKey, clusterPolicyStores, type ClusterPolicy } from '../../model/objects.ts';
 import type { PolicyPlace, View } from '../../model/view.ts';
 import { obstacleConditions, warnings } from '../conditions.ts';
-import { hasTooManyNetworks } from '../network-policy/block.ts';
 import { numbersProblem } from '../network-policy/numbers.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome } from '../report.ts';
 import { isBeyond, isClosedPass } from './acl.ts';
+import { ruleInForce } from './rule-in-force.ts';
 
 /** At most so many rules are named in a message. */
 const namedRules = 3;
@@ -16,8 +16,9 @@ function ruleProblems(view: View, policy: ClusterPolicy, place: PolicyPlace): re
   return policyDirections.flatMap((direction) =>
     (policy[direction] ?? []).flatMap((rule, index): readonly Problem[] => {
       const where = { policy, place, direction, rule: index };
-      const field = `spec.${direction}[${index}]`;
-      const { flaw, peers } = rule;
+      const name = rule.name === '' ? '' : ` (${rule.name})`;
+      const field = `spec.${direction}[${index}]${name}`;
+      const { flaw } = rule;
       if (flaw !== undefined) return [{ code: 'NotSupported', message: `${field}: ${flaw}` }];
       if (isClosedPass(view.capabilities, where)) {
         const message = `${field}: Pass denies the traffic, because this OVN has no ACL tiers (23.06 and newer have) and other rules of the tier follow: use Accept, or make it the last rule`;
@@ -27,10 +28,16 @@ function ruleProblems(view: View, policy: ClusterPolicy, place: PolicyPlace): re
         const message = `${field}: the tier ${policy.tier} has too many rules, and the order of those at its end is undefined: remove rules`;
         return [{ code: 'TooManyRules', message }];
       }
-      if (hasTooManyNetworks(peers.blocks))
-        return [{ code: 'TooManyNetworks', message: `${field}: its networks are too many, and match nothing` }];
+      if (ruleInForce(view, rule).isTooManyNetworks) {
+        const effect = rule.action === 'Accept' ? 'accepts none of them' : 'denies everything';
+        return [
+          { code: 'TooManyNetworks', message: `${field}: has more than 10000 networks and nodes, and ${effect}` },
+        ];
+      }
       const numbers = numbersProblem(view, rule, undefined, field);
-      return numbers === undefined ? [] : [numbers];
+      if (numbers === undefined) return [];
+      const effect = rule.action === 'Accept' ? '' : ', and denies all ports';
+      return [{ ...numbers, message: `${numbers.message}${effect}` }];
     }),
   );
 }
@@ -64,7 +71,7 @@ export function reportClusterPolicy(view: View, key: string, outcome: Outcome): 
     const problem = problemOf(view, policy, place);
     const { code, message } = noticeOf(place);
     const conditions = obstacleConditions(policy.generation, problem, refusalOf(outcome), code, message);
-    return [{ object, status: { conditions, events: warnings(policy.conditions, conditions) } }];
+    return [{ object, status: { conditions, isShared: true, events: warnings(policy.conditions, conditions) } }];
   }
   return [];
 }

@@ -5,7 +5,7 @@ import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution } from '../../../lib/desired/row.ts';
 import {
   destinationsOf,
-  namedKeys,
+  ingressNamedKeys,
   namedPortKey,
   policyDirections,
   type PolicyDirection,
@@ -27,14 +27,12 @@ function appliesTo(policy: Policy, { provider }: Interface): boolean {
 }
 
 /** Port groups of the numbers that the pod gives named ports of ingress rules. */
-function namedGroups(pod: Pod, name: string, policy: Policy, vpc: string): readonly string[] {
-  const { ingress = [] } = policy;
-  const namespace = destinationsOf(policy, 'ingress');
-  const keys = new Set(ingress.flatMap((rule) => namedKeys(rule, namespace)));
+function namedGroups({ policies }: View, pod: Pod, name: string, policy: Policy, vpc: string): readonly string[] {
+  const keys = ingressNamedKeys(policy);
   if (keys.size === 0) return [];
   return pod.namedPorts.flatMap(({ name: port, protocol, number }) => {
-    const key = namedPortKey(namespace, protocol, port);
-    return keys.has(key) ? [namedPortGroup(name, vpc, key, number)] : [];
+    const key = namedPortKey(destinationsOf(policy, 'ingress'), protocol, port);
+    return keys.has(key) && policies.hasNumber(key, number) ? [namedPortGroup(name, vpc, key, number)] : [];
   });
 }
 
@@ -45,7 +43,7 @@ function peerMemberships({ policies }: View, pod: Pod, vpc: string, addresses: A
     const wanted = policies.namedPortsOfPeer(peer);
     const named = pod.namedPorts
       .map(({ name, protocol, number }) => ({ key: namedPortKey(undefined, protocol, name), number }))
-      .filter(({ key }) => wanted.includes(key));
+      .filter(({ key, number }) => wanted.includes(key) && policies.hasNumber(key, number));
     for (const port of [undefined, ...named])
       for (const [family, values] of [
         [4, addresses.v4],
@@ -83,6 +81,8 @@ export function policyMemberships(
     values: member,
     ...(required && { required }),
   });
+  if (view.policies.isUnknown(pod))
+    return [...policyDirections.map((direction) => into(isolationGroup(direction))), ...throughEmptyTiers(view, port)];
   const groups = new Set<string>();
   const directions = new Set<PolicyDirection>();
   const memberships: Contribution[] = [];
@@ -96,9 +96,8 @@ export function policyMemberships(
       groups.add(groupOf(direction));
       memberships.push(into(policyGroup(name, direction, vpc)));
     }
-    memberships.push(...namedGroups(pod, name, policy, vpc).map((group) => into(group)));
+    memberships.push(...namedGroups(view, pod, name, policy, vpc).map((group) => into(group)));
   }
-  if (view.policies.isUnknown(pod)) for (const direction of policyDirections) groups.add(isolationGroup(direction));
   for (const group of groups) memberships.push(into(group));
   if (groups.size > 0) memberships.push(...throughEmptyTiers(view, port));
   if (directions.has('ingress')) {

@@ -1,10 +1,10 @@
 /** The pods whose ports or reports read a changed value. */
 import { annotation } from '../../../lib/api/names.ts';
 import type { Change } from '../../model/change.ts';
-import { destinationsOf, namedKeys, selectedBy } from '../../../lib/policies/selection.ts';
+import { ingressNamedKeys, namedPortKey, selectedBy } from '../../../lib/policies/selection.ts';
 import { isClusterPolicy } from '../../../lib/policies/policy.ts';
 import { selectorOfText } from '../../../lib/store/selector-index.ts';
-import type { ClusterPolicy, Namespace, NetworkPolicy, Node, Subnet } from '../../model/objects.ts';
+import type { ClusterPolicy, Namespace, NetworkPolicy, Node, Pod, Subnet } from '../../model/objects.ts';
 import { nodePortGroup } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { isSameScope } from '../../settle/gateway/scope.ts';
@@ -35,11 +35,20 @@ export function* podsRead(change: Change, view: View): Generator<string> {
     yield* underPolicy(view, change.before, change.after);
   } else if (kind === 'policyPeers') {
     yield* view.policies.podsMatching(selectorOfText(name));
+  } else if (kind === 'namedPorts') {
+    // Numbers that rules do not contain any more, or again.
+    if (view.policies.isCrowded(name)) for (const [id, pod] of view.pods) if (hasNamedPort(pod, name)) yield id;
   } else if (kind === 'namespaces') {
     if (labelText(change.before) !== labelText(change.after)) yield* view.policies.podsOfNamespace(name);
   } else if (kind === 'attachments') {
     yield* view.indexes.podsWithAttachments.of('');
   }
+}
+
+function hasNamedPort({ namespace, namedPorts }: Pod, key: string): boolean {
+  return namedPorts.some(({ protocol, name }) =>
+    [namespace, undefined].some((scope) => namedPortKey(scope, protocol, name) === key),
+  );
 }
 
 function labelText(namespace: Namespace | undefined): string {
@@ -67,7 +76,7 @@ function selectionText(policy: Policy | undefined): string {
   if (policy === undefined) return '';
   const { ingress, egress } = policy;
   const providers = isClusterPolicy(policy) ? undefined : policy.providers;
-  const named = (ingress ?? []).flatMap((rule) => namedKeys(rule, destinationsOf(policy, 'ingress')));
+  const named = [...ingressNamedKeys(policy)];
   return JSON.stringify([selectedBy(policy), ingress === undefined, egress === undefined, providers, named]);
 }
 

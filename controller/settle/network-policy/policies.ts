@@ -25,7 +25,13 @@ import {
 } from '../../../lib/policies/selection.ts';
 import { isClusterPolicy, type NamedPort } from '../../../lib/policies/policy.ts';
 import { wantsNetwork } from '../../model/interfaces.ts';
-import { clusterPolicyKey, type ClusterPolicy, type NetworkPolicy, type Pod } from '../../model/objects.ts';
+import {
+  clusterPolicyKey,
+  isClusterKey,
+  type ClusterPolicy,
+  type NetworkPolicy,
+  type Pod,
+} from '../../model/objects.ts';
 import type { PolicyIndex, PolicyPlace, View } from '../../model/view.ts';
 import { ClusterOrder } from './cluster-order.ts';
 import { Counts } from './counts.ts';
@@ -91,6 +97,8 @@ export class Policies implements PolicyIndex {
   readonly #vpcsOfPeer = new Counts();
   readonly #namedPortsOfPeer = new Counts();
   readonly #numbers = new Counts();
+  /** What `numbers` returns, until it changes. */
+  readonly #lowest = new Map<string, readonly number[]>();
 
   constructor(options: PoliciesOptions) {
     this.#options = options;
@@ -111,9 +119,7 @@ export class Policies implements PolicyIndex {
   selecting(pod: Pod): readonly string[] {
     if (this.inForce.size === 0) return [];
     const isKnown = !this.isUnknown(pod);
-    return [...this.#selectors.matching(this.#labelsOf(pod))]
-      .filter((name) => isKnown || !isOfCluster(this.inForce.get(name)))
-      .sort();
+    return [...this.#selectors.matching(this.#labelsOf(pod))].filter((name) => isKnown || !isClusterKey(name)).sort();
   }
 
   peersOf(pod: Pod): readonly string[] {
@@ -170,16 +176,26 @@ export class Policies implements PolicyIndex {
     return this.#numbers.size(key) > mostNumbers;
   }
 
+  isCrowded(key: string): boolean {
+    return this.#numbers.size(key) >= mostNumbers;
+  }
+
+  hasNumber(key: string, number: number): boolean {
+    return !this.hasMoreNumbers(key) || this.numbers(key).includes(number);
+  }
+
   isPeerIn(peer: string, vpc: string): boolean {
     return this.#vpcsOfPeer.has(peer, vpc);
   }
 
   numbers(key: string): readonly number[] {
-    return this.#numbers
-      .of(key)
-      .map(Number)
-      .sort((a, b) => a - b)
-      .slice(0, mostNumbers);
+    return entryOf(this.#lowest, key, () =>
+      this.#numbers
+        .of(key)
+        .map(Number)
+        .sort((a, b) => a - b)
+        .slice(0, mostNumbers),
+    );
   }
 
   changed(change: Change): void {
@@ -225,6 +241,8 @@ export class Policies implements PolicyIndex {
   }
 
   #clusterPolicyChanged(name: string, after: ClusterPolicy | undefined): void {
+    const before = this.inForce.get(name);
+    if (before !== undefined && after !== undefined && rulesText(before) === rulesText(after)) return;
     this.#put(name, after);
     for (const policy of this.#order.put(name, after)) this.#options.onPlace(policy);
   }
@@ -304,7 +322,14 @@ export class Policies implements PolicyIndex {
           const port = namedPortKey(namespace, protocol, name);
           if (this.#numbers.add(port, String(number), step)) changed.add(port);
         }
-    for (const port of changed) this.#options.onNamedPort(port);
+    for (const port of changed) {
+      const were = this.#lowest.get(port)?.join();
+      this.#lowest.delete(port);
+      // Nothing depends on the numbers above the lowest ones.
+      if (were === undefined || were !== this.numbers(port).join() || this.#numbers.size(port) <= mostNumbers + 1)
+        this.#options.onNamedPort(port);
+      if (this.#numbers.size(port) === 0) this.#lowest.delete(port);
+    }
   }
 
   #portsChanged(key: string): void {
@@ -354,8 +379,11 @@ export class Policies implements PolicyIndex {
 
 type Labels = Readonly<Record<string, string>>;
 
-function isOfCluster(policy: Policy | undefined): boolean {
-  return policy !== undefined && isClusterPolicy(policy);
+/** All of a policy but its status. */
+function rulesText(policy: Policy): string {
+  if (!isClusterPolicy(policy)) return '';
+  const { tier, priority, createdMs, subject, ingress, egress } = policy;
+  return JSON.stringify([tier, priority, createdMs, subject, ingress, egress]);
 }
 
 const noLabels: Labels = {};
