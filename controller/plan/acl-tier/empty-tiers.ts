@@ -33,10 +33,7 @@ function ends(): readonly DesiredRow[] {
 function planEmptyTiers({ capabilities }: View): Desired {
   if (!capabilities.aclTier) return { rows: [] };
   return {
-    rows: [
-      { table: 'Port_Group', key: group, columns: { external_ids: vendorIds }, collects: ['ports'] },
-      ...ends(),
-    ],
+    rows: [{ table: 'Port_Group', key: group, columns: { external_ids: vendorIds }, collects: ['ports'] }, ...ends()],
   };
 }
 
