@@ -1,8 +1,8 @@
-/** Names in the annotations of all interfaces of a pod, and the pods that a Vip selects. */
+/** Names in the annotations of all interfaces of a pod, the pods that a Vip selects, and the security groups that pass packets on. */
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import { annotation } from '../../lib/api/names.ts';
 import { listOf } from './interfaces.ts';
-import type { Pod, Vip } from './objects.ts';
+import type { Pod, SecurityGroup, Vip } from './objects.ts';
 
 /** The end of an annotation's name, which is the same for all interfaces. */
 function endOf(name: string): string {
@@ -37,4 +37,9 @@ export function vipSelector({ spec: { selector } }: Vip): LabelSelector | undefi
     labels.set(key, value);
   }
   return labels.size === 0 ? undefined : { matchLabels: Object.fromEntries(labels) };
+}
+
+/** Whether rules of a group pass packets to its members on to the groups of tier 1. */
+export function passesOn({ spec }: SecurityGroup): boolean {
+  return spec.tier === 0 && spec.ingressRules.some(({ policy }) => policy === 'pass');
 }

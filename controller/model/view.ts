@@ -65,6 +65,10 @@ export interface Indexes {
   readonly groupsByPortGroup: Index;
   /** By the port groups of the groups that a security group's rules name. */
   readonly groupsByRemoteGroup: Index;
+  /** Security groups of tier 0 with ingress rules that pass packets on, all under the empty key. */
+  readonly passingGroups: Index;
+  /** Security groups of tier 1, all under the empty key. */
+  readonly groupsOfTier1: Index;
   readonly poolsBySubnet: Index;
   readonly poolsByNamespace: Index;
   readonly vpcDnsesByVpc: Index;

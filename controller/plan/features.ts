@@ -23,6 +23,7 @@ import { isolationFeature } from './network-policy/isolation.ts';
 import { networkPolicyFeature } from './network-policy/network-policy.ts';
 import { peerFeature } from './network-policy/peer.ts';
 import { denyAllFeature } from './security-group/deny-all.ts';
+import { passedOnFeature } from './security-group/passed-on.ts';
 import { securityGroupFeature } from './security-group/security-group.ts';
 import { healthCheckFeature } from './switch-lb-rule/health-check.ts';
 import { switchLbRuleFeature } from './switch-lb-rule/switch-lb-rule.ts';
@@ -80,6 +81,7 @@ export const features: readonly Feature[] = [
   emptyTiersFeature,
   denyAllFeature,
   securityGroupFeature,
+  passedOnFeature,
   isolationFeature,
   peerFeature,
   networkPolicyFeature,

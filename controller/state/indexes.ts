@@ -8,7 +8,7 @@ import { nodeTraits } from '../model/node-traits.ts';
 import { vpcNameOf } from '../model/objects.ts';
 import type { Kinds } from '../model/objects.ts';
 import { securityPortGroup } from '../model/ovn-names.ts';
-import { namedGroupsOf, vipSelector } from '../model/selections.ts';
+import { namedGroupsOf, passesOn, vipSelector } from '../model/selections.ts';
 import { readRule, isProblem } from '../../lib/services/switch-lb-rule.ts';
 import type { Indexes } from '../model/view.ts';
 
@@ -32,6 +32,8 @@ export function indexesOf(stores: Stores): Indexes {
         remote === '' ? [] : [securityPortGroup(remote)],
       ),
     ),
+    passingGroups: index(securityGroups, (group) => (passesOn(group) ? [''] : [])),
+    groupsOfTier1: index(securityGroups, ({ spec }) => (spec.tier === 1 ? [''] : [])),
     poolsBySubnet: index(ipPools, ({ spec }) => [spec.subnet]),
     poolsByNamespace: index(ipPools, ({ spec }) => spec.namespaces),
     vpcDnsesByVpc: index(vpcDnses, ({ spec }) => [spec.vpc]),

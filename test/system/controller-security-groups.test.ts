@@ -61,6 +61,11 @@ function isTiered(): boolean {
   return bed.nb.schema.tables['ACL']?.columns['tier'] !== undefined;
 }
 
+/** Where later tiers follow, what reaches a pod is allowed by passing it on to them. */
+function allowed(): string {
+  return isTiered() ? 'pass' : 'allow-related';
+}
+
 function rulesOf(group: string): readonly AclText[] {
   const acls = textsOf(bed.row('Port_Group', group), 'acls').map((uuid) => bed.nb.cache.table('ACL').rows.get(uuid));
   return acls.flatMap((row) =>
@@ -139,13 +144,13 @@ describe('security groups', () => {
         `from-lport 18482 allow-related inport == ${group} && ip4 && ip4.dst == 0.0.0.0/0`,
         `from-lport 2004 allow-related inport == ${group} && ip4 && ip4.dst == ${set}.v4`,
         `from-lport 2004 allow-related inport == ${group} && ip6 && ip6.dst == ${set}.v6`,
-        `to-lport 18483 allow-related outport == ${group} && ip4 && ip4.src == 10.0.0.0/8 && 80 <= tcp.dst <= 443`,
-        `to-lport 2004 allow-related outport == ${group} && ip4 && ip4.src == ${set}.v4`,
-        `to-lport 2004 allow-related outport == ${group} && ip6 && ip6.src == ${set}.v6`,
+        `to-lport 18483 ${allowed()} outport == ${group} && ip4 && ip4.src == 10.0.0.0/8 && 80 <= tcp.dst <= 443`,
+        `to-lport 2004 ${allowed()} outport == ${group} && ip4 && ip4.src == ${set}.v4`,
+        `to-lport 2004 ${allowed()} outport == ${group} && ip6 && ip6.src == ${set}.v6`,
         `to-lport 2100 drop outport == ${group} && ip4 && ip4.src == 172.16.0.0/12`,
       ],
     );
-    // In every tier of security groups: packets that no group allows are dropped.
+    // What reaches a pod is dropped in tier 1 only if a rule has passed it on.
     const drops = [
       `from-lport 2003 drop inport == @${denyAll} && ip`,
       `to-lport 2003 drop outport == @${denyAll} && ip`,
@@ -154,7 +159,7 @@ describe('security groups', () => {
       rulesOf(denyAll)
         .map(({ text, tier }) => `${String(tier)}: ${text}`)
         .sort(),
-      (isTiered() ? [2, 3] : [undefined]).flatMap((tier) => drops.map((drop) => `${String(tier)}: ${drop}`)),
+      isTiered() ? [`0: ${drops[0]}`, `0: ${drops[1]}`, `1: ${drops[0]}`] : drops.map((drop) => `undefined: ${drop}`),
     );
     const status = await bed.status(securityGroups, 'web-tier');
     assert.equal(status['portGroup'], 'ovn.sg.web.tier');
@@ -233,14 +238,29 @@ describe('security groups', () => {
       ],
     });
     await untilCondition('odd', 'Validated', 'False', /spec.ingressRules\[1\]: remoteSecurityGroup 'nobody'/);
-    const texts = ownRules('odd')
-      .map(({ text }) => text)
-      .sort();
-    const passed = `to-lport 18481 ${isTiered() ? 'pass' : 'drop'} outport == @ovn.sg.odd && ip4 && ip4.src == 10.8.0.0/16`;
-    assert.deepEqual(texts, [
-      passed,
-      'to-lport 18483 allow-related outport == @ovn.sg.odd && ip4 && ip4.src == 10.9.0.0/16',
+    const odd = '@ovn.sg.odd';
+    const texts = (tier: number | undefined): readonly string[] =>
+      ownRules('odd')
+        .filter((one) => one.tier === tier)
+        .map(({ text }) => text)
+        .sort();
+    assert.deepEqual(texts(isTiered() ? 0 : undefined), [
+      `to-lport 18481 ${isTiered() ? 'pass' : 'drop'} outport == ${odd} && ip4 && ip4.src == 10.8.0.0/16`,
+      `to-lport 18483 ${allowed()} outport == ${odd} && ip4 && ip4.src == 10.9.0.0/16`,
     ]);
+    // No group of tier 1 allows what is passed on.
+    if (isTiered())
+      await eventually('the rules of tier 1', () => {
+        const [last, ...rest] = texts(1).filter((text) => !text.startsWith('to-lport 31999 pass '));
+        assert.equal(last, `to-lport 1 drop outport == ${odd} && ip4 && ip4.src == 10.8.0.0/16`);
+        return (
+          rest.join('; ') ===
+          [
+            `to-lport 31998 drop outport == ${odd} && ip4 && ip4.src == 10.8.0.0/16`,
+            `to-lport 32000 pass outport == ${odd} && ip4 && ip4.src == 10.9.0.0/16`,
+          ].join('; ')
+        );
+      });
     if (!isTiered())
       await untilCondition('odd', 'Validated', 'False', /spec.ingressRules\[2\]: policy 'pass'.*ACL tiers/);
     await bed.create(securityGroups, 'nobody', {});

@@ -9,5 +9,5 @@ import { securityGroupPrefix } from '../../model/ovn-names.ts';
 /** The group of all ports that are in any. */
 export const denyAllGroup = `${securityGroupPrefix}kubeovn_deny_all`;
 
-/** Priorities in OVN, where the highest wins; a rule's own counts down from `rule`. */
-export const groupPriority = { rule: 18484, base: 2005, sameGroup: 2004, deny: 2003 } as const;
+/** Priorities in OVN, where the highest wins; a rule's own counts down from `rule`. In tier 1, `passed` ends what a rule passes on. */
+export const groupPriority = { rule: 18484, base: 2005, sameGroup: 2004, deny: 2003, passed: 1 } as const;

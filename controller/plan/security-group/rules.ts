@@ -7,12 +7,13 @@ import type { SecurityGroupRule } from '../../model/objects.ts';
 import { memberSet, securityPortGroup } from '../../model/ovn-names.ts';
 import type { Acl } from '../acl-tier/port-group-acl.ts';
 import { groupPriority } from './names.ts';
-import { lastTier } from './tiers.ts';
 
 export interface RuleContext {
   readonly group: string;
   readonly direction: Acl['direction'];
   readonly tier: number | undefined;
+  /** Why rules can not pass a packet on to the next tier; undefined if they can. */
+  readonly passObstacle: Problem | undefined;
   /** Whether the SecurityGroup exists and is accepted, so that rules may refer to its members. */
   readonly hasGroup: (name: string) => boolean;
 }
@@ -82,19 +83,17 @@ function addProtocol(terms: Terms, rule: SecurityGroupRule, family: Family): voi
 }
 
 /** Action in OVN. An action that would leave a packet without any rule is a drop. */
-function actionOf(terms: Terms, { policy }: SecurityGroupRule, tier: number | undefined): Acl['action'] {
+function actionOf(terms: Terms, { policy }: SecurityGroupRule, obstacle: Problem | undefined): Acl['action'] {
   if (policy === 'allow') return 'allow-related';
   if (!policies.includes(policy)) terms.refuse(`policy '${policy}' is not supported: use allow, drop or pass`);
   if (policy !== 'pass') return 'drop';
-  if (tier !== undefined && tier < lastTier) return 'pass';
-  const cause =
-    tier === undefined ? 'this OVN has no ACL tiers (23.06 and newer have)' : 'there is no tier after tier 1';
-  terms.refuse(`policy 'pass' drops the packet, as ${cause}: use allow or drop`, 'NotSupported');
+  if (obstacle === undefined) return 'pass';
+  terms.refuse(`policy 'pass' drops the packet, as ${obstacle.message}`, obstacle.code);
   return 'drop';
 }
 
 /**
- * The ACL of a rule. An invalid part makes it stricter, never looser: an allowing rule is left out, a dropping rule
+ * The ACL of a rule. An invalid part makes it stricter, never looser: an allowing rule is left out, another one
  * drops without regard to the invalid part.
  */
 export function readRule(rule: SecurityGroupRule, context: RuleContext): ReadRule {
@@ -122,9 +121,10 @@ export function readRule(rule: SecurityGroupRule, context: RuleContext): ReadRul
   if (isKnown) addProtocol(terms, rule, family);
   const isPriority = Number.isInteger(rule.priority) && rule.priority >= 1 && rule.priority <= 16384;
   if (!isPriority) terms.refuse(`priority ${rule.priority} is not from 1 to 16384`);
-  const action = actionOf(terms, rule, tier);
+  const wanted = actionOf(terms, rule, context.passObstacle);
   const priority = groupPriority.rule - (isPriority ? rule.priority : 1);
   const problem = terms.problem;
+  const action = problem !== undefined && wanted === 'pass' ? 'drop' : wanted;
   if (problem !== undefined && action === 'allow-related') return { problem };
   return {
     acl: { direction, priority, match: terms.all.join(' && '), action, tier },

@@ -14,71 +14,31 @@ import { withoutFormer } from '../finalizers.ts';
 import { vendorIds } from '../names.ts';
 import { aclRow } from '../acl-tier/port-group-acl.ts';
 import { gateAction } from '../acl-tier/tiers.ts';
-import { firstTier, tiersOf } from './tiers.ts';
 import type { Acl } from '../acl-tier/port-group-acl.ts';
+import { baseAcls, ownAcls, rulesOf } from './group-acls.ts';
 import { groupPriority } from './names.ts';
-import { readRule } from './rules.ts';
-import type { ReadRule } from './rules.ts';
+import { passingNames } from './passing.ts';
+import { lastTier } from './tiers.ts';
 
 const directions = ['to-lport', 'from-lport'] as const;
-
-/** Traffic that every member needs: neighbours, router advertisements, DHCP, VRRP. */
-function baseAcls(view: View, name: string): readonly Acl[] {
-  const group = securityPortGroup(name);
-  return directions.flatMap((direction) =>
-    tiersOf(view, direction).flatMap((tier) => {
-      const isIngress = direction === 'to-lport';
-      // Advertisements come in and solicitations go out.
-      const neighbours = isIngress ? '{130, 134, 135, 136}' : '{130, 133, 135, 136}';
-      const [source, destination] = isIngress ? [67, 68] : [68, 67];
-      const [source6, destination6] = isIngress ? [547, 546] : [546, 547];
-      const matches = [
-        'arp',
-        `icmp6.type == ${neighbours} && icmp6.code == 0 && ip.ttl == 255`,
-        `udp.src == ${source} && udp.dst == ${destination} && ip4`,
-        `udp.src == ${source6} && udp.dst == ${destination6} && ip6`,
-        'ip.proto == 112',
-      ];
-      return matches.map((match): Acl => {
-        const full = `${isIngress ? 'outport' : 'inport'} == @${group} && ${match}`;
-        return { direction, priority: groupPriority.base, match: full, action: 'allow-related', tier };
-      });
-    }),
-  );
-}
-
-function sameGroupAcls(name: string, tier: number | undefined): readonly Acl[] {
-  const group = securityPortGroup(name);
-  return directions.flatMap((direction) =>
-    ([4, 6] as const).map((family): Acl => {
-      const [port, end] = direction === 'to-lport' ? ['outport', 'src'] : ['inport', 'dst'];
-      const match = `${port} == @${group} && ip${family} && ip${family}.${end} == $${memberSet(name, family)}`;
-      return { direction, priority: groupPriority.sameGroup, match, action: 'allow-related', tier };
-    }),
-  );
-}
-
-/** Tier of a group's own rules; without tiers those of tier 1 are never come to. */
-function tierOf(view: View, { spec }: SecurityGroup): number | undefined {
-  return view.capabilities.aclTier ? firstTier + spec.tier : undefined;
-}
 
 function isReached(view: View, { spec }: SecurityGroup): boolean {
   return view.capabilities.aclTier || spec.tier === 0;
 }
 
-function rulesOf(view: View, group: SecurityGroup): readonly (ReadRule & { readonly field: string })[] {
-  const { ingressRules, egressRules } = group.spec;
-  return directions.flatMap((direction) => {
-    const [field, rules] = direction === 'to-lport' ? ['ingressRules', ingressRules] : ['egressRules', egressRules];
-    const context = {
-      group: group.name,
-      direction,
-      tier: tierOf(view, group),
-      hasGroup: (name: string) => view.servedGroups.has(name),
-    };
-    return rules.map((rule, index) => ({ ...readRule(rule, context), field: `spec.${field}[${index}]` }));
-  });
+/**
+ * A group's rows. What reaches a pod is judged in tier 1 only if a rule has passed it on, which `passed-on.ts` plans. The drop at the end belongs to the
+ * rule here, so that a packet is never passed on to nobody, also while those rows are not written.
+ */
+function aclsOf(view: View, group: SecurityGroup, direction: Acl['direction']): readonly Acl[] {
+  const base = baseAcls(view, group.name, direction);
+  const isPlanned = isReached(view, group) && (direction === 'from-lport' || group.spec.tier === 0);
+  const own = isPlanned ? ownAcls(view, group, direction) : [];
+  const isPassedOn = ({ action }: Acl): boolean => direction === 'to-lport' && action === 'pass';
+  const closing = own
+    .filter(isPassedOn)
+    .map((acl): Acl => ({ ...acl, priority: groupPriority.passed, action: 'drop', tier: lastTier }));
+  return [...base, ...own, ...closing];
 }
 
 function planSecurityGroup(view: View, name: string): Desired {
@@ -87,15 +47,9 @@ function planSecurityGroup(view: View, name: string): Desired {
   if (group === undefined || served === undefined) return { rows: [] };
   const key = served.portGroup;
   const ids = { ...vendorIds, type: 'security_group', sg: name };
-  const own = isReached(view, group)
-    ? [
-        ...(group.spec.allowSameGroupTraffic ? sameGroupAcls(name, tierOf(view, group)) : []),
-        ...rulesOf(view, group).flatMap(({ acl }) => acl ?? []),
-      ]
-    : [];
-  const acls = [...baseAcls(view, name), ...own].map((acl) =>
-    aclRow(key, { ...acl, action: gateAction(view.capabilities, acl.direction, acl.action) }),
-  );
+  const acls = directions
+    .flatMap((direction) => aclsOf(view, group, direction))
+    .map((acl) => aclRow(key, { ...acl, action: gateAction(view.capabilities, acl.direction, acl.action) }));
   const sets = ([4, 6] as const).map((family): DesiredRow => ({
     table: 'Address_Set',
     key: memberSet(name, family),
@@ -125,7 +79,8 @@ export function securityGroupProblem(view: View, name: string): Problem | undefi
     const message = `spec.tier ${group.spec.tier} needs an OVN with ACL tiers (23.06 and newer): no rule of the group is in force, and the group allows its members no traffic; use tier 0`;
     return { code: 'NotSupported', message };
   }
-  const wrong = rulesOf(view, group).flatMap(({ field, problem }) => (problem ? [{ field, problem }] : []));
+  const rules = directions.flatMap((direction) => rulesOf(view, group, direction));
+  const wrong = rules.flatMap(({ field, problem }) => (problem ? [{ field, problem }] : []));
   const [first] = wrong;
   if (first === undefined) return undefined;
   const named = wrong.slice(0, namedRules).map(({ field, problem }) => `${field}: ${problem.message}`);
@@ -186,6 +141,8 @@ export const securityGroupFeature: Feature = {
   *reads(change, view) {
     if (change.kind !== 'securityGroups') return;
     yield change.name;
+    // Whether they pass packets on depends on the number of all such rules, and of those that judge the packets.
+    yield* passingNames(view);
     const portGroup = regrouped(change);
     if (portGroup === undefined) return;
     yield* view.indexes.groupsByPortGroup.of(portGroup);

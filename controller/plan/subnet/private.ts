@@ -59,14 +59,20 @@ function allowances(own: Cidr, nodes: readonly Cidr[], others: readonly Cidr[]):
   ];
 }
 
-/** ACLs of a private subnet; none of another. */
-export function privateRows(view: View, name: string, net: SubnetNet): readonly DesiredRow[] {
+/** What may enter a private subnet; nothing for another, which is open. */
+export function privateAllowances(view: View, name: string, net: SubnetNet): readonly Rule[] {
   const spec = view.subnets.get(name)?.spec;
   if (spec?.isPrivate !== true) return [];
   // Nodes reach only the default VPC. In other VPCs, their addresses may belong to other hosts.
   const isNear = view.verdicts.get(name)?.vpc === defaultVpc;
   const nodes = isNear ? cidrsOf(view.verdicts.get(joinSubnet)?.net) : [];
   const { cidrs: others } = readAllowSubnets(spec);
+  return cidrsOf(net).flatMap((own) => allowances(own, nodes, others));
+}
+
+/** ACLs of a private subnet; none of another. */
+export function privateRows(view: View, name: string, net: SubnetNet): readonly DesiredRow[] {
+  if (view.subnets.get(name)?.spec.isPrivate !== true) return [];
   const closed: Rule = {
     direction: 'to-lport',
     priority: priority.drop,
@@ -74,6 +80,5 @@ export function privateRows(view: View, name: string, net: SubnetNet): readonly 
     action: 'drop',
     columns: { name: name.slice(0, maxNameLength), log: true, severity: 'warning' },
   };
-  const rules = [closed, ...cidrsOf(net).flatMap((own) => allowances(own, nodes, others))];
-  return rules.map((rule) => aclRow(view, 'private', name, rule));
+  return [closed, ...privateAllowances(view, name, net)].map((rule) => aclRow(view, 'private', name, rule));
 }
