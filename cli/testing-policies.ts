@@ -1,9 +1,16 @@
-/** Pods and NetworkPolicies of the namespace shop, as the API has them. Called by tests only. */
+/** Pods and NetworkPolicies of the namespace shop, and policies of the whole cluster, as the API has them. Called by tests only. */
 import type { RawObject } from '../lib/kube/types.ts';
-import type { NamespaceReading } from './model/policy-reading.ts';
+import { parseAdminRules, parseBaselineRules, parseClusterRules } from '../lib/policies/parse-cluster.ts';
+import type { ClusterReading, NamespaceReading, OwnedPod, PolicyHost } from './model/policy-reading.ts';
 import { parseNamespace } from './watch/namespace-policies.ts';
 
 const namespace = 'shop';
+
+/** A cluster without policies of the whole cluster. */
+export const noCluster: ClusterReading = {
+  cluster: { policies: new Map(), nodes: [], isPassClosed: false },
+  unread: [],
+};
 
 interface PodParts {
   readonly labels?: Readonly<Record<string, string>>;
@@ -42,9 +49,43 @@ export function policyOf(name: string, spec: object): RawObject {
 export function namespaceOf(pods: readonly RawObject[], policies: readonly RawObject[]): NamespaceReading {
   const labels = { team: namespace, 'kubernetes.io/metadata.name': namespace };
   const { namespace: _, ...metadata } = metaOf(namespace, { labels });
-  return parseNamespace({ metadata }, pods, policies);
+  return { ...parseNamespace({ metadata }, pods, policies), ...noCluster };
 }
 
 /** Closes all pods, in these directions. */
 export const closed = (...policyTypes: readonly ('Ingress' | 'Egress')[]): RawObject =>
   policyOf('closed', { podSelector: {}, policyTypes });
+
+const parsers = {
+  ClusterNetworkPolicy: parseClusterRules,
+  AdminNetworkPolicy: parseAdminRules,
+  BaselineAdminNetworkPolicy: parseBaselineRules,
+} as const;
+
+/** A policy of the whole cluster. It selects all pods, in the tier Admin, unless the spec says otherwise. */
+export function clusterPolicyOf(name: `${keyof typeof parsers}/${string}`, spec: object) {
+  const [kind = '', own = ''] = name.split('/');
+  const { namespace: _, ...metadata } = metaOf(own);
+  const parse = parsers[kind as keyof typeof parsers];
+  const whole = { tier: 'Admin', priority: 10, subject: { namespaces: {} }, ...spec };
+  return [name, { ...parse({ metadata, spec: whole }), createdMs: 0 }] as const;
+}
+
+/** A cluster with these policies of the whole cluster. */
+export function clusterOf(
+  policies: readonly ReturnType<typeof clusterPolicyOf>[],
+  more: Partial<ClusterReading['cluster']> = {},
+): ClusterReading {
+  return { cluster: { ...noCluster.cluster, policies: new Map(policies), ...more }, unread: [] };
+}
+
+/** A pod as one end of a connection. */
+export function hostOf({ name, pod, addresses }: OwnedPod): PolicyHost {
+  return {
+    text: `pod ${pod.namespace}/${name}`,
+    pod: { ...pod, securityGroups: '' },
+    node: undefined,
+    sources: addresses,
+    destinations: addresses,
+  };
+}

@@ -1,5 +1,7 @@
+import type { ClusterWide } from '../../lib/policies/judge-cluster.ts';
 import type { PolicyPod } from '../../lib/policies/judge.ts';
 import type { PolicyProtocol, PolicyRules } from '../../lib/policies/policy.ts';
+import type { Unreadable } from './snapshot.ts';
 
 export interface PolicyNode {
   readonly name: string;
@@ -22,7 +24,14 @@ export interface PolicyHost {
   readonly destinations: readonly string[];
 }
 
-export interface PolicyReading {
+/** The policies of the whole cluster. */
+export interface ClusterReading {
+  readonly cluster: ClusterWide;
+  /** What of it the user may not read. */
+  readonly unread: readonly Unreadable[];
+}
+
+export interface PolicyReading extends ClusterReading {
   readonly from: PolicyHost;
   readonly to: PolicyHost;
   readonly port: { readonly protocol: PolicyProtocol; readonly number: number } | undefined;
@@ -40,7 +49,7 @@ export interface OwnedPod {
 }
 
 /** A namespace with what its NetworkPolicies select. */
-export interface NamespaceReading {
+export interface NamespaceReading extends ClusterReading {
   readonly namespace: string;
   readonly pods: readonly OwnedPod[];
   /** By `namespace/name`. */

@@ -3,11 +3,12 @@
  * @throws CommandFailed if the namespace does not exist; KubeUnreachable, KubeApiError, or the timeout's TimeoutError
  */
 import { fieldsOf } from '../../lib/kube/fields.ts';
-import { keyOf, namespaces, networkPolicies, pods } from '../../lib/kube/resources.ts';
+import { keyOf, namespaces, networkPolicies, nodes, pods } from '../../lib/kube/resources.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { parsePolicyRules } from '../../lib/policies/parse.ts';
 import { durationMs, type Terminal } from '../command/command.ts';
-import type { NamespaceReading, OwnedPod } from '../model/policy-reading.ts';
+import type { ClusterReading, NamespaceReading, OwnedPod } from '../model/policy-reading.ts';
+import { readClusterPolicies } from './cluster-policies.ts';
 import { type ClusterFlags, withCluster } from './cluster.ts';
 import { missing } from './missing.ts';
 import { parsePod } from './network-policy.ts';
@@ -22,11 +23,14 @@ export function readNamespacePolicies(
     const signal = AbortSignal.any([terminal.signal, AbortSignal.timeout(durationMs(flags.timeout))]);
     const namespace = await findObject(client, namespaces, { name }, signal);
     if (namespace === undefined) throw missing('namespace', { name });
-    const [podObjects, policyObjects] = await Promise.all([
+    const [podObjects, policyObjects, ofCluster] = await Promise.all([
       client.list(pods, { namespace: name, signal }),
       client.list(networkPolicies, { namespace: name, signal }),
+      readClusterPolicies(client, signal),
     ]);
-    return parseNamespace(namespace, podObjects, policyObjects);
+    // Links do not go by the addresses of nodes.
+    const unread = ofCluster.unread.filter(({ what }) => what !== nodes.plural);
+    return { ...parseNamespace(namespace, podObjects, policyObjects), cluster: ofCluster.cluster, unread };
   });
 }
 
@@ -34,7 +38,7 @@ export function parseNamespace(
   { metadata: { name, labels = {} } }: RawObject,
   podObjects: readonly RawObject[],
   policyObjects: readonly RawObject[],
-): NamespaceReading {
+): Omit<NamespaceReading, keyof ClusterReading> {
   const found: OwnedPod[] = [];
   const leftOut = { hostNetwork: 0, withoutAddress: 0 };
   for (const raw of podObjects) {

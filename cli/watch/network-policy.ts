@@ -1,5 +1,5 @@
 /**
- * Reads what NetworkPolicies say about a connection. In: a client of the API, the names of both ends. Out: a PolicyReading.
+ * Reads what policies say about a connection. In: a client of the API, the names of both ends. Out: a PolicyReading.
  * @throws CommandFailed if a pod or node does not exist; KubeUnreachable, KubeApiError, or the timeout's TimeoutError
  */
 import { annotation, defaultVpc } from '../../lib/api/names.ts';
@@ -10,6 +10,7 @@ import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { namedPortsOf, parsePolicyRules } from '../../lib/policies/parse.ts';
 import { durationMs, type Terminal } from '../command/command.ts';
 import type { PolicyHost, PolicyNode, PolicyReading } from '../model/policy-reading.ts';
+import { readClusterPolicies } from './cluster-policies.ts';
 import { type ClusterFlags, withCluster } from './cluster.ts';
 import { missing } from './missing.ts';
 import { findObject } from './workload.ts';
@@ -26,12 +27,14 @@ export function readPolicies(
 ): Promise<PolicyReading> {
   return withCluster(flags, terminal, async ({ client }) => {
     const signal = AbortSignal.any([terminal.signal, AbortSignal.timeout(durationMs(flags.timeout))]);
-    const [source, destination, policies] = await Promise.all([
+    const [source, destination, policies, ofCluster] = await Promise.all([
       readHost(client, from, signal),
       readHost(client, to, signal),
       client.list(networkPolicies, { signal }),
+      readClusterPolicies(client, signal),
     ]);
     return {
+      ...ofCluster,
       from: source,
       to: destination,
       port,

@@ -64,17 +64,24 @@ export function isInBlock({ cidr, except }: BlockPeer, address: string): boolean
   return contains(cidr, address) && !except.some((one) => contains(one, address));
 }
 
+/** A rule, where it is, and the connection that it is asked about. */
+export interface RuleQuestion {
+  /** Of the policy; empty for one of the whole cluster. */
+  readonly namespace: string;
+  readonly rule: PolicyRule;
+  /** Place of the rule in its list. */
+  readonly index: number;
+  readonly direction: PolicyDirection;
+  /** The pod that the policy selects. */
+  readonly self: PolicyPod;
+  readonly connection: PolicyConnection;
+}
+
 /** Whether a selector of the rule names the pod; without peers, each pod of the VPC. */
-function isPodPeer(namespace: string, rule: PolicyRule, self: PolicyPod, { pod }: PolicyEnd): boolean {
+function isPodPeer({ namespace, rule, self }: RuleQuestion, { pod }: PolicyEnd): boolean {
   if (pod?.vpc !== self.vpc) return false;
   const labels = policyLabels(pod, pod.namespaceLabels);
   return podPeers(rule).some((peer) => matchesSelector(peerSelector(namespace, peer), labels));
-}
-
-function isPeer(namespace: string, rule: PolicyRule, self: PolicyPod, other: PolicyEnd): boolean {
-  const { peers } = rule;
-  if (peers === undefined || peers.blocks.some((block) => isInBlock(block, other.address))) return true;
-  return isPodPeer(namespace, rule, self, other);
 }
 
 function isPort({ ports }: PolicyRule, { port }: PolicyConnection, named: readonly NamedPort[]): boolean {
@@ -89,14 +96,39 @@ function isPort({ ports }: PolicyRule, { port }: PolicyConnection, named: readon
   });
 }
 
+/** The end that a direction judges: the destination for ingress. */
+export function endsOf(
+  direction: PolicyDirection,
+  { from, to }: PolicyConnection,
+): { readonly self: PolicyEnd; readonly other: PolicyEnd } {
+  return direction === 'ingress' ? { self: to, other: from } : { self: from, other: to };
+}
+
+export function judgeRule(question: RuleQuestion): JudgedRule {
+  const { rule, index, direction, self, connection } = question;
+  const { peers, ports } = rule;
+  const { other } = endsOf(direction, connection);
+  const isPod = isPodPeer(question, other);
+  // An address of a block is not known as a pod, so that its ports have no names.
+  const ofOther = isPod ? (other.pod?.namedPorts ?? []) : [];
+  const namedPorts = direction === 'ingress' ? self.namedPorts : ofOther;
+  const isAddress = peers === undefined || peers.blocks.some((block) => isInBlock(block, other.address));
+  return {
+    field: `spec.${direction}[${index}]`,
+    isPeer: isAddress || isPod,
+    isPort: isPort(rule, connection, namedPorts),
+    ports,
+    namedPorts,
+  };
+}
+
 /** The policies that isolate the end of this direction, sorted by name; none if it is open. */
 export function judge(
   policies: ReadonlyMap<string, PolicyRules>,
   direction: PolicyDirection,
   connection: PolicyConnection,
 ): readonly JudgedPolicy[] {
-  const [{ pod: self }, other] =
-    direction === 'ingress' ? [connection.to, connection.from] : [connection.from, connection.to];
+  const { pod: self } = endsOf(direction, connection).self;
   if (self === undefined) return [];
   const labels = policyLabels(self, self.namespaceLabels);
   const judged: JudgedPolicy[] = [];
@@ -104,24 +136,8 @@ export function judge(
     const { namespace, pods, providers, [direction]: rules } = policy;
     if (rules === undefined || !matchesSelector(selectorWithin(namespace, pods), labels)) continue;
     if (providers !== undefined && !providers.includes(self.provider)) continue;
-    // An address of a block is not known as a pod, so that its ports have no names.
-    const namedPorts = (rule: PolicyRule): readonly NamedPort[] => {
-      if (direction === 'ingress') return self.namedPorts;
-      return isPodPeer(namespace, rule, self, other) ? (other.pod?.namedPorts ?? []) : [];
-    };
-    judged.push({
-      name,
-      rules: rules.map((rule, index) => {
-        const named = namedPorts(rule);
-        return {
-          field: `spec.${direction}[${index}]`,
-          isPeer: isPeer(namespace, rule, self, other),
-          isPort: isPort(rule, connection, named),
-          ports: rule.ports,
-          namedPorts: named,
-        };
-      }),
-    });
+    const questions = rules.map((rule, index) => ({ namespace, rule, index, direction, self, connection }));
+    judged.push({ name, rules: questions.map(judgeRule) });
   }
   return judged.sort((a, b) => (a.name < b.name ? -1 : 1));
 }

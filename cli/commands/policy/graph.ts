@@ -23,7 +23,7 @@ export const policyGraph = command(
     operands: ['NAMESPACE'],
     summary: 'a Mermaid flowchart of who may reach whom in a namespace',
     description:
-      'Prints a flowchart of the workloads of a namespace, the peers outside that its NetworkPolicies name, and the ports at\nwhich they may connect. GitHub, GitLab and mermaid.live draw it. A link between two workloads is what the policies of both\nends allow; of a peer outside, its own policies are not part of the answer, and neither are security groups and private\nSubnets. Links that follow from the links of both workloads with "anywhere" are not drawn. A workload that policies isolate\nand that nothing may reach has a red border. Computed from the objects by the rules of the controller; OVN is not queried.\nRead-only.',
+      'Prints a flowchart of the workloads of a namespace, the peers outside that its NetworkPolicies name, and the ports at\nwhich they may connect. GitHub, GitLab and mermaid.live draw it. A link between two workloads is what the policies of both\nends allow; of a peer outside, its own policies are not part of the answer, and neither are security groups and private\nSubnets. Links that follow from the links of both workloads with "anywhere" are not drawn. A workload that policies isolate\nand that nothing may reach has a red border. Policies of the whole cluster are not drawn; a note names those that select\npods here. Computed from the objects by the rules of the controller; OVN is not queried.\nRead-only.',
     examples: [
       'isthmus policy graph shop',
       "isthmus policy graph shop -o json | jq -r '.nodes[] | select(.isClosed).label'",

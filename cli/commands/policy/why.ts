@@ -31,9 +31,9 @@ export const policyWhy = command(
   {
     name: 'why',
     operands: ['FROM', 'TO', '[PORT]'],
-    summary: 'whether NetworkPolicies allow a connection, and which rule decides',
+    summary: 'whether network policies allow a connection, and which rule decides',
     description:
-      'Shows for each end of a connection which NetworkPolicies select it, and which of their rules name the other end and\nthe port. FROM and TO are pod/NAMESPACE/NAME, node/NAME or an address; NAMESPACE/NAME is a pod, NAME a node. PORT is NUMBER or\nNUMBER/PROTOCOL, TCP by default; without it the answer is for any port. Rules see the endpoints of Services, so TO is an endpoint.\nComputed from the objects by the rules of the controller; OVN is not queried. Security groups and private Subnets are not\npart of the answer. Read-only. Exit code 1 if the connection is denied.',
+      'Shows for each end of a connection which policies select it, which of their rules name the other end and the port, and\nwhich rule decides: first those of the whole cluster in the tier Admin, in their order, then NetworkPolicies, then the tier\nBaseline. FROM and TO are pod/NAMESPACE/NAME, node/NAME or an address; NAMESPACE/NAME is a pod, NAME a node. PORT is NUMBER or\nNUMBER/PROTOCOL, TCP by default; without it the answer is for any port. Rules see the endpoints of Services, so TO is an endpoint.\nComputed from the objects by the rules of the controller; OVN is not queried. Security groups and private Subnets are not\npart of the answer. Read-only. Exit code 1 if the connection is denied, or if you may not read all kinds of policies.',
     examples: [
       'isthmus policy why default/client shop/web 8080',
       'isthmus policy why node/n1 shop/web',
@@ -48,6 +48,6 @@ export const policyWhy = command(
     const asked = { ...names, port: port === undefined ? undefined : parsePolicyPort(port) };
     const why = explainPolicies(await readPolicies(asked, flags, terminal));
     print(why, (paint) => renderPolicyWhy(why, paint), flags, terminal);
-    return why.isAllowed ? 0 : 1;
+    return why.isAllowed && why.isComplete ? 0 : 1;
   },
 );

@@ -4,7 +4,7 @@ import type { RawObject } from '../../../lib/kube/types.ts';
 import type { PolicyProtocol } from '../../../lib/policies/policy.ts';
 import { pick, randomOf, type Random } from '../../../lib/testing-random.ts';
 import type { OwnedPod } from '../../model/policy-reading.ts';
-import { namespaceOf, podOf, policyOf } from '../../testing-policies.ts';
+import { hostOf, namespaceOf, noCluster, podOf, policyOf } from '../../testing-policies.ts';
 import { graphOf } from './graph.ts';
 import { explainPolicies } from './why.ts';
 
@@ -73,18 +73,12 @@ test('a graph agrees with the answers about single connections', () => {
             );
           const [source, destination] = [idOf(from.name), idOf(to.name)];
           const isDrawn = has(source, destination) || (has(source, anywhere) && has(anywhere, destination));
-          const host = ({ name: text, pod, addresses }: OwnedPod) => ({
-            text,
-            pod: { ...pod, securityGroups: '' },
-            node: undefined,
-            sources: addresses,
-            destinations: addresses,
-          });
           const why = explainPolicies({
-            from: host(from),
-            to: host(to),
+            from: hostOf(from),
+            to: hostOf(to),
             port: { protocol, number },
             policies: reading.policies,
+            ...noCluster,
           });
           assert.equal(isDrawn, why.isAllowed, `round ${round}: ${from.name} > ${to.name} at ${number}/${protocol}`);
         }

@@ -1,4 +1,5 @@
 /** Draws who may reach whom in a namespace. In: one reading. Out: nodes and edges for rendering, always in the same order. Pure. */
+import { isSelected } from '../../../lib/policies/judge-cluster.ts';
 import type { NamespaceReading } from '../../model/policy-reading.ts';
 import { anywhere, linksOf, peersOfSides, sidedOf, type Link, type Sided } from './links.ts';
 import type { OuterPeer } from './outer-peers.ts';
@@ -23,6 +24,10 @@ export interface PolicyGraph {
   readonly nodes: readonly GraphNode[];
   readonly edges: readonly GraphEdge[];
   readonly leftOut: NamespaceReading['leftOut'];
+  /** The policies of the whole cluster that select pods here: `ClusterNetworkPolicy gate`. The links do not follow them. */
+  readonly notDrawn: readonly string[];
+  /** The kinds of such policies that the user may not read, by their plurals. */
+  readonly unread: readonly string[];
 }
 
 export function graphOf(reading: NamespaceReading): PolicyGraph {
@@ -42,7 +47,18 @@ export function graphOf(reading: NamespaceReading): PolicyGraph {
       .toSorted((a, b) => numberOf(a.from) - numberOf(b.from) || numberOf(a.to) - numberOf(b.to))
       .map((link) => ({ ...link, from: idOf(link.from), to: idOf(link.to) })),
     leftOut,
+    notDrawn: selectingHere(reading),
+    unread: reading.unread.map(({ what }) => what),
   };
+}
+
+/** The order of rules, and what they deny, have no place in a picture of what rules allow. */
+function selectingHere({ pods, cluster }: NamespaceReading): readonly string[] {
+  return [...cluster.policies]
+    .filter(([, policy]) => policy.ingress !== undefined || policy.egress !== undefined)
+    .filter(([, policy]) => pods.some(({ pod }) => isSelected(policy, pod)))
+    .map(([name]) => name.replace('/', ' '))
+    .sort();
 }
 
 const everything: GraphNode = { id: anywhere, kind: 'anywhere', label: 'anywhere', pods: [], isClosed: false };

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NamedPort, PolicyPort } from '../../../lib/policies/policy.ts';
-import { commonPorts, portsOfRule, portTexts, reachedAt, unionOf } from './ports.ts';
+import {
+  commonPorts,
+  isEmpty,
+  portsOfRule,
+  portsWithout,
+  portTexts,
+  reachedAt,
+  unionOf,
+  type PortSet,
+} from './ports.ts';
 
 const named: readonly NamedPort[] = [
   { name: 'http', protocol: 'tcp', number: 8080 },
@@ -58,4 +67,23 @@ test('a destination decides the numbers of names', () => {
   assert.deepEqual(portTexts(commonPorts(unknown, of(tcp(8080)))), []);
   assert.deepEqual(portTexts(commonPorts(reachedAt(unknown, named), of(tcp(8080)))), ['http (TCP)']);
   assert.equal(reachedAt('all', named), 'all');
+});
+
+test('what is left of a set without another one', () => {
+  const texts = (a: PortSet, b: PortSet) => portTexts(portsWithout(a, b));
+  assert.deepEqual(texts('all', of(tcp(80, 90))), ['TCP 1-79', 'TCP 91-65535', 'all UDP', 'all SCTP']);
+  assert.deepEqual(texts('all', of({ protocol: 'tcp' }, { protocol: 'udp' }, { protocol: 'sctp' })), []);
+  assert.deepEqual(texts(of(tcp(80), tcp(90)), 'all'), []);
+  assert.deepEqual(texts(of(tcp('http'), tcp(80, 90)), of(tcp(80), tcp(90))), ['TCP 81-89', 'http (TCP)']);
+  assert.deepEqual(texts(of(tcp('http')), of(tcp(8080))), []);
+  assert.deepEqual(texts(of(tcp(80)), of({ protocol: 'udp', port: 80 })), ['TCP 80']);
+  assert.equal(isEmpty(portsWithout(of(tcp(80)), of(tcp(1, 100)))), true);
+});
+
+test('what was taken apart is told as one range again', () => {
+  const rest = portsWithout('all', of(tcp(80), tcp(443)));
+  const texts = (...sets: readonly PortSet[]) => portTexts(unionOf([rest, ...sets])).slice(0, -2);
+  assert.deepEqual(texts(of(tcp(80))), ['TCP 1-442', 'TCP 444-65535']);
+  assert.deepEqual(texts(of(tcp(80), tcp(443))), ['all TCP']);
+  assert.deepEqual(texts(of(tcp(79, 80))), ['TCP 1-442', 'TCP 444-65535']);
 });

@@ -56,6 +56,30 @@ export function commonPorts(a: PortSet, b: PortSet): PortSet {
   return merged(a.flatMap((one) => b.flatMap((other) => commonOf(one, other))));
 }
 
+const everyPort: readonly Ports[] = (['tcp', 'udp', 'sctp'] as const).map((protocol) => ({
+  protocol,
+  name: undefined,
+  span: [1, lastPort],
+}));
+
+/** The ports of the first set that the second one does not contain. Both have numbers, and what has no ports is in neither. */
+export function portsWithout(a: PortSet, b: PortSet): PortSet {
+  if (b === 'all') return [];
+  return merged(b.reduce((left, one) => left.flatMap((other) => remainsOf(other, one)), a === 'all' ? everyPort : a));
+}
+
+export function isEmpty(ports: PortSet): boolean {
+  return ports.length === 0;
+}
+
+function remainsOf(one: Ports, taken: Ports): readonly Ports[] {
+  const [{ protocol, span }, common] = [one, commonOf(one, taken)[0]?.span];
+  if (span === undefined || common === undefined) return [one];
+  const rest = (first: number, last: number): readonly Ports[] =>
+    first > last ? [] : [{ protocol, name: undefined, span: [first, last] }];
+  return [...rest(span[0], common[0] - 1), ...rest(common[1] + 1, span[1])];
+}
+
 function commonOf(a: Ports, b: Ports): readonly Ports[] {
   if (a.protocol !== b.protocol || a.span === undefined || b.span === undefined) return [];
   const [first, last] = [Math.max(a.span[0], b.span[0]), Math.min(a.span[1], b.span[1])];
@@ -74,11 +98,13 @@ function merged(ports: readonly Ports[]): readonly Ports[] {
   return result;
 }
 
-/** Whether the second begins within the first, which is before it in the order. */
+/** Whether the second begins within the first, which is before it in the order, or a range goes on without a gap. */
 function isTogether(a: Ports, b: Ports): boolean {
   if (a.protocol !== b.protocol) return false;
   if (a.span === undefined || b.span === undefined) return a.span === b.span && a.name === b.name;
-  return b.span[0] <= a.span[1];
+  const isRange = [a.span, b.span].some(([first, last]) => first < last);
+  const isNamed = a.name !== undefined || b.name !== undefined;
+  return b.span[0] <= a.span[1] + (isRange && !isNamed ? 1 : 0);
 }
 
 const order: readonly PolicyProtocol[] = ['tcp', 'udp', 'sctp'];

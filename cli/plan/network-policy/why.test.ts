@@ -3,10 +3,11 @@ import { describe, test } from 'node:test';
 import type { RawObject } from '../../../lib/kube/types.ts';
 import { parsePolicyRules } from '../../../lib/policies/parse.ts';
 import { parseHostName, parsePolicyPort } from '../../commands/policy/why.ts';
-import type { PolicyHost } from '../../model/policy-reading.ts';
+import type { ClusterReading, PolicyHost, PolicyReading } from '../../model/policy-reading.ts';
 import { renderPolicyWhy } from '../../render/network-policy/why.ts';
 import { nodeHost, parseNode, parsePod } from '../../watch/network-policy.ts';
-import { explainPolicies } from './why.ts';
+import { noCluster } from '../../testing-policies.ts';
+import { explainPolicies, type PolicyWhy } from './why.ts';
 
 const meta = (name: string, more: object = {}): RawObject['metadata'] => ({
   name,
@@ -48,6 +49,9 @@ function policy(name: string, spec: object) {
   return [name, parsePolicyRules({ metadata: meta(name, { namespace: name.split('/')[0] }), spec })] as const;
 }
 
+const explain = (reading: Omit<PolicyReading, keyof ClusterReading>): PolicyWhy =>
+  explainPolicies({ ...reading, ...noCluster });
+
 const closed = policy('shop/closed', { podSelector: {} });
 const ofOps = policy('shop/ops', {
   podSelector: { matchLabels: { app: 'web' } },
@@ -59,17 +63,17 @@ const ofOps = policy('shop/ops', {
 
 describe('why a connection is allowed or not', () => {
   test('without a policy', () => {
-    const why = explainPolicies({ from: client, to: web, port: undefined, policies: new Map() });
+    const why = explain({ from: client, to: web, port: undefined, policies: new Map() });
     assert.equal(why.isAllowed, true);
     assert.deepEqual(
       why.families.flatMap(({ ends }) => ends.map(({ because }) => because)),
-      ['no NetworkPolicy selects it', 'no NetworkPolicy selects it'],
+      ['no policy selects it', 'no policy selects it'],
     );
   });
 
   test('the rule that allows it is named', () => {
     const policies = new Map([closed, ofOps]);
-    const why = explainPolicies({ from: client, to: web, port: parsePolicyPort('8080'), policies });
+    const why = explain({ from: client, to: web, port: parsePolicyPort('8080'), policies });
     assert.equal(why.isAllowed, true);
     const [, ingress] = why.families[0]?.ends ?? [];
     assert.ok(ingress);
@@ -86,14 +90,14 @@ describe('why a connection is allowed or not', () => {
 
   test('what is missing is shown for each rule', () => {
     const policies = new Map([closed, ofOps]);
-    const why = explainPolicies({ from: client, to: web, port: parsePolicyPort('53/udp'), policies });
+    const why = explain({ from: client, to: web, port: parsePolicyPort('53/udp'), policies });
     assert.equal(why.isAllowed, false);
     assert.equal(
       renderPolicyWhy(why, plain),
       `pod ops/client → pod shop/web at 53/UDP
   10.16.0.3 → 10.16.0.2 is denied
 
-egress of pod ops/client: allowed, no NetworkPolicy selects it
+egress of pod ops/client: allowed, no policy selects it
 
 ingress of pod shop/web: denied, no rule of shop/closed, shop/ops allows it
   POLICY        RULE              OTHER END   PORT   PORTS
@@ -105,15 +109,14 @@ ingress of pod shop/web: denied, no rule of shop/closed, shop/ops allows it
   });
 
   test('without a port the answer is about some ports', () => {
-    const why = explainPolicies({ from: client, to: web, port: undefined, policies: new Map([ofOps]) });
+    const why = explain({ from: client, to: web, port: undefined, policies: new Map([ofOps]) });
     assert.equal(why.families[0]?.verdict, 'allowed at some ports');
     assert.equal(why.isAllowed, true);
   });
 
   test('a node reaches its own pods alone', () => {
     const policies = new Map([closed]);
-    const isAllowed = (from: PolicyHost): boolean =>
-      explainPolicies({ from, to: web, port: undefined, policies }).isAllowed;
+    const isAllowed = (from: PolicyHost): boolean => explain({ from, to: web, port: undefined, policies }).isAllowed;
     assert.equal(isAllowed(nodeHost(node('n1'))), true);
     assert.equal(isAllowed(host('172.30.1.1')), true);
     assert.equal(isAllowed(nodeHost(node('n2'))), false);
@@ -129,7 +132,7 @@ ingress of pod shop/web: denied, no rule of shop/closed, shop/ops allows it
       egress: [{ to: [{ namespaceSelector: {} }, { ipBlock: { cidr: '192.0.2.0/24', except: ['192.0.2.8/32'] } }] }],
     });
     const isAllowed = (address: string) =>
-      explainPolicies({ from: web, to: host(address), port: undefined, policies: new Map([out]) }).isAllowed;
+      explain({ from: web, to: host(address), port: undefined, policies: new Map([out]) }).isAllowed;
     assert.deepEqual([isAllowed('192.0.2.7'), isAllowed('192.0.2.8'), isAllowed('198.51.100.1')], [true, false, false]);
   });
 
@@ -142,8 +145,7 @@ ingress of pod shop/web: denied, no rule of shop/closed, shop/ops allows it
         egress: [{ ...(peers && { to: peers }), ports }],
       });
     const isAllowed = (peers: readonly object[] | undefined) =>
-      explainPolicies({ from: client, to: web, port: parsePolicyPort('8080'), policies: new Map([to(peers)]) })
-        .isAllowed;
+      explain({ from: client, to: web, port: parsePolicyPort('8080'), policies: new Map([to(peers)]) }).isAllowed;
     assert.equal(isAllowed([{ ipBlock: { cidr: '10.0.0.0/8' } }]), false);
     assert.equal(isAllowed([{ namespaceSelector: {} }]), true);
     assert.equal(isAllowed(undefined), true);
@@ -153,7 +155,7 @@ ingress of pod shop/web: denied, no rule of shop/closed, shop/ops allows it
     const annotations = { 'ovn.kubernetes.io/security_groups': 'web', 'ovn.kubernetes.io/logical_router': 'blue' };
     const guarded = pod('ops', 'guarded', '10.16.0.9', { annotations });
     const all = policy('shop/all', { podSelector: {}, ingress: [{ from: [{ namespaceSelector: {} }] }] });
-    const why = explainPolicies({ from: guarded, to: web, port: undefined, policies: new Map([all]) });
+    const why = explain({ from: guarded, to: web, port: undefined, policies: new Map([all]) });
     assert.deepEqual([why.isAllowed, ...why.problems.map(({ code }) => code)], [false, 'SecurityGroups', 'OtherVpc']);
   });
 });

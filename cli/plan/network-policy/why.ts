@@ -1,29 +1,40 @@
-/** Explains whether NetworkPolicies allow a connection, and which rule decides. In: one reading. Out: values for rendering. Pure. */
+/** Explains whether policies allow a connection, and which rule decides. In: one reading. Out: values for rendering. Pure. */
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseIp, type Family } from '../../../lib/net/ip.ts';
-import { judge, type JudgedPolicy } from '../../../lib/policies/judge.ts';
 import type { PolicyPort } from '../../../lib/policies/policy.ts';
 import { policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { PolicyHost, PolicyReading } from '../../model/policy-reading.ts';
+import { askedPorts, decide, type DecidedRule, type Decision, type RuleAction, type Tier } from './decide.ts';
+import { commonPorts, isEmpty, portsWithout, portTexts, type PortSet } from './ports.ts';
 
 export type Verdict = 'allowed' | 'denied' | 'allowed at some ports';
 
 export interface RuleAnswer {
+  readonly tier: Tier;
+  /** `ClusterNetworkPolicy gate`; `shop/web` for a NetworkPolicy. */
   readonly policy: string;
   /** Empty for a policy without rules. */
   readonly rule: string;
+  /** As its author named it; empty without a name. */
+  readonly name: string;
+  readonly action: RuleAction;
+  /** What of the rule does not do what is written; empty if all does. */
+  readonly flaw: string;
   readonly isPeer: boolean;
   readonly isPort: boolean;
   readonly ports: string;
+  /** The ports of the question that this rule decides, and no rule before it. */
+  readonly decides: readonly string[];
 }
 
 /** What the policies of one end say. */
 export interface EndAnswer {
   readonly direction: PolicyDirection;
   readonly verdict: Verdict;
-  /** The rule that allows it: `NetworkPolicy shop/web, spec.ingress[0]`; or why no rule is needed, or that none allows it. */
+  /** The rule that decides: `NetworkPolicy shop/web, spec.ingress[0]`; or why no rule is needed, or that none allows it. */
   readonly because: string;
+  /** In the order in which they are asked. */
   readonly rules: readonly RuleAnswer[];
 }
 
@@ -31,6 +42,8 @@ export interface FamilyAnswer {
   readonly source: string;
   readonly destination: string;
   readonly verdict: Verdict;
+  /** Those of the question that both ends allow. */
+  readonly ports: readonly string[];
   readonly ends: readonly EndAnswer[];
 }
 
@@ -40,20 +53,23 @@ export interface PolicyWhy {
   /** `8080/TCP`; empty: any port. */
   readonly port: string;
   readonly isAllowed: boolean;
+  /** Whether all policies could be read that may decide; otherwise the answer is that of the others. */
+  readonly isComplete: boolean;
   readonly families: readonly FamilyAnswer[];
   readonly problems: readonly Problem[];
 }
 
 export function explainPolicies(reading: PolicyReading): PolicyWhy {
-  const { from, to, port } = reading;
+  const { from, to, port, unread } = reading;
   const families = ([4, 6] as const).flatMap((family) => answerOf(reading, family) ?? []);
   return {
     from: from.text,
     to: to.text,
     port: port === undefined ? '' : `${port.number}/${port.protocol.toUpperCase()}`,
     isAllowed: families.length > 0 && families.every(({ verdict }) => verdict !== 'denied'),
+    isComplete: unread.length === 0,
     families,
-    problems: problemsOf(reading, families),
+    problems: [...problemsOf(reading, families), ...flawsOf(families), ...unread],
   };
 }
 
@@ -70,56 +86,86 @@ function answerOf(reading: PolicyReading, family: Family): FamilyAnswer | undefi
   const { from, to } = reading;
   const [source, destination] = [ofFamily(from.sources, family), ofFamily(to.destinations, family)];
   if (source === undefined || destination === undefined) return undefined;
-  const ends = policyDirections.toReversed().map((direction) => endOf(reading, direction, source, destination));
-  const verdicts = ends.map(({ verdict }) => verdict);
-  const verdict = verdicts.find((one) => one === 'denied') ?? verdicts.find((one) => one !== 'allowed') ?? 'allowed';
-  return { source, destination, verdict, ends };
+  const asked = askedPorts(reading);
+  const judged = policyDirections.toReversed().map((direction) => endOf(reading, direction, source, destination));
+  const allowed = judged.reduce((ports, one) => commonPorts(ports, one.allowed), asked);
+  const verdict = verdictOf(asked, allowed);
+  return { source, destination, verdict, ports: portTexts(allowed), ends: judged.map(({ end }) => end) };
 }
 
-function endOf(
-  { from, to, port, policies }: PolicyReading,
-  direction: PolicyDirection,
-  source: string,
-  destination: string,
-): EndAnswer {
+function verdictOf(asked: PortSet, allowed: PortSet): Verdict {
+  if (isEmpty(allowed)) return 'denied';
+  return isEmpty(portsWithout(asked, allowed)) ? 'allowed' : 'allowed at some ports';
+}
+
+interface JudgedEnd {
+  readonly end: EndAnswer;
+  readonly allowed: PortSet;
+}
+
+function endOf(reading: PolicyReading, direction: PolicyDirection, source: string, destination: string): JudgedEnd {
+  const { from, to, port } = reading;
   const self = direction === 'ingress' ? to : from;
-  const open = (because: string): EndAnswer => ({ direction, verdict: 'allowed', because, rules: [] });
+  const asked = askedPorts(reading);
+  const open = (because: string): JudgedEnd => ({
+    end: { direction, verdict: 'allowed', because, rules: [] },
+    allowed: asked,
+  });
   if (self.pod === undefined) return open(`${self.text} is no pod that policies select`);
   if (source === destination) return open('a pod always reaches itself');
   if (direction === 'ingress' && from.pod === undefined && self.pod.vpc === defaultVpc && isOfNode(to, source))
     return open(`node ${to.node?.name ?? ''} always reaches its own pods`);
-  const judged = judge(policies, direction, {
+  const decision = decide(reading, direction, {
     from: { pod: from.pod, address: source },
     to: { pod: to.pod, address: destination },
     port,
   });
-  if (judged.length === 0) return open('no NetworkPolicy selects it');
-  const rules = judged.flatMap(rulesOf);
-  const allowing = rules.find(({ isPeer, isPort }) => isPeer && isPort);
-  const partial = rules.find(({ isPeer }) => isPeer);
-  if (allowing !== undefined)
-    return { direction, verdict: 'allowed', because: `NetworkPolicy ${allowing.policy}, ${allowing.rule}`, rules };
-  if (port === undefined && partial !== undefined)
-    return { direction, verdict: 'allowed at some ports', because: 'the rules name ports', rules };
-  const because = `no rule of ${judged.map(({ name }) => name).join(', ')} allows it`;
-  return { direction, verdict: 'denied', because, rules };
+  const { allowed, rules } = decision;
+  const verdict = verdictOf(asked, allowed);
+  return { end: { direction, verdict, because: reasonOf(verdict, decision), rules: rules.map(ruleOf) }, allowed };
 }
 
-function rulesOf({ name, rules }: JudgedPolicy): readonly RuleAnswer[] {
-  if (rules.length === 0) return [{ policy: name, rule: '', isPeer: false, isPort: false, ports: '' }];
-  return rules.map(({ field, isPeer, isPort, ports }) => ({
-    policy: name,
-    rule: field,
-    isPeer,
-    isPort,
-    ports: ports === undefined ? 'all' : ports.map(portText).join(', '),
-  }));
+function reasonOf(verdict: Verdict, { rules, isolated, free }: Decision): string {
+  if (verdict === 'allowed at some ports') return 'the rules name ports';
+  const isAllowed = verdict === 'allowed';
+  // A Pass of the tier Admin leaves the decision to the rules of the other tiers.
+  const deciding = rules.filter(
+    ({ tier, action, decided }) =>
+      !isEmpty(decided) && (action === 'Pass' ? isAllowed && tier === 'Baseline' : (action === 'Accept') === isAllowed),
+  );
+  const [first, ...others] = deciding;
+  const hasRest = !isEmpty(isAllowed ? free : isolated);
+  if (first !== undefined) return others.length === 0 && !hasRest ? wordsOf(first) : 'several rules together';
+  if (isAllowed) return rules.length === 0 ? 'no policy selects it' : 'no rule denies it';
+  const isolating = new Set(rules.filter(({ tier }) => tier === 'NetworkPolicy').map(({ policy }) => policy));
+  return `no rule of ${[...isolating].join(', ')} allows it`;
+}
+
+/** `NetworkPolicy shop/web, spec.ingress[0]`, `ClusterNetworkPolicy gate, spec.ingress[0] (guests)`. */
+function wordsOf({ tier, policy, rule, name }: DecidedRule): string {
+  const kind = tier === 'NetworkPolicy' ? 'NetworkPolicy ' : '';
+  return `${kind}${policy}, ${rule?.field ?? ''}${name === '' ? '' : ` (${name})`}`;
+}
+
+function ruleOf({ tier, policy, rule, name, action, flaw, decided }: DecidedRule): RuleAnswer {
+  const known = { tier, policy, name, action, flaw, decides: portTexts(decided) };
+  if (rule === undefined) return { ...known, rule: '', isPeer: false, isPort: false, ports: '' };
+  const { field, isPeer, isPort, ports } = rule;
+  const text = ports === undefined ? 'all' : ports.map(portText).join(', ');
+  return { ...known, rule: field, isPeer, isPort, ports: text };
 }
 
 function portText({ protocol, port, endPort }: PolicyPort): string {
   const name = protocol.toUpperCase();
   if (port === undefined) return `all ${name}`;
   return endPort === undefined ? `${port}/${name}` : `${port}-${endPort}/${name}`;
+}
+
+/** What the author of a rule may not expect, once for all families. */
+function flawsOf(families: readonly FamilyAnswer[]): readonly Problem[] {
+  const rules = families.flatMap(({ ends }) => ends.flatMap((end) => end.rules));
+  const messages = rules.flatMap(({ policy, rule, flaw }) => (flaw === '' ? [] : [`${policy}, ${rule}: ${flaw}`]));
+  return [...new Set(messages)].map((message) => ({ code: 'NotSupported', message }));
 }
 
 function problemsOf({ from, to }: PolicyReading, families: readonly FamilyAnswer[]): readonly Problem[] {

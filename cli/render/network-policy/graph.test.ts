@@ -5,11 +5,27 @@ import { describe, test, type TestContext } from 'node:test';
 import type { RawObject } from '../../../lib/kube/types.ts';
 import { graphOf, type GraphNode, type PolicyGraph } from '../../plan/network-policy/graph.ts';
 import { parseNamespaceName } from '../../commands/policy/graph.ts';
-import { closed, namespaceOf, podOf, podsOf, policyOf } from '../../testing-policies.ts';
+import type { ClusterReading } from '../../model/policy-reading.ts';
+import {
+  clusterOf,
+  clusterPolicyOf,
+  closed,
+  namespaceOf,
+  noCluster,
+  podOf,
+  podsOf,
+  policyOf,
+} from '../../testing-policies.ts';
 import { escaped, renderPolicyGraph } from './graph.ts';
 
-function matches(context: TestContext, name: string, pods: readonly RawObject[], policies: readonly RawObject[]): void {
-  const text = renderPolicyGraph(graphOf(namespaceOf(pods, policies)));
+function matches(
+  context: TestContext,
+  name: string,
+  pods: readonly RawObject[],
+  policies: readonly RawObject[],
+  ofCluster: ClusterReading = noCluster,
+): void {
+  const text = renderPolicyGraph(graphOf({ ...namespaceOf(pods, policies), ...ofCluster }));
   context.assert.fileSnapshot(text, join(import.meta.dirname, 'testdata', `${name}.txt`), { serializers: [String] });
 }
 
@@ -60,6 +76,24 @@ test('a namespace without policies', (t) => matches(t, 'graph-open', [podOf('web
 
 test('a namespace without pods', (t) => matches(t, 'graph-empty', [], [closed('Ingress')]));
 
+test('policies of the whole cluster are named, if they select pods here', (t) => {
+  const ingress = [{ action: 'Deny', from: [{ namespaces: {} }] }];
+  const policies = [
+    clusterPolicyOf('ClusterNetworkPolicy/gate', { ingress }),
+    clusterPolicyOf('AdminNetworkPolicy/audit', { egress: [{ action: 'Deny', to: [{ namespaces: {} }] }] }),
+    clusterPolicyOf('ClusterNetworkPolicy/ops', { subject: { namespaces: { matchLabels: { team: 'ops' } } }, ingress }),
+    clusterPolicyOf('ClusterNetworkPolicy/empty', {}),
+  ];
+  const unread = [{ code: 'Forbidden', what: 'baselineadminnetworkpolicies', message: '' }];
+  matches(t, 'graph-cluster', [podOf('web')], [], { ...clusterOf(policies), unread });
+});
+
+test('a note names some policies of many', () => {
+  const notDrawn = Array.from({ length: 12 }, (_, index) => `ClusterNetworkPolicy p${index}`);
+  const text = renderPolicyGraph({ ...graphWith([]), notDrawn });
+  assert.match(text, /^cluster\[".* ClusterNetworkPolicy p9 and 2 more"\]$/m);
+});
+
 const node = (index: number, label: string): GraphNode => ({
   id: `n${index}`,
   kind: 'workload',
@@ -69,7 +103,7 @@ const node = (index: number, label: string): GraphNode => ({
 });
 
 function graphWith(nodes: readonly GraphNode[], edges: PolicyGraph['edges'] = []): PolicyGraph {
-  return { namespace: 'shop', nodes, edges, leftOut: { hostNetwork: 0, withoutAddress: 0 } };
+  return { namespace: 'shop', nodes, edges, leftOut: { hostNetwork: 0, withoutAddress: 0 }, notDrawn: [], unread: [] };
 }
 
 describe('labels are texts of others', () => {

@@ -5,6 +5,8 @@ import type { GraphEdge, GraphNode, PolicyGraph } from '../../plan/network-polic
 const mostNodes = 60;
 /** Mermaid's defaults are 500 links and 50,000 characters. */
 const [mostEdges, mostCharacters] = [500, 48_000] as const;
+/** Of policies in a note, and its longest text. */
+const [mostNames, longestNote] = [10, 1000] as const;
 /** Of a label before characters are replaced, and of a list of ports. */
 const [longestLabel, longestPorts] = [80, 60] as const;
 
@@ -12,7 +14,7 @@ export function renderPolicyGraph(graph: PolicyGraph): string {
   const { nodes, edges } = graph;
   const shown = nodes.slice(0, mostNodes);
   const head = ['flowchart LR', ...notesOf(graph).map(comment), ...shown.map(nodeLine)];
-  const tail = closedLines(shown);
+  const tail = [...missingLines(graph), ...closedLines(shown)];
   const links = fitting(edgesAmong(shown, edges).map(edgeLine), mostCharacters - lengthOf([...head, ...tail]));
   const cut = cutLines(nodes.length - shown.length, edges.length - links.length);
   return `${[...head, ...links, ...cut, ...tail].join('\n')}\n`;
@@ -84,6 +86,22 @@ function cutLines(nodes: number, edges: number): readonly string[] {
     comment(`${text}. The limits are ${mostNodes} nodes and what Mermaid draws, -o json has all`),
     `cut["${text}"]`,
   ];
+}
+
+/** Those who look at the picture must not take it for the whole truth. */
+function missingLines({ notDrawn, unread }: PolicyGraph): readonly string[] {
+  const lines = (id: string, text: string): readonly string[] => [comment(text), `${id}[${quoted(text, longestNote)}]`];
+  return [
+    ...(notDrawn.length === 0
+      ? []
+      : lines('cluster', `not drawn, and may allow or deny otherwise: ${listed(notDrawn, mostNames)}`)),
+    ...(unread.length === 0 ? [] : lines('unread', `not drawn, no permission to read: ${unread.join(', ')}`)),
+  ];
+}
+
+function listed(names: readonly string[], most: number): string {
+  const left = names.length - most;
+  return `${names.slice(0, most).join(', ')}${left > 0 ? ` and ${left} more` : ''}`;
 }
 
 function closedLines(nodes: readonly GraphNode[]): readonly string[] {

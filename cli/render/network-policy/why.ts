@@ -1,5 +1,5 @@
-/** Renders as text whether NetworkPolicies allow a connection. Pure. */
-import type { EndAnswer, FamilyAnswer, PolicyWhy, Verdict } from '../../plan/network-policy/why.ts';
+/** Renders as text whether policies allow a connection. Pure. */
+import type { EndAnswer, FamilyAnswer, PolicyWhy, RuleAnswer, Verdict } from '../../plan/network-policy/why.ts';
 import type { Paint } from '../paint.ts';
 import { type Cell, renderSection, renderTable, toned } from '../table.ts';
 
@@ -13,7 +13,7 @@ export function renderPolicyWhy(why: PolicyWhy, paint: Paint): string {
   const { from, to, port, families, problems } = why;
   const lines = [
     `${from} → ${to}${port === '' ? '' : ` at ${port}`}`,
-    ...families.flatMap((family) => familyLines(why, family, paint)),
+    ...families.flatMap((family, index) => [...(index === 0 ? [] : ['']), ...familyLines(why, family, paint)]),
     ...renderSection(
       'To know',
       problems.map(({ code, message }) => `${paint(code, 'doubtful')}: ${message}`),
@@ -23,23 +23,41 @@ export function renderPolicyWhy(why: PolicyWhy, paint: Paint): string {
   return `${lines.join('\n')}\n`;
 }
 
-function familyLines(
-  why: PolicyWhy,
-  { source, destination, verdict, ends }: FamilyAnswer,
-  paint: Paint,
-): readonly string[] {
+function familyLines(why: PolicyWhy, family: FamilyAnswer, paint: Paint): readonly string[] {
+  const { source, destination, verdict, ends } = family;
+  const doubt = why.isComplete ? '' : paint(' by the policies that could be read', 'doubtful');
   return [
-    `  ${source} → ${destination} is ${painted(verdict, paint)}`,
-    ...ends.flatMap((end) => endLines(end.direction === 'ingress' ? why.to : why.from, end, paint)),
+    `  ${source} → ${destination} is ${painted(verdict, paint)}${doubt}${portsText(family)}`,
+    ...ends.flatMap((end) => endLines(why, end, paint)),
   ];
 }
 
-function endLines(text: string, { direction, verdict, because, rules }: EndAnswer, paint: Paint): readonly string[] {
-  const rows = rules.map(({ policy, rule, isPeer, isPort, ports }): readonly Cell[] => {
-    const yes = (is: boolean): Cell => toned(is ? 'yes' : 'no', is ? 'good' : 'bad');
-    if (rule === '') return [policy, 'no rules'];
-    return [policy, rule, yes(isPeer), yes(isPort), ports];
-  });
-  const table = renderTable(['POLICY', 'RULE', 'OTHER END', 'PORT', 'PORTS'], rows, paint);
+function portsText({ verdict, ports, ends }: FamilyAnswer): string {
+  if (verdict === 'allowed at some ports') return `: ${ports.join(', ')}`;
+  const isMismatch = verdict === 'denied' && ends.every((end) => end.verdict !== 'denied');
+  return isMismatch ? ', the ends allow no port in common' : '';
+}
+
+function endLines(why: PolicyWhy, { direction, verdict, because, rules }: EndAnswer, paint: Paint): readonly string[] {
+  const text = direction === 'ingress' ? why.to : why.from;
+  const hasTiers = rules.some(({ tier }) => tier !== 'NetworkPolicy');
+  const heads = ['TIER', 'POLICY', 'RULE', 'NAME', 'ACTION', 'OTHER END', 'PORT', 'PORTS', 'DECIDES'];
+  const rows = rules.map((rule) => ruleCells(rule, why.port === '', hasTiers));
+  const table = renderTable(heads, rows, paint);
   return ['', `${direction} of ${text}: ${painted(verdict, paint)}, ${because}`, ...table.map((line) => `  ${line}`)];
+}
+
+/** Without policies of the whole cluster, the columns about tiers would say the same in each row. */
+function ruleCells(
+  { tier, policy, rule, name, action, isPeer, isPort, ports, decides }: RuleAnswer,
+  isAnyPort: boolean,
+  hasTiers: boolean,
+): readonly Cell[] {
+  const ofTiers = (cell: Cell): Cell => (hasTiers ? cell : '');
+  if (rule === '') return [ofTiers(tier), policy, 'no rules'];
+  const yes = (is: boolean): Cell => toned(is ? 'yes' : 'no', is ? 'good' : 'bad');
+  const port = isAnyPort && !isPort ? toned('some', 'doubtful') : yes(isPort);
+  const what = isAnyPort ? decides.join(', ') : 'yes';
+  const decision = decides.length === 0 ? '' : what;
+  return [ofTiers(tier), policy, rule, name, ofTiers(action), yes(isPeer), port, ports, ofTiers(decision)];
 }

@@ -1,4 +1,5 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
+import { closedPassMessage } from '../../../lib/policies/closed-pass.ts';
 import { policyDirections } from '../../../lib/policies/selection.ts';
 import { clusterPolicyKey, clusterPolicyStores, type ClusterPolicy } from '../../model/objects.ts';
 import type { PolicyPlace, View } from '../../model/view.ts';
@@ -20,10 +21,8 @@ function ruleProblems(view: View, policy: ClusterPolicy, place: PolicyPlace): re
       const field = `spec.${direction}[${index}]${name}`;
       const { flaw } = rule;
       if (flaw !== undefined) return [{ code: 'NotSupported', message: `${field}: ${flaw}` }];
-      if (isClosedPass(view.capabilities, where)) {
-        const message = `${field}: Pass denies the traffic, because this OVN has no ACL tiers (23.06 and newer have) and other rules of the tier follow: use Accept, or make it the last rule`;
-        return [{ code: 'NotSupported', message }];
-      }
+      if (isClosedPass(view.capabilities, where))
+        return [{ code: 'NotSupported', message: `${field}: ${closedPassMessage}` }];
       if (isBeyond(where)) {
         const message = `${field}: the tier ${policy.tier} has too many rules, and the order of those at its end is undefined: remove rules`;
         return [{ code: 'TooManyRules', message }];

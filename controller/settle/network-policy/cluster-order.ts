@@ -1,17 +1,14 @@
 /**
- * The order of the policies of the whole cluster in their tier. In: these policies. Out: for each, how many rules come before its own. Rule: the lowest
- * priority number comes first, and of equal ones the policy that was created first.
+ * The places of the policies of the whole cluster in their tier, by the order of `lib/policies`. In: these policies. Out: for each, how many rules come before
+ * its own.
  */
+import { compareInTier } from '../../../lib/policies/cluster-order.ts';
 import { policyDirections } from '../../../lib/policies/selection.ts';
 import type { ClusterTier } from '../../../lib/policies/policy.ts';
 import type { ClusterPolicy } from '../../model/objects.ts';
 import type { PolicyPlace } from '../../model/view.ts';
 
 type Named = readonly [name: string, policy: ClusterPolicy];
-
-function compare([nameA, a]: Named, [nameB, b]: Named): number {
-  return a.priority - b.priority || a.createdMs - b.createdMs || (nameA < nameB ? -1 : 1);
-}
 
 function placesOf(sorted: readonly Named[]): ReadonlyMap<string, PolicyPlace> {
   const total = { ingress: 0, egress: 0 };
@@ -45,7 +42,7 @@ export class ClusterOrder {
     if (policy === undefined) this.#policies.delete(name);
     else this.#policies.set(name, policy);
     const ofTier = (tier: ClusterTier): ReadonlyMap<string, PolicyPlace> =>
-      placesOf([...this.#policies].filter(([, one]) => one.tier === tier).sort(compare));
+      placesOf([...this.#policies].filter(([, one]) => one.tier === tier).sort(compareInTier));
     const before = this.#places;
     this.#places = new Map([...ofTier('Admin'), ...ofTier('Baseline')]);
     const names = new Set([...before.keys(), ...this.#places.keys()]);
