@@ -144,6 +144,8 @@ export interface PolicyIndex {
   peersOf(pod: Pod): readonly string[];
   /** The peers that a policy names. */
   peersOfPolicy(policy: string): Iterable<string>;
+  /** Whether a policy of the whole cluster names a peer. */
+  isPeerOfCluster(peer: string): boolean;
   /** All peers that policies name. */
   peers(): Iterable<string>;
   podsOfNamespace(namespace: string): Iterable<string>;

@@ -1,8 +1,9 @@
 /**
  * Selects the owners of the next transaction: the first dirty owners, and with each the dirty owners of rows that it
- * needs, owners whose contributions lose a row with it, and owners that want an entry that it has, so that dependent
- * changes are written together.
+ * needs, owners whose contributions lose a row with it, owners that want an entry that it has, and owners whose plans say
+ * that they belong together, so that dependent changes are written together.
  */
+import { entryOf } from './entry-of.ts';
 import { allOf } from './few.ts';
 import { firstRef } from './places.ts';
 import type { Plans } from './plans.ts';
@@ -17,17 +18,56 @@ export interface Pending {
 
 export function nextBatch(pending: Pending): readonly string[] {
   const batch = new Set<string>();
+  const companions = new Companions(pending);
   for (const first of pending.dirty.keys()) {
     if (batch.size >= pending.size) break;
     const open = [first];
     for (let owner = open.pop(); owner !== undefined; owner = open.pop()) {
       if (batch.has(owner) || !pending.dirty.has(owner)) continue;
       batch.add(owner);
-      if (pending.dirty.size > 1) open.push(...belongingTo(pending.plans, owner));
+      if (pending.dirty.size > 1) open.push(...belongingTo(pending.plans, owner), ...companions.of(owner));
     }
   }
   return [...batch];
 }
+
+/** Dirty owners whose plans, before or after, belong together. */
+class Companions {
+  readonly #pending: Pending;
+  #byText: Map<string, string[]> | undefined;
+
+  constructor(pending: Pending) {
+    this.#pending = pending;
+  }
+
+  of(owner: string): readonly string[] {
+    const texts = this.#textsOf(owner);
+    if (texts.length === 0) return texts;
+    const byText = (this.#byText ??= this.#index());
+    // Once they are in the batch, they need not be looked at again.
+    return texts.flatMap((text) => {
+      const owners = byText.get(text) ?? none;
+      byText.delete(text);
+      return owners;
+    });
+  }
+
+  #textsOf(owner: string): readonly string[] {
+    const { plans } = this.#pending;
+    const [after, before] = [plans.desiredOf(owner)?.together, plans.appliedOf(owner)?.together];
+    if (after === undefined && before === undefined) return none;
+    return [...new Set([after, before])].filter((text) => text !== undefined);
+  }
+
+  #index(): Map<string, string[]> {
+    const byText = new Map<string, string[]>();
+    for (const owner of this.#pending.dirty.keys())
+      for (const text of this.#textsOf(owner)) entryOf(byText, text, () => []).push(owner);
+    return byText;
+  }
+}
+
+const none: readonly string[] = [];
 
 function belongingTo(plans: Plans, owner: string): readonly string[] {
   const [desired, applied] = [plans.desiredOf(owner), plans.appliedOf(owner)];

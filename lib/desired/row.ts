@@ -63,6 +63,8 @@ export type OwnEntries = (table: string, column: string) => ((entry: string, val
 export interface Desired {
   readonly rows: readonly DesiredRow[];
   readonly contributions?: readonly Contribution[];
+  /** Changes of owners with the same text are one transaction, however many they are: one of them alone would mean something else. */
+  readonly together?: string;
   /**
    * When the object of the owner was created, in milliseconds since 1970. If owners want different values of an entry or
    * scalar, the oldest owner wins. An owner without this time is older than owners with one.

@@ -25,13 +25,15 @@ type Parts = readonly (SharedColumn | Contribution | Atom | undefined)[];
 export class StoredPlan implements Desired {
   readonly rows: Desired['rows'];
   readonly createdMs?: number;
+  readonly together?: string;
   readonly #parts: Parts | undefined;
 
-  constructor({ rows, contributions, createdMs }: Desired, share: ShareColumn) {
+  constructor({ rows, contributions, createdMs, together }: Desired, share: ShareColumn) {
     // A copy has the least size: arrays that plans build up have room for sixteen more, of each owner.
     this.rows = rows.slice();
     this.#parts = contributions?.flatMap((one) => partsOf(one, share)).slice();
     if (createdMs !== undefined) this.createdMs = createdMs;
+    if (together !== undefined) this.together = together;
   }
 
   get contributions(): readonly Contribution[] {
@@ -48,11 +50,12 @@ export class StoredPlan implements Desired {
 
   /** As its owner returned it. */
   plain(): Desired {
-    const { rows, contributions, createdMs } = this;
+    const { rows, contributions, createdMs, together } = this;
     return {
       rows,
       ...(this.#parts === undefined ? {} : { contributions }),
       ...(createdMs === undefined ? {} : { createdMs }),
+      ...(together === undefined ? {} : { together }),
     };
   }
 }

@@ -1,7 +1,8 @@
 /**
  * The rows of policies of the whole cluster. In: ClusterNetworkPolicies, AdminNetworkPolicies and BaselineAdminNetworkPolicies in force, and their order. Out:
  * the rows of their rules, as those of NetworkPolicies, and what every pod that they select may do (`exemptions.ts`). Rule: the first rule that a packet
- * satisfies decides. Those of the tier Admin are before NetworkPolicies, and those of the tier Baseline below them: the drop of a NetworkPolicy hides them.
+ * satisfies decides. Those of the tier Admin are before NetworkPolicies, and those of the tier Baseline below them: the drop of a NetworkPolicy hides them. A change of
+ * one policy moves the rules of others, and sets of addresses: all of it is one transaction.
  */
 import { isClusterPolicy } from '../../../lib/policies/policy.ts';
 import type { PolicyDirection } from '../../../lib/policies/selection.ts';
@@ -12,6 +13,7 @@ import type { View } from '../../model/view.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { vendorIds } from '../names.ts';
+import { clusterPolicies } from '../network-policy/names.ts';
 import { ruleRows, ruleRowsRead } from '../network-policy/rule-rows.ts';
 import { clusterAcl } from './acl.ts';
 import { reportClusterPolicy } from './report.ts';
@@ -39,7 +41,7 @@ function planClusterPolicy(view: View, name: string): Desired {
       return clusterAcl(view.capabilities, { policy, place, direction, rule }, action, match);
     },
   });
-  return { rows };
+  return { rows, together: clusterPolicies };
 }
 
 function nodeText(node: Node | undefined): string {

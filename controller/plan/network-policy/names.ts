@@ -13,6 +13,9 @@ export function isolationGroup(direction: PolicyDirection): string {
   return `isthmus.isolated.${short[direction]}`;
 }
 
+/** What owners of policies of the whole cluster and of their peers belong together by. */
+export const clusterPolicies = 'cluster-policies';
+
 /** The ports that any policy of the whole cluster selects. */
 export function clusterGroup(direction: PolicyDirection): string {
   return `isthmus.cluster.policies.${short[direction]}`;

@@ -2,7 +2,7 @@ import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { View } from '../../model/view.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import { peerSet } from './names.ts';
+import { clusterPolicies, peerSet } from './names.ts';
 
 const families = [4, 6] as const;
 
@@ -21,7 +21,7 @@ function planPeer({ policies }: View, peer: string): Desired {
       })),
     ),
   );
-  return { rows };
+  return policies.isPeerOfCluster(peer) ? { rows, together: clusterPolicies } : { rows };
 }
 
 /** Keys: the texts of the peers' selectors. */

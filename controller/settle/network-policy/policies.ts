@@ -1,7 +1,7 @@
 /**
  * Which policies are in force, and what their rows depend on beside them. In: policies, Namespaces, pods and their ports. Out: for a pod, the policies that
  * select it and the peers that it is; for a policy, the VPCs of the ports in its namespaces, and the place of a policy of the whole cluster; the numbers that
- * named ports have. The features of `plan/network-policy` read these. Rule: a policy that is deleted while its namespace is being deleted stays in force until
+ * named ports have. `plan/network-policy/network-policy.ts` and `plan/cluster-policy/cluster-policy.ts` read these. Rule: a policy that is deleted while its namespace is being deleted stays in force until
  * the last port of the namespace is gone (CVE-2024-7598).
  */
 import { entryOf } from '../../../lib/desired/entry-of.ts';
@@ -139,6 +139,11 @@ export class Policies implements PolicyIndex {
     return this.#byPeer.keys();
   }
 
+  isPeerOfCluster(peer: string): boolean {
+    for (const policy of this.#byPeer.of(peer)) if (isClusterKey(policy)) return true;
+    return false;
+  }
+
   podsOfNamespace(namespace: string): Iterable<string> {
     return allOf(this.#podsByNamespace.get(namespace));
   }
@@ -259,7 +264,10 @@ export class Policies implements PolicyIndex {
     ] as const)
       for (const namespace of this.#namespacesOf(policy))
         for (const vpc of this.#vpcsOfNamespace.of(namespace)) this.#vpcsOfPolicy.add(name, vpc, step);
-    const changed = new Set<string>();
+    // Their owners belong to those of policies of the whole cluster, or no longer do.
+    const changed = new Set(
+      isClusterKey(name) ? [before, after].flatMap((one) => (one ? [...peersOf(one).keys()] : [])) : [],
+    );
     for (const [policy, vpcs, step] of [
       [after, this.vpcs(name), 1],
       [before, vpcsBefore, -1],

@@ -49,8 +49,8 @@ function runTests(cluster: ClusterLayout): void {
   const { FOCUS, SKIP } = process.env;
   const isSctp = existsSync('/proc/net/sctp');
   if (!isSctp) console.log('left out: SCTP: this machine has no module for it');
-  const skipped = [...(SKIP ? [SKIP] : []), ...(isSctp ? [] : ['SCTP'])].map((name) => `TestConformance/${name}`);
-  const flags = ['-test.v', `-test.run=TestConformance/${FOCUS ?? ''}`, '-test.timeout=2h'];
+  const skipped = [...(SKIP ? [SKIP] : []), ...(isSctp ? [] : ['SCTP'])].map((name) => `^TestConformance$/${name}`);
+  const flags = ['-test.v', `-test.run=^TestConformance$/${FOCUS ?? ''}`, '-test.timeout=2h'];
   if (skipped.length > 0) flags.push(`-test.skip=${skipped.join('|')}`);
   const argv = [tool('policy.test'), ...flags, `-supported-features=${features.join(',')}`];
   const [command = '', ...args] = inNetns(cluster.netns, argv);
