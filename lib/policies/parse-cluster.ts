@@ -88,7 +88,7 @@ interface Peers {
   readonly flaw: string | undefined;
 }
 
-function peersOf(entries: readonly Fields[], field: 'from' | 'to'): Peers {
+function peersOf(entries: readonly Fields[], field: 'from' | 'to', action: ClusterAction): Peers {
   const pods: PodPeer[] = [];
   const blocks: BlockPeer[] = [];
   const nodes: LabelSelector[] = [];
@@ -99,9 +99,11 @@ function peersOf(entries: readonly Fields[], field: 'from' | 'to'): Peers {
     else if (field === 'to' && raw['nodes'] !== undefined) nodes.push(readSelector(raw['nodes']));
     else if (field === 'to' && raw['networks'] !== undefined)
       blocks.push(...textsOf(raw['networks']).map((cidr) => ({ cidr, except: [] })));
-    else if (field === 'to' && raw['domainNames'] !== undefined)
+    else if (field === 'to' && raw['domainNames'] !== undefined) {
+      // Only for Accept is it safe to match nothing.
+      if (action !== 'Accept') throw new Unknown(`${field}[${index}].domainNames with ${action}`);
       flaw ??= `${field}[${index}].domainNames is not supported and matches nothing: use networks`;
-    else throw new Unknown(`${field}[${index}] has no known field`);
+    } else throw new Unknown(`${field}[${index}] has no known field`);
   }
   return { pods, blocks, nodes, flaw };
 }
@@ -120,7 +122,7 @@ function ruleOf(raw: Fields, field: 'from' | 'to'): ClusterRule {
   const action = actions[textOf(raw['action'])];
   try {
     if (action === undefined) throw new Unknown(`action '${textOf(raw['action'])}'`);
-    const { pods, blocks, nodes, flaw } = peersOf(recordsOf(raw[field]), field);
+    const { pods, blocks, nodes, flaw } = peersOf(recordsOf(raw[field]), field, action);
     return { name, action, peers: { pods, blocks }, nodes, ports: portsOf(raw), flaw };
   } catch (error) {
     if (!(error instanceof Unknown)) throw error;
