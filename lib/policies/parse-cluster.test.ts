@@ -95,4 +95,27 @@ describe('a policy of the whole cluster', () => {
     assert.deepEqual(rule?.peers.blocks, [{ cidr: '192.0.2.0/24', except: [] }]);
     assert.match(rule.flaw ?? '', /domainNames/);
   });
+
+  for (const action of ['Deny', 'Pass'])
+    test(`denies everything by domain names with ${action}`, () => {
+      const to = [{ networks: ['10.0.0.0/8'] }, { domainNames: ['example.com'] }];
+      const [rule] = admin({ egress: [{ action, to }] }).egress ?? [];
+      assert.deepEqual([rule?.action, rule?.peers], ['Deny', { pods: [], blocks: everything }]);
+      assert.match(
+        rule?.flaw ?? '',
+        /^to\[1\]\.domainNames with (?:Deny|Pass) is not known; the rule denies everything$/,
+      );
+    });
+
+  for (const from of [
+    { namespaces: { namespaceSelector: { matchLabels: { a: '1' } } } },
+    { namespaces: { matchExpressions: [{ key: 'a', operator: 'in', values: ['1'] }] } },
+    { namespaces: { matchExpressions: [{ key: 'a', operator: 'NotIn', values: [] }] } },
+    { pods: { namespaces: {}, podSelector: {} } },
+  ])
+    test(`fails closed for ${JSON.stringify(from)}`, () => {
+      const [rule] = admin({ ingress: [{ action: 'Accept', from: [from] }] }).ingress ?? [];
+      assert.deepEqual(rule?.peers, { pods: [], blocks: [] });
+      assert.equal(admin({ subject: from }).subject, undefined);
+    });
 });

@@ -105,7 +105,7 @@ interface Peers {
   readonly flaw: string | undefined;
 }
 
-function peersOf(entries: readonly Fields[], field: 'from' | 'to', isAccept: boolean): Peers {
+function peersOf(entries: readonly Fields[], field: 'from' | 'to', action: ClusterAction): Peers {
   const pods: PodPeer[] = [];
   const blocks: BlockPeer[] = [];
   const nodes: LabelSelector[] = [];
@@ -116,9 +116,11 @@ function peersOf(entries: readonly Fields[], field: 'from' | 'to', isAccept: boo
     else if (field === 'to' && raw['nodes'] !== undefined) nodes.push(selectorOf(raw['nodes']));
     else if (field === 'to' && raw['networks'] !== undefined)
       blocks.push(...textsOf(raw['networks']).map((cidr) => ({ cidr, except: [] })));
-    else if (field === 'to' && raw['domainNames'] !== undefined && isAccept)
+    else if (field === 'to' && raw['domainNames'] !== undefined) {
+      // Only for Accept is it safe to match nothing.
+      if (action !== 'Accept') throw new Unknown(`${field}[${index}].domainNames with ${action}`);
       flaw ??= `${field}[${index}].domainNames is not supported and matches nothing: use networks`;
-    else throw new Unknown(`${field}[${index}] has no known field`);
+    } else throw new Unknown(`${field}[${index}] has no known field`);
   }
   return { pods, blocks, nodes, flaw };
 }
@@ -139,7 +141,7 @@ function ruleOf(raw: Fields, field: 'from' | 'to'): ClusterRule {
   const action = Object.hasOwn(actions, text) ? actions[text] : undefined;
   try {
     if (action === undefined) throw new Unknown(`action '${text}'`);
-    const { pods, blocks, nodes, flaw } = peersOf(recordsOf(raw[field]), field, action === 'Accept');
+    const { pods, blocks, nodes, flaw } = peersOf(recordsOf(raw[field]), field, action);
     return { name, action, peers: { pods, blocks }, nodes, ports: portsOf(raw), flaw };
   } catch (error) {
     if (!(error instanceof Unknown)) throw error;

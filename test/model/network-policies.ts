@@ -1,6 +1,7 @@
 /**
  * NetworkPolicies as Kubernetes documents them, for comparison with packets. In: policies and pods as they are in the API, and a connection; out:
- * whether it is allowed. Pure, and written from the documents of Kubernetes: nothing of the product is imported but the arithmetic of addresses.
+ * whether those that select one of its ends allow it. Pure, and written from the documents of Kubernetes: nothing of the product is imported but the
+ * arithmetic of addresses.
  */
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
@@ -54,6 +55,8 @@ export interface World {
   readonly namespaces: ReadonlyMap<string, Readonly<Record<string, string>>>;
 }
 
+export type Direction = 'Ingress' | 'Egress';
+
 export interface Connection {
   readonly from: Host;
   readonly to: Host;
@@ -64,7 +67,7 @@ export interface Connection {
   readonly port: number;
 }
 
-function selects(
+export function selects(
   { matchLabels = {}, matchExpressions = [] }: Selector,
   labels: Readonly<Record<string, string>>,
 ): boolean {
@@ -80,7 +83,7 @@ function selects(
   );
 }
 
-function isWithin(network: string, address: string): boolean {
+export function isWithin(network: string, address: string): boolean {
   const [cidr, ip] = [parseCidr(network), parseIp(address)];
   return cidr !== undefined && ip !== undefined && cidrContains(cidr, ip);
 }
@@ -106,15 +109,15 @@ function isPort({ protocol = 'TCP', port, endPort }: Port, { to, protocol: used,
   return endPort === undefined ? number === port : port <= number && number <= endPort;
 }
 
-/** Whether the policies of one end allow the connection. */
-function isAllowedAt(world: World, direction: 'Ingress' | 'Egress', connection: Connection): boolean {
+/** Whether the policies that select one end of the connection allow it; undefined if none selects it in this direction. */
+export function isAllowedAt(world: World, direction: Direction, connection: Connection): boolean | undefined {
   const { from, to, source, destination } = connection;
   const [self, other, address] = direction === 'Ingress' ? [to, from, source] : [from, to, destination];
   const isolating = world.policies.filter(({ metadata, spec }) => {
     const types = spec.policyTypes ?? ['Ingress', ...(spec.egress === undefined ? [] : ['Egress'])];
     return metadata.namespace === self.namespace && types.includes(direction) && selects(spec.podSelector, self.labels);
   });
-  if (isolating.length === 0) return true;
+  if (isolating.length === 0) return undefined;
   return isolating.some(({ metadata, spec }) => {
     const rules =
       direction === 'Ingress'
@@ -126,9 +129,4 @@ function isAllowedAt(world: World, direction: 'Ingress' | 'Egress', connection: 
         (ports.length === 0 || ports.some((port) => isPort(port, connection))),
     );
   });
-}
-
-/** Whether a connection between different hosts is allowed. */
-export function isAllowed(world: World, connection: Connection): boolean {
-  return isAllowedAt(world, 'Egress', connection) && isAllowedAt(world, 'Ingress', connection);
 }

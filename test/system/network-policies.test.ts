@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { pick, randomOf } from '../../lib/testing-random.ts';
-import { apiVersionOf, namespaces, networkPolicies, pods, securityGroups } from '../../lib/kube/resources.ts';
+import { apiVersionOf, namespaces, networkPolicies } from '../../lib/kube/resources.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
-import type { Peer, Policy, Port, Selector } from '../model/network-policies.ts';
 import type { PolicyWhy } from '../../cli/plan/network-policy/why.ts';
-import type { Host } from '../model/network-policies.ts';
+import type { Host, Policy } from '../model/network-policies.ts';
 import { runProgram } from './cli-bed.ts';
 import { type Probe, keptPort, patienceMs, PolicyBed, silenceMs } from './policy-bed.ts';
+import { RandomPolicies } from './random-policies.ts';
 
 const http = (containerPort: number) => [{ name: 'http', protocol: 'TCP', containerPort }] as const;
 
@@ -97,17 +97,7 @@ describe('network policies', () => {
   });
 
   it('hold beside security groups', async () => {
-    const { controller } = bed.services;
-    const isTiered = controller.nb.schema.tables['ACL']?.columns['tier'] !== undefined;
-    const rule = { ipVersion: 'ipv4', protocol: 'all', priority: 1, remoteType: 'address', policy: 'allow' };
-    const open = [{ ...rule, remoteAddress: '0.0.0.0/0' }];
-    const spec = { ingressRules: open, egressRules: open };
-    await controller.create(securityGroups, 'open', spec);
-    await controller.create(securityGroups, 'shut', { ...spec, ingressRules: [] });
-    const annotate = (group: string | null) =>
-      controller.kube.patch(pods, { namespace: 'shop', name: 'web' }, 'merge', {
-        metadata: { annotations: { 'ovn.kubernetes.io/security_groups': group } },
-      });
+    await bed.addGroups();
     const [address = ''] = bed.place('web').addresses;
     const until = (isOpen: boolean, what: string) =>
       eventually(what, async () => {
@@ -119,14 +109,14 @@ describe('network policies', () => {
     for (const [group, one, isOpen, what] of [
       ['open', opened, true, 'both allow it'],
       ['shut', opened, false, 'the group does not'],
-      ['open', closed, !isTiered, 'the policy does not'],
+      ['open', closed, !bed.isTiered, 'the policy does not'],
       ['shut', closed, false, 'neither does'],
     ] as const) {
-      await annotate(group);
+      await bed.guard('web', group);
       await bed.apply(one);
       await until(isOpen, what);
     }
-    await annotate(null);
+    await bed.guard('web', null);
     await bed.removeAll();
     await bed.untilEqual('all are open');
   });
@@ -172,7 +162,7 @@ describe('network policies', () => {
     await controller.kube.delete(networkPolicies, { namespace: 'old', name: 'closed' });
     await bed.untilEqual('the namespace is closed without the policy');
     await bed.removePod('last');
-    await eventually('the rows of the policy are gone', () => !rowsOf(bed).includes('np.'));
+    await eventually('the rows of the policy are gone', () => !bed.rows().some((name) => name.startsWith('np.')));
     bed.policies.delete('old/closed');
   });
 
@@ -180,71 +170,15 @@ describe('network policies', () => {
     const seed = Number(process.env['SEED'] ?? 7);
     const rounds = Number(process.env['ROUNDS'] ?? 12);
     const random = randomOf(seed);
-    const labels = (): Record<string, string> => ({ app: pick(random, ['web', 'db', 'cli', 'mon']) });
-    const selector = (): Selector =>
-      pick<Selector>(random, [
-        {},
-        { matchLabels: labels() },
-        { matchExpressions: [{ key: 'app', operator: 'In', values: ['web', 'mon'] }] },
-        { matchExpressions: [{ key: 'app', operator: 'NotIn', values: ['web'] }] },
-        { matchExpressions: [{ key: 'app', operator: 'Exists' }] },
-        { matchExpressions: [{ key: 'app', operator: 'DoesNotExist' }] },
-      ]);
-    const team = (): Selector => pick<Selector>(random, [{}, { matchLabels: { team: pick(random, ['shop', 'ops']) } }]);
-    const address = (): string => pick(random, pick(random, [...bed.places.values()]).addresses);
-    const block = (): Peer => {
-      const one = address();
-      const [all, own] = one.includes(':') ? ['::/0', `${one}/128`] : ['0.0.0.0/0', `${one}/32`];
-      return pick<Peer>(random, [
-        { ipBlock: { cidr: own } },
-        { ipBlock: { cidr: all } },
-        { ipBlock: { cidr: all, except: [own] } },
-      ]);
-    };
-    const peer = (): Peer =>
-      pick(random, [
-        () => ({ podSelector: selector() }),
-        () => ({ namespaceSelector: team() }),
-        () => ({ namespaceSelector: team(), podSelector: selector() }),
-        block,
-      ])();
-    const port = (): Port =>
-      pick<Port>(random, [
-        {},
-        { protocol: 'UDP' },
-        { port: 8080 },
-        { port: 8081, protocol: 'UDP' },
-        { port: 8000, endPort: 8080 },
-        { port: 'http' },
-        { port: 'http', protocol: 'UDP' },
-      ]);
-    const list = <T>(one: () => T): T[] | undefined =>
-      random(4) === 0 ? undefined : Array.from({ length: 1 + random(2) }, one);
-    const isNamed = (ports: readonly Port[] | undefined): boolean =>
-      ports?.some((one) => typeof one.port === 'string') === true;
-    const spec = (): Policy['spec'] => ({
-      podSelector: selector(),
-      policyTypes: pick(random, [['Ingress'], ['Egress'], ['Ingress', 'Egress']] as const),
-      ingress: Array.from({ length: random(3) }, () => ({
-        ...given('from', list(peer)),
-        ...given('ports', list(port)),
-      })),
-      egress: Array.from({ length: random(3) }, () => {
-        const ports = list(port);
-        // No pod is known by an address of a block: a named port matches nothing there.
-        const peers = list(isNamed(ports) ? () => ({ namespaceSelector: team(), podSelector: selector() }) : peer);
-        return { ...given('to', peers), ...given('ports', ports) };
-      }),
-    });
+    const policies = new RandomPolicies(random, bed);
     for (let round = 0; round < rounds; round += 1) {
       const what = random(6);
-      if (what === 0) await bed.label(pick(random, ['web', 'db', 'cli', 'mon']), labels());
-      else if (what === 1)
-        await bed.labelNamespace(pick(random, ['shop', 'ops']), { team: pick(random, ['shop', 'ops']) });
+      if (what === 0) await bed.label(pick(random, ['web', 'db', 'cli', 'mon']), policies.labels());
+      else if (what === 1) await bed.labelNamespace(pick(random, ['shop', 'ops']), policies.teamLabels());
       else if (what === 2 && bed.policies.size > 0) {
         const { metadata } = pick(random, [...bed.policies.values()]);
         await bed.remove(metadata.namespace, metadata.name);
-      } else await bed.apply(policy(`p${random(4)}`, spec(), pick(random, ['shop', 'ops'])));
+      } else await bed.apply(policies.networkPolicy(`p${random(4)}`, pick(random, ['shop', 'ops'])));
       if (round === Math.floor(rounds / 2)) {
         await bed.untilEqual(`round ${round} of seed ${seed}, before the crash`);
         const { controller } = bed.services;
@@ -258,11 +192,10 @@ describe('network policies', () => {
       await bed.untilEqual(`round ${round} of seed ${seed}`);
       await checkAnswer(bed, pick(random, bed.probes()));
     }
-    const before = rowsOf(bed);
-    assert.notEqual(before, '[]');
+    assert.notDeepEqual(bed.rows(), []);
     await bed.removeAll();
     await bed.untilEqual('all policies are gone');
-    assert.equal(rowsOf(bed), '[]');
+    assert.deepEqual(bed.rows(), []);
   });
 });
 
@@ -300,16 +233,4 @@ async function checkGraph({ services: { controller } }: PolicyBed): Promise<void
   const missing = await runProgram(['policy', 'graph', 'nowhere'], env);
   assert.deepEqual([missing.code, missing.out], [1, '']);
   assert.match(missing.err, /^NoSuchNamespace: there is no namespace nowhere; kubectl get namespaces lists them$/m);
-}
-
-function given<K extends string, T>(key: K, value: T | undefined): { readonly [P in K]?: T } {
-  return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]?: T });
-}
-
-/** Names of the port groups and address sets of policies. */
-function rowsOf({ services: { controller } }: PolicyBed): string {
-  const names = ['Port_Group', 'Address_Set'].flatMap((table) =>
-    controller.rows(table).map(({ name }) => String(name)),
-  );
-  return JSON.stringify(names.filter((name) => /^(?:np|sel)\./.test(name)).sort());
 }

@@ -324,6 +324,12 @@ export class ServiceBed {
     words(`ovn-nbctl --timeout=60 --wait=hv --db=${controller.server.remote} sync`);
   }
 
+  /** Empties the caches of the datapaths: each flow is made anew from what OVN wants now. */
+  forgetFlows(): void {
+    for (const node of nodeNames)
+      words(`ovs-appctl --timeout=60 --target=${this.dir}/${node}/vswitchd.ctl revalidator/purge`);
+  }
+
   #run(name: string, [program = '', ...argv]: readonly string[], dir = this.dir): ChildProcess {
     const log = openSync(join(this.dir, `${name}.log`), 'a');
     const env = { ...ovnEnvironment(), OVS_RUNDIR: dir, OVS_DBDIR: dir, OVS_SYSCONFDIR: dir, OVN_RUNDIR: dir };
