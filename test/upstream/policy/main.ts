@@ -1,7 +1,7 @@
 /**
  * `make test-policy-conformance`: the conformance tests of the Network Policy API, run in a cluster of machines where Isthmus was installed by
- * `helm install`. In: LAB and TOPOLOGY from the environment, FOCUS and SKIP as regular expressions of names of tests. Those of SCTP are left out where the
- * machine has no module for it. Ends with the exit code of the tests; leaves the lab up.
+ * `helm install`. In: LAB and TOPOLOGY from the environment, FOCUS and SKIP as regular expressions of names of tests. Those with a part about SCTP are left
+ * out where the machine has no module for it. Ends with the exit code of the tests; leaves the lab up.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -45,11 +45,14 @@ async function definitions(): Promise<readonly string[]> {
     .map((name) => join(folder, name));
 }
 
+/** Tests of which a part is about SCTP; the other parts are in tests of TCP and UDP, or of other peers. */
+const withSctp = ['SCTP', 'TierGress', 'TierEgressInlineCIDRPeers', 'TierEgressNodePeers/deny'];
+
 function runTests(cluster: ClusterLayout): void {
   const { FOCUS, SKIP } = process.env;
   const isSctp = existsSync('/proc/net/sctp');
-  if (!isSctp) console.log('left out: SCTP: this machine has no module for it');
-  const skipped = [...(SKIP ? [SKIP] : []), ...(isSctp ? [] : ['SCTP'])].map((name) => `^TestConformance$/${name}`);
+  if (!isSctp) console.log(`left out: ${withSctp.join(', ')}: this machine has no module for SCTP`);
+  const skipped = [...(SKIP ? [SKIP] : []), ...(isSctp ? [] : withSctp)].map((name) => `^TestConformance$/${name}`);
   const flags = ['-test.v', `-test.run=^TestConformance$/${FOCUS ?? ''}`, '-test.timeout=2h'];
   if (skipped.length > 0) flags.push(`-test.skip=${skipped.join('|')}`);
   const argv = [tool('policy.test'), ...flags, `-supported-features=${features.join(',')}`];
