@@ -1,8 +1,8 @@
 /**
  * Which policies are in force, and what their rows depend on beside them. In: policies, Namespaces, pods and their ports. Out: for a pod, the policies that
  * select it and the peers that it is; for a policy, the VPCs of the ports in its namespaces, and the place of a policy of the whole cluster; the numbers that
- * named ports have. The features of `plan/network-policy` read these. Rule: a policy that is deleted while its namespace is being deleted stays in force until
- * the last port of the namespace is gone (CVE-2024-7598).
+ * named ports have. `plan/network-policy/network-policy.ts` and `plan/cluster-policy` read these. Rule: a policy that is deleted while its namespace is
+ * being deleted stays in force until the last port of the namespace is gone (CVE-2024-7598).
  */
 import { entryOf } from '../../../lib/desired/entry-of.ts';
 import { addTo, allOf, removeFrom, type Few } from '../../../lib/desired/few.ts';
