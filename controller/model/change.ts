@@ -1,4 +1,4 @@
-import type { ClusterPolicy, Kinds, NetworkPolicy } from './objects.ts';
+import type { Kinds, Policy } from './objects.ts';
 import type { Binding, Verdict, PoolVerdict, ServiceVerdict, VlanVerdict } from './settled.ts';
 
 interface Changed<K, T> {
@@ -41,7 +41,7 @@ export type Change =
   /** The rows of a former Kube-OVN's policies; the name is empty. */
   | { readonly kind: 'formerPolicies'; readonly name: string }
   /** A policy in force. */
-  | Changed<'policies', NetworkPolicy | ClusterPolicy>
+  | Changed<'policies', Policy>
   /** The VPCs of the ports in the namespaces of a policy, by the policy. */
   | { readonly kind: 'policyVpcs'; readonly name: string }
   /** The place of a policy of the whole cluster among those of its tier. */

@@ -352,6 +352,9 @@ export interface NetworkPolicy extends ObjectFacts, PolicyRules {
 /** A ClusterNetworkPolicy, an AdminNetworkPolicy or a BaselineAdminNetworkPolicy. */
 export interface ClusterPolicy extends ApiObjectFacts, ClusterRules {}
 
+/** A policy of a namespace or of the whole cluster. */
+export type Policy = NetworkPolicy | ClusterPolicy;
+
 /** All kinds that are watched, by the name of their store. */
 export interface Kinds {
   readonly vpcs: Vpc;

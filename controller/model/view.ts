@@ -10,7 +10,7 @@ import type { SelectorIndex } from '../../lib/store/selector-index.ts';
 import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
 import type { Interface } from './interfaces.ts';
 import type { MonitorState } from './monitors.ts';
-import type { ClusterPolicy, Kinds, NetworkPolicy, Pod } from './objects.ts';
+import type { Kinds, Pod, Policy } from './objects.ts';
 import type {
   LearnedRoute,
   GatewayChoice,
@@ -131,7 +131,7 @@ export interface PolicyPlace {
 /** Policies in force, and what is known of the pods that they concern. A peer is named by the text of its selector. */
 export interface PolicyIndex {
   /** By `namespace/name`, and by `Kind/name` those of the whole cluster. */
-  readonly inForce: ReadonlyMap<string, NetworkPolicy | ClusterPolicy>;
+  readonly inForce: ReadonlyMap<string, Policy>;
   /** Of a policy of the whole cluster in force. */
   place(policy: string): PolicyPlace | undefined;
   /** Policies of the whole cluster with rules about nodes. */

@@ -10,7 +10,7 @@ import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row
 import type { Feature } from '../feature.ts';
 import type { View } from '../../model/view.ts';
 import { vendorIds } from '../names.ts';
-import { aclRow } from './port-group-acl.ts';
+import { aclRow, portGroupRow } from './port-group-acl.ts';
 import { lastTiers, stages } from './tiers.ts';
 
 const group = 'isthmus.empty.tiers';
@@ -33,7 +33,7 @@ function ends(): readonly DesiredRow[] {
 function planEmptyTiers({ capabilities }: View): Desired {
   if (!capabilities.aclTier) return { rows: [] };
   return {
-    rows: [{ table: 'Port_Group', key: group, columns: { external_ids: vendorIds }, collects: ['ports'] }, ...ends()],
+    rows: [portGroupRow(group, vendorIds), ...ends()],
   };
 }
 

@@ -31,3 +31,8 @@ export function aclRow(group: string, { direction, priority, match, action, tier
     parent: { table: 'Port_Group', key: group, column: 'acls' },
   };
 }
+
+/** A port group that collects ports. */
+export function portGroupRow(key: string, ids: Readonly<Record<string, string>>): DesiredRow {
+  return { table: 'Port_Group', key, columns: { external_ids: ids }, collects: ['ports'] };
+}

@@ -1,7 +1,7 @@
 import type { Desired } from '../../../lib/desired/row.ts';
 import { policyDirections } from '../../../lib/policies/selection.ts';
 import type { View } from '../../model/view.ts';
-import { aclRow } from '../acl-tier/port-group-acl.ts';
+import { aclRow, portGroupRow } from '../acl-tier/port-group-acl.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import { clusterGroup } from '../network-policy/names.ts';
@@ -14,12 +14,7 @@ function planExemptions({ capabilities }: View): Desired {
     const group = clusterGroup(direction);
     const port = `${direction === 'ingress' ? 'outport' : 'inport'} == @${group}`;
     return [
-      {
-        table: 'Port_Group',
-        key: group,
-        columns: { external_ids: { ...vendorIds, type: 'network_policy' } },
-        collects: ['ports'],
-      },
+      portGroupRow(group, { ...vendorIds, type: 'network_policy' }),
       ...neverJudged[direction].map((match) =>
         aclRow(group, exemptionAcl(capabilities, direction, `${port} && ${match}`)),
       ),

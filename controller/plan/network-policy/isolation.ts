@@ -2,7 +2,7 @@ import type { Desired } from '../../../lib/desired/row.ts';
 import { policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import { hairpinSources } from '../../model/service-vips.ts';
 import type { View } from '../../model/view.ts';
-import { aclRow } from '../acl-tier/port-group-acl.ts';
+import { aclRow, portGroupRow } from '../acl-tier/port-group-acl.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import { isolationGroup } from './names.ts';
@@ -30,12 +30,7 @@ function planIsolation({ capabilities }: View): Desired {
     const group = isolationGroup(direction);
     const port = `${direction === 'ingress' ? 'outport' : 'inport'} == @${group}`;
     return [
-      {
-        table: 'Port_Group',
-        key: group,
-        columns: { external_ids: { ...vendorIds, type: 'network_policy' } },
-        collects: ['ports'],
-      },
+      portGroupRow(group, { ...vendorIds, type: 'network_policy' }),
       aclRow(group, policyAclOf(capabilities, direction, 'drop', `${port} && ip`)),
       ...neverJudged[direction].map((match) =>
         aclRow(group, policyAclOf(capabilities, direction, 'base', `${port} && ${match}`)),

@@ -11,15 +11,13 @@ import {
   type PolicyDirection,
 } from '../../../lib/policies/selection.ts';
 import type { Interface } from '../../model/interfaces.ts';
-import type { ClusterPolicy, NetworkPolicy, Pod } from '../../model/objects.ts';
+import type { Pod, Policy } from '../../model/objects.ts';
 import { nodePortGroup } from '../../model/ovn-names.ts';
 import type { HeldPort, View } from '../../model/view.ts';
 import { holds } from '../../settle/node/traits.ts';
 import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
 import type { AddressTexts } from '../security-group/membership.ts';
 import { clusterGroup, isolationGroup, namedPortGroup, peerSet, policyGroup } from './names.ts';
-
-type Policy = NetworkPolicy | ClusterPolicy;
 
 /** Whether a policy applies to an interface of a pod that it selects. */
 function appliesTo(policy: Policy, { provider }: Interface): boolean {

@@ -5,7 +5,7 @@ import { namedKeys, policyDirections, type PolicyDirection } from '../../../lib/
 import type { Change } from '../../model/change.ts';
 import { isClusterKey } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
-import { aclRow, type Acl } from '../acl-tier/port-group-acl.ts';
+import { aclRow, portGroupRow, type Acl } from '../acl-tier/port-group-acl.ts';
 import { blockNetworks } from './block.ts';
 import { blockSet, namedPortGroup, policyGroup } from './names.ts';
 import { ruleMatches } from './rule.ts';
@@ -24,10 +24,6 @@ export interface RuleSource {
   readonly ids: Ids;
   /** The ACL of a match; undefined if the rule needs none. */
   readonly aclOf: (direction: PolicyDirection, rule: number, match: string) => Acl | undefined;
-}
-
-function groupRow(key: string, ids: Ids): DesiredRow {
-  return { table: 'Port_Group', key, columns: { external_ids: ids }, collects: ['ports'] };
 }
 
 function blockRows({ name, rules, ids }: RuleSource, direction: PolicyDirection): readonly DesiredRow[] {
@@ -53,9 +49,9 @@ function vpcRows(view: View, source: RuleSource, direction: PolicyDirection, vpc
     }),
   );
   return [
-    groupRow(policyGroup(name, direction, vpc), ids),
+    portGroupRow(policyGroup(name, direction, vpc), ids),
     ...[...new Set(named)].flatMap((key) =>
-      view.policies.numbers(key).map((number) => groupRow(namedPortGroup(name, vpc, key, number), ids)),
+      view.policies.numbers(key).map((number) => portGroupRow(namedPortGroup(name, vpc, key, number), ids)),
     ),
     // Two rules may say the same.
     ...new Map(acls.map((row) => [row.key, row])).values(),

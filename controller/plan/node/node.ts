@@ -13,7 +13,7 @@ import { joinAllocation, serviceAllocation } from '../../settle/node/join.ts';
 import { nodesInClusters, nodesInLan } from '../../settle/node/network-owner.ts';
 import { heldBy, holds, servedAddresses } from '../../settle/node/traits.ts';
 import { portAddresses } from '../address/texts.ts';
-import { aclRow } from '../acl-tier/port-group-acl.ts';
+import { aclRow, portGroupRow } from '../acl-tier/port-group-acl.ts';
 import type { Feature } from '../feature.ts';
 import { exemptionAcl } from '../cluster-policy/acl.ts';
 import { clusterGroup } from '../network-policy/names.ts';
@@ -73,7 +73,7 @@ function portGroup(view: View, node: Node, join: Allocation | undefined): readon
       aclRow(key, exemptionAcl(capabilities, 'ingress', ofCluster)),
     ];
   });
-  return [{ table: 'Port_Group', key, columns: { external_ids: ids }, collects: ['ports'] }, ...acls];
+  return [portGroupRow(key, ids), ...acls];
 }
 
 function nodePolicies(view: View, node: Node, allocation: Allocation): readonly DesiredRow[] {

@@ -4,7 +4,7 @@ import type { Change } from '../../model/change.ts';
 import { ingressNamedKeys, namedPortKey, selectedBy } from '../../../lib/policies/selection.ts';
 import { isClusterPolicy } from '../../../lib/policies/policy.ts';
 import { selectorOfText } from '../../../lib/store/selector-index.ts';
-import type { ClusterPolicy, Namespace, NetworkPolicy, Node, Pod, Subnet } from '../../model/objects.ts';
+import type { Namespace, Node, Pod, Policy, Subnet } from '../../model/objects.ts';
 import { nodePortGroup } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { isSameScope } from '../../settle/gateway/scope.ts';
@@ -68,8 +68,6 @@ function* underPolicy(view: View, before?: Policy, after?: Policy): Generator<st
   if ([before, after].some((policy) => policy && isClusterPolicy(policy)))
     for (const [id, pod] of view.pods) if (!view.namespaces.has(pod.namespace)) yield id;
 }
-
-type Policy = NetworkPolicy | ClusterPolicy;
 
 /** The parts of a policy that the memberships of its pods depend on. */
 function selectionText(policy: Policy | undefined): string {

@@ -12,7 +12,7 @@ import type { ObjectReport, Outcome, WantedCondition } from '../report.ts';
 import type { Feature } from '../feature.ts';
 import { withoutFormer } from '../finalizers.ts';
 import { vendorIds } from '../names.ts';
-import { aclRow } from '../acl-tier/port-group-acl.ts';
+import { aclRow, portGroupRow } from '../acl-tier/port-group-acl.ts';
 import { gateAction } from '../acl-tier/tiers.ts';
 import type { Acl } from '../acl-tier/port-group-acl.ts';
 import { baseAcls, ownAcls, rulesOf } from './group-acls.ts';
@@ -58,7 +58,7 @@ function planSecurityGroup(view: View, name: string): Desired {
   }));
   return {
     rows: [
-      { table: 'Port_Group', key, columns: { external_ids: ids }, collects: ['ports'] },
+      portGroupRow(key, ids),
       ...sets,
       // The same rule twice is one.
       ...new Map(acls.map((row) => [row.key, row])).values(),

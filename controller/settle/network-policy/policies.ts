@@ -25,20 +25,12 @@ import {
 } from '../../../lib/policies/selection.ts';
 import { isClusterPolicy, type NamedPort } from '../../../lib/policies/policy.ts';
 import { wantsNetwork } from '../../model/interfaces.ts';
-import {
-  clusterPolicyKey,
-  isClusterKey,
-  type ClusterPolicy,
-  type NetworkPolicy,
-  type Pod,
-} from '../../model/objects.ts';
+import { clusterPolicyKey, isClusterKey, type ClusterPolicy, type Pod, type Policy } from '../../model/objects.ts';
 import type { PolicyIndex, PolicyPlace, View } from '../../model/view.ts';
 import { ClusterOrder } from './cluster-order.ts';
 import { Counts } from './counts.ts';
 
 type Known = Pick<View, 'pods' | 'namespaces' | 'networkPolicies' | 'ports' | 'verdicts' | 'keysIn'>;
-type Policy = NetworkPolicy | ClusterPolicy;
-
 export interface PoliciesOptions {
   readonly view: Known;
   readonly onPolicy: (name: string, before: Policy | undefined, after: Policy | undefined) => void;
