@@ -5,7 +5,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ovnEnvironment, schemaFile, startOvsdbServer, type TestServer } from 'ovsdb-client/testing';
@@ -389,8 +389,7 @@ export class ServiceBed {
     const start = (name: string, ...argv: string[]): ChildProcess =>
       this.#run(`${node}-${name}`, ['ip', 'netns', 'exec', this.space(node), name, ...argv], dir);
     start('ovsdb-server', `${dir}/conf.db`, `--remote=punix:${dir}/db.sock`, `--unixctl=${dir}/db.ctl`);
-    await eventually('the database of the switch', () => existsSync(`${dir}/db.sock`));
-    this.#vsctl(node, 'init');
+    await eventually('the database of the switch', () => this.#vsctl(node, 'init'));
     this.#switches.push(
       start('ovs-vswitchd', `unix:${dir}/db.sock`, '--disable-system', `--unixctl=${dir}/vswitchd.ctl`),
     );
