@@ -5,12 +5,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Policy } from '../../model/network-policies.ts';
 import { median, quantile } from '../row.ts';
+import { deletePort, insertPort, portRowsOf, type PortRows } from './bare-port.ts';
 import { numbers, type Measurement, type PolicyRow } from './measurement.ts';
 import { allowedPort, deniedPort, ProbeBed, type ProbedPod } from './probe-bed.ts';
 import type { FlowAnswers, ProbeFlow } from './probe.ts';
 import type { Probing } from './prober.ts';
 import { sizes } from './sizes.ts';
-import { eventually } from '../../../lib/testing-eventually.ts';
 
 const policyCount = 100;
 /** Before a pod is created, from when it is reachable until it is deleted, and after that. */
@@ -57,8 +57,10 @@ interface Seen {
   readonly sent: number;
   /** That were allowed, and not answered after another one of the flow had been. */
   readonly missed: number;
-  /** That were denied, and arrived. */
+  /** That were denied, and arrived before the pod was deleted. */
   readonly passed: number;
+  /** And since then: its program goes on sending. */
+  readonly late: number;
 }
 
 function beginAll(senders: readonly Sender[]): readonly Probing[] {
@@ -71,23 +73,30 @@ async function endAll(all: readonly Probing[]): Promise<readonly FlowAnswers[]> 
   return (await Promise.all(all.map((one) => one.end()))).flat();
 }
 
-/** Of what these send, how much has arrived; `sinceMs`: for the lines that tell when. */
-async function arrived(senders: readonly Sender[], sinceMs: number): Promise<number> {
+/** Of what these send, how much has arrived. `when`: milliseconds of what the printed lines compare with. */
+async function arrived(senders: readonly Sender[], when: Readonly<Record<string, number>>): Promise<number> {
   let sum = 0;
   for (const { from, flows } of senders)
     for (const { to, port } of flows) {
       const seen = await to.prober.arrivals(from.address, port);
       if (seen === undefined) continue;
       sum += seen.count;
-      const [first, last] = [seen.firstMs, seen.lastMs].map((at) => (at - sinceMs).toFixed(0));
-      console.error(
-        `           ${from.name} → ${to.name} ${String(port)}: ${String(seen.count)}, ${first} to ${last} ms after the creation`,
-      );
+      const times = Object.entries({ first: seen.firstMs, last: seen.lastMs, ...when });
+      const text = times.map(([what, at]) => `${what} ${(at - (when['created'] ?? 0)).toFixed(0)} ms`).join(', ');
+      console.error(`           ${from.name} → ${to.name} ${String(port)}: ${String(seen.count)} passed; ${text}`);
     }
   return sum;
 }
 
-async function measurePod(bed: ProbeBed, clients: Clients, namespace: string, number: number): Promise<Seen> {
+/** How a pod comes and goes. */
+interface Way {
+  readonly namespace: string;
+  readonly create: (pod: ProbedPod) => Promise<void>;
+  readonly remove: (pod: ProbedPod) => Promise<void>;
+}
+
+async function measurePod(bed: ProbeBed, clients: Clients, way: Way, number: number): Promise<Seen> {
+  const { namespace } = way;
   const { controller } = bed.services;
   const { near, far, stranger } = clients;
   const name = `p${String(number)}`;
@@ -110,23 +119,23 @@ async function measurePod(bed: ProbeBed, clients: Clients, namespace: string, nu
   ];
   const [good, bad] = [beginAll(allowed), beginAll(denied)];
   await pause(beforeMs);
-  await bed.createPod(pod);
-  const createdMs = nowMs();
-  const reachedMs = Math.max(...(await Promise.all(good.map(({ answered }) => answered))));
+  await way.create(pod);
+  const created = nowMs();
+  const reached = Math.max(...(await Promise.all(good.map(({ answered }) => answered))));
   await pause(duringMs);
   const answers = await endAll(good);
-  await controller.deletePod(name, namespace);
-  await eventually(
-    'the port is gone',
-    () => controller.row('Logical_Switch_Port', `${name}.${namespace}`) === undefined,
-  );
+  const isClosed = namespace === closed;
+  const passed = isClosed ? await arrived(denied, { created, reached }) : 0;
+  const [deleted, changes] = [nowMs(), controller.changes];
+  await way.remove(pod);
+  await bed.services.untilWritten(changes);
   await pause(afterMs);
   const others = await endAll(bad);
-  const passed = namespace === closed ? await arrived(denied, createdMs) : 0;
+  const all = isClosed ? await arrived(denied, { created, reached, deleted }) : 0;
   await bed.removeWired(pod);
   const missed = answers.flatMap(({ first, missedMs }) => missedMs.filter((at) => at > (first?.sentMs ?? 0)));
   const sent = [...answers, ...others].reduce((sum, one) => sum + one.sent, 0);
-  return { reachedMs: reachedMs - createdMs, sent, missed: missed.length, passed };
+  return { reachedMs: reached - created, sent, missed: missed.length, passed, late: all - passed };
 }
 
 async function measure(): Promise<readonly PolicyRow[]> {
@@ -144,21 +153,51 @@ async function measure(): Promise<readonly PolicyRow[]> {
     const before = bed.services.controller.changes;
     for (const at of numbers(policyCount)) await bed.apply(policyAt(at));
     await bed.services.untilWritten(before);
-    const seen: Record<string, Seen[]> = { [closed]: [], [open]: [] };
-    for (const at of numbers(2 * sizes.created)) {
+    const { controller } = bed.services;
+    const addressesOf = ({ name }: ProbedPod): readonly string[] => bed.services.addressesOf(name);
+    let rows: PortRows | undefined;
+    const remove = async (pod: ProbedPod): Promise<void> => {
+      if (pod.namespace === closed) rows = portRowsOf(controller, pod, addressesOf(pod));
+      await controller.deletePod(pod.name, pod.namespace);
+    };
+    const create = (pod: ProbedPod): Promise<void> => bed.createPod(pod);
+    const [ours, without, bare]: [Seen[], Seen[], Seen[]] = [[], [], []];
+    let number = 0;
+    const measureOne = (way: Way): Promise<Seen> => measurePod(bed, clients, way, (number += 1));
+    for (const at of numbers(sizes.created)) {
+      const both = [
+        async () => void ours.push(await measureOne({ namespace: closed, create, remove })),
+        async () => void without.push(await measureOne({ namespace: open, create, remove })),
+      ];
       // Each first in turn.
-      const namespace = (at + (at >> 1)) % 2 === 0 ? closed : open;
-      seen[namespace]?.push(await measurePod(bed, clients, namespace, at));
+      for (const one of at % 2 === 0 ? both : both.toReversed()) await one();
     }
-    return rowsOf(seen[closed] ?? [], seen[open] ?? []);
+    await controller.stop();
+    for (const _ of numbers(sizes.created)) {
+      const known = rows;
+      if (known === undefined) break;
+      const way = {
+        namespace: closed,
+        create: (pod: ProbedPod) => insertPort(controller, known, pod, addressesOf(pod)),
+        remove: ({ name }: ProbedPod) => deletePort(controller, known, `${name}.${closed}`),
+      };
+      bare.push(await measureOne(way));
+    }
+    return rowsOf({ ours, without, bare });
   } finally {
     await bed.close();
   }
 }
 
-function rowsOf(ours: readonly Seen[], without: readonly Seen[]): readonly PolicyRow[] {
+interface Figures {
+  readonly ours: readonly Seen[];
+  readonly without: readonly Seen[];
+  readonly bare: readonly Seen[];
+}
+
+function rowsOf({ ours, without, bare }: Figures): readonly PolicyRow[] {
   const times = (all: readonly Seen[]): readonly number[] => all.map(({ reachedMs }) => reachedMs);
-  const sum = (all: readonly Seen[], of: 'sent' | 'missed' | 'passed'): number =>
+  const sum = (all: readonly Seen[], of: 'sent' | 'missed' | 'passed' | 'late'): number =>
     all.reduce((total, one) => total + one[of], 0);
   const what = `Pod created under ${String(policyCount)} policies → as reachable as they allow`;
   const floorIs = 'a pod under no policy, each in turn';
@@ -173,6 +212,14 @@ function rowsOf(ours: readonly Seen[], without: readonly Seen[]): readonly Polic
       target: { timesFloor: 1.2 },
     },
     {
+      what: `${what}, median of ${String(ours.length)}`,
+      unit: 'ms',
+      ours: median(times(ours)),
+      floor: median(times(bare)),
+      floorIs: 'a bare transaction with the same rows, from when the database has them',
+      target: undefined,
+    },
+    {
       what: `${what}, 99th percentile of ${String(ours.length)}`,
       unit: 'ms',
       ours: quantile(times(ours), 0.99),
@@ -181,7 +228,7 @@ function rowsOf(ours: readonly Seen[], without: readonly Seen[]): readonly Polic
       target: undefined,
     },
     {
-      what: `Pods created under ${String(policyCount)} policies, until they are deleted: denied and arrived (${probes})`,
+      what: `Pods created under ${String(policyCount)} policies: denied and arrived (${probes})`,
       unit: 'packets',
       ours: sum(ours, 'passed'),
       floor: 0,
@@ -194,6 +241,14 @@ function rowsOf(ours: readonly Seen[], without: readonly Seen[]): readonly Polic
       ours: sum(ours, 'missed'),
       floor: sum(without, 'missed'),
       floorIs,
+      target: 0,
+    },
+    {
+      what: `Pods under ${String(policyCount)} policies deleted by force while their programs go on: denied and arrived`,
+      unit: 'packets',
+      ours: sum(ours, 'late'),
+      floor: sum(bare, 'late'),
+      floorIs: 'as many ports deleted by a bare transaction',
       target: 0,
     },
   ];

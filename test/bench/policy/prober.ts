@@ -23,6 +23,8 @@ export class Prober {
 
   private constructor(child: ChildProcess) {
     this.#child = child;
+    // One for each line that is waited for.
+    child.setMaxListeners(0);
     if (child.stdout === null) throw new Error('a program without output');
     createInterface(child.stdout).on('line', (text) => {
       const line = JSON.parse(text) as ProbeLine;
