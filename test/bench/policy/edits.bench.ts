@@ -2,7 +2,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import { randomOf } from '../../../lib/testing-random.ts';
-import type { Connection, Host, Policy, World } from '../../model/network-policies.ts';
+import type { ClusterWorld } from '../../model/cluster-policies.ts';
+import type { Connection, Host, Policy } from '../../model/network-policies.ts';
 import { nextVersion, type EditOptions } from './edits.ts';
 import { numbers, type Measurement, type PolicyRow } from './measurement.ts';
 import { allowedPort, deniedPort, otherPort, ProbeBed, type ProbedPod } from './probe-bed.ts';
@@ -15,6 +16,8 @@ const seed = 7;
 const rowsMs = 5000;
 /** Between an edit that the nodes have and the next one. */
 const mostPauseMs = 20;
+/** How long the same is probed without edits. */
+const stillMs = 60_000;
 
 /** A connection that is probed. */
 interface ThirdParty {
@@ -49,7 +52,7 @@ interface EditBed {
   readonly options: EditOptions;
 }
 
-async function prepare(bed: ProbeBed, namespaces: World['namespaces']): Promise<EditBed> {
+async function prepare(bed: ProbeBed, namespaces: ClusterWorld['namespaces']): Promise<EditBed> {
   const web = await bed.addPod('web', { namespace: 'shop', node: 'n1', labels: { app: 'web' } });
   const db = await bed.addPod('db', { namespace: 'shop', node: 'n2', labels: { app: 'db' } });
   const near = await bed.addPod('near', { namespace: 'ops', node: 'n1', labels: { role: 'client' } });
@@ -87,7 +90,7 @@ async function prepare(bed: ProbeBed, namespaces: World['namespaces']): Promise<
     random: randomOf(seed),
     metadata: { namespace: 'shop', name: 'edited' },
     kept,
-    world: { policies: [constant], namespaces },
+    world: { policies: [constant], clusterPolicies: [], namespaces, nodes: [] },
     thirdParties: thirdParties.map((one) => ({ connection: connectionOf(one), isAllowed: one.isAllowed })),
     selected: [
       { matchLabels: { app: 'web' } },
@@ -214,7 +217,7 @@ async function measure(): Promise<readonly PolicyRow[]> {
       }
       seconds = (performance.now() - begun) / 1000;
     });
-    const still = await probeDuring(thirdParties, () => pause(seconds * 1000));
+    const still = await probeDuring(thirdParties, () => pause(stillMs));
     await nodes.close();
     return rowsOf({ ours, still, changed, seconds, count: thirdParties.length });
   } finally {
@@ -224,7 +227,7 @@ async function measure(): Promise<readonly PolicyRow[]> {
 
 interface Figures {
   readonly ours: Wrong;
-  /** As long, while nothing is edited. */
+  /** For a minute, while nothing is edited. */
   readonly still: Wrong;
   readonly changed: number;
   readonly seconds: number;
@@ -233,7 +236,7 @@ interface Figures {
 
 function rowsOf({ ours, still, changed, seconds, count }: Figures): readonly PolicyRow[] {
   const edits = `${sizes.edits.toLocaleString('en')} edits of a policy in ${seconds.toFixed(0)} s (${changed.toLocaleString('en')} changed rows), ${String(count)} connections of third parties probed every millisecond, ${ours.sent.toLocaleString('en')} datagrams`;
-  const floorIs = 'as long, and no edit';
+  const floorIs = 'a minute without an edit';
   const row = (text: string, of: (wrong: Wrong) => number): PolicyRow => ({
     what: `${edits}: ${text}`,
     unit: 'packets',

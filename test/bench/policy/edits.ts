@@ -2,14 +2,8 @@
  * Random versions of one policy. In: what all versions say, and connections of third parties; out: a version. Rule: the model allows each of those connections in every version, or in
  * none of them; peers, ports, networks, the order of rules, the selected pods and the directions change.
  */
-import {
-  isAllowed,
-  type Connection,
-  type Peer,
-  type Policy,
-  type Port,
-  type World,
-} from '../../model/network-policies.ts';
+import { isAllowed, type ClusterWorld } from '../../model/cluster-policies.ts';
+import type { Connection, Peer, Policy, Port } from '../../model/network-policies.ts';
 import { pick, type Random } from '../../../lib/testing-random.ts';
 import { numbers } from './measurement.ts';
 
@@ -22,7 +16,7 @@ export interface EditOptions {
   /** The rule of both directions that every version has, at some place. */
   readonly kept: { readonly peers: readonly Peer[]; readonly ports: readonly Port[] };
   /** The policies beside it. */
-  readonly world: World;
+  readonly world: ClusterWorld;
   /** With what the policies say about them in every version. */
   readonly thirdParties: readonly { readonly connection: Connection; readonly isAllowed: boolean }[];
   /** Selectors of pods, all of which select the pods of third parties that the policy selects. */
