@@ -5,7 +5,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ovnEnvironment, schemaFile, startOvsdbServer, type TestServer } from 'ovsdb-client/testing';
@@ -25,13 +25,21 @@ import { fieldsOf } from '../../lib/kube/fields.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { gateMac, gateNetwork } from '../../lib/services/gate.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
-import { tryRun, type RunResult } from '../lab/run.ts';
+import { letGo, tryRun, type RunResult } from '../lab/run.ts';
 import { ControllerBed, type PodOptions } from './controller-bed.ts';
 import { words } from './ovn-bed.ts';
 
 export const nodeNames = ['n1', 'n2'] as const;
 export type NodeName = (typeof nodeNames)[number];
 type Addresses = readonly string[];
+
+export interface Wire {
+  readonly namespace: string;
+  /** IPv4, then IPv6. */
+  readonly addresses: Addresses;
+  readonly mac: string;
+  readonly gateways: readonly string[];
+}
 
 /** Merged with the fields of an endpoint. */
 type Fields = Readonly<Record<string, unknown>>;
@@ -47,6 +55,7 @@ export class ServiceBed {
   readonly #southbound: TestServer;
   readonly #prefix = `sv${process.pid}`;
   readonly #children: ChildProcess[] = [];
+  readonly #switches: ChildProcess[] = [];
   readonly #namespaces: string[] = [];
   readonly #addresses = new Map<string, Addresses>();
   /** Programs that answer in a pod. */
@@ -118,6 +127,11 @@ export class ServiceBed {
     rmSync(this.dir, { recursive: true, force: true });
   }
 
+  /** Lets the switches go before other processes, for tests that count packets: on a busy machine they lose some. */
+  favourSwitches(): void {
+    for (const { pid = 0 } of this.#switches) letGo(pid, 'first');
+  }
+
   space(name: string): string {
     return `${this.#prefix}-${name}`;
   }
@@ -151,6 +165,11 @@ export class ServiceBed {
     const addresses = (await this.controller.address(name, namespace)).split(',');
     const { 'ovn.kubernetes.io/mac_address': mac = '', 'ovn.kubernetes.io/gateway': gateways = '' } =
       await this.controller.annotations(pods, name, namespace);
+    this.wirePod(name, node, { namespace, addresses, mac, gateways: gateways.split(',') });
+  }
+
+  /** The interface of a pod, which may be created later with these addresses: OVN has it from the start. */
+  wirePod(name: string, node: NodeName, { namespace, addresses, mac, gateways }: Wire): void {
     this.#addresses.set(name, addresses);
     this.#addSpace(name);
     words(`ip link add eth0 netns ${this.space(name)} type veth peer name ${name}_h netns ${this.space(node)}`);
@@ -163,8 +182,15 @@ export class ServiceBed {
       const isV6 = address.includes(':');
       this.in(name, `ip addr add ${address}/${isV6 ? '112 nodad' : '16'} dev eth0`);
     }
-    for (const gateway of gateways.split(',')) this.in(name, `ip route add default via ${gateway}`);
+    for (const gateway of gateways) this.in(name, `ip route add default via ${gateway}`);
     this.#plug(node, `${name}_h`, `${name}.${namespace}`);
+  }
+
+  /** Removes what `wirePod` made. */
+  unwirePod(name: string, node: NodeName): void {
+    this.#vsctl(node, 'del-port', 'br-int', `${name}_h`);
+    words(`ip netns del ${this.space(name)}`);
+    this.#namespaces.splice(this.#namespaces.indexOf(this.space(name)), 1);
   }
 
   /** The pod answers from now on. */
@@ -363,9 +389,10 @@ export class ServiceBed {
     const start = (name: string, ...argv: string[]): ChildProcess =>
       this.#run(`${node}-${name}`, ['ip', 'netns', 'exec', this.space(node), name, ...argv], dir);
     start('ovsdb-server', `${dir}/conf.db`, `--remote=punix:${dir}/db.sock`, `--unixctl=${dir}/db.ctl`);
-    await eventually('the database of the switch', () => existsSync(`${dir}/db.sock`));
-    this.#vsctl(node, 'init');
-    start('ovs-vswitchd', `unix:${dir}/db.sock`, '--disable-system', `--unixctl=${dir}/vswitchd.ctl`);
+    await eventually('the database of the switch', () => this.#vsctl(node, 'init'));
+    this.#switches.push(
+      start('ovs-vswitchd', `unix:${dir}/db.sock`, '--disable-system', `--unixctl=${dir}/vswitchd.ctl`),
+    );
     const ids = {
       'system-id': `chassis-${node}`,
       'ovn-remote': this.#southbound.remote,
