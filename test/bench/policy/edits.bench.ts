@@ -18,6 +18,7 @@ const rowsMs = 5000;
 const mostPauseMs = 20;
 /** How long the same is probed without edits. */
 const stillMs = 60_000;
+const sameGapMs = 50;
 
 /** A connection that is probed. */
 interface ThirdParty {
@@ -168,12 +169,29 @@ function beginAll(all: readonly ThirdParty[]): readonly Probing[] {
   });
 }
 
+/** Losses in words, those that are near each other as one, with the seconds since the begin. */
+function gapsOf(missedMs: readonly number[], begunMs: number): readonly string[] {
+  const gaps: { readonly first: number; last: number; count: number }[] = [];
+  for (const at of missedMs) {
+    const gap = gaps.at(-1);
+    if (gap !== undefined && at - gap.last < sameGapMs) {
+      gap.last = at;
+      gap.count += 1;
+    } else gaps.push({ first: at, last: at, count: 1 });
+  }
+  return gaps.map(({ first, last, count }) => {
+    const seconds = ((first - begunMs) / 1000).toFixed(3);
+    return `${String(count)} lost within ${(last - first).toFixed(0)} ms, after ${seconds} s`;
+  });
+}
+
 /** Probes while `work` runs. */
 async function probeDuring(all: readonly ThirdParty[], work: () => Promise<void>): Promise<Wrong> {
   const denied = all.filter(({ isAllowed }) => !isAllowed);
   const arrivals = (): Promise<readonly number[]> =>
     Promise.all(denied.map(async ({ from, to, port }) => (await to.prober.arrivals(from.address, port))?.count ?? 0));
   const before = await arrivals();
+  const begunMs = Number(process.hrtime.bigint()) / 1e6;
   const probing = beginAll(all);
   await work();
   const answers = (await Promise.all(probing.map((one) => one.end()))).flat();
@@ -181,11 +199,12 @@ async function probeDuring(all: readonly ThirdParty[], work: () => Promise<void>
   const passed = after.map((count, at) => count - (before[at] ?? 0));
   const missed = answers.map(({ missedMs }, at) => (all[at]?.isAllowed === true ? missedMs.length : 0));
   for (const [at, { from, to, port, isAllowed }] of all.entries()) {
-    const wrong = isAllowed ? (missed[at] ?? 0) : (passed[denied.indexOf(all[at] as ThirdParty)] ?? 0);
-    if (wrong > 0)
-      console.error(
-        `           ${from.name} → ${to.name} ${String(port)}: ${String(wrong)} ${isAllowed ? 'lost' : 'arrived'}`,
-      );
+    const what = `           ${from.name} → ${to.name} ${String(port)}`;
+    if (isAllowed) for (const gap of gapsOf(answers[at]?.missedMs ?? [], begunMs)) console.error(`${what}: ${gap}`);
+    else {
+      const count = passed[denied.indexOf(all[at] as ThirdParty)] ?? 0;
+      if (count > 0) console.error(`${what}: ${String(count)} arrived`);
+    }
   }
   const sum = (list: readonly number[]): number => list.reduce((a, b) => a + b, 0);
   return { sent: sum(answers.map(({ sent }) => sent)), missed: sum(missed), passed: sum(passed) };

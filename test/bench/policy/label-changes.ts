@@ -39,7 +39,8 @@ interface Moved {
 
 /** From one change to the next: each is alone, and its flows are there. */
 const everyMs = 300;
-const flowTimeoutMs = 5000;
+/** Where the machine is busy, OVN may still compute what came before. */
+const flowTimeoutMs = 60_000;
 
 export class LabelChanges {
   readonly #bed: ControllerBed;

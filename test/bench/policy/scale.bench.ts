@@ -11,6 +11,7 @@ import { node24 } from '../../lab/rooms.ts';
 import { run } from '../../lab/run.ts';
 import { readNorthbound } from '../../system/controller-bed.ts';
 import { apiWrites, writesBetween } from '../api-writes.ts';
+import { eventually, type NotYet, notYet } from '../../../lib/testing-eventually.ts';
 import { median } from '../row.ts';
 import { ScaleBed } from '../scale-bed.ts';
 import { createNetworks } from '../scale-pods.ts';
@@ -23,7 +24,7 @@ const { pods, policies } = sizes;
 const [plans, starts] = [5, 3];
 /** What a start writes late shows by then, and a heap that has just grown is collected. */
 const settleMs = 10_000;
-const loadTimeoutMs = 120_000;
+const loadTimeoutMs = 300_000;
 /** Those that the controller writes here, rows before what they refer to. */
 const tables = ['Logical_Switch', 'Logical_Router', 'Port_Group', 'Address_Set', 'DHCP_Options', 'Load_Balancer_Group'];
 const parts = [
@@ -102,6 +103,12 @@ async function loadFromNothing(scale: ScaleBed): Promise<{ readonly seconds: num
   let lastMs = begunMs;
   const unsubscribe = bed.nb.subscribe(() => (lastMs = performance.now()));
   const controller = await scale.start();
+  // One transaction of so many rows takes longer than a pause between others.
+  const isThere = (): true | NotYet => {
+    const [groups, ports] = [bed.rows('Port_Group').length, bed.rows('Logical_Switch_Port').length];
+    return (groups >= 2 * policies && ports >= pods) || notYet(`${String(groups)} groups, ${String(ports)} ports`);
+  };
+  await eventually('all rows', isThere, loadTimeoutMs);
   await scale.quiet();
   unsubscribe();
   await controller.stop();
