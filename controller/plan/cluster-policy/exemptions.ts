@@ -4,7 +4,7 @@ import type { View } from '../../model/view.ts';
 import { aclRow, portGroupRow } from '../acl-tier/port-group-acl.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import { clusterGroup } from '../network-policy/names.ts';
+import { clusterGroup, portTerm } from '../network-policy/names.ts';
 import { neverJudged } from '../network-policy/isolation.ts';
 import { exemptionAcl } from './acl.ts';
 
@@ -12,7 +12,7 @@ import { exemptionAcl } from './acl.ts';
 function planExemptions({ capabilities }: View): Desired {
   const rows = policyDirections.flatMap((direction) => {
     const group = clusterGroup(direction);
-    const port = `${direction === 'ingress' ? 'outport' : 'inport'} == @${group}`;
+    const port = portTerm(direction, group);
     return [
       portGroupRow(group, { ...vendorIds, type: 'network_policy' }),
       ...neverJudged[direction].map((match) =>

@@ -5,7 +5,7 @@ import type { View } from '../../model/view.ts';
 import { aclRow, portGroupRow } from '../acl-tier/port-group-acl.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import { isolationGroup } from './names.ts';
+import { isolationGroup, portTerm } from './names.ts';
 import { policyAclOf } from './policy-acl.ts';
 
 /** Solicitations and advertisements of routers and neighbours, which no router forwards. */
@@ -28,7 +28,7 @@ export const neverJudged: Readonly<Record<PolicyDirection, readonly string[]>> =
 function planIsolation({ capabilities }: View): Desired {
   const rows = policyDirections.flatMap((direction) => {
     const group = isolationGroup(direction);
-    const port = `${direction === 'ingress' ? 'outport' : 'inport'} == @${group}`;
+    const port = portTerm(direction, group);
     return [
       portGroupRow(group, { ...vendorIds, type: 'network_policy' }),
       aclRow(group, policyAclOf(capabilities, direction, 'drop', `${port} && ip`)),

@@ -13,6 +13,11 @@ export function isolationGroup(direction: PolicyDirection): string {
   return `isthmus.isolated.${short[direction]}`;
 }
 
+/** The term of a match for the ports of a group, as a direction sees them. */
+export function portTerm(direction: PolicyDirection, group: string): string {
+  return `${direction === 'ingress' ? 'outport' : 'inport'} == @${group}`;
+}
+
 /** What owners of policies of the whole cluster and of their peers belong together by. */
 export const clusterPolicies = 'cluster-policies';
 

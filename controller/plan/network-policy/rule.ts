@@ -4,7 +4,7 @@ import { namedPortKey, peerId, podPeers, type PolicyDirection } from '../../../l
 import type { View } from '../../model/view.ts';
 import { matchFamily } from '../names.ts';
 import { blockNetworks } from './block.ts';
-import { blockSet, namedPortGroup, peerSet, policyGroup } from './names.ts';
+import { blockSet, namedPortGroup, peerSet, policyGroup, portTerm } from './names.ts';
 
 export interface RuleContext {
   readonly view: Pick<View, 'policies'>;
@@ -78,7 +78,7 @@ export function ruleMatches(context: RuleContext, rule: PolicyRule): readonly Ru
   const own = policyGroup(name, direction, vpc);
   const matchOf = (group: string, ...terms: readonly string[]): RuleMatch => ({
     group,
-    match: [`${direction === 'ingress' ? 'outport' : 'inport'} == @${group}`, ...terms].join(' && '),
+    match: [portTerm(direction, group), ...terms].join(' && '),
   });
   const { ports } = rule;
   if (ports === undefined) return peerTerms(context, rule).map((peer) => matchOf(own, peer));

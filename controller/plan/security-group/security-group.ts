@@ -28,7 +28,7 @@ function isReached(view: View, { spec }: SecurityGroup): boolean {
 
 /**
  * A group's rows. What reaches a pod is judged in tier 1 only if a rule has passed it on, which `passed-on.ts` plans. The drop at the end belongs to the
- * rule here, so that a packet is never passed on to nobody, also while those rows are not written.
+ * rule here, so that a packet is always judged, also while those rows are not written.
  */
 function aclsOf(view: View, group: SecurityGroup, direction: Acl['direction']): readonly Acl[] {
   const base = baseAcls(view, group.name, direction);
