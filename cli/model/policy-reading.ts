@@ -42,7 +42,7 @@ export interface PolicyReading extends ClusterReading {
 /** A pod of a namespace, with the workload that made it. */
 export interface OwnedPod {
   readonly name: string;
-  /** Undefined for a pod that nobody made but its author. */
+  /** Undefined for a pod that its author made without a controller. */
   readonly owner: { readonly kind: string; readonly name: string } | undefined;
   readonly pod: PolicyPod;
   readonly addresses: readonly string[];

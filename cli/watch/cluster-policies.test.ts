@@ -78,7 +78,7 @@ test('nodes are read where a rule names them', async () => {
   assert.deepEqual(parseLabelledNode({ metadata: meta('new') }), { labels: {}, addresses: [] });
 });
 
-test('a missing right is told, and any other error ends the command', async () => {
+test('a missing right is named, and any other error ends the command', async () => {
   const { unread } = await read({ clusternetworkpolicies: 403, adminnetworkpolicies: [] });
   assert.deepEqual(
     unread.map(({ code, what }) => [code, what]),
@@ -100,7 +100,7 @@ test('a kind that is not served has no policies, also if listing it is refused',
   await assert.rejects(unread(500), KubeApiError);
 });
 
-test('a condition tells that OVN has no ACL tiers', async () => {
+test('a condition says that OVN has no ACL tiers', async () => {
   const condition = {
     type: 'Ready',
     status: 'False',

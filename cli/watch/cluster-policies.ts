@@ -1,6 +1,6 @@
 /**
  * Reads the policies of the whole cluster. In: a client of the API. Out: a ClusterReading. Rule: a kind that is not served has no objects, and one that the user may
- * not read is told in the value.
+ * not read is part of the value.
  * @throws KubeUnreachable, KubeApiError, or the signal's reason
  */
 import { conditionsOf } from '../../lib/api/conditions.ts';

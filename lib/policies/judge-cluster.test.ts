@@ -121,7 +121,7 @@ describe('a rule', () => {
   });
 });
 
-test('a condition tells whether Pass is closed', () => {
+test('a condition says whether Pass is closed', () => {
   const condition = { type: 'Ready', status: 'False', reason: 'NotSupported' } as const;
   const isReported = (message: string) => isClosedPassReported([{ ...condition, message }]);
   assert.equal(isReported(`spec.ingress[0]: x; spec.ingress[1]: ${closedPassMessage}`), true);

@@ -89,7 +89,7 @@ function decideTier(rules: readonly Undecided[], asked: PortSet): TierDecision {
   return { rules: decided, open };
 }
 
-/** As NetworkPolicies do, whose rules have no order: one that allows all is told rather than several that do so together. */
+/** As NetworkPolicies do, whose rules have no order: one that allows all is named rather than several that do so together. */
 function decideWithoutOrder(rules: readonly Undecided[], asked: PortSet): TierDecision {
   const whole = rules.find((one) => isEmpty(portsWithout(asked, namedBy(one))));
   if (whole === undefined) return decideTier(rules, asked);

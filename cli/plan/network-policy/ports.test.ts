@@ -80,7 +80,7 @@ test('what is left of a set without another one', () => {
   assert.equal(isEmpty(portsWithout(of(tcp(80)), of(tcp(1, 100)))), true);
 });
 
-test('what was taken apart is told as one range again', () => {
+test('what was taken apart is one range again', () => {
   const rest = portsWithout('all', of(tcp(80), tcp(443)));
   const texts = (...sets: readonly PortSet[]) => portTexts(unionOf([rest, ...sets])).slice(0, -2);
   assert.deepEqual(texts(of(tcp(80))), ['TCP 1-442', 'TCP 444-65535']);

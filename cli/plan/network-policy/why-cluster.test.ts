@@ -199,7 +199,7 @@ describe('other ends', () => {
     assert.deepEqual([isAllowed('172.30.1.1'), isAllowed('172.30.1.2')], [true, false]);
   });
 
-  test('what may not be read is told', () => {
+  test('what may not be read is named', () => {
     const unread = [{ code: 'Forbidden', what: 'clusternetworkpolicies', message: 'no permission' }];
     const why = explainPolicies({ ...readingOf({ cluster: [], port: 80 }), unread });
     assert.deepEqual([why.isAllowed, why.isComplete, why.problems], [true, false, unread]);

@@ -1,4 +1,4 @@
-/** Sees each flow of a bridge that is added, changed or deleted, as Open vSwitch tells it (`ovs-ofctl monitor`). */
+/** Sees each flow of a bridge that is added, changed or deleted, as Open vSwitch reports it (`ovs-ofctl monitor`). */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { dirname } from 'node:path';
@@ -9,7 +9,7 @@ import { eventually, notYet } from '../../../lib/testing-eventually.ts';
 
 export class FlowWatch {
   readonly #child: ChildProcess;
-  /** When a flow with this address was last told of. */
+  /** When a flow with this address was last reported. */
   readonly #atMs = new Map<string, number>();
   #count = 0;
 
@@ -35,7 +35,7 @@ export class FlowWatch {
     const watch = new FlowWatch(child);
     // A flow of its own, in a table that OVN does not use.
     const own = 'table=250,priority=1,ip,nw_src=192.0.2.250';
-    await eventually('flows are told of', async () => {
+    await eventually('flows are reported', async () => {
       await run([ofctl, 'add-flow', control, `${own},actions=drop`]);
       await run([ofctl, 'del-flows', control, own.replace('priority=1,', '')]);
       return watch.#atMs.size > 0 || notYet('none was');
@@ -47,12 +47,12 @@ export class FlowWatch {
     this.#atMs.delete(address);
   }
 
-  /** When the last flow with the address was told of; undefined: none was, since `forget`. */
+  /** When the last flow with the address was reported; undefined: none was, since `forget`. */
   lastMs(address: string): number | undefined {
     return this.#atMs.get(address);
   }
 
-  /** Flows that it was told of. */
+  /** Flows that were reported. */
   get count(): number {
     return this.#count;
   }

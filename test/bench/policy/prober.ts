@@ -97,7 +97,7 @@ export class Prober {
     const onClose = (): void => reject(new Error('a program that probes has ended'));
     this.#listeners.add(listener);
     this.#child.on('close', onClose);
-    // A run that is stopped early has nobody who waits for its first answers.
+    // A run that is stopped early has no reader of its first answers.
     promise.catch(() => undefined);
     return promise;
   }
