@@ -1,0 +1,59 @@
+/**
+ * A Service that one cluster exports to the others by a ServiceExport, as the clusters send it to each other through the hub.
+ * Immutable plain data. Source: KEP-1645 (Multi-Cluster Services API).
+ */
+import type { Family } from '../../lib/net/ip.ts';
+import type { Protocol } from '../../lib/services/service.ts';
+
+export interface ExportedPort {
+  /** Empty for the only port of a Service, which needs no name. */
+  readonly name: string;
+  readonly protocol: Protocol;
+  readonly port: number;
+  /** Empty without one. */
+  readonly appProtocol: string;
+}
+
+/** A port of an endpoint: the number that `name`, a port of the Service, has at this endpoint. */
+export interface EndpointPort {
+  readonly name: string;
+  readonly protocol: Protocol;
+  readonly port: number;
+}
+
+export interface ExportedEndpoint {
+  /** Canonical. */
+  readonly address: string;
+  /** Of a pod with a stable name; empty for others. */
+  readonly hostname: string;
+  /** Empty if unknown. */
+  readonly zone: string;
+  /** Empty if unknown. */
+  readonly node: string;
+  readonly isReady: boolean;
+  /** Whether it terminates but still serves. */
+  readonly isServingWhileTerminating: boolean;
+  readonly ports: readonly EndpointPort[];
+}
+
+export interface ExportedService {
+  readonly namespace: string;
+  readonly name: string;
+  /** Creation of the ServiceExport, milliseconds since 1970: the oldest export decides conflicts, then the name of the cluster. */
+  readonly createdMs: number;
+  readonly type: 'ClusterSetIP' | 'Headless';
+  readonly ports: readonly ExportedPort[];
+  /** How long a client keeps its endpoint, in seconds; 0 without session affinity. */
+  readonly affinitySeconds: number;
+  readonly isInternalPolicyLocal: boolean;
+  /** Empty without one. */
+  readonly trafficDistribution: string;
+  readonly ipFamilies: readonly Family[];
+  /** `spec.exportedLabels` and `spec.exportedAnnotations` of the ServiceExport. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly endpoints: readonly ExportedEndpoint[];
+}
+
+/** `namespace/name` → the export, of one cluster. */
+export type ExportedServices = ReadonlyMap<string, ExportedService>;
