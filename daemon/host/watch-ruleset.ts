@@ -35,6 +35,7 @@ export function watchRuleset(table: WatchedTable, onChange: () => void): () => v
 
 function concerns({ family, name, isOwn }: WatchedTable, { type, port, data }: NetlinkMessage): boolean {
   if (type >> 8 !== nftables || (type & 0xff) === newGeneration || data[0] !== NFPROTO[family]) return false;
-  const table = wire.readAttributes(data.subarray(4)).get(NFTA_TABLE);
-  return table !== undefined && wire.readText(table) === name && isOwn?.(port) !== true;
+  if (isOwn?.(port) === true) return false;
+  const table = wire.readAttribute(data.subarray(4), NFTA_TABLE);
+  return table !== undefined && wire.readText(table) === name;
 }

@@ -1,8 +1,8 @@
 /**
  * Messages that the kernel sends to groups of sockets, such as changes of links or of nftables. Where more come than the socket's buffer
  * holds, the kernel drops them. By default the next poll of the socket fails then, and the package `netlink` ends the process. So the
- * socket is set not to report it (NETLINK_NO_ENOBUFS), and the kernel's count of dropped messages is compared after each message that
- * comes: messages are only dropped while others wait to be read.
+ * socket is set not to report it (NETLINK_NO_ENOBUFS), and the kernel's count of dropped messages is compared after each burst of messages:
+ * messages are only dropped while others wait to be read.
  */
 import { readdirSync } from 'node:fs';
 import koffi from 'koffi';
@@ -31,6 +31,8 @@ const [SO_RCVBUFFORCE, SO_PROTOCOL, SO_MEMINFO, NETLINK_NO_ENOBUFS] = [33, 38, 5
 /** SK_MEMINFO_VARS, and SK_MEMINFO_DROPS among them. */
 const memoryFigures = 9;
 const dropped = 8;
+/** A transaction of nftables is tens of thousands of messages, and each check is a call of the kernel. */
+const checkAfterMs = 1;
 
 const libc = koffi.load('libc.so.6');
 type Call = (fd: number, ...args: readonly unknown[]) => number;
@@ -47,17 +49,26 @@ export function openEvents(options: EventsOptions): Events {
   // Otherwise the socket keeps the buffer that it was opened with.
   setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, words(bufferBytes), 4);
   let known = 0;
-  socket.on('message', (messages) => {
+  let timer: NodeJS.Timeout | undefined;
+  const check = (): void => {
+    timer = undefined;
     const count = optionOf(fd, SO_MEMINFO, memoryFigures)[dropped] ?? 0;
-    if (count !== known) {
-      known = count;
-      onLoss();
-    }
+    if (count === known) return;
+    known = count;
+    onLoss();
+  };
+  socket.on('message', (messages) => {
+    timer ??= setTimeout(check, checkAfterMs).unref();
     onMessages(messages);
   });
   for (const event of ['invalid', 'error'] as const) socket.on(event, onLoss);
   for (const group of groups) socket.addMembership(group);
-  return { close: () => socket.close() };
+  return {
+    close: () => {
+      clearTimeout(timer);
+      socket.close();
+    },
+  };
 }
 
 /** The package tells the port of a socket, but not its descriptor. */

@@ -97,6 +97,17 @@ export function readAttributes(bytes: Buffer): ReadonlyMap<number, Buffer> {
   return attributes;
 }
 
+/** The payload of the first attribute of this type. */
+export function readAttribute(bytes: Buffer, type: number): Buffer | undefined {
+  for (let offset = 0; offset + 4 <= bytes.length;) {
+    const length = readU16(bytes, offset);
+    if (length < 4) break;
+    if ((readU16(bytes, offset + 2) & 0x3fff) === type) return bytes.subarray(offset + 4, offset + length);
+    offset += (length + 3) & ~3;
+  }
+  return undefined;
+}
+
 /** struct ifinfomsg */
 export function linkHeader(index: number, flags = 0, change = 0): Buffer {
   return Buffer.concat([Buffer.alloc(4), u32(index), u32(flags), u32(change)]);
