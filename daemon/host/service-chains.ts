@@ -2,7 +2,6 @@
 import {
   addressRegisters,
   clearAddress,
-  encodeChains,
   type Expression,
   isFamily,
   isTransport,
@@ -17,14 +16,11 @@ import {
   translateDestination,
   updateMap,
 } from '../../lib/netlink/nftables.ts';
-import { NLM } from '../../lib/netlink/message.ts';
-import { NetlinkError, openSocket, parseAnswer, Protocol } from '../../lib/netlink/socket.ts';
 import { affinityMaps, parseLearnChain, parsePickChain, type PickChain, slotMap } from '../model/service-table.ts';
 
 const families = [4, 6] as const;
 /** TCP, UDP, SCTP */
 const transports = [6, 17, 132] as const;
-const answerMs = 5000;
 
 /** Returns undefined for a name that is not of such a chain. */
 export function chainOf(name: string): NewChain | undefined {
@@ -32,40 +28,6 @@ export function chainOf(name: string): NewChain | undefined {
   if (pick !== undefined) return { name, rules: pickRules(pick) };
   const seconds = parseLearnChain(name);
   return seconds === undefined ? undefined : { name, rules: learnRules(seconds) };
-}
-
-/**
- * Adds chains that no rule reaches yet, in one transaction.
- * @param onPort called with the netlink port that the kernel names as the author of the change
- * @throws NetlinkError
- */
-export async function addChains(
-  table: string,
-  chains: readonly NewChain[],
-  onPort: (port: number) => void,
-): Promise<void> {
-  if (chains.length === 0) return;
-  const socket = openSocket(Protocol.NETFILTER);
-  onPort(socket.address().port);
-  const what = `chains of table ${table}`;
-  try {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const timer = setTimeout(() => reject(new NetlinkError('ETIMEDOUT', what)), answerMs);
-    const { data, last } = encodeChains(table, chains, socket.address().port);
-    socket.on('error', reject);
-    socket.on('message', (messages) => {
-      for (const message of messages) {
-        if (message.type !== NLM.ERROR) continue;
-        const error = parseAnswer(message, what);
-        if (error !== undefined) reject(error);
-        else if (message.seq === last) resolve();
-      }
-    });
-    socket.socket.send(data, undefined, (error) => error !== undefined && reject(error));
-    await promise.finally(() => clearTimeout(timer));
-  } finally {
-    socket.close();
-  }
 }
 
 /** The rules of the sample in plan/services/skeleton.ts. */

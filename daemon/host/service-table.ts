@@ -5,6 +5,7 @@
  */
 import { nodeInterface } from '../../lib/api/names.ts';
 import type { Family } from '../../lib/net/ip.ts';
+import { newChains } from '../../lib/netlink/nftables.ts';
 import {
   affinityMaps,
   learnChainName,
@@ -14,8 +15,10 @@ import {
 } from '../model/service-table.ts';
 import { listTable } from './nft.ts';
 import { rulesetGeneration } from './nft-generation.ts';
+import { NftTransactions } from './nft-transaction.ts';
 import { ProgramError, run } from './program.ts';
-import { addChains, chainOf } from './service-chains.ts';
+import { chainOf } from './service-chains.ts';
+import { encodeElements } from './service-elements.ts';
 import { digestOf, parseAffinity, parseListing, sampleSeconds, sealChain } from './table-listing.ts';
 
 export const serviceTableName = 'isthmus-services';
@@ -37,12 +40,14 @@ export interface ServiceTableOptions {
 export class ServiceTable {
   readonly #options: ServiceTableOptions;
   readonly #digest: string;
+  readonly #transactions: NftTransactions;
   #chains: ReadonlySet<string> = new Set();
   #exists = false;
 
   constructor(options: ServiceTableOptions) {
     this.#options = options;
     this.#digest = digestOf(options.skeleton);
+    this.#transactions = new NftTransactions((port) => options.onPort?.(port));
   }
 
   /** @throws ProgramError */
@@ -76,7 +81,7 @@ export class ServiceTable {
       const before = await rulesetGeneration();
       await this.#write(text);
       await this.#addChains([learnChainName(sampleSeconds)]);
-      const { digest, chains: present } = parseListing(await this.#list());
+      const { digest, chains: present } = parseListing(await this.#list('-t'));
       this.#chains = present;
       // A transaction in between may have edited the table, and an edited listing must not be sealed. Without a seal, the next reading
       // finds the table edited.
@@ -94,8 +99,9 @@ export class ServiceTable {
       await this.#addChains(missing);
       this.#chains = new Set([...this.#chains, ...missing]);
     }
-    const text = [...render('delete', removed), ...render('add', added)].join('');
-    if (text !== '') await this.#write(text);
+    const changes = encodeElements(serviceTableName, { removed, added });
+    if (changes !== undefined) await this.#transactions.execute(changes, `elements of table ${serviceTableName}`);
+    else await this.#write([...render('delete', removed), ...render('add', added)].join(''));
   }
 
   /** Forgets clients whose endpoint may not serve them. @throws ProgramError */
@@ -129,11 +135,8 @@ export class ServiceTable {
   }
 
   async #addChains(names: readonly string[]): Promise<void> {
-    await addChains(
-      serviceTableName,
-      names.flatMap((name) => chainOf(name) ?? []),
-      (port) => this.#options.onPort?.(port),
-    );
+    const chains = names.flatMap((name) => chainOf(name) ?? []);
+    await this.#transactions.execute(newChains(serviceTableName, chains), `chains of table ${serviceTableName}`);
   }
 
   async #write(text: string): Promise<void> {
@@ -141,8 +144,9 @@ export class ServiceTable {
     await run('nft', ['-f', '-'], text, { timeoutMs, onStart: (pid) => this.#options.onPort?.(pid) });
   }
 
-  #list(): Promise<string> {
-    return listTable('inet', serviceTableName, ['-n'], { timeoutMs });
+  /** @param flags `-t`: without elements */
+  #list(...flags: readonly string[]): Promise<string> {
+    return listTable('inet', serviceTableName, ['-n', ...flags], { timeoutMs });
   }
 }
 

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as wire from './message.ts';
-import { encodeChains, isTransport, loadRandom, lookUp } from './nftables.ts';
+import { encodeTransaction, isTransport, loadRandom, lookUp, newChains } from './nftables.ts';
 
 test('a transaction is one batch, of which the last message is answered', () => {
   const rule = [...isTransport(6), loadRandom(3, 2), lookUp('slots4', 0, 0)];
-  const { data, last } = encodeChains('isthmus-services', [{ name: 'all4-3', rules: [rule, rule] }], 4711);
+  const { data, last } = encodeTransaction(
+    newChains('isthmus-services', [{ name: 'all4-3', rules: [rule, rule] }]),
+    4711,
+  );
   const messages: { type: number; flags: number; sequence: number; port: number; body: Buffer }[] = [];
   for (let at = 0; at < data.length; at += wire.readU32(data, at))
     messages.push({
