@@ -29,7 +29,7 @@ it('takes the flags of every command also before its words', async () => {
   assert.match(text, /"--output=json" is not a command/);
 });
 
-it('has two commands without a word before them, apart from those of the same name in a group', async () => {
+it('has commands without a word before them, apart from those of the same name in a group', async () => {
   const [code, text] = await outputOf('check', '--help');
   assert.equal(code, 0);
   assert.match(text, /^usage: isthmus check \[flags\]\n/);
@@ -37,5 +37,8 @@ it('has two commands without a word before them, apart from those of the same na
   assert.match((await outputOf('ic', 'status', '--help'))[1], /^usage: isthmus ic status \[flags\]/);
   const [, help] = await outputOf('--help');
   assert.match(help, /usage: isthmus \[ic\|bgp\|why\|policy\|nodes\] <command>/);
-  assert.match(help, /^isthmus: one cluster.*\n {2}check +check before .*\n {2}status +check after /m);
+  assert.match(
+    help,
+    /^isthmus: one cluster.*\n {2}check +check before .*\n {2}status +check after .*\n {2}report +write one archive/m,
+  );
 });

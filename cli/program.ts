@@ -20,6 +20,7 @@ import { forget } from './commands/nodes/forget.ts';
 import { inspect } from './commands/nodes/inspect.ts';
 import { leave as leaveNodes } from './commands/nodes/leave.ts';
 import { services } from './commands/nodes/services.ts';
+import { report } from './commands/report.ts';
 import { routes } from './commands/routes.ts';
 import { status } from './commands/status.ts';
 import { token } from './commands/token.ts';
@@ -37,7 +38,11 @@ interface Group {
 }
 
 /** Commands without a group name. */
-const single: Group = { name: '', summary: 'one cluster, before and after helm install', commands: [check, installed] };
+const single: Group = {
+  name: '',
+  summary: 'one cluster, before and after helm install',
+  commands: [check, installed, report],
+};
 
 const groups: readonly Group[] = [
   {

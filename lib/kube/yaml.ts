@@ -1,6 +1,11 @@
-import { parse } from 'yaml';
+import { parse, stringify as render } from 'yaml';
 
 /** Reads one YAML document. A file of its own: bundled, a package that is CommonJS cannot be imported late by its names. @throws YAMLParseError */
 export function parseYaml(text: string): unknown {
   return parse(text);
+}
+
+/** Writes one YAML document, with equal parts repeated: references are hard to read. */
+export function stringify(value: unknown): string {
+  return render(value, { aliasDuplicateObjects: false });
 }

@@ -71,7 +71,7 @@ export function runCli(
 }
 
 /** Runs the program in this process. */
-export async function runProgram(argv: readonly string[], env: Record<string, string>): Promise<Outcome> {
+export async function runProgram(argv: readonly string[], env: Record<string, string | undefined>): Promise<Outcome> {
   const said = { out: '', err: '' };
   const code = await run(argv, {
     env,
