@@ -129,7 +129,7 @@ export class Membership {
   /**
    * Sends the exports of this cluster by `namespace/name`, and the namespaces that exist here, whose exports of others the
    * hub then sends: the whole once a session, then what has changed. To be called once both are fully known, and
-   * whenever they change. A hub of an earlier release (`HubView.carriesExports`) is sent nothing.
+   * whenever they change; the end of a membership forgets them. A hub of an earlier release (`HubView.carriesExports`) is sent nothing.
    */
   sendExports(own: ExportedServices, namespaces: ReadonlySet<string>): void {
     this.#exports.set(own, namespaces);

@@ -15,6 +15,7 @@ import type { Rejection } from '../../model/messages.ts';
 import { refuseForm } from './export-form.ts';
 import { legible } from './legible.ts';
 import { Refusals } from './refusals.ts';
+import { SharedParts } from './shared-parts.ts';
 
 /** The limits of a member, from its HubMember. */
 export interface ExportLimits {
@@ -58,8 +59,7 @@ export class OfferedExports {
   #limits: ExportLimits;
   #cover = new PrefixCover();
   #prefixes = '';
-  /** Endpoint → whether it is within the member's own prefixes. */
-  #isOwn = new WeakMap<ExportedEndpoint, boolean>();
+  readonly #parts = new SharedParts();
   readonly #offers = new Map<string, Offer>();
   readonly #accepted = new Map<string, ExportedService>();
   readonly #refused = new Map<string, readonly Rejection[]>();
@@ -161,8 +161,7 @@ export class OfferedExports {
       const cidr = parseCidr(text);
       if (cidr !== undefined) this.#cover.add(cidr, text);
     }
-    this.#isOwn = new WeakMap();
-    for (const key of this.#offers.keys()) this.#accept(key);
+    for (const key of this.#offers.keys()) this.#accept(key, true);
   }
 
   setLimits(limits: ExportLimits): void {
@@ -185,16 +184,18 @@ export class OfferedExports {
     const key = keyOf(exportKey(change));
     const before = this.#offers.get(key);
     const isBase = this.#unmentioned?.delete(key) !== true && before?.surplus === 0;
-    const service = changed(isBase ? before.service : undefined, change);
+    const defect = refuseForm(change);
+    const endpoints = defect === undefined ? change.endpoints.map((one) => this.#parts.endpoint(one)) : [];
+    const service = changed(isBase ? before.service : undefined, { ...change, endpoints });
     if (service === undefined) {
       // One that is not kept because there are too many is asked for when there is room.
       if (before === undefined || before.service !== undefined || before.defect !== undefined) this.#wanted.add(key);
       return;
     }
     const createdMs = Number.isSafeInteger(change.createdMs) ? change.createdMs : 0;
-    const defect = refuseForm(change) ?? this.#refusePorts(service);
-    const kept = defect === undefined ? this.#shortened(service, 0) : notKept;
-    this.#offers.set(key, { createdMs, defect, isAsked: false, ...kept });
+    const flaw = defect ?? this.#refusePorts(service);
+    const kept = flaw === undefined ? this.#shortened(service, 0) : notKept;
+    this.#offers.set(key, { createdMs, defect: flaw, isAsked: false, ...kept });
     this.#accept(key);
   }
 
@@ -218,17 +219,17 @@ export class OfferedExports {
     if (this.#offers.delete(key)) this.#accept(key);
   }
 
-  /** Decides what others see of the export. */
-  #accept(key: string): void {
+  /** Decides what others see of the export; endpoints that they see already are judged again only for other prefixes. */
+  #accept(key: string, areOtherPrefixes = false): void {
     const offer = this.#offers.get(key);
     const before = this.#accepted.get(key);
     const rejections: Rejection[] = [];
     let after: ExportedService | undefined;
     if (offer?.defect !== undefined) rejections.push(this.#invalid(key, offer.defect));
     else if (offer?.service !== undefined) {
-      after = this.#withOwnEndpoints(offer.service);
+      after = this.#withOwnEndpoints(offer.service, areOtherPrefixes ? [] : (before?.endpoints ?? []));
       if (offer.surplus > 0) rejections.push(this.#tooManyEndpoints(key, offer.surplus));
-      if (after !== offer.service) rejections.push(this.#notOwn(key, offer.service));
+      if (after !== offer.service) rejections.push(this.#notOwn(key, offer.service, after));
     } else if (offer !== undefined) rejections.push(this.#tooMany(key));
     this.#refuse(key, rejections);
     if (before === after) return;
@@ -247,19 +248,16 @@ export class OfferedExports {
     else this.#refused.set(key, rejections);
   }
 
-  #withOwnEndpoints(service: ExportedService): ExportedService {
-    const endpoints = service.endpoints.filter((endpoint) => this.#isOwnEndpoint(endpoint));
+  #withOwnEndpoints(service: ExportedService, judged: readonly ExportedEndpoint[]): ExportedService {
+    const own = new Set(judged);
+    const endpoints = service.endpoints.filter((endpoint) => own.has(endpoint) || this.#isOwn(endpoint));
     return endpoints.length === service.endpoints.length ? service : { ...service, endpoints };
   }
 
-  #isOwnEndpoint(endpoint: ExportedEndpoint): boolean {
-    const known = this.#isOwn.get(endpoint);
-    if (known !== undefined) return known;
-    const ip = parseIp(endpoint.address);
-    const host = ip && { family: ip.family, network: ip.value, prefix: bitsOf(ip.family) };
-    const isOwn = host !== undefined && this.#cover.coverOf(host) !== undefined;
-    this.#isOwn.set(endpoint, isOwn);
-    return isOwn;
+  #isOwn({ address }: ExportedEndpoint): boolean {
+    const ip = parseIp(address);
+    if (ip === undefined) return false;
+    return this.#cover.coverOf({ family: ip.family, network: ip.value, prefix: bitsOf(ip.family) }) !== undefined;
   }
 
   /** The oldest have the room there is; the hub keeps only the names of the others, and asks for them when there is room. */
@@ -307,8 +305,9 @@ export class OfferedExports {
     return `the administrator of the hub can change HubMember ${this.#member.handle}`;
   }
 
-  #notOwn(key: string, { endpoints }: ExportedService): Rejection {
-    const others = endpoints.filter((endpoint) => !this.#isOwnEndpoint(endpoint)).map(({ address }) => address);
+  #notOwn(key: string, offered: ExportedService, accepted: ExportedService): Rejection {
+    const own = new Set(accepted.endpoints);
+    const others = offered.endpoints.flatMap((endpoint) => (own.has(endpoint) ? [] : [endpoint.address]));
     const named = others.slice(0, mostNamed).join(', ');
     const more = others.length > mostNamed ? ` and ${others.length - mostNamed} more` : '';
     const message = `${key}: endpoints ${named}${more} are in no prefix that ${this.#member.cluster} offers to other clusters as its own, and are left out; offer the subnet they are in`;
