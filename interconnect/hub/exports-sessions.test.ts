@@ -76,6 +76,20 @@ describe('exports in sessions with the hub', () => {
     assert.ok(!view(west).join().includes('evil'));
   });
 
+  it('have the new name of a member that is renamed in its session', async () => {
+    const [west, east] = [await join('west', 21, []), await join('east', 11, ['10.16.0.0/16', '10.17.0.0/24'])];
+    await west.sendExports([], ['shop']);
+    await east.sendExports([web], []);
+    await west.until(() => view(west).length === 1);
+    await bed.rename('east', 'ost', ['east-1']);
+    await west.until(() => view(west)[0]?.startsWith('ost ') === true);
+    assert.deepEqual(view(west), ['ost shop/web 10.16.0.1,10.17.0.1']);
+    await east.sendExports([exported('shop/db', ['10.16.0.1'])], []);
+    await west.until(() => view(west).join() === 'ost shop/db 10.16.0.1');
+    await bed.rename('ost', 'east', ['east-1']);
+    await west.until(() => view(west).join() === 'east shop/db 10.16.0.1');
+  });
+
   it('end with a session of an earlier release, with the membership, or when their member is given up', async () => {
     const [west, east] = [await join('west', 21, []), await join('east', 11, ['10.16.0.0/16', '10.17.0.0/24'])];
     await west.sendExports([], ['shop']);

@@ -57,8 +57,10 @@ export class HubExports {
   get endpoints(): number {
     return this.#sum(({ endpointCount }) => endpointCount);
   }
+  /** Of members that have a session. */
   get rejections(): number {
-    return this.#sum(({ rejectionCount }) => rejectionCount);
+    const connected = new Set(Array.from(this.#feeds.keys(), ({ name }) => name));
+    return connected.values().reduce((sum, name) => sum + (this.#offered.get(name)?.rejectionCount ?? 0), 0);
   }
 
   /** Call for each session; nothing is sent before its first report. */
