@@ -1,5 +1,6 @@
 /** Pods and NetworkPolicies of the namespace shop, and policies of the whole cluster, as the API has them. Called by tests only. */
 import type { RawObject } from '../lib/kube/types.ts';
+import { noNumbers } from '../lib/policies/numbers.ts';
 import { parseAdminRules, parseBaselineRules, parseClusterRules } from '../lib/policies/parse-cluster.ts';
 import type { ClusterReading, NamespaceReading, OwnedPod, PolicyHost } from './model/policy-reading.ts';
 import { parseNamespace } from './watch/namespace-policies.ts';
@@ -8,7 +9,7 @@ const namespace = 'shop';
 
 /** A cluster without policies of the whole cluster. */
 export const noCluster: ClusterReading = {
-  cluster: { policies: new Map(), nodes: [], isPassClosed: false },
+  cluster: { policies: new Map(), nodes: [], numbers: noNumbers, isPassClosed: false },
   unread: [],
 };
 

@@ -4,6 +4,7 @@
  * @throws KubeUnreachable, KubeApiError, or the signal's reason
  */
 import { conditionsOf } from '../../lib/api/conditions.ts';
+import { mostNodeAddresses } from '../../lib/api/names.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { fieldsOf, recordsOf, textOf } from '../../lib/kube/fields.ts';
 import {
@@ -17,10 +18,11 @@ import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { isClosedPassReported } from '../../lib/policies/closed-pass.ts';
 import type { LabelledNode } from '../../lib/policies/judge-cluster.ts';
 import { parseAdminRules, parseBaselineRules, parseClusterRules } from '../../lib/policies/parse-cluster.ts';
-import type { ClusterRules } from '../../lib/policies/policy.ts';
+import type { AnyPolicy, ClusterRules } from '../../lib/policies/policy.ts';
 import type { ClusterReading } from '../model/policy-reading.ts';
 import type { Unreadable } from '../model/snapshot.ts';
 import { parseServedKinds } from './fact-objects.ts';
+import { readPortNumbers } from './port-numbers.ts';
 
 type Client = Pick<KubeClient, 'list' | 'request'>;
 
@@ -30,7 +32,12 @@ const kinds: readonly (readonly [resource: Resource, parse: (raw: RawObject) => 
   [baselineAdminNetworkPolicies, parseBaselineRules],
 ];
 
-export async function readClusterPolicies(client: Client, signal: AbortSignal): Promise<ClusterReading> {
+/** @param own the NetworkPolicies of the question, whose rules may have named ports */
+export async function readClusterPolicies(
+  client: Client,
+  signal: AbortSignal,
+  own: readonly AnyPolicy[],
+): Promise<ClusterReading> {
   const unread: Unreadable[] = [];
   const list = async (resource: Resource): Promise<readonly RawObject[]> => {
     try {
@@ -49,9 +56,13 @@ export async function readClusterPolicies(client: Client, signal: AbortSignal): 
   );
   const hasNodes = policies.some(([, { egress = [] }]) => egress.some((rule) => rule.nodes.length > 0));
   const conditions = lists.flatMap(({ raws }) => raws.flatMap((raw) => conditionsOf(fieldsOf(raw['status']))));
+  const all = [...policies.map(([, policy]) => policy), ...own];
+  const { numbers, unread: unreadPods } = await readPortNumbers(client, all, signal);
+  unread.push(...unreadPods);
   return {
     cluster: {
       policies: new Map(policies),
+      numbers,
       nodes: hasNodes ? (await list(nodes)).map(parseLabelledNode) : [],
       isPassClosed: isClosedPassReported(conditions),
     },
@@ -82,12 +93,10 @@ function createdMs({ metadata: { creationTimestamp = '' } }: RawObject): number 
 
 /** With the addresses that a rule about nodes names. */
 export function parseLabelledNode({ metadata: { labels = {} }, ...raw }: RawObject): LabelledNode {
-  const reported = recordsOf(fieldsOf(raw['status'])['addresses']).filter(
-    ({ type }) => type === 'InternalIP' || type === 'ExternalIP',
-  );
-  const addresses = reported.flatMap(({ address }) => {
-    const ip = parseIp(textOf(address));
-    return ip === undefined ? [] : [formatIp(ip)];
-  });
-  return { labels, addresses };
+  const reported = recordsOf(fieldsOf(raw['status'])['addresses']);
+  const addressesOf = (wanted: string): readonly string[] => {
+    const ips = reported.flatMap(({ type, address }) => (type === wanted ? (parseIp(textOf(address)) ?? []) : []));
+    return [...new Set(ips.map(formatIp))].slice(0, mostNodeAddresses);
+  };
+  return { labels, addresses: [...addressesOf('InternalIP'), ...addressesOf('ExternalIP')] };
 }

@@ -27,19 +27,16 @@ export function readPolicies(
 ): Promise<PolicyReading> {
   return withCluster(flags, terminal, async ({ client }) => {
     const signal = AbortSignal.any([terminal.signal, AbortSignal.timeout(durationMs(flags.timeout))]);
-    const [source, destination, policies, ofCluster] = await Promise.all([
+    const [source, destination, listed] = await Promise.all([
       readHost(client, from, signal),
       readHost(client, to, signal),
       client.list(networkPolicies, { signal }),
-      readClusterPolicies(client, signal),
     ]);
-    return {
-      ...ofCluster,
-      from: source,
-      to: destination,
-      port,
-      policies: new Map(policies.map((one) => [keyOf(one.metadata), parsePolicyRules(one)])),
-    };
+    const policies = new Map(listed.map((one) => [keyOf(one.metadata), parsePolicyRules(one)]));
+    const namespaces = [source, destination].map(({ pod }) => pod?.namespace);
+    const own = [...policies.values()].filter(({ namespace }) => namespaces.includes(namespace));
+    const ofCluster = await readClusterPolicies(client, signal, own);
+    return { ...ofCluster, from: source, to: destination, port, policies };
   });
 }
 

@@ -56,7 +56,7 @@ export function decide(
 ): Decision {
   const rulesOfTier = (tier: ClusterTier): readonly Undecided[] =>
     judgeTier(cluster, tier, direction, connection).flatMap(clusterRules);
-  const isolating = judge(policies, direction, connection);
+  const isolating = judge(policies, direction, connection, cluster.numbers);
   const first = decideTier(rulesOfTier('Admin'), askedPorts(connection));
   const passed = unionOf([first.open, ...decidedBy(first.rules, 'Pass')]);
   const second = decideWithoutOrder(isolating.flatMap(policyRules), passed);
@@ -120,5 +120,12 @@ function clusterRules({ name, tier, rules }: JudgedClusterPolicy): readonly Unde
 
 function policyRules({ name, rules }: JudgedPolicy): readonly Undecided[] {
   const own: readonly (JudgedRule | undefined)[] = rules.length === 0 ? [undefined] : rules;
-  return own.map((rule) => ({ tier: 'NetworkPolicy', policy: name, rule, name: '', action: 'Accept', flaw: '' }));
+  return own.map((rule) => ({
+    tier: 'NetworkPolicy',
+    policy: name,
+    rule,
+    name: '',
+    action: 'Accept',
+    flaw: rule?.flaw ?? '',
+  }));
 }

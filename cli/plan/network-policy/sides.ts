@@ -1,5 +1,6 @@
 /** What the policies of one direction allow a workload. In: the judgement of `lib/policies`. Out: sets of ports by peer. Pure. */
 import { judge, type PolicyConnection, type PolicyEnd, type PolicyPod } from '../../../lib/policies/judge.ts';
+import { noNumbers } from '../../../lib/policies/numbers.ts';
 import type { PolicyRules } from '../../../lib/policies/policy.ts';
 import type { PolicyDirection } from '../../../lib/policies/selection.ts';
 import { type OuterPeer, outerPeersOf } from './outer-peers.ts';
@@ -25,7 +26,7 @@ const stranger: PolicyEnd = { pod: undefined, address: '' };
 export function sideOf(pod: PolicyPod, direction: PolicyDirection, policies: ReadonlyMap<string, PolicyRules>): Side {
   const self = { pod, address: '' };
   const [from, to] = direction === 'ingress' ? [stranger, self] : [self, stranger];
-  const judged = judge(policies, direction, { from, to, port: undefined });
+  const judged = judge(policies, direction, { from, to, port: undefined }, noNumbers);
   const isolating = new Map([...policies].filter(([name]) => judged.some((one) => one.name === name)));
   const anywhere: PortSet[] = [];
   const peers = new Map<string, { readonly peer: OuterPeer; readonly ports: PortSet[] }>();
@@ -51,6 +52,6 @@ export function sideOf(pod: PolicyPod, direction: PolicyDirection, policies: Rea
 /** The ports of a connection between two pods that this side allows. */
 export function allowedBy({ direction, policies }: Side, connection: Omit<PolicyConnection, 'port'>): PortSet {
   if (policies.size === 0) return 'all';
-  const rules = judge(policies, direction, { ...connection, port: undefined }).flatMap((one) => one.rules);
+  const rules = judge(policies, direction, { ...connection, port: undefined }, noNumbers).flatMap((one) => one.rules);
   return unionOf(rules.filter(({ isPeer }) => isPeer).map(({ ports, namedPorts }) => portsOfRule(ports, namedPorts)));
 }

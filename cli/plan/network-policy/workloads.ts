@@ -5,7 +5,7 @@
 import type { LabelSelector } from '../../../lib/api/kinds/shared.ts';
 import { matchesSelector } from '../../../lib/api/label-selector.ts';
 import { familyOf } from '../../../lib/net/ip.ts';
-import { isInBlock } from '../../../lib/policies/judge.ts';
+import { isInBlock } from '../../../lib/policies/block.ts';
 import type { BlockPeer, PolicyRules } from '../../../lib/policies/policy.ts';
 import { peersOf, policyLabels, selectorWithin } from '../../../lib/policies/selection.ts';
 import type { NamespaceReading, OwnedPod } from '../../model/policy-reading.ts';

@@ -1,14 +1,14 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { closedPassMessage } from '../../../lib/policies/closed-pass.ts';
+import { tooManyRules } from '../../../lib/policies/rule-place.ts';
 import { policyDirections } from '../../../lib/policies/selection.ts';
 import { clusterPolicyKey, clusterPolicyStores, type ClusterPolicy } from '../../model/objects.ts';
 import type { PolicyPlace, View } from '../../model/view.ts';
 import { obstacleConditions, warnings } from '../conditions.ts';
-import { numbersProblem } from '../network-policy/numbers.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome } from '../report.ts';
-import { isBeyond, isClosedPass } from './acl.ts';
-import { ruleInForce } from './rule-in-force.ts';
+import { isClosedPass, positionOf } from './acl.ts';
+import { inForce } from './rule-in-force.ts';
 
 /** At most so many rules are named in a message. */
 const namedRules = 3;
@@ -23,20 +23,10 @@ function ruleProblems(view: View, policy: ClusterPolicy, place: PolicyPlace): re
       if (flaw !== undefined) return [{ code: 'NotSupported', message: `${field}: ${flaw}` }];
       if (isClosedPass(view.capabilities, where))
         return [{ code: 'NotSupported', message: `${field}: ${closedPassMessage}` }];
-      if (isBeyond(where)) {
-        const message = `${field}: the tier ${policy.tier} has too many rules, and the order of those at its end is undefined: remove rules`;
-        return [{ code: 'TooManyRules', message }];
-      }
-      if (ruleInForce(view, rule).isTooManyNetworks) {
-        const effect = rule.action === 'Accept' ? 'accepts none of them' : 'denies everything';
-        return [
-          { code: 'TooManyNetworks', message: `${field}: has more than 10000 networks and nodes, and ${effect}` },
-        ];
-      }
-      const numbers = numbersProblem(view, rule, undefined, field);
-      if (numbers === undefined) return [];
-      const effect = rule.action === 'Accept' ? '' : ', and denies all ports';
-      return [{ ...numbers, message: `${numbers.message}${effect}` }];
+      const beyond = tooManyRules(positionOf(where));
+      if (beyond !== undefined) return [{ code: 'TooManyRules', message: `${field}: ${beyond}` }];
+      const { shortage } = inForce(view, rule);
+      return shortage === undefined ? [] : [{ code: shortage.code, message: `${field}: ${shortage.message}` }];
     }),
   );
 }

@@ -7,6 +7,8 @@
 import { annotation } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
+import { hasTooManyNetworks, tooManyNetworks } from '../../../lib/policies/block.ts';
+import { tooManyNumbers } from '../../../lib/policies/numbers.ts';
 import { isClusterPolicy } from '../../../lib/policies/policy.ts';
 import { isClusterKey, type NetworkPolicy } from '../../model/objects.ts';
 import { destinationsOf, policyDirections } from '../../../lib/policies/selection.ts';
@@ -16,9 +18,7 @@ import { nothing } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome } from '../report.ts';
-import { hasTooManyNetworks } from './block.ts';
 import { policyAclOf } from './policy-acl.ts';
-import { numbersProblem } from './numbers.ts';
 import { ruleRows, ruleRowsRead } from './rule-rows.ts';
 
 function planPolicy(view: View, name: string): Desired {
@@ -44,12 +44,9 @@ function policyProblem(view: View, policy: NetworkPolicy, refused: Problem | und
     for (const [index, rule] of (policy[direction] ?? []).entries()) {
       const field = `spec.${direction}[${index}]`;
       if (hasTooManyNetworks(rule.peers?.blocks))
-        return {
-          code: 'TooManyNetworks',
-          message: `${field}: its ipBlocks have too many exceptions or networks, and allow nothing: at most 256 exceptions each, and 10000 networks after the exceptions are subtracted`,
-        };
-      const numbers = numbersProblem(view, rule, destinationsOf(policy, direction), field);
-      if (numbers !== undefined) return numbers;
+        return { code: 'TooManyNetworks', message: `${field}: ${tooManyNetworks}` };
+      const numbers = tooManyNumbers(view.policies, rule, destinationsOf(policy, direction));
+      if (numbers !== undefined) return { code: 'TooManyNumbers', message: `${field}: ${numbers}` };
     }
   if (unsupported.length === 0) return undefined;
   const list = unsupported.join(', ');

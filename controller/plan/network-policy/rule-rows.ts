@@ -6,7 +6,7 @@ import type { Change } from '../../model/change.ts';
 import { isClusterKey } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import { aclRow, portGroupRow, type Acl } from '../acl-tier/port-group-acl.ts';
-import { blockNetworks } from './block.ts';
+import { blockNetworks } from '../../../lib/policies/block.ts';
 import { blockSet, namedPortGroup, policyGroup } from './names.ts';
 import { ruleMatches } from './rule.ts';
 

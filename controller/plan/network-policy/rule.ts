@@ -3,7 +3,7 @@ import type { PolicyPort, PolicyProtocol, PolicyRule } from '../../../lib/polici
 import { namedPortKey, peerId, podPeers, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { View } from '../../model/view.ts';
 import { matchFamily } from '../names.ts';
-import { blockNetworks } from './block.ts';
+import { blockNetworks } from '../../../lib/policies/block.ts';
 import { blockSet, namedPortGroup, peerSet, policyGroup, portTerm } from './names.ts';
 
 export interface RuleContext {

@@ -23,6 +23,7 @@ import {
   policyLabels,
   selectedBy,
 } from '../../../lib/policies/selection.ts';
+import { lowestNumbers, mostNumbers } from '../../../lib/policies/numbers.ts';
 import { isClusterPolicy, type NamedPort } from '../../../lib/policies/policy.ts';
 import { wantsNetwork } from '../../model/interfaces.ts';
 import { clusterPolicyKey, isClusterKey, type ClusterPolicy, type Pod, type Policy } from '../../model/objects.ts';
@@ -46,8 +47,6 @@ export interface PoliciesOptions {
 
 const noVpcs: readonly string[] = [];
 const noNamespaces: readonly string[] = [];
-/** Each is a port group or an address set of every policy that names the port, and any author of a pod may add one. */
-const mostNumbers = 64;
 /** The key of all policies of the whole cluster in an index. */
 const all = '';
 
@@ -186,13 +185,7 @@ export class Policies implements PolicyIndex {
   }
 
   numbers(key: string): readonly number[] {
-    return entryOf(this.#lowest, key, () =>
-      this.#numbers
-        .of(key)
-        .map(Number)
-        .sort((a, b) => a - b)
-        .slice(0, mostNumbers),
-    );
+    return entryOf(this.#lowest, key, () => lowestNumbers(this.#numbers.of(key).map(Number)));
   }
 
   changed(change: Change): void {
