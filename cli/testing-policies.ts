@@ -10,6 +10,7 @@ const namespace = 'shop';
 /** A cluster without policies of the whole cluster. */
 export const noCluster: ClusterReading = {
   cluster: { policies: new Map(), nodes: [], numbers: noNumbers, isPassClosed: false },
+  reported: new Map(),
   unread: [],
 };
 
@@ -77,14 +78,14 @@ export function clusterOf(
   policies: readonly ReturnType<typeof clusterPolicyOf>[],
   more: Partial<ClusterReading['cluster']> = {},
 ): ClusterReading {
-  return { cluster: { ...noCluster.cluster, policies: new Map(policies), ...more }, unread: [] };
+  return { cluster: { ...noCluster.cluster, policies: new Map(policies), ...more }, reported: new Map(), unread: [] };
 }
 
 /** A pod as one end of a connection. */
 export function hostOf({ name, pod, addresses }: OwnedPod): PolicyHost {
   return {
     text: `pod ${pod.namespace}/${name}`,
-    pod: { ...pod, securityGroups: '' },
+    pod: { ...pod, name, securityGroups: '' },
     node: undefined,
     sources: addresses,
     destinations: addresses,

@@ -5,6 +5,7 @@
  */
 import { conditionsOf } from '../../lib/api/conditions.ts';
 import { mostNodeAddresses } from '../../lib/api/names.ts';
+import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { fieldsOf, recordsOf, textOf } from '../../lib/kube/fields.ts';
 import {
@@ -55,7 +56,8 @@ export async function readClusterPolicies(
     raws.map((raw) => [`${resource.kind}/${raw.metadata.name}`, { ...parse(raw), createdMs: createdMs(raw) }] as const),
   );
   const hasNodes = policies.some(([, { egress = [] }]) => egress.some((rule) => rule.nodes.length > 0));
-  const conditions = lists.flatMap(({ raws }) => raws.flatMap((raw) => conditionsOf(fieldsOf(raw['status']))));
+  const conditions = lists.flatMap(({ raws }) => raws.flatMap(conditionsIn));
+  const reported = lists.flatMap(({ resource, raws }) => raws.flatMap((raw) => reportOf(resource, raw)));
   const all = [...policies.map(([, policy]) => policy), ...own];
   const { numbers, unread: unreadPods } = await readPortNumbers(client, all, signal);
   unread.push(...unreadPods);
@@ -66,6 +68,7 @@ export async function readClusterPolicies(
       nodes: hasNodes ? (await list(nodes)).map(parseLabelledNode) : [],
       isPassClosed: isClosedPassReported(conditions),
     },
+    reported: new Map(reported),
     unread,
   };
 }
@@ -85,6 +88,21 @@ async function isServed(client: Client, { group, version, kind }: Resource, sign
 function unreadable({ plural }: Resource, { message }: KubeApiError): Unreadable {
   const sentence = `no permission to read ${plural} (${message}); what they decide is not part of this answer`;
   return { code: 'Forbidden', what: plural, message: sentence };
+}
+
+function conditionsIn(raw: RawObject): readonly Condition[] {
+  return conditionsOf(fieldsOf(raw['status']));
+}
+
+/** What keeps a policy from being in force as it is written, as the controller says. */
+function reportOf({ kind }: Resource, raw: RawObject): readonly (readonly [name: string, message: string])[] {
+  const { message = '' } = conditionsIn(raw).find(({ type, status }) => type === 'Ready' && status === 'False') ?? {};
+  return message === '' ? [] : [[`${kind}/${raw.metadata.name}`, printable(message)]];
+}
+
+/** Anybody who may edit an object may write a text that the terminal takes for its own. */
+export function printable(text: string): string {
+  return text.replaceAll(/\p{C}/gu, '?');
 }
 
 function createdMs({ metadata: { creationTimestamp = '' } }: RawObject): number {

@@ -28,9 +28,9 @@ export function readNamespacePolicies(
       client.list(networkPolicies, { namespace: name, signal }),
     ]);
     const parsed = parseNamespace(namespace, podObjects, policyObjects);
-    const { cluster, unread } = await readClusterPolicies(client, signal, [...parsed.policies.values()]);
+    const { cluster, reported, unread } = await readClusterPolicies(client, signal, [...parsed.policies.values()]);
     // Links do not go by the addresses of nodes.
-    return { ...parsed, cluster, unread: unread.filter(({ what }) => what !== nodes.plural) };
+    return { ...parsed, cluster, reported, unread: unread.filter(({ what }) => what !== nodes.plural) };
   });
 }
 

@@ -1,10 +1,11 @@
 import type { Desired } from '../../../lib/desired/row.ts';
+import { clusterGroup } from '../../../lib/policies/group-names.ts';
 import { policyDirections } from '../../../lib/policies/selection.ts';
 import type { View } from '../../model/view.ts';
 import { aclRow, portGroupRow } from '../acl-tier/port-group-acl.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import { clusterGroup, portTerm } from '../network-policy/names.ts';
+import { portTerm } from '../network-policy/names.ts';
 import { neverJudged } from '../network-policy/isolation.ts';
 import { exemptionAcl } from './acl.ts';
 

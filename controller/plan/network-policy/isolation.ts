@@ -1,11 +1,12 @@
 import type { Desired } from '../../../lib/desired/row.ts';
+import { isolationGroup } from '../../../lib/policies/group-names.ts';
 import { policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import { hairpinSources } from '../../model/service-vips.ts';
 import type { View } from '../../model/view.ts';
 import { aclRow, portGroupRow } from '../acl-tier/port-group-acl.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import { isolationGroup, portTerm } from './names.ts';
+import { portTerm } from './names.ts';
 import { policyAclOf } from './policy-acl.ts';
 
 /** Solicitations and advertisements of routers and neighbours, which no router forwards. */

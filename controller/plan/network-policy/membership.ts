@@ -1,5 +1,6 @@
 /** The policies of a port and the peers that it is, planned with the port and written in the same transaction. */
 import { defaultVpc } from '../../../lib/api/names.ts';
+import { clusterGroup, isolationGroup, namedPortGroup, policyGroup } from '../../../lib/policies/group-names.ts';
 import { isClusterPolicy } from '../../../lib/policies/policy.ts';
 import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution } from '../../../lib/desired/row.ts';
@@ -17,7 +18,7 @@ import type { HeldPort, View } from '../../model/view.ts';
 import { holds } from '../../settle/node/traits.ts';
 import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
 import type { AddressTexts } from '../security-group/membership.ts';
-import { clusterGroup, isolationGroup, namedPortGroup, peerSet, policyGroup } from './names.ts';
+import { peerSet } from './names.ts';
 
 /** Whether a policy applies to an interface of a pod that it selects. */
 function appliesTo(policy: Policy, { provider }: Interface): boolean {

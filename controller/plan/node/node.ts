@@ -2,6 +2,7 @@ import { defaultVpc, externalId, joinSubnet, nodePortName } from '../../../lib/a
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { cidrContains } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
+import { clusterGroup } from '../../../lib/policies/group-names.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Allocation } from '../../ipam/subnet-pool.ts';
 import { partsOf } from '../../model/net-parts.ts';
@@ -16,7 +17,6 @@ import { portAddresses } from '../address/texts.ts';
 import { aclRow, portGroupRow } from '../acl-tier/port-group-acl.ts';
 import type { Feature } from '../feature.ts';
 import { exemptionAcl } from '../cluster-policy/acl.ts';
-import { clusterGroup } from '../network-policy/names.ts';
 import { policyAclOf } from '../network-policy/policy-acl.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
 import { nodeRateRows } from './rates.ts';
