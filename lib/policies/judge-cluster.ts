@@ -2,12 +2,13 @@
  * What the policies of the whole cluster say about one connection, rule by rule, for explanations. In: policies, the nodes that rules may name, the two ends,
  * and a port. Out: for one end, the policies that select it in the order in which their rules decide. Pure. The rows of the controller follow the same rules.
  */
+import type { LabelSelector } from '../api/kinds/shared.ts';
 import { matchesSelector } from '../api/label-selector.ts';
 import { compareInTier, type PlacedRules } from './cluster-order.ts';
 import { endsOf, judgeRule, type JudgedRule, type PolicyConnection, type PolicyPod } from './judge.ts';
 import type { PortNumbers } from './numbers.ts';
 import type { ClusterAction, ClusterRule, ClusterTier } from './policy.ts';
-import { ruleInForce } from './rule-in-force.ts';
+import { ruleInForce, type RuleInForce } from './rule-in-force.ts';
 import { deniesPass, tooManyRules } from './rule-place.ts';
 import { policyLabels, selectedBy, type PolicyDirection } from './selection.ts';
 
@@ -30,6 +31,8 @@ export interface JudgedClusterRule extends JudgedRule {
   /** As its author named it; empty without a name. */
   readonly name: string;
   readonly action: ClusterAction;
+  /** Nodes that the rule names beside its peers, by their labels. */
+  readonly nodes: readonly LabelSelector[];
   /** Whether it denies what it should pass on. */
   readonly isPassClosed: boolean;
 }
@@ -65,6 +68,12 @@ export function orderOfTier(
     .sort(compareInTier);
 }
 
+/** The peers of a rule in force, beside the nodes that it names. */
+function peersWithoutNodes(written: ClusterRule, { action, peers, shortage }: RuleInForce) {
+  if (shortage?.code !== 'TooManyNetworks') return { peers: written.peers, nodes: written.nodes };
+  return { peers: action === 'Accept' ? { ...peers, blocks: [] } : peers, nodes: [] };
+}
+
 /** The policies of a tier with rules for this direction that select the end of the direction, in their order. */
 export function judgeTier(
   { policies, nodes, numbers, isPassClosed }: ClusterWide,
@@ -83,6 +92,7 @@ export function judgeTier(
       ...judged,
       name: rule.name,
       action: rule.action,
+      ...peersWithoutNodes(written, rule),
       isPassClosed: isPassClosed && deniesPass(rule.action, tier, before === total - 1),
       flaw: rule.flaw ?? tooManyRules({ tier, before }) ?? rule.shortage?.message,
     };

@@ -45,6 +45,8 @@ export interface JudgedRule {
   readonly isPeer: boolean;
   /** Whether the rule contains the port; without a port, whether it contains all. */
   readonly isPort: boolean;
+  /** Undefined for all sources or destinations. */
+  readonly peers: PolicyRule['peers'];
   readonly ports: readonly PolicyPort[] | undefined;
   /** The ports of the destination that have names, as far as the rule reaches them. */
   readonly namedPorts: readonly NamedPort[];
@@ -115,6 +117,7 @@ export function judgeRule(question: RuleQuestion): JudgedRule {
     field: `spec.${direction}[${index}]`,
     isPeer: isAddress || isPod,
     isPort: isPort(rule, connection, namedPorts),
+    peers,
     ports,
     namedPorts,
     flaw: hasTooManyNetworks(peers?.blocks) ? tooManyNetworks : tooManyNumbers(numbers, rule, destinations),
