@@ -130,7 +130,7 @@ function describe(
         by: /&& ip\)?$/.test(match) ? 'the drop of what no NetworkPolicy allows' : 'what always passes',
       };
     if (group === clusterGroup(direction)) return { decider: 'policies', by: 'what always passes' };
-    if (group.startsWith('node.')) return { decider: 'policies', by: 'what always passes' };
+    if (/^(?:isthmus\.cluster\.)?node\./.test(group)) return { decider: 'policies', by: 'what always passes' };
     const policy = policyOf(reading, direction, group);
     if (policy !== undefined) return { decider: 'policies', by: policy };
     if (group.startsWith('np.'))

@@ -9,7 +9,13 @@ import type { RuleInForce } from '../../../lib/policies/rule-in-force.ts';
 import type { PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Change } from '../../model/change.ts';
-import { clusterPolicyKey, clusterPolicyStores, type ClusterPolicy, type Node } from '../../model/objects.ts';
+import {
+  clusterPolicyKey,
+  clusterPolicyStores,
+  isClusterKey,
+  type ClusterPolicy,
+  type Node,
+} from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
@@ -53,7 +59,9 @@ function* reads(change: Change, view: View): Generator<string> {
   const { kind, name } = change;
   for (const store of clusterPolicyStores) if (kind === store) yield clusterPolicyKey(store, name);
   if (kind === 'policyPlaces') yield name;
-  else if (kind === 'nodes') {
+  else if (kind === 'policySelections') {
+    if (isClusterKey(name)) yield name;
+  } else if (kind === 'nodes') {
     if (nodeText(change.before) !== nodeText(change.after)) yield* view.policies.ofNodes();
   } else if (kind === 'verdicts') yield* view.policies.ofNodes();
   else yield* ruleRowsRead(change, view, true);

@@ -5,6 +5,7 @@ import { policyDirections } from '../../../lib/policies/selection.ts';
 import { clusterPolicyKey, clusterPolicyStores, type ClusterPolicy } from '../../model/objects.ts';
 import type { PolicyPlace, View } from '../../model/view.ts';
 import { obstacleConditions, warnings } from '../conditions.ts';
+import { idlePart } from '../network-policy/idle.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome } from '../report.ts';
 import { isClosedPass, positionOf } from './acl.ts';
@@ -43,10 +44,11 @@ function problemOf(view: View, policy: ClusterPolicy, place: PolicyPlace): Probl
 }
 
 /** What the condition of a policy in force says. */
-function noticeOf({ rival }: PolicyPlace): Problem {
-  if (rival === undefined) return { code: 'PolicyReady', message: '' };
+function noticeOf(view: View, key: string, policy: ClusterPolicy, { rival }: PolicyPlace): Problem {
+  const idle = idlePart(view, key, policy) ?? { code: 'PolicyReady', message: '' };
+  if (rival === undefined) return idle;
   const message = `${rival} has the same priority and is older, so that its rules come first: use different priorities`;
-  return { code: 'SamePriority', message };
+  return { code: 'SamePriority', message: idle.message === '' ? message : `${message}; ${idle.message}` };
 }
 
 export function reportClusterPolicy(view: View, key: string, outcome: Outcome): readonly ObjectReport[] {
@@ -58,7 +60,7 @@ export function reportClusterPolicy(view: View, key: string, outcome: Outcome): 
     const place = view.policies.place(key);
     if (policy === undefined || policy.isDeleting || place === undefined) return [{ object }];
     const problem = problemOf(view, policy, place);
-    const { code, message } = noticeOf(place);
+    const { code, message } = noticeOf(view, key, policy, place);
     const conditions = obstacleConditions(policy.generation, problem, refusalOf(outcome), code, message);
     return [{ object, status: { conditions, isShared: true, events: warnings(policy.conditions, conditions) } }];
   }

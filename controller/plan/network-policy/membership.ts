@@ -13,7 +13,7 @@ import {
 } from '../../../lib/policies/selection.ts';
 import type { Interface } from '../../model/interfaces.ts';
 import type { Pod, Policy } from '../../model/objects.ts';
-import { nodePortGroup } from '../../model/ovn-names.ts';
+import { clusterNodePortGroup, nodePortGroup } from '../../model/ovn-names.ts';
 import type { HeldPort, View } from '../../model/view.ts';
 import { holds } from '../../settle/node/traits.ts';
 import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
@@ -103,7 +103,11 @@ export function policyMemberships(
     const { node = '' } = pod;
     const group = nodePortGroup(node);
     // The node of the pod reaches it, for probes. Other VPCs have no way to nodes, and may have their addresses.
-    if (vpc === defaultVpc && holds(view, node, group)) memberships.push(into(group, false));
+    if (vpc === defaultVpc && holds(view, node, group)) {
+      memberships.push(into(group, false));
+      const isOfCluster = groups.has(clusterGroup('ingress')) && !view.capabilities.aclTier;
+      if (isOfCluster) memberships.push(into(clusterNodePortGroup(node), false));
+    }
   }
   return [...memberships, ...peerMemberships(view, pod, vpc, addresses)];
 }

@@ -18,6 +18,7 @@ import { nothing } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome } from '../report.ts';
+import { idlePart } from './idle.ts';
 import { policyAclOf } from './policy-acl.ts';
 import { ruleRows, ruleRowsRead } from './rule-rows.ts';
 
@@ -37,8 +38,7 @@ function planPolicy(view: View, name: string): Desired {
 }
 
 /** What of a policy has no effect; the rest of it is in force. */
-function policyProblem(view: View, policy: NetworkPolicy, refused: Problem | undefined): Problem | undefined {
-  if (refused !== undefined) return refused;
+function policyProblem(view: View, policy: NetworkPolicy): Problem | undefined {
   const { unsupported } = policy;
   for (const direction of policyDirections)
     for (const [index, rule] of (policy[direction] ?? []).entries()) {
@@ -58,15 +58,16 @@ function reportPolicy(view: View, name: string, outcome: Outcome): readonly Obje
   const object = { kind: 'networkPolicies', name } as const;
   const policy = view.networkPolicies.get(name);
   if (policy === undefined || policy.isDeleting) return [{ object }];
-  const problem = policyProblem(view, policy, refusalOf(outcome));
+  const obstacle = refusalOf(outcome) ?? policyProblem(view, policy);
+  const problem = obstacle ?? idlePart(view, name, policy);
+  const type = obstacle === undefined ? 'Normal' : 'Warning';
   const message = problem && `${problem.code}: ${problem.message}`;
   const isKnown = message === policy.annotations[annotation.problem];
   return [
     {
       object,
       annotations: { [annotation.problem]: message ?? null },
-      events:
-        problem === undefined ? [] : [{ type: 'Warning', reason: problem.code, message: problem.message, isKnown }],
+      events: problem === undefined ? [] : [{ type, reason: problem.code, message: problem.message, isKnown }],
     },
   ];
 }
@@ -81,7 +82,9 @@ export const networkPolicyFeature: Feature = {
     ]),
   *reads(change, view) {
     if (change.kind === 'networkPolicies') yield change.name;
-    else yield* ruleRowsRead(change, view, false);
+    else if (change.kind === 'policySelections') {
+      if (!isClusterKey(change.name)) yield change.name;
+    } else yield* ruleRowsRead(change, view, false);
   },
   plan: planPolicy,
   report: reportPolicy,
