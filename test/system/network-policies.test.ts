@@ -6,7 +6,7 @@ import { apiVersionOf, namespaces, networkPolicies } from '../../lib/kube/resour
 import { eventually } from '../../lib/testing-eventually.ts';
 import type { Policy } from '../model/network-policies.ts';
 import { startExecKubelet } from './exec-kubelet.ts';
-import { checkAnswer, readerOf, runPolicy } from './policy-answers.ts';
+import { checkAnswer, readerOf, runPolicy, unparsedMatches } from './policy-answers.ts';
 import { keptPort, patienceMs, PolicyBed, silenceMs } from './policy-bed.ts';
 import { RandomPolicies } from './random-policies.ts';
 
@@ -175,6 +175,7 @@ describe('network policies', () => {
     );
     await bed.apply(policy('web', { podSelector: {}, ingress: [{ ports: [{ port: 'http' as const }] }] }));
     await bed.untilEqual('shop is open at one port');
+    assert.deepEqual(unparsedMatches(bed), [], 'there is no policy of the whole cluster');
     const none = await runPolicy(bed, 'why', 'ops/cli', 'shop/web', '8080');
     assert.equal(none.code, 0, none.out);
     assert.match(none.out, /^ {2}not asked: no pod of DaemonSet isthmus-ovn-central in kube-system is ready/m);

@@ -1,5 +1,6 @@
 /** What `isthmus policy why` says about a connection of a PolicyBed, compared with the model and with OVN. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ovnEnvironment } from 'ovsdb-client/testing';
@@ -44,6 +45,14 @@ export async function readerOf({ services: { controller } }: PolicyBed): Promise
   const impersonating = users.map((one) => ({ ...one, user: { ...one.user, as: name } }));
   writeFileSync(file, JSON.stringify({ ...content, users: impersonating }));
   return file;
+}
+
+/** What ovn-trace, which has ovn-controller's parser, says about matches that it cannot parse: a name of a group without ports is one. */
+export function unparsedMatches({ services: { southbound } }: PolicyBed): readonly string[] {
+  const argv = [`--db=${southbound}`, '--no-leader-only', 'ovn-default', 'inport == "cli.ops" && ip4'];
+  const { status, stderr } = spawnSync('ovn-trace', argv, { encoding: 'utf8', env: ovnEnvironment() });
+  assert.equal(status, 0, stderr);
+  return stderr.split('\n').filter((line) => line.includes('parsing expression failed'));
 }
 
 export function nameOfHost({ namespace, name }: Host): string {
