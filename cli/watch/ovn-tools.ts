@@ -3,6 +3,7 @@
  * flag names. In: a program and its arguments, which no shell reads. Out: what it printed. Rule: why it could not be run is a value.
  */
 import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { KubeApiError, isKubeError } from '../../lib/kube/errors.ts';
 import type { CommandResult, Exec } from '../../lib/kube/exec.ts';
@@ -41,27 +42,40 @@ function answerOf(program: OvnProgram, { stdout, stderr, exitCode }: CommandResu
   return { problem: { code: 'OvnNotAsked', message: `${program} ended with exit code ${exitCode}: ${said}` } };
 }
 
+/** The user would rather have the answer without OVN than none. @throws the signal's reason if it is no timeout */
+function timeoutOf({ reason }: AbortSignal): Problem {
+  if (!(reason instanceof DOMException) || reason.name !== 'TimeoutError') throw reason;
+  return { code: 'OvnNotAsked', message: 'OVN did not answer in time (--timeout)' };
+}
+
+const execute = promisify(execFile);
+
+/** What a program printed, if it ended with another exit code than 0. */
+interface Failed {
+  readonly code?: unknown;
+  readonly stdout?: string;
+  readonly stderr?: string;
+}
+
 /** Programs of this machine, where `env` leads to. `remotes` as in `--db`. */
 export function localTools(remotes: readonly string[], env: Environment, signal: AbortSignal): OvnTools {
   const remote = remotes.join(',');
   return {
     where: remote,
-    run: (program, argv) =>
-      new Promise((resolve) => {
-        execFile(
-          program,
-          argvOf(program, remote, argv),
-          { env, signal, maxBuffer: 2 ** 24 },
-          (error, stdout, stderr) => {
-            if (error === null || typeof error.code === 'number')
-              resolve(answerOf(program, { stdout, stderr, exitCode: Number(error?.code ?? 0) }));
-            else {
-              const message = `${program} could not be run here (${error.message}): leave out --sb to run it in the cluster`;
-              resolve({ problem: { code: 'OvnNotAsked', message } });
-            }
-          },
-        );
-      }),
+    async run(program, argv) {
+      try {
+        const words = argvOf(program, remote, argv);
+        const { stdout, stderr } = await execute(program, words, { env, signal, maxBuffer: 2 ** 24 });
+        return answerOf(program, { stdout, stderr, exitCode: 0 });
+      } catch (error) {
+        if (!(error instanceof Error)) throw error;
+        if (signal.aborted) return { problem: timeoutOf(signal) };
+        const { code, stdout = '', stderr = '' } = error as Error & Failed;
+        if (typeof code === 'number') return answerOf(program, { stdout, stderr, exitCode: code });
+        const message = `${program} could not be run here (${error.message}): leave out --sb to run it in the cluster`;
+        return { problem: { code: 'OvnNotAsked', message } };
+      }
+    },
   };
 }
 
@@ -94,6 +108,7 @@ export async function podTools(options: PodToolsOptions): Promise<OvnTools | Pro
     }
     if (last !== undefined) return last;
   } catch (error) {
+    if (signal.aborted) return timeoutOf(signal);
     if (!isKubeError(error)) throw error;
     return refusal(error, namespace);
   }
@@ -114,6 +129,7 @@ function toolsIn({ exec, namespace, signal }: PodToolsOptions, pod: string): Ovn
         const command = [program, ...argvOf(program, socket, argv)];
         return answerOf(program, await exec({ namespace, pod, container, command, signal }));
       } catch (error) {
+        if (signal.aborted) return { problem: timeoutOf(signal) };
         if (!isKubeError(error)) throw error;
         return { problem: refusal(error, namespace) };
       }
