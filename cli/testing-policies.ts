@@ -1,5 +1,6 @@
 /** Pods and NetworkPolicies of the namespace shop, and policies of the whole cluster, as the API has them. Called by tests only. */
 import type { RawObject } from '../lib/kube/types.ts';
+import { noNumbers } from '../lib/policies/numbers.ts';
 import { parseAdminRules, parseBaselineRules, parseClusterRules } from '../lib/policies/parse-cluster.ts';
 import type { ClusterReading, NamespaceReading, OwnedPod, PolicyHost } from './model/policy-reading.ts';
 import { parseNamespace } from './watch/namespace-policies.ts';
@@ -8,7 +9,8 @@ const namespace = 'shop';
 
 /** A cluster without policies of the whole cluster. */
 export const noCluster: ClusterReading = {
-  cluster: { policies: new Map(), nodes: [], isPassClosed: false },
+  cluster: { policies: new Map(), nodes: [], numbers: noNumbers, isPassClosed: false },
+  reported: new Map(),
   unread: [],
 };
 
@@ -76,14 +78,14 @@ export function clusterOf(
   policies: readonly ReturnType<typeof clusterPolicyOf>[],
   more: Partial<ClusterReading['cluster']> = {},
 ): ClusterReading {
-  return { cluster: { ...noCluster.cluster, policies: new Map(policies), ...more }, unread: [] };
+  return { cluster: { ...noCluster.cluster, policies: new Map(policies), ...more }, reported: new Map(), unread: [] };
 }
 
 /** A pod as one end of a connection. */
 export function hostOf({ name, pod, addresses }: OwnedPod): PolicyHost {
   return {
     text: `pod ${pod.namespace}/${name}`,
-    pod: { ...pod, securityGroups: '' },
+    pod: { ...pod, name, securityGroups: '' },
     node: undefined,
     sources: addresses,
     destinations: addresses,

@@ -1,6 +1,8 @@
 import type { ClusterWide } from '../../lib/policies/judge-cluster.ts';
+import { familyOf, type Family } from '../../lib/net/ip.ts';
 import type { PolicyPod } from '../../lib/policies/judge.ts';
 import type { PolicyProtocol, PolicyRules } from '../../lib/policies/policy.ts';
+import type { TraceReading } from './ovn-trace.ts';
 import type { Unreadable } from './snapshot.ts';
 
 export interface PolicyNode {
@@ -15,7 +17,7 @@ export interface PolicyHost {
   /** `pod shop/web`, `node n1` or an address. */
   readonly text: string;
   /** Undefined for a node, a pod in the network of its node, and an address outside of the cluster. */
-  readonly pod: (PolicyPod & { readonly securityGroups: string }) | undefined;
+  readonly pod: (PolicyPod & { readonly name: string; readonly securityGroups: string }) | undefined;
   /** The node that the host is, or is on. */
   readonly node: PolicyNode | undefined;
   /** From which it sends to pods. */
@@ -27,6 +29,8 @@ export interface PolicyHost {
 /** The policies of the whole cluster. */
 export interface ClusterReading {
   readonly cluster: ClusterWide;
+  /** What the controller says is wrong with policies: by `namespace/name`, and by `Kind/name` those of the whole cluster. */
+  readonly reported: ReadonlyMap<string, string>;
   /** What of it the user may not read. */
   readonly unread: readonly Unreadable[];
 }
@@ -37,6 +41,19 @@ export interface PolicyReading extends ClusterReading {
   readonly port: { readonly protocol: PolicyProtocol; readonly number: number } | undefined;
   /** By `namespace/name`. */
   readonly policies: ReadonlyMap<string, PolicyRules>;
+  /** Absent if OVN is not to be asked. */
+  readonly ovn?: TraceReading;
+}
+
+/** The addresses of a connection in one family; undefined if an end has none. */
+export function addressesOf(
+  { from, to }: Pick<PolicyReading, 'from' | 'to'>,
+  family: Family,
+): { readonly source: string; readonly destination: string } | undefined {
+  const ofFamily = (addresses: readonly string[]): string | undefined =>
+    addresses.find((address) => familyOf(address) === family);
+  const [source, destination] = [ofFamily(from.sources), ofFamily(to.destinations)];
+  return source === undefined || destination === undefined ? undefined : { source, destination };
 }
 
 /** A pod of a namespace, with the workload that made it. */

@@ -27,7 +27,7 @@ function read(answers: Readonly<Record<string, readonly RawObject[] | number>>, 
     typeof discovery === 'number'
       ? Promise.reject(new KubeApiError(discovery, 'Refused', 'refused'))
       : Promise.resolve(discovery);
-  return readClusterPolicies({ list, request }, new AbortController().signal);
+  return readClusterPolicies({ list, request }, new AbortController().signal, []);
 }
 
 const egress = (to: object) => [{ action: 'Deny', to: [to] }];

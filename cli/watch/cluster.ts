@@ -1,5 +1,6 @@
 /** Opens the clusters of a command from its flags, and closes them. Called by the commands. */
 import { openKube } from '../../lib/kube/client.ts';
+import { openExec, type Exec } from '../../lib/kube/exec.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { choice, text, type FlagValues } from '../../lib/run/flags.ts';
 import { systemNamespace } from '../../lib/api/names.ts';
@@ -36,6 +37,7 @@ export type PeerFlags = FlagValues<typeof peerFlags>;
 
 export interface Cluster {
   readonly client: KubeClient;
+  readonly exec: Exec;
   readonly namespace: string;
   /** Name of the context. */
   readonly label: string;
@@ -48,9 +50,10 @@ export async function withCluster<T>(
   use: (cluster: Cluster) => Promise<T>,
 ): Promise<T> {
   const kubeconfig = await findKubeconfig(flags, terminal.env);
-  const client = openKube({ kubeconfig: kubeconfig.config, userAgent: 'isthmus-cli' });
+  const options = { kubeconfig: kubeconfig.config, userAgent: 'isthmus-cli' };
+  const client = openKube(options);
   try {
-    return await use({ client, namespace: flags.namespace, label: kubeconfig.label });
+    return await use({ client, exec: openExec(options), namespace: flags.namespace, label: kubeconfig.label });
   } finally {
     await client.close();
   }

@@ -23,14 +23,14 @@ export function readNamespacePolicies(
     const signal = AbortSignal.any([terminal.signal, AbortSignal.timeout(durationMs(flags.timeout))]);
     const namespace = await findObject(client, namespaces, { name }, signal);
     if (namespace === undefined) throw missing('namespace', { name });
-    const [podObjects, policyObjects, ofCluster] = await Promise.all([
+    const [podObjects, policyObjects] = await Promise.all([
       client.list(pods, { namespace: name, signal }),
       client.list(networkPolicies, { namespace: name, signal }),
-      readClusterPolicies(client, signal),
     ]);
+    const parsed = parseNamespace(namespace, podObjects, policyObjects);
+    const { cluster, reported, unread } = await readClusterPolicies(client, signal, [...parsed.policies.values()]);
     // Links do not go by the addresses of nodes.
-    const unread = ofCluster.unread.filter(({ what }) => what !== nodes.plural);
-    return { ...parseNamespace(namespace, podObjects, policyObjects), cluster: ofCluster.cluster, unread };
+    return { ...parsed, cluster, reported, unread: unread.filter(({ what }) => what !== nodes.plural) };
   });
 }
 

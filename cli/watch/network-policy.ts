@@ -3,16 +3,20 @@
  * @throws CommandFailed if a pod or node does not exist; KubeUnreachable, KubeApiError, or the timeout's TimeoutError
  */
 import { annotation, defaultVpc } from '../../lib/api/names.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
 import { fieldsOf, recordsOf, textOf } from '../../lib/kube/fields.ts';
 import { keyOf, namespaces, networkPolicies, nodes, pods } from '../../lib/kube/resources.ts';
 import type { KubeClient, ObjectName, RawObject } from '../../lib/kube/types.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { namedPortsOf, parsePolicyRules } from '../../lib/policies/parse.ts';
 import { durationMs, type Terminal } from '../command/command.ts';
+import type { TraceReading } from '../model/ovn-trace.ts';
 import type { PolicyHost, PolicyNode, PolicyReading } from '../model/policy-reading.ts';
-import { readClusterPolicies } from './cluster-policies.ts';
+import { printable, readClusterPolicies } from './cluster-policies.ts';
 import { type ClusterFlags, withCluster } from './cluster.ts';
 import { missing } from './missing.ts';
+import { localTools, podTools, type OvnTools } from './ovn-tools.ts';
+import { readTrace, type TracedConnection } from './ovn-trace.ts';
 import { findObject } from './workload.ts';
 
 /** A pod, a node, or any other host by its address. */
@@ -20,27 +24,49 @@ export type HostName =
   | (ObjectName & { readonly kind: 'pod' | 'node' })
   | { readonly kind: 'address'; readonly address: string };
 
+export interface PolicyQuestion {
+  readonly from: HostName;
+  readonly to: HostName;
+  readonly port: PolicyReading['port'];
+  /** Whether OVN is asked, too. */
+  readonly isTraced: boolean;
+  /** Remotes of the southbound database; empty to ask it in its pod. */
+  readonly sb: readonly string[];
+}
+
 export function readPolicies(
-  { from, to, port }: { readonly from: HostName; readonly to: HostName; readonly port: PolicyReading['port'] },
+  { from, to, port, isTraced, sb }: PolicyQuestion,
   flags: ClusterFlags,
   terminal: Terminal,
 ): Promise<PolicyReading> {
-  return withCluster(flags, terminal, async ({ client }) => {
+  return withCluster(flags, terminal, async ({ client, exec, namespace }) => {
     const signal = AbortSignal.any([terminal.signal, AbortSignal.timeout(durationMs(flags.timeout))]);
-    const [source, destination, policies, ofCluster] = await Promise.all([
+    const [source, destination, listed] = await Promise.all([
       readHost(client, from, signal),
       readHost(client, to, signal),
       client.list(networkPolicies, { signal }),
-      readClusterPolicies(client, signal),
     ]);
-    return {
-      ...ofCluster,
-      from: source,
-      to: destination,
-      port,
-      policies: new Map(policies.map((one) => [keyOf(one.metadata), parsePolicyRules(one)])),
-    };
+    const policies = new Map(listed.map((one) => [keyOf(one.metadata), parsePolicyRules(one)]));
+    const namespaces = [source, destination].map(({ pod }) => pod?.namespace);
+    const own = [...policies.values()].filter(({ namespace }) => namespaces.includes(namespace));
+    const ofCluster = await readClusterPolicies(client, signal, own);
+    const connection = { from: source, to: destination, port };
+    const reported = new Map([...ofCluster.reported, ...listed.flatMap(reportOf)]);
+    const toolsOf = () =>
+      sb.length > 0 ? localTools(sb, terminal.env, signal) : podTools({ client, exec, namespace, signal });
+    const reading = { ...ofCluster, ...connection, policies, reported };
+    return isTraced ? { ...reading, ovn: await traceWith(await toolsOf(), connection) } : reading;
   });
+}
+
+async function traceWith(tools: OvnTools | Problem, connection: TracedConnection): Promise<TraceReading> {
+  return 'run' in tools ? readTrace(tools, connection) : { untraced: tools };
+}
+
+/** What the controller writes to a NetworkPolicy of which a part has no effect. */
+function reportOf({ metadata }: RawObject): readonly (readonly [name: string, message: string])[] {
+  const message = metadata.annotations?.[annotation.problem];
+  return message === undefined ? [] : [[keyOf(metadata), printable(message)]];
 }
 
 async function readHost(client: KubeClient, name: HostName, signal: AbortSignal): Promise<PolicyHost> {
@@ -96,6 +122,7 @@ export function parsePod(
     sources: addresses,
     destinations: addresses,
     pod: {
+      name: metadata.name,
       namespace: metadata.namespace ?? '',
       labels: metadata.labels ?? {},
       namespaceLabels,

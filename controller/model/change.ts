@@ -46,6 +46,8 @@ export type Change =
   | { readonly kind: 'policyVpcs'; readonly name: string }
   /** The place of a policy of the whole cluster among those of its tier. */
   | { readonly kind: 'policyPlaces'; readonly name: string }
+  /** Whether a policy selects any pod. */
+  | { readonly kind: 'policySelections'; readonly name: string }
   /** The VPCs in which policies name a peer, by the peer. */
   | { readonly kind: 'policyPeers'; readonly name: string }
   /** The numbers that pods give a named port, as `namedPortKey` names it. */

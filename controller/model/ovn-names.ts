@@ -27,8 +27,14 @@ export function gatewayPortGroup(subnet: string, node: string): string {
   return `${portGroupPart(subnet)}.${node.replaceAll('-', '.')}`;
 }
 
+/** The ports of a node's pods that policies select, and that the node reaches. */
 export function nodePortGroup(node: string): string {
   return `node.${node.replaceAll('-', '.')}`;
+}
+
+/** Those of them that policies of the whole cluster select, where OVN has no ACL tiers. */
+export function clusterNodePortGroup(node: string): string {
+  return `isthmus.cluster.${nodePortGroup(node)}`;
 }
 
 /** The addresses by which packets reach nodes. */

@@ -140,6 +140,8 @@ export interface PolicyIndex {
   ofNamedPort(key: string): Iterable<string>;
   /** Policies that select a pod, whatever its interfaces; sorted. */
   selecting(pod: Pod): readonly string[];
+  /** Whether a policy in force selects any pod that has the network of the cluster. */
+  selectsPods(policy: string): boolean;
   /** The peers that a pod is, sorted. */
   peersOf(pod: Pod): readonly string[];
   /** The peers that a policy names. */

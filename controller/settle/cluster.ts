@@ -74,6 +74,7 @@ export class Cluster extends ObjectStores implements View {
     onPlace: (name) => this.#changed({ kind: 'policyPlaces', name }),
     onPeer: (name) => this.#changed({ kind: 'policyPeers', name }),
     onNamedPort: (name) => this.#changed({ kind: 'namedPorts', name }),
+    onSelected: (name) => this.#changed({ kind: 'policySelections', name }),
   });
   formerPolicyRows: readonly FormerRow[] = [];
   chassis: ReadonlySet<string> | undefined;

@@ -147,7 +147,7 @@ function apiError(exchange: Exchange, response: Dispatcher.ResponseData, body: s
 }
 
 /** Proxies and a starting API server answer with text instead of a Status object. */
-function parseStatus(body: string): { reason?: string; message?: string } {
+export function parseStatus(body: string): { reason?: string; message?: string } {
   if (!body.startsWith('{')) return {};
   try {
     const { reason, message } = JSON.parse(body) as Record<string, unknown>;

@@ -4,6 +4,7 @@ import { closedPassMessage, isClosedPassReported } from './closed-pass.ts';
 import type { PlacedRules } from './cluster-order.ts';
 import { judgeTier, type ClusterWide } from './judge-cluster.ts';
 import type { PolicyConnection, PolicyEnd } from './judge.ts';
+import { noNumbers } from './numbers.ts';
 import { parseClusterRules } from './parse-cluster.ts';
 
 function end(app: string, address: string): PolicyEnd {
@@ -30,7 +31,7 @@ function policy(name: string, spec: object, createdMs = 0): Named {
 }
 
 function wide(policies: readonly Named[], more: Partial<ClusterWide> = {}): ClusterWide {
-  return { policies: new Map(policies), nodes: [], isPassClosed: false, ...more };
+  return { policies: new Map(policies), nodes: [], numbers: noNumbers, isPassClosed: false, ...more };
 }
 
 const everyone = [{ namespaces: {} }];

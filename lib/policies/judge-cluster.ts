@@ -5,9 +5,12 @@
 import type { LabelSelector } from '../api/kinds/shared.ts';
 import { matchesSelector } from '../api/label-selector.ts';
 import { compareInTier, type PlacedRules } from './cluster-order.ts';
-import { endsOf, judgeRule, type JudgedRule, type PolicyConnection, type PolicyEnd, type PolicyPod } from './judge.ts';
+import { endsOf, judgeRule, type JudgedRule, type PolicyConnection, type PolicyPod } from './judge.ts';
+import type { PortNumbers } from './numbers.ts';
 import type { ClusterAction, ClusterRule, ClusterTier } from './policy.ts';
-import { namespaceOf, policyLabels, selectedBy, type PolicyDirection } from './selection.ts';
+import { ruleInForce, type RuleInForce } from './rule-in-force.ts';
+import { deniesPass, tooManyRules } from './rule-place.ts';
+import { policyLabels, selectedBy, type PolicyDirection } from './selection.ts';
 
 export interface LabelledNode {
   readonly labels: Readonly<Record<string, string>>;
@@ -19,6 +22,7 @@ export interface ClusterWide {
   /** By `Kind/name`. */
   readonly policies: ReadonlyMap<string, PlacedRules>;
   readonly nodes: readonly LabelledNode[];
+  readonly numbers: PortNumbers;
   /** Whether OVN has no ACL tiers, so that a Pass of the tier Admin denies where other rules of the tier follow. */
   readonly isPassClosed: boolean;
 }
@@ -27,10 +31,10 @@ export interface JudgedClusterRule extends JudgedRule {
   /** As its author named it; empty without a name. */
   readonly name: string;
   readonly action: ClusterAction;
+  /** Nodes that the rule names beside its peers, by their labels. */
+  readonly nodes: readonly LabelSelector[];
   /** Whether it denies what it should pass on. */
   readonly isPassClosed: boolean;
-  /** What of the rule is not in force, or makes it stricter than it is written. */
-  readonly flaw: string | undefined;
 }
 
 export interface JudgedClusterPolicy {
@@ -46,45 +50,61 @@ export function isSelected(policy: PlacedRules, pod: PolicyPod): boolean {
   return selector !== undefined && matchesSelector(selector, policyLabels(pod, pod.namespaceLabels));
 }
 
-/** Whether the address is one of a node that a selector of the rule names. */
-function isNodePeer(nodes: readonly LabelledNode[], selectors: readonly LabelSelector[], { address }: PolicyEnd) {
-  return nodes.some(
-    ({ labels, addresses }) => addresses.includes(address) && selectors.some((one) => matchesSelector(one, labels)),
-  );
+/** The addresses of the nodes that a rule names. */
+export function nodeAddressesOf(nodes: readonly LabelledNode[], { nodes: selectors }: ClusterRule): readonly string[] {
+  return nodes
+    .filter(({ labels }) => selectors.some((one) => matchesSelector(one, labels)))
+    .flatMap(({ addresses }) => addresses);
+}
+
+/** The policies of a tier with rules for a direction, in their order. */
+export function orderOfTier(
+  policies: ReadonlyMap<string, PlacedRules>,
+  tier: ClusterTier,
+  direction: PolicyDirection,
+): readonly (readonly [name: string, policy: PlacedRules])[] {
+  return [...policies]
+    .filter(([, policy]) => policy.tier === tier && (policy[direction] ?? []).length > 0)
+    .sort(compareInTier);
+}
+
+/** The peers of a rule in force, beside the nodes that it names. */
+function peersWithoutNodes(written: ClusterRule, { action, peers, shortage }: RuleInForce) {
+  if (shortage?.code !== 'TooManyNetworks') return { peers: written.peers, nodes: written.nodes };
+  return { peers: action === 'Accept' ? { ...peers, blocks: [] } : peers, nodes: [] };
 }
 
 /** The policies of a tier with rules for this direction that select the end of the direction, in their order. */
 export function judgeTier(
-  { policies, nodes, isPassClosed }: ClusterWide,
+  { policies, nodes, numbers, isPassClosed }: ClusterWide,
   tier: ClusterTier,
   direction: PolicyDirection,
   connection: PolicyConnection,
 ): readonly JudgedClusterPolicy[] {
-  const { self, other } = endsOf(direction, connection);
-  const { pod } = self;
+  const { pod } = endsOf(direction, connection).self;
   if (pod === undefined) return [];
-  const ordered = [...policies]
-    .filter(([, policy]) => policy.tier === tier && (policy[direction] ?? []).length > 0)
-    .sort(compareInTier);
-  const lastRule = ordered.at(-1)?.[1][direction]?.at(-1);
-  const judgedOf = (policy: PlacedRules, rule: ClusterRule, index: number): JudgedClusterRule => {
-    const namespace = namespaceOf(policy);
-    const judged = judgeRule({ namespace, rule, index, direction, self: pod, connection });
-    const { name, action, flaw } = rule;
+  const ordered = orderOfTier(policies, tier, direction);
+  const total = ordered.reduce((sum, [, policy]) => sum + (policy[direction]?.length ?? 0), 0);
+  const judgedOf = (written: ClusterRule, index: number, before: number): JudgedClusterRule => {
+    const rule = ruleInForce(written, nodeAddressesOf(nodes, written), numbers);
+    const judged = judgeRule({ namespace: '', rule, index, direction, self: pod, connection, numbers });
     return {
       ...judged,
-      isPeer: judged.isPeer || isNodePeer(nodes, rule.nodes, other),
-      name,
-      action,
-      isPassClosed: isPassClosed && action === 'Pass' && tier === 'Admin' && rule !== lastRule,
-      flaw,
+      name: rule.name,
+      action: rule.action,
+      ...peersWithoutNodes(written, rule),
+      isPassClosed: isPassClosed && deniesPass(rule.action, tier, before === total - 1),
+      flaw: rule.flaw ?? tooManyRules({ tier, before }) ?? rule.shortage?.message,
     };
   };
-  return ordered
-    .filter(([, policy]) => isSelected(policy, pod))
-    .map(([name, policy]) => ({
-      name,
-      tier,
-      rules: (policy[direction] ?? []).map((rule, index) => judgedOf(policy, rule, index)),
-    }));
+  const judged: JudgedClusterPolicy[] = [];
+  let before = 0;
+  for (const [name, policy] of ordered) {
+    const rules = policy[direction] ?? [];
+    const first = before;
+    if (isSelected(policy, pod))
+      judged.push({ name, tier, rules: rules.map((rule, index) => judgedOf(rule, index, first + index)) });
+    before += rules.length;
+  }
+  return judged;
 }

@@ -2,12 +2,13 @@
  * What NetworkPolicies say about one connection, rule by rule, for explanations. In: policies, the two ends, and a port. Out: for each end, the policies that
  * isolate it and which of their rules the connection satisfies. Pure. The rows of the controller follow the same rules.
  */
-import { cidrContains, parseCidr } from '../net/cidr.ts';
-import { parseIp } from '../net/ip.ts';
 import { matchesSelector } from '../api/label-selector.ts';
-import type { BlockPeer, NamedPort, PolicyPort, PolicyProtocol, PolicyRule, PolicyRules } from './policy.ts';
+import { blocksContain, hasTooManyNetworks, tooManyNetworks } from './block.ts';
+import { tooManyNumbers, type PortNumbers } from './numbers.ts';
+import type { NamedPort, PolicyPort, PolicyProtocol, PolicyRule, PolicyRules } from './policy.ts';
 import {
   type LabelledPod,
+  namedPortKey,
   peerSelector,
   podPeers,
   policyLabels,
@@ -44,24 +45,19 @@ export interface JudgedRule {
   readonly isPeer: boolean;
   /** Whether the rule contains the port; without a port, whether it contains all. */
   readonly isPort: boolean;
+  /** Undefined for all sources or destinations. */
+  readonly peers: PolicyRule['peers'];
   readonly ports: readonly PolicyPort[] | undefined;
   /** The ports of the destination that have names, as far as the rule reaches them. */
   readonly namedPorts: readonly NamedPort[];
+  /** What of the rule is not in force, or makes it stricter than it is written. */
+  readonly flaw: string | undefined;
 }
 
 export interface JudgedPolicy {
   /** `namespace/name`. */
   readonly name: string;
   readonly rules: readonly JudgedRule[];
-}
-
-function contains(block: string, address: string): boolean {
-  const [cidr, ip] = [parseCidr(block), parseIp(address)];
-  return cidr !== undefined && ip !== undefined && cidrContains(cidr, ip);
-}
-
-export function isInBlock({ cidr, except }: BlockPeer, address: string): boolean {
-  return contains(cidr, address) && !except.some((one) => contains(one, address));
 }
 
 /** A rule, where it is, and the connection that it is asked about. */
@@ -75,6 +71,7 @@ export interface RuleQuestion {
   /** The pod that the policy selects. */
   readonly self: PolicyPod;
   readonly connection: PolicyConnection;
+  readonly numbers: PortNumbers;
 }
 
 /** Whether a selector of the rule names the pod; without peers, each pod of the VPC. */
@@ -105,20 +102,25 @@ export function endsOf(
 }
 
 export function judgeRule(question: RuleQuestion): JudgedRule {
-  const { rule, index, direction, self, connection } = question;
+  const { namespace, rule, index, direction, self, connection, numbers } = question;
   const { peers, ports } = rule;
+  const destinations = direction === 'egress' || namespace === '' ? undefined : namespace;
   const { other } = endsOf(direction, connection);
   const isPod = isPodPeer(question, other);
   // An address of a block is not known as a pod, so that its ports have no names.
   const ofOther = isPod ? (other.pod?.namedPorts ?? []) : [];
-  const namedPorts = direction === 'ingress' ? self.namedPorts : ofOther;
-  const isAddress = peers === undefined || peers.blocks.some((block) => isInBlock(block, other.address));
+  const namedPorts = (direction === 'ingress' ? self.namedPorts : ofOther).filter(({ protocol, name, number }) =>
+    numbers.hasNumber(namedPortKey(destinations, protocol, name), number),
+  );
+  const isAddress = peers === undefined || blocksContain(peers.blocks, other.address);
   return {
     field: `spec.${direction}[${index}]`,
     isPeer: isAddress || isPod,
     isPort: isPort(rule, connection, namedPorts),
+    peers,
     ports,
     namedPorts,
+    flaw: hasTooManyNetworks(peers?.blocks) ? tooManyNetworks : tooManyNumbers(numbers, rule, destinations),
   };
 }
 
@@ -127,6 +129,7 @@ export function judge(
   policies: ReadonlyMap<string, PolicyRules>,
   direction: PolicyDirection,
   connection: PolicyConnection,
+  numbers: PortNumbers,
 ): readonly JudgedPolicy[] {
   const { pod: self } = endsOf(direction, connection).self;
   if (self === undefined) return [];
@@ -136,7 +139,7 @@ export function judge(
     const { namespace, pods, providers, [direction]: rules } = policy;
     if (rules === undefined || !matchesSelector(selectorWithin(namespace, pods), labels)) continue;
     if (providers !== undefined && !providers.includes(self.provider)) continue;
-    const questions = rules.map((rule, index) => ({ namespace, rule, index, direction, self, connection }));
+    const questions = rules.map((rule, index) => ({ namespace, rule, index, direction, self, connection, numbers }));
     judged.push({ name, rules: questions.map(judgeRule) });
   }
   return judged.sort((a, b) => (a.name < b.name ? -1 : 1));

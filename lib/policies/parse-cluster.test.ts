@@ -107,6 +107,13 @@ describe('a policy of the whole cluster', () => {
       );
     });
 
+  for (const subject of [{ namespaces: null }, { pods: null }, {}, null])
+    test(`selects no pod by the subject ${JSON.stringify(subject)}`, () => {
+      assert.equal(admin({ subject }).subject, undefined);
+      const [rule] = admin({ ingress: [{ action: 'Deny', from: [subject] }] }).ingress ?? [];
+      assert.deepEqual(rule?.peers.blocks, everything);
+    });
+
   for (const from of [
     { namespaces: { namespaceSelector: { matchLabels: { a: '1' } } } },
     { namespaces: { matchExpressions: [{ key: 'a', operator: 'in', values: ['1'] }] } },

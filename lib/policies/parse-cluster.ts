@@ -89,10 +89,15 @@ function portsOf(raw: Fields): readonly PolicyPort[] | undefined {
   return ports.length === 0 ? undefined : ports.flatMap(numberedPorts);
 }
 
+/** The API takes null for a field that is not there. */
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
 /** Namespaces with all their pods, or pods in namespaces; undefined for any other entry. */
 function podPeerOf(raw: Fields): PodPeer | undefined {
-  if (raw['namespaces'] !== undefined) return { namespaces: selectorOf(raw['namespaces']), pods: {} };
-  if (raw['pods'] === undefined) return undefined;
+  if (isGiven(raw['namespaces'])) return { namespaces: selectorOf(raw['namespaces']), pods: {} };
+  if (!isGiven(raw['pods'])) return undefined;
   const { namespaceSelector = {}, podSelector = {}, ...others } = fieldsOf(raw['pods']);
   if (hasOther(others, [])) throw new Unknown('a field of pods');
   return { namespaces: selectorOf(namespaceSelector), pods: selectorOf(podSelector) };

@@ -96,14 +96,23 @@ describe('clusters as helm installed them', () => {
         : tryRun(onMachine(node, ask)));
       return code === 0;
     };
+    const why = async (): Promise<string> => {
+      const argv = ['policy', 'why', 'demo/web-1', 'demo/web-2', '8080', '--trace=always'];
+      const { stdout, stderr } = await user.tryRun('east', ['isthmus', ...argv]);
+      return stdout + stderr;
+    };
+    const traced = (verdict: string): RegExp =>
+      new RegExp(`is ${verdict}$[^]*^OVN\n  agrees, by ovn-trace in pod kube-system/isthmus-ovn-central-\\w+$`, 'm');
     await apply([]);
     await eventually('a pod gets no answer', async () => !(await answers('pod')));
+    assert.match(await why(), traced('denied'));
     assert.equal(await answers(0), false, 'nor does another node');
     assert.equal(await answers(1), true, 'its own node does');
     await pause(3 * probePeriodMs);
     await lab.kubectl('east', ['-n', 'demo', 'wait', 'pod', '--all', '--for=condition=Ready', '--timeout=0']);
     await apply([{ from: [{ podSelector: {} }] }]);
     await eventually('a pod gets an answer', () => answers('pod'));
+    assert.match(await why(), traced('allowed'));
     assert.equal(await answers(0), false, 'another node gets none');
     await lab.kubectl('east', ['-n', 'demo', 'delete', 'networkpolicy', 'web']);
     await eventually('another node gets an answer', () => answers(0));

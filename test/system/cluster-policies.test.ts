@@ -12,6 +12,7 @@ import { eventually } from '../../lib/testing-eventually.ts';
 import { pick, randomOf } from '../../lib/testing-random.ts';
 import type { ClusterPeer, ClusterPolicy, ClusterRule } from '../model/cluster-policies.ts';
 import type { Policy } from '../model/network-policies.ts';
+import { checkAnswer } from './policy-answers.ts';
 import { clusterKinds, keptPort, patienceMs, PolicyBed, silenceMs } from './policy-bed.ts';
 import { installKind, removeKind } from './policy-kinds.ts';
 import { RandomPolicies } from './random-policies.ts';
@@ -422,6 +423,7 @@ describe('policies of the whole cluster', () => {
         assert.deepEqual(written, [], 'a start writes nothing');
       }
       await bed.untilEqual(`round ${round} of seed ${seed}`);
+      for (let time = 0; time < 3; time += 1) await checkAnswer(bed, pick(random, bed.probes()));
     }
     assert.notDeepEqual(bed.rows(), []);
     await bed.removeAll();

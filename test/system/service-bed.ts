@@ -132,6 +132,11 @@ export class ServiceBed {
     for (const { pid = 0 } of this.#switches) letGo(pid, 'first');
   }
 
+  /** Remote of the southbound database. */
+  get southbound(): string {
+    return this.#southbound.remote;
+  }
+
   space(name: string): string {
     return `${this.#prefix}-${name}`;
   }

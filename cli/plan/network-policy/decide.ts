@@ -2,6 +2,7 @@
  * Which ports of a connection one end allows, and which rules decide them. In: the judgements of `lib/policies`. Out: sets of ports. Rule: the tier Admin decides
  * first, rule by rule; what it passes on or does not name is for NetworkPolicies, and for the tier Baseline if none isolates the pod. The rest is allowed. Pure.
  */
+import type { LabelSelector } from '../../../lib/api/kinds/shared.ts';
 import { judgeTier, type ClusterWide, type JudgedClusterPolicy } from '../../../lib/policies/judge-cluster.ts';
 import { judge, type JudgedPolicy, type JudgedRule, type PolicyConnection } from '../../../lib/policies/judge.ts';
 import type { ClusterTier, PolicyRules } from '../../../lib/policies/policy.ts';
@@ -22,6 +23,8 @@ export interface DecidedRule {
   /** As the author of the rule named it; empty without a name. */
   readonly name: string;
   readonly action: RuleAction;
+  /** Nodes that the rule names beside its peers, by their labels. */
+  readonly nodes: readonly LabelSelector[];
   /** What of the rule does not do what is written; empty if all does. */
   readonly flaw: string;
   /** The ports of the question that no rule before it has decided, and that it names. */
@@ -49,19 +52,45 @@ export function askedPorts({ port }: Pick<PolicyConnection, 'port'>): PortSet {
   return port === undefined ? 'all' : portsOfRule([{ protocol: port.protocol, port: port.number }], []);
 }
 
-export function decide(
+/** The rules that select one end in a direction, in the order in which they are asked. */
+export interface Judged {
+  readonly admin: readonly Undecided[];
+  readonly policies: readonly Undecided[];
+  /** Whether a NetworkPolicy selects the end. */
+  readonly isIsolated: boolean;
+  readonly baseline: readonly Undecided[];
+}
+
+export function judgeAll(
   { policies, cluster }: AllPolicies,
   direction: PolicyDirection,
   connection: PolicyConnection,
-): Decision {
+): Judged {
   const rulesOfTier = (tier: ClusterTier): readonly Undecided[] =>
     judgeTier(cluster, tier, direction, connection).flatMap(clusterRules);
-  const isolating = judge(policies, direction, connection);
-  const first = decideTier(rulesOfTier('Admin'), askedPorts(connection));
+  const isolating = judge(policies, direction, connection, cluster.numbers);
+  return {
+    admin: rulesOfTier('Admin'),
+    policies: isolating.flatMap(policyRules),
+    isIsolated: isolating.length > 0,
+    baseline: rulesOfTier('Baseline'),
+  };
+}
+
+export function decide(all: AllPolicies, direction: PolicyDirection, connection: PolicyConnection): Decision {
+  return decideAmong(judgeAll(all, direction, connection), askedPorts(connection), namedBy);
+}
+
+/** @param portsOf the ports of a rule if it names the other end; none if it does not */
+export function decideAmong(
+  { admin, policies, isIsolated, baseline }: Judged,
+  asked: PortSet,
+  portsOf: PortsOf,
+): Decision {
+  const first = decideTier(admin, asked, portsOf);
   const passed = unionOf([first.open, ...decidedBy(first.rules, 'Pass')]);
-  const second = decideWithoutOrder(isolating.flatMap(policyRules), passed);
-  const isIsolated = isolating.length > 0;
-  const third = decideTier(rulesOfTier('Baseline'), isIsolated ? [] : second.open);
+  const second = decideWithoutOrder(policies, passed, portsOf);
+  const third = decideTier(baseline, isIsolated ? [] : second.open, portsOf);
   const rules = [...first.rules, ...second.rules, ...third.rules];
   return {
     allowed: unionOf([third.open, ...decidedBy(rules, 'Accept'), ...decidedBy(third.rules, 'Pass')]),
@@ -71,7 +100,7 @@ export function decide(
   };
 }
 
-type Undecided = Omit<DecidedRule, 'decided'>;
+export type Undecided = Omit<DecidedRule, 'decided'>;
 
 interface TierDecision {
   readonly rules: readonly DecidedRule[];
@@ -79,10 +108,12 @@ interface TierDecision {
   readonly open: PortSet;
 }
 
-function decideTier(rules: readonly Undecided[], asked: PortSet): TierDecision {
+type PortsOf = (rule: Undecided) => PortSet;
+
+function decideTier(rules: readonly Undecided[], asked: PortSet, portsOf: PortsOf): TierDecision {
   let open = asked;
   const decided = rules.map((one) => {
-    const ports = commonPorts(open, namedBy(one));
+    const ports = commonPorts(open, portsOf(one));
     open = portsWithout(open, ports);
     return { ...one, decided: ports };
   });
@@ -90,9 +121,9 @@ function decideTier(rules: readonly Undecided[], asked: PortSet): TierDecision {
 }
 
 /** As NetworkPolicies do, whose rules have no order: one that allows all is named rather than several that do so together. */
-function decideWithoutOrder(rules: readonly Undecided[], asked: PortSet): TierDecision {
-  const whole = rules.find((one) => isEmpty(portsWithout(asked, namedBy(one))));
-  if (whole === undefined) return decideTier(rules, asked);
+function decideWithoutOrder(rules: readonly Undecided[], asked: PortSet, portsOf: PortsOf): TierDecision {
+  const whole = rules.find((one) => isEmpty(portsWithout(asked, portsOf(one))));
+  if (whole === undefined) return decideTier(rules, asked, portsOf);
   return { rules: rules.map((one) => ({ ...one, decided: one === whole ? asked : [] })), open: [] };
 }
 
@@ -101,7 +132,7 @@ function namedBy({ rule }: Undecided): PortSet {
   return rule?.isPeer === true ? portsOfRule(rule.ports, rule.namedPorts) : [];
 }
 
-function decidedBy(rules: readonly DecidedRule[], action: RuleAction): readonly PortSet[] {
+export function decidedBy(rules: readonly DecidedRule[], action: RuleAction): readonly PortSet[] {
   return rules.filter((one) => one.action === action).map(({ decided }) => decided);
 }
 
@@ -111,6 +142,7 @@ function clusterRules({ name, tier, rules }: JudgedClusterPolicy): readonly Unde
     policy: name.replace('/', ' '),
     rule,
     name: rule.name,
+    nodes: rule.nodes,
     action: rule.isPassClosed ? 'Deny' : rule.action,
     flaw: rule.isPassClosed
       ? 'Pass denies, because this OVN has no ACL tiers and other rules of the tier follow'
@@ -120,5 +152,13 @@ function clusterRules({ name, tier, rules }: JudgedClusterPolicy): readonly Unde
 
 function policyRules({ name, rules }: JudgedPolicy): readonly Undecided[] {
   const own: readonly (JudgedRule | undefined)[] = rules.length === 0 ? [undefined] : rules;
-  return own.map((rule) => ({ tier: 'NetworkPolicy', policy: name, rule, name: '', action: 'Accept', flaw: '' }));
+  return own.map((rule) => ({
+    tier: 'NetworkPolicy',
+    policy: name,
+    rule,
+    name: '',
+    action: 'Accept',
+    nodes: [],
+    flaw: rule?.flaw ?? '',
+  }));
 }

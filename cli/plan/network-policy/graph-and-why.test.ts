@@ -4,7 +4,7 @@ import type { RawObject } from '../../../lib/kube/types.ts';
 import type { PolicyProtocol } from '../../../lib/policies/policy.ts';
 import { pick, randomOf, type Random } from '../../../lib/testing-random.ts';
 import type { OwnedPod } from '../../model/policy-reading.ts';
-import { hostOf, namespaceOf, noCluster, podOf, policyOf } from '../../testing-policies.ts';
+import { clusterOf, clusterPolicyOf, hostOf, namespaceOf, podOf, policyOf } from '../../testing-policies.ts';
 import { graphOf } from './graph.ts';
 import { explainPolicies } from './why.ts';
 
@@ -50,16 +50,43 @@ function randomPolicy(random: Random, name: string): RawObject {
   return policyOf(name, { podSelector: selector(), policyTypes, ingress: rules('from'), egress: rules('to') });
 }
 
+function randomClusterPolicy(random: Random, index: number) {
+  const selector = () => pick(random, [{}, ...['web', 'db', 'api'].map((app) => ({ matchLabels: { app } }))]);
+  const pods = () => ({ pods: { namespaceSelector: {}, podSelector: selector() } });
+  const network = () => ({
+    networks: [pick(random, ['10.16.0.0/24', '10.16.0.2/32', '10.16.0.3/32', '0.0.0.0/0'])],
+  });
+  const port = () =>
+    pick(random, [
+      { tcp: { destinationPort: { number: 80 } } },
+      { destinationNamedPort: 'http' },
+      { udp: {} },
+      { tcp: { destinationPort: { range: { start: 79, end: 8080 } } } },
+    ]);
+  const rules = (peers: 'from' | 'to') =>
+    Array.from({ length: random(3) }, () => ({
+      action: pick(random, ['Accept', 'Deny', 'Pass']),
+      [peers]: [peers === 'to' && random(3) === 0 ? network() : pods()],
+      ...(random(2) === 0 && { protocols: [port()] }),
+    }));
+  const tier = pick(random, ['Admin', 'Baseline']);
+  const spec = { tier, priority: index, subject: pods(), ingress: rules('from'), egress: rules('to') };
+  return clusterPolicyOf(`ClusterNetworkPolicy/p${index}`, spec);
+}
+
 test('a graph agrees with the answers about single connections', () => {
   const random = randomOf(11);
   const apps = ['web', 'db', 'api', 'api'];
-  for (let round = 0; round < 150; round += 1) {
+  for (let round = 0; round < 300; round += 1) {
     const pods = apps.map((app, index) => {
       const owner = { kind: 'DaemonSet', name: app };
       return podOf(`p${index}`, { labels: { app }, owner, ips: [`10.16.0.${index + 2}`] });
     });
     const policies = Array.from({ length: random(4) }, (_, index) => randomPolicy(random, `p${index}`));
-    const reading = namespaceOf(pods, policies);
+    const ofCluster = Array.from({ length: round % 2 === 0 ? 0 : random(4) }, (_, index) =>
+      randomClusterPolicy(random, index),
+    );
+    const reading = { ...namespaceOf(pods, policies), ...clusterOf(ofCluster) };
     const { nodes, edges } = graphOf(reading);
     const idOf = (name: string) => nodes.find((node) => node.pods.includes(name))?.id ?? '';
     const anywhere = nodes.find(({ kind }) => kind === 'anywhere')?.id ?? '';
@@ -67,18 +94,23 @@ test('a graph agrees with the answers about single connections', () => {
       for (const to of reading.pods)
         for (const { protocol, number } of ports) {
           if (from === to) continue;
-          const has = (source: string, destination: string) =>
+          const has = (source: string, destination: string, isDenied = false) =>
             edges.some(
-              (edge) => edge.from === source && edge.to === destination && contains(edge.ports, protocol, number, to),
+              (edge) =>
+                edge.from === source &&
+                edge.to === destination &&
+                edge.isDenied === isDenied &&
+                contains(edge.ports, protocol, number, to),
             );
           const [source, destination] = [idOf(from.name), idOf(to.name)];
-          const isDrawn = has(source, destination) || (has(source, anywhere) && has(anywhere, destination));
+          const isOutside = has(source, anywhere) && has(anywhere, destination);
+          const isDrawn = (has(source, destination) || isOutside) && !has(source, destination, true);
           const why = explainPolicies({
             from: hostOf(from),
             to: hostOf(to),
             port: { protocol, number },
             policies: reading.policies,
-            ...noCluster,
+            ...clusterOf(ofCluster),
           });
           assert.equal(isDrawn, why.isAllowed, `round ${round}: ${from.name} > ${to.name} at ${number}/${protocol}`);
         }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { RawObject } from '../../../lib/kube/types.ts';
-import { closed, namespaceOf, podOf, podsOf, policyOf } from '../../testing-policies.ts';
+import { clusterOf, clusterPolicyOf, closed, namespaceOf, podOf, podsOf, policyOf } from '../../testing-policies.ts';
 import { graphOf, type PolicyGraph } from './graph.ts';
 
 /** `web > db: TCP 80`, `~>` where no policy isolates. */
@@ -116,6 +116,56 @@ describe('the links of a graph', () => {
     const egress = [{ ports: [{ port: 'http' }] }];
     const named = policyOf('out', { podSelector: { matchLabels: { app: 'web' } }, policyTypes: ['Egress'], egress });
     assert.deepEqual(inner(named), []);
+  });
+
+  test('of a peer that a policy of the whole cluster denies have a cross, and follow the order of its rules', () => {
+    const crossed = (...rules: readonly object[]) => {
+      const gate = clusterPolicyOf('ClusterNetworkPolicy/gate', { ingress: rules });
+      const { nodes, edges } = graphOf({ ...namespaceOf([web], []), ...clusterOf([gate]) });
+      const labels = new Map(nodes.map(({ id, label }) => [id, label]));
+      return edges.flatMap(({ from, isDenied, ports }) => (isDenied ? [`${labels.get(from)}: ${ports.join()}`] : []));
+    };
+    const rule = (action: string, team: string | undefined, port?: number) => ({
+      action,
+      from: [{ namespaces: team === undefined ? {} : { matchLabels: { team } } }],
+      ...(port !== undefined && { protocols: [{ tcp: { destinationPort: { number: port } } }] }),
+    });
+    const [all, ops] = ['all pods in all namespaces', 'all pods in namespaces team=ops'];
+    assert.deepEqual(crossed(rule('Deny', 'ops')), [`${ops}: all ports`]);
+    assert.deepEqual(crossed(rule('Accept', 'ops'), rule('Deny', undefined, 22)), [`${all}: TCP 22`]);
+    assert.deepEqual(crossed(rule('Deny', undefined, 22), rule('Accept', 'ops')), [`${all}: TCP 22`, `${ops}: TCP 22`]);
+    assert.deepEqual(crossed(rule('Pass', 'ops'), rule('Deny', undefined)), [`${all}: all ports`]);
+    assert.deepEqual(crossed(rule('Accept', 'ops')), []);
+  });
+
+  test('between workloads have a cross where a policy of the whole cluster denies what the others show', () => {
+    const gate = clusterPolicyOf('ClusterNetworkPolicy/gate', {
+      subject: { pods: { namespaceSelector: {}, podSelector: { matchLabels: { app: 'db' } } } },
+      ingress: [
+        { action: 'Deny', from: [{ pods: { namespaceSelector: {}, podSelector: { matchLabels: { app: 'web' } } } }] },
+      ],
+    });
+    const { edges, nodes } = graphOf({ ...namespaceOf([web, db], []), ...clusterOf([gate]) });
+    const idOf = (label: string) => nodes.find((one) => one.label === label)?.id;
+    const between = edges.filter(({ from, to }) => from === idOf('pod web') && to === idOf('pod db'));
+    assert.deepEqual(
+      between.map(({ isDenied, ports }) => [isDenied, ports]),
+      [[true, ['all ports']]],
+    );
+  });
+
+  test('say which rules about named ports cannot be drawn exactly', () => {
+    const http = { protocols: [{ destinationNamedPort: 'http' }] };
+    const number = { protocols: [{ tcp: { destinationPort: { number: 80 } } }] };
+    const flawsOf = (...rules: readonly object[]) => {
+      const egress = rules.map((one) => ({ to: [{ namespaces: { matchLabels: { team: 'ops' } } }], ...one }));
+      const gate = clusterPolicyOf('ClusterNetworkPolicy/gate', { egress });
+      return graphOf({ ...namespaceOf([web], []), ...clusterOf([gate]) }).flaws.length;
+    };
+    assert.equal(flawsOf({ action: 'Deny', ...http }), 0);
+    assert.equal(flawsOf({ action: 'Accept', ...number }, { action: 'Accept', ...http }), 0);
+    assert.equal(flawsOf({ action: 'Deny' }, { action: 'Accept', ...http }), 0);
+    assert.equal(flawsOf({ action: 'Deny', ...number }, { action: 'Accept', ...http }), 1);
   });
 
   test('the order of the objects changes nothing', () => {

@@ -1,5 +1,4 @@
 /** Draws who may reach whom in a namespace. In: one reading. Out: nodes and edges for rendering, always in the same order. Pure. */
-import { isSelected } from '../../../lib/policies/judge-cluster.ts';
 import type { NamespaceReading } from '../../model/policy-reading.ts';
 import { anywhere, linksOf, peersOfSides, sidedOf, type Link, type Sided } from './links.ts';
 import type { OuterPeer } from './outer-peers.ts';
@@ -24,16 +23,16 @@ export interface PolicyGraph {
   readonly nodes: readonly GraphNode[];
   readonly edges: readonly GraphEdge[];
   readonly leftOut: NamespaceReading['leftOut'];
-  /** The policies of the whole cluster that select pods here: `ClusterNetworkPolicy gate`. The links do not follow them. */
-  readonly notDrawn: readonly string[];
+  /** What of the rules is not in force, or cannot be drawn exactly: `ClusterNetworkPolicy gate, spec.egress[0]: …`. */
+  readonly flaws: readonly string[];
   /** The kinds of such policies that the user may not read, by their plurals. */
   readonly unread: readonly string[];
 }
 
 export function graphOf(reading: NamespaceReading): PolicyGraph {
-  const { namespace, policies, leftOut } = reading;
-  const all = workloadsOf(reading).map((workload, index) => sidedOf(workload, index, policies));
-  const links = linksOf(all).filter(({ ports }) => ports.length > 0);
+  const { namespace, leftOut } = reading;
+  const all = workloadsOf(reading).map((workload, index) => sidedOf(workload, index, reading));
+  const links = linksOf(all, reading).filter(({ ports }) => ports.length > 0);
   const places = [everything, ...all.map((one) => nodeOf(one, links)), ...outside(all)];
   const linked = new Set(links.flatMap(({ from, to }) => [from, to]));
   const drawn = places.filter(({ kind, id }) => kind === 'workload' || linked.has(id));
@@ -47,30 +46,23 @@ export function graphOf(reading: NamespaceReading): PolicyGraph {
       .toSorted((a, b) => numberOf(a.from) - numberOf(b.from) || numberOf(a.to) - numberOf(b.to))
       .map((link) => ({ ...link, from: idOf(link.from), to: idOf(link.to) })),
     leftOut,
-    notDrawn: selectingHere(reading),
+    flaws: [...new Set(all.flatMap(({ ingress, egress }) => [...ingress.flaws, ...egress.flaws]))].sort(),
     unread: reading.unread.map(({ what }) => what),
   };
-}
-
-/** The order of rules, and what they deny, have no place in a picture of what rules allow. */
-function selectingHere({ pods, cluster }: NamespaceReading): readonly string[] {
-  return [...cluster.policies]
-    .filter(([, policy]) => policy.ingress !== undefined || policy.egress !== undefined)
-    .filter(([, policy]) => pods.some(({ pod }) => isSelected(policy, pod)))
-    .map(([name]) => name.replace('/', ' '))
-    .sort();
 }
 
 const everything: GraphNode = { id: anywhere, kind: 'anywhere', label: 'anywhere', pods: [], isClosed: false };
 
 function nodeOf({ id, workload: { label, pods }, ingress }: Sided, links: readonly Link[]): GraphNode {
-  const isClosed = ingress.policies.size > 0 && !links.some(({ to }) => to === id);
+  const isClosed = ingress.isSelected && !links.some(({ to, isDenied }) => to === id && !isDenied);
   return { id, kind: 'workload', label, pods, isClosed };
 }
 
-/** Pods before addresses, by their labels. */
+const order: readonly OuterPeer['kind'][] = ['pods', 'nodes', 'addresses'];
+
+/** By kind, then by their labels. */
 function outside(all: readonly Sided[]): readonly GraphNode[] {
-  const key = ({ kind, label }: OuterPeer): string => (kind === 'pods' ? '0' : '1') + label;
+  const key = ({ kind, label }: OuterPeer): string => `${order.indexOf(kind)}${label}`;
   const peers = [...peersOfSides(all).values()].toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
   return peers.map(({ id, kind, label }) => ({ id, kind, label, pods: [], isClosed: false }));
 }

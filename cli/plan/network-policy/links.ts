@@ -1,13 +1,13 @@
 /**
  * Who may reach whom: links between workloads of a namespace, peers outside, and `anywhere`. In: workloads, policies. Out: links between ids of places, also
  * those without a port. Rule: a link between two workloads is what the egress of the one and the ingress of the other allow, and is left out
- * where the links of both with `anywhere` say the same. Pure.
+ * where the links of both with `anywhere` say the same. What those links show and a policy of the whole cluster denies is a link of its own. Pure.
  */
 import { familyOf, type Family } from '../../../lib/net/ip.ts';
-import type { PolicyRules } from '../../../lib/policies/policy.ts';
 import type { OwnedPod } from '../../model/policy-reading.ts';
+import type { AllPolicies } from './decide.ts';
 import type { OuterPeer } from './outer-peers.ts';
-import { commonPorts, portTexts, reachedAt, unionOf, type PortSet } from './ports.ts';
+import { commonPorts, isEmpty, portsWithout, portTexts, reachedAt, unionOf, type PortSet } from './ports.ts';
 import { allowedBy, sideOf, type Side } from './sides.ts';
 import type { Workload } from './workloads.ts';
 
@@ -15,8 +15,10 @@ export interface Link {
   readonly from: string;
   readonly to: string;
   readonly ports: readonly string[];
-  /** Whether a rule allows it; otherwise no policy isolates the workload in this direction. */
+  /** Whether a rule allows or denies it; otherwise no NetworkPolicy isolates the workload in this direction. */
   readonly isByRule: boolean;
+  /** Whether these ports are denied, although the links with `anywhere` show them. */
+  readonly isDenied: boolean;
 }
 
 export interface Sided {
@@ -28,22 +30,34 @@ export interface Sided {
 
 export const anywhere = 'anywhere';
 
-export function sidedOf(workload: Workload, index: number, policies: ReadonlyMap<string, PolicyRules>): Sided {
+export function sidedOf(workload: Workload, index: number, all: AllPolicies): Sided {
   const { pod } = workload.example;
-  const [ingress, egress] = [sideOf(pod, 'ingress', policies), sideOf(pod, 'egress', policies)];
+  const [ingress, egress] = [sideOf(pod, 'ingress', all), sideOf(pod, 'egress', all)];
   return { id: `workload ${index}`, workload, ingress, egress };
 }
 
-export function linksOf(all: readonly Sided[]): readonly Link[] {
-  return [...all.flatMap(outerLinks), ...all.flatMap((from) => all.flatMap((to) => innerLinks(from, to)))];
+export function linksOf(workloads: readonly Sided[], all: AllPolicies): readonly Link[] {
+  return [
+    ...workloads.flatMap(outerLinks),
+    ...workloads.flatMap((from) => workloads.flatMap((to) => innerLinks(from, to, all))),
+  ];
 }
 
+type Ends = Pick<Link, 'from' | 'to'>;
+
 function outerLinks({ id, ingress, egress }: Sided): readonly Link[] {
-  const linksWith = (side: Side, link: (other: string) => Pick<Link, 'from' | 'to'>): readonly Link[] => [
-    { ...link(anywhere), ports: portTexts(side.anywhere), isByRule: side.policies.size > 0 },
-    ...side.peers.map(({ peer, ports }) => ({ ...link(peer.id), ports: portTexts(ports), isByRule: true })),
+  const linksWith = (side: Side, link: (other: string) => Ends): readonly Link[] => [
+    { ...link(anywhere), ports: portTexts(side.anywhere), isByRule: side.isIsolated, isDenied: false },
+    ...side.peers.flatMap(({ peer, allowed, denied }) => ruleLinks(link(peer.id), allowed, denied)),
   ];
   return [...linksWith(ingress, (from) => ({ from, to: id })), ...linksWith(egress, (to) => ({ from: id, to }))];
+}
+
+function ruleLinks(ends: Ends, allowed: PortSet, denied: PortSet): readonly Link[] {
+  return [
+    { ...ends, ports: portTexts(allowed), isByRule: true, isDenied: false },
+    { ...ends, ports: portTexts(denied), isByRule: true, isDenied: true },
+  ];
 }
 
 export function peersOfSides(all: readonly Sided[]): ReadonlyMap<string, OuterPeer> {
@@ -51,25 +65,31 @@ export function peersOfSides(all: readonly Sided[]): ReadonlyMap<string, OuterPe
   return new Map(peers.map(({ peer }) => [peer.id, peer]));
 }
 
-function innerLinks(from: Sided, to: Sided): readonly Link[] {
+function innerLinks(from: Sided, to: Sided, all: AllPolicies): readonly Link[] {
   const [{ egress }, { ingress }] = [from, to];
-  if (egress.policies.size + ingress.policies.size === 0) return [];
+  if (!egress.isSelected && !ingress.isSelected) return [];
   // A pod always reaches itself.
   if (from === to && from.workload.pods.length === 1) return [];
   const [source, destination] = [from.workload.example, to.workload.example];
-  const ports = portTexts(allowedBetween(source, egress, destination, ingress));
+  const allowed = allowedBetween(source, egress, destination, ingress, all);
   const outside = commonPorts(reachedAt(egress.anywhere, destination.pod.namedPorts), ingress.anywhere);
-  const isKnown = ports.join() === portTexts(outside).join();
-  return isKnown ? [] : [{ from: from.id, to: to.id, ports, isByRule: true }];
+  const isMore = !isEmpty(portsWithout(allowed, outside)) && portTexts(allowed).join() !== portTexts(outside).join();
+  return ruleLinks({ from: from.id, to: to.id }, isMore ? allowed : [], portsWithout(outside, allowed));
 }
 
 /** In any family that both ends have. */
-function allowedBetween(source: OwnedPod, egress: Side, destination: OwnedPod, ingress: Side): PortSet {
+function allowedBetween(
+  source: OwnedPod,
+  egress: Side,
+  destination: OwnedPod,
+  ingress: Side,
+  all: AllPolicies,
+): PortSet {
   return unionOf(
     ([4, 6] as const).flatMap((family): readonly PortSet[] => {
       const [from, to] = [endOf(source, family), endOf(destination, family)];
       if (from === undefined || to === undefined) return [];
-      return [commonPorts(allowedBy(egress, { from, to }), allowedBy(ingress, { from, to }))];
+      return [commonPorts(allowedBy(egress, all, { from, to }), allowedBy(ingress, all, { from, to }))];
     }),
   );
 }

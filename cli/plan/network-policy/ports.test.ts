@@ -4,6 +4,8 @@ import type { NamedPort, PolicyPort } from '../../../lib/policies/policy.ts';
 import {
   commonPorts,
   isEmpty,
+  namesIn,
+  partialProtocols,
   portsOfRule,
   portsWithout,
   portTexts,
@@ -64,7 +66,15 @@ test('two sets have in common what both contain', () => {
 test('a destination decides the numbers of names', () => {
   const unknown = unionOf([portsOfRule([tcp('metrics'), tcp('http'), tcp('http'), tcp(80)], undefined)]);
   assert.deepEqual(portTexts(unknown), ['TCP 80', 'http (TCP)', 'metrics (TCP)']);
-  assert.deepEqual(portTexts(commonPorts(unknown, of(tcp(8080)))), []);
+  assert.deepEqual(portTexts(commonPorts(unknown, of(tcp(8080)))), ['http (TCP)', 'metrics (TCP)']);
+  assert.deepEqual(portTexts(commonPorts(unknown, [{ protocol: 'udp', name: undefined, span: [1, 65_535] }])), []);
+  const http = portsOfRule([tcp('http')], undefined);
+  assert.deepEqual(portTexts(commonPorts(unknown, http)), ['http (TCP)']);
+  assert.deepEqual(portTexts(portsWithout(unknown, http)), ['TCP 80', 'metrics (TCP)']);
+  assert.deepEqual(portTexts(portsWithout(unknown, of({ protocol: 'tcp' }))), []);
+  assert.equal(portsWithout('all', http), 'all');
+  assert.deepEqual(portTexts(namesIn(unknown)), ['http (TCP)', 'metrics (TCP)']);
+  assert.deepEqual([...partialProtocols(unknown), ...partialProtocols('all')], ['tcp']);
   assert.deepEqual(portTexts(commonPorts(reachedAt(unknown, named), of(tcp(8080)))), ['http (TCP)']);
   assert.equal(reachedAt('all', named), 'all');
 });

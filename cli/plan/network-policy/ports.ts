@@ -2,7 +2,7 @@
 import type { NamedPort, PolicyPort, PolicyProtocol } from '../../../lib/policies/policy.ts';
 
 /** Ports of one protocol. */
-interface Ports {
+export interface Ports {
   readonly protocol: PolicyProtocol;
   /** The name that the rule gives. */
   readonly name: string | undefined;
@@ -49,7 +49,7 @@ export function unionOf(sets: readonly PortSet[]): PortSet {
   return merged(all);
 }
 
-/** The ports of both sets; names without a number are in neither. */
+/** The ports of both sets. A name without a number is in a set with any port of its protocol. */
 export function commonPorts(a: PortSet, b: PortSet): PortSet {
   if (a === 'all') return b === 'all' ? b : merged(b);
   if (b === 'all') return merged(a);
@@ -65,6 +65,7 @@ const everyPort: readonly Ports[] = (['tcp', 'udp', 'sctp'] as const).map((proto
 /** The ports of the first set that the second one does not contain. Both have numbers, and what has no ports is in neither. */
 export function portsWithout(a: PortSet, b: PortSet): PortSet {
   if (b === 'all') return [];
+  if (a === 'all' && namesIn(b).length === b.length) return a;
   return merged(b.reduce((left, one) => left.flatMap((other) => remainsOf(other, one)), a === 'all' ? everyPort : a));
 }
 
@@ -73,15 +74,40 @@ export function isEmpty(ports: PortSet): boolean {
 }
 
 function remainsOf(one: Ports, taken: Ports): readonly Ports[] {
-  const [{ protocol, span }, common] = [one, commonOf(one, taken)[0]?.span];
-  if (span === undefined || common === undefined) return [one];
+  const { protocol, span } = one;
+  if (span === undefined) return isWholeOf(taken, protocol) || isSameName(one, taken) ? [] : [one];
+  const common = commonOf(one, taken)[0]?.span;
+  if (common === undefined) return [one];
   const rest = (first: number, last: number): readonly Ports[] =>
     first > last ? [] : [{ protocol, name: undefined, span: [first, last] }];
   return [...rest(span[0], common[0] - 1), ...rest(common[1] + 1, span[1])];
 }
 
+function isWholeOf({ protocol, span }: Ports, wanted: PolicyProtocol): boolean {
+  return protocol === wanted && span !== undefined && span[0] === 1 && span[1] === lastPort;
+}
+
+function isSameName(a: Ports, b: Ports): boolean {
+  return a.protocol === b.protocol && a.name === b.name && a.span === undefined && b.span === undefined;
+}
+
+/** The names of a set whose numbers are not known. */
+export function namesIn(ports: PortSet): readonly Ports[] {
+  return ports === 'all' ? [] : ports.filter(({ span }) => span === undefined);
+}
+
+/** The protocols of which a set has some ports by their numbers, but not all. */
+export function partialProtocols(ports: PortSet): ReadonlySet<PolicyProtocol> {
+  if (ports === 'all') return new Set();
+  const whole = ports.flatMap((one) => (isWholeOf(one, one.protocol) ? [one.protocol] : []));
+  const some = ports.filter(({ span }) => span !== undefined).map(({ protocol }) => protocol);
+  return new Set(some.filter((protocol) => !whole.includes(protocol)));
+}
+
 function commonOf(a: Ports, b: Ports): readonly Ports[] {
-  if (a.protocol !== b.protocol || a.span === undefined || b.span === undefined) return [];
+  if (a.protocol !== b.protocol) return [];
+  if (a.span === undefined) return b.span !== undefined || isSameName(a, b) ? [a] : [];
+  if (b.span === undefined) return [b];
   const [first, last] = [Math.max(a.span[0], b.span[0]), Math.min(a.span[1], b.span[1])];
   return first > last ? [] : [{ protocol: a.protocol, name: a.name ?? b.name, span: [first, last] }];
 }

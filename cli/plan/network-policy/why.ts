@@ -1,14 +1,18 @@
 /** Explains whether policies allow a connection, and which rule decides. In: one reading. Out: values for rendering. Pure. */
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { parseIp, type Family } from '../../../lib/net/ip.ts';
+import type { Family } from '../../../lib/net/ip.ts';
 import type { PolicyPort } from '../../../lib/policies/policy.ts';
 import { policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
-import type { PolicyHost, PolicyReading } from '../../model/policy-reading.ts';
+import { addressesOf, type PolicyHost, type PolicyReading } from '../../model/policy-reading.ts';
 import { askedPorts, decide, type DecidedRule, type Decision, type RuleAction, type Tier } from './decide.ts';
 import { commonPorts, isEmpty, portsWithout, portTexts, type PortSet } from './ports.ts';
+import { answerOfOvn, type OvnAnswer } from './trace.ts';
 
 export type Verdict = 'allowed' | 'denied' | 'allowed at some ports';
+
+/** Whether OVN does what the policies say. */
+export type OvnState = 'agrees' | 'disagrees' | 'not asked';
 
 export interface RuleAnswer {
   readonly tier: Tier;
@@ -45,6 +49,8 @@ export interface FamilyAnswer {
   /** Those of the question that both ends allow. */
   readonly ports: readonly string[];
   readonly ends: readonly EndAnswer[];
+  /** What OVN does with the first packet; undefined if it was not asked. */
+  readonly ovn: OvnAnswer | undefined;
 }
 
 export interface PolicyWhy {
@@ -56,12 +62,18 @@ export interface PolicyWhy {
   /** Whether all policies could be read that may decide; otherwise the answer is that of the others. */
   readonly isComplete: boolean;
   readonly families: readonly FamilyAnswer[];
+  readonly ovn: {
+    readonly state: OvnState;
+    /** Where it was asked: `pod kube-system/isthmus-ovn-central-x7k2p`; or why it was not, empty if nobody wanted it. */
+    readonly detail: string;
+  };
   readonly problems: readonly Problem[];
 }
 
 export function explainPolicies(reading: PolicyReading): PolicyWhy {
   const { from, to, port, unread } = reading;
   const families = ([4, 6] as const).flatMap((family) => answerOf(reading, family) ?? []);
+  const ovn = ovnOf(reading, families);
   return {
     from: from.text,
     to: to.text,
@@ -69,12 +81,40 @@ export function explainPolicies(reading: PolicyReading): PolicyWhy {
     isAllowed: families.length > 0 && families.every(({ verdict }) => verdict !== 'denied'),
     isComplete: unread.length === 0,
     families,
-    problems: [...problemsOf(reading, families), ...flawsOf(families), ...unread],
+    ovn,
+    problems: [
+      ...disagreements(ovn.state),
+      ...problemsOf(reading, families),
+      ...flawsOf(families),
+      ...reportsOf(reading, families),
+      ...unread,
+    ],
   };
 }
 
-function ofFamily(addresses: readonly string[], family: Family): string | undefined {
-  return addresses.find((address) => parseIp(address)?.family === family);
+function ovnOf({ ovn }: PolicyReading, families: readonly FamilyAnswer[]): PolicyWhy['ovn'] {
+  if (ovn === undefined) return { state: 'not asked', detail: '' };
+  if ('untraced' in ovn) return { state: 'not asked', detail: ovn.untraced.message };
+  const asked = families.flatMap((family) => family.ovn ?? []);
+  if (asked.length === 0) return { state: 'not asked', detail: 'OVN does not see what a pod sends to itself' };
+  const isEqual = asked.every(({ agrees }) => agrees);
+  return { state: isEqual ? 'agrees' : 'disagrees', detail: ovn.trace.where };
+}
+
+function disagreements(state: OvnState): readonly Problem[] {
+  if (state !== 'disagrees') return [];
+  const message =
+    'the rows of OVN are not what the policies say. An object may have changed just now: ask again in a few seconds. Otherwise the controller or ovn-northd is behind (isthmus status), or the database refuses a row of a policy: see its condition Ready or its annotation isthmus.network/problem, and the log of the controller';
+  return [{ code: 'OvnDisagrees', message }];
+}
+
+/** What the controller says about the policies that select an end. */
+function reportsOf({ reported }: PolicyReading, families: readonly FamilyAnswer[]): readonly Problem[] {
+  const names = families.flatMap(({ ends }) => ends.flatMap((end) => end.rules.map(({ policy }) => policy)));
+  return [...new Set(names)].flatMap((name) => {
+    const message = reported.get(name.replace(' ', '/'));
+    return message === undefined ? [] : [{ code: 'Reported', message: `${name}: the controller says: ${message}` }];
+  });
 }
 
 /** Whether the address is one of the node that the host is on. */
@@ -83,14 +123,25 @@ function isOfNode({ node }: PolicyHost, address: string): boolean {
 }
 
 function answerOf(reading: PolicyReading, family: Family): FamilyAnswer | undefined {
-  const { from, to } = reading;
-  const [source, destination] = [ofFamily(from.sources, family), ofFamily(to.destinations, family)];
-  if (source === undefined || destination === undefined) return undefined;
+  const addresses = addressesOf(reading, family);
+  if (addresses === undefined) return undefined;
+  const { source, destination } = addresses;
   const asked = askedPorts(reading);
   const judged = policyDirections.toReversed().map((direction) => endOf(reading, direction, source, destination));
   const allowed = judged.reduce((ports, one) => commonPorts(ports, one.allowed), asked);
   const verdict = verdictOf(asked, allowed);
-  return { source, destination, verdict, ports: portTexts(allowed), ends: judged.map(({ end }) => end) };
+  const ends = judged.map(({ end }) => end);
+  return { source, destination, verdict, ports: portTexts(allowed), ends, ovn: traceOf(reading, family, ends) };
+}
+
+function traceOf(reading: PolicyReading, family: Family, ends: readonly EndAnswer[]): OvnAnswer | undefined {
+  const { ovn } = reading;
+  if (ovn === undefined || 'untraced' in ovn) return undefined;
+  const traced = ovn.trace.families.find((one) => one.family === family);
+  if (traced === undefined) return undefined;
+  const isAllowed = (direction: PolicyDirection): boolean =>
+    ends.every((end) => end.direction !== direction || end.verdict !== 'denied');
+  return answerOfOvn(reading, ovn.trace, traced.text, { ingress: isAllowed('ingress'), egress: isAllowed('egress') });
 }
 
 function verdictOf(asked: PortSet, allowed: PortSet): Verdict {

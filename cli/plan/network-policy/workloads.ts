@@ -5,9 +5,9 @@
 import type { LabelSelector } from '../../../lib/api/kinds/shared.ts';
 import { matchesSelector } from '../../../lib/api/label-selector.ts';
 import { familyOf } from '../../../lib/net/ip.ts';
-import { isInBlock } from '../../../lib/policies/judge.ts';
-import type { BlockPeer, PolicyRules } from '../../../lib/policies/policy.ts';
-import { peersOf, policyLabels, selectorWithin } from '../../../lib/policies/selection.ts';
+import { isInBlock } from '../../../lib/policies/block.ts';
+import type { AnyPolicy, BlockPeer, PolicyRule } from '../../../lib/policies/policy.ts';
+import { peersOf, policyLabels, selectedBy } from '../../../lib/policies/selection.ts';
 import type { NamespaceReading, OwnedPod } from '../../model/policy-reading.ts';
 
 export interface Workload {
@@ -24,23 +24,39 @@ interface Distinctions {
   readonly portNames: ReadonlySet<string>;
 }
 
-export function workloadsOf({ pods, policies }: NamespaceReading): readonly Workload[] {
-  const distinctions = distinctionsOf([...policies.values()]);
+/** With more workloads, those that policies treat alike are one node. */
+const mostWorkloads = 20;
+
+export function workloadsOf({ pods, policies, cluster }: NamespaceReading): readonly Workload[] {
+  const distinctions = distinctionsOf([...policies.values(), ...cluster.policies.values()]);
   const byName = pods.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const owners = Map.groupBy(byName, ({ name, owner }) => JSON.stringify(owner ?? name));
   const workloads = [...owners.values()].flatMap((ofOwner) => {
     const groups = Map.groupBy(ofOwner, (pod) => traitsOf(pod, distinctions));
     return [...groups.values()].flatMap((group) => workloadOf(group, groups.size > 1));
   });
-  return workloads.sort((a, b) => (a.label < b.label ? -1 : 1));
+  const sorted = workloads.sort((a, b) => (a.label < b.label ? -1 : 1));
+  if (sorted.length <= mostWorkloads) return sorted;
+  return [...Map.groupBy(sorted, ({ example }) => traitsOf(example, distinctions)).values()].flatMap(joined);
 }
 
-function distinctionsOf(policies: readonly PolicyRules[]): Distinctions {
-  const rules = policies.flatMap(({ ingress = [], egress = [] }) => [...ingress, ...egress]);
+/** Workloads that policies treat alike, as one. */
+function joined(workloads: readonly Workload[]): readonly Workload[] {
+  const [first, ...others] = workloads;
+  if (first === undefined || others.length === 0) return workloads;
+  const pods = workloads.flatMap((one) => one.pods);
+  const labels = workloads.slice(0, mostNames).map(({ label }) => label.replace(/, \d+ pods?$/, ''));
+  const left = workloads.length - labels.length;
+  const label = `${labels.join(', ')}${left > 0 ? ` and ${left} more` : ''}: ${pods.length} pods`;
+  return [{ label, pods: pods.toSorted(), example: first.example }];
+}
+
+function distinctionsOf(policies: readonly AnyPolicy[]): Distinctions {
+  const rules = policies.flatMap(({ ingress = [], egress = [] }): readonly PolicyRule[] => [...ingress, ...egress]);
   const ports = rules.flatMap(({ ports: ofRule = [] }) => ofRule);
   return {
     selectors: policies.flatMap((policy) => [
-      selectorWithin(policy.namespace, policy.pods),
+      ...[selectedBy(policy) ?? []].flat(),
       ...[...peersOf(policy).values()].map(({ selector }) => selector),
     ]),
     blocks: rules.flatMap(({ peers }) => peers?.blocks ?? []),

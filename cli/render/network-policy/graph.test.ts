@@ -16,7 +16,11 @@ import {
   podsOf,
   policyOf,
 } from '../../testing-policies.ts';
-import { escaped, renderPolicyGraph } from './graph.ts';
+import { drawPolicyGraph, escaped } from './graph.ts';
+
+function textOf(graph: PolicyGraph): string {
+  return drawPolicyGraph(graph).text;
+}
 
 function matches(
   context: TestContext,
@@ -25,7 +29,7 @@ function matches(
   policies: readonly RawObject[],
   ofCluster: ClusterReading = noCluster,
 ): void {
-  const text = renderPolicyGraph(graphOf({ ...namespaceOf(pods, policies), ...ofCluster }));
+  const text = textOf(graphOf({ ...namespaceOf(pods, policies), ...ofCluster }));
   context.assert.fileSnapshot(text, join(import.meta.dirname, 'testdata', `${name}.txt`), { serializers: [String] });
 }
 
@@ -76,22 +80,51 @@ test('a namespace without policies', (t) => matches(t, 'graph-open', [podOf('web
 
 test('a namespace without pods', (t) => matches(t, 'graph-empty', [], [closed('Ingress')]));
 
-test('policies of the whole cluster are named, if they select pods here', (t) => {
-  const ingress = [{ action: 'Deny', from: [{ namespaces: {} }] }];
+test('policies of the whole cluster', (t) => {
+  const ops = { namespaces: { matchLabels: { team: 'ops' } } };
+  const everyone = { namespaces: {} };
+  const tcp = (number: number) => [{ tcp: { destinationPort: { number } } }];
   const policies = [
-    clusterPolicyOf('ClusterNetworkPolicy/gate', { ingress }),
-    clusterPolicyOf('AdminNetworkPolicy/audit', { egress: [{ action: 'Deny', to: [{ namespaces: {} }] }] }),
-    clusterPolicyOf('ClusterNetworkPolicy/ops', { subject: { namespaces: { matchLabels: { team: 'ops' } } }, ingress }),
-    clusterPolicyOf('ClusterNetworkPolicy/empty', {}),
+    clusterPolicyOf('ClusterNetworkPolicy/gate', {
+      ingress: [
+        { action: 'Accept', from: [{ namespaces: { matchLabels: { team: 'monitoring' } } }], protocols: tcp(9100) },
+        { action: 'Deny', from: [ops] },
+        { action: 'Pass', from: [everyone] },
+      ],
+      egress: [
+        { action: 'Deny', to: [{ nodes: {} }, { networks: ['169.254.169.254/32'] }] },
+        { action: 'Accept', to: [{ domainNames: ['example.com'] }] },
+      ],
+    }),
+    clusterPolicyOf('ClusterNetworkPolicy/other', {
+      subject: ops,
+      ingress: [{ action: 'Deny', from: [everyone] }],
+    }),
+    clusterPolicyOf('BaselineAdminNetworkPolicy/default', {
+      ingress: [{ action: 'Deny', from: [everyone], ports: [{ portNumber: { protocol: 'TCP', port: 22 } }] }],
+    }),
   ];
-  const unread = [{ code: 'Forbidden', what: 'baselineadminnetworkpolicies', message: '' }];
-  matches(t, 'graph-cluster', [podOf('web')], [], { ...clusterOf(policies), unread });
+  const pods = [podOf('web'), podOf('db', { ips: ['10.16.0.9'] })];
+  const own = policyOf('db', { ...app('db'), ingress: [{ from: [app('web')], ports: [{ port: 5432 }] }] });
+  const unread = [{ code: 'Forbidden', what: 'adminnetworkpolicies', message: '' }];
+  matches(t, 'graph-cluster', pods, [own], { ...clusterOf(policies), unread });
 });
 
-test('a note names some policies of many', () => {
-  const notDrawn = Array.from({ length: 12 }, (_, index) => `ClusterNetworkPolicy p${index}`);
-  const text = renderPolicyGraph({ ...graphWith([]), notDrawn });
-  assert.match(text, /^cluster\[".* ClusterNetworkPolicy p9 and 2 more"\]$/m);
+test('fifty pods that policies treat alike are few nodes', (t) => {
+  const pods = Array.from({ length: 50 }, (_, index) =>
+    podOf(`${index < 30 ? 'web' : 'db'}-${index}`, {
+      labels: { app: index < 30 ? 'web' : 'db' },
+      ips: [`10.16.0.${index + 2}`],
+    }),
+  );
+  const own = policyOf('db', { ...app('db'), ingress: [{ from: [app('web')], ports: [{ port: 5432 }] }] });
+  matches(t, 'graph-alike', pods, [own]);
+});
+
+test('what is said about rules is limited', () => {
+  const flaws = Array.from({ length: 12 }, (_, index) => `ClusterNetworkPolicy p${index}, spec.ingress[0]: x`);
+  const text = textOf({ ...graphWith([]), flaws });
+  assert.match(text, /^%% to know: ClusterNetworkPolicy p9, .*\n%% to know: 2 more rules, -o json has them$/m);
 });
 
 const node = (index: number, label: string): GraphNode => ({
@@ -103,7 +136,7 @@ const node = (index: number, label: string): GraphNode => ({
 });
 
 function graphWith(nodes: readonly GraphNode[], edges: PolicyGraph['edges'] = []): PolicyGraph {
-  return { namespace: 'shop', nodes, edges, leftOut: { hostNetwork: 0, withoutAddress: 0 }, notDrawn: [], unread: [] };
+  return { namespace: 'shop', nodes, edges, leftOut: { hostNetwork: 0, withoutAddress: 0 }, flaws: [], unread: [] };
 }
 
 describe('labels are texts of others', () => {
@@ -126,7 +159,7 @@ describe('labels are texts of others', () => {
 
   test('a label stays in its quotes', () => {
     const label = 'x"]\nn9["y"] --> n1\n%%{init: {"securityLevel": "loose"}}%%';
-    const lines = renderPolicyGraph(graphWith([node(1, label)])).split('\n');
+    const lines = textOf(graphWith([node(1, label)])).split('\n');
     assert.equal(lines.length, 4);
     assert.match(lines[2] ?? '', /^n1\["[A-Za-z0-9 .,:/=()!_?#;-]*"\]$/);
   });
@@ -137,11 +170,11 @@ describe('labels are texts of others', () => {
   });
 
   test('long labels and lists are cut, also within a character', () => {
-    const long = renderPolicyGraph(graphWith([node(1, `${'a'.repeat(79)}😀`)]));
+    const long = textOf(graphWith([node(1, `${'a'.repeat(79)}😀`)]));
     assert.match(long, /^n1\["a{79}\?\.\.\."\]$/m);
     const ports = Array.from({ length: 30 }, (_, index) => `TCP ${index + 1}`);
-    const edges = [{ from: 'n1', to: 'n1', ports, isByRule: true }];
-    assert.match(renderPolicyGraph(graphWith([node(1, 'a')], edges)), /^n1 -->\|"TCP 1, .{50,70}\.\.\."\| n1$/m);
+    const edges = [{ from: 'n1', to: 'n1', ports, isByRule: true, isDenied: false }];
+    assert.match(textOf(graphWith([node(1, 'a')], edges)), /^n1 -->\|"TCP 1, .{50,70}\.\.\."\| n1$/m);
   });
 });
 
@@ -149,13 +182,15 @@ describe('a graph is limited', () => {
   const nodes = Array.from({ length: 70 }, (_, index) => node(index + 1, `pod ${index}`));
   const ids = nodes.map(({ id }) => id);
   const edges = (ports: readonly string[]) =>
-    ids.flatMap((from) => ids.map((to) => ({ from, to, ports, isByRule: true })));
+    ids.flatMap((from) => ids.map((to) => ({ from, to, ports, isByRule: true, isDenied: false })));
 
   test('to nodes that are legible, and links that Mermaid draws', () => {
-    const text = renderPolicyGraph(graphWith(nodes, edges(['TCP 80'])));
+    const text = textOf(graphWith(nodes, edges(['TCP 80'])));
     assert.equal(text.match(/-->/g)?.length, 500);
     assert.match(text, /^n60\[/m);
     assert.doesNotMatch(text, /n61\b/);
+    assert.equal(drawPolicyGraph(graphWith(nodes)).isWhole, false);
+    assert.equal(drawPolicyGraph(graphWith(nodes.slice(0, 60))).isWhole, true);
     assert.match(
       text,
       /^%% not drawn: 10 nodes, 4400 links\. .*, -o json has all\ncut\["not drawn: 10 nodes, 4400 links"\]$/m,
@@ -164,7 +199,7 @@ describe('a graph is limited', () => {
 
   test('to characters that Mermaid reads', () => {
     const quotes = '"'.repeat(100);
-    const text = renderPolicyGraph(
+    const text = textOf(
       graphWith(
         nodes.map((one) => ({ ...one, label: quotes })),
         edges([quotes]),
@@ -175,7 +210,7 @@ describe('a graph is limited', () => {
   });
 
   test('and says nothing where everything is drawn', () => {
-    assert.doesNotMatch(renderPolicyGraph(graphWith(nodes.slice(0, 60))), /not drawn/);
+    assert.doesNotMatch(textOf(graphWith(nodes.slice(0, 60))), /not drawn/);
   });
 });
 

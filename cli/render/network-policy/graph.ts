@@ -5,40 +5,54 @@ import type { GraphEdge, GraphNode, PolicyGraph } from '../../plan/network-polic
 const mostNodes = 60;
 /** Mermaid's defaults are 500 links and 50,000 characters. */
 const [mostEdges, mostCharacters] = [500, 48_000] as const;
-/** Of policies in a note, and its longest text. */
-const [mostNames, longestNote] = [10, 1000] as const;
+/** Of what is said about rules, and the longest text about one. */
+const [mostFlaws, longestNote] = [10, 1000] as const;
 /** Of a label before characters are replaced, and of a list of ports. */
 const [longestLabel, longestPorts] = [80, 60] as const;
 
-export function renderPolicyGraph(graph: PolicyGraph): string {
+export interface Drawing {
+  readonly text: string;
+  /** Whether it has all nodes and links. */
+  readonly isWhole: boolean;
+}
+
+export function drawPolicyGraph(graph: PolicyGraph): Drawing {
   const { nodes, edges } = graph;
   const shown = nodes.slice(0, mostNodes);
   const head = ['flowchart LR', ...notesOf(graph).map(comment), ...shown.map(nodeLine)];
   const tail = [...missingLines(graph), ...closedLines(shown)];
   const links = fitting(edgesAmong(shown, edges).map(edgeLine), mostCharacters - lengthOf([...head, ...tail]));
-  const cut = cutLines(nodes.length - shown.length, edges.length - links.length);
-  return `${[...head, ...links, ...cut, ...tail].join('\n')}\n`;
+  const [lostNodes, lostLinks] = [nodes.length - shown.length, edges.length - links.length];
+  const cut = cutLines(lostNodes, lostLinks);
+  return { text: `${[...head, ...links, ...cut, ...tail].join('\n')}\n`, isWhole: lostNodes + lostLinks === 0 };
 }
 
 function notesOf({
   namespace,
   nodes,
   edges,
+  flaws,
   leftOut: { hostNetwork, withoutAddress },
 }: PolicyGraph): readonly string[] {
   const given = (is: boolean, text: string): readonly string[] => (is ? [text] : []);
   return [
-    `who may reach whom in namespace ${namespace} under its NetworkPolicies`,
+    `who may reach whom in namespace ${namespace} under its policies and those of the whole cluster`,
     ...given(!nodes.some(({ kind }) => kind === 'workload'), 'no pod here has an address that policies could guard'),
     ...given(
       edges.some(({ isByRule }) => !isByRule),
-      'dotted: no policy isolates the workload in this direction',
+      'dotted: no NetworkPolicy isolates the workload in this direction',
+    ),
+    ...given(
+      edges.some(({ isDenied }) => isDenied),
+      'with a cross: denied, although the links with anywhere show it',
     ),
     ...given(
       hostNetwork > 0,
       `left out: pods in the network of their node, which policies do not select: ${hostNetwork}`,
     ),
     ...given(withoutAddress > 0, `left out: pods that have no address yet: ${withoutAddress}`),
+    ...flaws.slice(0, mostFlaws).map((flaw) => `to know: ${flaw.slice(0, longestNote)}`),
+    ...given(flaws.length > mostFlaws, `to know: ${flaws.length - mostFlaws} more rules, -o json has them`),
   ];
 }
 
@@ -51,6 +65,7 @@ const shapes = {
   anywhere: ['((', '))'],
   workload: ['[', ']'],
   pods: ['([', '])'],
+  nodes: ['[[', ']]'],
   addresses: ['{{', '}}'],
 } as const satisfies Record<GraphNode['kind'], readonly [string, string]>;
 
@@ -64,8 +79,9 @@ function edgesAmong(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): r
   return edges.filter(({ from, to }) => ids.has(from) && ids.has(to));
 }
 
-function edgeLine({ from, to, ports, isByRule }: GraphEdge): string {
-  return `${from} ${isByRule ? '-->' : '-.->'}|${quoted(ports.join(', '), longestPorts)}| ${to}`;
+function edgeLine({ from, to, ports, isByRule, isDenied }: GraphEdge): string {
+  const arrow = isDenied ? '--x' : isByRule ? '-->' : '-.->';
+  return `${from} ${arrow}|${quoted(ports.join(', '), longestPorts)}| ${to}`;
 }
 
 function fitting(lines: readonly string[], characters: number): readonly string[] {
@@ -89,19 +105,10 @@ function cutLines(nodes: number, edges: number): readonly string[] {
 }
 
 /** Those who look at the picture must not take it for the whole truth. */
-function missingLines({ notDrawn, unread }: PolicyGraph): readonly string[] {
-  const lines = (id: string, text: string): readonly string[] => [comment(text), `${id}[${quoted(text, longestNote)}]`];
-  return [
-    ...(notDrawn.length === 0
-      ? []
-      : lines('cluster', `not drawn, and may allow or deny otherwise: ${listed(notDrawn, mostNames)}`)),
-    ...(unread.length === 0 ? [] : lines('unread', `not drawn, no permission to read: ${unread.join(', ')}`)),
-  ];
-}
-
-function listed(names: readonly string[], most: number): string {
-  const left = names.length - most;
-  return `${names.slice(0, most).join(', ')}${left > 0 ? ` and ${left} more` : ''}`;
+function missingLines({ unread }: PolicyGraph): readonly string[] {
+  if (unread.length === 0) return [];
+  const text = `not drawn, no permission to read: ${unread.join(', ')}`;
+  return [comment(text), `unread[${quoted(text, longestNote)}]`];
 }
 
 function closedLines(nodes: readonly GraphNode[]): readonly string[] {

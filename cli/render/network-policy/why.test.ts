@@ -51,6 +51,26 @@ function readingOf(
 test('each tier of a connection that is denied', (t) =>
   matches(t, 'why-denied', readingOf({ protocol: 'tcp', number: 22 })));
 
+const sent = 'ingress(dp="ovn-default", inport="client.shop")';
+const received = `egress(dp="ovn-default", inport="client.shop", outport="web.shop")
+ 4. ls_out_acl (northd.c:6543): reg0[9] == 1 && (outport == @isthmus.isolated.in && ip), priority 3000, uuid f70038e1
+    drop;`;
+
+for (const [name, text] of [
+  ['agrees', `${sent}\n${received}`],
+  ['disagrees', `${sent}\n${received.split('\n')[0]}\n    /* output to "web.shop", type "" */`],
+] as const)
+  test(`OVN ${name}`, (t) => {
+    const families = [{ family: 4, packet: '', text }] as const;
+    const trace = { where: 'pod kube-system/ovn', ports: { from: 'client.shop', to: 'web.shop' }, families };
+    matches(t, `why-${name}`, { ...readingOf({ protocol: 'tcp', number: 22 }), ...clusterOf([]), ovn: { trace } });
+  });
+
+test('OVN was not asked', (t) => {
+  const untraced = { code: 'Forbidden', message: 'no permission to run ovn-trace' };
+  matches(t, 'why-untraced', { ...readingOf({ protocol: 'tcp', number: 443 }), ...clusterOf([]), ovn: { untraced } });
+});
+
 test('a Pass leaves a connection to NetworkPolicies', (t) =>
   matches(t, 'why-passed', readingOf({ protocol: 'tcp', number: 443 })));
 

@@ -1,5 +1,6 @@
 /** Renders as text whether policies allow a connection. Pure. */
 import type { EndAnswer, FamilyAnswer, PolicyWhy, RuleAnswer, Verdict } from '../../plan/network-policy/why.ts';
+import type { EndTrace } from '../../plan/network-policy/trace.ts';
 import type { Paint } from '../paint.ts';
 import { type Cell, renderSection, renderTable, toned } from '../table.ts';
 
@@ -10,10 +11,11 @@ function painted(verdict: Verdict, paint: Paint): string {
 }
 
 export function renderPolicyWhy(why: PolicyWhy, paint: Paint): string {
-  const { from, to, port, families, problems } = why;
+  const { from, to, port, families, problems, ovn } = why;
   const lines = [
     `${from} → ${to}${port === '' ? '' : ` at ${port}`}`,
     ...families.flatMap((family, index) => [...(index === 0 ? [] : ['']), ...familyLines(why, family, paint)]),
+    ...ovnLines(ovn, families, paint),
     ...renderSection(
       'To know',
       problems.map(({ code, message }) => `${paint(code, 'doubtful')}: ${message}`),
@@ -30,6 +32,35 @@ function familyLines(why: PolicyWhy, family: FamilyAnswer, paint: Paint): readon
     `  ${source} → ${destination} is ${painted(verdict, paint)}${doubt}${portsText(family)}`,
     ...ends.flatMap((end) => endLines(why, end, paint)),
   ];
+}
+
+const stateTone = { agrees: 'good', disagrees: 'bad', 'not asked': 'doubtful' } as const;
+
+/** What OVN does with the first packet of the connection. */
+function ovnLines(
+  { state, detail }: PolicyWhy['ovn'],
+  families: readonly FamilyAnswer[],
+  paint: Paint,
+): readonly string[] {
+  if (detail === '') return [];
+  if (state === 'not asked') return renderSection('OVN', [`${paint(state, stateTone[state])}: ${detail}`], paint);
+  const lines = families.flatMap(({ source, destination, ovn }) =>
+    ovn === undefined
+      ? []
+      : [
+          `${source} → ${destination} is ${painted(ovn.verdict, paint)}`,
+          ...ovn.ends.map((end) => `  ${traceText(end)}`),
+        ],
+  );
+  return renderSection('OVN', [`${paint(state, stateTone[state])}, by ovn-trace in ${detail}`, ...lines], paint);
+}
+
+function traceText({ direction, isPassed, decider, stage, by, agrees }: EndTrace): string {
+  const where = stage === '' ? '' : ` in ${stage}`;
+  const whose = decider === 'others' ? 'an ACL that is no policy: ' : '';
+  const reason = by === '' ? (isPassed ? 'no ACL decides' : 'no ACL of a policy') : whose + by;
+  const doubt = agrees === false ? ', and its policies say otherwise' : '';
+  return `${direction}: ${isPassed ? 'passes' : 'dropped'}${where}, ${reason}${doubt}`;
 }
 
 function portsText({ verdict, ports, ends }: FamilyAnswer): string {

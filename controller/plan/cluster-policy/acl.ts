@@ -1,19 +1,13 @@
 import type { ClusterAction, ClusterTier } from '../../../lib/policies/policy.ts';
+import { deniesPass, rulePriority, tierPriorities, type RulePosition } from '../../../lib/policies/rule-place.ts';
 import type { PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { ClusterPolicy } from '../../model/objects.ts';
 import type { Capabilities, PolicyPlace } from '../../model/view.ts';
 import type { Acl } from '../acl-tier/port-group-acl.ts';
 import { policyTiers } from '../acl-tier/tiers.ts';
 
-/**
- * Priorities of rules, the highest of which wins. Without tiers, Admin is above security groups, and Baseline between NetworkPolicies and private Subnets;
- * what always passes is above all of them.
- */
-const clusterPriority = {
-  exemption: 30_001,
-  Admin: { first: 30_000, last: 20_000 },
-  Baseline: { first: 1899, last: 1101 },
-} as const;
+/** Above all rules, with tiers and without. */
+const exemptionPriority = tierPriorities.Admin.first + 1;
 
 /** Where a rule of a policy is. */
 export interface RulePlace {
@@ -23,24 +17,19 @@ export interface RulePlace {
   readonly rule: number;
 }
 
-/** Whether a rule has no priority of its own: it shares the lowest one with others. */
-export function isBeyond({ policy, place, direction, rule }: RulePlace): boolean {
-  const { first, last } = clusterPriority[policy.tier];
-  return first - place[direction] - rule < last;
-}
-
 /** Whether no other rule of the tier comes after a rule. */
 function isLast({ policy, place, direction, rule }: RulePlace): boolean {
   return !place.isFollowed[direction] && rule === (policy[direction]?.length ?? 0) - 1;
 }
 
-/**
- * Whether a rule denies what it should pass on: without tiers, no action of OVN skips the rules that follow, and the API demands that such a rule fails closed.
- */
+export function positionOf({ policy, place, direction, rule }: RulePlace): RulePosition {
+  return { tier: policy.tier, before: place[direction] + rule };
+}
+
+/** Whether a rule denies what it should pass on. */
 export function isClosedPass({ aclTier }: Capabilities, where: RulePlace): boolean {
   const { policy, direction, rule } = where;
-  const isPass = policy[direction]?.[rule]?.action === 'Pass';
-  return isPass && policy.tier === 'Admin' && !aclTier && !isLast(where);
+  return !aclTier && deniesPass(policy[direction]?.[rule]?.action, policy.tier, isLast(where));
 }
 
 function stageOf(
@@ -59,8 +48,7 @@ function stageOf(
 
 /** Allows what no policy of the whole cluster judges. */
 export function exemptionAcl(capabilities: Capabilities, direction: PolicyDirection, match: string): Acl {
-  const { exemption: priority } = clusterPriority;
-  return { ...stageOf(capabilities, direction, 'Admin'), priority, match, action: 'allow-related' };
+  return { ...stageOf(capabilities, direction, 'Admin'), priority: exemptionPriority, match, action: 'allow-related' };
 }
 
 /** The ACL of a match of a rule that has this action in force; undefined for one that passes on what no further rule of the tier would see. */
@@ -70,10 +58,9 @@ export function clusterAcl(
   action: ClusterAction,
   match: string,
 ): Acl | undefined {
-  const { policy, place, direction, rule } = where;
+  const { policy, direction } = where;
   const { tier } = policy;
-  const { first, last } = clusterPriority[tier];
-  const priority = Math.max(last, first - place[direction] - rule);
+  const priority = rulePriority(positionOf(where));
   const of = (one: Acl['action']): Acl => ({ ...stageOf(capabilities, direction, tier), priority, match, action: one });
   if (action === 'Accept') return of('allow-related');
   if (action !== 'Pass') return of('drop');

@@ -5,10 +5,17 @@
  * one policy moves the rules of others, and sets of addresses: all of it is one transaction.
  */
 import { isClusterPolicy } from '../../../lib/policies/policy.ts';
+import type { RuleInForce } from '../../../lib/policies/rule-in-force.ts';
 import type { PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Change } from '../../model/change.ts';
-import { clusterPolicyKey, clusterPolicyStores, type ClusterPolicy, type Node } from '../../model/objects.ts';
+import {
+  clusterPolicyKey,
+  clusterPolicyStores,
+  isClusterKey,
+  type ClusterPolicy,
+  type Node,
+} from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
@@ -17,7 +24,7 @@ import { clusterPolicies } from '../network-policy/names.ts';
 import { ruleRows, ruleRowsRead } from '../network-policy/rule-rows.ts';
 import { clusterAcl } from './acl.ts';
 import { reportClusterPolicy } from './report.ts';
-import { ruleInForce, type RuleInForce } from './rule-in-force.ts';
+import { inForce } from './rule-in-force.ts';
 
 function policyOf(view: View, name: string): ClusterPolicy | undefined {
   const policy = view.policies.inForce.get(name);
@@ -28,9 +35,9 @@ function planClusterPolicy(view: View, name: string): Desired {
   const policy = policyOf(view, name);
   const place = view.policies.place(name);
   if (policy === undefined || place === undefined) return nothing;
-  const inForce = (direction: PolicyDirection): readonly RuleInForce[] | undefined =>
-    policy[direction]?.map((rule) => ruleInForce(view, rule));
-  const rules = { ingress: inForce('ingress'), egress: inForce('egress') };
+  const rulesOf = (direction: PolicyDirection): readonly RuleInForce[] | undefined =>
+    policy[direction]?.map((rule) => inForce(view, rule));
+  const rules = { ingress: rulesOf('ingress'), egress: rulesOf('egress') };
   const rows = ruleRows(view, {
     name,
     namespace: undefined,
@@ -52,7 +59,9 @@ function* reads(change: Change, view: View): Generator<string> {
   const { kind, name } = change;
   for (const store of clusterPolicyStores) if (kind === store) yield clusterPolicyKey(store, name);
   if (kind === 'policyPlaces') yield name;
-  else if (kind === 'nodes') {
+  else if (kind === 'policySelections') {
+    if (isClusterKey(name)) yield name;
+  } else if (kind === 'nodes') {
     if (nodeText(change.before) !== nodeText(change.after)) yield* view.policies.ofNodes();
   } else if (kind === 'verdicts') yield* view.policies.ofNodes();
   else yield* ruleRowsRead(change, view, true);

@@ -1,14 +1,15 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { closedPassMessage } from '../../../lib/policies/closed-pass.ts';
+import { tooManyRules } from '../../../lib/policies/rule-place.ts';
 import { policyDirections } from '../../../lib/policies/selection.ts';
 import { clusterPolicyKey, clusterPolicyStores, type ClusterPolicy } from '../../model/objects.ts';
 import type { PolicyPlace, View } from '../../model/view.ts';
 import { obstacleConditions, warnings } from '../conditions.ts';
-import { numbersProblem } from '../network-policy/numbers.ts';
+import { idlePart } from '../network-policy/idle.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome } from '../report.ts';
-import { isBeyond, isClosedPass } from './acl.ts';
-import { ruleInForce } from './rule-in-force.ts';
+import { isClosedPass, positionOf } from './acl.ts';
+import { inForce } from './rule-in-force.ts';
 
 /** At most so many rules are named in a message. */
 const namedRules = 3;
@@ -23,20 +24,10 @@ function ruleProblems(view: View, policy: ClusterPolicy, place: PolicyPlace): re
       if (flaw !== undefined) return [{ code: 'NotSupported', message: `${field}: ${flaw}` }];
       if (isClosedPass(view.capabilities, where))
         return [{ code: 'NotSupported', message: `${field}: ${closedPassMessage}` }];
-      if (isBeyond(where)) {
-        const message = `${field}: the tier ${policy.tier} has too many rules, and the order of those at its end is undefined: remove rules`;
-        return [{ code: 'TooManyRules', message }];
-      }
-      if (ruleInForce(view, rule).isTooManyNetworks) {
-        const effect = rule.action === 'Accept' ? 'accepts none of them' : 'denies everything';
-        return [
-          { code: 'TooManyNetworks', message: `${field}: has more than 10000 networks and nodes, and ${effect}` },
-        ];
-      }
-      const numbers = numbersProblem(view, rule, undefined, field);
-      if (numbers === undefined) return [];
-      const effect = rule.action === 'Accept' ? '' : ', and denies all ports';
-      return [{ ...numbers, message: `${numbers.message}${effect}` }];
+      const beyond = tooManyRules(positionOf(where));
+      if (beyond !== undefined) return [{ code: 'TooManyRules', message: `${field}: ${beyond}` }];
+      const { shortage } = inForce(view, rule);
+      return shortage === undefined ? [] : [{ code: shortage.code, message: `${field}: ${shortage.message}` }];
     }),
   );
 }
@@ -53,10 +44,11 @@ function problemOf(view: View, policy: ClusterPolicy, place: PolicyPlace): Probl
 }
 
 /** What the condition of a policy in force says. */
-function noticeOf({ rival }: PolicyPlace): Problem {
-  if (rival === undefined) return { code: 'PolicyReady', message: '' };
+function noticeOf(view: View, key: string, policy: ClusterPolicy, { rival }: PolicyPlace): Problem {
+  const idle = idlePart(view, key, policy) ?? { code: 'PolicyReady', message: '' };
+  if (rival === undefined) return idle;
   const message = `${rival} has the same priority and is older, so that its rules come first: use different priorities`;
-  return { code: 'SamePriority', message };
+  return { code: 'SamePriority', message: idle.message === '' ? message : `${message}; ${idle.message}` };
 }
 
 export function reportClusterPolicy(view: View, key: string, outcome: Outcome): readonly ObjectReport[] {
@@ -68,7 +60,7 @@ export function reportClusterPolicy(view: View, key: string, outcome: Outcome): 
     const place = view.policies.place(key);
     if (policy === undefined || policy.isDeleting || place === undefined) return [{ object }];
     const problem = problemOf(view, policy, place);
-    const { code, message } = noticeOf(place);
+    const { code, message } = noticeOf(view, key, policy, place);
     const conditions = obstacleConditions(policy.generation, problem, refusalOf(outcome), code, message);
     return [{ object, status: { conditions, isShared: true, events: warnings(policy.conditions, conditions) } }];
   }

@@ -1,5 +1,6 @@
 /** The policies of a port and the peers that it is, planned with the port and written in the same transaction. */
 import { defaultVpc } from '../../../lib/api/names.ts';
+import { clusterGroup, isolationGroup, namedPortGroup, policyGroup } from '../../../lib/policies/group-names.ts';
 import { isClusterPolicy } from '../../../lib/policies/policy.ts';
 import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution } from '../../../lib/desired/row.ts';
@@ -12,12 +13,12 @@ import {
 } from '../../../lib/policies/selection.ts';
 import type { Interface } from '../../model/interfaces.ts';
 import type { Pod, Policy } from '../../model/objects.ts';
-import { nodePortGroup } from '../../model/ovn-names.ts';
+import { clusterNodePortGroup, nodePortGroup } from '../../model/ovn-names.ts';
 import type { HeldPort, View } from '../../model/view.ts';
 import { holds } from '../../settle/node/traits.ts';
 import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
 import type { AddressTexts } from '../security-group/membership.ts';
-import { clusterGroup, isolationGroup, namedPortGroup, peerSet, policyGroup } from './names.ts';
+import { peerSet } from './names.ts';
 
 /** Whether a policy applies to an interface of a pod that it selects. */
 function appliesTo(policy: Policy, { provider }: Interface): boolean {
@@ -102,7 +103,11 @@ export function policyMemberships(
     const { node = '' } = pod;
     const group = nodePortGroup(node);
     // The node of the pod reaches it, for probes. Other VPCs have no way to nodes, and may have their addresses.
-    if (vpc === defaultVpc && holds(view, node, group)) memberships.push(into(group, false));
+    if (vpc === defaultVpc && holds(view, node, group)) {
+      memberships.push(into(group, false));
+      const isOfCluster = groups.has(clusterGroup('ingress')) && !view.capabilities.aclTier;
+      if (isOfCluster) memberships.push(into(clusterNodePortGroup(node), false));
+    }
   }
   return [...memberships, ...peerMemberships(view, pod, vpc, addresses)];
 }

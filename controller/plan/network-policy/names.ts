@@ -1,4 +1,4 @@
-/** Names and priorities of the rows of NetworkPolicies. */
+/** Priorities of the rows of policies, and names of those that only the controller knows. */
 import type { PolicyDirection } from '../../../lib/policies/selection.ts';
 import { digestName } from '../../../lib/ovn/digest-name.ts';
 import type { Family } from '../../../lib/net/ip.ts';
@@ -8,11 +8,6 @@ export const policyAcl = { base: 2002, allow: 2001, drop: 2000 } as const;
 
 const short = { ingress: 'in', egress: 'out' } as const;
 
-/** The ports that any NetworkPolicy isolates. */
-export function isolationGroup(direction: PolicyDirection): string {
-  return `isthmus.isolated.${short[direction]}`;
-}
-
 /** The term of a match for the ports of a group, as a direction sees them. */
 export function portTerm(direction: PolicyDirection, group: string): string {
   return `${direction === 'ingress' ? 'outport' : 'inport'} == @${group}`;
@@ -20,21 +15,6 @@ export function portTerm(direction: PolicyDirection, group: string): string {
 
 /** What owners of policies of the whole cluster and of their peers belong together by. */
 export const clusterPolicies = 'cluster-policies';
-
-/** The ports that any policy of the whole cluster selects. */
-export function clusterGroup(direction: PolicyDirection): string {
-  return `isthmus.cluster.policies.${short[direction]}`;
-}
-
-/** The ports in a VPC that a policy selects. Names of policies may differ in characters that match expressions do not know. */
-export function policyGroup(policy: string, direction: PolicyDirection, vpc: string): string {
-  return `np.${digestName(policy, vpc)}.${short[direction]}`;
-}
-
-/** The selected ports of pods that give a named port this number. */
-export function namedPortGroup(policy: string, vpc: string, key: string, number: number): string {
-  return `np.${digestName(policy, vpc, key, String(number))}.port`;
-}
 
 /** The addresses outside of selectors that a rule names. */
 export function blockSet(policy: string, direction: PolicyDirection, rule: number, family: Family): string {

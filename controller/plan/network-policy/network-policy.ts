@@ -7,6 +7,8 @@
 import { annotation } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
+import { hasTooManyNetworks, tooManyNetworks } from '../../../lib/policies/block.ts';
+import { tooManyNumbers } from '../../../lib/policies/numbers.ts';
 import { isClusterPolicy } from '../../../lib/policies/policy.ts';
 import { isClusterKey, type NetworkPolicy } from '../../model/objects.ts';
 import { destinationsOf, policyDirections } from '../../../lib/policies/selection.ts';
@@ -16,9 +18,8 @@ import { nothing } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome } from '../report.ts';
-import { hasTooManyNetworks } from './block.ts';
+import { idlePart } from './idle.ts';
 import { policyAclOf } from './policy-acl.ts';
-import { numbersProblem } from './numbers.ts';
 import { ruleRows, ruleRowsRead } from './rule-rows.ts';
 
 function planPolicy(view: View, name: string): Desired {
@@ -37,19 +38,15 @@ function planPolicy(view: View, name: string): Desired {
 }
 
 /** What of a policy has no effect; the rest of it is in force. */
-function policyProblem(view: View, policy: NetworkPolicy, refused: Problem | undefined): Problem | undefined {
-  if (refused !== undefined) return refused;
+function policyProblem(view: View, policy: NetworkPolicy): Problem | undefined {
   const { unsupported } = policy;
   for (const direction of policyDirections)
     for (const [index, rule] of (policy[direction] ?? []).entries()) {
       const field = `spec.${direction}[${index}]`;
       if (hasTooManyNetworks(rule.peers?.blocks))
-        return {
-          code: 'TooManyNetworks',
-          message: `${field}: its ipBlocks have too many exceptions or networks, and allow nothing: at most 256 exceptions each, and 10000 networks after the exceptions are subtracted`,
-        };
-      const numbers = numbersProblem(view, rule, destinationsOf(policy, direction), field);
-      if (numbers !== undefined) return numbers;
+        return { code: 'TooManyNetworks', message: `${field}: ${tooManyNetworks}` };
+      const numbers = tooManyNumbers(view.policies, rule, destinationsOf(policy, direction));
+      if (numbers !== undefined) return { code: 'TooManyNumbers', message: `${field}: ${numbers}` };
     }
   if (unsupported.length === 0) return undefined;
   const list = unsupported.join(', ');
@@ -61,15 +58,16 @@ function reportPolicy(view: View, name: string, outcome: Outcome): readonly Obje
   const object = { kind: 'networkPolicies', name } as const;
   const policy = view.networkPolicies.get(name);
   if (policy === undefined || policy.isDeleting) return [{ object }];
-  const problem = policyProblem(view, policy, refusalOf(outcome));
+  const obstacle = refusalOf(outcome) ?? policyProblem(view, policy);
+  const problem = obstacle ?? idlePart(view, name, policy);
+  const type = obstacle === undefined ? 'Normal' : 'Warning';
   const message = problem && `${problem.code}: ${problem.message}`;
   const isKnown = message === policy.annotations[annotation.problem];
   return [
     {
       object,
       annotations: { [annotation.problem]: message ?? null },
-      events:
-        problem === undefined ? [] : [{ type: 'Warning', reason: problem.code, message: problem.message, isKnown }],
+      events: problem === undefined ? [] : [{ type, reason: problem.code, message: problem.message, isKnown }],
     },
   ];
 }
@@ -84,7 +82,9 @@ export const networkPolicyFeature: Feature = {
     ]),
   *reads(change, view) {
     if (change.kind === 'networkPolicies') yield change.name;
-    else yield* ruleRowsRead(change, view, false);
+    else if (change.kind === 'policySelections') {
+      if (!isClusterKey(change.name)) yield change.name;
+    } else yield* ruleRowsRead(change, view, false);
   },
   plan: planPolicy,
   report: reportPolicy,

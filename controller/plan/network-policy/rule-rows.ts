@@ -1,13 +1,14 @@
 /** The rows of a policy's rules, whatever its kind: a port group for each VPC and direction with an ACL for each match, and a set for the addresses that a rule names. */
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import type { PolicyRule } from '../../../lib/policies/policy.ts';
+import { namedPortGroup, policyGroup } from '../../../lib/policies/group-names.ts';
 import { namedKeys, policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { Change } from '../../model/change.ts';
 import { isClusterKey } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import { aclRow, portGroupRow, type Acl } from '../acl-tier/port-group-acl.ts';
-import { blockNetworks } from './block.ts';
-import { blockSet, namedPortGroup, policyGroup } from './names.ts';
+import { blockNetworks } from '../../../lib/policies/block.ts';
+import { blockSet } from './names.ts';
 import { ruleMatches } from './rule.ts';
 
 const families = [4, 6] as const;

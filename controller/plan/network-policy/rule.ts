@@ -1,10 +1,11 @@
 /** Turns a rule of a policy into the matches of its ACLs. Dimensions are conjunctions of `==`, so that OVN adds flows and does not multiply them. */
 import type { PolicyPort, PolicyProtocol, PolicyRule } from '../../../lib/policies/policy.ts';
+import { namedPortGroup, policyGroup } from '../../../lib/policies/group-names.ts';
 import { namedPortKey, peerId, podPeers, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { View } from '../../model/view.ts';
 import { matchFamily } from '../names.ts';
-import { blockNetworks } from './block.ts';
-import { blockSet, namedPortGroup, peerSet, policyGroup, portTerm } from './names.ts';
+import { blockNetworks } from '../../../lib/policies/block.ts';
+import { blockSet, peerSet, portTerm } from './names.ts';
 
 export interface RuleContext {
   readonly view: Pick<View, 'policies'>;

@@ -7,7 +7,7 @@ import type { Allocation } from '../../ipam/subnet-pool.ts';
 import { partsOf } from '../../model/net-parts.ts';
 import { nodeAddresses, nodeTraits } from '../../model/node-traits.ts';
 import type { Node } from '../../model/objects.ts';
-import { nodeAddressSet, nodePortGroup } from '../../model/ovn-names.ts';
+import { clusterNodePortGroup, nodeAddressSet, nodePortGroup } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { joinAllocation, serviceAllocation } from '../../settle/node/join.ts';
 import { nodesInClusters, nodesInLan } from '../../settle/node/network-owner.ts';
@@ -16,7 +16,6 @@ import { portAddresses } from '../address/texts.ts';
 import { aclRow, portGroupRow } from '../acl-tier/port-group-acl.ts';
 import type { Feature } from '../feature.ts';
 import { exemptionAcl } from '../cluster-policy/acl.ts';
-import { clusterGroup } from '../network-policy/names.ts';
 import { policyAclOf } from '../network-policy/policy-acl.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
 import { nodeRateRows } from './rates.ts';
@@ -59,21 +58,23 @@ function portGroup(view: View, node: Node, join: Allocation | undefined): readon
   if (!holds(view, name, key)) return [];
   const ids = { ...vendorIds, node: name, np: `node/${name}` };
   const own = [join?.v4, join?.v6, ...servedAddresses(view, node)].flatMap((text) => parseIp(text ?? '') ?? []);
+  const { capabilities } = view;
+  // Security groups are below policies of the whole cluster and above NetworkPolicies. A match with a group that has no ports anywhere is no match for OVN.
+  const ofCluster = capabilities.aclTier ? undefined : clusterNodePortGroup(name);
   const acls = families.flatMap((family) => {
     const addresses = own.filter((ip) => ip.family === family).map(formatIp);
     if (addresses.length === 0) return [];
     const ip = matchFamily(family);
-    const match = `outport == @${key} && ${ip} && ${ip}.src == {${[...new Set(addresses)].join(', ')}}`;
-    const { capabilities } = view;
-    if (capabilities.aclTier) return [aclRow(key, exemptionAcl(capabilities, 'ingress', match))];
-    // Security groups are below policies of the whole cluster and above NetworkPolicies.
-    const ofCluster = `outport == @${clusterGroup('ingress')} && ${match}`;
+    const from = (group: string): string =>
+      `outport == @${group} && ${ip} && ${ip}.src == {${[...new Set(addresses)].join(', ')}}`;
+    if (ofCluster === undefined) return [aclRow(key, exemptionAcl(capabilities, 'ingress', from(key)))];
     return [
-      aclRow(key, policyAclOf(capabilities, 'ingress', 'base', match)),
-      aclRow(key, exemptionAcl(capabilities, 'ingress', ofCluster)),
+      aclRow(key, policyAclOf(capabilities, 'ingress', 'base', from(key))),
+      aclRow(ofCluster, exemptionAcl(capabilities, 'ingress', from(ofCluster))),
     ];
   });
-  return [portGroupRow(key, ids), ...acls];
+  const groups = ofCluster === undefined ? [key] : [key, ofCluster];
+  return [...groups.map((group) => portGroupRow(group, ids)), ...acls];
 }
 
 function nodePolicies(view: View, node: Node, allocation: Allocation): readonly DesiredRow[] {

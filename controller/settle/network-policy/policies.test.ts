@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
+import { parseClusterRules } from '../../../lib/policies/parse-cluster.ts';
+import { selectedBy } from '../../../lib/policies/selection.ts';
+import { pick, randomOf } from '../../../lib/testing-random.ts';
+import { wantsNetwork } from '../../model/interfaces.ts';
 import { planKey, reportKey } from '../../plan/plan.ts';
 import { TestCluster } from '../../testing-cluster.ts';
 import { allApplied } from '../../testing-reports.ts';
 import { created, meta, subnet, vpc } from '../../testing-vpcs.ts';
-import { parseNetworkPolicy } from '../../watch/network-policies.ts';
+import { clusterPolicy, parseNetworkPolicy } from '../../watch/network-policies.ts';
 import { parseNamespace, parseNode, parsePod } from '../../watch/workloads.ts';
 
 function start(): TestCluster {
@@ -153,4 +157,132 @@ test('the author of a pod adds no address to the peers of a policy', () => {
   const { contributions = [] } = planKey(cluster, 'pod/a/web');
   const inSets = contributions.filter(({ table }) => table === 'Address_Set').flatMap(({ values = [] }) => values);
   assert.deepEqual(inSets, ['10.16.0.2']);
+});
+
+describe('what waits for pods', () => {
+  const said = (cluster: TestCluster): string => {
+    const [report] = reportKey(cluster, 'network-policy/a/one', allApplied);
+    return report?.annotations?.['isthmus.network/problem'] ?? '';
+  };
+  const isDirty = (cluster: TestCluster): boolean => cluster.settle().has('network-policy/a/one');
+
+  test('is a policy that selects none, until it does', () => {
+    const cluster = start();
+    policy(cluster, { podSelector: { matchLabels: { app: 'web' } } });
+    pod(cluster, 'db');
+    cluster.restore(new Map());
+    cluster.settle();
+    assert.match(said(cluster), /^SelectsNothing: spec\.podSelector selects no pod/);
+    pod(cluster, 'web');
+    assert.ok(isDirty(cluster));
+    assert.equal(said(cluster), '');
+    const second = meta('second', { namespace: 'a', labels: { app: 'web' } });
+    const put = (spec: object): void =>
+      cluster.change('pods', 'a/second', parsePod({ metadata: second, spec: { nodeName: 'n1', ...spec } }));
+    put({});
+    cluster.change('pods', 'a/web', undefined);
+    assert.ok(!isDirty(cluster));
+    put({ hostNetwork: true });
+    assert.ok(isDirty(cluster));
+    assert.match(said(cluster), /^SelectsNothing/);
+    policy(cluster, { podSelector: {} });
+    cluster.settle();
+    assert.equal(said(cluster), '');
+    namespace(cluster, false);
+    cluster.change('pods', 'a/db', undefined);
+    assert.ok(isDirty(cluster));
+    assert.match(said(cluster), /^SelectsNothing/);
+  });
+
+  test('is a policy of the whole cluster that selects none, also by the labels of Namespaces', () => {
+    const cluster = start();
+    const spec = {
+      tier: 'Admin',
+      priority: 1,
+      subject: { namespaces: { matchLabels: { team: 'x' } } },
+      ingress: [{ action: 'Deny', from: [{ namespaces: {} }], protocols: [{ destinationNamedPort: 'http' }] }],
+    };
+    const metadata = meta('gate');
+    cluster.change(
+      'clusterNetworkPolicies',
+      'gate',
+      clusterPolicy({ metadata }, parseClusterRules({ metadata, spec })),
+    );
+    pod(cluster, 'web');
+    cluster.restore(new Map());
+    cluster.settle();
+    const reason = (): string | undefined =>
+      reportKey(cluster, 'cluster-policy/ClusterNetworkPolicy/gate', allApplied)[0]?.status?.conditions.find(
+        ({ type }) => type === 'Ready',
+      )?.reason;
+    const label = (labels: object): void => {
+      cluster.change('namespaces', 'a', parseNamespace({ metadata: meta('a', { labels }) }));
+      assert.ok(cluster.settle().has('cluster-policy/ClusterNetworkPolicy/gate'));
+    };
+    assert.equal(reason(), 'UnknownPort');
+    pod(cluster, 'web', [{ name: 'http', containerPort: 53, protocol: 'UDP' }]);
+    cluster.settle();
+    assert.equal(reason(), 'SelectsNothing');
+    label({ team: 'x' });
+    assert.equal(reason(), 'PolicyReady');
+    label({});
+    assert.equal(reason(), 'SelectsNothing');
+  });
+
+  test('is a rule with the name of a port that no pod has', () => {
+    const cluster = start();
+    policy(cluster, { podSelector: {}, ingress: [{}, { ports: [{ port: 80 }, { port: 'http' }] }] });
+    pod(cluster, 'web', [{ name: 'http', containerPort: 53, protocol: 'UDP' }]);
+    cluster.restore(new Map());
+    cluster.settle();
+    assert.match(
+      said(cluster),
+      /^UnknownPort: spec\.ingress\[1\]: no pod in namespace a has a port with the name http\/TCP/,
+    );
+    pod(cluster, 'web', [{ name: 'http', containerPort: 80 }]);
+    assert.ok(isDirty(cluster));
+    assert.equal(said(cluster), '');
+  });
+
+  test('and the numbers are those of a new count, after random changes', () => {
+    const random = randomOf(5);
+    const labels = () => ({ app: pick(random, ['x', 'y', 'z']) });
+    const cluster = start();
+    for (const name of ['a', 'b']) cluster.change('namespaces', name, parseNamespace({ metadata: meta(name) }));
+    cluster.restore(new Map());
+    const selector = () => pick(random, [{}, { matchLabels: labels() }]);
+    for (let step = 0; step < 600; step += 1) {
+      const space = pick(random, ['a', 'b']);
+      const what = random(8);
+      if (what === 0) {
+        const metadata = meta(space, { labels: { team: pick(random, ['x', 'y']) } });
+        cluster.change('namespaces', space, random(6) === 0 ? undefined : parseNamespace({ metadata }));
+      } else if (what === 1) {
+        const metadata = meta('gate');
+        const namespaces = pick(random, [{}, { matchLabels: { team: 'x' } }]);
+        const spec = { tier: 'Admin', subject: { pods: { namespaceSelector: namespaces, podSelector: selector() } } };
+        const rules = clusterPolicy({ metadata }, parseClusterRules({ metadata, spec }));
+        cluster.change('clusterNetworkPolicies', 'gate', random(3) === 0 ? undefined : rules);
+      } else if (what === 2) {
+        const metadata = meta('one', { namespace: space });
+        const value = parseNetworkPolicy({ metadata, spec: { podSelector: selector() } });
+        cluster.change('networkPolicies', `${space}/one`, random(3) === 0 ? undefined : value);
+      } else {
+        const name = `p${random(3)}`;
+        const metadata = meta(name, { namespace: space, labels: labels() });
+        const spec = { ...(random(4) > 0 && { nodeName: 'n1' }), hostNetwork: random(6) === 0 };
+        cluster.change('pods', `${space}/${name}`, random(3) === 0 ? undefined : parsePod({ metadata, spec }));
+      }
+      cluster.settle();
+      for (const [name, one] of cluster.policies.inForce) {
+        const wanted = selectedBy(one);
+        const keys = wanted === undefined ? [] : cluster.policies.podsMatching(wanted);
+        const isSelecting = keys.some((key) => {
+          const found = cluster.pods.get(key);
+          return found !== undefined && wantsNetwork(found);
+        });
+        assert.equal(cluster.policies.selectsPods(name), isSelecting, `step ${step}: ${name}`);
+      }
+    }
+  });
 });

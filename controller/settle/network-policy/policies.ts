@@ -23,12 +23,14 @@ import {
   policyLabels,
   selectedBy,
 } from '../../../lib/policies/selection.ts';
+import { lowestNumbers, mostNumbers } from '../../../lib/policies/numbers.ts';
 import { isClusterPolicy, type NamedPort } from '../../../lib/policies/policy.ts';
 import { wantsNetwork } from '../../model/interfaces.ts';
 import { clusterPolicyKey, isClusterKey, type ClusterPolicy, type Pod, type Policy } from '../../model/objects.ts';
 import type { PolicyIndex, PolicyPlace, View } from '../../model/view.ts';
 import { ClusterOrder } from './cluster-order.ts';
 import { Counts } from './counts.ts';
+import { SelectedCounts } from './selected.ts';
 
 type Known = Pick<View, 'pods' | 'namespaces' | 'networkPolicies' | 'ports' | 'verdicts' | 'keysIn'>;
 export interface PoliciesOptions {
@@ -42,12 +44,12 @@ export interface PoliciesOptions {
   readonly onPeer: (peer: string) => void;
   /** The numbers of a named port changed, as `namedPortKey` names it. */
   readonly onNamedPort: (key: string) => void;
+  /** Whether a policy selects any pod changed. */
+  readonly onSelected: (policy: string) => void;
 }
 
 const noVpcs: readonly string[] = [];
 const noNamespaces: readonly string[] = [];
-/** Each is a port group or an address set of every policy that names the port, and any author of a pod may add one. */
-const mostNumbers = 64;
 /** The key of all policies of the whole cluster in an index. */
 const all = '';
 
@@ -91,9 +93,11 @@ export class Policies implements PolicyIndex {
   readonly #numbers = new Counts();
   /** What `numbers` returns, until it changes. */
   readonly #lowest = new Map<string, readonly number[]>();
+  readonly #selected: SelectedCounts;
 
   constructor(options: PoliciesOptions) {
     this.#options = options;
+    this.#selected = new SelectedCounts(options.onSelected);
   }
 
   place(policy: string): PolicyPlace | undefined {
@@ -110,8 +114,11 @@ export class Policies implements PolicyIndex {
 
   selecting(pod: Pod): readonly string[] {
     if (this.inForce.size === 0) return [];
-    const isKnown = !this.isUnknown(pod);
-    return [...this.#selectors.matching(this.#labelsOf(pod))].filter((name) => isKnown || !isClusterKey(name)).sort();
+    return this.#selections(pod).toSorted();
+  }
+
+  selectsPods(policy: string): boolean {
+    return this.#selected.has(policy, () => this.#allSelections());
   }
 
   peersOf(pod: Pod): readonly string[] {
@@ -186,13 +193,7 @@ export class Policies implements PolicyIndex {
   }
 
   numbers(key: string): readonly number[] {
-    return entryOf(this.#lowest, key, () =>
-      this.#numbers
-        .of(key)
-        .map(Number)
-        .sort((a, b) => a - b)
-        .slice(0, mostNumbers),
-    );
+    return entryOf(this.#lowest, key, () => lowestNumbers(this.#numbers.of(key).map(Number)));
   }
 
   changed(change: Change): void {
@@ -256,6 +257,7 @@ export class Policies implements PolicyIndex {
     ] as const)
       for (const namespace of this.#namespacesOf(policy))
         for (const vpc of this.#vpcsOfNamespace.of(namespace)) this.#vpcsOfPolicy.add(name, vpc, step);
+    this.#recount(name, after);
     // Their owners belong to those of policies of the whole cluster, or no longer do.
     const changed = new Set(
       isClusterKey(name) ? [before, after].flatMap((one) => (one ? [...peersOf(one).keys()] : [])) : [],
@@ -303,6 +305,7 @@ export class Policies implements PolicyIndex {
           labels !== undefined && matchesSelector(part, policyLabels({ namespace, labels: noLabels }, labels)),
       );
       if (was === is) continue;
+      this.#recount(name, this.inForce.get(name));
       for (const vpc of this.#vpcsOfNamespace.of(namespace)) this.#countVpc(name, vpc, is === true ? 1 : -1);
     }
   }
@@ -310,6 +313,7 @@ export class Policies implements PolicyIndex {
   #podChanged(key: string, before: Pod | undefined, after: Pod | undefined): void {
     if (before === undefined && after !== undefined) addTo(this.#podsByNamespace, after.namespace, key);
     if (after === undefined && before !== undefined) removeFrom(this.#podsByNamespace, before.namespace, key);
+    this.#countSelections(before, after);
     const [is, was] = [after, before].map(servedPorts);
     if (is === was) return;
     const changed = new Set<string>();
@@ -330,6 +334,36 @@ export class Policies implements PolicyIndex {
         this.#options.onNamedPort(port);
       if (this.#numbers.size(port) === 0) this.#lowest.delete(port);
     }
+  }
+
+  /** The policies that select each pod with the network of the cluster. */
+  *#allSelections(): Generator<Iterable<string>> {
+    for (const pod of this.#options.view.pods.values()) if (wantsNetwork(pod)) yield this.#selections(pod);
+  }
+
+  #selections(pod: Pod): readonly string[] {
+    const isKnown = !this.isUnknown(pod);
+    return [...this.#selectors.matching(this.#labelsOf(pod))].filter((name) => isKnown || !isClusterKey(name));
+  }
+
+  #countSelections(before: Pod | undefined, after: Pod | undefined): void {
+    if (!this.#selected.isKept) return;
+    const [was, is] = [before, after].map((pod) => (pod !== undefined && wantsNetwork(pod) ? pod : undefined));
+    if (was?.labels === is?.labels) return;
+    if (is !== undefined) this.#selected.add(this.#selections(is), 1);
+    if (was !== undefined) this.#selected.add(this.#selections(was), -1);
+  }
+
+  /** A policy came, went or changed, or namespaces came to it. */
+  #recount(name: string, policy: Policy | undefined): void {
+    if (!this.#selected.isKept) return;
+    const selector = policy && selectedBy(policy);
+    const { pods } = this.#options.view;
+    const isServed = (key: string): boolean => {
+      const pod = pods.get(key);
+      return pod !== undefined && wantsNetwork(pod);
+    };
+    this.#selected.set(name, selector === undefined ? 0 : this.podsMatching(selector).filter(isServed).length);
   }
 
   #portsChanged(key: string): void {

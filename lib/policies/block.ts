@@ -1,13 +1,13 @@
 /** The networks of an ipBlock. Its exceptions are subtracted, because a match with `!=` makes OVN expand each combination. */
-import { cidrCovers, formatCidr, lastOf, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
-import { IntervalSet } from '../../../lib/net/interval-set.ts';
-import { cidrsOf } from '../../../lib/net/range.ts';
-import type { Family } from '../../../lib/net/ip.ts';
-import type { BlockPeer } from '../../../lib/policies/policy.ts';
+import { cidrContains, cidrCovers, formatCidr, lastOf, parseCidr, type Cidr } from '../net/cidr.ts';
+import { IntervalSet } from '../net/interval-set.ts';
+import { cidrsOf } from '../net/range.ts';
+import { parseIp, type Family } from '../net/ip.ts';
+import type { BlockPeer } from './policy.ts';
 
 /** Each exception may split a block into as many networks as an address has bits. */
 const mostExceptions = 256;
-const mostNetworks = 10_000;
+export const mostNetworks = 10_000;
 
 /** Without exceptions that lie outside of the block; nothing if a part is not a CIDR, or if there are too many. */
 function networksOf({ cidr: text, except }: BlockPeer): readonly Cidr[] {
@@ -53,11 +53,31 @@ function allNetworks(blocks: readonly BlockPeer[]): Networks {
   return networks;
 }
 
+/** Of a NetworkPolicy, whose rules allow what their blocks contain. */
+export const tooManyNetworks = `its ipBlocks have too many exceptions or networks, and allow nothing: at most ${mostExceptions} exceptions each, and ${mostNetworks} networks after the exceptions are subtracted`;
+
 const noBlocks: readonly BlockPeer[] = [];
 
 /** All networks of one family that the blocks of a rule contain, as texts; none if they are too many. */
 export function blockNetworks(blocks: readonly BlockPeer[] = noBlocks, family: Family): readonly string[] {
   return allNetworks(blocks).byFamily[family];
+}
+
+/** Whether the blocks of a rule contain an address, within the same limits. */
+export function blocksContain(blocks: readonly BlockPeer[] = noBlocks, address: string): boolean {
+  const ip = parseIp(address);
+  if (ip === undefined || !hasTooManyNetworks(blocks)) return blocks.some((block) => isInBlock(block, address));
+  return blockNetworks(blocks, ip.family).some((network) => contains(network, address));
+}
+
+function contains(block: string, address: string): boolean {
+  const [cidr, ip] = [parseCidr(block), parseIp(address)];
+  return cidr !== undefined && ip !== undefined && cidrContains(cidr, ip);
+}
+
+/** Whether one block contains an address. */
+export function isInBlock({ cidr, except }: BlockPeer, address: string): boolean {
+  return contains(cidr, address) && !except.some((one) => contains(one, address));
 }
 
 /** Whether a block has too many exceptions, or all of them too many networks. */
