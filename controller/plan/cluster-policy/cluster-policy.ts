@@ -5,7 +5,7 @@
  * one policy moves the rules of others, and sets of addresses: all of it is one transaction.
  */
 import { isClusterPolicy } from '../../../lib/policies/policy.ts';
-import type { PolicyDirection } from '../../../lib/policies/selection.ts';
+import { selectionOf, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Change } from '../../model/change.ts';
 import { clusterPolicyKey, clusterPolicyStores, type ClusterPolicy, type Node } from '../../model/objects.ts';
@@ -33,6 +33,7 @@ function planClusterPolicy(view: View, name: string): Desired {
   const rules = { ingress: inForce('ingress'), egress: inForce('egress') };
   const rows = ruleRows(view, {
     name,
+    selection: selectionOf(policy) ?? '',
     namespace: undefined,
     rules,
     ids: { ...vendorIds, type: 'network_policy', np: name },
@@ -41,7 +42,7 @@ function planClusterPolicy(view: View, name: string): Desired {
       return clusterAcl(view.capabilities, { policy, place, direction, rule }, action, match);
     },
   });
-  return { rows, together: clusterPolicies };
+  return rows.length === 0 ? nothing : { rows, together: clusterPolicies };
 }
 
 function nodeText(node: Node | undefined): string {

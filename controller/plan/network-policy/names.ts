@@ -18,7 +18,7 @@ export function portTerm(direction: PolicyDirection, group: string): string {
   return `${direction === 'ingress' ? 'outport' : 'inport'} == @${group}`;
 }
 
-/** What owners of policies of the whole cluster and of their peers belong together by. */
+/** What owners of policies of the whole cluster, of what they select and of their peers belong together by. */
 export const clusterPolicies = 'cluster-policies';
 
 /** The ports that any policy of the whole cluster selects. */
@@ -26,17 +26,17 @@ export function clusterGroup(direction: PolicyDirection): string {
   return `isthmus.cluster.policies.${short[direction]}`;
 }
 
-/** The ports in a VPC that a policy selects. Names of policies may differ in characters that match expressions do not know. */
-export function policyGroup(policy: string, direction: PolicyDirection, vpc: string): string {
-  return `np.${digestName(policy, vpc)}.${short[direction]}`;
+/** The ports in a VPC that policies with the same selection select, as `selectionOf` names it. */
+export function selectionGroup(selection: string, direction: PolicyDirection, vpc: string): string {
+  return `np.${digestName(selection, vpc)}.${short[direction]}`;
 }
 
 /** The selected ports of pods that give a named port this number. */
-export function namedPortGroup(policy: string, vpc: string, key: string, number: number): string {
-  return `np.${digestName(policy, vpc, key, String(number))}.port`;
+export function namedPortGroup(selection: string, vpc: string, key: string, number: number): string {
+  return `np.${digestName(selection, vpc, key, String(number))}.port`;
 }
 
-/** The addresses outside of selectors that a rule names. */
+/** The addresses outside of selectors that a rule names. Names of policies may differ in characters that match expressions do not know. */
 export function blockSet(policy: string, direction: PolicyDirection, rule: number, family: Family): string {
   return `np.${digestName(policy, String(rule))}.${short[direction]}.v${family}`;
 }
