@@ -148,7 +148,7 @@ function formerPlan(cluster: Cluster, key: string): Desired | undefined {
   const plan = planKey(cluster, key);
   if (key.startsWith('network-policy/')) {
     const group = `np.${key.slice(key.lastIndexOf('/') + 1)}.in`;
-    const match = (plan.rows[0]?.columns['match'] as string).replace(/@[\w.]+/, `@${group}`);
+    const match = String(plan.rows[0]?.columns['match']).replace(/@[\w.]+/, `@${group}`);
     const acl = policyAclOf(cluster.capabilities, 'ingress', 'allow', match);
     return { rows: [portGroupRow(group, { np: key }), aclRow(group, acl)] };
   }
