@@ -118,6 +118,8 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     ownEntries,
     ownerOf: ownerByName,
     logger: log,
+    // The rules of all policies and the ports come to other groups, at once for every port.
+    isFirstWhole: northbound.hasGroupsOfPolicies(),
     onTransaction(figures) {
       metrics.transaction(figures);
       rounds.sent(performance.now() - figures.ms);

@@ -87,6 +87,8 @@ export interface Northbound {
   portRecords(): ReadonlyMap<string, PortRecord>;
   /** Nodes that own rows of which only one node can be the owner, by the name of the port group or by the address. */
   nodeHolders(): ReadonlyMap<string, string>;
+  /** Whether policies have port groups of their own, as earlier versions wrote them. */
+  hasGroupsOfPolicies(): boolean;
   /** Port groups and address sets of a former Kube-OVN's network policies. */
   formerPolicies(): readonly FormerRow[];
   /** Whether the port group has a port that this room did not adopt. */
@@ -191,6 +193,10 @@ export async function openNorthbound(
         }
       return holders;
     },
+    hasGroupsOfPolicies: () =>
+      [...client.cache.table('Port_Group').rows.values()].some(
+        (row) => ownedBy(row, 'network-policy') !== undefined || ownedBy(row, 'cluster-policy') !== undefined,
+      ),
     formerPolicies: () =>
       (['Port_Group', 'Address_Set'] as const).flatMap((table) =>
         [...client.cache.table(table).rows.values()]

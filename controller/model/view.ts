@@ -138,6 +138,10 @@ export interface PolicyIndex {
   ofNodes(): Iterable<string>;
   /** Policies with rules about a named port, as `namedPortKey` names it. */
   ofNamedPort(key: string): Iterable<string>;
+  /** What policies select, as `selectionOf` names it. */
+  selections(): Iterable<string>;
+  /** Policies that select the same. */
+  ofSelection(selection: string): Iterable<string>;
   /** Policies that select a pod, whatever its interfaces; sorted. */
   selecting(pod: Pod): readonly string[];
   /** Whether a policy in force selects any pod that has the network of the cluster. */

@@ -22,6 +22,7 @@ import { formerPolicyFeature } from './network-policy/former.ts';
 import { isolationFeature } from './network-policy/isolation.ts';
 import { networkPolicyFeature } from './network-policy/network-policy.ts';
 import { peerFeature } from './network-policy/peer.ts';
+import { selectionFeature } from './network-policy/selection.ts';
 import { denyAllFeature } from './security-group/deny-all.ts';
 import { passedOnFeature } from './security-group/passed-on.ts';
 import { securityGroupFeature } from './security-group/security-group.ts';
@@ -84,6 +85,7 @@ export const features: readonly Feature[] = [
   passedOnFeature,
   isolationFeature,
   peerFeature,
+  selectionFeature,
   networkPolicyFeature,
   exemptionFeature,
   clusterPolicyFeature,

@@ -24,6 +24,7 @@ const externalIds: ReadonlySet<string> = new Set([
   'pod',
   'port',
   'protocol',
+  'rules',
   'security_groups',
   'sg',
   'subnet',

@@ -1,8 +1,9 @@
 /**
  * Selects the owners of the next transaction: the first dirty owners, and with each the dirty owners of rows that it
- * needs, owners whose contributions lose a row with it, owners that want an entry that it has, and owners whose plans say
- * that they belong together, so that dependent changes are written together.
+ * needs, owners whose contributions lose a row with it, owners with contributions to a row to which its rows move, owners that
+ * want an entry that it has, and owners whose plans say that they belong together, so that dependent changes are written together.
  */
+import { rowId, type ContributedColumn } from './contributions.ts';
 import { entryOf } from './entry-of.ts';
 import { allOf } from './few.ts';
 import { firstRef } from './places.ts';
@@ -85,7 +86,8 @@ function belongingTo(plans: Plans, owner: string): readonly string[] {
     need(contribution);
     firstRef(contribution.values ?? [], need);
   }
-  if (applied !== undefined && applied !== desired) owners.push(...bereaved(plans, applied, desired));
+  if (applied !== undefined && applied !== desired)
+    owners.push(...bereaved(plans, applied, desired), ...followed(plans, applied, desired));
   owners.push(...plans.rivalsOf(owner));
   return owners;
 }
@@ -96,8 +98,27 @@ function bereaved({ contributions }: Plans, applied: Desired, desired: Desired |
   for (const { table, key } of applied.rows) {
     const columns = contributions.columnsOf(table, key);
     if (columns.length === 0 || desired?.rows.some((row) => row.key === key && row.table === table)) continue;
-    for (const { holders } of columns)
-      for (const few of holders.values()) for (const owner of allOf(few)) owners.add(owner);
+    addHolders(owners, columns);
   }
   return [...owners];
+}
+
+/** Owners with contributions to rows to which other rows move: what these say of the members is true for members of both rows throughout. */
+function followed({ contributions }: Plans, applied: Desired, desired: Desired | undefined): readonly string[] {
+  const before = parentsOf(applied);
+  if (before.size === 0) return none;
+  const owners = new Set<string>();
+  for (const [id, { table, key }] of parentsOf(desired))
+    if (!before.has(id)) addHolders(owners, contributions.columnsOf(table, key));
+  return [...owners];
+}
+
+function parentsOf(desired: Desired | undefined): ReadonlyMap<string, Ref['ref']> {
+  const parents = (desired?.rows ?? []).flatMap(({ parent }) => parent ?? []);
+  return new Map(parents.map(({ table, key }) => [rowId(table, key), { table, key }]));
+}
+
+function addHolders(owners: Set<string>, columns: readonly ContributedColumn[]): void {
+  for (const { holders } of columns)
+    for (const few of holders.values()) for (const owner of allOf(few)) owners.add(owner);
 }

@@ -126,6 +126,26 @@ describe('the OVSDB target on a real northbound database', () => {
     assert.equal(rows('NB_Global')[0]?.['nb_cfg'], 1, 'nothing is marked where nothing is written');
   });
 
+  it('writes the first plans of all owners in one transaction if asked to, and later ones by its size', async () => {
+    target.close();
+    target = openOvsdbTarget({
+      client,
+      room: 'whole',
+      logger,
+      batchSize: 2,
+      isFirstWhole: true,
+      onTransaction: () => (transactions += 1),
+    });
+    const write = async (names: readonly string[]): Promise<number> => {
+      const before = transactions;
+      for (const name of names) target.set(`switch/${name}`, aSwitch(name));
+      await target.untilApplied();
+      return transactions - before;
+    };
+    assert.equal(await write(['w1', 'w2', 'w3', 'w4', 'w5']), 1);
+    assert.equal(await write(['w6', 'w7', 'w8', 'w9']), 2);
+  });
+
   it('writes a burst in one transaction, and nothing the second time', async () => {
     const plan = (): void => {
       for (let i = 0; i < 50; i++) target.set(`pod/p${i}`, { rows: [aPort(`p${i}`, 'ls')] });

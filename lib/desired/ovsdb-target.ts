@@ -44,6 +44,11 @@ export interface OvsdbTargetOptions extends DatabaseOptions {
   readonly batchDelayMs?: number;
   /** Maximum number of owners in one transaction. Default 500. */
   readonly batchSize?: number;
+  /**
+   * Whether the first plans of all owners are one transaction, whatever its size: rows of one owner have become those of others, and what
+   * they mean is true throughout. Default false.
+   */
+  readonly isFirstWhole?: boolean;
   /** Owners with so many rows of these tables are written in several transactions. By default an owner is written in one. */
   readonly instalments?: Instalments;
   /**
@@ -115,6 +120,7 @@ class Target implements OvsdbTarget {
   #waiters: { readonly revision: number; readonly resolve: () => void }[] = [];
   readonly #unsubscribe: (() => void)[] = [];
   readonly #engine: RoundEngine;
+  #isFirst = true;
   #isSealed = false;
   #isClosed = false;
 
@@ -249,7 +255,10 @@ class Target implements OvsdbTarget {
   async #run(): Promise<void> {
     while (!this.#isClosed && this.#client.state === 'synced' && !this.#queue.isEmpty()) {
       await this.#options.reader?.untilTakenUp();
-      await this.#apply(this.#queue.take(this.#options.batchSize ?? 500, this.#plans));
+      const { batchSize = 500, isFirstWhole = false } = this.#options;
+      await this.#apply(this.#queue.take(this.#isFirst && isFirstWhole ? Infinity : batchSize, this.#plans));
+      // What had no answer is put back, and is the first one once more.
+      if (this.#queue.isEmpty()) this.#isFirst = false;
       this.#resolveWaiters();
     }
   }

@@ -14,12 +14,12 @@ export function clusterGroup(direction: PolicyDirection): string {
   return `isthmus.cluster.policies.${short[direction]}`;
 }
 
-/** The ports in a VPC that a policy selects. Names of policies may differ in characters that match expressions do not know. */
-export function policyGroup(policy: string, direction: PolicyDirection, vpc: string): string {
-  return `np.${digestName(policy, vpc)}.${short[direction]}`;
+/** The ports in a VPC that policies with the same selection select, as `selectionOf` names it. */
+export function selectionGroup(selection: string, direction: PolicyDirection, vpc: string): string {
+  return `np.${digestName(selection, vpc)}.${short[direction]}`;
 }
 
 /** The selected ports of pods that give a named port this number. */
-export function namedPortGroup(policy: string, vpc: string, key: string, number: number): string {
-  return `np.${digestName(policy, vpc, key, String(number))}.port`;
+export function namedPortGroup(selection: string, vpc: string, key: string, number: number): string {
+  return `np.${digestName(selection, vpc, key, String(number))}.port`;
 }

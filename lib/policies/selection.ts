@@ -51,6 +51,21 @@ export function selectedBy(policy: AnyPolicy): LabelSelector | undefined {
   return policy.subject && peerSelector(noNamespace, policy.subject);
 }
 
+const selections = new WeakMap<AnyPolicy, string>();
+
+/** What policies have in common that apply to the same interfaces of the same pods; undefined if it selects none. */
+export function selectionOf(policy: AnyPolicy): string | undefined {
+  let text = selections.get(policy);
+  if (text === undefined) {
+    const selector = selectedBy(policy);
+    if (selector === undefined) return undefined;
+    const providers = isClusterPolicy(policy) ? undefined : policy.providers;
+    text = JSON.stringify([selectorText(selector), ...(providers ? [providers.toSorted()] : [])]);
+    selections.set(policy, text);
+  }
+  return text;
+}
+
 /** Peers of a policy of the whole cluster name their namespaces. */
 const noNamespace = '';
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { clusterGroup, isolationGroup, namedPortGroup, policyGroup } from '../../../lib/policies/group-names.ts';
+import { clusterGroup, isolationGroup, namedPortGroup, selectionGroup } from '../../../lib/policies/group-names.ts';
+import { selectionOf } from '../../../lib/policies/selection.ts';
 import type { PolicyReading } from '../../model/policy-reading.ts';
 import { clusterOf, clusterPolicyOf, closed, hostOf, namespaceOf, podOf, policyOf } from '../../testing-policies.ts';
 import { answerOfOvn, parseTrace, type OvnAnswer } from './trace.ts';
@@ -17,6 +18,14 @@ function reading(): PolicyReading {
   const [from, to] = all.pods.map(hostOf);
   assert.ok(from && to);
   return { ...all, from, to, port: { protocol: 'tcp', number: 8080 } };
+}
+
+/** What the policies select, as their groups are named. */
+const selections = { web: selectionIn(reading().policies), gate: selectionIn(reading().cluster.policies) };
+
+function selectionIn(policies: PolicyReading['policies'] | PolicyReading['cluster']['policies']): string {
+  const [policy] = [...policies.values()];
+  return (policy && selectionOf(policy)) ?? '';
 }
 
 /** The flow of an ACL in a stage, as ovn-trace prints it. */
@@ -60,13 +69,13 @@ describe('the output of ovn-trace', () => {
   });
 
   test('names the policy that lets a packet pass, on each end', () => {
-    const named = namedPortGroup('shop/web', vpc, 'shop/tcp/http', 8080);
+    const named = namedPortGroup(selections.web, vpc, 'shop/tcp/http', 8080);
     const { verdict, agrees, ends } = answer([
       sent(
         flow('ls_in_acl', 'inport == @ovn.sg.x && ip'),
         flow(
           'ls_in_acl_after_lb',
-          group('out', policyGroup('ClusterNetworkPolicy/gate', 'egress', vpc)).replace('outport', 'inport'),
+          group('out', selectionGroup(selections.gate, 'egress', vpc)).replace('outport', 'inport'),
         ),
       ),
       received(flow('ls_out_acl', group('out', named)), output),

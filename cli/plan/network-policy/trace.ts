@@ -3,9 +3,14 @@
  * lets the packet pass, by which ACL, and whether that is what its policies decide. Rule: an ACL of a Subnet or a security group may drop what policies allow;
  * where OVN has no tiers, it may also allow what they deny. Pure.
  */
-import { clusterGroup, isolationGroup, namedPortGroup, policyGroup } from '../../../lib/policies/group-names.ts';
+import { clusterGroup, isolationGroup, namedPortGroup, selectionGroup } from '../../../lib/policies/group-names.ts';
 import { isClusterPolicy, type AnyPolicy } from '../../../lib/policies/policy.ts';
-import { ingressNamedKeys, policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
+import {
+  ingressNamedKeys,
+  policyDirections,
+  selectionOf,
+  type PolicyDirection,
+} from '../../../lib/policies/selection.ts';
 import type { OvnTrace } from '../../model/ovn-trace.ts';
 import type { PolicyReading } from '../../model/policy-reading.ts';
 
@@ -131,30 +136,34 @@ function describe(
       };
     if (group === clusterGroup(direction)) return { decider: 'policies', by: 'what always passes' };
     if (/^(?:isthmus\.cluster\.)?node\./.test(group)) return { decider: 'policies', by: 'what always passes' };
-    const policy = policyOf(reading, direction, group);
-    if (policy !== undefined) return { decider: 'policies', by: policy };
+    const policies = policiesOf(reading, direction, group);
+    if (policies.length > 0) return { decider: 'policies', by: policies.join(' or ') };
     if (group.startsWith('np.'))
       return { decider: 'policies', by: `a policy that is not among those read: port group ${group}` };
   }
   return { decider: 'others', by: match };
 }
 
-/** The policy of a port group, in words. */
-function policyOf(
+/** The policies of a port group, in words: those that select the same share one. */
+function policiesOf(
   { from, to, policies, cluster }: PolicyReading,
   direction: PolicyDirection,
   group: string,
-): string | undefined {
+): readonly string[] {
   const self = direction === 'ingress' ? to.pod : from.pod;
-  if (self === undefined) return undefined;
+  if (self === undefined) return [];
   const { vpc, namedPorts } = self;
-  const all: readonly (readonly [string, AnyPolicy])[] = [...policies, ...cluster.policies];
-  for (const [name, policy] of all) {
+  const isOne = (policy: AnyPolicy): boolean => {
+    const selection = selectionOf(policy);
+    if (selection === undefined || policy[direction] === undefined) return false;
     const named = direction === 'egress' ? [] : [...ingressNamedKeys(policy)];
-    const isOne =
-      group === policyGroup(name, direction, vpc) ||
-      named.some((key) => namedPorts.some(({ number }) => group === namedPortGroup(name, vpc, key, number)));
-    if (isOne) return isClusterPolicy(policy) ? name.replace('/', ' ') : `NetworkPolicy ${name}`;
-  }
-  return undefined;
+    return (
+      group === selectionGroup(selection, direction, vpc) ||
+      named.some((key) => namedPorts.some(({ number }) => group === namedPortGroup(selection, vpc, key, number)))
+    );
+  };
+  const all: readonly (readonly [string, AnyPolicy])[] = [...policies, ...cluster.policies];
+  return all
+    .filter(([, policy]) => isOne(policy))
+    .map(([name, policy]) => (isClusterPolicy(policy) ? name.replace('/', ' ') : `NetworkPolicy ${name}`));
 }

@@ -14,11 +14,16 @@ export interface Acl {
   readonly isAfterLb?: boolean;
 }
 
-/** Keyed by its content, so that an edit of one rule touches one row. */
-export function aclRow(group: string, { direction, priority, match, action, tier, isAfterLb }: Acl): DesiredRow {
+/** Keyed by its content, so that an edit of one rule touches one row. `of`: what in the group it belongs to, if not to the group; with its ids. */
+export function aclRow(
+  group: string,
+  { direction, priority, match, action, tier, isAfterLb }: Acl,
+  of?: { readonly name: string; readonly ids: Readonly<Record<string, string>> },
+): DesiredRow {
+  const place = of === undefined ? group : `${of.name}/${group}`;
   return {
     table: 'ACL',
-    key: `${group}/${isAfterLb === true ? 'after-lb' : direction}/${tier ?? ''}/${priority}/${action}/${match}`,
+    key: `${place}/${isAfterLb === true ? 'after-lb' : direction}/${tier ?? ''}/${priority}/${action}/${match}`,
     columns: {
       direction,
       priority,
@@ -26,7 +31,7 @@ export function aclRow(group: string, { direction, priority, match, action, tier
       action,
       ...(tier === undefined ? {} : { tier }),
       ...(isAfterLb === true && { options: { 'apply-after-lb': 'true' } }),
-      external_ids: { ...vendorIds, parent: group },
+      external_ids: { ...vendorIds, parent: group, ...of?.ids },
     },
     parent: { table: 'Port_Group', key: group, column: 'acls' },
   };

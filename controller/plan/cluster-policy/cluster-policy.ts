@@ -6,7 +6,7 @@
  */
 import { isClusterPolicy } from '../../../lib/policies/policy.ts';
 import type { RuleInForce } from '../../../lib/policies/rule-in-force.ts';
-import type { PolicyDirection } from '../../../lib/policies/selection.ts';
+import { selectionOf, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Change } from '../../model/change.ts';
 import {
@@ -40,6 +40,7 @@ function planClusterPolicy(view: View, name: string): Desired {
   const rules = { ingress: rulesOf('ingress'), egress: rulesOf('egress') };
   const rows = ruleRows(view, {
     name,
+    selection: selectionOf(policy) ?? '',
     namespace: undefined,
     rules,
     ids: { ...vendorIds, type: 'network_policy', np: name },
@@ -48,7 +49,7 @@ function planClusterPolicy(view: View, name: string): Desired {
       return clusterAcl(view.capabilities, { policy, place, direction, rule }, action, match);
     },
   });
-  return { rows, together: clusterPolicies };
+  return rows.length === 0 ? nothing : { rows, together: clusterPolicies };
 }
 
 function nodeText(node: Node | undefined): string {

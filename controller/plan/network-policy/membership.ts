@@ -1,6 +1,6 @@
 /** The policies of a port and the peers that it is, planned with the port and written in the same transaction. */
 import { defaultVpc } from '../../../lib/api/names.ts';
-import { clusterGroup, isolationGroup, namedPortGroup, policyGroup } from '../../../lib/policies/group-names.ts';
+import { clusterGroup, isolationGroup, namedPortGroup, selectionGroup } from '../../../lib/policies/group-names.ts';
 import { isClusterPolicy } from '../../../lib/policies/policy.ts';
 import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution } from '../../../lib/desired/row.ts';
@@ -9,6 +9,7 @@ import {
   ingressNamedKeys,
   namedPortKey,
   policyDirections,
+  selectionOf,
   type PolicyDirection,
 } from '../../../lib/policies/selection.ts';
 import type { Interface } from '../../model/interfaces.ts';
@@ -25,14 +26,20 @@ function appliesTo(policy: Policy, { provider }: Interface): boolean {
   return isClusterPolicy(policy) || policy.providers === undefined || policy.providers.includes(provider);
 }
 
-/** Port groups of the numbers that the pod gives named ports of ingress rules. */
-function namedGroups({ policies }: View, pod: Pod, name: string, policy: Policy, vpc: string): readonly string[] {
+/** The numbers that the pod gives named ports of ingress rules. */
+function namedNumbers(
+  { policies }: View,
+  pod: Pod,
+  policy: Policy,
+): readonly { readonly key: string; readonly number: number }[] {
   const keys = ingressNamedKeys(policy);
   if (keys.size === 0) return [];
-  return pod.namedPorts.flatMap(({ name: port, protocol, number }) => {
-    const key = namedPortKey(destinationsOf(policy, 'ingress'), protocol, port);
-    return keys.has(key) && policies.hasNumber(key, number) ? [namedPortGroup(name, vpc, key, number)] : [];
-  });
+  return pod.namedPorts
+    .map(({ name, protocol, number }) => ({
+      key: namedPortKey(destinationsOf(policy, 'ingress'), protocol, name),
+      number,
+    }))
+    .filter(({ key, number }) => keys.has(key) && policies.hasNumber(key, number));
 }
 
 function peerMemberships({ policies }: View, pod: Pod, vpc: string, addresses: AddressTexts): readonly Contribution[] {
@@ -82,22 +89,25 @@ export function policyMemberships(
   });
   if (view.policies.isUnknown(pod))
     return [...policyDirections.map((direction) => into(isolationGroup(direction))), ...throughEmptyTiers(view, port)];
+  const selected = new Set<string>();
   const groups = new Set<string>();
   const directions = new Set<PolicyDirection>();
-  const memberships: Contribution[] = [];
   for (const name of view.policies.selecting(pod)) {
     const policy = view.policies.inForce.get(name);
     if (policy === undefined || !appliesTo(policy, network)) continue;
+    const selection = selectionOf(policy);
+    if (selection === undefined) continue;
     const groupOf = isClusterPolicy(policy) ? clusterGroup : isolationGroup;
     for (const direction of policyDirections) {
       if (policy[direction] === undefined) continue;
       directions.add(direction);
       groups.add(groupOf(direction));
-      memberships.push(into(policyGroup(name, direction, vpc)));
+      selected.add(selectionGroup(selection, direction, vpc));
     }
-    memberships.push(...namedGroups(view, pod, name, policy, vpc).map((group) => into(group)));
+    for (const { key, number } of namedNumbers(view, pod, policy))
+      selected.add(namedPortGroup(selection, vpc, key, number));
   }
-  for (const group of groups) memberships.push(into(group));
+  const memberships = [...selected, ...groups].map((group) => into(group));
   if (groups.size > 0) memberships.push(...throughEmptyTiers(view, port));
   if (directions.has('ingress')) {
     const { node = '' } = pod;

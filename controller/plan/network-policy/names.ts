@@ -13,10 +13,10 @@ export function portTerm(direction: PolicyDirection, group: string): string {
   return `${direction === 'ingress' ? 'outport' : 'inport'} == @${group}`;
 }
 
-/** What owners of policies of the whole cluster and of their peers belong together by. */
+/** What owners of policies of the whole cluster, of what they select and of their peers belong together by. */
 export const clusterPolicies = 'cluster-policies';
 
-/** The addresses outside of selectors that a rule names. */
+/** The addresses outside of selectors that a rule names. Names of policies may differ in characters that match expressions do not know. */
 export function blockSet(policy: string, direction: PolicyDirection, rule: number, family: Family): string {
   return `np.${digestName(policy, String(rule))}.${short[direction]}.v${family}`;
 }

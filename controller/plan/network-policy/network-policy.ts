@@ -1,6 +1,6 @@
 /**
- * The rows of NetworkPolicies. In: policies in force, pods, Namespaces. Out: for each policy, VPC and direction a port group with the rules (`rule-rows.ts`);
- * for each peer a set of its pods' addresses, which all policies share (`peer.ts`); for each direction one port group that drops what no rule allows
+ * The rows of NetworkPolicies. In: policies in force, pods, Namespaces. Out: for each selection, VPC and direction a port group (`selection.ts`) with the rules of the policies that select
+ * the same (`rule-rows.ts`); for each peer a set of its pods' addresses, which all policies share (`peer.ts`); for each direction one port group that drops what no rule allows
  * (`isolation.ts`); and the memberships of ports (`membership.ts`), which are planned with the port. Rule: a port that a policy selects is in the dropping
  * group in the transaction in which it gets the policy's rules.
  */
@@ -11,7 +11,7 @@ import { hasTooManyNetworks, tooManyNetworks } from '../../../lib/policies/block
 import { tooManyNumbers } from '../../../lib/policies/numbers.ts';
 import { isClusterPolicy } from '../../../lib/policies/policy.ts';
 import { isClusterKey, type NetworkPolicy } from '../../model/objects.ts';
-import { destinationsOf, policyDirections } from '../../../lib/policies/selection.ts';
+import { destinationsOf, policyDirections, selectionOf } from '../../../lib/policies/selection.ts';
 import type { View } from '../../model/view.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
@@ -21,20 +21,21 @@ import type { ObjectReport, Outcome } from '../report.ts';
 import { idlePart } from './idle.ts';
 import { policyAclOf } from './policy-acl.ts';
 import { ruleRows, ruleRowsRead } from './rule-rows.ts';
+import { togetherText } from './selection.ts';
 
 function planPolicy(view: View, name: string): Desired {
   const policy = view.policies.inForce.get(name);
   if (policy === undefined || isClusterPolicy(policy)) return nothing;
   const { namespace, ingress, egress } = policy;
-  return {
-    rows: ruleRows(view, {
-      name,
-      namespace,
-      rules: { ingress, egress },
-      ids: { ...vendorIds, type: 'network_policy', np: name },
-      aclOf: (direction, _, match) => policyAclOf(view.capabilities, direction, 'allow', match),
-    }),
-  };
+  const rows = ruleRows(view, {
+    name,
+    selection: selectionOf(policy) ?? '',
+    namespace,
+    rules: { ingress, egress },
+    ids: { ...vendorIds, type: 'network_policy', np: name },
+    aclOf: (direction, _, match) => policyAclOf(view.capabilities, direction, 'allow', match),
+  });
+  return rows.length === 0 ? nothing : { rows, together: togetherText(policy) };
 }
 
 /** What of a policy has no effect; the rest of it is in force. */

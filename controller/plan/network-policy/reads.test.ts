@@ -10,7 +10,7 @@ import { clusterPolicy, parseNetworkPolicy } from '../../watch/network-policies.
 import { parseNamespace, parseNode, parsePod } from '../../watch/workloads.ts';
 import { planKey } from '../plan.ts';
 
-const relevant = /^(?:pod|peer|network-policy|cluster-policy|isolation|node)\//;
+const relevant = /^(?:pod|peer|network-policy|cluster-policy|selection|isolation|node)\//;
 
 function start(): TestCluster {
   const cluster = new TestCluster({ aclTier: true, ipv6Selection: true, loadBalancers: true });

@@ -1,15 +1,14 @@
-/** The rows of a policy's rules, whatever its kind: a port group for each VPC and direction with an ACL for each match, and a set for the addresses that a rule names. */
+/** The rows of a policy's rules, whatever its kind: ACLs in the port groups of what it selects (`selection.ts`), and a set for the addresses that a rule names. */
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import type { PolicyRule } from '../../../lib/policies/policy.ts';
-import { namedPortGroup, policyGroup } from '../../../lib/policies/group-names.ts';
-import { namedKeys, policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
+import { blockNetworks } from '../../../lib/policies/block.ts';
+import { policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { Change } from '../../model/change.ts';
 import { isClusterKey } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
-import { aclRow, portGroupRow, type Acl } from '../acl-tier/port-group-acl.ts';
-import { blockNetworks } from '../../../lib/policies/block.ts';
+import { aclRow, type Acl } from '../acl-tier/port-group-acl.ts';
 import { blockSet } from './names.ts';
-import { ruleMatches } from './rule.ts';
+import { ruleAcls } from './rule-acls.ts';
 
 const families = [4, 6] as const;
 
@@ -20,6 +19,8 @@ export interface RuleSource {
   readonly name: string;
   /** The namespace of the destinations of ingress rules, and of peers that name none; undefined for a policy of the whole cluster. */
   readonly namespace: string | undefined;
+  /** The pods that it selects, as `selectionOf` names them. */
+  readonly selection: string;
   /** Undefined for a direction in which the policy has no effect. */
   readonly rules: Readonly<Record<PolicyDirection, readonly PolicyRule[] | undefined>>;
   readonly ids: Ids;
@@ -39,24 +40,18 @@ function blockRows({ name, rules, ids }: RuleSource, direction: PolicyDirection)
 }
 
 function vpcRows(view: View, source: RuleSource, direction: PolicyDirection, vpc: string): readonly DesiredRow[] {
-  const { name, namespace, rules, ids, aclOf } = source;
-  const own = rules[direction];
-  if (own === undefined) return [];
-  const named = direction === 'ingress' ? own.flatMap((rule) => namedKeys(rule, namespace)) : [];
-  const acls = own.flatMap((rule, index) =>
-    ruleMatches({ view, name, namespace, direction, vpc, index }, rule).flatMap(({ group, match }) => {
-      const acl = aclOf(direction, index, match);
-      return acl === undefined ? [] : [aclRow(group, acl)];
-    }),
-  );
-  return [
-    portGroupRow(policyGroup(name, direction, vpc), ids),
-    ...[...new Set(named)].flatMap((key) =>
-      view.policies.numbers(key).map((number) => portGroupRow(namedPortGroup(name, vpc, key, number), ids)),
-    ),
-    // Two rules may say the same.
-    ...new Map(acls.map((row) => [row.key, row])).values(),
-  ];
+  const { name, selection, namespace, rules, aclOf } = source;
+  const rows = new Map<string, DesiredRow>();
+  for (const { group, acl, rules: of } of ruleAcls({
+    context: { view, name, selection, namespace, direction, vpc },
+    rules: rules[direction] ?? [],
+    aclOf: (rule, match) => aclOf(direction, rule, match),
+  })) {
+    const row = aclRow(group, acl, { name, ids: { np: name, rules: of.join() } });
+    // Rules beyond the last priority may be the same.
+    if (!rows.has(row.key)) rows.set(row.key, row);
+  }
+  return [...rows.values()];
 }
 
 /** Policies whose rows read a changed value: those of the whole cluster, or the others. */

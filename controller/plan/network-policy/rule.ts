@@ -1,16 +1,18 @@
-/** Turns a rule of a policy into the matches of its ACLs. Dimensions are conjunctions of `==`, so that OVN adds flows and does not multiply them. */
+/** What a rule of a policy says, in the terms of the matches of ACLs (`rule-acls.ts`). */
+import type { Family } from '../../../lib/net/ip.ts';
 import type { PolicyPort, PolicyProtocol, PolicyRule } from '../../../lib/policies/policy.ts';
-import { namedPortGroup, policyGroup } from '../../../lib/policies/group-names.ts';
+import { namedPortGroup, selectionGroup } from '../../../lib/policies/group-names.ts';
 import { namedPortKey, peerId, podPeers, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { View } from '../../model/view.ts';
-import { matchFamily } from '../names.ts';
 import { blockNetworks } from '../../../lib/policies/block.ts';
-import { blockSet, peerSet, portTerm } from './names.ts';
+import { blockSet, peerSet } from './names.ts';
 
 export interface RuleContext {
   readonly view: Pick<View, 'policies'>;
   /** The key of the policy. */
   readonly name: string;
+  /** The pods that it selects, as `selectionOf` names them. */
+  readonly selection: string;
   /** Undefined for a policy of the whole cluster. */
   readonly namespace: string | undefined;
   readonly direction: PolicyDirection;
@@ -19,10 +21,8 @@ export interface RuleContext {
   readonly index: number;
 }
 
-const families = [4, 6] as const;
-
 /** `ip4.src == {$a, $b}`. */
-function isOneOf(field: string, values: readonly string[]): string {
+export function isOneOf(field: string, values: readonly string[]): string {
   return values.length === 1 ? `${field} == ${values.join('')}` : `${field} == {${values.join(', ')}}`;
 }
 
@@ -42,61 +42,61 @@ function portsTerm(protocol: PolicyProtocol, ports: readonly PolicyPort[]): stri
   return terms.length === 1 ? terms[0] : `(${terms.join(' || ')})`;
 }
 
-/** Terms for the other end, one for each family that has one; with a named port only pods that give it this number. */
-function peerTerms(
+/** The other end of packets: address sets, by family; undefined for every address. */
+export type OtherEnd = Readonly<Record<Family, readonly string[]>> | undefined;
+
+/** Sets for the other end; with a named port only pods that give it this number. */
+function otherEnd(
   context: RuleContext,
   { peers }: PolicyRule,
   named?: { readonly key: string; readonly number: number },
-): readonly string[] {
+): OtherEnd {
   const { namespace = '', direction, name, vpc, index } = context;
   const isOfPeer = named !== undefined && direction === 'egress';
-  if (peers === undefined && !isOfPeer) return ['ip'];
+  if (peers === undefined && !isOfPeer) return undefined;
   const ids = podPeers({ peers, ports: undefined }).map((peer) => peerId(namespace, peer));
-  return families.flatMap((family): readonly string[] => {
-    const sets = [...new Set(ids)].map((id) => `$${peerSet(id, vpc, family, isOfPeer ? named : undefined)}`);
+  const ofFamily = (family: Family): readonly string[] => {
+    const sets = ids.map((id) => peerSet(id, vpc, family, isOfPeer ? named : undefined));
     // No pod is known by an address of a block, so that its named ports are unknown.
     const hasBlock = !isOfPeer && blockNetworks(peers?.blocks, family).length > 0;
-    if (hasBlock) sets.push(`$${blockSet(name, direction, index, family)}`);
-    if (sets.length === 0) return [];
-    const ip = matchFamily(family);
-    return [`${ip} && ${isOneOf(`${ip}.${direction === 'ingress' ? 'src' : 'dst'}`, sets)}`];
-  });
+    return hasBlock ? [...sets, blockSet(name, direction, index, family)] : sets;
+  };
+  return { 4: ofFamily(4), 6: ofFamily(6) };
 }
 
 function protocolsOf(ports: readonly PolicyPort[]): readonly PolicyProtocol[] {
   return [...new Set(ports.map(({ protocol }) => protocol))];
 }
 
-/** A match, and the port group that it names: OVN knows the group where it has ports. */
-export interface RuleMatch {
+/** What a rule says about ports of one protocol. */
+export interface RulePart {
+  /** The port group of the pods whose packets it judges. */
   readonly group: string;
-  readonly match: string;
+  /** A term of a match; undefined for all ports. */
+  readonly ports: string | undefined;
+  readonly otherEnd: OtherEnd;
 }
 
-/** The matches of a rule; none for a rule that nothing satisfies. */
-export function ruleMatches(context: RuleContext, rule: PolicyRule): readonly RuleMatch[] {
-  const { view, name, namespace, direction, vpc } = context;
-  const own = policyGroup(name, direction, vpc);
-  const matchOf = (group: string, ...terms: readonly string[]): RuleMatch => ({
-    group,
-    match: [portTerm(direction, group), ...terms].join(' && '),
-  });
+/** The parts of a rule; none for a rule that nothing satisfies. */
+export function ruleParts(context: RuleContext, rule: PolicyRule): readonly RulePart[] {
+  const { view, selection, namespace, direction, vpc } = context;
+  const own = selectionGroup(selection, direction, vpc);
   const { ports } = rule;
-  if (ports === undefined) return peerTerms(context, rule).map((peer) => matchOf(own, peer));
-  const matches: RuleMatch[] = [];
+  if (ports === undefined) return [{ group: own, ports, otherEnd: otherEnd(context, rule) }];
+  const parts: RulePart[] = [];
   for (const protocol of protocolsOf(ports)) {
     const ofProtocol = ports.filter((port) => port.protocol === protocol);
     const term = portsTerm(protocol, ofProtocol);
-    if (term !== undefined) matches.push(...peerTerms(context, rule).map((peer) => matchOf(own, peer, term)));
+    if (term !== undefined) parts.push({ group: own, ports: term, otherEnd: otherEnd(context, rule) });
     for (const { port } of ofProtocol) {
       if (typeof port !== 'string') continue;
       const key = namedPortKey(direction === 'ingress' ? namespace : undefined, protocol, port);
       for (const number of view.policies.numbers(key)) {
-        const group = direction === 'ingress' ? namedPortGroup(name, vpc, key, number) : own;
-        for (const peer of peerTerms(context, rule, { key, number }))
-          matches.push(matchOf(group, peer, `${protocol}.dst == ${number}`));
+        const group = direction === 'ingress' ? namedPortGroup(selection, vpc, key, number) : own;
+        const named = { key, number };
+        parts.push({ group, ports: `${protocol}.dst == ${number}`, otherEnd: otherEnd(context, rule, named) });
       }
     }
   }
-  return matches;
+  return parts;
 }

@@ -41,7 +41,7 @@ test('a policy of a namespace that is being deleted ends with its last port', ()
   const cluster = start();
   pod(cluster, 'web');
   pod(cluster, 'db');
-  policy(cluster, { podSelector: {} });
+  policy(cluster, { podSelector: {}, ingress: [{}] });
   cluster.restore(new Map());
   cluster.settle();
   namespace(cluster, true);

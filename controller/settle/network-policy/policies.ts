@@ -22,6 +22,7 @@ import {
   policyDirections,
   policyLabels,
   selectedBy,
+  selectionOf,
 } from '../../../lib/policies/selection.ts';
 import { lowestNumbers, mostNumbers } from '../../../lib/policies/numbers.ts';
 import { isClusterPolicy, type NamedPort } from '../../../lib/policies/policy.ts';
@@ -76,6 +77,10 @@ export class Policies implements PolicyIndex {
   readonly #ofNodes = index(this.inForce, (policy) => (hasNodes(policy) ? [all] : []));
   readonly #byPeer = index(this.inForce, (policy) => peersOf(policy).keys());
   readonly #byNamedPort = index(this.inForce, namedPortsOf);
+  readonly #bySelection = index(this.inForce, (policy) => {
+    const selection = selectionOf(policy);
+    return selection === undefined ? [] : [selection];
+  });
   readonly #selectors = selectorIndex(this.inForce, selectorsOf);
   readonly #peerSelectors = selectorIndex(this.inForce, (policy) =>
     [...peersOf(policy).values()].map(({ selector }) => selector),
@@ -110,6 +115,14 @@ export class Policies implements PolicyIndex {
 
   ofNamedPort(key: string): Iterable<string> {
     return this.#byNamedPort.of(key);
+  }
+
+  selections(): Iterable<string> {
+    return this.#bySelection.keys();
+  }
+
+  ofSelection(selection: string): Iterable<string> {
+    return this.#bySelection.of(selection);
   }
 
   selecting(pod: Pod): readonly string[] {
