@@ -53,6 +53,12 @@ function isNodePeer(nodes: readonly LabelledNode[], selectors: readonly LabelSel
   );
 }
 
+/** The addresses of domain names are not among the objects. */
+function flawOfNames({ peers: { domains = [] } }: ClusterRule): string | undefined {
+  if (domains.length === 0) return undefined;
+  return 'only the controller knows the addresses of domainNames, and the answer is as if they had none';
+}
+
 /** The policies of a tier with rules for this direction that select the end of the direction, in their order. */
 export function judgeTier(
   { policies, nodes, isPassClosed }: ClusterWide,
@@ -70,7 +76,7 @@ export function judgeTier(
   const judgedOf = (policy: PlacedRules, rule: ClusterRule, index: number): JudgedClusterRule => {
     const namespace = namespaceOf(policy);
     const judged = judgeRule({ namespace, rule, index, direction, self: pod, connection });
-    const { name, action, flaw } = rule;
+    const { name, action, flaw = flawOfNames(rule) } = rule;
     return {
       ...judged,
       isPeer: judged.isPeer || isNodePeer(nodes, rule.nodes, other),

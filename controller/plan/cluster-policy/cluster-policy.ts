@@ -52,6 +52,7 @@ function* reads(change: Change, view: View): Generator<string> {
   const { kind, name } = change;
   for (const store of clusterPolicyStores) if (kind === store) yield clusterPolicyKey(store, name);
   if (kind === 'policyPlaces') yield name;
+  else if (kind === 'domainProblems') yield* view.policies.ofDomain(name);
   else if (kind === 'nodes') {
     if (nodeText(change.before) !== nodeText(change.after)) yield* view.policies.ofNodes();
   } else if (kind === 'verdicts') yield* view.policies.ofNodes();

@@ -33,13 +33,13 @@ export interface RuleInForce extends ClusterRule {
  * than that part, since the traffic of the part must not pass.
  */
 export function ruleInForce(view: View, rule: ClusterRule): RuleInForce {
-  const { pods } = rule.peers;
+  const { pods, domains = [] } = rule.peers;
   const ofNodes = nodeBlocks(view, rule);
   const blocks = ofNodes.length === 0 ? rule.peers.blocks : [...rule.peers.blocks, ...ofNodes];
   const isTooManyNetworks = hasTooManyNetworks(blocks);
   const isShort = namedKeys(rule, undefined).some((key) => view.policies.hasMoreNumbers(key));
   if (rule.action === 'Accept' || (!isTooManyNetworks && !isShort))
-    return { ...rule, peers: { pods, blocks }, isTooManyNetworks };
+    return { ...rule, peers: { pods, blocks, domains }, isTooManyNetworks };
   return {
     ...rule,
     action: 'Deny',

@@ -4,7 +4,7 @@ import { namedPortKey, peerId, podPeers, type PolicyDirection } from '../../../l
 import type { View } from '../../model/view.ts';
 import { matchFamily } from '../names.ts';
 import { blockNetworks } from './block.ts';
-import { blockSet, namedPortGroup, peerSet, policyGroup, portTerm } from './names.ts';
+import { blockSet, domainSet, namedPortGroup, peerSet, policyGroup, portTerm } from './names.ts';
 
 export interface RuleContext {
   readonly view: Pick<View, 'policies'>;
@@ -56,9 +56,17 @@ function peerTerms(
     // No pod is known by an address of a block, so that its named ports are unknown.
     const hasBlock = !isOfPeer && blockNetworks(peers?.blocks, family).length > 0;
     if (hasBlock) sets.push(`$${blockSet(name, direction, index, family)}`);
+    // Named ports are those of pods. Rules of ingress have no names.
+    const domains = isOfPeer ? [] : (peers?.domains ?? []);
+    sets.push(...domains.map((domain) => `$${domainSet(domain, 'new', family)}`));
     if (sets.length === 0) return [];
     const ip = matchFamily(family);
-    return [`${ip} && ${isOneOf(`${ip}.${direction === 'ingress' ? 'src' : 'dst'}`, sets)}`];
+    const other = `${ip}.${direction === 'ingress' ? 'src' : 'dst'}`;
+    const known = domains.map((domain) => `$${domainSet(domain, 'kept', family)}`);
+    return [
+      `${ip} && ${isOneOf(other, sets)}`,
+      ...(known.length === 0 ? [] : [`${ip} && ${isOneOf(other, known)} && ct.est && !ct.rpl`]),
+    ];
   });
 }
 

@@ -14,6 +14,7 @@ import { Store } from '../../../lib/store/store.ts';
 import type { Change } from '../../model/change.ts';
 import {
   destinationsOf,
+  domainsOf,
   isOfOneNamespace,
   namedKeys,
   namedPortKey,
@@ -73,6 +74,7 @@ export class Policies implements PolicyIndex {
   readonly #ofCluster = index(this.inForce, (policy) => (isClusterPolicy(policy) ? [all] : []));
   readonly #ofNodes = index(this.inForce, (policy) => (hasNodes(policy) ? [all] : []));
   readonly #byPeer = index(this.inForce, (policy) => peersOf(policy).keys());
+  readonly #byDomain = index(this.inForce, domainsOf);
   readonly #byNamedPort = index(this.inForce, namedPortsOf);
   readonly #selectors = selectorIndex(this.inForce, selectorsOf);
   readonly #peerSelectors = selectorIndex(this.inForce, (policy) =>
@@ -106,6 +108,10 @@ export class Policies implements PolicyIndex {
 
   ofNamedPort(key: string): Iterable<string> {
     return this.#byNamedPort.of(key);
+  }
+
+  ofDomain(name: string): Iterable<string> {
+    return this.#byDomain.of(name);
   }
 
   selecting(pod: Pod): readonly string[] {
