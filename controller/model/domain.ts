@@ -2,6 +2,9 @@
 import type { Answer } from '../../lib/dns/message.ts';
 import type { Family } from '../../lib/net/ip.ts';
 
+/** The code of the problem that servers have not answered about a name yet. */
+export const pendingNames = 'DomainNamesPending';
+
 /** What one server says about the addresses of one family. */
 export interface DomainAnswer {
   readonly name: string;

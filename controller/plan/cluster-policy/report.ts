@@ -3,6 +3,7 @@ import { closedPassMessage } from '../../../lib/policies/closed-pass.ts';
 import type { ClusterRule } from '../../../lib/policies/policy.ts';
 import { domainsOf, policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import { clusterPolicyKey, clusterPolicyStores, type ClusterPolicy } from '../../model/objects.ts';
+import { pendingNames } from '../../model/domain.ts';
 import type { PolicyPlace, View } from '../../model/view.ts';
 import { obstacleConditions, warnings } from '../conditions.ts';
 import { numbersProblem } from '../network-policy/numbers.ts';
@@ -94,7 +95,10 @@ export function reportClusterPolicy(view: View, key: string, outcome: Outcome): 
     const { code, message } = noticeOf(place);
     const obstacle = refusalOf(outcome) ?? domainProblem(view, policy);
     const conditions = obstacleConditions(policy.generation, problem, obstacle, code, message);
-    return [{ object, status: { conditions, isShared: true, events: warnings(policy.conditions, conditions) } }];
+    // A policy that has just been created waits for answers, which is no reason for a warning.
+    const isPending = problem === undefined && obstacle?.code === pendingNames;
+    const events = isPending ? [] : warnings(policy.conditions, conditions);
+    return [{ object, status: { conditions, isShared: true, events } }];
   }
   return [];
 }

@@ -73,6 +73,11 @@ function readyOf(cluster: TestCluster, name: string): string {
   return `${ready?.reason ?? ''} ${ready?.message ?? ''}`;
 }
 
+function eventsOf(cluster: TestCluster, name: string): readonly string[] {
+  const [report] = reportKey(cluster, `cluster-policy/ClusterNetworkPolicy/${name}`, allApplied);
+  return (report?.status?.events ?? []).map(({ reason }) => reason);
+}
+
 describe('a domain name', () => {
   test('has rows as long as a policy names it, and a change of addresses plans nothing else', () => {
     const cluster = start();
@@ -164,6 +169,7 @@ describe('a domain name', () => {
     const cluster = start();
     policy(cluster, 'one', ['example.com']);
     assert.match(readyOf(cluster, 'one'), /^DomainNamesPending /);
+    assert.deepEqual(eventsOf(cluster, 'one'), []);
     answer(cluster, 'example.com', 4, addresses('192.0.2.1'));
     assert.match(readyOf(cluster, 'one'), /^DomainNamesPending /);
     answer(cluster, 'example.com', 6, none(true));
@@ -171,6 +177,7 @@ describe('a domain name', () => {
     answer(cluster, 'example.com', 4, none(false), 60);
     answer(cluster, 'example.com', 6, none(false), 60);
     assert.match(readyOf(cluster, 'one'), /^DomainNameNotFound .*example\.com does not exist/);
+    assert.deepEqual(eventsOf(cluster, 'one'), ['DomainNameNotFound']);
     answer(cluster, 'example.com', 4, none(true), 61);
     assert.match(readyOf(cluster, 'one'), /^DomainNameNotFound .*example\.com has no address/);
   });

@@ -7,7 +7,7 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import { domainsOf } from '../../../lib/policies/selection.ts';
 import type { Change } from '../../model/change.ts';
-import type { DomainAnswer, DomainRecord } from '../../model/domain.ts';
+import { pendingNames, type DomainAnswer, type DomainRecord } from '../../model/domain.ts';
 import type { DomainIndex, View } from '../../model/view.ts';
 import { DomainAddresses, mostAddresses, type Outcome } from './addresses.ts';
 import { refusedAs } from './refused-address.ts';
@@ -212,7 +212,7 @@ export class DomainNames implements DomainIndex {
       return { code: 'TooManyAddresses', message };
     }
     if (families.some((family) => known[family].outcomes.size === 0)) {
-      return { code: 'DomainNamesPending', message: `the first answer for ${name} is not there yet` };
+      return { code: pendingNames, message: `the first answer for ${name} is not there yet` };
     }
     if (!families.every((family) => known[family].isEmpty)) return undefined;
     const isThere = outcomes.some(({ exists }) => exists === true);
