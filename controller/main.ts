@@ -12,12 +12,13 @@ import type { KubeClient } from '../lib/kube/types.ts';
 import { ObjectWriter } from '../lib/kube/writer.ts';
 import { databaseFlags, findDatabases, type Databases } from '../lib/ovn/databases.ts';
 import { connectionLog } from '../lib/run/connection-log.ts';
-import { choice, parseFlags, text, toggle, UsageError } from '../lib/run/flags.ts';
+import { choice, list, parseFlags, text, toggle, UsageError } from '../lib/run/flags.ts';
 import type { FlagValues } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import { IdleMemory } from '../lib/run/idle-memory.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
+import { DomainWatch, parseServers } from './apply/domain-names.ts';
 import { openNorthbound, room, type Northbound } from './apply/northbound.ts';
 import { Rounds } from './apply/rounds.ts';
 import { Southbound } from './apply/southbound.ts';
@@ -52,6 +53,11 @@ const flags = {
     ['Unclassed', 'Classed'],
     'Unclassed',
   ),
+  'cluster-domain': text('domain of the names of Services and pods', 'cluster.local'),
+  'dns-servers': list(
+    'DNS servers that are asked for the domain names of policies, as address or address:port; without any, the endpoints of the Service kube-system/kube-dns',
+    [],
+  ),
   'join-cidr': text('CIDRs of the Subnet join, if it does not exist', '100.64.0.0/16'),
 } as const;
 
@@ -76,16 +82,18 @@ function northboundOf(databases: Databases) {
   return access;
 }
 
-/** The capabilities of load balancers, by the flags. */
-function balancing({
+/** The capabilities that the flags decide. */
+function chosen({
   enableLb,
   externalIps,
   loadBalancers,
-}: Settings): Pick<Capabilities, 'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers'> {
+  clusterDomain,
+}: Settings): Pick<Capabilities, 'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers' | 'clusterDomain'> {
   return {
     loadBalancers: enableLb === 'true',
     externalIps: externalIps === 'Allow',
     onlyClassedLoadBalancers: loadBalancers === 'Classed',
+    clusterDomain: clusterDomain.toLowerCase().replace(/\.$/, ''),
   };
 }
 
@@ -99,7 +107,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
 
   const cluster = new Cluster({
     ...northbound.capabilities,
-    ...balancing(settings),
+    ...chosen(settings),
     apiServer: await apiServerAddresses({ client, signal, log }),
   });
   const dirty = new DirtyKeys(cluster);
@@ -163,6 +171,13 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     onRefused: () => metrics.southboundRefused(),
   });
   void southbound.open();
+  const domains = new DomainWatch({
+    cluster,
+    servers: parseServers(settings.dnsServers),
+    signal,
+    log,
+    onChange: () => rounds.request(),
+  });
   // The IP object of a port is deleted only once the database has forgotten the port.
   northbound.onPortGone((port) => statusWriter.publish(`ip/${port}`));
   northbound.followForeignPorts((port, foreign) => {
@@ -183,7 +198,8 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   await bootstrap.run(cluster, signal);
   cluster.restore(northbound.portRecords(), northbound.nodeHolders());
   cluster.setFormerPolicies(northbound.formerPolicies());
-  await southbound.settled();
+  cluster.domains.restore(northbound.domainRecords(), Date.now());
+  await Promise.all([southbound.settled(), domains.start()]);
   rounds.start();
   southbound.start();
   log.info({ pods: cluster.pods.size, subnets: cluster.subnets.size, nodes: cluster.nodes.size }, 'first round done');
@@ -192,6 +208,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
 
   await untilAborted(signal);
   memory.close();
+  domains.close();
   rounds.close();
   target.close();
   statusWriter.close();
@@ -242,7 +259,7 @@ runRoom(room, async (signal, log) => {
       northbound: { ...northboundOf(databases), signal },
       client,
       basics: settings,
-      capabilities: balancing(settings),
+      capabilities: chosen(settings),
       signal,
       log,
     });

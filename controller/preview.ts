@@ -29,7 +29,10 @@ export interface PreviewOptions {
   readonly client: KubeClient;
   readonly basics: Pick<BootstrapOptions, 'defaultCidr' | 'joinCidr'>;
   /** What the flags allow. */
-  readonly capabilities: Pick<Capabilities, 'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers'>;
+  readonly capabilities: Pick<
+    Capabilities,
+    'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers' | 'clusterDomain'
+  >;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
@@ -48,6 +51,8 @@ export async function preview(options: PreviewOptions): Promise<string> {
   northbound.followForeignPorts((port, foreign) => cluster.setForeignPort(port, foreign));
   cluster.restore(northbound.portRecords(), northbound.nodeHolders());
   cluster.setFormerPolicies(northbound.formerPolicies());
+  // No server is asked: the addresses stay as they are.
+  cluster.domains.restore(northbound.domainRecords(), Date.now());
   cluster.settle();
   const keys = [...new DirtyKeys(cluster).take()].sort();
   const target = openDryRun({ client: northbound.client, room, ownEntries, ownerOf: ownerByName });

@@ -8,6 +8,7 @@ export class TestCluster extends Cluster {
 
   constructor(capabilities?: Capabilities) {
     super(capabilities);
+    this.domains.setServers(['192.0.2.53:53']);
     this.onChange((change) => this.dirty.changed(change));
   }
 

@@ -4,12 +4,15 @@
  */
 import { openOvsdb } from 'ovsdb-client';
 import type { ColumnSchema, OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
+import { parseIp } from '../../lib/net/ip.ts';
 import { externalId, joinSubnet, nodePortName, vendor } from '../../lib/api/names.ts';
+import { mapOf, textsOf } from '../../lib/ovn/columns.ts';
 import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
 
 import { nodeServicePort } from '../model/ovn-names.ts';
 import { recordOfRow, serviceRecordOfRow } from '../settle/address/records.ts';
 import type { PortRecord } from '../settle/address/records.ts';
+import { leftOf, type DomainRecord } from '../model/domain.ts';
 import { heldBy } from '../settle/node/traits.ts';
 import type { Capabilities, FormerRow } from '../model/view.ts';
 import { ForeignPorts } from './foreign-ports.ts';
@@ -70,7 +73,7 @@ const whole = Object.fromEntries([...Object.keys(monitor), ...others].map((table
 export interface Northbound {
   readonly client: OvsdbClient;
   /** Features of this version of OVN, according to its schema. */
-  readonly capabilities: Omit<Capabilities, 'loadBalancers' | 'externalIps' | 'apiServer'>;
+  readonly capabilities: Omit<Capabilities, 'loadBalancers' | 'externalIps' | 'apiServer' | 'clusterDomain'>;
   /** Whether a port exists, with exactly these addresses if they are given. */
   hasPort(name: string, addresses?: string): boolean;
   /** Whether a switch of this room exists. */
@@ -89,6 +92,8 @@ export interface Northbound {
   nodeHolders(): ReadonlyMap<string, string>;
   /** Whether policies have port groups of their own, as earlier versions wrote them. */
   hasGroupsOfPolicies(): boolean;
+  /** The addresses of domain names in the rows of this room, by name. */
+  domainRecords(): ReadonlyMap<string, DomainRecord>;
   /** Port groups and address sets of a former Kube-OVN's network policies. */
   formerPolicies(): readonly FormerRow[];
   /** Whether the port group has a port that this room did not adopt. */
@@ -111,6 +116,25 @@ function ownedBy(row: Row, feature: string): string | undefined {
 function isFormerPolicy(row: Row): boolean {
   const { np, node, vendor } = row['external_ids'] as Readonly<Record<string, string>>;
   return ownerOf(row) === undefined && np !== undefined && node === undefined && (vendor ?? 'kube-ovn') === 'kube-ovn';
+}
+
+/** A name has two rows in each family: all addresses, with the times of the former ones, and those for new connections, which are the rest. */
+function domainRecordsOf(rows: Iterable<Row>): ReadonlyMap<string, DomainRecord> {
+  const records = new Map<string, { current: Set<string>; left: Map<string, number> }>();
+  for (const row of rows) {
+    const name = ownedBy(row, 'domain-name');
+    if (name === undefined) continue;
+    const record = records.get(name) ?? { current: new Set<string>(), left: new Map<string, number>() };
+    records.set(name, record);
+    for (const [address, untilMs] of leftOf(mapOf(row, 'external_ids'))) record.left.set(address, untilMs);
+    for (const address of textsOf(row, 'addresses')) if (parseIp(address) !== undefined) record.current.add(address);
+  }
+  return new Map(
+    [...records].map(([name, { current, left }]) => [
+      name,
+      { current: [...current].filter((address) => !left.has(address)), left },
+    ]),
+  );
 }
 
 function capabilitiesOf({ schema }: OvsdbClient): Northbound['capabilities'] {
@@ -197,6 +221,7 @@ export async function openNorthbound(
       [...client.cache.table('Port_Group').rows.values()].some(
         (row) => ownedBy(row, 'network-policy') !== undefined || ownedBy(row, 'cluster-policy') !== undefined,
       ),
+    domainRecords: () => domainRecordsOf(client.cache.table('Address_Set').rows.values()),
     formerPolicies: () =>
       (['Port_Group', 'Address_Set'] as const).flatMap((table) =>
         [...client.cache.table(table).rows.values()]

@@ -52,5 +52,9 @@ export type Change =
   | { readonly kind: 'policyPeers'; readonly name: string }
   /** The numbers that pods give a named port, as `namedPortKey` names it. */
   | { readonly kind: 'namedPorts'; readonly name: string }
+  /** The addresses of a domain name, or whether policies name it. */
+  | { readonly kind: 'domains'; readonly name: string }
+  /** What is wrong with a domain name. */
+  | { readonly kind: 'domainProblems'; readonly name: string }
   /** The addresses of a Subnet in use. */
   | { readonly kind: 'usage'; readonly name: string };

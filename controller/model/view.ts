@@ -8,6 +8,7 @@ import type { Few } from '../../lib/desired/few.ts';
 import type { Index } from '../../lib/store/index.ts';
 import type { SelectorIndex } from '../../lib/store/selector-index.ts';
 import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
+import type { DomainRecord } from './domain.ts';
 import type { Interface } from './interfaces.ts';
 import type { MonitorState } from './monitors.ts';
 import type { Kinds, Pod, Policy } from './objects.ts';
@@ -49,6 +50,8 @@ export interface Capabilities {
   readonly externalIps?: boolean;
   /** Whether a Service of type LoadBalancer gets addresses only if it names the class of Isthmus; absent: also if it names no class. */
   readonly onlyClassedLoadBalancers?: boolean;
+  /** The domain of the names of Services and pods; absent: `cluster.local`. */
+  readonly clusterDomain?: string;
   /** Addresses of the Service `kubernetes`, which pods of the default VPC use. */
   readonly apiServer?: readonly string[];
 }
@@ -142,6 +145,8 @@ export interface PolicyIndex {
   selections(): Iterable<string>;
   /** Policies that select the same. */
   ofSelection(selection: string): Iterable<string>;
+  /** Policies with rules about a domain name. */
+  ofDomain(name: string): Iterable<string>;
   /** Policies that select a pod, whatever its interfaces; sorted. */
   selecting(pod: Pod): readonly string[];
   /** Whether a policy in force selects any pod that has the network of the cluster. */
@@ -176,6 +181,17 @@ export interface PolicyIndex {
   hasMoreNumbers(key: string): boolean;
 }
 
+/** The domain names that policies in force name. */
+export interface DomainIndex {
+  /** Whether servers are asked; otherwise nothing is known but the addresses. */
+  readonly isAsking: boolean;
+  names(): Iterable<string>;
+  /** The addresses of a name. */
+  record(name: string): DomainRecord;
+  /** Why a rule with the name matches nothing, or not what it should. */
+  problem(name: string): Problem | undefined;
+}
+
 export interface View extends Stores {
   readonly indexes: Indexes;
   readonly capabilities: Capabilities;
@@ -193,6 +209,7 @@ export interface View extends Stores {
   /** States of health checks, as `monitorKey` names them; undefined while the southbound database is not known. */
   readonly monitors: ReadonlyMap<string, MonitorState> | undefined;
   readonly policies: PolicyIndex;
+  readonly domains: DomainIndex;
   /** Rows of a former Kube-OVN's policies, until those of its successors are in the database. */
   readonly formerPolicyRows: readonly FormerRow[];
   /** Security groups that have rows, by name. */

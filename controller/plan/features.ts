@@ -10,6 +10,7 @@ import { ipPoolFeature } from './address/ip-pool.ts';
 import { bgpNodeFeature } from './bgp/problems.ts';
 import { learnedExemptionFeature, learnedRouteFeature } from './bgp/routes.ts';
 import type { Feature } from './feature.ts';
+import { domainNameFeature } from './domain-name/domain-name.ts';
 import { centralizedGatewayFeature } from './gateway/centralized.ts';
 import { distributedGatewayFeature } from './gateway/distributed.ts';
 import { loadBalancerAddressFeature } from './load-balancer-pool/address.ts';
@@ -86,6 +87,7 @@ export const features: readonly Feature[] = [
   isolationFeature,
   peerFeature,
   selectionFeature,
+  domainNameFeature,
   networkPolicyFeature,
   exemptionFeature,
   clusterPolicyFeature,

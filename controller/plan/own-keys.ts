@@ -7,12 +7,14 @@
 import type { OwnEntries } from '../../lib/desired/row.ts';
 import { externalId } from '../../lib/api/names.ts';
 import { parseIp } from '../../lib/net/ip.ts';
+import { leftEntry } from '../model/domain.ts';
 import { balancerGroupPrefix } from '../model/ovn-names.ts';
 
 const externalIds: ReadonlySet<string> = new Set([
   ...Object.values(externalId),
   'address-family',
   'attach-vips',
+  'domain',
   'ippool',
   'ipv4_network',
   'ipv6_network',
@@ -52,7 +54,7 @@ const options: Readonly<Record<string, ReadonlySet<string>>> = {
 };
 
 function isOwnId(entry: string): boolean {
-  return externalIds.has(entry) || entry.startsWith('associated_sg_');
+  return externalIds.has(entry) || entry.startsWith('associated_sg_') || entry.startsWith(leftEntry);
 }
 
 /** The owner of a row in a table without external_ids, from the row's name: a group of load balancers belongs to its VPC. */

@@ -20,6 +20,7 @@ import { judgePools, rangesOf } from './address/judge-pools.ts';
 import { Ports } from './address/ports.ts';
 import type { PortRecord } from './address/records.ts';
 import { LearnedRoutes } from './bgp/learned-routes.ts';
+import { DomainNames } from './domain-name/domain-names.ts';
 import { specFingerprint, subnetFingerprint, text } from './fingerprint.ts';
 import { ActiveGateways } from './gateway/active-gateways.ts';
 import { healthText } from './gateway/choice.ts';
@@ -76,6 +77,7 @@ export class Cluster extends ObjectStores implements View {
     onNamedPort: (name) => this.#changed({ kind: 'namedPorts', name }),
     onSelected: (name) => this.#changed({ kind: 'policySelections', name }),
   });
+  readonly domains: DomainNames;
   formerPolicyRows: readonly FormerRow[] = [];
   chassis: ReadonlySet<string> | undefined;
   #monitors: Map<string, MonitorState> | undefined;
@@ -139,6 +141,12 @@ export class Cluster extends ObjectStores implements View {
       onPool: (name) => this.#changed({ kind: 'loadBalancerUsage', name }),
     });
     this.loadBalancers = this.#loadBalancers.balancers;
+    this.domains = new DomainNames({
+      view: this,
+      clusterDomain: capabilities.clusterDomain ?? 'cluster.local',
+      onAddresses: (name) => this.#changed({ kind: 'domains', name }),
+      onProblem: (name) => this.#changed({ kind: 'domainProblems', name }),
+    });
   }
 
   get monitors(): View['monitors'] {
@@ -304,6 +312,7 @@ export class Cluster extends ObjectStores implements View {
     this.#serviceVerdicts.changed(change);
     this.#loadBalancers.changed(change);
     this.policies.changed(change);
+    this.domains.changed(change);
     for (const listener of this.#listeners) listener(change);
   }
 

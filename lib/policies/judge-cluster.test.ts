@@ -81,6 +81,9 @@ describe('a rule', () => {
     assert.deepEqual(peers({ to: [{ networks: ['10.16.0.0/24'] }], protocols }), [[true, false]]);
     assert.deepEqual(peers({ to: [{ networks: ['10.17.0.0/24'] }] }), [[false, true]]);
     assert.deepEqual(peers({ to: [{ domainNames: ['example.com'] }] }), [[false, true]]);
+    const policies = wide([policy('one', { egress: [{ action: 'Accept', to: [{ domainNames: ['example.com'] }] }] })]);
+    const [named] = judgeTier(policies, 'Admin', 'egress', connection);
+    assert.match(named?.rules[0]?.flaw ?? '', /only the controller knows the addresses of domainNames/);
   });
 
   test('names nodes by all of their addresses', () => {

@@ -74,6 +74,12 @@ function peersWithoutNodes(written: ClusterRule, { action, peers, shortage }: Ru
   return { peers: action === 'Accept' ? { ...peers, blocks: [] } : peers, nodes: [] };
 }
 
+/** The addresses of domain names are not among the objects. */
+function flawOfNames({ peers: { domains = [] } }: ClusterRule): string | undefined {
+  if (domains.length === 0) return undefined;
+  return 'only the controller knows the addresses of domainNames, and the answer is as if they had none';
+}
+
 /** The policies of a tier with rules for this direction that select the end of the direction, in their order. */
 export function judgeTier(
   { policies, nodes, numbers, isPassClosed }: ClusterWide,
@@ -94,7 +100,7 @@ export function judgeTier(
       action: rule.action,
       ...peersWithoutNodes(written, rule),
       isPassClosed: isPassClosed && deniesPass(rule.action, tier, before === total - 1),
-      flaw: rule.flaw ?? tooManyRules({ tier, before }) ?? rule.shortage?.message,
+      flaw: rule.flaw ?? flawOfNames(rule) ?? tooManyRules({ tier, before }) ?? rule.shortage?.message,
     };
   };
   const judged: JudgedClusterPolicy[] = [];

@@ -89,11 +89,38 @@ describe('a policy of the whole cluster', () => {
     assert.deepEqual([rule?.action, rule?.peers.blocks], ['Deny', everything]);
   });
 
-  test('does not match a domain name, and keeps the other peers', () => {
-    const to = [{ domainNames: ['example.com'] }, { networks: ['192.0.2.0/24'] }];
+  test('accepts domain names, each once in any writing, beside other peers', () => {
+    const to = [
+      { domainNames: ['www.example.com', 'Example.com.'] },
+      { networks: ['192.0.2.0/24'] },
+      { domainNames: ['example.com'] },
+    ];
     const [rule] = admin({ egress: [{ action: 'Accept', to }] }).egress ?? [];
-    assert.deepEqual(rule?.peers.blocks, [{ cidr: '192.0.2.0/24', except: [] }]);
-    assert.match(rule.flaw ?? '', /domainNames/);
+    const blocks = [{ cidr: '192.0.2.0/24', except: [] }];
+    assert.deepEqual(rule?.peers, { pods: [], blocks, domains: ['example.com', 'www.example.com'] });
+    assert.equal(rule.flaw, undefined);
+  });
+
+  test('matches nothing by domain names with *, nor by what is none, and keeps the others', () => {
+    for (const [other, flaw] of [
+      [
+        '*.example.com',
+        /^to\[0\]\.domainNames: \*\.example\.com matches nothing, because names with \* are not supported/,
+      ],
+      ['$(reboot)', /^to\[0\]\.domainNames: "\$\(reboot\)" is not a domain name, and matches nothing$/],
+    ] as const) {
+      const to = [{ domainNames: ['example.org', other] }];
+      const [rule] = admin({ egress: [{ action: 'Accept', to }] }).egress ?? [];
+      assert.deepEqual(rule?.peers.domains, ['example.org']);
+      assert.match(rule.flaw ?? '', flaw);
+    }
+  });
+
+  test('knows no domain names of sources', () => {
+    const from = [{ domainNames: ['example.com'] }];
+    const [rule] = admin({ ingress: [{ action: 'Accept', from }] }).ingress ?? [];
+    assert.deepEqual(rule?.peers, { pods: [], blocks: [] });
+    assert.match(rule.flaw ?? '', /from\[0\]/);
   });
 
   for (const action of ['Deny', 'Pass'])

@@ -4,6 +4,7 @@
  */
 import { isSelector } from '../api/label-selector.ts';
 import type { LabelSelector } from '../api/kinds/shared.ts';
+import { parseDomainName } from '../dns/name.ts';
 import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../kube/fields.ts';
 import type { Fields } from '../kube/fields.ts';
 import type { RawObject } from '../kube/types.ts';
@@ -103,9 +104,26 @@ function podPeerOf(raw: Fields): PodPeer | undefined {
   return { namespaces: selectorOf(namespaceSelector), pods: selectorOf(podSelector) };
 }
 
+/** The names that are served, and what is wrong with the others. */
+function domainsOf(
+  values: readonly string[],
+  field: string,
+): { readonly names: readonly string[]; readonly flaw: string | undefined } {
+  const parsed = values.map((text) => ({ text, name: parseDomainName(text) }));
+  const others = parsed.filter(({ name }) => name === undefined).map(({ text }) => text);
+  const wildcard = others.find((text) => text.startsWith('*.'));
+  const [first = wildcard] = others;
+  const flaw =
+    wildcard === undefined
+      ? first && `${field}: ${JSON.stringify(first.slice(0, 64))} is not a domain name, and matches nothing`
+      : `${field}: ${wildcard} matches nothing, because names with * are not supported: list the names, or use networks`;
+  return { names: parsed.flatMap(({ name }) => name ?? []), flaw };
+}
+
 interface Peers {
   readonly pods: readonly PodPeer[];
   readonly blocks: readonly BlockPeer[];
+  readonly domains: ReadonlySet<string>;
   readonly nodes: readonly LabelSelector[];
   readonly flaw: string | undefined;
 }
@@ -114,6 +132,7 @@ function peersOf(entries: readonly Fields[], field: 'from' | 'to', action: Clust
   const pods: PodPeer[] = [];
   const blocks: BlockPeer[] = [];
   const nodes: LabelSelector[] = [];
+  const domains = new Set<string>();
   let flaw: string | undefined;
   for (const [index, raw] of entries.entries()) {
     const pod = podPeerOf(raw);
@@ -122,12 +141,14 @@ function peersOf(entries: readonly Fields[], field: 'from' | 'to', action: Clust
     else if (field === 'to' && raw['networks'] !== undefined)
       blocks.push(...textsOf(raw['networks']).map((cidr) => ({ cidr, except: [] })));
     else if (field === 'to' && raw['domainNames'] !== undefined) {
-      // Only for Accept is it safe to match nothing.
+      // The API knows names for Accept alone, because nobody knows all addresses of a name.
       if (action !== 'Accept') throw new Unknown(`${field}[${index}].domainNames with ${action}`);
-      flaw ??= `${field}[${index}].domainNames is not supported and matches nothing: use networks`;
+      const known = domainsOf(textsOf(raw['domainNames']), `${field}[${index}].domainNames`);
+      for (const name of known.names) domains.add(name);
+      flaw ??= known.flaw;
     } else throw new Unknown(`${field}[${index}] has no known field`);
   }
-  return { pods, blocks, nodes, flaw };
+  return { pods, blocks, domains, nodes, flaw };
 }
 
 /** The networks of all addresses. */
@@ -146,8 +167,9 @@ function ruleOf(raw: Fields, field: 'from' | 'to'): ClusterRule {
   const action = Object.hasOwn(actions, text) ? actions[text] : undefined;
   try {
     if (action === undefined) throw new Unknown(`action '${text}'`);
-    const { pods, blocks, nodes, flaw } = peersOf(recordsOf(raw[field]), field, action);
-    return { name, action, peers: { pods, blocks }, nodes, ports: portsOf(raw), flaw };
+    const { pods, blocks, domains, nodes, flaw } = peersOf(recordsOf(raw[field]), field, action);
+    const peers = domains.size === 0 ? { pods, blocks } : { pods, blocks, domains: [...domains].sort() };
+    return { name, action, peers, nodes, ports: portsOf(raw), flaw };
   } catch (error) {
     if (!(error instanceof Unknown)) throw error;
     const effect = action === 'Accept' ? 'accepts nothing' : 'denies everything';

@@ -33,9 +33,16 @@ export interface BlockPeer {
   readonly except: readonly string[];
 }
 
+export interface RulePeers {
+  readonly pods: readonly PodPeer[];
+  readonly blocks: readonly BlockPeer[];
+  /** Domain names as `parseDomainName` returns them; absent without any. Destinations are the addresses that the DNS of pods has for them. */
+  readonly domains?: readonly string[];
+}
+
 export interface PolicyRule {
   /** Undefined for all sources or destinations, also those outside of the cluster. */
-  readonly peers: { readonly pods: readonly PodPeer[]; readonly blocks: readonly BlockPeer[] } | undefined;
+  readonly peers: RulePeers | undefined;
   /** Undefined for all ports of all protocols. */
   readonly ports: readonly PolicyPort[] | undefined;
 }
@@ -59,10 +66,10 @@ export type ClusterAction = 'Accept' | 'Deny' | 'Pass';
 export interface ClusterRule extends PolicyRule {
   readonly name: string;
   readonly action: ClusterAction;
-  readonly peers: NonNullable<PolicyRule['peers']>;
+  readonly peers: RulePeers;
   /** Nodes whose addresses the rule names beside its peers, by their labels. */
   readonly nodes: readonly LabelSelector[];
-  /** What of the rule is not in force, or makes it stricter than it is written: `to[0].domainNames is …`. */
+  /** What of the rule is not in force, or makes it stricter than it is written: `to[0].domainNames …`. */
   readonly flaw: string | undefined;
 }
 

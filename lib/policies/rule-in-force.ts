@@ -19,14 +19,15 @@ export interface RuleInForce extends ClusterRule {
  * @param nodeAddresses those of the nodes that the rule names, without an address that another object has
  */
 export function ruleInForce(rule: ClusterRule, nodeAddresses: Iterable<string>, numbers: PortNumbers): RuleInForce {
-  const { pods } = rule.peers;
+  const { pods, domains = [] } = rule.peers;
   const ofNodes = [...new Set(nodeAddresses)].sort().map(hostBlock);
   const blocks = ofNodes.length === 0 ? rule.peers.blocks : [...rule.peers.blocks, ...ofNodes];
   const isTooManyNetworks = hasTooManyNetworks(blocks);
   const short = tooManyNumbers(numbers, rule, undefined);
   const isAccept = rule.action === 'Accept';
   const shortage = shortageOf(isTooManyNetworks, short, isAccept);
-  if (isAccept || shortage === undefined) return { ...rule, peers: { pods, blocks }, shortage };
+  if (isAccept || shortage === undefined)
+    return { ...rule, peers: { pods, blocks, ...(domains.length > 0 && { domains }) }, shortage };
   return {
     ...rule,
     action: 'Deny',

@@ -141,6 +141,11 @@ export function namedKeys({ ports }: PolicyRule, namespace: string | undefined):
   );
 }
 
+/** The domain names that a policy names, each once. */
+export function domainsOf(policy: AnyPolicy): readonly string[] {
+  return [...new Set((policy.egress ?? []).flatMap(({ peers }) => peers?.domains ?? []))];
+}
+
 const ingressKeys = new WeakMap<AnyPolicy, ReadonlySet<string>>();
 
 /** The named ports of all ingress rules of a policy, as `namedPortKey` names them. */

@@ -25,6 +25,7 @@ export const everything: Values = [
   'hub.enabled=true',
   'hub.address=192.0.2.10',
   'networking.datapathType=netdev',
+  'dns.servers={192.0.2.53,[2001:db8::53]:5353}',
 ];
 
 /** Runs helm. @throws with helm's own words on standard error */

@@ -18,7 +18,7 @@ export const rooms: readonly Room[] = [
   {
     path: 'lib',
     order:
-      'net run rounds netlink gobgp ovsdb kube api services slices ovn desired pki store policies route-policy bgp'.split(
+      'net run rounds dns netlink gobgp ovsdb kube api services slices ovn desired pki store policies route-policy bgp'.split(
         ' ',
       ),
     watchImports: [],

@@ -12,6 +12,7 @@ import { eventually } from '../../lib/testing-eventually.ts';
 import { pick, randomOf } from '../../lib/testing-random.ts';
 import type { ClusterPeer, ClusterPolicy, ClusterRule } from '../model/cluster-policies.ts';
 import type { Policy } from '../model/network-policies.ts';
+import { DomainNames } from './domain-names.ts';
 import { checkAnswer } from './policy-answers.ts';
 import { clusterKinds, keptPort, patienceMs, PolicyBed, silenceMs } from './policy-bed.ts';
 import { installKind, removeKind } from './policy-kinds.ts';
@@ -363,14 +364,18 @@ describe('policies of the whole cluster', () => {
       await agree(what, policy);
       assert.match(await untilReady(policy, 'False', 'NotSupported'), message);
     };
-    const names: ClusterPeer = { domainNames: ['example.test'] };
+    const names: ClusterPeer = { domainNames: ['*.example.test'] };
     await bed.apply(closed);
     await check(
       'an Accept matches nothing',
       { ingress: [from('Accept', ops, unknown)] },
       /spec\.ingress\[0\].*from\[1\]/,
     );
-    await check('names match nothing', { egress: [to('Accept', names)] }, /spec\.egress\[0\].*to\[0\].*domainNames/);
+    await check(
+      'names with * match nothing',
+      { egress: [to('Accept', names)] },
+      /spec\.egress\[0\].*to\[0\].*domainNames/,
+    );
     await bed.apply(open);
     await bed.remove('shop', 'closed');
     await check('a Deny denies everything', { ingress: [from('Deny', podsOf('cli'), unknown)] }, /from\[1\]/);
@@ -378,6 +383,17 @@ describe('policies of the whole cluster', () => {
     await check('a Pass denies everything', { egress: [to('Pass', unknown)] }, /to\[0\]/);
     await check('names are for Accept alone', { egress: [to('Deny', names)] }, /to\[0\].*domainNames/);
     await check('no networks of sources', { ingress: [from('Deny', { networks: ['10.0.0.0/8'] })] }, /from\[0\]/);
+  });
+
+  it('accept what DNS answers for a name, as long as it does', async () => {
+    const everything: ClusterPeer = { networks: ['0.0.0.0/0', '::/0'] };
+    const egress = [to('Accept', { domainNames: ['Shop.Example.test.'] }), to('Deny', everything)];
+    const names = await DomainNames.open(bed, clusterPolicy('names', { egress }), untilReady);
+    try {
+      await names.prove();
+    } finally {
+      await names.close();
+    }
   });
 
   it('say that another one has their priority', async () => {

@@ -219,7 +219,7 @@ export class PolicyBed {
   rows(): readonly string[] {
     const { controller } = this.services;
     const names = ['Port_Group', 'Address_Set'].flatMap((table) => controller.rows(table).map(nameOf));
-    return names.filter((name) => /^(?:np|sel)\./.test(name)).sort();
+    return names.filter((name) => /^(?:np|sel|dns)\./.test(name)).sort();
   }
 
   /** Whether OVN judges Subnets and security groups, the tier Admin, and NetworkPolicies one after the other. */

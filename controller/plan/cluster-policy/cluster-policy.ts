@@ -60,6 +60,7 @@ function* reads(change: Change, view: View): Generator<string> {
   const { kind, name } = change;
   for (const store of clusterPolicyStores) if (kind === store) yield clusterPolicyKey(store, name);
   if (kind === 'policyPlaces') yield name;
+  else if (kind === 'domainProblems') yield* view.policies.ofDomain(name);
   else if (kind === 'policySelections') {
     if (isClusterKey(name)) yield name;
   } else if (kind === 'nodes') {

@@ -1,8 +1,10 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { closedPassMessage } from '../../../lib/policies/closed-pass.ts';
+import type { ClusterRule } from '../../../lib/policies/policy.ts';
 import { tooManyRules } from '../../../lib/policies/rule-place.ts';
-import { policyDirections } from '../../../lib/policies/selection.ts';
+import { domainsOf, policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import { clusterPolicyKey, clusterPolicyStores, type ClusterPolicy } from '../../model/objects.ts';
+import { pendingNames } from '../../model/domain.ts';
 import type { PolicyPlace, View } from '../../model/view.ts';
 import { obstacleConditions, warnings } from '../conditions.ts';
 import { idlePart } from '../network-policy/idle.ts';
@@ -18,8 +20,7 @@ function ruleProblems(view: View, policy: ClusterPolicy, place: PolicyPlace): re
   return policyDirections.flatMap((direction) =>
     (policy[direction] ?? []).flatMap((rule, index): readonly Problem[] => {
       const where = { policy, place, direction, rule: index };
-      const name = rule.name === '' ? '' : ` (${rule.name})`;
-      const field = `spec.${direction}[${index}]${name}`;
+      const field = fieldOf(direction, index, rule);
       const { flaw } = rule;
       if (flaw !== undefined) return [{ code: 'NotSupported', message: `${field}: ${flaw}` }];
       if (isClosedPass(view.capabilities, where))
@@ -32,15 +33,36 @@ function ruleProblems(view: View, policy: ClusterPolicy, place: PolicyPlace): re
   );
 }
 
-function problemOf(view: View, policy: ClusterPolicy, place: PolicyPlace): Problem | undefined {
-  if (policy.subject === undefined)
-    return { code: 'InvalidSubject', message: 'spec.subject has no known field: the policy selects no pod' };
-  const problems = ruleProblems(view, policy, place);
+/** What is wrong with the domain names of a policy; the names that have addresses are in force. */
+function domainProblem(view: View, policy: ClusterPolicy): Problem | undefined {
+  const problems = (policy.egress ?? []).flatMap((rule, index) =>
+    (rule.peers.domains ?? []).flatMap((name): readonly Problem[] => {
+      const problem = view.domains.problem(name);
+      return problem === undefined
+        ? []
+        : [{ ...problem, message: `${fieldOf('egress', index, rule)}: ${problem.message}` }];
+    }),
+  );
+  return joined(problems, 'domain names');
+}
+
+/** The first problems of a list in one. */
+function joined(problems: readonly Problem[], what: string): Problem | undefined {
   const [first] = problems;
   if (first === undefined) return undefined;
   const named = problems.slice(0, namedRules).map(({ message }) => message);
-  const rest = problems.length > namedRules ? [`and ${problems.length - namedRules} more rules`] : [];
+  const rest = problems.length > namedRules ? [`and ${problems.length - namedRules} more ${what}`] : [];
   return { code: first.code, message: [...named, ...rest].join('; ') };
+}
+
+function fieldOf(direction: PolicyDirection, index: number, { name }: ClusterRule): string {
+  return `spec.${direction}[${index}]${name === '' ? '' : ` (${name})`}`;
+}
+
+function problemOf(view: View, policy: ClusterPolicy, place: PolicyPlace): Problem | undefined {
+  if (policy.subject === undefined)
+    return { code: 'InvalidSubject', message: 'spec.subject has no known field: the policy selects no pod' };
+  return joined(ruleProblems(view, policy, place), 'rules');
 }
 
 /** What the condition of a policy in force says. */
@@ -59,10 +81,16 @@ export function reportClusterPolicy(view: View, key: string, outcome: Outcome): 
     const policy = view[store].get(name);
     const place = view.policies.place(key);
     if (policy === undefined || policy.isDeleting || place === undefined) return [{ object }];
+    // What is wrong with names stays as it is while nobody asks.
+    if (!view.domains.isAsking && domainsOf(policy).length > 0) return [{ object }];
     const problem = problemOf(view, policy, place);
     const { code, message } = noticeOf(view, key, policy, place);
-    const conditions = obstacleConditions(policy.generation, problem, refusalOf(outcome), code, message);
-    return [{ object, status: { conditions, isShared: true, events: warnings(policy.conditions, conditions) } }];
+    const obstacle = refusalOf(outcome) ?? domainProblem(view, policy);
+    const conditions = obstacleConditions(policy.generation, problem, obstacle, code, message);
+    // A policy that has just been created waits for answers, which is no reason for a warning.
+    const isPending = problem === undefined && obstacle?.code === pendingNames;
+    const events = isPending ? [] : warnings(policy.conditions, conditions);
+    return [{ object, status: { conditions, isShared: true, events } }];
   }
   return [];
 }

@@ -21,6 +21,11 @@ export function blockSet(policy: string, direction: PolicyDirection, rule: numbe
   return `np.${digestName(policy, String(rule))}.${short[direction]}.v${family}`;
 }
 
+/** The addresses of a domain name: those for new connections, or also former ones, to which connections stay. Policies share it. */
+export function domainSet(name: string, kind: 'new' | 'kept', family: Family): string {
+  return `dns.${digestName(name)}${kind === 'kept' ? '.kept' : ''}.v${family}`;
+}
+
 /** The set of addresses of a peer's pods in a VPC; with a named port, of those that give it this number. */
 export function peerSet(
   peer: string,

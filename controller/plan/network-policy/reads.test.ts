@@ -10,7 +10,8 @@ import { clusterPolicy, parseNetworkPolicy } from '../../watch/network-policies.
 import { parseNamespace, parseNode, parsePod } from '../../watch/workloads.ts';
 import { planKey } from '../plan.ts';
 
-const relevant = /^(?:pod|peer|network-policy|cluster-policy|selection|isolation|node)\//;
+const domains = ['a.test', 'b.test'];
+const relevant = /^(?:pod|peer|network-policy|cluster-policy|selection|domain-name|isolation|node)\//;
 
 function start(): TestCluster {
   const cluster = new TestCluster({ aclTier: true, ipv6Selection: true, loadBalancers: true });
@@ -84,7 +85,7 @@ for (const seed of [1, 2, 3])
             ],
           }),
         });
-        const outside = [{ nodes: selector() }, { networks: ['10.0.0.0/8'] }];
+        const outside = [{ nodes: selector() }, { networks: ['10.0.0.0/8'] }, { domainNames: [pick(random, domains)] }];
         const spec = {
           tier: pick(random, ['Admin', 'Baseline']),
           priority: random(3),
@@ -105,6 +106,15 @@ for (const seed of [1, 2, 3])
         const metadata = meta(name, { namespace, ...created(3) });
         put('networkPolicies', `${namespace}/${name}`, isGone ? undefined : parseNetworkPolicy({ metadata, spec }));
       }
+      const addresses = [{ address: `192.0.2.${random(4)}`, ttlSeconds: random(60) }];
+      const answer = {
+        name: pick(random, domains),
+        family: 4,
+        server: '192.0.2.53:53',
+        answer: { kind: 'addresses', addresses },
+      } as const;
+      cluster.domains.answered(answer, step * 10_000);
+      cluster.domains.advance(step * 10_000 + 5000);
       for (const key of cluster.settle()) plans.set(key, planKey(cluster, key));
       const all = new Map([...plans.keys()].map((key) => [key, planKey(cluster, key)]));
       assert.deepEqual(rowsOf(plans), rowsOf(all), `step ${step}`);

@@ -53,17 +53,20 @@ interface EndTerm {
   readonly rules: readonly number[];
 }
 
-/** Terms for the other end, one for each family that has one. */
+/** Terms for the other end, one for each family that has one, and one for packets of connections that exist. */
 function endTerms(direction: PolicyDirection, ends: Merged['ends']): readonly EndTerm[] {
   const rulesOf = (some: Merged['ends']): readonly number[] => [...new Set(some.map(({ rule }) => rule))];
   if (ends.some(({ end }) => end === undefined)) return [{ term: 'ip', rules: rulesOf(ends) }];
   return families.flatMap((family): readonly EndTerm[] => {
-    const setsOf = (end: OtherEnd): readonly string[] => end?.[family] ?? [];
-    const sets = [...new Set(ends.flatMap(({ end }) => setsOf(end)))].sort().map((set) => `$${set}`);
-    if (sets.length === 0) return [];
     const ip = matchFamily(family);
-    const term = `${ip} && ${isOneOf(`${ip}.${direction === 'ingress' ? 'src' : 'dst'}`, sets)}`;
-    return [{ term, rules: rulesOf(ends.filter(({ end }) => setsOf(end).length > 0)) }];
+    const termOf = (kind: 'sets' | 'kept', more: string): readonly EndTerm[] => {
+      const setsOf = (end: OtherEnd): readonly string[] => end?.[kind][family] ?? [];
+      const sets = [...new Set(ends.flatMap(({ end }) => setsOf(end)))].sort().map((set) => `$${set}`);
+      if (sets.length === 0) return [];
+      const term = `${ip} && ${isOneOf(`${ip}.${direction === 'ingress' ? 'src' : 'dst'}`, sets)}${more}`;
+      return [{ term, rules: rulesOf(ends.filter(({ end }) => setsOf(end).length > 0)) }];
+    };
+    return [...termOf('sets', ''), ...termOf('kept', ' && ct.est && !ct.rpl')];
   });
 }
 

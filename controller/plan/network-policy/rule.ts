@@ -5,7 +5,7 @@ import { namedPortGroup, selectionGroup } from '../../../lib/policies/group-name
 import { namedPortKey, peerId, podPeers, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { View } from '../../model/view.ts';
 import { blockNetworks } from '../../../lib/policies/block.ts';
-import { blockSet, peerSet } from './names.ts';
+import { blockSet, domainSet, peerSet } from './names.ts';
 
 export interface RuleContext {
   readonly view: Pick<View, 'policies'>;
@@ -42,8 +42,17 @@ function portsTerm(protocol: PolicyProtocol, ports: readonly PolicyPort[]): stri
   return terms.length === 1 ? terms[0] : `(${terms.join(' || ')})`;
 }
 
-/** The other end of packets: address sets, by family; undefined for every address. */
-export type OtherEnd = Readonly<Record<Family, readonly string[]>> | undefined;
+/** Address sets, by family. */
+type SetsOfFamilies = Readonly<Record<Family, readonly string[]>>;
+
+/** The other end of packets; undefined for every address. */
+export type OtherEnd =
+  | {
+      readonly sets: SetsOfFamilies;
+      /** Those for packets of connections that exist. */
+      readonly kept: SetsOfFamilies;
+    }
+  | undefined;
 
 /** Sets for the other end; with a named port only pods that give it this number. */
 function otherEnd(
@@ -55,13 +64,17 @@ function otherEnd(
   const isOfPeer = named !== undefined && direction === 'egress';
   if (peers === undefined && !isOfPeer) return undefined;
   const ids = podPeers({ peers, ports: undefined }).map((peer) => peerId(namespace, peer));
+  // Named ports are those of pods. Rules of ingress have no names.
+  const domains = isOfPeer ? [] : (peers?.domains ?? []);
   const ofFamily = (family: Family): readonly string[] => {
     const sets = ids.map((id) => peerSet(id, vpc, family, isOfPeer ? named : undefined));
     // No pod is known by an address of a block, so that its named ports are unknown.
     const hasBlock = !isOfPeer && blockNetworks(peers?.blocks, family).length > 0;
-    return hasBlock ? [...sets, blockSet(name, direction, index, family)] : sets;
+    const blocks = hasBlock ? [blockSet(name, direction, index, family)] : [];
+    return [...sets, ...blocks, ...domains.map((domain) => domainSet(domain, 'new', family))];
   };
-  return { 4: ofFamily(4), 6: ofFamily(6) };
+  const keptOf = (family: Family) => domains.map((domain) => domainSet(domain, 'kept', family));
+  return { sets: { 4: ofFamily(4), 6: ofFamily(6) }, kept: { 4: keptOf(4), 6: keptOf(6) } };
 }
 
 function protocolsOf(ports: readonly PolicyPort[]): readonly PolicyProtocol[] {

@@ -14,6 +14,7 @@ import { Store } from '../../../lib/store/store.ts';
 import type { Change } from '../../model/change.ts';
 import {
   destinationsOf,
+  domainsOf,
   isOfOneNamespace,
   namedKeys,
   namedPortKey,
@@ -76,6 +77,7 @@ export class Policies implements PolicyIndex {
   readonly #ofCluster = index(this.inForce, (policy) => (isClusterPolicy(policy) ? [all] : []));
   readonly #ofNodes = index(this.inForce, (policy) => (hasNodes(policy) ? [all] : []));
   readonly #byPeer = index(this.inForce, (policy) => peersOf(policy).keys());
+  readonly #byDomain = index(this.inForce, domainsOf);
   readonly #byNamedPort = index(this.inForce, namedPortsOf);
   readonly #bySelection = index(this.inForce, (policy) => {
     const selection = selectionOf(policy);
@@ -123,6 +125,10 @@ export class Policies implements PolicyIndex {
 
   ofSelection(selection: string): Iterable<string> {
     return this.#bySelection.of(selection);
+  }
+
+  ofDomain(name: string): Iterable<string> {
+    return this.#byDomain.of(name);
   }
 
   selecting(pod: Pod): readonly string[] {

@@ -1,0 +1,121 @@
+/**
+ * The addresses of one domain name in one family. An address is for new connections until the TTL of the last answer with it and a grace have passed, if a later
+ * answer came without it. Then it is a former one for a day: connections to it stay. While no server answers, everything stays.
+ */
+import type { Answer } from '../../../lib/dns/message.ts';
+
+/** After the TTL, for clients that have just been answered, and for resolvers that round it. */
+export const graceMs = 10_000;
+/** How long a connection stays to an address that the name no longer has. */
+export const keptMs = 24 * 3_600_000;
+/** TTLs count up to this. */
+const longestTtlSeconds = 3600;
+/** For an address that is known since before a restart, as if an answer with this TTL had just come. */
+const restoredTtlSeconds = 300;
+/** Of a name in a family, with the former ones. The API demands 100. */
+export const mostAddresses = 1000;
+
+/** What a server's last answer was: a failure, or what is wrong with its addresses. */
+export interface Outcome {
+  readonly failure?: string;
+  /** The first address that the name must not have, and what it is. */
+  readonly refused?: string;
+  readonly isShort?: boolean;
+  /** Whether the name exists, where there is no address. */
+  readonly exists?: boolean;
+}
+
+export class DomainAddresses {
+  /** Until when the last answer holds, with its grace. */
+  readonly #current = new Map<string, number>();
+  readonly #left = new Map<string, number>();
+  readonly outcomes = new Map<string, Outcome>();
+  /** When a server has last answered. */
+  #answeredMs = Number.NEGATIVE_INFINITY;
+  #nextMs = Number.POSITIVE_INFINITY;
+
+  get current(): Iterable<string> {
+    return this.#current.keys();
+  }
+
+  get left(): ReadonlyMap<string, number> {
+    return this.#left;
+  }
+
+  /** When the addresses change next without an answer, in milliseconds since 1970; infinite if they do not. */
+  get nextMs(): number {
+    return this.#nextMs;
+  }
+
+  get isEmpty(): boolean {
+    return this.#current.size === 0;
+  }
+
+  restore(current: readonly string[], left: ReadonlyMap<string, number>, nowMs: number): void {
+    for (const address of current) this.#current.set(address, nowMs + restoredTtlSeconds * 1000 + graceMs);
+    for (const [address, untilMs] of left) if (!this.#current.has(address)) this.#left.set(address, untilMs);
+    this.expire(nowMs);
+  }
+
+  /** Takes an answer. @param refusedAs what an address is that the name must not have. @returns whether the addresses changed */
+  answered(server: string, answer: Answer, nowMs: number, refusedAs: (address: string) => string | undefined): boolean {
+    if (answer.kind === 'failed') {
+      this.outcomes.set(server, { failure: answer.reason });
+      return false;
+    }
+    this.#answeredMs = nowMs;
+    if (answer.kind === 'none') {
+      this.outcomes.set(server, { exists: answer.exists });
+      return this.expire(nowMs);
+    }
+    let refused: string | undefined;
+    const fresh = new Map<string, number>();
+    for (const { address, ttlSeconds } of answer.addresses) {
+      const use = refusedAs(address);
+      const untilMs = nowMs + Math.min(ttlSeconds, longestTtlSeconds) * 1000 + graceMs;
+      const known = this.#current.get(address);
+      if (use !== undefined) refused ??= `${address} is ${use}`;
+      else if (known === undefined) fresh.set(address, untilMs);
+      else this.#current.set(address, Math.max(known, untilMs));
+    }
+    // Addresses that have gone make room.
+    const isExpired = this.expire(nowMs);
+    const added = [...fresh].slice(0, Math.max(0, mostAddresses - this.#current.size));
+    for (const [address, untilMs] of added) {
+      this.#left.delete(address);
+      this.#current.set(address, untilMs);
+    }
+    const isShort = added.length < fresh.size;
+    this.outcomes.set(server, { isShort, ...(refused !== undefined && { refused }) });
+    return this.expire(nowMs) || isExpired || added.length > 0;
+  }
+
+  /** Ends what ends with the time. @returns whether the addresses changed */
+  expire(nowMs: number): boolean {
+    let isChanged = false;
+    for (const [address, untilMs] of this.#current) {
+      if (untilMs > nowMs || !this.#isMissed(untilMs)) continue;
+      this.#current.delete(address);
+      this.#left.set(address, nowMs + keptMs);
+      isChanged = true;
+    }
+    for (const [address, untilMs] of this.#left)
+      if (untilMs <= nowMs) isChanged = this.#left.delete(address) || isChanged;
+    // In the order in which they left.
+    for (const address of this.#left.keys()) {
+      if (this.#current.size + this.#left.size <= mostAddresses) break;
+      this.#left.delete(address);
+      isChanged = true;
+    }
+    this.#nextMs = Number.POSITIVE_INFINITY;
+    for (const untilMs of this.#current.values())
+      if (this.#isMissed(untilMs)) this.#nextMs = Math.min(this.#nextMs, untilMs);
+    for (const untilMs of this.#left.values()) this.#nextMs = Math.min(this.#nextMs, untilMs);
+    return isChanged;
+  }
+
+  /** Whether an answer came without an address after its TTL. */
+  #isMissed(untilMs: number): boolean {
+    return this.#answeredMs >= untilMs - graceMs;
+  }
+}

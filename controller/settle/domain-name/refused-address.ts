@@ -1,0 +1,65 @@
+/** Addresses that a domain name must not have: whoever owns the name could otherwise open a part of the cluster to the pods that may reach the name. */
+import { cidrContains, parseCidr } from '../../../lib/net/cidr.ts';
+import { bitsOf, parseIp, type Ip } from '../../../lib/net/ip.ts';
+import { specialUse } from '../../../lib/net/special-use.ts';
+import { partsOf } from '../../model/net-parts.ts';
+import { networkOwner } from '../node/network-owner.ts';
+import type { View } from '../../model/view.ts';
+
+/** Where clouds serve the metadata of machines, beside 169.254.169.254. */
+const metadata = new Set(['fd00:ec2::254', 'fd20:ce::254']);
+/** RFC 6052: an address of IPv4 in the last 32 bits. */
+const translated = parseCidr('64:ff9b::/96');
+
+function subnetOf(view: View, ip: Ip): string | undefined {
+  for (const [name, { net }] of view.verdicts) {
+    if (net === undefined) continue;
+    const part = partsOf(net).find(({ cidr }) => cidrContains(cidr, ip));
+    if (part === undefined) continue;
+    // The rest of a LAN belongs to machines that are not of the cluster.
+    const isOurs = net.underlay === undefined || view.pool(name)?.pool(ip.family)?.owner(ip.value) !== undefined;
+    if (isOurs || part.gateway === ip.value) return `in Subnet ${name}`;
+  }
+  return undefined;
+}
+
+function nodeOf(view: View, address: string): string | undefined {
+  for (const { name, addresses, externalAddresses } of view.nodes.values())
+    if (addresses.includes(address) || externalAddresses.includes(address)) return `of node ${name}`;
+  return undefined;
+}
+
+function useOf(ip: Ip): string | undefined {
+  if (translated !== undefined && cidrContains(translated, ip)) {
+    const inner = specialUse({ family: 4, network: ip.value & 0xffff_ffffn, prefix: 32 });
+    return inner && `for ${inner}`;
+  }
+  const use = specialUse({ family: ip.family, network: ip.value, prefix: bitsOf(ip.family) });
+  return use && `for ${use}`;
+}
+
+/** Whether the name is one of pods or of a Service, also of other clusters: only authors of Services and their endpoints decide what it means. */
+function isOfCluster(name: string, clusterDomain: string): boolean {
+  const isOfSet = name.endsWith('.svc.clusterset.local');
+  return isOfSet || name.endsWith(`.svc.${clusterDomain}`) || name.endsWith(`.pod.${clusterDomain}`);
+}
+
+/** What an address is that the name must not have; undefined if it may. @param address in canonical text */
+export function refusedAs(view: View, clusterDomain: string, name: string, address: string): string | undefined {
+  const ip = parseIp(address);
+  if (ip === undefined) return 'no address';
+  const use = metadata.has(address) ? 'of the metadata of machines' : useOf(ip);
+  if (use !== undefined) return use;
+  for (const { cidrs } of view.serviceCidrs.values())
+    for (const text of cidrs) {
+      const cidr = parseCidr(text);
+      // Rules see endpoints.
+      if (cidr !== undefined && cidrContains(cidr, ip)) return 'of a Service, whose pods are to be named instead';
+    }
+  const node = nodeOf(view, address);
+  if (node !== undefined || isOfCluster(name, clusterDomain)) return node;
+  const subnet = subnetOf(view, ip);
+  if (subnet !== undefined) return subnet;
+  const other = networkOwner(view, address);
+  return other && `of ${other}`;
+}

@@ -1,0 +1,150 @@
+/** Policies with domain names by packets: addresses outside of the cluster are those of a node's loopback, and a server of the test answers for their name. */
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TestDns } from '../../lib/dns/testing.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
+import type { ClusterPolicy } from '../model/cluster-policies.ts';
+import { keptPort, servedPorts, silenceMs, type PolicyBed } from './policy-bed.ts';
+import { Agent } from './service-agent.ts';
+
+const [first, second, third] = ['198.51.100.1', '198.51.100.2', 'fd00:51::1'] as const;
+const name = 'shop.example.test';
+/** What the name is an alias of. */
+const host = 'a.example.test';
+/** Longer than a TTL of a second and the grace. */
+const expiryMs = 13_000;
+
+type UntilReady = (policy: ClusterPolicy, status: string, reason: string) => Promise<string>;
+
+export class DomainNames {
+  readonly #bed: PolicyBed;
+  readonly #dns: TestDns;
+  readonly #world: Agent;
+  readonly #policy: ClusterPolicy;
+  readonly #untilReady: UntilReady;
+
+  private constructor(bed: PolicyBed, dns: TestDns, world: Agent, policy: ClusterPolicy, untilReady: UntilReady) {
+    this.#bed = bed;
+    this.#dns = dns;
+    this.#world = world;
+    this.#policy = policy;
+    this.#untilReady = untilReady;
+  }
+
+  /** @param policy accepts the name for the pods of the namespace shop, and denies all other destinations */
+  static async open(bed: PolicyBed, policy: ClusterPolicy, untilReady: UntilReady): Promise<DomainNames> {
+    const { services } = bed;
+    for (const address of [first, second]) services.in('n1', `ip addr add ${address}/32 dev lo`);
+    services.in('n1', `ip addr add ${third}/128 dev lo nodad`);
+    const world = await Agent.start(services.space('n1'), [first, second, third], servedPorts, keptPort);
+    return new DomainNames(bed, await TestDns.start(), world, policy, untilReady);
+  }
+
+  /** The controller that follows asks no server. */
+  async close(): Promise<void> {
+    await this.#world.stop();
+    await this.#dns.close();
+    await this.#bed.removeAll();
+    await this.#bed.services.controller.kill();
+    await this.#bed.services.startController();
+  }
+
+  async prove(): Promise<void> {
+    await this.#becomeReachable();
+    const kept = await this.#change();
+    await this.#losesItsServer(kept);
+    await this.#opensNothingOfTheCluster();
+    await this.#bed.removeAll();
+    await this.#until('everything is open again', first, true);
+    assert.deepEqual(this.#bed.rows(), []);
+  }
+
+  async #becomeReachable(): Promise<void> {
+    await this.#until('everything is open', first, true);
+    await this.#bed.applyCluster(this.#policy);
+    assert.match(await this.#untilNot('DomainNamesNotResolved'), /kube-dns has no ready endpoint/);
+    await this.#until('a name without answers matches nothing', first, false);
+    this.#dns.zones.set(name, { alias: host, ttl: 600 });
+    this.#answer(first, third);
+    await this.#bed.services.controller.kill();
+    await this.#start();
+    await this.#untilReady(this.#policy, 'True', 'PolicyReady');
+    await this.#until('the first address', first, true);
+    await this.#until('that of IPv6', third, true);
+    assert.equal(await this.#reaches(first, 'UDP'), true);
+    assert.equal(await this.#reaches(second), false);
+  }
+
+  /** The name gets another address. Returns how many connections are open. */
+  async #change(): Promise<string> {
+    const { agent } = this.#bed.place('web');
+    const known = Number(await agent.ask('check'));
+    assert.equal(await agent.ask('keep', first, keptPort), 'alive');
+    this.#answer(second);
+    await this.#until('the second address', second, true);
+    const atMs = performance.now();
+    assert.equal(await this.#reaches(first), true, 'an answer holds for its TTL, and a grace');
+    await this.#until('the first address is for no new connection', first, false);
+    assert.ok(performance.now() - atMs > 5000, 'it was for new connections meanwhile');
+    const kept = String(known + 1);
+    assert.equal(await agent.ask('check'), kept, 'a connection to it stays');
+    return kept;
+  }
+
+  async #losesItsServer(kept: string): Promise<void> {
+    const { controller } = this.#bed.services;
+    this.#dns.isSilent = true;
+    const silentMs = performance.now();
+    assert.match(await this.#untilNot('DomainNamesNotResolved'), /no DNS server answers.*stay as they are/);
+    await controller.kill();
+    assert.deepEqual(await this.#writtenByStart(), [], 'a start without answers writes nothing');
+    await sleep(Math.max(0, expiryMs - (performance.now() - silentMs)));
+    assert.equal(await this.#reaches(second), true, 'addresses stay while no server answers');
+    assert.equal(await this.#reaches(first), false);
+    assert.equal(await this.#bed.place('web').agent.ask('check'), kept, 'the connection stays');
+  }
+
+  async #opensNothingOfTheCluster(): Promise<void> {
+    const [node = ''] = this.#bed.place('n2').served;
+    this.#answer(second, '169.254.169.254', node);
+    this.#dns.isSilent = false;
+    assert.match(await this.#untilNot('AddressRefused'), /169\.254\.169\.254 is for one link/);
+    assert.equal(await this.#reaches(node), false, 'a name opens no node');
+    this.#answer(second);
+    await this.#untilReady(this.#policy, 'True', 'PolicyReady');
+    await this.#bed.services.controller.kill();
+    assert.deepEqual(await this.#writtenByStart(), [], 'a start with the same answers writes nothing');
+    assert.equal(await this.#reaches(second), true);
+  }
+
+  #answer(...addresses: readonly string[]): void {
+    this.#dns.zones.set(host, { addresses, ttl: 1 });
+  }
+
+  #start(): Promise<void> {
+    return this.#bed.services.startController(`--dns-servers=127.0.0.1:${this.#dns.server.port}`);
+  }
+
+  /** The tables of the rows that a start changes. */
+  async #writtenByStart(): Promise<readonly string[]> {
+    const tables: string[] = [];
+    const stop = this.#bed.services.controller.nb.subscribe((changes) =>
+      tables.push(...changes.map(({ table }) => table)),
+    );
+    await this.#start();
+    stop();
+    return tables;
+  }
+
+  async #reaches(address: string, protocol: 'TCP' | 'UDP' = 'TCP'): Promise<boolean> {
+    return (await this.#bed.place('web').agent.ask(protocol, address, 8080, silenceMs)) !== 'silent';
+  }
+
+  async #until(what: string, address: string, isReached: boolean): Promise<void> {
+    await eventually(what, async () => (await this.#reaches(address)) === isReached);
+  }
+
+  #untilNot(reason: string): Promise<string> {
+    return this.#untilReady(this.#policy, 'False', reason);
+  }
+}
