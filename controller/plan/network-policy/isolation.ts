@@ -1,4 +1,5 @@
 import type { Desired } from '../../../lib/desired/row.ts';
+import { isolationText } from '../../../lib/policies/acl-text.ts';
 import { policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import { hairpinSources } from '../../model/service-vips.ts';
 import type { View } from '../../model/view.ts';
@@ -31,7 +32,13 @@ function planIsolation({ capabilities }: View): Desired {
     const port = portTerm(direction, group);
     return [
       portGroupRow(group, { ...vendorIds, type: 'network_policy' }),
-      aclRow(group, policyAclOf(capabilities, direction, 'drop', `${port} && ip`)),
+      // One for each family, so that each port has flows of its own, which count its packets.
+      ...(['ip4', 'ip6'] as const).map((family) =>
+        aclRow(group, {
+          ...policyAclOf(capabilities, direction, 'drop', `${port} && ${family}`),
+          text: isolationText(direction),
+        }),
+      ),
       ...neverJudged[direction].map((match) =>
         aclRow(group, policyAclOf(capabilities, direction, 'base', `${port} && ${match}`)),
       ),

@@ -2,6 +2,7 @@
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import type { PolicyRule } from '../../../lib/policies/policy.ts';
 import { namedKeys, policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
+import { aclText } from '../../../lib/policies/acl-text.ts';
 import type { Change } from '../../model/change.ts';
 import { isClusterKey } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
@@ -37,15 +38,37 @@ function blockRows({ name, rules, ids }: RuleSource, direction: PolicyDirection)
   );
 }
 
+/** The rows of ACLs; two rules may say the same, and share one. */
+function aclRows(name: string, direction: PolicyDirection, acls: readonly RuleAcl[]): readonly DesiredRow[] {
+  const rows = new Map<string, { readonly first: RuleAcl; readonly rules: Set<number> }>();
+  for (const one of acls) {
+    const { key } = aclRow(one.group, one.acl);
+    const known = rows.get(key) ?? { first: one, rules: new Set() };
+    known.rules.add(one.rule);
+    rows.set(key, known);
+  }
+  return [...rows.values()].map(({ first: { group, acl }, rules }) => {
+    const verdict = acl.action === 'allow-related' ? 'allow' : acl.action;
+    return aclRow(group, { ...acl, text: aclText(name, direction, [...rules], verdict) });
+  });
+}
+
+interface RuleAcl {
+  readonly group: string;
+  readonly acl: Acl;
+  /** Place of the rule in its list. */
+  readonly rule: number;
+}
+
 function vpcRows(view: View, source: RuleSource, direction: PolicyDirection, vpc: string): readonly DesiredRow[] {
   const { name, namespace, rules, ids, aclOf } = source;
   const own = rules[direction];
   if (own === undefined) return [];
   const named = direction === 'ingress' ? own.flatMap((rule) => namedKeys(rule, namespace)) : [];
-  const acls = own.flatMap((rule, index) =>
-    ruleMatches({ view, name, namespace, direction, vpc, index }, rule).flatMap(({ group, match }) => {
-      const acl = aclOf(direction, index, match);
-      return acl === undefined ? [] : [aclRow(group, acl)];
+  const acls = own.flatMap((one, rule) =>
+    ruleMatches({ view, name, namespace, direction, vpc, index: rule }, one).flatMap(({ group, match }): RuleAcl[] => {
+      const acl = aclOf(direction, rule, match);
+      return acl === undefined ? [] : [{ group, acl, rule }];
     }),
   );
   return [
@@ -53,8 +76,7 @@ function vpcRows(view: View, source: RuleSource, direction: PolicyDirection, vpc
     ...[...new Set(named)].flatMap((key) =>
       view.policies.numbers(key).map((number) => portGroupRow(namedPortGroup(name, vpc, key, number), ids)),
     ),
-    // Two rules may say the same.
-    ...new Map(acls.map((row) => [row.key, row])).values(),
+    ...aclRows(name, direction, acls),
   ];
 }
 
