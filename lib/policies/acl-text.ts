@@ -25,6 +25,8 @@ export interface AclIsolation {
   readonly rules: undefined;
 }
 
+export type AclOrigin = AclRules | AclIsolation;
+
 const isolation = 'isolation';
 /** Where more rules share an ACL, the text names the first ones. */
 const mostRules = 32;
@@ -63,7 +65,7 @@ const pattern = new RegExp(
 );
 
 /** What the match of a logical flow says; undefined if its ACL is not one of a policy. */
-export function readAclText(match: string): AclRules | AclIsolation | undefined {
+export function readAclText(match: string): AclOrigin | undefined {
   const found = pattern.exec(match);
   if (found === null) return undefined;
   const [, isolated, kind = '', namespace = '', own = '', direction, rules = '', verdict] = found;

@@ -300,7 +300,7 @@ test('conditions limit the rows of the mirror, also as rows change', async () =>
   // The reply to any request comes after the updates before it.
   const names = async (): Promise<readonly unknown[]> => {
     await narrow.transact([{ op: 'select', table: 'Address_Set', where: [], columns: ['name'] }]);
-    return [...narrow.cache.table('Address_Set').rows.values()].map(({ name }) => name).sort();
+    return [...narrow.cache.table('Address_Set').rows.values()].map(({ name }) => name as string).sort();
   };
   const put = (name: string, stage: string): Promise<unknown> =>
     client.transact([
