@@ -1,7 +1,7 @@
 /**
  * isthmus-daemon, one per node. Data flows in this order, and this file wires it in this order:
  *
- *   watch/   Kubernetes objects of this node, the API server, the programs of OVN and Open vSwitch, tunnels and paths
+ *   watch/   Kubernetes objects of this node, the API server, the programs of OVN and Open vSwitch, tunnels and paths, rules of policies
  *   state/   the cluster as this node sees it, and the sandboxes of its pods
  *   settle/  what depends on history: gateway role, liveness of programs and tunnels, withheld routes, provider networks
  *   plan/    pure: wanted rows, host network, routes, flows and statuses

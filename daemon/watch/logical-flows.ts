@@ -1,6 +1,6 @@
 /**
  * The logical flows of ACLs in the southbound database, and what they say about policies. Only their matches are mirrored. Any member of the
- * database serves, because a late answer does no harm.
+ * database serves, because a late answer does no harm. `status/policy-counters.ts` looks for them in the bridge.
  */
 import { openOvsdb, type OvsdbClient, type Row, type TlsFiles } from 'ovsdb-client';
 import { readAclText, type AclOrigin } from '../../lib/policies/acl-text.ts';

@@ -1,6 +1,6 @@
 /**
  * What an ACL says about the policy that it comes from, as a comment at the end of its match. OVN copies the match into the southbound
- * database, where each node reads it: `NetworkPolicy shop/web ingress[0,2] allow`. Pure.
+ * database, where each node reads it (`daemon/watch/logical-flows.ts`): `NetworkPolicy shop/web ingress[0,2] allow`. Pure.
  */
 import { policyDirections, type PolicyDirection } from './selection.ts';
 
