@@ -21,10 +21,14 @@ export interface OpenPolicyCountersOptions {
 export function openPolicyCounters(options: OpenPolicyCountersOptions): PolicyCounters {
   const { local, cluster, sandboxes, sources, bridgeSocket, registry, log } = options;
   const podAt = (port: number): PodPort | undefined => {
-    const [row] = local.ovs.cache.table('Interface').byIndex(['ofport'], [port]);
-    const sandbox = row && sandboxes.byHostInterface(row['name'] as string);
-    const pod = sandbox && cluster.podOf(sandbox);
-    return pod && { pod, provider: sandbox.provider };
+    // Each bridge has ports of its own; pods are in one bridge.
+    for (const row of local.ovs.cache.table('Interface').byIndex(['ofport'], [port])) {
+      const sandbox = sandboxes.byHostInterface(row['name'] as string);
+      if (sandbox === undefined) continue;
+      const pod = cluster.podOf(sandbox);
+      return pod && { pod, provider: sandbox.provider };
+    }
+    return undefined;
   };
   const { logicalFlows, policies } = sources;
   const counters = new PolicyCounters({ bridgeSocket, logicalFlows, policies, podAt, log });
