@@ -1,7 +1,7 @@
 /**
  * isthmus-daemon, one per node. Data flows in this order, and this file wires it in this order:
  *
- *   watch/   Kubernetes objects of this node, the API server, the programs of OVN and Open vSwitch, tunnels and paths
+ *   watch/   Kubernetes objects of this node, the API server, the programs of OVN and Open vSwitch, tunnels and paths, rules of policies
  *   state/   the cluster as this node sees it, and the sandboxes of its pods
  *   settle/  what depends on history: gateway role, liveness of programs and tunnels, withheld routes, provider networks
  *   plan/    pure: wanted rows, host network, routes, flows and statuses
@@ -50,6 +50,7 @@ import { ObjectEvents } from './status/events.ts';
 import { openGatewayMetrics } from './status/gateway-metrics.ts';
 import { GatewayReport } from './status/gateway-report.ts';
 import { reportDryRun, reportServices } from './status/services.ts';
+import { openPolicyCounters } from './status/open-policy-counters.ts';
 import { openGauges, openMetrics } from './status/metrics.ts';
 import { findUnavailable, openPublisher } from './status/open-publisher.ts';
 import { askApi, isApiWell } from './watch/api-server.ts';
@@ -59,6 +60,7 @@ import { untilRegistered } from './watch/node.ts';
 import { Prober } from './watch/probes.ts';
 import { ProgramWatch } from './watch/programs.ts';
 import { TunnelWatch } from './watch/tunnels.ts';
+import { openPolicySources } from './watch/policy-sources.ts';
 import { openServiceWatches } from './watch/services.ts';
 import { openWatches } from './watch/watches.ts';
 
@@ -271,6 +273,18 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     withheldRoutes: () => apiLifeline.withheld.size,
   });
   openGatewayMetrics(registry, () => gateway.figures);
+  const policySources = settings.policyCounters
+    ? openPolicySources({
+        client: kube,
+        access: chassis.access,
+        tlsFolder: settings.southboundTls ?? settings.chassisTls,
+        signal,
+        log,
+      })
+    : undefined;
+  const policyCounters =
+    policySources &&
+    openPolicyCounters({ ...parts, sources: policySources, bridgeSocket: bridgeSocket(settings), registry, log });
   const memory = new IdleMemory({ trim: trimMemory });
   for (const source of [watches.pods, watches.nodes, watches.subnets, ovs]) source.subscribe(() => memory.worked());
   onServing(() => publisher.isReady);
@@ -278,6 +292,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   if (!signal.aborted) await once(signal, 'abort');
   await guarding;
   await cni.closeServer();
+  policyCounters?.close();
   conflist?.close();
   await underlay.close();
   for (const part of [pods, cni, memory, programWatch, nodeNetwork, learned, gates, tunnels, prober, advertisements])
@@ -285,6 +300,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   await Promise.all([
     services?.close(),
     dryRun?.close(),
+    policySources?.close(),
     publisher.close(),
     chassis.close(),
     gateway.close(),

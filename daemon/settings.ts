@@ -71,6 +71,13 @@ export const flagSpec = {
     ['Allow', 'Deny'],
     'Deny',
   ),
+  'policy-counters': toggle(
+    'count the packets of each rule of policies, as metrics; needs the southbound database and lists NetworkPolicies',
+  ),
+  'southbound-tls': text(
+    'folder with the key and the certificate with which this daemon reads the southbound database; without it that of --chassis-tls',
+    undefined,
+  ),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', ':10665'),
 };
 export type Settings = FlagValues<typeof flagSpec>;

@@ -25,6 +25,7 @@ function podOf({ network: of, ...changes }: Partial<Pod & Pick<InterfaceAnnotati
     namespace: 'default',
     name: 'web',
     uid: 'u1',
+    labels: {},
     staticUid: undefined,
     portOwner: 'web.default',
     addressCondition: undefined,

@@ -22,6 +22,7 @@ export interface Pod {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
+  readonly labels: Readonly<Record<string, string>>;
   /** Only for static pods: the uid that the kubelet and the runtime use. The mirror pod in the API server has a uid of its own. */
   readonly staticUid: string | undefined;
   /** First part of the names of the pod's ports: the pod itself, or the virtual machine that runs in it. */

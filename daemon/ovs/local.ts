@@ -37,7 +37,7 @@ export async function openLocalOvs(remote: string, signal: AbortSignal, onState?
         'external_ids',
       ],
     },
-    indexes: { Interface: [['name']] },
+    indexes: { Interface: [['name'], ['ofport']] },
     signal: opening.signal,
     ...(onState && { onState }),
   });

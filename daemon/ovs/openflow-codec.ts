@@ -16,6 +16,8 @@ export const messageType = {
   setConfig: 9,
   flowRemoved: 11,
   flowMod: 14,
+  multipartRequest: 18,
+  multipartReply: 19,
   setAsync: 28,
   bundleControl: 33,
   bundleAdd: 34,
@@ -27,19 +29,19 @@ export interface Message {
   readonly body: Buffer;
 }
 
-function u16(value: number): Buffer {
+export function u16(value: number): Buffer {
   const bytes = Buffer.alloc(2);
   bytes.writeUInt16BE(value);
   return bytes;
 }
 
-function u32(value: number): Buffer {
+export function u32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes;
 }
 
-function u64(value: bigint): Buffer {
+export function u64(value: bigint): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64BE(value);
   return bytes;
@@ -114,7 +116,9 @@ function padded(bytes: Buffer): Buffer {
   return Buffer.concat([bytes, Buffer.alloc((8 - (bytes.length % 8)) % 8)]);
 }
 
-const anyPort = 0xffff_ffff;
+export const anyPort = 0xffff_ffff;
+/** All packets. */
+export const anyMatch = padded(Buffer.concat([u16(1), u16(4)]));
 const noBuffer = 0xffff_ffff;
 const command = { add: 0, delete: 3 } as const;
 const tellsRemoval = 1;
@@ -162,8 +166,7 @@ export function addDrop({ inPort, match, cookie }: Drop): Buffer {
 
 /** Deletes all flows of the first table whose cookies agree in the bits of the mask. */
 export function deleteFlows(cookie: bigint, cookieMask: bigint): Buffer {
-  const match = padded(Buffer.concat([u16(1), u16(4)]));
-  return flowMod({ command: command.delete, cookie, cookieMask, priority: 0, match });
+  return flowMod({ command: command.delete, cookie, cookieMask, priority: 0, match: anyMatch });
 }
 
 /** The cookie of a removed flow. */

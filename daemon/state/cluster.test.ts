@@ -30,6 +30,7 @@ const pod = {
   namespace: 'default',
   name: 'web',
   uid: 'u1',
+  labels: {},
   staticUid: undefined,
   portOwner: 'web.default',
   interfaces: new Map(),

@@ -21,6 +21,7 @@ export function parsePod({ metadata, status }: RawObject): Pod {
     namespace,
     name: metadata.name,
     uid: metadata.uid,
+    labels: metadata.labels ?? {},
     staticUid: annotations[mirrorOf] || undefined,
     portOwner: podPortName(namespace, annotations[annotation.virtualMachine] || metadata.name),
     interfaces: new Map(parsed.map(({ facts }) => [facts.provider, facts])),

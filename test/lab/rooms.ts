@@ -112,7 +112,8 @@ function daemon(cluster: ClusterLayout, node: NodeLayout): Component {
     ...(servesOnNodes(cluster) ? { services: 'on', 'external-ips': 'Allow' } : {}),
   };
   const argv = roomArgv('daemon/main.ts', settings, frugalProcess.flags);
-  return { dir, name: 'daemon', netns, argv, env: { ...roomEnv, ...frugalProcess.env }, isSupervised: true };
+  const env = { ...roomEnv, ...frugalProcess.env, ISTHMUS_POLICY_COUNTERS: 'true' };
+  return { dir, name: 'daemon', netns, argv, env, isSupervised: true };
 }
 
 /** The socket of a node's daemon for the CNI shim. */

@@ -1,8 +1,9 @@
 /** Packets between all kinds of endpoints, on the shared lab. */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { apiVersionOf, networkPolicies } from '../../lib/kube/resources.ts';
 import { openLab } from '../lab/lib/lab.ts';
-import { run } from '../lab/run.ts';
+import { run, tryRun } from '../lab/run.ts';
 import { addWorkload, removeWorkload, waitForPods, outsideOf } from './workload.ts';
 import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
@@ -87,6 +88,45 @@ describe('traffic', () => {
       }
     } finally {
       await Promise.all(nodes.map((netns) => run(['nft', 'delete', 'table', 'inet', 'proxy'], { netns })));
+    }
+  });
+
+  it('is counted by the daemon of the node, by rule of a policy', async () => {
+    const kube = lab.kube('east');
+    const policy = { namespace: 'traffic', name: 'counted' };
+    await kube.create(networkPolicies, {
+      apiVersion: apiVersionOf(networkPolicies),
+      kind: networkPolicies.kind,
+      metadata: policy,
+      spec: { podSelector: {}, policyTypes: ['Ingress'], ingress: [{ from: [{ ipBlock: { cidr: '0.0.0.0/0' } }] }] },
+    });
+    const [from, node] = [lab.ns('east', 'traffic/a'), lab.ns('east', 'n3')];
+    const [four, six] = [await address('east', 'c', 4), await address('east', 'c', 6)];
+    const scrape = "fetch('http://127.0.0.1:10665/metrics').then((r) => r.text()).then((t) => process.stdout.write(t))";
+    try {
+      await eventually('metrics of the policy', async () => {
+        await lab.fetchName(from, four);
+        await tryRun(['ping', '-c1', '-W1', six], { netns: from });
+        const metrics = await run([process.execPath, '-e', scrape], { netns: node });
+        const valueOf = (name: string, labels: string): number =>
+          Number(new RegExp(`^${name}\\{.*${labels}.*\\} (\\d+)$`, 'm').exec(metrics)?.[1] ?? 0);
+        const allowed =
+          'kind="NetworkPolicy",namespace="traffic",policy="counted",direction="ingress",rule="0",verdict="allow"';
+        const dropped = 'namespace="traffic",policy="counted",direction="ingress"';
+        return (
+          (valueOf('isthmus_daemon_policy_packets_total', allowed) > 0 &&
+            valueOf('isthmus_daemon_policy_isolation_drops_total', dropped) > 0 &&
+            /^isthmus_daemon_policy_counters_up\{.*\} 1$/m.test(metrics)) ||
+          notYet(
+            metrics
+              .split('\n')
+              .filter((line) => line.startsWith('isthmus_daemon_policy'))
+              .join('\n'),
+          )
+        );
+      });
+    } finally {
+      await kube.delete(networkPolicies, policy);
     }
   });
 

@@ -137,6 +137,16 @@ export class ServiceBed {
     return this.#southbound.remote;
   }
 
+  /** OpenFlow socket of the integration bridge. */
+  bridgeSocket(node: NodeName): string {
+    return join(this.dir, node, 'br-int.mgmt');
+  }
+
+  /** Number of the pod's port in the bridge of its node. */
+  portOf(pod: string, node: NodeName): number {
+    return Number(this.#vsctl(node, 'get', 'interface', `${pod}_h`, 'ofport'));
+  }
+
   space(name: string): string {
     return `${this.#prefix}-${name}`;
   }

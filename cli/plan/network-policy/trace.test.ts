@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { aclText, isolationText, withAclText } from '../../../lib/policies/acl-text.ts';
 import { clusterGroup, isolationGroup, namedPortGroup, selectionGroup } from '../../../lib/policies/group-names.ts';
 import { selectionOf } from '../../../lib/policies/selection.ts';
 import type { PolicyReading } from '../../model/policy-reading.ts';
@@ -104,7 +105,7 @@ describe('the output of ovn-trace', () => {
       return [verdict, ends[1]?.by, ends[1]?.agrees];
     };
     const isolated = isolationGroup('ingress');
-    assert.deepEqual(told(group('out', isolated), false), ['denied', 'the drop of what no NetworkPolicy allows', true]);
+    assert.deepEqual(told(group('out', isolated, `ip4 /* ${isolationText('ingress')} */`), false), ['denied', 'the drop of what no NetworkPolicy allows', true]);
     assert.deepEqual(told(group('out', isolated, 'icmp6.type == 135'), true), ['allowed', 'what always passes', true]);
     assert.deepEqual(told(group('out', clusterGroup('ingress'), 'icmp6'), true), [
       'allowed',
@@ -112,12 +113,14 @@ describe('the output of ovn-trace', () => {
       true,
     ]);
     assert.deepEqual(told(group('out', 'node.n1', 'ip4'), true), ['allowed', 'what always passes', true]);
+    const shared = withAclText('ip4', aclText('shop/other', 'ingress', [0, 2], 'allow'));
+    assert.deepEqual(told(group('out', 'np.00.in', shared), true), ['allowed', 'NetworkPolicy shop/other', true]);
     assert.match(String(told(group('out', 'np.00.in'), true)[1]), /not among those read: port group np\.00\.in/);
   });
 
   test('that policies contradict is a disagreement at that end', () => {
     const open = [sent(), received(output)];
-    const shut = [sent(flow('ls_in_acl_after_lb', group('in', isolationGroup('egress'))))];
+    const shut = [sent(flow('ls_in_acl_after_lb', group('in', isolationGroup('egress'), `ip4 /* ${isolationText('egress')} */`)))];
     const agree = (parts: readonly string[], ingress: boolean, egress: boolean) =>
       answer(parts, { ingress, egress }).ends.map(({ direction, agrees }) => `${direction} ${agrees}`);
     assert.deepEqual(agree(open, true, true), ['egress true', 'ingress true']);

@@ -3,6 +3,7 @@
  * lets the packet pass, by which ACL, and whether that is what its policies decide. Rule: an ACL of a Subnet or a security group may drop what policies allow;
  * where OVN has no tiers, it may also allow what they deny. Pure.
  */
+import { readAclText, type AclRules } from '../../../lib/policies/acl-text.ts';
 import { clusterGroup, isolationGroup, namedPortGroup, selectionGroup } from '../../../lib/policies/group-names.ts';
 import { isClusterPolicy, type AnyPolicy } from '../../../lib/policies/policy.ts';
 import {
@@ -127,14 +128,16 @@ function describe(
   direction: PolicyDirection,
   match: string,
 ): { readonly decider: Decider; readonly by: string } {
+  const origin = readAclText(match);
+  if (origin !== undefined)
+    return {
+      decider: 'policies',
+      by: origin.rules === undefined ? 'the drop of what no NetworkPolicy allows' : nameOf(origin),
+    };
   const groups = [...match.matchAll(/@([\w.]+)/g)].flatMap(([, group]) => group ?? []);
   for (const group of groups) {
-    if (group === isolationGroup(direction))
-      return {
-        decider: 'policies',
-        by: /&& ip\)?$/.test(match) ? 'the drop of what no NetworkPolicy allows' : 'what always passes',
-      };
-    if (group === clusterGroup(direction)) return { decider: 'policies', by: 'what always passes' };
+    if (group === isolationGroup(direction) || group === clusterGroup(direction))
+      return { decider: 'policies', by: 'what always passes' };
     if (/^(?:isthmus\.cluster\.)?node\./.test(group)) return { decider: 'policies', by: 'what always passes' };
     const policies = policiesOf(reading, direction, group);
     if (policies.length > 0) return { decider: 'policies', by: policies.join(' or ') };
@@ -142,6 +145,10 @@ function describe(
       return { decider: 'policies', by: `a policy that is not among those read: port group ${group}` };
   }
   return { decider: 'others', by: match };
+}
+
+function nameOf({ kind, namespace, name }: AclRules): string {
+  return `${kind} ${namespace === '' ? '' : `${namespace}/`}${name}`;
 }
 
 /** The policies of a port group, in words: those that select the same share one. */

@@ -53,7 +53,7 @@ test('each tier of a connection that is denied', (t) =>
 
 const sent = 'ingress(dp="ovn-default", inport="client.shop")';
 const received = `egress(dp="ovn-default", inport="client.shop", outport="web.shop")
- 4. ls_out_acl (northd.c:6543): reg0[9] == 1 && (outport == @isthmus.isolated.in && ip), priority 3000, uuid f70038e1
+ 4. ls_out_acl (northd.c:6543): reg0[9] == 1 && (outport == @isthmus.isolated.in && ip4 /* isolation ingress */), priority 3000, uuid f70038e1
     drop;`;
 
 for (const [name, text] of [

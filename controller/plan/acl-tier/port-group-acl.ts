@@ -1,4 +1,5 @@
 import type { DesiredRow } from '../../../lib/desired/row.ts';
+import { withAclText } from '../../../lib/policies/acl-text.ts';
 import { vendorIds } from '../names.ts';
 
 /** An ACL of a port group. */
@@ -12,12 +13,17 @@ export interface Acl {
   readonly tier: number | undefined;
   /** For what a port sends: whether it sees packets after load balancers have translated them. */
   readonly isAfterLb?: boolean;
+  /** The policy and the rules that it comes from, by which nodes count its packets; undefined if it is not counted. */
+  readonly text?: string | undefined;
 }
 
-/** Keyed by its content, so that an edit of one rule touches one row. `of`: what in the group it belongs to, if not to the group; with its ids. */
+/**
+ * Keyed by its content, so that an edit of one rule touches one row. The text is no part of it: where a rule moves, its row stays. `of`: what in the
+ * group it belongs to, if not to the group; with its ids.
+ */
 export function aclRow(
   group: string,
-  { direction, priority, match, action, tier, isAfterLb }: Acl,
+  { direction, priority, match, action, tier, isAfterLb, text }: Acl,
   of?: { readonly name: string; readonly ids: Readonly<Record<string, string>> },
 ): DesiredRow {
   const place = of === undefined ? group : `${of.name}/${group}`;
@@ -27,7 +33,7 @@ export function aclRow(
     columns: {
       direction,
       priority,
-      match,
+      match: withAclText(match, text),
       action,
       ...(tier === undefined ? {} : { tier }),
       ...(isAfterLb === true && { options: { 'apply-after-lb': 'true' } }),

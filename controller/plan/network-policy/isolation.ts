@@ -1,4 +1,5 @@
 import type { Desired } from '../../../lib/desired/row.ts';
+import { isolationText } from '../../../lib/policies/acl-text.ts';
 import { isolationGroup } from '../../../lib/policies/group-names.ts';
 import { policyDirections } from '../../../lib/policies/selection.ts';
 import type { View } from '../../model/view.ts';
@@ -12,10 +13,13 @@ import { policyAclOf } from './policy-acl.ts';
 function planIsolation({ capabilities }: View): Desired {
   const rows = policyDirections.flatMap((direction) => {
     const group = isolationGroup(direction);
-    const drop = policyAclOf(capabilities, direction, 'drop', `${portTerm(direction, group)} && ip`);
     return [
       ...neverJudgedRows(group, direction, (match) => policyAclOf(capabilities, direction, 'base', match)),
-      aclRow(group, drop),
+      // One for each family, so that each port has flows of its own, which count its packets.
+      ...(['ip4', 'ip6'] as const).map((family) => {
+        const drop = policyAclOf(capabilities, direction, 'drop', `${portTerm(direction, group)} && ${family}`);
+        return aclRow(group, { ...drop, text: isolationText(direction) });
+      }),
     ];
   });
   return { rows };

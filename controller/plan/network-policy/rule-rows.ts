@@ -1,6 +1,7 @@
 /** The rows of a policy's rules, whatever its kind: ACLs in the port groups of what it selects (`selection.ts`), and a set for the addresses that a rule names. */
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import type { PolicyRule } from '../../../lib/policies/policy.ts';
+import { aclText } from '../../../lib/policies/acl-text.ts';
 import { blockNetworks } from '../../../lib/policies/block.ts';
 import { policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { Change } from '../../model/change.ts';
@@ -39,6 +40,28 @@ function blockRows({ name, rules, ids }: RuleSource, direction: PolicyDirection)
   );
 }
 
+/** The rows of ACLs; two rules may say the same, and share one. */
+function aclRows(name: string, direction: PolicyDirection, acls: readonly RuleAcl[]): readonly DesiredRow[] {
+  const rows = new Map<string, { readonly first: RuleAcl; readonly rules: Set<number> }>();
+  for (const one of acls) {
+    const { key } = aclRow(one.group, one.acl);
+    const known = rows.get(key) ?? { first: one, rules: new Set() };
+    known.rules.add(one.rule);
+    rows.set(key, known);
+  }
+  return [...rows.values()].map(({ first: { group, acl }, rules }) => {
+    const verdict = acl.action === 'allow-related' ? 'allow' : acl.action;
+    return aclRow(group, { ...acl, text: aclText(name, direction, [...rules], verdict) });
+  });
+}
+
+interface RuleAcl {
+  readonly group: string;
+  readonly acl: Acl;
+  /** Place of the rule in its list. */
+  readonly rule: number;
+}
+
 function vpcRows(view: View, source: RuleSource, direction: PolicyDirection, vpc: string): readonly DesiredRow[] {
   const { name, selection, namespace, rules, aclOf } = source;
   const rows = new Map<string, DesiredRow>();
@@ -47,7 +70,9 @@ function vpcRows(view: View, source: RuleSource, direction: PolicyDirection, vpc
     rules: rules[direction] ?? [],
     aclOf: (rule, match) => aclOf(direction, rule, match),
   })) {
-    const row = aclRow(group, acl, { name, ids: { np: name, rules: of.join() } });
+    const verdict = acl.action === 'allow-related' ? 'allow' : acl.action;
+    const text = aclText(name, direction, of, verdict);
+    const row = aclRow(group, { ...acl, text }, { name, ids: { np: name, rules: of.join() } });
     // Rules beyond the last priority may be the same.
     if (!rows.has(row.key)) rows.set(row.key, row);
   }

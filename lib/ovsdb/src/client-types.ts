@@ -20,6 +20,11 @@ export interface OvsdbOptions {
    * that are not in the server's schema are omitted; `schema` contains the existing ones.
    */
   readonly monitor: Readonly<Record<string, readonly string[] | undefined>>;
+  /**
+   * Table → conditions: only rows that satisfy one of them are mirrored. A server older than Open vSwitch 2.6 sends all rows. Columns that its
+   * schema lacks satisfy nothing.
+   */
+  readonly where?: Readonly<Record<string, readonly Condition[]>>;
   /** Connect only to the raft leader. Default: true with several remotes, or a function. */
   readonly leaderOnly?: boolean;
   /** An echo is sent after this idle time; without an answer in the same time again the connection ends. Default 10 000 ms; 0 is off. */

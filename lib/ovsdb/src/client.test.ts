@@ -283,3 +283,36 @@ test('options that cannot work are refused at once', async () => {
   await assert.rejects(open(['ssl:127.0.0.1:1']), { name: 'TypeError', message: /needs tls/ });
   await assert.rejects(open(['nonsense']), { name: 'TypeError', message: /"nonsense" is not one of/ });
 });
+
+test('conditions limit the rows of the mirror, also as rows change', async () => {
+  const narrow = await openOvsdb({
+    remotes: [server.remote],
+    database: 'OVN_Northbound',
+    monitor: { Address_Set: ['name'], Logical_Switch: ['name'] },
+    where: {
+      Address_Set: [
+        ['external_ids', 'includes', { stage: 'a' }],
+        ['external_ids', 'includes', { stage: 'b' }],
+      ],
+      Logical_Switch: [['no_such_column', '==', 'x']],
+    },
+  });
+  // The reply to any request comes after the updates before it.
+  const names = async (): Promise<readonly unknown[]> => {
+    await narrow.transact([{ op: 'select', table: 'Address_Set', where: [], columns: ['name'] }]);
+    return [...narrow.cache.table('Address_Set').rows.values()].map(({ name }) => name as string).sort();
+  };
+  const put = (name: string, stage: string): Promise<unknown> =>
+    client.transact([
+      { op: 'insert', table: 'Address_Set', row: { name, external_ids: { stage } } },
+      { op: 'insert', table: 'Logical_Switch', row: { name } },
+    ]);
+  for (const stage of ['a', 'b', 'c']) await put(`of-${stage}`, stage);
+  assert.deepEqual(await names(), ['of-a', 'of-b']);
+  await client.transact([
+    { op: 'update', table: 'Address_Set', where: [['name', '==', 'of-a']], row: { external_ids: { stage: 'c' } } },
+  ]);
+  assert.deepEqual(await names(), ['of-b']);
+  assert.equal(narrow.cache.table('Logical_Switch').rows.size, 0);
+  await narrow.close();
+});

@@ -200,7 +200,7 @@ class MirroringClient implements OvsdbClient {
       this.#schema = parseSchema(
         await session.call('get_schema', [this.#options.database], { take: (result) => result }),
       );
-      await this.#monitor.start(session, planMonitor(this.#schema, this.#options.monitor));
+      await this.#monitor.start(session, planMonitor(this.#schema, this.#options.monitor, this.#options.where));
       return this.#judge(await session.ended);
     } catch (error) {
       // If a request failed because the session ended, the reason of that end explains more.

@@ -40,7 +40,7 @@ export class Monitor {
 
   /** Resolves when the cache equals the server. @throws as Session.call, OvsdbProtocolError */
   async start(session: Session, plan: MonitorPlan): Promise<void> {
-    const requests = monitorRequests(plan);
+    const requests = monitorRequests(plan, true);
     // The columns have changed: changes after the last transaction would not contain the new columns of old rows.
     const text = JSON.stringify(requests);
     if (text !== this.#requests) this.#lastTransaction = noTransaction;
@@ -54,7 +54,7 @@ export class Monitor {
     )
       return;
     if (await this.#ask(session, 'monitor_cond', params, (dump) => this.#takeDump(dump, readUpdate2))) return;
-    await session.call('monitor', params, {
+    await session.call('monitor', [this.#database, monitorId, monitorRequests(plan, false)], {
       timeoutMs: dumpTimeoutMs,
       take: (dump) => this.#takeDump(dump, readUpdate),
     });

@@ -1,7 +1,8 @@
-import type { OvsdbOptions } from '../client-types.ts';
+import type { Condition, OvsdbOptions } from '../client-types.ts';
 import { sameValue } from '../notation/compare.ts';
 import { type Decode, decoderOf, defaultOf } from '../notation/decode.ts';
 import type { DatabaseSchema, TableSchema } from '../schema/schema.ts';
+import { encodeWhere } from '../transact/operations.ts';
 import type { Row, Value } from '../value.ts';
 
 export interface MonitoredColumn {
@@ -15,19 +16,35 @@ export interface MonitoredColumn {
 export interface MonitoredTable {
   readonly name: string;
   readonly columns: readonly MonitoredColumn[];
+  /** In the form of the wire; undefined for all rows. */
+  readonly where: readonly unknown[] | undefined;
 }
 
 /** The tables and columns asked for that this server's schema has. */
 export type MonitorPlan = ReadonlyMap<string, MonitoredTable>;
 
-export function planMonitor(schema: DatabaseSchema, asked: OvsdbOptions['monitor']): MonitorPlan {
+export function planMonitor(
+  schema: DatabaseSchema,
+  asked: OvsdbOptions['monitor'],
+  where: OvsdbOptions['where'] = {},
+): MonitorPlan {
   const plan = new Map<string, MonitoredTable>();
   for (const [name, columns] of Object.entries(asked)) {
     const table = schema.tables[name];
-    if (table !== undefined)
-      plan.set(name, { name, columns: planColumns(table, columns ?? Object.keys(table.columns)) });
+    if (table === undefined) continue;
+    plan.set(name, {
+      name,
+      columns: planColumns(table, columns ?? Object.keys(table.columns)),
+      where: where[name] && planWhere(table, where[name]),
+    });
   }
   return plan;
+}
+
+/** `false` is a condition that no row satisfies. */
+function planWhere(table: TableSchema, where: readonly Condition[]): readonly unknown[] {
+  const known = where.filter(([column]) => column === '_uuid' || table.columns[column] !== undefined);
+  return known.length === 0 ? [false] : encodeWhere(known, table);
 }
 
 function planColumns(table: TableSchema, names: readonly string[]): readonly MonitoredColumn[] {
@@ -38,10 +55,13 @@ function planColumns(table: TableSchema, names: readonly string[]): readonly Mon
   });
 }
 
-/** <monitor-requests> for any of the monitor methods. Columns are always named: left out, they would include `_version`. */
-export function monitorRequests(plan: MonitorPlan): Readonly<Record<string, unknown>> {
+/** <monitor-requests>; `where` is for `monitor_cond` and later methods. Columns are always named: left out, they would include `_version`. */
+export function monitorRequests(plan: MonitorPlan, isConditional: boolean): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
-    [...plan.values()].map(({ name, columns }) => [name, [{ columns: columns.map((column) => column.name) }]]),
+    [...plan.values()].map(({ name, columns, where }) => {
+      const condition = isConditional && where !== undefined ? { where } : {};
+      return [name, [{ columns: columns.map((column) => column.name), ...condition }]];
+    }),
   );
 }
 

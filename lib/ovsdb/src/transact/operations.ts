@@ -53,7 +53,8 @@ function encodeRow(row: Readonly<Record<string, WriteValue>>, table: Table): obj
   );
 }
 
-function encodeWhere(where: readonly Condition[], table: Table): readonly unknown[] {
+/** Conditions as RFC 7047 §5.1 writes them. */
+export function encodeWhere(where: readonly Condition[], table: Table): readonly unknown[] {
   return where.map(([column, test, value]) => [column, test, encodeValue(value, column, table?.columns[column])]);
 }
 

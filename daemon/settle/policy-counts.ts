@@ -1,0 +1,167 @@
+/**
+ * Counts the packets of policies from readings of flows. ovn-controller replaces flows, and their counters begin at zero again: what was counted
+ * before stays. The number of counts is limited, because authors of policies decide how many rules there are.
+ */
+import type { AclOrigin, AclRules, AclVerdict } from '../../lib/policies/acl-text.ts';
+import type { PolicyDirection } from '../../lib/policies/selection.ts';
+import type { FlowCount } from '../model/flow-count.ts';
+
+export interface CountLimits {
+  /** Rules of one policy with a count of their own; the others share one. */
+  readonly ofPolicy: number;
+  /** All counts; further policies share one for each kind and verdict. */
+  readonly all: number;
+}
+
+const defaultLimits: CountLimits = { ofPolicy: 100, all: 5000 };
+/** In place of a name or a rule. */
+const rest = 'other';
+
+export interface RuleCount {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly policy: string;
+  readonly direction: PolicyDirection;
+  /** Places of the rules in their list, separated by commas. */
+  readonly rule: string;
+  readonly verdict: AclVerdict;
+  packets: number;
+}
+
+/** A packet counts at each policy that isolates the pod. */
+export interface IsolationCount {
+  readonly namespace: string;
+  readonly policy: string;
+  readonly direction: PolicyDirection;
+  packets: number;
+}
+
+export interface CountReading {
+  readonly flows: readonly FlowCount[];
+  /** By cookie. */
+  readonly origins: ReadonlyMap<number, AclOrigin>;
+  /** The NetworkPolicies that isolate the port of a flow. */
+  readonly isolatedBy: (
+    flow: FlowCount,
+    direction: PolicyDirection,
+  ) => readonly { readonly namespace: string; readonly name: string }[];
+  /** Whether a NetworkPolicy exists. */
+  readonly hasPolicy: (namespace: string, name: string) => boolean;
+}
+
+type Labels = Omit<RuleCount, 'packets'>;
+
+export class PolicyCounts {
+  readonly #limits: CountLimits;
+  #seen = new Map<string, FlowCount>();
+  readonly #rules = new Map<string, RuleCount>();
+  readonly #isolation = new Map<string, IsolationCount>();
+  readonly #rulesOfPolicy = new Map<string, number>();
+
+  constructor(limits: CountLimits = defaultLimits) {
+    this.#limits = limits;
+  }
+
+  get rules(): Iterable<RuleCount> {
+    return this.#rules.values();
+  }
+
+  get isolation(): Iterable<IsolationCount> {
+    return this.#isolation.values();
+  }
+
+  take(reading: CountReading): void {
+    const seen = new Map<string, FlowCount>();
+    for (const flow of reading.flows) {
+      const origin = reading.origins.get(flow.cookie);
+      if (origin === undefined) continue;
+      const key = `${flow.cookie} ${flow.flow}`;
+      const added = addedTo(this.#seen.get(key), flow);
+      seen.set(key, flow);
+      if (origin.rules !== undefined) this.#countOf(origin).packets += added;
+      else if (added > 0) this.#countIsolation(reading.isolatedBy(flow, origin.direction), origin.direction, added);
+    }
+    this.#seen = seen;
+    this.#prune(reading);
+  }
+
+  #countOf(origin: AclRules): RuleCount {
+    const own = labelsOf(origin);
+    return this.#rules.get(keyOf(own)) ?? this.#begin(own);
+  }
+
+  /** A count for labels that have none, or the one that they share with others. */
+  #begin(own: Labels): RuleCount {
+    const policy = policyKey(own);
+    const ofPolicy = this.#rulesOfPolicy.get(policy) ?? 0;
+    const isFull = this.#rules.size + this.#isolation.size >= this.#limits.all;
+    const labels = isFull
+      ? { ...own, namespace: '', policy: rest, rule: rest }
+      : ofPolicy >= this.#limits.ofPolicy
+        ? { ...own, rule: rest }
+        : own;
+    const key = keyOf(labels);
+    const known = this.#rules.get(key);
+    if (known !== undefined) return known;
+    const count = { ...labels, packets: 0 };
+    this.#rules.set(key, count);
+    this.#rulesOfPolicy.set(policyKey(labels), (this.#rulesOfPolicy.get(policyKey(labels)) ?? 0) + 1);
+    return count;
+  }
+
+  #countIsolation(
+    policies: readonly { readonly namespace: string; readonly name: string }[],
+    direction: PolicyDirection,
+    added: number,
+  ): void {
+    for (const { namespace, name } of policies) {
+      const key = `${namespace}/${name} ${direction}`;
+      let count = this.#isolation.get(key);
+      if (count === undefined) {
+        if (this.#rules.size + this.#isolation.size >= this.#limits.all) continue;
+        count = { namespace, policy: name, direction, packets: 0 };
+        this.#isolation.set(key, count);
+      }
+      count.packets += added;
+    }
+  }
+
+  /** Counts of what no longer exists end; a rule that has no flow at the moment keeps its count. */
+  #prune({ origins, hasPolicy }: CountReading): void {
+    const existing = new Set<string>();
+    for (const origin of origins.values())
+      if (origin.rules !== undefined) {
+        const labels = labelsOf(origin);
+        existing.add(keyOf(labels)).add(policyKey(labels));
+      }
+    for (const [key, count] of this.#rules) {
+      const isShared = count.rule === rest && (count.policy === rest || existing.has(policyKey(count)));
+      if (isShared || existing.has(key)) continue;
+      this.#rules.delete(key);
+      const policy = policyKey(count);
+      const left = (this.#rulesOfPolicy.get(policy) ?? 1) - 1;
+      if (left === 0) this.#rulesOfPolicy.delete(policy);
+      else this.#rulesOfPolicy.set(policy, left);
+    }
+    for (const [key, { namespace, policy }] of this.#isolation)
+      if (!hasPolicy(namespace, policy)) this.#isolation.delete(key);
+  }
+}
+
+/** Packets since the former reading. A flow that is younger than then is a new one with an equal match. */
+function addedTo(before: FlowCount | undefined, now: FlowCount): number {
+  const isSame = before !== undefined && now.ageMs >= before.ageMs && now.packets >= before.packets;
+  return isSame ? now.packets - before.packets : now.packets;
+}
+
+function labelsOf({ kind, namespace, name, direction, rules, verdict }: AclRules): Labels {
+  return { kind, namespace, policy: name, direction, rule: rules.join(), verdict };
+}
+
+function policyKey({ kind, namespace, policy }: Labels): string {
+  return `${kind} ${namespace}/${policy}`;
+}
+
+function keyOf(labels: Labels): string {
+  return `${policyKey(labels)} ${labels.direction} ${labels.rule} ${labels.verdict}`;
+}

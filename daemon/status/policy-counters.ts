@@ -1,0 +1,103 @@
+/**
+ * Counts the packets of policies on this node. In: the flows of the integration bridge, the southbound database, which says what rule of a policy
+ * a flow is of, and NetworkPolicies and pods, which say what policies isolate a port. Out: the counts, read when they are asked for, and once in a while
+ * between, because counters of a flow end with the flow.
+ */
+import type { AclOrigin } from '../../lib/policies/acl-text.ts';
+import type { PolicyDirection } from '../../lib/policies/selection.ts';
+import type { Logger } from '../../lib/run/logger.ts';
+import type { FlowCount } from '../model/flow-count.ts';
+import type { IsolatingPolicy } from '../model/isolating-policy.ts';
+import type { Pod } from '../model/pod.ts';
+import { readFlows } from '../ovs/flow-reader.ts';
+import { isolatingPolicies } from '../plan/isolating-policies.ts';
+import { PolicyCounts } from '../settle/policy-counts.ts';
+import type { Mirror } from '../state/cluster.ts';
+
+/** An interface of a pod. */
+export interface PodPort {
+  readonly pod: Pick<Pod, 'namespace' | 'name' | 'labels'>;
+  /** Prefix of the annotations of the interface. */
+  readonly provider: string;
+}
+
+export interface PolicyCountersOptions {
+  /** OpenFlow socket of the integration bridge. */
+  readonly bridgeSocket: string;
+  /** Logical flows of policies by cookie; undefined until they are known. */
+  readonly logicalFlows: { readonly origins: ReadonlyMap<number, AclOrigin> | undefined };
+  /** `get` takes `namespace/name`. */
+  readonly policies: Pick<Mirror<IsolatingPolicy>, 'get' | 'entries'>;
+  /** The pod at a port of the bridge; undefined if it is of no pod. */
+  readonly podAt: (port: number) => PodPort | undefined;
+  readonly log: Pick<Logger, 'warn'>;
+  /** Milliseconds between two readings that nobody asks for, and that a reading stays fresh. */
+  readonly timing?: { readonly periodMs: number; readonly freshMs: number };
+}
+
+const defaultTiming = { periodMs: 30_000, freshMs: 5000 };
+
+export class PolicyCounters {
+  readonly counts = new PolicyCounts();
+  readonly #options: PolicyCountersOptions;
+  readonly #freshMs: number;
+  readonly #timer: NodeJS.Timeout;
+  #reading: Promise<void> | undefined;
+  #readAt = -Infinity;
+  #problem: string | undefined;
+
+  constructor(options: PolicyCountersOptions) {
+    this.#options = options;
+    const { periodMs, freshMs } = options.timing ?? defaultTiming;
+    this.#freshMs = freshMs;
+    this.#timer = setInterval(() => void this.refresh(), periodMs).unref();
+  }
+
+  /** Whether the latest reading succeeded. */
+  get isUp(): boolean {
+    return this.#readAt !== -Infinity && this.#problem === undefined;
+  }
+
+  /** Resolves when the counts are fresh, or cannot be read now. */
+  refresh(): Promise<void> {
+    if (performance.now() - this.#readAt < this.#freshMs) return Promise.resolve();
+    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+    return this.#reading;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #read(): Promise<void> {
+    const { bridgeSocket, logicalFlows, log } = this.#options;
+    const { origins } = logicalFlows;
+    let problem: string | undefined;
+    if (origins === undefined) problem = 'the southbound database has not answered yet';
+    else
+      try {
+        const { flows, ports } = await readFlows(bridgeSocket, [...origins.keys()]);
+        this.#take(origins, flows, ports);
+      } catch (error) {
+        if (!(error instanceof Error)) throw error;
+        problem = error.message;
+      }
+    if (problem !== undefined && problem !== this.#problem)
+      log.warn({ socket: bridgeSocket, reason: problem }, 'the packets of policies cannot be counted now');
+    this.#problem = problem;
+    this.#readAt = performance.now();
+  }
+
+  #take(origins: ReadonlyMap<number, AclOrigin>, flows: readonly FlowCount[], ports: readonly FlowCount[]): void {
+    const { policies, podAt } = this.#options;
+    const bridgePorts = new Map(ports.map(({ datapath, outPort, output }) => [`${datapath} ${outPort}`, output]));
+    const isolatedBy = (flow: FlowCount, direction: PolicyDirection): readonly IsolatingPolicy[] => {
+      const port = bridgePorts.get(`${flow.datapath} ${direction === 'ingress' ? flow.outPort : flow.inPort}`);
+      const at = port === undefined ? undefined : podAt(port);
+      const all = [...policies.entries()].map(([, policy]) => policy);
+      return at === undefined ? [] : isolatingPolicies(all, at.pod, at.provider, direction);
+    };
+    const hasPolicy = (namespace: string, name: string): boolean => policies.get(`${namespace}/${name}`) !== undefined;
+    this.counts.take({ flows, origins, isolatedBy, hasPolicy });
+  }
+}
