@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Prepares a bare Debian machine with Node 20, npm, Go and gcc for the lab and the tests. Each part first checks whether its
-# work is done, so a second run takes a second.   setup.sh [packages|modules|tools|shim|tools-path|cache|cluster|conformance|policy-conformance|images|ovn-<version>] …
+# work is done, so a second run takes a second.   setup.sh [packages|modules|tools|shim|tools-path|cache|cluster|conformance|policy-conformance|cyclonus|images|ovn-<version>] …
 # (packages, modules, tools and shim by default; cluster: additions for a lab of kubelets; conformance, policy-conformance: Kubernetes' own tests;
-#   images: requirements of the image tests)
+#   cyclonus: that judge of network policies; images: requirements of the image tests)
 #   ISTHMUS_KUBERNETES  1.30 for example: the control plane and the nodes run that release instead of the newest, which the tests run on by default
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -12,10 +12,10 @@ packages=(ovn-central ovn-host ovn-ic ovn-ic-db openvswitch-switch frr bird2 gob
 programs=(kube-apiserver kube-controller-manager kubectl helm gobgpd gobgp cnitool bandwidth loopback portmap tuning)
 cluster_packages=(buildah debootstrap iptables util-linux)
 cluster_programs=(kubelet kube-proxy kube-scheduler)
-# Of the module test/upstream, each from its package; policy.test from a module of its own below it.
+# Of the module test/upstream, each from its package; policy.test and cyclonus from modules of their own below it.
 declare -A upstream=([coredns]=./coredns [agnhost]=k8s.io/kubernetes/test/images/agnhost
   [regression-issue-74839]=k8s.io/kubernetes/test/images/regression-issue-74839 [ginkgo]=github.com/onsi/ginkgo/v2/ginkgo [e2e.test]=k8s.io/kubernetes/test/e2e
-  [policy.test]=sigs.k8s.io/network-policy-api/conformance)
+  [policy.test]=sigs.k8s.io/network-policy-api/conformance [cyclonus]=.)
 kubernetes=v1.34.4
 version=k8s.io/component-base/version
 kubernetes_flags="-s -w -X $version.gitVersion=$kubernetes -X $version.gitMajor=1 -X $version.gitMinor=34"
@@ -116,6 +116,7 @@ setup_conformance() {
   setup_upstream "Kubernetes' own tests" 'fifteen minutes on two cores' agnhost regression-issue-74839 ginkgo e2e.test
 }
 setup_policy_conformance() { setup_upstream 'tests of the Network Policy API' 'three minutes on two cores' agnhost policy.test; }
+setup_cyclonus() { setup_upstream 'Cyclonus' 'two minutes on two cores' cyclonus; }
 
 # setup_programs WHAT DURATION FILE NAME…: FILE imports the programs
 setup_programs() {
@@ -188,11 +189,18 @@ setup_upstream() {
   say "$what: built"
 }
 upstream_id() {
-  local own=()
-  [ "$1" != coredns ] || own=(coredns/main.go)
-  (cd "$(upstream_module "$1")" && cat go.mod go.sum "${own[@]}" && go version && echo "$kubernetes_flags") | sha256sum | cut -c1-16
+  local own=
+  case $1 in coredns) own=coredns/main.go ;; cyclonus) own='*.go' ;; esac
+  # shellcheck disable=SC2086
+  (cd "$(upstream_module "$1")" && cat go.mod go.sum $own && go version && echo "$kubernetes_flags") | sha256sum | cut -c1-16
 }
-upstream_module() { case $1 in policy.test) echo test/upstream/policy ;; *) echo test/upstream ;; esac; }
+upstream_module() {
+  case $1 in
+    policy.test) echo test/upstream/policy ;;
+    cyclonus) echo test/upstream/cyclonus ;;
+    *) echo test/upstream ;;
+  esac
+}
 build_upstream() {
   local folder=$1 name=$2 log build=(build); log=$(mktemp)
   case $name in *.test) build=(test -c) ;; esac
@@ -247,9 +255,10 @@ for part in "$@"; do
     cluster) setup_cluster ;;
     conformance) setup_conformance ;;
     policy-conformance) setup_policy_conformance ;;
+    cyclonus) setup_cyclonus ;;
     images) install_packages buildah debootstrap qemu-user-static ;;
     ovn-*) setup_tree "${part#ovn-}" ;;
     base-*=*) setup_base "${part#base-}" ;;
-    *) stop "setup.sh knows packages, modules, tools, shim, tools-path, cache, cluster, conformance, policy-conformance, images and ovn-<version>, not $part" ;;
+    *) stop "setup.sh knows packages, modules, tools, shim, tools-path, cache, cluster, conformance, policy-conformance, cyclonus, images and ovn-<version>, not $part" ;;
   esac
 done
