@@ -7,7 +7,7 @@
 import type { OwnEntries } from '../../lib/desired/row.ts';
 import { externalId } from '../../lib/api/names.ts';
 import { parseIp } from '../../lib/net/ip.ts';
-import { balancerGroupPrefix } from '../model/ovn-names.ts';
+import { balancerGroupPrefix } from '../../lib/services/balancer.ts';
 
 const externalIds: ReadonlySet<string> = new Set([
   ...Object.values(externalId),

@@ -1,6 +1,6 @@
 import type { Desired } from '../../../lib/desired/row.ts';
 import { policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
-import { hairpinSources } from '../../model/service-vips.ts';
+import { hairpinSources } from '../../../lib/services/balancer.ts';
 import type { View } from '../../model/view.ts';
 import { aclRow, portGroupRow } from '../acl-tier/port-group-acl.ts';
 import type { Feature } from '../feature.ts';
