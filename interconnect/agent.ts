@@ -107,6 +107,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     random,
     log,
     onUpdate: (update) => changes.hubUpdated(update),
+    onExports: (update) => changes.exportsUpdated(update),
     onChange,
   });
   const network = new Network(targets, remotes);

@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Change, OvsdbClient } from 'ovsdb-client';
+import type { ExportUpdate } from '../model/export-messages.ts';
 import type { HubUpdate } from '../model/messages.ts';
 import type { GatewayObject } from '../model/objects.ts';
 import type { OwnCluster } from '../settle/own-cluster.ts';
@@ -95,6 +96,14 @@ export class Changes {
     onStale(members);
     progress.begin('hub');
     rounds.request();
+  }
+
+  /** Returns false if the update builds on exports that are not known here. */
+  exportsUpdated(update: ExportUpdate): boolean {
+    const { clusters, rounds } = this.#options;
+    const changed = clusters.exports.apply(update);
+    rounds.request();
+    return changed !== undefined;
   }
 
   /** Call when the set of silent daemons changed. */

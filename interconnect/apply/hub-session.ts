@@ -1,4 +1,5 @@
 /** One session with the hub, from its first message to its end. In: a link. Out: the hub's updates; a reason when it ends. */
+import type { ExportUpdate } from '../model/export-messages.ts';
 import type { HubUpdate } from '../model/messages.ts';
 import type { HubLink, HubSession } from '../link/client.ts';
 import { HubUnreachable } from '../link/protocol.ts';
@@ -10,6 +11,8 @@ export interface SessionOptions {
   readonly connectMs: number;
   readonly onOpen: (session: HubSession) => void;
   readonly onUpdate: (update: HubUpdate) => void;
+  /** Returns whether the update builds on what this cluster has; if not, the session ends. */
+  readonly onExports: (update: ExportUpdate) => boolean;
   /** No connection stands after `connectMs`. */
   readonly onLate: () => void;
 }
@@ -26,6 +29,15 @@ export async function holdSession(options: SessionOptions, signal: AbortSignal):
     onUpdate: (update) => {
       clearTimeout(late);
       options.onUpdate(update);
+    },
+    onExports: (update) => {
+      if (options.onExports(update)) return;
+      session.end();
+      reject(
+        new HubUnreachable(
+          `the hub at ${hub} sent changes of exports that this cluster has not received; it is asked for all of them`,
+        ),
+      );
     },
     onEnd: (error) => (error === undefined ? resolve() : reject(error)),
   });

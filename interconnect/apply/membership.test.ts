@@ -50,6 +50,7 @@ async function connect(
     now: Date.now,
     random: Math.random,
     log: { info: () => undefined, warn: () => undefined },
+    onExports: () => true,
     onUpdate: () => undefined,
     connectMs: 200,
     onChange: () => changes.forEach((change) => change()),
@@ -88,6 +89,7 @@ const update = {
   silentDatabases: [],
   unreachedBy: [],
   tellsUnreached: true,
+  carriesExports: true,
 };
 
 describe('a membership', () => {
@@ -164,7 +166,8 @@ describe('a membership', () => {
       session.onState(({ unreachable }) => void received.push(unreachable.join()));
       session.send(update);
     });
-    const send = (...unreachable: readonly string[]) => membership.send({ gateways: [], attachments: [], unreachable });
+    const send = (...unreachable: readonly string[]) =>
+      membership.send({ gateways: [], attachments: [], unreachable, tellsExports: true });
     const answer = () => sessions.at(-1)?.send({ ...update, revision: membership.revision });
     const have = (...states: readonly string[]) =>
       eventually('states at the hub', () => isDeepStrictEqual(received, states) || notYet(received.join(' ')));

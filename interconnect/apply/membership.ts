@@ -16,6 +16,8 @@ import { backoffMs } from '../../lib/run/backoff.ts';
 import { openHubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
 import { HubRefused, HubUnreachable } from '../link/protocol.ts';
 import { noLink, type LinkState, type MembershipGoal } from '../model/link-state.ts';
+import type { ExportUpdate } from '../model/export-messages.ts';
+import type { ExportedServices } from '../model/exported-service.ts';
 import type { HubUpdate, MemberState } from '../model/messages.ts';
 import {
   connected,
@@ -28,6 +30,7 @@ import {
   renewed,
 } from '../settle/link-state.ts';
 import { Link } from '../state/link.ts';
+import { OwnExports } from '../state/own-exports.ts';
 import { holdSession } from './hub-session.ts';
 import type { IdentityStore, StoredIdentity } from './identity.ts';
 import { redeemToken } from './joining.ts';
@@ -47,6 +50,8 @@ export interface MembershipOptions {
   readonly random: () => number;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   readonly onUpdate: (update: HubUpdate) => void;
+  /** Returns false if the update builds on something that this cluster does not have. */
+  readonly onExports: (update: ExportUpdate) => boolean;
   readonly onChange: () => void;
   /** Pause after a refusal, in milliseconds; five seconds by default. */
   readonly refusedMs?: number;
@@ -72,6 +77,12 @@ export class Membership {
   #session: HubSession | undefined;
   /** Revision of the state that the hub has received in this session and not answered to yet. */
   #unanswered: number | undefined;
+  readonly #exports = new OwnExports();
+  /** A state was sent in this session: before it the hub reads no exports, because it cannot tell a copy of this cluster. */
+  #isStateSent = false;
+  #doesHubCarryExports = false;
+  /** Revision of the report of exports that the hub has not answered to yet. */
+  #unansweredExports: number | undefined;
 
   constructor(options: MembershipOptions) {
     this.#options = options;
@@ -101,7 +112,10 @@ export class Membership {
     }
     this.#run?.abort();
     this.#run = undefined;
-    if (goal === undefined) return this.#link.forgetMessage();
+    if (goal === undefined) {
+      this.#exports.forget();
+      return this.#link.forgetMessage();
+    }
     const run = new AbortController();
     this.#run = run;
     this.#running = this.#running.then(() => this.#keep(run.signal));
@@ -110,6 +124,21 @@ export class Membership {
   /** Sends the state of this cluster, where it differs from the last one and as soon as the hub has answered to that. */
   send(state: Omit<MemberState, 'revision'>): void {
     if (this.#link.setMessage(state)) this.#sendNewest();
+  }
+
+  /**
+   * Sends the exports of this cluster by `namespace/name`, and the namespaces that exist here, whose exports of others the
+   * hub then sends: the whole once a session, then what has changed. To be called once both are fully known, and
+   * whenever they change. A hub of an earlier release (`HubView.carriesExports`) is sent nothing.
+   */
+  sendExports(own: ExportedServices, namespaces: ReadonlySet<string>): void {
+    this.#exports.set(own, namespaces);
+    this.#sendNewestExports();
+  }
+
+  /** The hub has answered to the exports of the last `sendExports`: what it refused of them is known. */
+  get areExportsKnown(): boolean {
+    return this.#exports.isSent && this.#unansweredExports === undefined;
   }
 
   /** Ends the membership at the hub and forgets the identity; keeps trying until done or aborted. */
@@ -245,9 +274,14 @@ export class Membership {
       onOpen: (open: HubSession) => {
         this.#session = open;
         this.#unanswered = undefined;
+        this.#unansweredExports = undefined;
+        this.#isStateSent = false;
+        this.#doesHubCarryExports = false;
+        this.#exports.begin();
         this.#sendNewest();
       },
       onUpdate: (update: HubUpdate) => this.#updated(hub, update),
+      onExports: (update: ExportUpdate) => this.#exportsUpdated(update),
       onLate: () => {
         const message = `the hub at ${hub} answers neither requests nor keep-alives: its process is frozen, or packets to it are dropped on the way`;
         this.#link.set({ ...this.state, problem: { code: 'HubUnreachable', message } });
@@ -265,6 +299,7 @@ export class Membership {
       over.abort();
       clearInterval(renewal);
       this.#session = undefined;
+      this.#exports.begin();
       link.close();
       await following;
     }
@@ -276,6 +311,8 @@ export class Membership {
     if (this.#session === undefined || message === undefined || this.#unanswered !== undefined) return;
     this.#unanswered = message.revision;
     this.#session.send(message);
+    this.#isStateSent = true;
+    this.#sendNewestExports();
   }
 
   #answered(revision: number): void {
@@ -287,6 +324,8 @@ export class Membership {
 
   #updated(hub: string, update: HubUpdate): void {
     this.#answered(update.revision);
+    this.#doesHubCarryExports = update.carriesExports;
+    this.#sendNewestExports();
     if (!this.state.isConnected) {
       this.#options.log.info({ hub }, 'connected');
       this.#link.rejected = undefined;
@@ -294,6 +333,23 @@ export class Membership {
       void this.#tryToRenew(hub);
     }
     this.#options.onUpdate(update);
+  }
+
+  #sendNewestExports(): void {
+    if (this.#session === undefined || !this.#isStateSent || !this.#doesHubCarryExports) return;
+    if (this.#unansweredExports !== undefined) return;
+    const report = this.#exports.next();
+    if (report === undefined) return;
+    this.#unansweredExports = report.revision;
+    this.#session.sendExports(report);
+  }
+
+  #exportsUpdated(update: ExportUpdate): boolean {
+    this.#exports.sendAgain(update.wanted);
+    if (this.#unansweredExports !== undefined && update.revision >= this.#unansweredExports)
+      this.#unansweredExports = undefined;
+    this.#sendNewestExports();
+    return this.#options.onExports(update);
   }
 
   /** A problem that prevents a renewal stays in the state as long as it lasts. */

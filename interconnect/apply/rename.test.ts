@@ -31,11 +31,12 @@ describe('a membership that is to have another name', () => {
       now: Date.now,
       random: Math.random,
       log: { info: (_, message) => lines.push(message), warn: (_, message) => lines.push(message) },
+      onExports: () => true,
       onUpdate: () => undefined,
       onChange: () => waiting.forEach((look) => look()),
     });
     memberships.push(membership);
-    membership.send({ gateways: [gateway], attachments: [], unreachable: [] });
+    membership.send({ gateways: [gateway], attachments: [], unreachable: [], tellsExports: true });
     return membership;
   };
   const want = (membership: Membership, cluster: string): void =>

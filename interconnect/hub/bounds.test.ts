@@ -14,6 +14,7 @@ const state = (rest: Partial<MemberState>): Omit<MemberState, 'revision'> => ({
   gateways: [gateway('a1', '172.30.0.11')],
   attachments: [attachment(['10.16.0.0/16'])],
   unreachable: [],
+  tellsExports: true,
   ...rest,
 });
 const codes = (rejections: readonly Rejection[]) => rejections.map(({ kind, value, code }) => [kind, value, code]);

@@ -7,6 +7,10 @@ import { createKey, createRequest } from '../../lib/pki/certificate.ts';
 import { createHubAuthority } from '../link/certificate.ts';
 import { joinHub, openHubLink, type HubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
 import type { Attachment, HubUpdate, Member, MemberState, Prefix, Rejection } from '../model/messages.ts';
+import { exportKey } from '../model/export-change.ts';
+import type { ExportedService } from '../model/exported-service.ts';
+import { OwnExports } from '../state/own-exports.ts';
+import { RemoteExports } from '../state/remote-exports.ts';
 import type { HubRefused, HubUnreachable } from '../link/protocol.ts';
 import { openHubEndpoint, type HubEndpoint } from './apply/endpoint.ts';
 import { startHub, type Hub, type HubOptions } from './hub.ts';
@@ -48,6 +52,10 @@ export class TestMember {
   last: HubUpdate | undefined;
   updates = 0;
   readonly members = new Map<string, Member>();
+  exportUpdates = 0;
+  exportRevision = 0;
+  readonly own = new OwnExports();
+  exports = new RemoteExports();
   ended: HubRefused | HubUnreachable | undefined;
 
   constructor(address: string, identity: LinkIdentity) {
@@ -63,6 +71,13 @@ export class TestMember {
         for (const name of update.removed) this.members.delete(name);
         this.last = update;
         this.updates += 1;
+        this.#wake();
+      },
+      onExports: (update) => {
+        this.exportUpdates += 1;
+        if (this.exports.apply(update) === undefined) throw new Error('a change builds on what was never sent');
+        this.exportRevision = update.revision;
+        this.own.sendAgain(update.wanted);
         this.#wake();
       },
       onEnd: (error) => {
@@ -85,7 +100,7 @@ export class TestMember {
     ];
     const ends = [0, 1, 2, 3].map((index) => ({ index, gateways: [chassis], holder: chassis, draining: false }));
     const filled = attachments.map((one) => (one.ends.length === 0 ? { ...one, ends } : one));
-    return await this.sendState({ gateways, attachments: filled, unreachable });
+    return await this.sendState({ gateways, attachments: filled, unreachable, tellsExports: true });
   }
 
   /** Sends a state as it is. */
@@ -94,6 +109,16 @@ export class TestMember {
     this.#session?.send({ revision, ...state });
     await this.until(() => this.last?.revision === revision);
     return structuredClone(this.last?.rejections ?? []);
+  }
+
+  /** Sends its exports and namespaces, and waits until the hub has read them. */
+  async sendExports(exports: readonly ExportedService[], namespaces: readonly string[]): Promise<void> {
+    this.own.set(new Map(exports.map((one) => [exportKey(one), one])), new Set(namespaces));
+    for (let report = this.own.next(); report !== undefined; report = this.own.next()) {
+      const { revision } = report;
+      this.#session?.sendExports(report);
+      await this.until(() => this.exportRevision === revision);
+    }
   }
 
   async until(condition: () => boolean): Promise<void> {

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { connect, type PeerCertificate } from 'node:tls';
 import * as grpc from '@grpc/grpc-js';
 import { hubName } from './certificate.ts';
+import type { ExportReport, ExportUpdate } from '../model/export-messages.ts';
 import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from '../model/messages.ts';
 import { hubError, HubRefused, hubService, HubUnreachable, longestUpdate } from './protocol.ts';
 
@@ -18,11 +19,15 @@ export interface LinkIdentity extends IssuedIdentity {
 
 export interface HubSession {
   send(state: MemberState): void;
+  /** Only to a hub that `carriesExports`, and after a state. */
+  sendExports(report: ExportReport): void;
   end(): void;
 }
 
 export interface SessionEvents {
   readonly onUpdate: (update: HubUpdate) => void;
+  /** Never called before `sendExports`. */
+  readonly onExports: (update: ExportUpdate) => void;
   /** Called once. Undefined: the hub ended the session without an error. */
   readonly onEnd: (error: HubRefused | HubUnreachable | undefined) => void;
 }
@@ -91,7 +96,10 @@ function makeClient(hub: string, credentials: grpc.ChannelCredentials): grpc.Cli
 }
 
 type UnaryMethod = (request: object, options: grpc.CallOptions, callback: grpc.requestCallback<object>) => void;
-type StreamMethod = () => grpc.ClientDuplexStream<MemberState, HubUpdate>;
+type StreamMethod = () => grpc.ClientDuplexStream<
+  MemberState | { readonly exports: ExportReport },
+  HubUpdate & { readonly exports: ExportUpdate | null }
+>;
 
 function callUnary(client: grpc.Client, hub: string, method: string, request: object): Promise<object> {
   const call = ((client as unknown as Record<string, UnaryMethod>)[method] as UnaryMethod).bind(client);
@@ -110,11 +118,16 @@ function startSession(client: grpc.Client, hub: string, events: SessionEvents): 
     isOpen = false;
     events.onEnd(error);
   };
-  stream.on('data', (update: HubUpdate) => isOpen && events.onUpdate(update));
+  stream.on('data', ({ exports, ...update }: HubUpdate & { readonly exports: ExportUpdate | null }) => {
+    if (!isOpen) return;
+    if (exports === null) events.onUpdate(update);
+    else events.onExports(exports);
+  });
   stream.on('error', (error: grpc.ServiceError) => end(hubError(hub, error)));
   stream.on('end', () => end(undefined));
   return {
     send: (state) => isOpen && stream.write(state),
+    sendExports: (exports) => isOpen && stream.write({ exports }),
     end: () => {
       stream.cancel();
       end(undefined);

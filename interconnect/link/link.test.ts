@@ -13,6 +13,7 @@ import { serveHub, type HubCalls, type MemberSession } from './server.ts';
 import { createToken, readToken, verifyToken } from '../../lib/pki/join-token.ts';
 
 const now = Date.now();
+const noExports = { onExports: () => undefined };
 
 test('a token can be read without a key, is accepted only by its own hub, and cannot be altered', async () => {
   const [ours, theirs] = [await createHubAuthority(now), await createHubAuthority(now)];
@@ -76,6 +77,7 @@ const state: MemberState = {
     },
   ],
   unreachable: ['south'],
+  tellsExports: true,
 };
 const port = {
   switch: 'ts1',
@@ -127,6 +129,7 @@ const update: HubUpdate = {
   silentDatabases: [{ name: 'OVN_IC_Southbound', sinceMs: now }],
   unreachedBy: ['west'],
   tellsUnreached: true,
+  carriesExports: true,
   rejections: [
     { kind: 'prefix', value: '10.0.0.0/8', code: 'PrefixOverlap', message: 'no', holder: 'west', transitSwitch: 'ts' },
   ],
@@ -193,7 +196,11 @@ test('joining pins the hub, the session carries every field both ways, refusals 
     assert.ok(validityOf(identity.certificate).notAfterMs > now + 80 * 86_400_000);
     const link = openHubLink(address, { ...identity, key });
     const received = await new Promise<HubUpdate>((resolve, reject) => {
-      const session = link.session({ onUpdate: resolve, onEnd: (error) => reject(error ?? new Error('ended')) });
+      const session = link.session({
+        ...noExports,
+        onUpdate: resolve,
+        onEnd: (error) => reject(error ?? new Error('ended')),
+      });
       session.send(state);
     });
     assert.deepEqual(structuredClone(seen), [state]);
@@ -204,13 +211,13 @@ test('joining pins the hub, the session carries every field both ways, refusals 
       return true;
     });
     const ended = await new Promise<unknown>((resolve) => {
-      const session = link.session({ onUpdate: () => {}, onEnd: resolve });
+      const session = link.session({ ...noExports, onUpdate: () => {}, onEnd: resolve });
       session.send({ ...state, unreachable: ['refuse me'] });
     });
     assert.ok(ended instanceof HubRefused);
     assert.equal(ended.code, 'Refused');
     const ill = await new Promise<unknown>((resolve) => {
-      const session = link.session({ onUpdate: () => {}, onEnd: resolve });
+      const session = link.session({ ...noExports, onUpdate: () => {}, onEnd: resolve });
       session.send({ ...state, unreachable: ['hub is ill'] });
     });
     assert.ok(ill instanceof HubUnreachable, 'what passes by itself is tried again soon');
@@ -292,7 +299,11 @@ test('the session of a member that never reads is ended, and other sessions cont
     while (logged.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
     assert.match(logged.join(), /^the session is ended: \d+ bytes wait to be read by the member$/);
     await new Promise<HubUpdate>((resolve, reject) => {
-      const session = link.session({ onUpdate: resolve, onEnd: (error) => reject(error ?? new Error('ended')) });
+      const session = link.session({
+        ...noExports,
+        onUpdate: resolve,
+        onEnd: (error) => reject(error ?? new Error('ended')),
+      });
       session.send(state);
     });
     deaf.close();

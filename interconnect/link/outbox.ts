@@ -24,7 +24,7 @@ export class Outbox {
     this.#options = options;
   }
 
-  send(bytes: Buffer): void {
+  send(bytes: Buffer, onTaken?: () => void): void {
     // The longest message fits whatever its size: a member that reads has little before it.
     if (this.#waiting > longestUpdate)
       return this.#options.onStalled(`${this.#waiting} bytes wait to be read by the member`);
@@ -35,6 +35,7 @@ export class Outbox {
       clearTimeout(this.#timer);
       this.#timer = undefined;
       if (this.#waiting > 0 && !this.#isClosed) this.#watch();
+      onTaken?.();
     });
   }
 

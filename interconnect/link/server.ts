@@ -9,6 +9,7 @@ import * as grpc from '@grpc/grpc-js';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { commonNameOf, keyFingerprint, type KeyAndCertificate } from '../../lib/pki/certificate.ts';
 import { refuseOversized } from './state-size.ts';
+import type { ExportReport, ExportUpdate } from '../model/export-messages.ts';
 import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from '../model/messages.ts';
 import { Outbox } from './outbox.ts';
 import { hubService, longestCall, longestState, refusal } from './protocol.ts';
@@ -26,10 +27,15 @@ export interface Caller {
 /** One open session, as the hub sees it. */
 export interface MemberSession {
   readonly caller: Caller;
+  /** Nothing is read before this is called. */
   onState(listener: (state: MemberState) => void): void;
+  /** To be called before `onState`; without a listener, reports of exports are dropped. */
+  onExports(listener: (report: ExportReport) => void): void;
   /** Called once, however the session ended. */
   onEnd(listener: () => void): void;
   send(update: HubUpdate): void;
+  /** Only to a member that has sent a report of its exports. `onTaken` is called once the update has left. */
+  sendExports(update: ExportUpdate, onTaken: () => void): void;
   /** Ends the session and sends the member the reason. */
   refuse(problem: Problem): void;
 }
@@ -114,7 +120,7 @@ export async function serveHub(options: HubServerOptions): Promise<HubServer> {
 }
 
 /** Messages that are too large are not decoded, and updates arrive as bytes, by which they are counted. */
-function boundedService(): { service: grpc.ServiceDefinition; encode: (update: HubUpdate) => Buffer } {
+function boundedService(): { service: grpc.ServiceDefinition; encode: Encode } {
   const { Session: session, ...rest } = hubService();
   if (session === undefined) throw new Error('the protocol has no Session');
   const others = Object.entries(rest).map(([name, method]) => {
@@ -135,7 +141,12 @@ function boundedService(): { service: grpc.ServiceDefinition; encode: (update: H
   return { service, encode: (update) => session.responseSerialize(update) };
 }
 
-type SessionCall = grpc.ServerDuplexStream<MemberState | Problem, Buffer>;
+type Encode = (update: HubUpdate | { readonly exports: ExportUpdate }) => Buffer;
+
+/** A message of a member as it is decoded. */
+type MemberMessage = MemberState & { readonly exports: ExportReport | null };
+
+type SessionCall = grpc.ServerDuplexStream<MemberMessage | Problem, Buffer>;
 
 type Reply = IssuedIdentity | Record<string, never>;
 type UnaryCall = grpc.ServerUnaryCall<Record<string, unknown>, Reply>;
@@ -170,7 +181,7 @@ function callerOf(call: Pick<grpc.ServerUnaryCall<unknown, unknown>, 'getAuthCon
 }
 
 interface SessionFacts extends Pick<HubServerOptions, 'calls' | 'log'> {
-  readonly encode: (update: HubUpdate) => Buffer;
+  readonly encode: Encode;
 }
 
 function openSession(call: SessionCall, { calls, log, encode }: SessionFacts): void {
@@ -181,6 +192,7 @@ function openSession(call: SessionCall, { calls, log, encode }: SessionFacts): v
   if ('code' in caller) return tell(caller);
   let isOpen = true;
   let onEnd: (() => void) | undefined;
+  let onExports: ((report: ExportReport) => void) | undefined;
   const end = (): void => {
     if (!isOpen) return;
     isOpen = false;
@@ -210,13 +222,17 @@ function openSession(call: SessionCall, { calls, log, encode }: SessionFacts): v
   calls.session({
     caller,
     onState: (listener) =>
-      call.on('data', (state: MemberState | Problem) => {
+      call.on('data', (message: MemberMessage | Problem) => {
         if (!isOpen) return;
-        if ('code' in state) refuse(state);
-        else listener(state);
+        if ('code' in message) return refuse(message);
+        const { exports, ...state } = message;
+        if (exports === null) listener(state);
+        else onExports?.(exports);
       }),
+    onExports: (listener) => (onExports = listener),
     onEnd: (listener) => (onEnd = listener),
     send: (update) => isOpen && outbox.send(encode(update)),
+    sendExports: (exports, onTaken) => isOpen && outbox.send(encode({ exports }), onTaken),
     refuse,
   });
 }

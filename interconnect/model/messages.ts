@@ -65,6 +65,8 @@ export interface MemberState {
   readonly attachments: readonly Attachment[];
   /** Other members to which every path of this one is down. */
   readonly unreachable: readonly string[];
+  /** False of a member of a release before exports. */
+  readonly tellsExports: boolean;
 }
 
 export interface Port {
@@ -126,7 +128,7 @@ export interface Member {
 }
 
 export interface Rejection {
-  readonly kind: 'gateway' | 'prefix' | 'transit-switch' | 'member';
+  readonly kind: 'gateway' | 'prefix' | 'transit-switch' | 'member' | 'export';
   readonly value: string;
   readonly code: string;
   readonly message: string;
@@ -158,6 +160,8 @@ export interface HubUpdate {
   readonly unreachedBy: readonly string[];
   /** False of a hub of a release before `unreachedBy`. */
   readonly tellsUnreached: boolean;
+  /** False of a hub of a release before exports. */
+  readonly carriesExports: boolean;
 }
 
 export interface JoinRequest {

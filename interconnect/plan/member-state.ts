@@ -39,6 +39,7 @@ export function memberState(parts: MemberParts): Omit<MemberState, 'revision'> {
     gateways: gateways.flatMap((name) => local.chassis.get(name)?.gateway ?? []),
     attachments,
     unreachable: [...unreachable].sort(),
+    tellsExports: true,
   };
 }
 

@@ -22,6 +22,7 @@ describe('gateways that clash with those of another cluster', () => {
         silentDatabases: [],
         unreachedBy: [],
         tellsUnreached: true,
+        carriesExports: true,
       };
       hub.apply({ ...nothing, revision: 1, full: false, members }, 0);
     };

@@ -16,6 +16,7 @@ const update: HubUpdate = {
   silentDatabases: [],
   unreachedBy: [],
   tellsUnreached: true,
+  carriesExports: true,
 };
 
 function gateway(state: 'up' | 'down'): GatewayObject {

@@ -6,6 +6,7 @@
 import type { HubUpdate } from '../model/messages.ts';
 import type { GatewayObject } from '../model/objects.ts';
 import { HubView } from './hub-view.ts';
+import { RemoteExports } from './remote-exports.ts';
 import { Tunnels } from './tunnels.ts';
 
 export interface HubChange {
@@ -18,6 +19,7 @@ export interface HubChange {
 export class Clusters {
   readonly hub = new HubView();
   readonly tunnels = new Tunnels();
+  readonly exports = new RemoteExports();
   #dirty: Set<string> | 'all' = 'all';
 
   /** `nowMs`: Unix milliseconds. */
@@ -50,6 +52,7 @@ export class Clusters {
   /** For a cluster that is not a member any more. */
   reset(): void {
     this.hub.reset();
+    this.exports.reset();
     this.#dirty = 'all';
   }
 }

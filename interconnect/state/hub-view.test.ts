@@ -15,6 +15,7 @@ const update = (fields: Partial<HubUpdate>): HubUpdate => ({
   silentDatabases: [],
   unreachedBy: [],
   tellsUnreached: true,
+  carriesExports: true,
   ...fields,
 });
 const north = { ...west, name: 'north' };

@@ -19,6 +19,7 @@ export class HubView {
   #unreachedBy: ReadonlySet<string> | undefined;
   /** Members that are known here or expected by the hub, and that no update has mentioned since the last full one. */
   readonly #unmentioned = new Set<string>();
+  #carriesExports: boolean | undefined;
   #revision = 0;
   #updates = 0;
   #isReceived = false;
@@ -53,6 +54,7 @@ export class HubView {
     if (update.revision > 0 || update.rejections.length > 0) this.#rejections = update.rejections;
     this.#silentDatabases = update.silentDatabases;
     this.#unreachedBy = update.tellsUnreached ? new Set(update.unreachedBy) : undefined;
+    this.#carriesExports = update.carriesExports;
     // An update that comes first, because the databases are silent, takes back nothing that was acknowledged.
     if (update.full || update.revision > 0) this.#revision = update.revision;
     this.#isReceived = true;
@@ -70,6 +72,7 @@ export class HubView {
     this.#updates += 1;
     this.#silentDatabases = [];
     this.#unreachedBy = undefined;
+    this.#carriesExports = undefined;
     this.#revision = 0;
     this.#isReceived = false;
     this.#isComplete = false;
@@ -118,6 +121,10 @@ export class HubView {
    */
   get unreachedBy(): ReadonlySet<string> | undefined {
     return this.#unreachedBy;
+  }
+  /** Whether the hub carries exported Services; false of a hub of an earlier release, undefined before its first update. */
+  get carriesExports(): boolean | undefined {
+    return this.#carriesExports;
   }
   /** Revision of the newest state of this cluster in the hub's databases; 0 while they have none of this session. */
   get revision(): number {

@@ -1,0 +1,134 @@
+/**
+ * The exports of the other clusters in the namespaces of this one, by the hub's updates. In: updates. Out: the exports by cluster
+ * and by Service, and the Services that changed. They stay when a session is lost; those of a cluster that the hub
+ * does not know yet, because it has started again, stay until it does.
+ */
+import { changed as afterChange, changeOf, exportKey } from '../model/export-change.ts';
+import type { ExportUpdate, MemberExports } from '../model/export-messages.ts';
+import type { ExportedService, ExportedServices } from '../model/exported-service.ts';
+import type { Rejection } from '../model/messages.ts';
+
+const none: ReadonlyMap<string, ExportedService> = new Map();
+
+export class RemoteExports {
+  readonly #clusters = new Map<string, Map<string, ExportedService>>();
+  readonly #services = new Map<string, Map<string, ExportedService>>();
+  /** Cluster → exports that no update has mentioned since the session began. */
+  readonly #unmentioned = new Map<string, Set<string>>();
+  #expected: Set<string> = new Set();
+  #dirty = new Set<string>();
+  #rejections: readonly Rejection[] = [];
+  #isComplete = false;
+
+  /**
+   * Returns the Services, `namespace/name`, whose exports changed; undefined if the update builds on something that this
+   * cluster does not have: the session then has to begin again.
+   */
+  apply(update: ExportUpdate): ReadonlySet<string> | undefined {
+    const changed = new Set<string>();
+    if (update.begins) {
+      for (const [cluster, exports] of this.#clusters) this.#unmentioned.set(cluster, new Set(exports.keys()));
+      this.#expected = new Set(update.expected);
+    }
+    const isSound = update.members.every((member) => this.#applyMember(member, changed));
+    for (const cluster of update.known) this.#expected.delete(cluster);
+    if (update.isComplete && isSound) {
+      this.#isComplete = true;
+      this.#removeUnmentioned(changed);
+    }
+    if (update.rejections !== null) this.#rejections = update.rejections.rejections;
+    for (const key of changed) this.#dirty.add(key);
+    return isSound ? changed : undefined;
+  }
+
+  /** This cluster is not a member any more. */
+  reset(): void {
+    for (const key of this.#services.keys()) this.#dirty.add(key);
+    for (const map of [this.#clusters, this.#services, this.#unmentioned]) map.clear();
+    this.#expected = new Set();
+    this.#rejections = [];
+    this.#isComplete = false;
+  }
+
+  /** False until the hub has sent all that it knows: nothing may be concluded from an export that is absent. */
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+  /** Cluster → its exports. */
+  get clusters(): ReadonlyMap<string, ExportedServices> {
+    return this.#clusters;
+  }
+  /** Every Service that another cluster exports, `namespace/name`. */
+  services(): MapIterator<string> {
+    return this.#services.keys();
+  }
+  /** Cluster → its export of this Service, `namespace/name`. */
+  of(service: string): ReadonlyMap<string, ExportedService> {
+    return this.#services.get(service) ?? none;
+  }
+  /** Clusters whose exports the hub does not know yet. Those known here from earlier stay in `clusters`. */
+  get expected(): ReadonlySet<string> {
+    return this.#expected;
+  }
+  /** Parts of this cluster's exports that the hub refused; `value` is the Service, `namespace/name`. */
+  get rejections(): readonly Rejection[] {
+    return this.#rejections;
+  }
+
+  /** Services whose exports changed since the last call. */
+  takeDirty(): ReadonlySet<string> {
+    const dirty = this.#dirty;
+    this.#dirty = new Set();
+    return dirty;
+  }
+
+  #applyMember({ member, changed: changes, removed }: MemberExports, changed: Set<string>): boolean {
+    const known = (key: string): ExportedService | undefined => this.#clusters.get(member)?.get(key);
+    const unmentioned = this.#unmentioned.get(member);
+    for (const change of changes) {
+      const key = exportKey(change);
+      // What an earlier session told is no base of a change.
+      const base = unmentioned?.has(key) === true ? undefined : known(key);
+      const service = afterChange(base, change);
+      if (service === undefined) return false;
+      unmentioned?.delete(key);
+      if (changeOf(known(key), service) === undefined) continue;
+      this.#set(member, key, service);
+      changed.add(key);
+    }
+    for (const key of removed) {
+      unmentioned?.delete(key);
+      if (this.#delete(member, key)) changed.add(key);
+    }
+    return true;
+  }
+
+  #removeUnmentioned(changed: Set<string>): void {
+    for (const [cluster, keys] of this.#unmentioned) {
+      if (this.#expected.has(cluster)) continue;
+      this.#unmentioned.delete(cluster);
+      for (const key of keys) if (this.#delete(cluster, key)) changed.add(key);
+    }
+  }
+
+  #set(cluster: string, key: string, service: ExportedService): void {
+    getOrMake(this.#clusters, cluster).set(key, service);
+    getOrMake(this.#services, key).set(cluster, service);
+  }
+
+  #delete(cluster: string, key: string): boolean {
+    const exports = this.#clusters.get(cluster);
+    const isGone = exports?.delete(key) === true;
+    if (exports?.size === 0) this.#clusters.delete(cluster);
+    const clusters = this.#services.get(key);
+    clusters?.delete(cluster);
+    if (clusters?.size === 0) this.#services.delete(key);
+    return isGone;
+  }
+}
+
+function getOrMake(maps: Map<string, Map<string, ExportedService>>, key: string): Map<string, ExportedService> {
+  const map = maps.get(key) ?? new Map<string, ExportedService>();
+  maps.set(key, map);
+  return map;
+}
