@@ -18,7 +18,7 @@ import {
   type ServiceImportObject,
   type SliceBody,
 } from '../model/service-objects.ts';
-import { exportConditions, importBody, importStatus } from '../plan/services/objects.ts';
+import { exportConditions, idleConditions, importBody, importStatus } from '../plan/services/objects.ts';
 import { planImportSlices } from '../plan/services/slices.ts';
 import type { ImportState } from '../settle/services/imports.ts';
 import type { Sources } from '../watch/sources.ts';
@@ -39,7 +39,6 @@ export interface ServiceReporterOptions {
 
 /** After a refusal, such as by a missing CRD or role, the object is written again so late. */
 const refusedMs = 30_000;
-const notMember: Delivery = { kind: 'pending', message: 'this cluster is not a member: it has no Interconnect' };
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -126,13 +125,14 @@ export class ServiceReporter {
     if (object === undefined || object.isDeleting) return;
     const own = services.own.get(key);
     if (isMember && own === undefined) return;
-    const delivery = isMember ? exchange.deliveryOf(key) : notMember;
-    const conditions = exportConditions(
-      { object, invalid: own?.invalid },
-      services.imports.merged(key)?.conflict,
-      keptDelivery(object, delivery, isMember),
-      this.#nowIso(),
-    );
+    const conditions = isMember
+      ? exportConditions(
+          { object, invalid: own?.invalid },
+          services.imports.merged(key)?.conflict,
+          keptDelivery(object, exchange.deliveryOf(key)),
+          this.#nowIso(),
+        )
+      : idleConditions(object, this.#nowIso());
     if (isSameJson(conditions, object.conditions)) return;
     const path = { namespace: object.namespace, name: object.name };
     const body = { metadata: { uid: object.uid }, status: { conditions } };
@@ -297,14 +297,10 @@ export class ServiceReporter {
 }
 
 /** What the hub got from an earlier process, or before a session was lost, it still has. */
-function keptDelivery(
-  { conditions, generation }: ServiceExportObject,
-  delivery: Delivery,
-  isMember: boolean,
-): Delivery {
+function keptDelivery({ conditions, generation }: ServiceExportObject, delivery: Delivery): Delivery {
   const ready = conditions.find(({ type }) => type === 'Ready');
   const wasDelivered = ready?.status === 'True' && ready.observedGeneration === generation;
-  return isMember && delivery.kind === 'pending' && wasDelivered ? { kind: 'delivered' } : delivery;
+  return delivery.kind === 'pending' && wasDelivered ? { kind: 'delivered' } : delivery;
 }
 
 function importOf({ namespace, service }: ImportedSlice): string {

@@ -35,6 +35,8 @@ interface Watched {
   /** Exports of the namespace, by name. */
   readonly names: Set<string>;
   isSynced: boolean;
+  /** Resolves when `isSynced` is true; rejects if the watch was stopped before. */
+  readonly ready: Promise<void>;
 }
 
 export class ExportedServicesWatch {
@@ -57,8 +59,7 @@ export class ExportedServicesWatch {
       else this.#seen(key, after);
       this.#options.onChange();
     });
-    const all = [...this.#namespaces.values()].flatMap((one) => [one.services.synced, one.slices.synced]);
-    await Promise.all(all);
+    await Promise.all([...this.#namespaces.values()].map(({ ready }) => ready));
   }
 
   /** Keys of exports that changed since the last call, of removed ones too. */
@@ -109,26 +110,21 @@ export class ExportedServicesWatch {
   #watch(namespace: string): Watched {
     const { client, signal, log } = this.#options;
     const common = { client, namespace, signal, log };
-    const watched: Watched = {
+    const parts = {
       services: reflect({ ...common, resource: services, parse: parseLocalService }),
       slices: reflect({ ...common, resource: endpointSlices, parse: parseLocalSlice, labelSelector: serviceLabel }),
-      slicesOf: new Map(),
-      names: new Set(),
-      isSynced: false,
     };
+    const ready = Promise.all([parts.services.synced, parts.slices.synced]).then(() => {
+      watched.isSynced = true;
+      for (const name of watched.names) this.#dirty.add(`${namespace}/${name}`);
+      this.#options.onChange();
+    });
+    const watched: Watched = { ...parts, ready, slicesOf: new Map(), names: new Set(), isSynced: false };
+    // Only `start` waits for it.
+    ready.catch(() => undefined);
     this.#namespaces.set(namespace, watched);
     watched.services.subscribe(({ key }) => this.#changed(key));
     watched.slices.subscribe((change) => this.#sliceChanged(watched, change));
-    const synced = Promise.all([watched.services.synced, watched.slices.synced]);
-    synced.then(
-      () => {
-        watched.isSynced = true;
-        for (const name of watched.names) this.#dirty.add(`${namespace}/${name}`);
-        this.#options.onChange();
-      },
-      // The watch was stopped before.
-      () => undefined,
-    );
     return watched;
   }
 

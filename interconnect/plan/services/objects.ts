@@ -2,7 +2,7 @@
 import type { Condition } from '../../../lib/api/kinds/shared.ts';
 import { setCondition } from '../../../lib/api/conditions.ts';
 import type { Delivery } from '../../model/export-exchange.ts';
-import { importsOfAgent } from '../../model/service-objects.ts';
+import { importsOfAgent, type ServiceExportObject } from '../../model/service-objects.ts';
 import type { ImportState } from '../../settle/services/imports.ts';
 import type { Conflict } from '../../settle/services/merge.ts';
 import type { OwnExport } from '../../settle/services/valid-exports.ts';
@@ -72,6 +72,17 @@ function readyOf({ merged, problem }: ImportState): Pick<Condition, 'status' | '
   const message =
     'internalTrafficPolicy Local is not implemented for imports, so that connections are rejected: set Cluster in the exported Services';
   return { status: 'False', reason: 'InternalTrafficPolicyNotSupported', message };
+}
+
+/** The conditions of an export in a cluster that is not a member: nothing is known of it. */
+export function idleConditions({ conditions, generation }: ServiceExportObject, nowIso: string): readonly Condition[] {
+  const message = 'this cluster is not a member: it has no Interconnect';
+  const ready = { ...readyToExport({ kind: 'pending', message }), observedGeneration: generation };
+  return setCondition(
+    conditions.filter(({ type }) => type !== 'Conflict' && type !== 'Valid'),
+    ready,
+    nowIso,
+  );
 }
 
 /** Conditions of other types stay. */
