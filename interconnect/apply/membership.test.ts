@@ -8,6 +8,8 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import { createKey, createRequest, verifyRequest } from '../../lib/pki/certificate.ts';
 import { createHubAuthority, issueHub, issueMember } from '../link/certificate.ts';
 import { serveHub, type MemberSession } from '../link/server.ts';
+import type { ExportReport, ExportUpdate } from '../model/export-messages.ts';
+import { exported } from '../model/testing-exports.ts';
 import type { StoredIdentity } from './identity.ts';
 import { Membership } from './membership.ts';
 
@@ -16,7 +18,15 @@ const none: Problem = { code: 'Unexpected', message: 'not asked for here' };
 /** A member with an identity, and a hub that answers its sessions as the test says. */
 async function connect(
   answer: (session: MemberSession) => void,
-  { address, leave }: { readonly address?: string; readonly leave?: () => Promise<undefined> } = {},
+  {
+    address,
+    leave,
+    onExports = () => true,
+  }: {
+    readonly address?: string;
+    readonly leave?: () => Promise<undefined>;
+    readonly onExports?: (update: ExportUpdate) => boolean;
+  } = {},
 ) {
   const authority = await createHubAuthority(Date.now());
   const key = await createKey();
@@ -50,7 +60,7 @@ async function connect(
     now: Date.now,
     random: Math.random,
     log: { info: () => undefined, warn: () => undefined },
-    onExports: () => true,
+    onExports,
     onUpdate: () => undefined,
     connectMs: 200,
     onChange: () => changes.forEach((change) => change()),
@@ -182,6 +192,96 @@ describe('a membership', () => {
     send('e');
     sessions.at(-1)?.refuse({ code: 'HubUnavailable', message: 'it starts again' });
     await have('a', 'c', 'd', 'e');
+    await close();
+  });
+
+  const state = { gateways: [], attachments: [], unreachable: [], tellsExports: true };
+  const exportUpdate: ExportUpdate = {
+    revision: 0,
+    begins: false,
+    isComplete: true,
+    members: [],
+    expected: [],
+    known: [],
+    wanted: [],
+    rejections: null,
+  };
+  const service = (name: string) => [`shop/${name}`, exported(`shop/${name}`, [])] as const;
+
+  /** A hub that notes each report as its revision and the names in it. */
+  async function exporting(carriesExports: boolean, onExports?: () => boolean) {
+    const sessions: MemberSession[] = [];
+    const received: string[] = [];
+    const member = await connect(
+      (session) => {
+        sessions.push(session);
+        session.onExports(({ revision, changed, begins }: ExportReport) => {
+          received.push(`${revision}${begins ? '!' : ''} ${changed.map(({ name }) => name).join()}`);
+        });
+        session.onState(() => received.push('state'));
+        session.send({ ...update, carriesExports });
+      },
+      onExports === undefined ? {} : { onExports },
+    );
+    const have = (...wanted: readonly string[]) =>
+      eventually('messages at the hub', () => isDeepStrictEqual(received, wanted) || notYet(received.join('; ')));
+    const answer = (rest: Partial<ExportUpdate>) =>
+      sessions.at(-1)?.sendExports({ ...exportUpdate, ...rest }, () => undefined);
+    return { ...member, sessions, have, answer };
+  }
+
+  it(
+    'sends its exports after its state, then changes, each after the answer to the one before',
+    { timeout: 300_000 },
+    async () => {
+      const { membership, until, close, have, answer, sessions } = await exporting(true);
+      await until(() => membership.state.isConnected);
+      membership.sendExports(new Map([service('a')]), new Set(['shop']));
+      await have();
+      membership.send(state);
+      await have('state', '1! a');
+      membership.sendExports(new Map([service('a'), service('b')]), new Set(['shop']));
+      membership.sendExports(new Map([service('a'), service('b'), service('c')]), new Set(['shop']));
+      assert.equal(membership.areExportsKnown, false);
+      answer({ revision: 1 });
+      await have('state', '1! a', '2 b,c');
+      answer({ revision: 2, wanted: ['shop/a'] });
+      await have('state', '1! a', '2 b,c', '3 a');
+      answer({ revision: 3 });
+      await eventually('the answer', () => membership.areExportsKnown || notYet('unanswered'));
+      sessions.at(-1)?.refuse({ code: 'HubUnavailable', message: 'it starts again' });
+      await have('state', '1! a', '2 b,c', '3 a', 'state', '1! a,b,c');
+      await close();
+      assert.equal(membership.areExportsKnown, false);
+    },
+  );
+
+  it('sends a hub of an earlier release no exports', { timeout: 300_000 }, async () => {
+    const { membership, until, close, have, sessions } = await exporting(false);
+    await until(() => membership.state.isConnected);
+    membership.sendExports(new Map([service('a')]), new Set(['shop']));
+    membership.send(state);
+    await have('state');
+    sessions.at(-1)?.send({ ...update, revision: 1, carriesExports: false });
+    membership.send({ ...state, unreachable: ['x'] });
+    await have('state', 'state');
+    assert.equal(membership.areExportsKnown, false);
+    await close();
+  });
+
+  it('begins another session if a change builds on what it does not have', { timeout: 300_000 }, async () => {
+    let isSound = false;
+    const { membership, until, close, have, answer, sessions } = await exporting(true, () => isSound);
+    membership.send(state);
+    membership.sendExports(new Map([service('a')]), new Set(['shop']));
+    await have('state', '1! a');
+    answer({ revision: 1 });
+    await have('state', '1! a', 'state', '1! a');
+    isSound = true;
+    answer({ revision: 1 });
+    await until(() => membership.state.isConnected);
+    await eventually('the answer', () => membership.areExportsKnown || notYet('unanswered'));
+    assert.equal(sessions.length, 2);
     await close();
   });
 });

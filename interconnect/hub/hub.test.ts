@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { createKey } from '../../lib/pki/certificate.ts';
 import type { HubRefused, HubUnreachable } from '../link/protocol.ts';
 import { attachment, bedTimes, HubBed, prefix, type TestMember } from './hub-bed.ts';
+import { usualLimits } from './model/store.ts';
 
 const isRefused = (code: string) => (error: HubRefused | HubUnreachable) => {
   assert.equal(error.code, code);
@@ -179,13 +180,13 @@ describe('members of the hub', () => {
       rejections.map(({ value, code }) => [value, code]),
       [['10.41.0.0/24', 'PrefixNotAllowed']],
     );
-    bed.store.edit('fourth', { spec: { allowedPrefixes: [], maxPrefixes: 2 } });
+    bed.store.edit('fourth', { spec: { ...usualLimits, allowedPrefixes: [], maxPrefixes: 2 } });
     await fourth.until(() => fourth.last?.rejections[0]?.code === 'MaxPrefixes');
     const offered = () => bed.column('Route', 'ip_prefix').filter((cidr) => cidr.startsWith('10.4'));
     assert.deepEqual([...new Set(offered())], ['10.40.1.0/24', '10.40.2.0/24'], 'it keeps what it had');
     fourth.close();
     await bed.until(() => bed.hub.sessions === 0);
-    bed.store.edit('fourth', { spec: { allowedPrefixes: ['10.40.1.0/24'], maxPrefixes: 2 } });
+    bed.store.edit('fourth', { spec: { ...usualLimits, allowedPrefixes: ['10.40.1.0/24'], maxPrefixes: 2 } });
     await bed.until(() => offered().length === 2);
     assert.deepEqual([...new Set(offered())], ['10.40.1.0/24']);
   });

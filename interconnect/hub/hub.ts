@@ -205,6 +205,12 @@ function runningHub({ members, endpoint, liveness }: Running, close: () => void)
     get rejections() {
       return members.rejections;
     },
+    get exports() {
+      return members.exports;
+    },
+    get exportedEndpoints() {
+      return members.exportedEndpoints;
+    },
     get foreignZones() {
       return members.foreignZones;
     },

@@ -4,6 +4,7 @@ import { createKey } from '../../lib/pki/certificate.ts';
 import type { HubUpdate, Prefix } from '../model/messages.ts';
 import type { HubRefused, HubUnreachable } from '../link/protocol.ts';
 import { attachment, bedTimes, HubBed, prefix, type TestMember } from './hub-bed.ts';
+import { usualLimits } from './model/store.ts';
 
 const refusal = (code: string, message = /./) => {
   return (error: HubRefused | HubUnreachable): boolean => {
@@ -197,7 +198,7 @@ describe('a member that is renamed', () => {
     const { key } = bed.identity('north');
     await assert.rejects(bed.redeem(bed.token('south'), key), refusal('ClusterNameTaken', /another cluster has/));
     await assert.rejects(bed.redeem(bed.token('south', { replace: true }), key), refusal('ClusterNameTaken'));
-    await bed.store.create('west', { allowedPrefixes: [], maxPrefixes: 1 });
+    await bed.store.create('west', { ...usualLimits, allowedPrefixes: [], maxPrefixes: 1 });
     await assert.rejects(bed.redeem(bed.token('west'), key), refusal('ClusterNameTaken', /HubMember west waits/));
     await bed.rename('north', 'nord');
     const stranger = bed.redeem(bed.token('north'), await createKey());
@@ -207,7 +208,7 @@ describe('a member that is renamed', () => {
   it('is not ended by an object that a user creates under its present name, and the object’s status says so', async () => {
     const north = await joinNorth();
     await bed.rename('north', 'nord');
-    await bed.store.create('nord', { allowedPrefixes: [], maxPrefixes: 1 });
+    await bed.store.create('nord', { ...usualLimits, allowedPrefixes: [], maxPrefixes: 1 });
     const assertReported = () => {
       const { code, message } = bed.store.refused.get('nord') ?? {};
       assert.equal(code, 'NameTaken');

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HeldPort } from '../model/messages.ts';
 import { attachment, bedTimes, HubBed } from './hub-bed.ts';
+import { usualLimits } from './model/store.ts';
 
 const allTables = ['Route', 'Port_Binding', 'Gateway', 'Availability_Zone', 'Datapath_Binding'];
 
@@ -158,13 +159,13 @@ describe('recovery of a hub that lost data', () => {
     bed.store.delete('east');
     await east.until(() => east.ended !== undefined);
     while (![...(await bed.store.tokens()).values()].every(({ spent }) => spent)) await sleep(10);
-    await bed.store.create('east', { allowedPrefixes: [], maxPrefixes: 10 });
+    await bed.store.create('east', { ...usualLimits, allowedPrefixes: [], maxPrefixes: 10 });
     const stranger = await bed.member('other');
     await stranger.leave();
     assert.equal(bed.registry.member('east'), undefined, 'an object alone makes no cluster a member');
     bed.store.delete('east');
     await bed.store.setTokens(tokens);
-    await bed.store.create('east', { allowedPrefixes: [], maxPrefixes: 10 });
+    await bed.store.create('east', { ...usualLimits, allowedPrefixes: [], maxPrefixes: 10 });
     await bed.until(() => bed.registry.member('east') !== undefined);
     await joinEast();
     assert.deepEqual(ports(), before);

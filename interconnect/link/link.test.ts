@@ -6,7 +6,10 @@ import { createKey, createRequest, keyFingerprint, validityOf, verifyRequest } f
 import { createHubAuthority, hubName, issueHub, issueMember } from './certificate.ts';
 import { joinHub, openHubLink, type LinkIdentity } from './client.ts';
 import { refuseOversized } from './state-size.ts';
+import { changeOf } from '../model/export-change.ts';
+import type { ExportReport, ExportUpdate } from '../model/export-messages.ts';
 import type { HubUpdate, MemberState } from '../model/messages.ts';
+import { endpoint, exported } from '../model/testing-exports.ts';
 import { Outbox } from './outbox.ts';
 import { HubRefused, hubService, HubUnreachable, hubUnavailable } from './protocol.ts';
 import { serveHub, type HubCalls, type MemberSession } from './server.ts';
@@ -136,6 +139,47 @@ const update: HubUpdate = {
   expected: ['north'],
 };
 
+const service = exported('shop/web', [], {
+  createdMs: now,
+  type: 'Headless',
+  ports: [{ name: 'http', protocol: 'UDP', port: 80, appProtocol: 'h2c' }],
+  affinitySeconds: 10_800,
+  isInternalPolicyLocal: true,
+  trafficDistribution: 'PreferClose',
+  ipFamilies: [6, 4],
+  labels: { a: 'b' },
+  annotations: { c: 'd' },
+  endpoints: [
+    endpoint('10.16.0.5', { hostname: 'web-0', isServingWhileTerminating: true }),
+    endpoint('fd00::5', { isReady: false }),
+    endpoint('fd00::6'),
+  ],
+});
+const change = changeOf({ ...service, endpoints: [endpoint('10.0.0.1'), ...service.endpoints.slice(1)] }, service);
+assert.ok(change);
+assert.deepEqual([change.isWhole, change.removedAddresses], [true, []]);
+const report: ExportReport = {
+  revision: 7,
+  begins: true,
+  isComplete: true,
+  changed: [change, { ...change, isWhole: false, removedAddresses: ['10.0.0.1'] }],
+  removed: ['shop/db'],
+  namespacesAdded: ['shop'],
+  namespacesRemoved: ['team'],
+};
+const exportUpdate: ExportUpdate = {
+  revision: 7,
+  begins: true,
+  isComplete: true,
+  members: [{ member: 'west', changed: report.changed, removed: ['shop/db'] }],
+  expected: ['north'],
+  known: ['south'],
+  wanted: ['shop/web'],
+  rejections: {
+    rejections: [{ kind: 'export', value: 'shop/x', code: 'C', message: 'm', holder: '', transitSwitch: '' }],
+  },
+};
+
 /** Speaks the protocol as no agent does. */
 function clientOf(address: string, { ca, key, certificate }: LinkIdentity): grpc.Client {
   const credentials = grpc.credentials.createSsl(Buffer.from(ca), Buffer.from(key), Buffer.from(certificate));
@@ -149,11 +193,19 @@ function overwhelm(session: MemberSession): void {
 
 /** Runs a hub that issues a certificate for every request and answers each state with `update`. */
 async function withHub(
-  run: (hub: { address: string; ca: string; token: string; seen: MemberState[]; logged: string[] }) => Promise<void>,
+  run: (hub: {
+    address: string;
+    ca: string;
+    token: string;
+    seen: MemberState[];
+    reports: ExportReport[];
+    logged: string[];
+  }) => Promise<void>,
 ): Promise<void> {
   const logged: string[] = [];
   const authority = await createHubAuthority(now);
   const seen: MemberState[] = [];
+  const reports: ExportReport[] = [];
   const calls: HubCalls = {
     join: async (_, pem) => {
       const request = await verifyRequest(pem);
@@ -163,6 +215,12 @@ async function withHub(
     renew: (caller) => Promise.resolve({ code: 'Tested', message: `${caller.cluster} ${caller.fingerprint}` }),
     leave: () => Promise.resolve(undefined),
     session: (session) => {
+      session.onExports((received) => {
+        reports.push(received);
+        session.sendExports(exportUpdate, () =>
+          session.sendExports({ ...exportUpdate, rejections: null }, () => undefined),
+        );
+      });
       session.onState((state) => {
         seen.push(state);
         if (state.unreachable.includes('hub is ill')) session.refuse({ code: hubUnavailable, message: 'not now' });
@@ -183,14 +241,14 @@ async function withHub(
   try {
     const address = `127.0.0.1:${server.port}`;
     const token = createToken(authority, { cluster: 'east', hub: address, expiresMs: now + 1000, replace: false });
-    await run({ address, ca: (readToken(token) as { ca: string }).ca, token, seen, logged });
+    await run({ address, ca: (readToken(token) as { ca: string }).ca, token, seen, reports, logged });
   } finally {
     server.close();
   }
 }
 
 test('joining pins the hub, the session carries every field both ways, refusals keep their code', async () => {
-  await withHub(async ({ address, ca, token, seen }) => {
+  await withHub(async ({ address, ca, token, seen, reports }) => {
     const key = await createKey();
     const identity = await joinHub(address, ca, token, await createRequest(key, 'east'));
     assert.ok(validityOf(identity.certificate).notAfterMs > now + 80 * 86_400_000);
@@ -205,6 +263,17 @@ test('joining pins the hub, the session carries every field both ways, refusals 
     });
     assert.deepEqual(structuredClone(seen), [state]);
     assert.deepEqual(structuredClone(received), update);
+    const receivedExports = await new Promise<readonly ExportUpdate[]>((resolve, reject) => {
+      const updates: ExportUpdate[] = [];
+      const session = link.session({
+        onUpdate: () => session.sendExports(report),
+        onExports: (one) => updates.push(one) === 2 && resolve(updates),
+        onEnd: (error) => reject(error ?? new Error('ended')),
+      });
+      session.send(state);
+    });
+    assert.deepEqual(structuredClone(reports), [report]);
+    assert.deepEqual(structuredClone(receivedExports), [exportUpdate, { ...exportUpdate, rejections: null }]);
     await assert.rejects(link.renew('x'), (error: HubRefused) => {
       assert.equal(error.code, 'Tested');
       assert.equal(error.message, `east ${keyFingerprint(identity.certificate)}`);
@@ -265,9 +334,16 @@ test('a state with too many parts of any kind is refused before it is decoded', 
     field(3, many(5, 1_200_000)),
     field(3, many(6, 1_200_000)),
     field(3, field(4, many(3, 8_000_001))),
+    field(6, many(4, 200_001)),
+    field(6, field(4, many(5, 200_001))),
+    field(6, field(4, many(11, 200_001))),
+    field(6, field(4, field(13, many(7, 200_001)))),
+    field(6, many(5, 1_000_001)),
+    Buffer.concat([many(4, 1_000_001), field(6, new Uint8Array())]),
   ];
   for (const crowd of crowds) assert.equal(refuseOversized(crowd)?.code, 'StateTooLarge');
   assert.equal(refuseOversized(field(3, many(4, 1_000_000))), undefined, 'as many as a HubMember may allow');
+  assert.equal(refuseOversized(field(6, field(4, many(13, 10_001)))), undefined, 'one more than a HubMember may allow');
   assert.equal(refuseOversized(Uint8Array.of(0x1a, 0xff, 0xff, 0xff, 0xff, 0xff)), undefined, 'no message');
   await withHub(async ({ address, ca, token, seen }) => {
     const request = await createRequest(await createKey(), 'east');

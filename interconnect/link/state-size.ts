@@ -4,9 +4,16 @@
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 
+interface Size {
+  readonly messages: number;
+  readonly fields: number;
+}
+
 /** A million prefixes, the most that a HubMember may allow, and the other parts of a state. */
-const mostMessages = 1_100_000;
-const mostFields = 8_000_000;
+const mostOfState: Size = { messages: 1_100_000, fields: 8_000_000 };
+/** Ten thousand endpoints with ten ports each, the most that a HubMember may allow for one export. */
+const mostOfExports: Size = { messages: 200_000, fields: 1_000_000 };
+const exportsField = 6;
 
 /** By field number, the fields of a message that are messages. */
 interface Shape {
@@ -19,14 +26,20 @@ const memberState: Shape = {
   2: { 3: { 3: {} } },
   // Attachments with prefixes, ends and held ports.
   3: { 4: {}, 5: {}, 6: {} },
+  // Exports with ports, labels, annotations and endpoints, which have ports.
+  6: { 4: { 5: {}, 10: {}, 11: {}, 13: { 7: {} } } },
 };
 
 /** Returns undefined if the state may be decoded. Bytes that are no message are left to the decoder. */
 export function refuseOversized(bytes: Uint8Array): Problem | undefined {
-  const count = { messages: 0, fields: 0 };
+  const count: Count = { messages: 0, fields: 0, most: mostOfState };
   countIn(bytes, { at: 0, end: bytes.length }, memberState, count);
-  if (count.messages <= mostMessages && count.fields <= mostFields) return undefined;
-  const message = `the state of this cluster has more than ${mostMessages} prefixes and other parts, or ${mostFields} fields in them; reduce the number of prefixes that it offers`;
+  if (!isExceeded(count)) return undefined;
+  const { most } = count;
+  const message =
+    most === mostOfExports
+      ? `a report of exported Services has more than ${most.messages} endpoints and other parts, or ${most.fields} fields in them; export fewer Services or endpoints`
+      : `the state of this cluster has more than ${most.messages} prefixes and other parts, or ${most.fields} fields in them; reduce the number of prefixes that it offers`;
   return { code: 'StateTooLarge', message };
 }
 
@@ -35,8 +48,18 @@ interface Range {
   readonly end: number;
 }
 
-function countIn(bytes: Uint8Array, range: Range, shape: Shape, count: { messages: number; fields: number }): void {
-  while (range.at < range.end && count.messages <= mostMessages && count.fields <= mostFields) {
+interface Count {
+  messages: number;
+  fields: number;
+  most: Size;
+}
+
+function isExceeded({ messages, fields, most }: Count): boolean {
+  return messages > most.messages || fields > most.fields;
+}
+
+function countIn(bytes: Uint8Array, range: Range, shape: Shape, count: Count): void {
+  while (range.at < range.end && !isExceeded(count)) {
     const tag = readVarint(bytes, range);
     count.fields += 1;
     const kind = tag & 7;
@@ -47,6 +70,7 @@ function countIn(bytes: Uint8Array, range: Range, shape: Shape, count: { message
     else {
       const end = readVarint(bytes, range) + range.at;
       const inner = shape[tag >>> 3];
+      if (shape === memberState && tag >>> 3 === exportsField) count.most = mostOfExports;
       if (inner !== undefined) {
         count.messages += 1;
         countIn(bytes, { at: range.at, end: Math.min(end, range.end) }, inner, count);

@@ -97,7 +97,7 @@ class DeferredCalls implements HubCalls {
       silentDatabases: this.#silent,
       unreachedBy: [],
       tellsUnreached: true,
-      carriesExports: false,
+      carriesExports: true,
     });
   }
 

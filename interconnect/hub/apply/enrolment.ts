@@ -11,12 +11,10 @@ import type { Caller } from '../../link/server.ts';
 import { DatabasesSilent } from '../model/errors.ts';
 import { refuseEnrolment } from '../settle/enrolment.ts';
 import type { Registry } from './registry.ts';
-import { StoreUnavailable, type Membership, type RedeemedToken } from '../model/store.ts';
+import { StoreUnavailable, usualLimits, type Membership, type RedeemedToken } from '../model/store.ts';
 
 /** Work that failed because the API server or the databases were away is tried again after this time. */
 const retryMs = 10_000;
-/** The limit of prefixes where a HubMember sets none. */
-const maxPrefixes = 10_000;
 
 export interface EnrolmentOptions {
   readonly registry: Registry;
@@ -134,7 +132,7 @@ export class Enrolment {
     await registry.join(
       { ...member, cluster, fingerprint, token: id, joinedMs: member?.joinedMs ?? now(), leaving: false },
       redeeming,
-      { allowedPrefixes, maxPrefixes },
+      { ...usualLimits, allowedPrefixes },
     );
     if (member !== undefined && member.fingerprint !== fingerprint) {
       this.#options.endSession(cluster, notAMember(cluster));

@@ -8,7 +8,7 @@
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { MemberSession } from '../../link/server.ts';
-import type { Member, MemberState, SilentDatabase } from '../../model/messages.ts';
+import type { Member, MemberState, Rejection, SilentDatabase } from '../../model/messages.ts';
 import { memberOwner } from '../model/owners.ts';
 import type { AllocatedPort, ForeignMember, MemberRecord } from '../model/record.ts';
 import type { MemberPresence } from '../model/store.ts';
@@ -19,6 +19,7 @@ import { Members, type MembersOptions } from '../settle/members.ts';
 import { Presences } from '../settle/presence.ts';
 import { refuseCopy, refuseRename } from '../settle/rename.ts';
 import { moveEntry } from '../state/member-records.ts';
+import { HubExports } from './hub-exports.ts';
 import { Sessions, type OpenSession } from './sessions.ts';
 
 export interface HubTimes {
@@ -56,6 +57,7 @@ export class HubMembers {
   readonly #options: HubMembersOptions;
   readonly #members: Members;
   readonly #sessions: Sessions;
+  readonly #exports: HubExports;
   readonly #presences = new Presences();
   readonly #views = new MemberViews();
   readonly #ports = new Map<string, readonly AllocatedPort[]>();
@@ -83,8 +85,16 @@ export class HubMembers {
       untilApplied: options.untilApplied,
       onSent: () => this.#retire(),
     });
+    const onRefused = (cluster: string, count: number, rejections: readonly Rejection[]): void => {
+      const fields = { cluster, count, rejections: rejections.slice(0, mostLogged) };
+      log.warn(fields, 'a part of the state of a member was refused');
+    };
+    this.#exports = new HubExports({ registry, onRefused });
     this.#members = new Members(options, {
-      onRecord: (record) => target.set(memberOwner(record.handle), planMember(record)),
+      onRecord: (record) => {
+        target.set(memberOwner(record.handle), planMember(record));
+        this.#exports.recordChanged(record);
+      },
       onGone: (handle) => target.drop(memberOwner(handle)),
       onMember: (name) => this.#sessions.memberChanged(name),
       onOwn: (name) => this.#sessions.ownChanged(name),
@@ -93,10 +103,7 @@ export class HubMembers {
         this.#ports.set(name, ports);
         this.#report(name);
       },
-      onRefused: (cluster, count, rejections) => {
-        const fields = { cluster, count, rejections: rejections.slice(0, mostLogged) };
-        log.warn(fields, 'a part of the state of a member was refused');
-      },
+      onRefused,
     });
     for (const { cluster } of registry.members()) {
       if (registry.isStale(cluster)) this.#presences.setAbsent(cluster, 0);
@@ -117,7 +124,16 @@ export class HubMembers {
   }
 
   get rejections(): number {
-    return this.#members.rejectionCount;
+    return this.#members.rejectionCount + this.#exports.rejections;
+  }
+
+  /** Exported Services that were accepted, with their endpoints. */
+  get exports(): number {
+    return this.#exports.size;
+  }
+
+  get exportedEndpoints(): number {
+    return this.#exports.endpoints;
   }
 
   get foreignZones(): number {
@@ -126,13 +142,20 @@ export class HubMembers {
 
   open(session: MemberSession): void {
     const open = this.#sessions.open(session);
+    this.#exports.opened(open);
     this.#connected(open.name);
     this.#options.log.info({ cluster: open.name }, 'session opened');
+    session.onExports((report) => {
+      if (this.#sessions.get(open.name) !== open) return;
+      const problem = this.#exports.read(open, report);
+      if (problem !== undefined) session.refuse(problem);
+    });
     session.onState((state) => {
       if (this.#sessions.isCandidate(open)) this.#judgeCandidate(open, state);
       if (this.#sessions.get(open.name) === open) this.#receive(open, state);
     });
     session.onEnd(() => {
+      this.#exports.closed(open);
       if (!this.#sessions.forget(open)) return;
       this.#members.forgetRequest(open.name);
       this.#options.log.info({ cluster: open.name }, 'session ended');
@@ -155,6 +178,7 @@ export class HubMembers {
     this.#views.forget(before);
     clearTimeout(this.#graces.get(before));
     if (this.#graces.delete(before)) this.#disconnected(name);
+    this.#exports.rename(before, name);
     this.#members.rename(before, name);
     this.#report(name);
     await this.#options.untilApplied();
@@ -176,11 +200,13 @@ export class HubMembers {
     this.#views.forget(name);
     this.#members.disown(name);
     this.#members.drop(name);
+    this.#exports.drop(name);
     await this.#options.target.untilApplied();
   }
 
   limitsChanged(name: string): void {
     this.#members.settleAgain(name);
+    this.#exports.limitsChanged(name);
     this.#report(name);
   }
 
@@ -206,6 +232,7 @@ export class HubMembers {
   close(): void {
     for (const timer of [...this.#graces.values(), ...this.#retirements.values()]) clearTimeout(timer);
     clearInterval(this.#staleCheck);
+    this.#exports.close();
     this.#sessions.close();
   }
 
@@ -223,6 +250,7 @@ export class HubMembers {
     open.revision = state.revision;
     this.#sessions.setUnreachable(open, new Set(state.unreachable));
     this.#members.request(open.name, state);
+    if (!state.tellsExports) this.#exports.readNothing(open.name);
   }
 
   #connected(name: string): void {
@@ -266,6 +294,7 @@ export class HubMembers {
       );
       report(name, this.#ports.get(name) ?? registry.ports(name), { state: 'Stale', lastSeenMs: sinceMs });
       this.#members.drop(name);
+      this.#exports.drop(name);
     }
   }
 

@@ -241,7 +241,7 @@ export class Sessions {
       silentDatabases: this.#source.silentDatabases(),
       unreachedBy: this.#unreachedBy(name),
       tellsUnreached: true,
-      carriesExports: false,
+      carriesExports: true,
     };
   }
 

@@ -7,7 +7,15 @@ import type { AllocatedPort } from './record.ts';
 export interface MemberSpec {
   readonly allowedPrefixes: readonly string[];
   readonly maxPrefixes: number;
+  readonly maxExports: number;
+  readonly maxEndpointsPerExport: number;
 }
+
+/** Of a member that joins. */
+export const usualLimits = { maxPrefixes: 10_000, maxExports: 1000, maxEndpointsPerExport: 1000 } as const;
+
+/** Of a cluster that is no member, or whose HubMember cannot be read: it may offer nothing. */
+export const noLimits: MemberSpec = { allowedPrefixes: [], maxPrefixes: 0, maxExports: 0, maxEndpointsPerExport: 0 };
 
 /** The part of a HubMember that the hub writes when a cluster joins. */
 export interface Membership {

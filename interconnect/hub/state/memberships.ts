@@ -1,6 +1,6 @@
 /** The members of this hub, with key, limits and ports: entries by the present name of each. */
 import type { AllocatedPort } from '../model/record.ts';
-import type { MemberSpec, Membership, StoredMember } from '../model/store.ts';
+import { noLimits, type MemberSpec, type Membership, type StoredMember } from '../model/store.ts';
 
 export type Entry = Omit<StoredMember, 'cluster'>;
 
@@ -40,7 +40,7 @@ export class Memberships {
   }
 
   spec(cluster: string): MemberSpec {
-    return this.#entries.get(cluster)?.spec ?? { allowedPrefixes: [], maxPrefixes: 0 };
+    return this.#entries.get(cluster)?.spec ?? noLimits;
   }
 
   /** Ports recorded for it. */

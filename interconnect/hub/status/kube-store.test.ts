@@ -13,7 +13,7 @@ import { createLogger } from '../../../lib/run/logger.ts';
 import { openKubeStore } from './kube-store.ts';
 import type { AllocatedPort } from '../model/record.ts';
 import { Registry } from '../apply/registry.ts';
-import { StoreUnavailable, type HubStore } from '../model/store.ts';
+import { StoreUnavailable, usualLimits, type HubStore } from '../model/store.ts';
 import { eventually } from '../../../lib/testing-eventually.ts';
 
 const crd = join(import.meta.dirname, '../../../charts/isthmus/crds/isthmus.network_hubmembers.yaml');
@@ -72,7 +72,7 @@ describe('the store of the hub in Kubernetes', () => {
   });
 
   it('keeps a membership, its token and its ports, and reads them back', async () => {
-    await registry.join(membership, token, { allowedPrefixes: ['10.16.0.0/16'], maxPrefixes: 7 });
+    await registry.join(membership, token, { ...usualLimits, allowedPrefixes: ['10.16.0.0/16'], maxPrefixes: 7 });
     registry.report('east', [port], { state: 'Connected', lastSeenMs: nowMs });
     await eventually('ports written', async () => (await status())['ports'] !== undefined);
     const { conditions, ...rest } = await status();
@@ -97,7 +97,7 @@ describe('the store of the hub in Kubernetes', () => {
     const second = await open();
     const read = new Registry(second);
     assert.deepEqual(read.member('east'), membership);
-    assert.deepEqual(read.spec('east'), { allowedPrefixes: ['10.16.0.0/16'], maxPrefixes: 7 });
+    assert.deepEqual(read.spec('east'), { ...usualLimits, allowedPrefixes: ['10.16.0.0/16'], maxPrefixes: 7 });
     assert.deepEqual(read.ports('east'), [port]);
     assert.deepEqual(await read.token('t1'), token);
     await second.close();
@@ -141,7 +141,7 @@ describe('the store of the hub in Kubernetes', () => {
   it('observes limits that a user changes; a limit that cannot be read allows nothing and is reported', async () => {
     await client.patch(hubMembers, { name: 'east' }, 'merge', { spec: { allowedPrefixes: ['10.16/16'] } });
     await eventually('the change', () => changes.includes('east limits'));
-    assert.deepEqual(registry.spec('east'), { allowedPrefixes: ['10.16/16'], maxPrefixes: 7 });
+    assert.deepEqual(registry.spec('east'), { ...usualLimits, allowedPrefixes: ['10.16/16'], maxPrefixes: 7 });
     registry.report('east', [port], { state: 'Absent', lastSeenMs: nowMs });
     await eventually('refused', async () => JSON.stringify(await status()).includes('10.16/16 is not a CIDR'));
   });

@@ -7,6 +7,8 @@ export interface HubFigures {
   readonly sessions: number;
   readonly members: number;
   readonly rejections: number;
+  readonly exports: number;
+  readonly exportedEndpoints: number;
   readonly foreignZones: number;
   readonly silentDatabases: number;
   /** Unix milliseconds. */
@@ -20,6 +22,8 @@ export function hubMetrics(registry: Registry, hub: HubFigures, authority: strin
   gauge('isthmus_hub_sessions', 'Members connected now', () => hub.sessions);
   gauge('isthmus_hub_members', 'Members with rows in the databases', () => hub.members);
   gauge('isthmus_hub_rejections', 'Requests of connected members that were refused', () => hub.rejections);
+  gauge('isthmus_hub_exports', 'Exported Services of all members that were accepted', () => hub.exports);
+  gauge('isthmus_hub_exported_endpoints', 'Endpoints of the accepted exports', () => hub.exportedEndpoints);
   gauge('isthmus_hub_foreign_zones', 'Availability zones that run plain ovn-ic', () => hub.foreignZones);
   gauge('isthmus_hub_silent_databases', 'Databases of the hub that do not answer it', () => hub.silentDatabases);
   const expiry: Gauge<'certificate'> = new Gauge({

@@ -8,7 +8,7 @@ import {
 } from '../../../lib/api/kinds/hub-member.ts';
 import { readAs } from '../../../lib/api/read-as.ts';
 import type { RawObject } from '../../../lib/kube/types.ts';
-import type { Membership, MemberSpec, StoredMember } from '../model/store.ts';
+import { noLimits, type Membership, type StoredMember } from '../model/store.ts';
 
 /** A HubMember with its present status, so that only differences are written. */
 export interface HubMember extends StoredMember {
@@ -16,8 +16,6 @@ export interface HubMember extends StoredMember {
 }
 
 const ports = z.array(allocatedPath);
-/** A member with invalid limits may offer nothing. */
-const nothingAllowed: MemberSpec = { allowedPrefixes: [], maxPrefixes: 0 };
 
 export function parseHubMember(raw: RawObject): HubMember {
   const { name: handle, uid, creationTimestamp } = raw.metadata;
@@ -29,7 +27,7 @@ export function parseHubMember(raw: RawObject): HubMember {
     handle,
     uid,
     createdMs: Date.parse(creationTimestamp ?? '') || 0,
-    spec: spec.data ?? nothingAllowed,
+    spec: spec.data ?? noLimits,
     membership: membershipOf(cluster, status),
     ports: readAs(ports, status.ports).data ?? [],
     isStale: status.conditions?.some(({ type, reason }) => type === 'Connected' && reason === 'Stale') === true,

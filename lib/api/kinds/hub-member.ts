@@ -9,6 +9,20 @@ export const hubMemberSpec = z.object({
     .default([])
     .describe('Only prefixes within these are accepted from it; empty: all. Initially from its join token.'),
   maxPrefixes: z.int().min(0).max(1000000).default(10000).describe('How many prefixes are accepted from it.'),
+  maxExports: z
+    .int()
+    .min(0)
+    .max(10000)
+    .default(1000)
+    .describe(
+      'How many exported Services are accepted from it, the oldest first. All together may have a hundred times as many endpoints.',
+    ),
+  maxEndpointsPerExport: z
+    .int()
+    .min(0)
+    .max(10000)
+    .default(1000)
+    .describe('How many endpoints of one exported Service are accepted; the others are left out.'),
 });
 
 /** What was allocated to it on one transit switch, one entry a path. */

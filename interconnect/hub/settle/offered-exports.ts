@@ -1,0 +1,328 @@
+/**
+ * The exports that one member offers, and those that the hub accepts. In: its reports, its own prefixes, its limits. Out:
+ * accepted exports, the names of those that changed, rejections, and exports that have to be sent again. Pure. Others see
+ * only endpoints within prefixes that are the member's own: it can put no address of another cluster into a Service. Of too
+ * many, the oldest are accepted, whatever order they came in, so that a hub that starts again accepts the same.
+ */
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { bitsOf, parseIp } from '../../../lib/net/ip.ts';
+import { PrefixCover } from '../../../lib/net/prefix-cover.ts';
+import { parseCidr } from '../../../lib/net/cidr.ts';
+import { changed, exportKey } from '../../model/export-change.ts';
+import type { ExportChange, ExportReport } from '../../model/export-messages.ts';
+import type { ExportedEndpoint, ExportedService, ExportedServices } from '../../model/exported-service.ts';
+import type { Rejection } from '../../model/messages.ts';
+import { refuseForm } from './export-form.ts';
+import { legible } from './legible.ts';
+import { Refusals } from './refusals.ts';
+
+/** The limits of a member, from its HubMember. */
+export interface ExportLimits {
+  readonly maxExports: number;
+  readonly maxEndpointsPerExport: number;
+}
+
+export interface ExportingMember {
+  readonly cluster: string;
+  /** Name of its HubMember. */
+  readonly handle: string;
+}
+
+/** Of all exports together, times `maxExports`. */
+const endpointsEach = 100;
+/** Of all endpoints of an export together, times `maxEndpointsPerExport`. */
+const portsEach = 10;
+/** Including those that are not accepted, of which the hub keeps only the names. */
+const mostOffered = 20_000;
+/** Characters of a namespace, a slash and a name. */
+const longestKey = 127;
+/** Addresses that a rejection names. */
+const mostNamed = 5;
+
+interface Offer {
+  readonly createdMs: number;
+  /** Endpoints that count against the limit. */
+  readonly endpointCount: number;
+  /** With no more endpoints than are allowed; undefined if it is not kept. */
+  readonly service: ExportedService | undefined;
+  /** Endpoints that were left out of `service` because they are too many. */
+  readonly surplus: number;
+  /** Why it cannot be accepted at any time. */
+  readonly defect: string | undefined;
+  /** The member was asked to send it again. */
+  readonly isAsked: boolean;
+}
+
+export class OfferedExports {
+  #member: ExportingMember;
+  #limits: ExportLimits;
+  #cover = new PrefixCover();
+  #prefixes = '';
+  /** Endpoint → whether it is within the member's own prefixes. */
+  #isOwn = new WeakMap<ExportedEndpoint, boolean>();
+  readonly #offers = new Map<string, Offer>();
+  readonly #accepted = new Map<string, ExportedService>();
+  readonly #refused = new Map<string, readonly Rejection[]>();
+  /** While a session sends the whole set: what it has not mentioned. */
+  #unmentioned: Set<string> | undefined;
+  #isKnown = false;
+  #changed = new Set<string>();
+  #wanted = new Set<string>();
+  #isRefusedAnew = false;
+  /** Undefined if they are not what was listed last. */
+  #rejections: readonly Rejection[] | undefined;
+  #endpointCount = 0;
+
+  constructor(member: ExportingMember, limits: ExportLimits) {
+    this.#member = member;
+    this.#limits = limits;
+  }
+
+  /** The member has sent a whole set since this object was made. */
+  get isKnown(): boolean {
+    return this.#isKnown;
+  }
+  /** `namespace/name` → the export as others see it. */
+  get accepted(): ExportedServices {
+    return this.#accepted;
+  }
+  /** Endpoints of all accepted exports. */
+  get endpointCount(): number {
+    return this.#endpointCount;
+  }
+  /** Exports that were refused, or parts of them. */
+  get rejectionCount(): number {
+    return this.#refused.size;
+  }
+
+  rejections(): readonly Rejection[] {
+    if (this.#rejections === undefined) {
+      const refusals = new Refusals();
+      for (const rejections of this.#refused.values()) for (const one of rejections) refusals.add(one);
+      this.#rejections = refusals.list();
+    }
+    return this.#rejections;
+  }
+
+  /** Exports of which others see something else since the last call. */
+  takeChanged(): ReadonlySet<string> {
+    const keys = this.#changed;
+    this.#changed = new Set();
+    return keys;
+  }
+
+  /** Exports that the member is to send whole. */
+  takeWanted(): ReadonlySet<string> {
+    const wanted = this.#wanted;
+    this.#wanted = new Set();
+    return wanted;
+  }
+
+  /** Whether the rejections are others since the last call. */
+  takeRefused(): boolean {
+    const isRefusedAnew = this.#isRefusedAnew;
+    this.#isRefusedAnew = false;
+    return isRefusedAnew;
+  }
+
+  /** Returns why the session must end. */
+  read(report: ExportReport): Problem | undefined {
+    if (report.begins) this.#unmentioned = new Set(this.#offers.keys());
+    for (const change of report.changed) this.#offer(change);
+    for (const key of report.removed) this.#withdraw(keyOf(key));
+    if (report.isComplete && this.#unmentioned !== undefined) {
+      for (const key of this.#unmentioned) this.#withdraw(key);
+      this.#unmentioned = undefined;
+      this.#isKnown = true;
+    }
+    if (this.#offers.size > mostOffered) {
+      const message = `this cluster exports more than ${mostOffered} Services; export fewer`;
+      return { code: 'StateTooLarge', message };
+    }
+    this.#settleLimits();
+    return undefined;
+  }
+
+  /** A member of an earlier release exports nothing. */
+  readNothing(): void {
+    const keys = Array.from(this.#offers.keys());
+    for (const key of keys) this.#withdraw(key);
+    this.#unmentioned = undefined;
+    this.#isKnown = true;
+  }
+
+  /** Normalised CIDRs that are the member's own, on any network. */
+  setPrefixes(cidrs: Iterable<string>): void {
+    const prefixes = [...new Set(cidrs)].sort();
+    if (prefixes.join() === this.#prefixes) return;
+    this.#prefixes = prefixes.join();
+    this.#cover = new PrefixCover();
+    for (const text of prefixes) {
+      const cidr = parseCidr(text);
+      if (cidr !== undefined) this.#cover.add(cidr, text);
+    }
+    this.#isOwn = new WeakMap();
+    for (const key of this.#offers.keys()) this.#accept(key);
+  }
+
+  setLimits(limits: ExportLimits): void {
+    this.#limits = limits;
+    for (const [key, { service, surplus, ...offer }] of this.#offers) {
+      if (service === undefined) continue;
+      if (surplus > 0) this.#wanted.add(key);
+      this.#offers.set(key, { ...offer, ...this.#shortened(service, surplus) });
+      this.#accept(key);
+    }
+    this.#settleLimits();
+  }
+
+  rename(member: ExportingMember): void {
+    this.#member = member;
+    for (const key of this.#offers.keys()) this.#accept(key);
+  }
+
+  #offer(change: ExportChange): void {
+    const key = keyOf(exportKey(change));
+    const before = this.#offers.get(key);
+    const isBase = this.#unmentioned?.delete(key) !== true && before?.surplus === 0;
+    const service = changed(isBase ? before.service : undefined, change);
+    if (service === undefined) {
+      // One that is not kept because there are too many is asked for when there is room.
+      if (before === undefined || before.service !== undefined || before.defect !== undefined) this.#wanted.add(key);
+      return;
+    }
+    const createdMs = Number.isSafeInteger(change.createdMs) ? change.createdMs : 0;
+    const defect = refuseForm(change) ?? this.#refusePorts(service);
+    const kept = defect === undefined ? this.#shortened(service, 0) : notKept;
+    this.#offers.set(key, { createdMs, defect, isAsked: false, ...kept });
+    this.#accept(key);
+  }
+
+  #shortened(service: ExportedService, surplus: number): Pick<Offer, 'service' | 'surplus' | 'endpointCount'> {
+    const { length } = service.endpoints;
+    const endpointCount = Math.min(length, this.#limits.maxEndpointsPerExport);
+    if (endpointCount === length) return { service, surplus, endpointCount };
+    const short = { ...service, endpoints: service.endpoints.slice(0, endpointCount) };
+    return { service: short, surplus: surplus + length - endpointCount, endpointCount };
+  }
+
+  #refusePorts({ endpoints }: ExportedService): string | undefined {
+    const most = portsEach * this.#limits.maxEndpointsPerExport;
+    const count = endpoints.reduce((sum, { ports }) => sum + ports.length, 0);
+    return count > most ? `its endpoints have ${count} ports; at most ${most} are allowed` : undefined;
+  }
+
+  #withdraw(key: string): void {
+    this.#unmentioned?.delete(key);
+    this.#wanted.delete(key);
+    if (this.#offers.delete(key)) this.#accept(key);
+  }
+
+  /** Decides what others see of the export. */
+  #accept(key: string): void {
+    const offer = this.#offers.get(key);
+    const before = this.#accepted.get(key);
+    const rejections: Rejection[] = [];
+    let after: ExportedService | undefined;
+    if (offer?.defect !== undefined) rejections.push(this.#invalid(key, offer.defect));
+    else if (offer?.service !== undefined) {
+      after = this.#withOwnEndpoints(offer.service);
+      if (offer.surplus > 0) rejections.push(this.#tooManyEndpoints(key, offer.surplus));
+      if (after !== offer.service) rejections.push(this.#notOwn(key, offer.service));
+    } else if (offer !== undefined) rejections.push(this.#tooMany(key));
+    this.#refuse(key, rejections);
+    if (before === after) return;
+    this.#endpointCount += (after?.endpoints.length ?? 0) - (before?.endpoints.length ?? 0);
+    if (after === undefined) this.#accepted.delete(key);
+    else this.#accepted.set(key, after);
+    this.#changed.add(key);
+  }
+
+  #refuse(key: string, rejections: readonly Rejection[]): void {
+    const texts = [this.#refused.get(key) ?? [], rejections].map((list) => list.map(({ message }) => message).join());
+    if (texts[0] === texts[1]) return;
+    this.#isRefusedAnew = true;
+    this.#rejections = undefined;
+    if (rejections.length === 0) this.#refused.delete(key);
+    else this.#refused.set(key, rejections);
+  }
+
+  #withOwnEndpoints(service: ExportedService): ExportedService {
+    const endpoints = service.endpoints.filter((endpoint) => this.#isOwnEndpoint(endpoint));
+    return endpoints.length === service.endpoints.length ? service : { ...service, endpoints };
+  }
+
+  #isOwnEndpoint(endpoint: ExportedEndpoint): boolean {
+    const known = this.#isOwn.get(endpoint);
+    if (known !== undefined) return known;
+    const ip = parseIp(endpoint.address);
+    const host = ip && { family: ip.family, network: ip.value, prefix: bitsOf(ip.family) };
+    const isOwn = host !== undefined && this.#cover.coverOf(host) !== undefined;
+    this.#isOwn.set(endpoint, isOwn);
+    return isOwn;
+  }
+
+  /** The oldest have the room there is; the hub keeps only the names of the others, and asks for them when there is room. */
+  #settleLimits(): void {
+    const { maxExports } = this.#limits;
+    const offers = [...this.#offers].filter(([, { defect }]) => defect === undefined);
+    const isKept = offers.every(([, { service }]) => service !== undefined);
+    let room = maxExports * endpointsEach;
+    const count = offers.reduce((sum, [, { endpointCount }]) => sum + endpointCount, 0);
+    if (isKept && offers.length <= maxExports && count <= room) return;
+    offers.sort(([a, one], [b, other]) => one.createdMs - other.createdMs || (a < b ? -1 : 1));
+    let exportsLeft = maxExports;
+    for (const [key, offer] of offers) {
+      const fits = exportsLeft > 0 && offer.endpointCount <= room;
+      if (fits) {
+        exportsLeft -= 1;
+        room -= offer.endpointCount;
+      }
+      if (fits && offer.service === undefined && !offer.isAsked) {
+        this.#wanted.add(key);
+        this.#offers.set(key, { ...offer, isAsked: true });
+      } else if (!fits && offer.service !== undefined) {
+        this.#offers.set(key, { ...offer, service: undefined, surplus: 0, isAsked: false });
+        this.#accept(key);
+      }
+    }
+  }
+
+  #invalid(key: string, defect: string): Rejection {
+    return rejectionOf(key, 'ExportInvalid', `${key}: ${defect}; correct the Service or its ServiceExport`);
+  }
+
+  #tooMany(key: string): Rejection {
+    const { maxExports } = this.#limits;
+    const message = `${key}: ${this.#member.cluster} may export ${maxExports} Services with ${maxExports * endpointsEach} endpoints together, of which the oldest are accepted; ${this.#remedy()}`;
+    return rejectionOf(key, 'MaxExports', message);
+  }
+
+  #tooManyEndpoints(key: string, surplus: number): Rejection {
+    const message = `${key}: ${surplus} endpoints are more than the ${this.#limits.maxEndpointsPerExport} that an export may have, and are left out; ${this.#remedy()}`;
+    return rejectionOf(key, 'MaxEndpoints', message);
+  }
+
+  #remedy(): string {
+    return `the administrator of the hub can change HubMember ${this.#member.handle}`;
+  }
+
+  #notOwn(key: string, { endpoints }: ExportedService): Rejection {
+    const others = endpoints.filter((endpoint) => !this.#isOwnEndpoint(endpoint)).map(({ address }) => address);
+    const named = others.slice(0, mostNamed).join(', ');
+    const more = others.length > mostNamed ? ` and ${others.length - mostNamed} more` : '';
+    const message = `${key}: endpoints ${named}${more} are in no prefix that ${this.#member.cluster} offers to other clusters as its own, and are left out; offer the subnet they are in`;
+    return rejectionOf(key, 'EndpointNotOffered', message);
+  }
+}
+
+const notKept = { service: undefined, surplus: 0, endpointCount: 0 } as const;
+
+/** A part of a text keeps all of it in memory, so that the part of one that is too long is copied. */
+function keyOf(text: string): string {
+  return text.length <= longestKey ? text : Buffer.from(legible(text)).toString();
+}
+
+function rejectionOf(value: string, code: string, message: string): Rejection {
+  return { kind: 'export', value, code, message, holder: '', transitSwitch: '' };
+}
