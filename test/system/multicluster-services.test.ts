@@ -8,7 +8,14 @@ import { promisify } from 'node:util';
 import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import { northboundMonitor } from '../../interconnect/watch/databases.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
-import { endpointSlices, namespaces, serviceExports, serviceImports, services } from '../../lib/kube/resources.ts';
+import {
+  endpointSlices,
+  interconnects,
+  namespaces,
+  serviceExports,
+  serviceImports,
+  services,
+} from '../../lib/kube/resources.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 import { Bed } from './interconnect-bed.ts';
@@ -264,5 +271,13 @@ describe('Services of two clusters with real OVN', () => {
     await eventually('it goes with its namespace', async () => (await importIn('west')) === undefined);
     await eventually('and its load balancers too', () => backends('west') === '');
     assert.equal(await ask('east', await ipIn('east'), 2), 'east', 'east keeps its own');
+  });
+
+  it('are gone when the cluster leaves', async () => {
+    await bed.kube('east').delete(interconnects, { name: 'default' });
+    await eventually('the import is gone', async () => (await importIn('east')) === undefined);
+    await eventually('its slices too', async () => (await slicesIn('east')).length === 0);
+    await eventually('its load balancers too', () => backends('east') === '');
+    await eventually('the export says so', async () => (await exportCondition('east', 'Ready'))?.reason === 'Pending');
   });
 });

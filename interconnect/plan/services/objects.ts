@@ -1,6 +1,6 @@
 /** The ServiceImport of an import, and the conditions of a ServiceExport. Pure: the time comes by parameter. */
 import type { Condition } from '../../../lib/api/kinds/shared.ts';
-import { setCondition } from '../../../lib/api/conditions.ts';
+import { conditionsOf, setCondition } from '../../../lib/api/conditions.ts';
 import type { Delivery } from '../../model/export-exchange.ts';
 import { importsOfAgent, type ServiceExportObject } from '../../model/service-objects.ts';
 import type { ImportState } from '../../settle/services/imports.ts';
@@ -57,7 +57,7 @@ export function importStatus(
   return {
     clusters: state.merged.clusters.map((cluster) => ({ cluster })),
     endpointSliceObjects: 'Present',
-    conditions: setCondition(before['conditions'] as readonly Condition[] | undefined, condition, nowIso),
+    conditions: setCondition(conditionsOf(before), condition, nowIso),
   };
 }
 
