@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { Resolver } from 'node:dns/promises';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,8 +18,10 @@ import {
   serviceImports,
   services,
 } from '../../lib/kube/resources.ts';
+import { toolsFolder } from '../../lib/kube/testing.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
+import { freePorts } from '../../lib/testing-ports.ts';
 import { Bed } from './interconnect-bed.ts';
 import { lookAt } from './interconnect-view.ts';
 
@@ -180,6 +184,43 @@ describe('Services of two clusters with real OVN', () => {
     await setReady('east', true);
     await setReady('west', true);
     await eventually('both serve', async () => (await ask('west', address)) === 'east,west');
+  });
+
+  it('have names in CoreDNS, headless ones too, as the guide configures it', async () => {
+    const [port = 0] = await freePorts(1);
+    const corefile = join(bed.dir, 'Corefile');
+    const plugin = `kubernetes cluster.local clusterset.local {\n multicluster clusterset.local\n kubeconfig ${bed.kubeconfig('west')}\n }`;
+    writeFileSync(corefile, `.:${port} {\n ${plugin}\n}\n`);
+    const coredns = spawn(join(toolsFolder(), 'coredns'), ['-conf', corefile], { stdio: 'ignore' });
+    servers.push(coredns);
+    const db = { namespace, name: 'db' };
+    const client = bed.kube('east');
+    const ports = [{ name: 'sql', protocol: 'TCP', port: 5432 }];
+    const spec = { clusterIP: 'None', ports };
+    await client.create(services, { apiVersion: 'v1', kind: 'Service', metadata: db, spec });
+    await client.create(endpointSlices, {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { ...db, labels: { 'kubernetes.io/service-name': 'db', 'service.kubernetes.io/headless': '' } },
+      addressType: 'IPv4',
+      ports,
+      endpoints: [{ addresses: [pods.east], hostname: 'db-0', conditions: { ready: true } }],
+    });
+    const exported = { apiVersion: 'multicluster.x-k8s.io/v1beta1', kind: 'ServiceExport', metadata: db };
+    await client.create(serviceExports, exported);
+    const resolver = new Resolver({ timeout: 1000, tries: 1 });
+    resolver.setServers([`127.0.0.1:${port}`]);
+    for (const [question, answer] of [
+      ['web.shop.svc.clusterset.local', await ipIn('west')],
+      ['db.shop.svc.clusterset.local', pods.east],
+      ['db-0.east.db.shop.svc.clusterset.local', pods.east],
+    ] as const)
+      await eventually(`${question} is ${answer}`, async () => (await resolver.resolve4(question)).join() === answer);
+    await client.delete(serviceExports, db);
+    await eventually('the name is gone', async () => {
+      const error: unknown = await resolver.resolve4('db.shop.svc.clusterset.local').catch((reason: unknown) => reason);
+      return (error as { code?: string }).code === 'ENOTFOUND';
+    });
   });
 
   it('lose the endpoints of a cluster with the last path to it, and get them back', async (context) => {
