@@ -15,6 +15,7 @@ import { RoundEngine } from '../lib/rounds/engine.ts';
 import { spacingWithin } from '../lib/rounds/spacing.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { Changes } from './apply/changes.ts';
+import { openExchange } from './apply/export-exchange.ts';
 import { secretStore } from './apply/identity.ts';
 import { Lifecycle } from './apply/lifecycle.ts';
 import { Member } from './apply/member.ts';
@@ -23,6 +24,7 @@ import { Network } from './apply/network.ts';
 import { OvnIcConfig } from './apply/ovn-ic-config.ts';
 import { OvnProbe } from './apply/ovn-probe.ts';
 import { Progress } from './apply/progress.ts';
+import { Services } from './apply/services.ts';
 import { canonicalName } from './model/objects.ts';
 import { routesAtOnce } from './model/routes-at-once.ts';
 import { ownEntries } from './plan/own-keys.ts';
@@ -34,6 +36,7 @@ import type { AgentView } from './status/metrics.ts';
 import { Publisher } from './status/publisher.ts';
 import { ClusterReader } from './watch/cluster-reader.ts';
 import { southboundKeyOf, southboundOwnerOf } from './watch/databases.ts';
+import { ExportedServicesWatch } from './watch/exported-services.ts';
 import { Heartbeats } from './watch/heartbeats.ts';
 import { watchSources } from './watch/sources.ts';
 
@@ -111,7 +114,17 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     onChange,
   });
   const network = new Network(targets, remotes);
-  const member = new Member({ reader, clusters, cluster, remotes, network, now });
+  const exchange = openExchange({ membership, clusters });
+  const exported = new ExportedServicesWatch({ client, exports: sources.serviceExports, signal, log, onChange });
+  const services = new Services({
+    watch: exported,
+    sources,
+    northbound,
+    target: targets.northbound,
+    remotes,
+    exchange,
+  });
+  const member = new Member({ reader, clusters, cluster, remotes, network, services, now });
   const writer = new ObjectWriter({ signal, log, onRefused: onChange });
   const lifecycle = new Lifecycle({
     client,
@@ -124,6 +137,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     member,
     membership,
     network,
+    services,
     probe,
     progress,
     onSettled: (names) => publisher.settled(names),
@@ -131,7 +145,18 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
   });
 
   const events = new EventRecorder({ client, component: `isthmus-${room}`, instance: identity, signal, log });
-  const facts = { reader, clusters, cluster, remotes, membership, progress, probe, heartbeats };
+  const facts = {
+    reader,
+    clusters,
+    cluster,
+    remotes,
+    membership,
+    progress,
+    probe,
+    heartbeats,
+    services,
+    exchange,
+  };
   const publisher = new Publisher({ client, writer, events, sources, facts, log, now, onDue: onChange });
   const { nodes, routePolicies } = sources;
   const icConfig = new OvnIcConfig({ client, writer, events, nodes, routePolicies, namespace, log, signal });
@@ -156,8 +181,10 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     probe,
     progress,
     rounds,
+    services,
     now,
     onSeen: (kind, name) => publisher.seen(kind, name),
+    onSliceSeen: (before, after) => publisher.sliceSeen(before, after),
     onStale: (names) => publisher.clustersChanged(names),
   });
 
@@ -170,7 +197,9 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     }),
     async start(): Promise<void> {
       await Promise.all(Object.values(sources).map(({ synced }) => synced));
+      await exported.start();
       changes.follow();
+      publisher.start();
       heartbeats.start();
       void icConfig.start();
       rounds.start();
@@ -178,6 +207,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     async close(): Promise<void> {
       changes.close();
       void rounds.close();
+      await exported.stop();
       await Promise.all([icConfig.stop(), ...Object.values(sources).map((reflector) => reflector.stop())]);
       await lifecycle.ended();
       await membership.close();

@@ -50,14 +50,6 @@ export function securityPortGroup(name: string): string {
   return securityGroupPrefix + (name.includes('-') ? name.replaceAll('-', '.') : name);
 }
 
-/** Prefix of the names of the groups that hold the load balancers of Services. */
-export const balancerGroupPrefix = 'isthmus.lb.';
-
-/** The group of the load balancers of all Services of a VPC. */
-export function balancerGroup(vpc: string): string {
-  return balancerGroupPrefix + vpc;
-}
-
 /** First octet of router ports' MAC addresses; ports of pods and nodes have another. */
 export const routerMacSpace = 0x06;
 

@@ -7,8 +7,8 @@
 import type { OwnEntries } from '../../lib/desired/row.ts';
 import { externalId } from '../../lib/api/names.ts';
 import { parseIp } from '../../lib/net/ip.ts';
+import { balancerGroupPrefix } from '../../lib/services/balancer.ts';
 import { leftEntry } from '../model/domain.ts';
-import { balancerGroupPrefix } from '../model/ovn-names.ts';
 
 const externalIds: ReadonlySet<string> = new Set([
   ...Object.values(externalId),

@@ -7,6 +7,7 @@ import type { Change, OvsdbClient } from 'ovsdb-client';
 import type { ExportUpdate } from '../model/export-messages.ts';
 import type { HubUpdate } from '../model/messages.ts';
 import type { GatewayObject } from '../model/objects.ts';
+import type { ImportedSlice } from '../model/service-objects.ts';
 import type { OwnCluster } from '../settle/own-cluster.ts';
 import type { Clusters } from '../state/clusters.ts';
 import type { ClusterReader } from '../watch/cluster-reader.ts';
@@ -14,6 +15,7 @@ import type { Heartbeats } from '../watch/heartbeats.ts';
 import { concernOf, type Sources } from '../watch/sources.ts';
 import type { OvnProbe } from './ovn-probe.ts';
 import type { Progress } from './progress.ts';
+import type { Services } from './services.ts';
 import type { RoundEngine } from '../../lib/rounds/engine.ts';
 
 export interface ChangesOptions {
@@ -27,9 +29,11 @@ export interface ChangesOptions {
   readonly probe: Pick<OvnProbe, 'doubt'>;
   readonly progress: Pick<Progress, 'begin'>;
   readonly rounds: RoundEngine;
+  readonly services: Pick<Services, 'namespaceChanged' | 'subnetsChanged' | 'importSeen'>;
   readonly now: () => number;
   /** The watch has brought a version of an object. */
   readonly onSeen: (kind: string, name: string) => void;
+  readonly onSliceSeen: (before: ImportedSlice | undefined, after: ImportedSlice | undefined) => void;
   /** The statuses of these RemoteClusters may have changed. */
   readonly onStale: (clusters: Iterable<string>) => void;
 }
@@ -76,6 +80,7 @@ export class Changes {
         local();
       }),
     );
+    this.#followServices();
     for (const [node, object] of gateways.entries()) {
       clusters.setGateway(node, undefined, object);
       heartbeats.seen(node, object.checkedAt);
@@ -113,6 +118,32 @@ export class Changes {
     probe.doubt();
     onStale(clusters.hub.members.keys());
     rounds.request();
+  }
+
+  #followServices(): void {
+    const { sources, rounds, services, onSeen, onSliceSeen } = this.#options;
+    const { subnets, namespaces, serviceExports, serviceImports, importedSlices } = sources;
+    this.#unsubscribe.push(
+      subnets.subscribe(() => services.subnetsChanged()),
+      namespaces.subscribe(({ key, before, after }) => {
+        if (before?.isDeleting === after?.isDeleting) return;
+        services.namespaceChanged(key);
+        rounds.request();
+      }),
+      serviceExports.subscribe(({ key }) => {
+        onSeen('ServiceExport', key);
+        rounds.request();
+      }),
+      serviceImports.subscribe(({ key }) => {
+        onSeen('ServiceImport', key);
+        services.importSeen(key);
+        rounds.request();
+      }),
+      importedSlices.subscribe(({ before, after }) => {
+        onSliceSeen(before, after);
+        rounds.request();
+      }),
+    );
   }
 
   #gatewayChanged(node: string, before: GatewayObject | undefined, after: GatewayObject | undefined): void {

@@ -17,6 +17,7 @@ import type { Membership } from './membership.ts';
 import type { Network } from './network.ts';
 import type { OvnProbe } from './ovn-probe.ts';
 import type { Progress } from './progress.ts';
+import type { Services } from './services.ts';
 
 export interface LifecycleOptions {
   readonly client: KubeClient;
@@ -30,6 +31,7 @@ export interface LifecycleOptions {
   readonly member: Member;
   readonly membership: Membership;
   readonly network: Pick<Network, 'withdraw'>;
+  readonly services: Pick<Services, 'withdraw'>;
   readonly probe: Pick<OvnProbe, 'start' | 'stop'>;
   readonly progress: Pick<Progress, 'follow' | 'reset'>;
   /** Clusters whose state has changed. */
@@ -86,13 +88,14 @@ export class Lifecycle {
   }
 
   #endMembership(): void {
-    const { membership, member, progress, probe, network } = this.#options;
+    const { membership, member, progress, probe, network, services } = this.#options;
     membership.want(undefined);
     member.reset();
     progress.reset();
     probe.stop();
     if (this.#isWithdrawn) return;
     this.#isWithdrawn = true;
+    services.withdraw();
     void network.withdraw();
   }
 

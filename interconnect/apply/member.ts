@@ -13,6 +13,7 @@ import type { NetworkInput, RemoteClusters } from '../settle/remote-clusters.ts'
 import type { Clusters } from '../state/clusters.ts';
 import type { ClusterReader } from '../watch/cluster-reader.ts';
 import type { Network } from './network.ts';
+import type { Services } from './services.ts';
 
 export interface MemberOptions {
   readonly reader: ClusterReader;
@@ -20,6 +21,7 @@ export interface MemberOptions {
   readonly cluster: OwnCluster;
   readonly remotes: RemoteClusters;
   readonly network: Network;
+  readonly services: Services;
   /** Unix milliseconds. */
   readonly now: () => number;
 }
@@ -33,13 +35,14 @@ export class Member {
 
   /** Reads and settles this cluster; returns its state for the hub. */
   observe(spec: InterconnectSpec, link: Pick<LinkState, 'isConnected' | 'cluster'>): Omit<MemberState, 'revision'> {
-    const { reader, clusters, cluster, remotes, now } = this.#options;
+    const { reader, clusters, cluster, remotes, services, now } = this.#options;
     const { hub } = clusters;
     // The name that the hub knows counts, not the one of the spec.
     const own = reader.read(spec, link.cluster ?? spec.clusterName, hub);
     const { local } = own;
     const databases = reader.databases(local, hub);
     const time = { nowMs: now(), holdDownMs: holdDownMsOf(spec) };
+    services.observe(local);
     cluster.settleOwn({ ...own, ...time, hub, isConnected: link.isConnected, databases });
     return memberState({
       local,
@@ -58,7 +61,7 @@ export class Member {
 
   /** Settles the networks and the other clusters, and writes them to the databases. Returns the clusters whose state has changed. */
   apply(): ReadonlySet<string> {
-    const { reader, clusters, cluster, remotes, network, now } = this.#options;
+    const { reader, clusters, cluster, remotes, network, services, now } = this.#options;
     const { hub, tunnels } = clusters;
     if (reader.own === undefined) return new Set();
     const { spec, local, policies, edges } = reader.own;
@@ -83,6 +86,8 @@ export class Member {
     };
     const changes = remotes.settle(input, areAllDirty ? 'all' : dirty);
     network.apply(input, changes);
+    services.apply({ spec, local, edges, changes });
+    if (changes.isComplete && services.isComplete && !network.isSealed) network.seal();
     return changes.changed;
   }
 

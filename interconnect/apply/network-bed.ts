@@ -99,7 +99,9 @@ export class NetworkBed {
 
   /** Settles and applies, as a round does. */
   apply(input: NetworkInput, dirty: ReadonlySet<string> | 'all'): void {
-    this.network.apply(input, this.remotes.settle(input, dirty));
+    const changes = this.remotes.settle(input, dirty);
+    this.network.apply(input, changes);
+    if (changes.isComplete && !this.network.isSealed) this.network.seal();
   }
 
   input(members: readonly Member[], fields: Partial<NetworkInput> = {}): NetworkInput {

@@ -34,12 +34,22 @@ export class Network {
     this.#remotes = remotes;
   }
 
-  /** `changes`: the result of `RemoteClusters.settle` for the same input. */
+  /** `changes`: the result of `RemoteClusters.settle` for the same input. Call `seal` after all rows of the round were set. */
   apply(input: NetworkInput, changes: RemoteChanges): void {
     this.#setOwn(planOwn(input));
     this.#drop(changes);
     for (const name of changes.changed) this.#setRemote(name);
-    if (changes.isComplete && !this.#isSealed) this.#seal();
+  }
+
+  get isSealed(): boolean {
+    return this.#isSealed;
+  }
+
+  /** Every owner of rows has planned: removes rows that are left over. */
+  seal(): void {
+    this.#isSealed = true;
+    this.#targets.northbound.seal();
+    this.#targets.southbound.seal();
   }
 
   /**
@@ -56,7 +66,7 @@ export class Network {
     }
     this.#drop(this.#remotes.clear());
     this.#setOwn(new Map());
-    this.#seal();
+    this.seal();
     await Promise.all([northbound.untilApplied(), southbound.untilApplied()]);
     if (signal === undefined) return;
     // The targets try again what a database refused; leaving is over when nothing is left.
@@ -103,11 +113,5 @@ export class Network {
       this.#targets.northbound.drop(remoteOwner(handle));
       this.#targets.southbound.drop(remoteOwner(handle));
     }
-  }
-
-  #seal(): void {
-    this.#isSealed = true;
-    this.#targets.northbound.seal();
-    this.#targets.southbound.seal();
   }
 }

@@ -22,6 +22,18 @@ export function switchOfOwner(owner: string): string | undefined {
   return owner.startsWith(transitPrefix) ? owner.slice(transitPrefix.length) : undefined;
 }
 
+const importPrefix = 'import/';
+
+/** `key`: `namespace/name`. */
+export function importOwner(key: string): string {
+  return `${importPrefix}${key}`;
+}
+
+/** The import whose rows an owner has, as `namespace/name`; undefined for other owners. */
+export function importOfOwner(owner: string): string | undefined {
+  return owner.startsWith(importPrefix) ? owner.slice(importPrefix.length) : undefined;
+}
+
 /** Tunnel keys of transit switches: OVN gives them to nothing else. */
 const globalKeys = { first: 16_711_681, last: 16_777_215 };
 

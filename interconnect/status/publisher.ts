@@ -11,7 +11,10 @@ import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { Membership } from '../apply/membership.ts';
 import type { OvnProbe } from '../apply/ovn-probe.ts';
 import type { Progress } from '../apply/progress.ts';
+import type { Services } from '../apply/services.ts';
+import type { ExportExchange } from '../model/export-exchange.ts';
 import type { Interconnect } from '../model/objects.ts';
+import type { ImportedSlice } from '../model/service-objects.ts';
 import type { OwnCluster } from '../settle/own-cluster.ts';
 import type { RemoteClusters } from '../settle/remote-clusters.ts';
 import type { Clusters } from '../state/clusters.ts';
@@ -23,6 +26,7 @@ import { wantedMtuOf } from './mtu.ts';
 import { policyFigures } from './policy-figures.ts';
 import { Reporter } from './report.ts';
 import { RoutePolicyReporter } from './route-policies.ts';
+import { ServiceReporter } from './services.ts';
 import type { Situation } from './situation.ts';
 import { stuckProblems } from './stuck.ts';
 import { Transitions } from './transitions.ts';
@@ -37,6 +41,8 @@ export interface PublisherFacts {
   readonly progress: Progress;
   readonly probe: Pick<OvnProbe, 'stalled'>;
   readonly heartbeats: Pick<Heartbeats, 'silent'>;
+  readonly services: Services;
+  readonly exchange: Pick<ExportExchange, 'deliveryOf'>;
 }
 
 export interface PublisherOptions {
@@ -60,6 +66,7 @@ export class Publisher {
   readonly #options: PublisherOptions;
   readonly #reporter: Reporter;
   readonly #policies: RoutePolicyReporter;
+  readonly #services: ServiceReporter;
   readonly #transitions = new Transitions();
   #clusters: Set<string> | 'all' = 'all';
   #later: NodeJS.Timeout | undefined;
@@ -70,9 +77,20 @@ export class Publisher {
     this.#options = options;
     this.#reporter = new Reporter(options);
     this.#policies = new RoutePolicyReporter(options);
+    this.#services = new ServiceReporter({ ...options, ...options.facts });
+  }
+
+  /** Call once the watches are in sync. */
+  start(): void {
+    this.#services.start();
+  }
+
+  sliceSeen(before: ImportedSlice | undefined, after: ImportedSlice | undefined): void {
+    this.#services.sliceSeen(before, after);
   }
 
   seen(kind: string, name: string): void {
+    if (kind === 'ServiceExport' || kind === 'ServiceImport') return this.#services.seen(kind, name);
     this.#reporter.seen(kind, name);
     if (kind === 'RemoteCluster') this.clustersChanged([name]);
   }
@@ -95,6 +113,7 @@ export class Publisher {
     const isBusy = progress.isWriting;
     if (isBusy && nowMs - this.#publishedMs < busyMs) return;
     this.#publishedMs = nowMs;
+    this.#reportServices(object);
     const situation = situationOf(object, facts, nowMs);
     const { local } = situation;
     const isSpecWrong = object !== undefined && 'code' in object.spec;
@@ -117,6 +136,14 @@ export class Publisher {
   close(): void {
     clearTimeout(this.#later);
     this.#policies.close();
+    this.#services.close();
+  }
+
+  /** Objects of Services do not wait for the databases: clients need the addresses that they contain. */
+  #reportServices(object: Interconnect | undefined): void {
+    const isMember = object !== undefined && !object.isDeleting;
+    // Before the hub has answered, nothing is known of the exports of others.
+    if (!isMember || this.#options.facts.services.local !== undefined) this.#services.report(isMember);
   }
 
   /** Gateways have to be there before anything can be reported of them. */

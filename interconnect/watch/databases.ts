@@ -3,7 +3,7 @@ import type { Cache, Row } from 'ovsdb-client';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { ownerOf } from '../../lib/ovn/owner.ts';
 import type { Gateway } from '../model/messages.ts';
-import { handleOfOwner, encapKey, fdbKey, fdbOwner, switchOfOwner } from '../model/owners.ts';
+import { handleOfOwner, importOfOwner, encapKey, fdbKey, fdbOwner, switchOfOwner } from '../model/owners.ts';
 import type { LocalChassis, LocalRange } from '../model/local.ts';
 import { redirectPort, transitRouterPort } from '../model/port-names.ts';
 import { integerOf, mapOf, textOf, textsOf } from '../../lib/ovn/columns.ts';
@@ -20,6 +20,8 @@ export const northboundMonitor = {
   HA_Chassis: undefined,
   Logical_Router_Static_Route: ['ip_prefix', 'nexthop', 'output_port', 'external_ids'],
   Logical_Router_Policy: ['priority', 'match', 'action', 'external_ids'],
+  Load_Balancer: ['name', 'protocol', 'vips', 'selection_fields', 'options', 'external_ids'],
+  Load_Balancer_Group: ['name', 'load_balancer'],
 };
 
 /** Columns that show how far northd and the ovn-controllers have come, besides those that rows are planned from. */
@@ -210,6 +212,21 @@ function readRoutes(northbound: Cache, column: string): ReadonlyMap<string, Read
     found.set(handle, known.add(textOf(row, column)));
   }
   return found;
+}
+
+/** The addresses of imports, by `namespace/name`. */
+export function readImportIps(northbound: Cache): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, Set<string>>();
+  for (const row of northbound.table('Load_Balancer').rows.values()) {
+    const owner = ownerOf(row);
+    const key = owner?.room === 'interconnect' ? importOfOwner(owner.name) : undefined;
+    if (key === undefined) continue;
+    const addresses = Object.keys(mapOf(row, 'vips')).map((vip) =>
+      vip.replace(/:[0-9]+$/, '').replaceAll(/[[\]]/g, ''),
+    );
+    found.set(key, (found.get(key) ?? new Set<string>()).union(new Set(addresses)));
+  }
+  return new Map([...found].map(([key, addresses]) => [key, [...addresses]]));
 }
 
 /** The handle of the other cluster that this room wrote the row for, if it did. */

@@ -8,12 +8,19 @@ import { interconnectKind } from '../../lib/api/kinds/interconnect.ts';
 import { subnetKind } from '../../lib/api/kinds/subnet.ts';
 import { transitSwitchKind } from '../../lib/api/kinds/transit-switch.ts';
 import { viewParser } from '../../lib/slices/testing.ts';
-import { configMapSchemas, nodeSchemas } from '../../lib/testing-core-schemas.ts';
+import { configMapSchemas, endpointSliceSchemas, nodeSchemas, serviceSchemas } from '../../lib/testing-core-schemas.ts';
 import { fuzzParser, type ObjectSchemas, type Parser } from '../../lib/testing-fuzz.ts';
 import { parseHubMember } from '../hub/watch/members.ts';
 import { learnedView } from './edges.ts';
 import { parseGateway, parseInterconnect, parseNode, parseReport, parseSubnet, parseTransitSwitch } from './objects.ts';
 import { parseFollowing, parseOvnIcConfig } from './ovn-ic-config.ts';
+import { parseLocalService, parseLocalSlice, parseServiceExport } from './service-objects.ts';
+
+const conditions = z.array(z.object({ type: z.string(), status: z.string(), reason: z.string() }));
+const exportSchemas = {
+  spec: z.object({ exportedLabels: z.record(z.string(), z.string()) }),
+  status: z.object({ conditions }),
+};
 
 const parsers: readonly (readonly [Parser, ObjectSchemas])[] = [
   [parseInterconnect, interconnectKind],
@@ -25,6 +32,9 @@ const parsers: readonly (readonly [Parser, ObjectSchemas])[] = [
   [parseTransitSwitch, transitSwitchKind],
   [parseHubMember, hubMemberKind],
   [parseOvnIcConfig, configMapSchemas],
+  [parseServiceExport, exportSchemas],
+  [parseLocalService, serviceSchemas],
+  [parseLocalSlice, endpointSliceSchemas],
 ];
 
 describe('parsers accept any content of an object', () => {

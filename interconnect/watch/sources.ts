@@ -6,11 +6,15 @@ import { textsOf } from '../../lib/ovn/columns.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import {
   interconnectGateways,
+  endpointSlices,
   interconnects,
+  namespaces,
   nodes,
   remoteClusters,
   remoteRouteSlices,
   routePolicies,
+  serviceExports,
+  serviceImports,
   subnets,
   transitSwitches,
 } from '../../lib/kube/resources.ts';
@@ -22,7 +26,15 @@ import { reflectSliced } from '../../lib/slices/reflect.ts';
 import { parseSlice, type Slice } from '../../lib/slices/slice.ts';
 import { learnedView, type LearnedPrefix } from './edges.ts';
 import { parseGateway, parseInterconnect, parseNode, parseReport, parseSubnet, parseTransitSwitch } from './objects.ts';
+import { parseImportedSlice, parseServiceExport, parseServiceImport } from './service-objects.ts';
 import type { GatewayObject, Interconnect, Node, Report, Subnet, TransitSwitchObject } from '../model/objects.ts';
+import {
+  sliceLabel,
+  slicesOfAgent,
+  type ImportedSlice,
+  type ServiceExportObject,
+  type ServiceImportObject,
+} from '../model/service-objects.ts';
 
 export interface Sources {
   readonly interconnects: Reflector<Interconnect>;
@@ -35,11 +47,19 @@ export interface Sources {
   readonly routePolicies: Reflector<RoutePolicy>;
   /** Clusters without speakers may not have the kind. */
   readonly bgpNodeStates: Reflector<readonly LearnedPrefix[]>;
+  readonly namespaces: Reflector<{ readonly isDeleting: boolean }>;
+  /** Clusters without the CRDs of the Multi-Cluster Services API do not have these kinds. */
+  readonly serviceExports: Reflector<ServiceExportObject>;
+  readonly serviceImports: Reflector<ServiceImportObject>;
+  /** EndpointSlices of imports, which the agent made. */
+  readonly importedSlices: Reflector<ImportedSlice>;
 }
 
 export function watchSources(client: KubeClient, signal: AbortSignal, log: Logger): Sources {
   const watch = <T>(resource: Resource, parse: (raw: RawObject) => T): Reflector<T> =>
     reflect({ client, resource, parse, signal, log });
+  const watchOptional = <T>(resource: Resource, parse: (raw: RawObject) => T): Reflector<T> =>
+    reflect({ client, resource, parse, signal, log, optional: true });
   return {
     interconnects: watch(interconnects, parseInterconnect),
     subnets: watch(subnets, parseSubnet),
@@ -50,6 +70,17 @@ export function watchSources(client: KubeClient, signal: AbortSignal, log: Logge
     transitSwitches: watch(transitSwitches, parseTransitSwitch),
     routePolicies: watch(routePolicies, parseRoutePolicy),
     bgpNodeStates: reflectSliced(learnedView, { client, signal, log, optional: true }),
+    namespaces: watch(namespaces, ({ metadata }) => ({ isDeleting: metadata.deletionTimestamp !== undefined })),
+    serviceExports: watchOptional(serviceExports, parseServiceExport),
+    serviceImports: watchOptional(serviceImports, parseServiceImport),
+    importedSlices: reflect({
+      client,
+      resource: endpointSlices,
+      labelSelector: `${sliceLabel.managedBy}=${slicesOfAgent}`,
+      parse: parseImportedSlice,
+      signal,
+      log,
+    }),
   };
 }
 

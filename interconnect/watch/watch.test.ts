@@ -30,6 +30,7 @@ describe('parsing', () => {
       tokenSecretRef: { name: 't', key: 'token' },
       vpc: 'ovn-cluster',
       gatewayNodeSelector: { matchLabels: { 'ovn.kubernetes.io/ic-gw': 'true' } },
+      clusterSetCIDR: '100.127.0.0/16,fd00:100:127::/112',
       failback: { holdDownSeconds: 5 },
       mtu: 0,
     });
@@ -73,6 +74,7 @@ describe('the local view', () => {
     vpc: 'ovn-cluster',
     gatewayNodeSelector: { matchLabels: { gw: 'true' } },
     failback: { holdDownSeconds: 5 },
+    clusterSetCIDR: '100.127.0.0/16',
     mtu: 0,
   };
   const subnet = (name: string, cidrBlock: string, vpc = '') =>

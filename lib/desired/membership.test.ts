@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { Atom } from 'ovsdb-client';
 import { NorthboundBed } from './northbound-bed.ts';
-import type { OvsdbTarget } from './ovsdb-target.ts';
+import { openOvsdbTarget, type OvsdbTarget } from './ovsdb-target.ts';
 import { ref, type Contribution, type Desired, type DesiredRow } from './row.ts';
 
 function group(key: string): Desired {
@@ -196,6 +196,30 @@ describe('owners and their contributions', () => {
     );
     await target.untilApplied();
     assert.deepEqual(bed.ports('Port_Group', 'a'), ['p']);
+  });
+
+  it('leaves the members that another room contributes, until that room takes them back', async () => {
+    const logger = { info: () => undefined, warn: () => undefined };
+    const other = openOvsdbTarget({ client: bed.client, room: 'other', logger });
+    target.set('subnet/ls', aSwitch);
+    target.set('group/a', group('a'));
+    target.set('pod/p', pod('p', 'a'));
+    await target.untilApplied();
+    other.set('import/q', pod('q', 'a'));
+    await other.untilApplied();
+    target.seal();
+    await target.untilApplied();
+    assert.deepEqual(bed.ports('Port_Group', 'a'), ['p', 'q']);
+    target = bed.open();
+    target.set('subnet/ls', aSwitch);
+    target.set('group/a', group('a'));
+    target.seal();
+    await target.untilApplied();
+    assert.deepEqual(bed.ports('Port_Group', 'a'), ['q'], 'after a restart too');
+    other.drop('import/q');
+    await other.untilApplied();
+    other.close();
+    assert.deepEqual(bed.ports('Port_Group', 'a'), []);
   });
 
   it('refers to a row of another owner again after the row was recreated', async () => {

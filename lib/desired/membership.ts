@@ -158,6 +158,8 @@ export function clear(context: MembershipContext, { table, key, column }: Column
     const row = refTable === undefined ? undefined : database.row(refTable, String(atom));
     if (holders !== undefined && idsOf(database, refTable, { atom, row }).some((id) => holders.has(id))) continue;
     const owner = row === undefined || refTable === undefined ? undefined : claimant(context, refTable, row);
+    // The room that owns a row also decides which groups it is in.
+    if (owner !== undefined && !batch.isOurs(owner)) continue;
     if (owner !== undefined && batch.isPending(owner)) waitedFor.add(owner);
     else draft.removeMember(table, place, column, atom);
   }

@@ -34,7 +34,10 @@ export interface DesiredRow {
   readonly parent?: { readonly table: string; readonly key: string; readonly column: string };
   /** Map columns shared with other writers: only the entries given here are compared and written. */
   readonly shared?: readonly string[];
-  /** Set or map columns that contain exactly the `Contribution`s of all owners. Not in `columns`. */
+  /**
+   * Set or map columns that contain exactly the `Contribution`s of all owners of this room. Not in `columns`. References to
+   * rows of other rooms stay: those rooms contribute them.
+   */
   readonly collects?: readonly string[];
 }
 

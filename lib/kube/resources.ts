@@ -35,6 +35,9 @@ export const baselineAdminNetworkPolicies = resource(
   'BaselineAdminNetworkPolicy',
   false,
 );
+/** Served only where the CRDs of the Multi-Cluster Services API are installed. */
+export const serviceExports = resource('multicluster.x-k8s.io', 'v1beta1', 'serviceexports', 'ServiceExport', true);
+export const serviceImports = resource('multicluster.x-k8s.io', 'v1beta1', 'serviceimports', 'ServiceImport', true);
 /** From Kubernetes 1.33 on. */
 export const serviceCidrs = resource('networking.k8s.io', 'v1', 'servicecidrs', 'ServiceCIDR', false);
 export const events = resource('', 'v1', 'events', 'Event', true);

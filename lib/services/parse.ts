@@ -16,7 +16,8 @@ import type {
   SlicePort,
 } from './service.ts';
 
-const serviceLabel = 'kubernetes.io/service-name';
+/** On the EndpointSlices of a Service. */
+export const serviceLabel = 'kubernetes.io/service-name';
 /** Kubernetes sets this label on the slices of headless Services. */
 const headlessLabel = 'service.kubernetes.io/headless';
 /** A Service or slice with one of these labels belongs to another proxy, or is headless. */
@@ -129,14 +130,17 @@ function parseServicePort(port: Readonly<Record<string, unknown>>): readonly Ser
 }
 
 /** A port without a number means all ports, which a virtual address cannot have. */
-function parseSlicePort(port: Readonly<Record<string, unknown>>): readonly SlicePort[] {
+export function parseSlicePort(port: Readonly<Record<string, unknown>>): readonly SlicePort[] {
   const protocol = protocolOf(port['protocol']);
   const number = numberOf(port['port']);
   return protocol === undefined || number === 0 ? [] : [{ name: textOf(port['name']), protocol, port: number }];
 }
 
-/** Only the first address of an endpoint is used, as the API prescribes. Absent conditions mean ready and not terminating. */
-function parseEndpoint(endpoint: Readonly<Record<string, unknown>>, namespace: string): readonly Endpoint[] {
+/**
+ * Only the first address of an endpoint is used, as the API prescribes. Absent conditions mean ready and not terminating.
+ * @param namespace of its slice
+ */
+export function parseEndpoint(endpoint: Readonly<Record<string, unknown>>, namespace: string): readonly Endpoint[] {
   const address = canonicalIp(textsOf(endpoint['addresses'])[0] ?? '');
   if (address === undefined) return [];
   const { ready, serving = ready, terminating } = fieldsOf(endpoint['conditions']);

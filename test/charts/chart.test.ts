@@ -83,6 +83,9 @@ function ofKind(manifests: readonly Manifest[], ...kinds: readonly string[]): re
   return manifests.filter(({ kind }) => kinds.includes(kind));
 }
 
+/** ServiceExport and ServiceImport. */
+const mcsKinds = 2;
+
 function* workloads(manifests: readonly Manifest[]): Generator<readonly [name: string, PodSpec]> {
   for (const { kind, metadata, spec } of ofKind(manifests, 'Deployment', 'DaemonSet', 'StatefulSet'))
     yield [`${kind} ${metadata.name}`, (spec as { template: { spec: PodSpec } }).template.spec];
@@ -101,10 +104,13 @@ test('generated files are up to date with their sources', async () => {
 describe('rendered objects', () => {
   test('the CRDs are printed byte for byte, unless switched off', () => {
     const text = renderChart([]);
-    for (const file of readdirSync(join(chart, 'crds')))
-      assert.ok(text.includes(readFileSync(join(chart, 'crds', file), 'utf8').trimEnd()), file);
-    assert.equal(ofKind(defaults, 'CustomResourceDefinition').length, allKinds.length);
+    for (const folder of ['crds', 'mcs-crds'])
+      for (const file of readdirSync(join(chart, folder)))
+        assert.ok(text.includes(readFileSync(join(chart, folder, file), 'utf8').trimEnd()), file);
+    assert.equal(ofKind(defaults, 'CustomResourceDefinition').length, allKinds.length + mcsKinds);
     assert.equal(ofKind(parseManifests(renderChart(['crds.install=false'])), 'CustomResourceDefinition').length, 0);
+    const served = parseManifests(renderChart([], ['multicluster.x-k8s.io/v1beta1/ServiceExport']));
+    assert.equal(ofKind(served, 'CustomResourceDefinition').length, allKinds.length, 'those of others are left alone');
   });
 
   // Rights and CRDs are judged by rules of their own; the rest is read by eye when it changes.

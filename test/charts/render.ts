@@ -34,10 +34,11 @@ export function helm(command: readonly string[], values: Values, env: NodeJS.Pro
   return execFileSync(join(toolsFolder(), 'helm'), [...command, ...sets], { encoding: 'utf8', env, stdio: 'pipe' });
 }
 
-/** The text `helm template` prints for the release Isthmus is meant to be. */
-export function renderChart(values: Values): string {
+/** The text `helm template` prints for the release Isthmus is meant to be. `served`: kinds that the API server has already, as `group/version/Kind`. */
+export function renderChart(values: Values, served: readonly string[] = []): string {
   // A helm that was built without a version of Kubernetes takes itself for 1.20.
-  return helm(['template', 'isthmus', chart, '--namespace', 'kube-system', '--kube-version', '1.34.0'], values);
+  const command = ['template', 'isthmus', chart, '--namespace', 'kube-system', '--kube-version', '1.34.0'];
+  return helm([...command, ...served.map((kind) => `--api-versions=${kind}`)], values);
 }
 
 /** @throws when a document is no YAML or repeats a key */

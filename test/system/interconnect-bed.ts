@@ -14,7 +14,16 @@ import { parse } from 'yaml';
 import { annotation } from '../../lib/api/names.ts';
 import { openKube } from '../../lib/kube/client.ts';
 import type { KubeApiError } from '../../lib/kube/errors.ts';
-import { hubMembers, interconnectGateways, interconnects, nodes, secrets, subnets } from '../../lib/kube/resources.ts';
+import {
+  hubMembers,
+  interconnectGateways,
+  interconnects,
+  nodes,
+  secrets,
+  serviceExports,
+  serviceImports,
+  subnets,
+} from '../../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
 import type { KubeClient, Resource } from '../../lib/kube/types.ts';
 import { freePorts } from '../../lib/testing-ports.ts';
@@ -305,12 +314,12 @@ export class Bed {
 }
 
 async function applyDefinitions(client: KubeClient): Promise<void> {
-  const folder = join(root, 'charts/isthmus/crds');
-  for (const file of readdirSync(folder)) {
-    const definition: unknown = parse(readFileSync(join(folder, file), 'utf8'));
-    await client.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
-  }
-  for (const resource of [subnets, interconnects, interconnectGateways, hubMembers]) {
+  for (const folder of ['crds', 'mcs-crds'].map((name) => join(root, 'charts/isthmus', name)))
+    for (const file of readdirSync(folder)) {
+      const definition: unknown = parse(readFileSync(join(folder, file), 'utf8'));
+      await client.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
+    }
+  for (const resource of [subnets, interconnects, interconnectGateways, hubMembers, serviceExports, serviceImports]) {
     await eventually(`${resource.plural} served`, () => client.list(resource));
   }
   const systemNamespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };

@@ -1,7 +1,7 @@
 /** What policies never judge, whatever they say: the same for the ports of NetworkPolicies and for those of policies of the whole cluster. */
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import type { PolicyDirection } from '../../../lib/policies/selection.ts';
-import { hairpinSources } from '../../model/service-vips.ts';
+import { hairpinSources } from '../../../lib/services/balancer.ts';
 import { aclRow, portGroupRow, type Acl } from '../acl-tier/port-group-acl.ts';
 import { vendorIds } from '../names.ts';
 import { portTerm } from './names.ts';

@@ -4,9 +4,9 @@
  */
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import type { Family } from '../../../lib/net/ip.ts';
+import { backendsText, balancerColumns, vipText } from '../../../lib/services/balancer.ts';
 import {
   type Backend,
-  backendKey,
   backendsAt,
   backendsOf,
   clusterBackends,
@@ -17,7 +17,7 @@ import {
 import { type EndpointSlice, type Service, serviceKey } from '../../../lib/services/service.ts';
 import { variableName } from '../../../lib/services/variables.ts';
 import { type ServiceVip, vipId } from '../../../lib/services/vips.ts';
-import { hairpinSources, vipsInOvn, vipText } from '../../model/service-vips.ts';
+import { vipsInOvn } from '../../model/service-vips.ts';
 import type { View } from '../../model/view.ts';
 import { slicesOf } from '../../settle/service/frontends.ts';
 import { vendorIds } from '../names.ts';
@@ -93,11 +93,11 @@ function balancerOf(service: string, served: readonly ServedVip[]): Balancer | u
     const { vip, all, choice } = one;
     // In a row with variables, OVN splits lists at colons, which IPv6 addresses contain.
     const isLiteral = choice === 'all' && (!isTemplate || family === 4 || clusterBackends(all).length === 0);
-    if (isLiteral) vips[vipText(vip, isTemplate)] = textOf(clusterBackends(all));
+    if (isLiteral) vips[vipText(vip, isTemplate)] = backendsText(clusterBackends(all));
     else {
       const name = variableName('be', service, vipId({ ...vip, address: '' }), String(family), choice);
       vips[vipText(vip, isTemplate)] = `^${name}`;
-      variables.set(name, { name, valueAt: (place) => textOf(chosen(choice, all, place)) });
+      variables.set(name, { name, valueAt: (place) => backendsText(chosen(choice, all, place)) });
     }
     if (!isTemplate || family === 4) continue;
     const name = variableName('vip', vip.address);
@@ -118,40 +118,20 @@ function chosen(choice: Choice, all: readonly Backend[], place: Place): readonly
   }
 }
 
-function textOf(backends: readonly Backend[]): string {
-  return backends.map(({ address, port }) => backendKey(address, port)).join(',');
-}
-
 /** `default/web/tcp/ipv4`. */
 export function balancerKey(service: Service, { protocol, family }: Pick<Balancer, 'protocol' | 'family'>): string {
   return `${serviceKey(service)}/${protocol}/ipv${family}`;
 }
 
 export function balancerRow(view: View, service: Service, balancer: Balancer): DesiredRow {
-  const { protocol, family, vips, variables } = balancer;
-  const template = variables.length > 0 ? { template: 'true', 'address-family': `ipv${family}` } : {};
+  const facts = {
+    ...balancer,
+    hasAffinity: service.affinitySeconds !== undefined,
+    isTemplate: balancer.variables.length > 0,
+  };
   return {
     table: 'Load_Balancer',
     key: balancerKey(service, balancer),
-    columns: {
-      protocol,
-      vips,
-      selection_fields: service.affinitySeconds === undefined ? [] : clientFields(view, family),
-      options: {
-        reject: 'true',
-        hairpin_snat_ip: hairpinSources.join(' '),
-        // Without a flush, datagrams of a known connection would go to a removed backend. Connections of TCP end by themselves, and
-        // those to a terminating endpoint must continue.
-        ...(protocol === 'udp' ? { ct_flush: 'true' } : {}),
-        ...template,
-      },
-      external_ids: vendorIds,
-    },
+    columns: { ...balancerColumns(facts, view.capabilities.ipv6Selection), external_ids: vendorIds },
   };
-}
-
-/** The fields that identify a client. An OVN that cannot select by IPv6 address selects by MAC address: clients are on the switch of the load balancer. */
-function clientFields({ capabilities }: View, family: Family): readonly string[] {
-  if (family === 4) return ['ip_src'];
-  return [capabilities.ipv6Selection ? 'ipv6_src' : 'eth_src'];
 }

@@ -1,6 +1,6 @@
 import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution, Desired } from '../../../lib/desired/row.ts';
-import { balancerGroup } from '../../model/ovn-names.ts';
+import { balancerGroup } from '../../../lib/services/balancer.ts';
 import type { View } from '../../model/view.ts';
 import { hasRouter } from '../../settle/vpc/routers.ts';
 import { nothing } from '../feature.ts';

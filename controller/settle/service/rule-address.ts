@@ -11,7 +11,7 @@ import { specialUse } from '../../../lib/net/special-use.ts';
 import type { Service } from '../../../lib/services/service.ts';
 import { parsePoolRange } from '../../../lib/services/load-balancer.ts';
 import { partsOf } from '../../model/net-parts.ts';
-import { hairpinSources } from '../../model/service-vips.ts';
+import { hairpinSources } from '../../../lib/services/balancer.ts';
 import type { LoadBalancerPool } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import { isPoolInForce } from '../load-balancer/judge-pools.ts';

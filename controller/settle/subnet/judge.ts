@@ -13,7 +13,7 @@ import type { Family } from '../../../lib/net/ip.ts';
 import type { Range } from '../../../lib/net/range.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
-import { hairpinSources } from '../../model/service-vips.ts';
+import { hairpinSources } from '../../../lib/services/balancer.ts';
 import { hasRouterPort, routingInForce } from '../../model/net-in-force.ts';
 import type { NetInForce } from '../../model/net-in-force.ts';
 import { partsOf } from '../../model/net-parts.ts';

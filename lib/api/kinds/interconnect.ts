@@ -48,6 +48,14 @@ export const interconnectSpec = z.object({
         .describe('How long a path must have been up before traffic returns to it.'),
     })
     .default({ holdDownSeconds: 5 }),
+  clusterSetCIDR: z
+    .string()
+    .max(100)
+    .regex(/^[0-9a-fA-F.:/]+(, ?[0-9a-fA-F.:/]+)?$/)
+    .default('100.127.0.0/16,fd00:100:127::/112')
+    .describe(
+      'Networks of the addresses of imported Services, one for each family, separated by a comma. Nothing else in this cluster may use them; other clusters may have the same ones.',
+    ),
   mtu: z
     .int()
     .min(0)

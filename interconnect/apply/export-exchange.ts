@@ -1,0 +1,38 @@
+/** The exports of all clusters over the membership. In: what the hub told and answered. Out: one view of it for `apply/services.ts` and `status/`. */
+import type { Delivery, ExportExchange } from '../model/export-exchange.ts';
+import type { Clusters } from '../state/clusters.ts';
+import type { Membership } from './membership.ts';
+
+export interface ExchangeParts {
+  readonly membership: Pick<Membership, 'sendExports' | 'areExportsKnown' | 'state'>;
+  readonly clusters: Pick<Clusters, 'exports' | 'hub'>;
+}
+
+export function openExchange({ membership, clusters }: ExchangeParts): ExportExchange {
+  const { exports, hub } = clusters;
+  return {
+    of: (key) => exports.of(key),
+    takeDirty: () => exports.takeDirty(),
+    get isReceived() {
+      // A hub of an earlier release will never tell of any export.
+      return exports.isComplete || hub.carriesExports === false;
+    },
+    get unknown() {
+      return new Set([...exports.expected].filter((cluster) => !exports.clusters.has(cluster)));
+    },
+    send: (own, namespaces) => membership.sendExports(own, namespaces),
+    deliveryOf(key): Delivery {
+      const refused = exports.rejections.find(({ value }) => value === key);
+      if (refused !== undefined) return { kind: 'refused', problem: { code: refused.code, message: refused.message } };
+      if (membership.areExportsKnown) return { kind: 'delivered' };
+      if (!membership.state.isConnected)
+        return {
+          kind: 'pending',
+          message: 'there is no session with the hub: see the condition HubReachable of the Interconnect',
+        };
+      if (hub.carriesExports === false)
+        return { kind: 'pending', message: 'the hub is of a release that does not pass on exports: upgrade it' };
+      return { kind: 'pending', message: 'the hub has not answered yet' };
+    },
+  };
+}

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import type { OvsdbClient } from 'ovsdb-client';
+import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
+import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
+import type { Desired } from '../../lib/desired/row.ts';
+import { noEdges } from '../model/edges.ts';
+import type { ExportedService, ExportedServices } from '../model/exported-service.ts';
+import { importsOfAgent, type ServiceImportObject } from '../model/service-objects.ts';
+import { local } from '../model/testing.ts';
+import type { RouteUse } from '../settle/route-use.ts';
+import { endpointAt, exportOf, routeTo } from '../settle/services/testing.ts';
+import { Services, type ServicesOptions } from './services.ts';
+
+const key = 'shop/web';
+const west = exportOf({ endpoints: [endpointAt('10.17.0.11')] });
+const spec = { clusterSetCIDR: '100.127.0.0/16' } as InterconnectSpec;
+
+describe('imported Services in a round', () => {
+  let services: Services;
+  let exports: Map<string, Map<string, ExportedService>>;
+  let dirty: Set<string>;
+  let plans: Map<string, Desired>;
+  let objects: Map<string, ServiceImportObject>;
+  let exchange: { isReceived: boolean; unknown: Set<string> };
+  let uses: Map<string, readonly RouteUse[]>;
+  let sent: ExportedServices[];
+
+  beforeEach(() => {
+    exports = new Map([[key, new Map([['west', west]])]]);
+    dirty = new Set([key]);
+    plans = new Map();
+    objects = new Map();
+    exchange = { isReceived: true, unknown: new Set() };
+    uses = new Map([['west', [routeTo('10.17.0.0/16')]]]);
+    sent = [];
+    const target: Pick<OvsdbTarget, 'desired' | 'set' | 'drop' | 'owners'> = {
+      desired: (owner) => plans.get(owner),
+      set: (owner, plan) => void plans.set(owner, plan),
+      drop: (owner) => void plans.delete(owner),
+      owners: () => [...plans.keys()],
+    };
+    const empty = { rows: new Map<string, never>() };
+    const reflected = <T>(map: Map<string, T>) => ({
+      get: (name: string) => map.get(name),
+      entries: () => map.entries(),
+    });
+    services = new Services({
+      watch: { takeDirty: () => new Set(), get: () => 'gone' },
+      sources: {
+        subnets: reflected(new Map()),
+        namespaces: reflected(new Map([['shop', { isDeleting: false }]])),
+        serviceImports: reflected(objects),
+      } as unknown as ServicesOptions['sources'],
+      northbound: { cache: { table: () => empty }, schema: { tables: {} } } as unknown as OvsdbClient,
+      target: target as OvsdbTarget,
+      remotes: {
+        view: { get: (name: string) => ({ uses: uses.get(name) ?? [] }) },
+      } as unknown as ServicesOptions['remotes'],
+      exchange: {
+        of: (one) => exports.get(one) ?? new Map(),
+        takeDirty: () => {
+          const taken = dirty;
+          dirty = new Set();
+          return taken;
+        },
+        get isReceived() {
+          return exchange.isReceived;
+        },
+        get unknown() {
+          return exchange.unknown;
+        },
+        send: (own) => void sent.push(own),
+        deliveryOf: () => ({ kind: 'delivered' }),
+      },
+    });
+  });
+
+  const round = (changed: readonly string[] = []): void => {
+    services.observe(local);
+    const changes = { changed: new Set(changed), gone: [], released: [], isComplete: true };
+    services.apply({ spec, local, edges: noEdges, changes });
+  };
+  /** The API server has taken the ServiceImport. */
+  const publish = (clusters: readonly string[] = ['west']): void => {
+    const ips = services.imports.get(key)?.ips ?? ['100.127.0.9'];
+    objects.set(key, {
+      namespace: 'shop',
+      name: 'web',
+      uid: 'u',
+      generation: 1,
+      createdMs: 1,
+      isDeleting: false,
+      isOurs: true,
+      labels: importsOfAgent,
+      annotations: {},
+      spec: { ips },
+      status: { clusters: clusters.map((cluster) => ({ cluster })) },
+    });
+    services.importSeen(key);
+  };
+  const backends = (): unknown =>
+    plans.get(`import/${key}`)?.rows.map(({ columns }) => Object.values(columns['vips'] ?? {}));
+
+  it('have a load balancer once the ServiceImport has the address, and keep it if somebody changes that', () => {
+    round(['west']);
+    assert.deepEqual(backends(), []);
+    publish();
+    round();
+    assert.deepEqual(backends(), [['10.17.0.11:8080']]);
+    objects.clear();
+    services.importSeen(key);
+    round();
+    assert.deepEqual(backends(), [['10.17.0.11:8080']]);
+  });
+
+  it('lose the endpoints of a cluster in the round in which its last path goes down', () => {
+    round(['west']);
+    publish();
+    round();
+    uses.set('west', [routeTo('10.17.0.0/16', false)]);
+    round(['west']);
+    assert.deepEqual(backends(), [['']]);
+    uses.set('west', [routeTo('10.17.0.0/16')]);
+    round(['west']);
+    assert.deepEqual(backends(), [['10.17.0.11:8080']]);
+  });
+
+  it('are not planned before the exports of others are known, nor while a cluster that exported them is not', () => {
+    exchange.isReceived = false;
+    publish();
+    round(['west']);
+    assert.deepEqual([services.local, services.isComplete, plans.size], [undefined, false, 0]);
+    exchange.isReceived = true;
+    exchange.unknown = new Set(['north']);
+    publish(['north', 'west']);
+    round();
+    assert.deepEqual([services.isHeld(key), plans.size], [true, 0]);
+    exchange.unknown = new Set();
+    round();
+    assert.deepEqual([services.isComplete, backends()], [true, [['10.17.0.11:8080']]]);
+  });
+
+  it('are gone with the last export, and when the cluster leaves', () => {
+    round(['west']);
+    publish();
+    round();
+    exports.clear();
+    dirty.add(key);
+    round();
+    assert.equal(plans.size, 0);
+    exports.set(key, new Map([['west', west]]));
+    dirty.add(key);
+    round();
+    services.withdraw();
+    assert.deepEqual([plans.size, services.local, services.imports.size], [0, undefined, 0]);
+  });
+
+  it('send the exports of this cluster once, and again to another membership', () => {
+    round();
+    round();
+    assert.equal(sent.length, 1);
+    services.namespaceChanged('shop');
+    round();
+    assert.equal(sent.length, 2);
+    services.withdraw();
+    round();
+    assert.equal(sent.length, 3);
+  });
+});

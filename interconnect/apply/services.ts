@@ -1,0 +1,276 @@
+/**
+ * Exported and imported Services. In: the exports of this cluster and of the others, and the paths to the others. Out: what is sent to the hub,
+ * and the load balancers of the imports, owner by owner. Called by the round, after the routes of other clusters were set: a cluster whose last
+ * path is down loses its routes and its backends in one transaction.
+ */
+import type { OvsdbClient } from 'ovsdb-client';
+import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
+import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
+import { recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
+import type { Family } from '../../lib/net/ip.ts';
+import type { Edges } from '../model/edges.ts';
+import type { ExportExchange } from '../model/export-exchange.ts';
+import type { ExportedService, ExportedServices } from '../model/exported-service.ts';
+import type { LocalView } from '../model/local.ts';
+import { importOfOwner, importOwner } from '../model/owners.ts';
+import { planBalancers } from '../plan/services/balancers.ts';
+import type { RemoteChanges, RemoteClusters } from '../settle/remote-clusters.ts';
+import type { FormerIps } from '../settle/services/clusterset-ips.ts';
+import { Imports, type ImportState } from '../settle/services/imports.ts';
+import type { Occupied } from '../settle/services/networks.ts';
+import { ValidExports } from '../settle/services/valid-exports.ts';
+import { Reach } from '../settle/services/reach.ts';
+import { readImportIps } from '../watch/databases.ts';
+import type { ExportedServicesWatch } from '../watch/exported-services.ts';
+import type { Sources } from '../watch/sources.ts';
+
+export interface ServicesOptions {
+  readonly watch: Pick<ExportedServicesWatch, 'takeDirty' | 'get'>;
+  readonly sources: Pick<Sources, 'subnets' | 'namespaces' | 'serviceImports'>;
+  readonly northbound: Pick<OvsdbClient, 'cache' | 'schema'>;
+  readonly target: OvsdbTarget;
+  readonly remotes: Pick<RemoteClusters, 'view'>;
+  readonly exchange: ExportExchange;
+}
+
+export interface ServicesInput {
+  readonly spec: InterconnectSpec;
+  readonly local: LocalView;
+  readonly edges: Edges;
+  readonly changes: RemoteChanges;
+}
+
+export class Services {
+  readonly own = new ValidExports();
+  readonly imports = new Imports();
+  readonly #options: ServicesOptions;
+  readonly #reach = new Reach();
+  /** Imports to plan again. */
+  readonly #dirty = new Set<string>();
+  /** Exports of this cluster that changed. */
+  readonly #exported = new Set<string>();
+  readonly #namespaces = new Set<string>();
+  /** Addresses that the ServiceImport has: only then a load balancer has them, so that a restart finds them again. */
+  readonly #published = new Map<string, readonly string[]>();
+  #local: LocalView | undefined;
+  #edges: Edges | undefined;
+  #occupied: readonly Occupied[] | undefined;
+  /** The exports of other clusters are known, or were before the session was lost. */
+  #hasBegun = false;
+  #unknown: ReadonlySet<string> = new Set();
+  readonly #held = new Set<string>();
+  #sent: ExportedServices | undefined;
+  #areNamespacesNew = true;
+  #news = new Set<string>();
+
+  constructor(options: ServicesOptions) {
+    this.#options = options;
+  }
+
+  /** The exports of all clusters are known: rows and objects of other imports are left over. */
+  get isComplete(): boolean {
+    return this.#hasBegun && this.#unknown.size === 0;
+  }
+  /** Undefined while this cluster is not a member, and before it knows the exports of others. */
+  get local(): LocalView | undefined {
+    return this.#local;
+  }
+
+  namespaceChanged(name: string): void {
+    this.#areNamespacesNew = true;
+    this.#namespaces.add(name);
+  }
+  subnetsChanged(): void {
+    this.#occupied = undefined;
+  }
+  importSeen(key: string): void {
+    this.#dirty.add(key);
+  }
+
+  /** Settles the exports of this cluster and sends them. */
+  observe({ vpcs }: LocalView): void {
+    const { watch, sources, exchange } = this.#options;
+    for (const key of this.own.step(watch.takeDirty(), vpcs, (one) => watch.get(one))) {
+      this.#dirty.add(key);
+      this.#exported.add(key);
+      this.#news.add(key);
+    }
+    if (this.own.exported === this.#sent && !this.#areNamespacesNew) return;
+    this.#sent = this.own.exported;
+    this.#areNamespacesNew = false;
+    const names = [...sources.namespaces.entries()].flatMap(([name, { isDeleting }]) => (isDeleting ? [] : [name]));
+    exchange.send(this.own.exported, new Set(names));
+  }
+
+  apply({ spec, local, edges, changes }: ServicesInput): void {
+    const { exchange } = this.#options;
+    const isReachChanged = this.#takeReach(local, edges, changes);
+    this.#hasBegun ||= exchange.isReceived;
+    if (!this.#hasBegun) return;
+    this.#takeUnknown();
+    // The name of this cluster is part of every import.
+    if (this.#local?.cluster !== local.cluster) for (const key of this.own.keys()) this.#exported.add(key);
+    const services = this.#exported.union(exchange.takeDirty());
+    this.#exported.clear();
+    const changed = this.imports.step(
+      {
+        exportsOf: (key) => this.#exportsOf(key, local.cluster),
+        hasNamespace: (name) => this.#options.sources.namespaces.get(name)?.isDeleting === false,
+        clusterSetCidr: spec.clusterSetCIDR,
+        occupied: this.#occupiedBy(local),
+        families: familiesOf(local),
+        former: () => this.#former(),
+        isComplete: this.#unknown.size === 0,
+      },
+      { services, namespaces: this.#namespaces },
+    );
+    this.#namespaces.clear();
+    for (const key of changed) {
+      this.#dirty.add(key);
+      this.#news.add(key);
+    }
+    if (isReachChanged || this.#local !== local) {
+      for (const key of this.imports.keys()) {
+        this.#dirty.add(key);
+        this.#news.add(key);
+      }
+    }
+    this.#local = local;
+    for (const key of this.#dirty) this.#plan(key, local);
+    this.#dirty.clear();
+  }
+
+  /** Keys of exports and imports that changed since the last call. */
+  takeNews(): ReadonlySet<string> {
+    const news = this.#news;
+    this.#news = new Set();
+    return news;
+  }
+
+  /** Whether the import stays as it is, because a cluster that exported it is not known yet. */
+  isHeld(key: string): boolean {
+    if (this.#unknown.size === 0) return false;
+    const object = this.#options.sources.serviceImports.get(key);
+    const clusters = object?.isOurs === true ? recordsOf(object.status['clusters']) : [];
+    return clusters.some(({ cluster }) => this.#unknown.has(textOf(cluster)));
+  }
+
+  /** Whether pods of some VPC that takes part reach an endpoint of a cluster. */
+  isReached(cluster: string, address: string): boolean {
+    const { vpcs, cluster: own } = this.#local ?? { vpcs: new Map<string, unknown>(), cluster: '' };
+    return cluster === own || [...vpcs.keys()].some((vpc) => this.#reach.reaches(vpc, cluster, address));
+  }
+
+  /** This cluster is not a member any more: removes all rows. */
+  withdraw(): void {
+    for (const key of [...this.own.keys(), ...this.imports.keys()]) this.#news.add(key);
+    for (const key of this.imports.keys()) this.#options.target.drop(importOwner(key));
+    // What an earlier process wrote.
+    for (const owner of this.#options.target.owners())
+      if (importOfOwner(owner) !== undefined) this.#options.target.drop(owner);
+    this.own.clear();
+    this.imports.clear();
+    this.#reach.clear();
+    this.#published.clear();
+    this.#dirty.clear();
+    this.#sent = undefined;
+    this.#local = undefined;
+    this.#edges = undefined;
+    this.#hasBegun = false;
+    this.#unknown = new Set();
+  }
+
+  #exportsOf(key: string, cluster: string): ReadonlyMap<string, ExportedService> {
+    const exports = new Map(this.#options.exchange.of(key));
+    const own = this.own.get(key)?.exported;
+    if (own === undefined) exports.delete(cluster);
+    else exports.set(cluster, own);
+    return exports;
+  }
+
+  #takeReach(local: LocalView, edges: Edges, { changed, gone }: RemoteChanges): boolean {
+    const { view } = this.#options.remotes;
+    let isChanged = false;
+    if (local !== this.#local || edges !== this.#edges) isChanged = this.#reach.setOwn(local, edges);
+    this.#edges = edges;
+    for (const name of new Set([...changed, ...gone]))
+      if (this.#reach.setCluster(name, view.get(name)?.uses)) isChanged = true;
+    return isChanged;
+  }
+
+  #takeUnknown(): void {
+    const { unknown } = this.#options.exchange;
+    if (unknown.symmetricDifference(this.#unknown).size === 0) return;
+    this.#unknown = unknown;
+    for (const key of [...this.imports.keys(), ...this.#held]) {
+      this.#dirty.add(key);
+      this.#news.add(key);
+    }
+    this.#held.clear();
+  }
+
+  #plan(key: string, local: LocalView): void {
+    const { target } = this.#options;
+    if (this.isHeld(key)) return void this.#held.add(key);
+    const owner = importOwner(key);
+    const state = this.imports.get(key);
+    if (state === undefined) {
+      this.#published.delete(key);
+      if (target.desired(owner) !== undefined) target.drop(owner);
+      return;
+    }
+    const plan = planBalancers({
+      state: { ...state, ips: this.#publishedIps(key, state) },
+      cluster: local.cluster,
+      vpcs: local.vpcs.keys(),
+      ownEndpoints: (vpc) => this.own.get(key)?.endpoints.get(vpc) ?? [],
+      reaches: (vpc, cluster, address) => this.#reach.reaches(vpc, cluster, address),
+      ipv6Selection: this.#selectsByIpv6(),
+    });
+    if (JSON.stringify(target.desired(owner)) !== JSON.stringify(plan)) target.set(owner, plan);
+  }
+
+  #publishedIps(key: string, { ips }: ImportState): readonly string[] {
+    const object = this.#options.sources.serviceImports.get(key);
+    const there = object?.isOurs === true ? textsOf(object.spec['ips']) : [];
+    const before = this.#published.get(key) ?? [];
+    const published = ips.filter((ip) => there.includes(ip) || before.includes(ip));
+    this.#published.set(key, published);
+    return published;
+  }
+
+  #former(): readonly FormerIps[] {
+    const { northbound, sources } = this.#options;
+    const rows = [...readImportIps(northbound.cache)].map(([key, ips]): FormerIps => ({
+      key,
+      ips,
+      isInDatabase: true,
+      createdMs: 0,
+    }));
+    const objects = [...sources.serviceImports.entries()].flatMap(([key, { isOurs, createdMs, spec }]): FormerIps[] =>
+      isOurs ? [{ key, ips: textsOf(spec['ips']), isInDatabase: false, createdMs }] : [],
+    );
+    return [...rows, ...objects];
+  }
+
+  #occupiedBy({ nodeAddresses }: LocalView): readonly Occupied[] {
+    this.#occupied ??= [...this.#options.sources.subnets.entries()].flatMap(([name, { cidrs }]) =>
+      cidrs.map((cidr) => ({ name: `Subnet ${name}`, cidr })),
+    );
+    const nodes = nodeAddresses.map(({ node, ip: { family, value } }) => ({
+      name: `Node ${node}`,
+      cidr: { family, network: value, prefix: family === 4 ? 32 : 128 },
+    }));
+    return [...this.#occupied, ...nodes];
+  }
+
+  #selectsByIpv6(): boolean {
+    const column = this.#options.northbound.schema.tables['Load_Balancer']?.columns['selection_fields'];
+    return column?.key.enum?.includes('ipv6_src') === true;
+  }
+}
+
+/** Of pods in VPCs that take part. */
+function familiesOf({ vpcs }: LocalView): ReadonlySet<Family> {
+  return new Set([...vpcs.values()].flatMap(({ ranges }) => ranges.map(({ cidr }) => cidr.family)));
+}

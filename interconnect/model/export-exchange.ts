@@ -1,0 +1,24 @@
+/** The exports of all clusters as the link to the hub carries them: what this cluster sends, and what it knows of the others. */
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { ExportedService, ExportedServices } from './exported-service.ts';
+
+/** Whether the hub has an export of this cluster. */
+export type Delivery =
+  | { readonly kind: 'delivered' }
+  | { readonly kind: 'pending'; readonly message: string }
+  | { readonly kind: 'refused'; readonly problem: Problem };
+
+export interface ExportExchange {
+  /** Cluster → its export of a Service, `namespace/name`, without this cluster. An export is the same object until it changes. */
+  of(key: string): ReadonlyMap<string, ExportedService>;
+  /** Services whose exports by other clusters changed since the last call. */
+  takeDirty(): ReadonlySet<string>;
+  /** The hub has told all that it knows: nothing may be concluded from an export that is absent before. */
+  readonly isReceived: boolean;
+  /** Clusters whose exports neither the hub knows, which expects them, nor this process from earlier. */
+  readonly unknown: ReadonlySet<string>;
+  /** Replaces the exports of this cluster, and the namespaces whose exports it needs. */
+  send(own: ExportedServices, namespaces: ReadonlySet<string>): void;
+  /** `key`: `namespace/name`. */
+  deliveryOf(key: string): Delivery;
+}

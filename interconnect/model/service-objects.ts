@@ -1,0 +1,85 @@
+/** Objects of Services that clusters export to each other, as `watch/` reads them. Immutable values. */
+import type { Condition } from '../../lib/api/kinds/shared.ts';
+import type { Service } from '../../lib/services/service.ts';
+import type { ExportedEndpoint, ExportedPort } from './exported-service.ts';
+
+/** On the ServiceImports of the agent; all others belong to other programs. */
+export const importsOfAgent = { 'app.kubernetes.io/managed-by': 'isthmus-interconnect' } as const;
+
+/** `endpointslice.kubernetes.io/managed-by` of the agent's EndpointSlices. */
+export const slicesOfAgent = 'isthmus.network';
+
+export const sliceLabel = {
+  managedBy: 'endpointslice.kubernetes.io/managed-by',
+  service: 'multicluster.kubernetes.io/service-name',
+  cluster: 'multicluster.kubernetes.io/source-cluster',
+} as const;
+
+export interface ServiceExportObject {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly generation: number;
+  /** Milliseconds since 1970. */
+  readonly createdMs: number;
+  readonly isDeleting: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly conditions: readonly Condition[];
+}
+
+/** A Service in a namespace that has ServiceExports. */
+export interface LocalService {
+  readonly service: Service;
+  readonly isHeadless: boolean;
+  readonly ports: readonly ExportedPort[];
+  /** Empty without one. */
+  readonly trafficDistribution: string;
+}
+
+/** An EndpointSlice of such a Service. */
+export interface LocalSlice {
+  /** `namespace/name` of its Service. */
+  readonly service: string;
+  readonly endpoints: readonly ExportedEndpoint[];
+}
+
+export interface ServiceImportObject {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly generation: number;
+  /** Milliseconds since 1970. */
+  readonly createdMs: number;
+  readonly isDeleting: boolean;
+  /** Whether the agent made it. */
+  readonly isOurs: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly spec: Readonly<Record<string, unknown>>;
+  readonly status: Readonly<Record<string, unknown>>;
+}
+
+/** An EndpointSlice of the agent: the fields that it writes. */
+export interface ImportedSlice {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** Name of its ServiceImport. */
+  readonly service: string;
+  readonly body: SliceBody;
+}
+
+export interface SliceBody {
+  readonly addressType: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Uid of the ServiceImport that owns it. */
+  readonly owner: string;
+  readonly ports: readonly Readonly<Record<string, unknown>>[];
+  readonly endpoints: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** `namespace/name`. */
+export function keyOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+  return `${namespace}/${name}`;
+}

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { DesiredRow } from '../../../lib/desired/row.ts';
+import type { ExportedEndpoint, ExportedService } from '../../model/exported-service.ts';
+import type { ImportState } from '../../settle/services/imports.ts';
+import { mergeExports, type MergedImport } from '../../settle/services/merge.ts';
+import { endpointAt, exportOf } from '../../settle/services/testing.ts';
+import { planBalancers } from './balancers.ts';
+import { exportConditions, importBody, importStatus } from './objects.ts';
+import { planImportSlices } from './slices.ts';
+
+function stateOf(exports: Readonly<Record<string, Partial<ExportedService>>>, ips = ['100.127.0.9']): ImportState {
+  const all = new Map(Object.entries(exports).map(([cluster, fields]) => [cluster, exportOf(fields)]));
+  return { merged: mergeExports(all) as MergedImport, exports: all, ips, problem: undefined };
+}
+
+const nowhere = { address: '10.17.0.12', port: 0 };
+
+function rowsOf(
+  state: ImportState,
+  { own = [] as readonly ExportedEndpoint[], vpcs = ['ovn-cluster'], unreached = nowhere.address } = {},
+): readonly DesiredRow[] {
+  return planBalancers({
+    state,
+    cluster: 'east',
+    vpcs,
+    ownEndpoints: () => own,
+    reaches: (_, __, address) => address !== unreached,
+    ipv6Selection: true,
+  }).rows;
+}
+
+const west = { endpoints: [endpointAt('10.17.0.11'), endpointAt('10.17.0.12')] };
+const vipsOf = (rows: readonly DesiredRow[]) => rows.map(({ columns }) => columns['vips']);
+
+describe('the load balancers of an import', () => {
+  it('have ready endpoints of this cluster and those of others that a route leads to', () => {
+    const own = [endpointAt('10.16.0.11'), endpointAt('10.16.0.12', { isReady: false })];
+    const rows = rowsOf(stateOf({ east: { endpoints: own }, west }), { own });
+    assert.deepEqual(
+      rows.map(({ key }) => key),
+      ['clusterset/ovn-cluster/shop/web/tcp/ipv4'],
+    );
+    assert.deepEqual(vipsOf(rows), [{ '100.127.0.9:80': '10.16.0.11:8080,10.17.0.11:8080' }]);
+  });
+
+  it('reject connections without any backend, and where the policy is not implemented', () => {
+    const local = stateOf({ west: { ...west, isInternalPolicyLocal: true } });
+    for (const state of [stateOf({ west: { endpoints: [endpointAt('10.17.0.12')] } }), local]) {
+      const [row] = rowsOf(state);
+      assert.deepEqual(row?.columns['vips'], { '100.127.0.9:80': '' });
+      assert.equal((row.columns['options'] as Record<string, string>)['reject'], 'true');
+    }
+    assert.match(JSON.stringify(importStatus(local, {}, 1, '')), /InternalTrafficPolicyNotSupported/);
+  });
+
+  it('use what serves while terminating only if nothing is ready', () => {
+    const leaving = endpointAt('10.17.0.13', { isReady: false, isServingWhileTerminating: true });
+    assert.deepEqual(vipsOf(rowsOf(stateOf({ west: { endpoints: [leaving] } }))), [
+      { '100.127.0.9:80': '10.17.0.13:8080' },
+    ]);
+    assert.deepEqual(vipsOf(rowsOf(stateOf({ west: { endpoints: [leaving, endpointAt('10.17.0.11')] } }))), [
+      { '100.127.0.9:80': '10.17.0.11:8080' },
+    ]);
+  });
+
+  it('are one for each VPC, protocol and family', () => {
+    const ports = [
+      { name: 'http', protocol: 'TCP', port: 80, appProtocol: '' },
+      { name: 'dns', protocol: 'UDP', port: 53, appProtocol: '' },
+    ] as const;
+    const six = endpointAt('fd00:17::b', { ports: [{ name: 'dns', protocol: 'UDP', port: 5353 }] });
+    const state = stateOf({ west: { ports, ipFamilies: [4, 6], affinitySeconds: 10, endpoints: [six] } }, [
+      '100.127.0.9',
+      'fd00:100:127::9',
+    ]);
+    const rows = rowsOf(state, { vpcs: ['ovn-cluster', 'blue'] });
+    assert.equal(rows.length, 8);
+    const udp = rows.find(({ key }) => key === 'clusterset/blue/shop/web/udp/ipv6');
+    assert.deepEqual(udp?.columns, {
+      protocol: 'udp',
+      vips: { '[fd00:100:127::9]:53': '[fd00:17::b]:5353' },
+      selection_fields: ['ipv6_src'],
+      options: { reject: 'true', hairpin_snat_ip: '169.254.169.5 fd69::5', ct_flush: 'true' },
+    });
+  });
+
+  it('are none for a headless Service', () => {
+    assert.deepEqual(rowsOf(stateOf({ west: { ...west, type: 'Headless' } }, [])), []);
+  });
+});
+
+describe('the EndpointSlices of an import', () => {
+  const slicesOf = (state: ImportState, unreached = '') => {
+    const isReached = (_: string, address: string) => address !== unreached;
+    return planImportSlices({ state, owner: 'u', isReached });
+  };
+
+  it('name the cluster, and call only endpoints ready that are reached', () => {
+    const pod = endpointAt('10.17.0.11', { hostname: 'web-0', zone: 'z1', node: 'b1' });
+    const slices = slicesOf(stateOf({ west: { endpoints: [pod, endpointAt('10.17.0.12')] } }), '10.17.0.12');
+    const [[name, body] = []] = [...slices];
+    assert.match(name ?? '', /^web-west-[0-9a-f]{10}$/);
+    assert.deepEqual(body, {
+      addressType: 'IPv4',
+      labels: {
+        'endpointslice.kubernetes.io/managed-by': 'isthmus.network',
+        'multicluster.kubernetes.io/service-name': 'web',
+        'multicluster.kubernetes.io/source-cluster': 'west',
+      },
+      owner: 'u',
+      ports: [{ name: 'http', protocol: 'TCP', port: 8080 }],
+      endpoints: [
+        {
+          addresses: ['10.17.0.11'],
+          conditions: { ready: true, serving: true, terminating: false },
+          hostname: 'web-0',
+          zone: 'z1',
+        },
+        { addresses: ['10.17.0.12'], conditions: { ready: false, serving: false, terminating: false } },
+      ],
+    });
+  });
+
+  it('have at most a hundred endpoints, and one endpoint more changes one slice', () => {
+    const many = Array.from({ length: 1000 }, (_, index) => endpointAt(`10.17.${index >> 8}.${index & 255}`));
+    const before = slicesOf(stateOf({ west: { endpoints: many } }));
+    assert.ok([...before.values()].every(({ endpoints }) => endpoints.length <= 100));
+    const all = [...before.values()].flatMap(({ endpoints }) => endpoints.map((one) => String(one['addresses'])));
+    assert.equal(new Set(all).size, 1000);
+    const after = slicesOf(stateOf({ west: { endpoints: many.slice(1) } }));
+    const differing = [...after].filter(([name, body]) => JSON.stringify(before.get(name)) !== JSON.stringify(body));
+    assert.equal(differing.length, 1);
+    const reversed = slicesOf(stateOf({ west: { endpoints: many.toReversed() } }));
+    assert.deepEqual(Object.fromEntries(reversed), Object.fromEntries(before), 'in any order');
+  });
+
+  it('are separate for endpoints with other ports, and for each cluster', () => {
+    const other = endpointAt('10.17.0.12', { ports: [{ name: 'http', protocol: 'TCP', port: 9090 }] });
+    const slices = slicesOf(stateOf({ west: { endpoints: [endpointAt('10.17.0.11'), other] }, north: west }));
+    assert.deepEqual(
+      [...slices.values()].map(({ ports, endpoints }) => `${String(ports[0]?.['port'])} ${endpoints.length}`).sort(),
+      ['8080 1', '8080 2', '9090 1'],
+    );
+  });
+});
+
+describe('the objects', () => {
+  it('leave out labels that the API server refuses, and never give their own away', () => {
+    const labels = { good: 'x', 'bad key': 'x', bad: 'a b', 'app.kubernetes.io/managed-by': 'evil' };
+    assert.deepEqual(importBody(stateOf({ west: { labels } })).labels, {
+      good: 'x',
+      'app.kubernetes.io/managed-by': 'isthmus-interconnect',
+    });
+  });
+
+  it('say what conflicts, and keep conditions of other types', () => {
+    const other = { type: 'Theirs', status: 'True', reason: 'R', message: '', lastTransitionTime: 'before' } as const;
+    const object = {
+      namespace: 'shop',
+      name: 'web',
+      uid: 'u',
+      generation: 3,
+      createdMs: 1,
+      isDeleting: false,
+      labels: {},
+      annotations: {},
+      conditions: [other],
+    };
+    const conflict = { reason: 'PortConflict', message: 'm' };
+    const conditions = exportConditions({ object, invalid: undefined }, conflict, { kind: 'delivered' }, 'now');
+    assert.deepEqual(
+      conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`),
+      ['Theirs True R', 'Valid True Valid', 'Ready True Exported', 'Conflict True PortConflict'],
+    );
+    const invalid = { code: 'NoService', message: 'm' };
+    const later = exportConditions(
+      { object: { ...object, conditions }, invalid },
+      conflict,
+      { kind: 'delivered' },
+      'x',
+    );
+    assert.deepEqual(
+      later.map(({ type, status, reason }) => `${type} ${status} ${reason}`),
+      ['Theirs True R', 'Valid False NoService', 'Ready False Failed'],
+    );
+    const again = { object: { ...object, conditions: later }, invalid };
+    assert.equal(exportConditions(again, undefined, { kind: 'delivered' }, 'y'), later, 'and nothing twice');
+  });
+});

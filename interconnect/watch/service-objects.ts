@@ -1,0 +1,110 @@
+/** Parsers of the objects of exported and imported Services. */
+import { conditionsOf } from '../../lib/api/conditions.ts';
+import { fieldsOf, numberOf, recordsOf, textOf } from '../../lib/kube/fields.ts';
+import type { RawObject } from '../../lib/kube/types.ts';
+import { parseEndpoint, parseService, parseSlicePort, serviceLabel } from '../../lib/services/parse.ts';
+import type { ExportedEndpoint, ExportedPort } from '../model/exported-service.ts';
+import {
+  importsOfAgent,
+  sliceLabel,
+  type ImportedSlice,
+  type LocalService,
+  type LocalSlice,
+  type ServiceExportObject,
+  type ServiceImportObject,
+} from '../model/service-objects.ts';
+
+export function parseServiceExport(raw: RawObject): ServiceExportObject {
+  const { metadata } = raw;
+  const spec = fieldsOf(raw['spec']);
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    uid: metadata.uid,
+    generation: metadata.generation ?? 0,
+    createdMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    labels: textMapOf(spec['exportedLabels']),
+    annotations: textMapOf(spec['exportedAnnotations']),
+    conditions: conditionsOf(fieldsOf(raw['status'])),
+  };
+}
+
+export function parseLocalService(raw: RawObject): LocalService {
+  const service = parseService(raw);
+  const spec = fieldsOf(raw['spec']);
+  const appProtocols = new Map(recordsOf(spec['ports']).map((port) => [portText(port), textOf(port['appProtocol'])]));
+  const ports = service.ports.map(({ name, protocol, port }): ExportedPort => {
+    const appProtocol = appProtocols.get(portText({ name, protocol, port })) ?? '';
+    return { name, protocol, port, appProtocol };
+  });
+  return {
+    service,
+    isHeadless: service.type !== 'ExternalName' && service.clusterIps.length === 0,
+    ports,
+    trafficDistribution: textOf(spec['trafficDistribution']),
+  };
+}
+
+function portText({ name, protocol, port }: Readonly<Record<string, unknown>>): string {
+  return `${textOf(name)} ${textOf(protocol) || 'TCP'} ${numberOf(port)}`;
+}
+
+/** Also of headless Services. */
+export function parseLocalSlice(raw: RawObject): LocalSlice {
+  const name = raw.metadata.labels?.[serviceLabel] ?? '';
+  const namespace = raw.metadata.namespace ?? '';
+  if (name === '' || raw['addressType'] === 'FQDN') return { service: '', endpoints: [] };
+  const ports = recordsOf(raw['ports']).flatMap(parseSlicePort);
+  const endpoints = recordsOf(raw['endpoints']).flatMap((one) =>
+    parseEndpoint(one, namespace).map((endpoint): ExportedEndpoint => {
+      const { address, node, isReady, isServingWhileTerminating } = endpoint;
+      const [hostname, zone] = [textOf(one['hostname']), textOf(one['zone'])];
+      return { address, hostname, zone, node, isReady, isServingWhileTerminating, ports };
+    }),
+  );
+  return { service: `${namespace}/${name}`, endpoints };
+}
+
+export function parseServiceImport(raw: RawObject): ServiceImportObject {
+  const { metadata } = raw;
+  const [[key, value]] = Object.entries(importsOfAgent) as [[string, string]];
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    uid: metadata.uid,
+    generation: metadata.generation ?? 0,
+    createdMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    isOurs: metadata.labels?.[key] === value,
+    labels: metadata.labels ?? {},
+    annotations: metadata.annotations ?? {},
+    spec: fieldsOf(raw['spec']),
+    status: fieldsOf(raw['status']),
+  };
+}
+
+export function parseImportedSlice(raw: RawObject): ImportedSlice {
+  const { metadata } = raw;
+  const labels = metadata.labels ?? {};
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    uid: metadata.uid,
+    service: labels[sliceLabel.service] ?? '',
+    body: {
+      addressType: textOf(raw['addressType']),
+      labels,
+      owner: metadata.ownerReferences?.[0]?.uid ?? '',
+      ports: recordsOf(raw['ports']),
+      endpoints: recordsOf(raw['endpoints']),
+    },
+  };
+}
+
+function textMapOf(value: unknown): Readonly<Record<string, string>> {
+  const entries = Object.entries(fieldsOf(value)).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string',
+  );
+  return Object.fromEntries(entries);
+}
