@@ -105,7 +105,11 @@ describe('the output of ovn-trace', () => {
       return [verdict, ends[1]?.by, ends[1]?.agrees];
     };
     const isolated = isolationGroup('ingress');
-    assert.deepEqual(told(group('out', isolated, `ip4 /* ${isolationText('ingress')} */`), false), ['denied', 'the drop of what no NetworkPolicy allows', true]);
+    assert.deepEqual(told(group('out', isolated, `ip4 /* ${isolationText('ingress')} */`), false), [
+      'denied',
+      'the drop of what no NetworkPolicy allows',
+      true,
+    ]);
     assert.deepEqual(told(group('out', isolated, 'icmp6.type == 135'), true), ['allowed', 'what always passes', true]);
     assert.deepEqual(told(group('out', clusterGroup('ingress'), 'icmp6'), true), [
       'allowed',
@@ -120,7 +124,9 @@ describe('the output of ovn-trace', () => {
 
   test('that policies contradict is a disagreement at that end', () => {
     const open = [sent(), received(output)];
-    const shut = [sent(flow('ls_in_acl_after_lb', group('in', isolationGroup('egress'), `ip4 /* ${isolationText('egress')} */`)))];
+    const shut = [
+      sent(flow('ls_in_acl_after_lb', group('in', isolationGroup('egress'), `ip4 /* ${isolationText('egress')} */`))),
+    ];
     const agree = (parts: readonly string[], ingress: boolean, egress: boolean) =>
       answer(parts, { ingress, egress }).ends.map(({ direction, agrees }) => `${direction} ${agrees}`);
     assert.deepEqual(agree(open, true, true), ['egress true', 'ingress true']);

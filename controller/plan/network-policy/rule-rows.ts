@@ -40,28 +40,6 @@ function blockRows({ name, rules, ids }: RuleSource, direction: PolicyDirection)
   );
 }
 
-/** The rows of ACLs; two rules may say the same, and share one. */
-function aclRows(name: string, direction: PolicyDirection, acls: readonly RuleAcl[]): readonly DesiredRow[] {
-  const rows = new Map<string, { readonly first: RuleAcl; readonly rules: Set<number> }>();
-  for (const one of acls) {
-    const { key } = aclRow(one.group, one.acl);
-    const known = rows.get(key) ?? { first: one, rules: new Set() };
-    known.rules.add(one.rule);
-    rows.set(key, known);
-  }
-  return [...rows.values()].map(({ first: { group, acl }, rules }) => {
-    const verdict = acl.action === 'allow-related' ? 'allow' : acl.action;
-    return aclRow(group, { ...acl, text: aclText(name, direction, [...rules], verdict) });
-  });
-}
-
-interface RuleAcl {
-  readonly group: string;
-  readonly acl: Acl;
-  /** Place of the rule in its list. */
-  readonly rule: number;
-}
-
 function vpcRows(view: View, source: RuleSource, direction: PolicyDirection, vpc: string): readonly DesiredRow[] {
   const { name, selection, namespace, rules, aclOf } = source;
   const rows = new Map<string, DesiredRow>();
