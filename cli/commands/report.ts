@@ -49,7 +49,7 @@ export const report = command(
       const options = { client, namespace, logLines, timeoutMs: durationMs(timeout), signal: terminal.signal };
       const [{ files, unread }, outputs] = await Promise.all([readReport(options), outputsOf(flags, terminal)]);
       const time = new Date(terminal.now()).toISOString();
-      const folder = `isthmus-report-${label.replaceAll(/[^\w.-]+/g, '_').slice(0, 60)}-${time.slice(0, 19).replaceAll(/[-:]/g, '')}`;
+      const folder = `isthmus-report-${label.replaceAll(/[^\w.-]+/g, '_').slice(0, 40)}-${time.slice(0, 19).replaceAll(/[-:]/g, '')}`;
       const about = `isthmus ${release.version}\ncontext ${label}, namespace ${namespace}\n${time}\n`;
       const all: readonly ReportFile[] = [
         { path: 'about.txt', text: about },

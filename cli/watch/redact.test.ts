@@ -22,13 +22,40 @@ test('private keys, tokens and passwords are left out of texts, and nothing else
     ['hunter2', (text: string) => `password: ${text}\nrest`],
     ['hunter2', (text: string) => `{"bgpPassword": "${text}", "rest": 1}`],
     ['hunter 2', (text: string) => `passphrase = '${text}' rest`],
+    ['hunter,2', (text: string) => `AWS_SECRET_ACCESS_KEY=${text} rest`],
+    ['hunter2', (text: string) => `password: |\n  ${text}\nrest`],
+    ['hunter 2', (text: string) => String.raw`"{\"apiKey\": \"${text}\", \"rest\": 1}"`],
   ] as const) {
     const redacted = redactText(around(secret));
     assert.ok(!redacted.includes(secret), redacted);
     assert.match(redacted, /\(left out\)[\s\S]*rest/);
   }
-  for (const text of [authority.certificate, 'passwordSecret is missing', 'isthmus1 node', '10.16.0.2 → 10.17.0.3'])
-    assert.equal(redactText(text), text);
+  const harmless = ['passwordSecret is missing', 'isthmus1 node', '10.16.0.2 → 10.17.0.3', 'secretName: isthmus-ovn'];
+  for (const text of [authority.certificate, ...harmless]) assert.equal(redactText(text), text);
+});
+
+test('a long text of a hostile author takes linear time', () => {
+  for (const part of ['a-', '-eyJxxxxxxxx', 'password', '-----BEGIN PRIVATE KEY-----', 'token: |\n '])
+    assert.ok(redactText(part.repeat(50_000)).length > 0, part);
+});
+
+test('secrets are left out of objects: by key, as a pair of name and value, and in texts', () => {
+  const redacted = redactObject({
+    metadata: { name: 'a', uid: 'u', resourceVersion: '1' },
+    spec: {
+      apiKey: 'x1',
+      secretName: 'kept-1',
+      env: [
+        { name: 'DB_PASSWORD', value: 'x2' },
+        { name: 'HOST', value: 'kept-2' },
+      ],
+      automountServiceAccountToken: false,
+    },
+    data: { config: 'user: kept-3\npassword: x3\n', token: 'x4' },
+  });
+  const text = JSON.stringify(redacted);
+  for (const kept of ['kept-1', 'kept-2', 'kept-3']) assert.ok(text.includes(kept), text);
+  assert.doesNotMatch(text, /x[1-4]/);
 });
 
 test('of a pod of another owner, commands, environments and volumes are left out', () => {
@@ -43,6 +70,7 @@ test('of a pod of another owner, commands, environments and volumes are left out
       resourceVersion: '1',
       managedFields: [{ manager: 'm' }],
       annotations: {
+        'ad.datadoghq.com/check': '[{"key": "x"}]',
         'kubectl.kubernetes.io/last-applied-configuration': '{}',
         'ovn.kubernetes.io/ip_address': '10.16.0.2',
       },

@@ -26,6 +26,7 @@ import {
 } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
 import type { ReportFile, ReportReading } from '../model/report.ts';
+import { digestName } from '../../lib/ovn/digest-name.ts';
 import { redactObject, redactPod, redactText } from './redact.ts';
 
 export interface ReportOptions {
@@ -45,10 +46,18 @@ const groups: ReadonlySet<string> = new Set([
   'multicluster.x-k8s.io',
 ]);
 const ofKubernetes = [namespaces, nodes, services, endpointSlices, networkPolicies, serviceCidrs] as const;
+/** Read in the namespace of Isthmus, which is that of other programs as well. */
 const ofIsthmus = [daemonSets, deployments, statefulSets, configMaps, leases] as const;
 /** A log of one container has at most this size. */
 const logBytes = 4 << 20;
 const atOnce = 8;
+/** What the names of our own objects begin with. */
+const prefix = 'isthmus-';
+const longestFolder = 50;
+
+function isOwn({ metadata: { name, labels } }: RawObject): boolean {
+  return labels?.['app.kubernetes.io/part-of'] === 'isthmus' || name.startsWith(prefix);
+}
 
 export async function readReport(options: ReportOptions): Promise<ReportReading> {
   const reader = new ReportReader(options);
@@ -70,13 +79,12 @@ class ReportReader {
   }
 
   async read(): Promise<void> {
-    const { namespace } = this.#options;
     const custom = await this.#servedKinds();
     await inTurns(
       [
         () => this.#version(),
-        ...[...ofKubernetes, ...custom].map((kind) => () => this.#objects(kind, 'objects')),
-        ...ofIsthmus.map((kind) => () => this.#objects(kind, 'isthmus', { namespace })),
+        ...[...ofKubernetes, ...custom].map((kind) => () => this.#objects(kind)),
+        ...ofIsthmus.map((kind) => () => this.#ownObjects(kind)),
         () => this.#events(),
         () => this.#podsOfOthers(),
       ],
@@ -100,7 +108,7 @@ class ReportReader {
         names: { plural: string; kind: string };
         versions: readonly { name: string; served: boolean; storage: boolean }[];
       };
-      const isWanted = groups.has(group) || names.kind === networkAttachmentDefinitions.kind;
+      const isWanted = groups.has(group) || group === networkAttachmentDefinitions.group;
       const served = versions.filter((one) => one.served);
       const version = served.find(({ storage }) => storage) ?? served[0];
       if (!isWanted || version === undefined) return [];
@@ -109,13 +117,22 @@ class ReportReader {
     });
   }
 
-  async #objects(resource: Resource, folder: string, scope: { readonly namespace?: string } = {}): Promise<void> {
-    const found = await this.#list(resource, scope);
-    if (found !== undefined && found.length > 0)
-      this.#addObjects(`${folder}/${resource.plural}.yaml`, found.map(redactObject));
+  async #objects(resource: Resource): Promise<void> {
+    const found = await this.#list(resource);
+    if (found === undefined || found.length === 0) return;
+    this.#addObjects(
+      `objects/${[resource.plural, resource.group].filter(Boolean).join('.')}.yaml`,
+      found.map(redactObject),
+    );
   }
 
-  /** Events that Isthmus reported, in all namespaces, and all of its own namespace. */
+  async #ownObjects(resource: Resource): Promise<void> {
+    const { namespace } = this.#options;
+    const own = (await this.#list(resource, { namespace }))?.filter(isOwn) ?? [];
+    if (own.length > 0) this.#addObjects(`isthmus/${resource.plural}.yaml`, own.map(redactObject));
+  }
+
+  /** Events that Isthmus reported, in all namespaces, and those about its own objects. */
   async #events(): Promise<void> {
     const found = await this.#list(events);
     const { namespace } = this.#options;
@@ -125,7 +142,9 @@ class ReportReader {
         readonly reportingComponent?: string;
       };
       const component = source?.component ?? '';
-      return raw.metadata.namespace === namespace || [component, reporter].some((one) => one.startsWith('isthmus-'));
+      const { involvedObject } = raw as { readonly involvedObject?: { readonly name?: string } };
+      const isAboutOwn = raw.metadata.namespace === namespace && involvedObject?.name?.startsWith(prefix) === true;
+      return isAboutOwn || [component, reporter].some((one) => one.startsWith(prefix));
     });
     if (own.length > 0) this.#addObjects('isthmus/events.yaml', own.map(redactObject));
   }
@@ -156,8 +175,10 @@ class ReportReader {
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/log?${query.toString()}`;
     const what = `${isPrevious ? 'the previous log' : 'the log'} of ${pod}, container ${container}`;
     const text = await this.#try(what, () => this.#get(path));
-    if (typeof text === 'string' && text !== '')
-      this.#add(`logs/${pod}/${container}${isPrevious ? '.previous' : ''}.log`, text);
+    if (typeof text !== 'string' || text === '') return;
+    // A path in an archive is shorter than the longest name of a pod.
+    const folder = pod.length > longestFolder ? `${pod.slice(0, longestFolder)}~${digestName(pod)}` : pod;
+    this.#add(`logs/${folder}/${container}${isPrevious ? '.previous' : ''}.log`, text);
   }
 
   #get(path: string): Promise<unknown> {
@@ -206,16 +227,16 @@ interface Log {
 function logsOf(pod: RawObject): readonly Log[] {
   interface Status {
     readonly name: string;
-    readonly restartCount?: number;
     readonly state?: { readonly running?: object; readonly terminated?: object };
+    readonly lastState?: { readonly terminated?: object };
   }
   const { containerStatuses = [], initContainerStatuses = [] } = (pod['status'] ?? {}) as {
     containerStatuses?: readonly Status[];
     initContainerStatuses?: readonly Status[];
   };
-  return [...initContainerStatuses, ...containerStatuses].flatMap(({ name: container, restartCount = 0, state }) => [
+  return [...initContainerStatuses, ...containerStatuses].flatMap(({ name: container, state, lastState }) => [
     ...(state?.running !== undefined || state?.terminated !== undefined ? [{ container, isPrevious: false }] : []),
-    ...(restartCount > 0 ? [{ container, isPrevious: true }] : []),
+    ...(lastState?.terminated !== undefined ? [{ container, isPrevious: true }] : []),
   ]);
 }
 

@@ -5,7 +5,7 @@ export function parseYaml(text: string): unknown {
   return parse(text);
 }
 
-/** Writes one YAML document, with equal parts repeated: references are hard to read. */
+/** Writes one YAML document; equal parts are repeated, and no text is folded. */
 export function stringify(value: unknown): string {
-  return render(value, { aliasDuplicateObjects: false });
+  return render(value, { aliasDuplicateObjects: false, lineWidth: 0 });
 }

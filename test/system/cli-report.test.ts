@@ -28,6 +28,12 @@ describe('isthmus report', () => {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'holder', namespace },
+      data: { config: 'value-of-another-program' },
+    });
+    await bed.kube.create(configMaps, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'isthmus-holder', namespace },
       data: { config: 'password: value-of-password\nport: 5' },
     });
     const file = join(bed.dir, 'report.tar.gz');
