@@ -16,7 +16,7 @@ const rule = (changes: Partial<AclRules> = {}): AclRules => ({
 
 const flow = (cookie: number, packets: number, changes: Partial<FlowCount> = {}): FlowCount => ({
   cookie,
-  flow: 'a',
+  flow: `a${cookie}`,
   ageMs: 1000,
   packets,
   output: undefined,
@@ -55,6 +55,43 @@ describe('counts of policies', () => {
     counts.take(reading(origins, []));
     counts.take(reading(origins, [flow(1, 1, { ageMs: 9000 })]));
     assert.deepEqual(packetsOf(counts), [['web 0', 33]]);
+  });
+
+  it('of a policy that takes over the flow of an equal one begin at zero', () => {
+    const counts = new PolicyCounts();
+    const [first, second] = [rule(), rule({ name: 'same' })];
+    const flowOf = (cookie: number, packets: number, ageMs: number): FlowCount =>
+      flow(cookie, packets, { flow: 'a', ageMs });
+    counts.take(reading({ 1: first, 2: second }, [flowOf(1, 100, 9000)]));
+    assert.deepEqual(packetsOf(counts), [['web 0', 100]]);
+    // Open vSwitch copies the packets to the flow with the other cookie.
+    counts.take(reading({ 2: second }, [flowOf(2, 103, 500)]));
+    assert.deepEqual(packetsOf(counts), [['same 0', 3]]);
+    counts.take(reading({ 2: second }, [flowOf(2, 104, 5500)]));
+    assert.deepEqual(packetsOf(counts), [['same 0', 4]]);
+  });
+
+  it('go on at another place where a rule moves, also if a reading in between lacks the flow', () => {
+    const counts = new PolicyCounts();
+    const [before, after] = [rule({ rules: [0, 1] }), rule({ rules: [1] })];
+    counts.take(reading({ 1: before }, [flow(1, 100, { flow: 'a' })]));
+    // The database is ahead of the bridge, where the flow has the former cookie still.
+    counts.take(reading({ 2: after }, []));
+    counts.take(reading({ 2: after }, [flow(2, 107, { flow: 'a', ageMs: 500 })]));
+    assert.deepEqual(packetsOf(counts), [['web 1', 7]]);
+  });
+
+  it('of flows without packets are there, and what these count later is theirs', () => {
+    const counts = new PolicyCounts();
+    const [first, second] = [{ 1: rule() }, { 2: rule({ rules: [1] }) }];
+    counts.take(reading(first, [flow(1, 0), flow(1, 0, { flow: 'b' })]));
+    assert.deepEqual(packetsOf(counts), [['web 0', 0]]);
+    counts.take(reading(first, [flow(1, 4, { flow: 'b' })]));
+    assert.deepEqual(packetsOf(counts), [['web 0', 4]]);
+    // The flow was removed, and added for another rule.
+    counts.take(reading(second, [flow(2, 0, { flow: 'b' })]));
+    counts.take(reading(second, [flow(2, 5, { flow: 'b' })]));
+    assert.deepEqual(packetsOf(counts), [['web 1', 5]]);
   });
 
   it('end with the rule', () => {

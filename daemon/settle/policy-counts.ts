@@ -1,6 +1,7 @@
 /**
- * Counts the packets of policies from readings of flows. ovn-controller replaces flows, and their counters begin at zero again: what was counted
- * before stays. The number of counts is limited, because authors of policies decide how many rules there are.
+ * Counts the packets of policies from readings of flows. Where ovn-controller removes a flow and adds it again, its counter begins at zero: what
+ * was counted before stays. Where another logical flow takes over an equal match, Open vSwitch copies the counter: only what is added
+ * counts for the new one. The number of counts is limited, because authors of policies decide how many rules there are.
  */
 import type { AclOrigin, AclRules, AclVerdict } from '../../lib/policies/acl-text.ts';
 import type { PolicyDirection } from '../../lib/policies/selection.ts';
@@ -53,7 +54,13 @@ type Labels = Omit<RuleCount, 'packets'>;
 
 export class PolicyCounts {
   readonly #limits: CountLimits;
+  /** Flows of the latest reading that had packets, by `flow`. */
   #seen = new Map<string, FlowCount>();
+  /**
+   * Those of the reading before. A flow that changes hands is in neither database for a moment: ovn-controller and this daemon learn of it one after
+   * the other, and the reading between them lacks it.
+   */
+  #seenBefore = new Map<string, FlowCount>();
   readonly #rules = new Map<string, RuleCount>();
   readonly #isolation = new Map<string, IsolationCount>();
   readonly #rulesOfPolicy = new Map<string, number>();
@@ -72,15 +79,27 @@ export class PolicyCounts {
 
   take(reading: CountReading): void {
     const seen = new Map<string, FlowCount>();
+    const counts = new Map<number, RuleCount>();
     for (const flow of reading.flows) {
       const origin = reading.origins.get(flow.cookie);
       if (origin === undefined) continue;
-      const key = `${flow.cookie} ${flow.flow}`;
-      const added = addedTo(this.#seen.get(key), flow);
-      seen.set(key, flow);
-      if (origin.rules !== undefined) this.#countOf(origin).packets += added;
+      let count = counts.get(flow.cookie);
+      if (count === undefined && origin.rules !== undefined) {
+        count = this.#countOf(origin);
+        counts.set(flow.cookie, count);
+      }
+      // An address set has a flow for each address, and most of them count nothing.
+      if (flow.packets === 0) {
+        this.#seen.delete(flow.flow);
+        this.#seenBefore.delete(flow.flow);
+        continue;
+      }
+      const added = addedTo(this.#seen.get(flow.flow) ?? this.#seenBefore.get(flow.flow), flow);
+      seen.set(flow.flow, flow);
+      if (count !== undefined) count.packets += added;
       else if (added > 0) this.#countIsolation(reading.isolatedBy(flow, origin.direction), origin.direction, added);
     }
+    this.#seenBefore = this.#seen;
     this.#seen = seen;
     this.#prune(reading);
   }
@@ -148,10 +167,14 @@ export class PolicyCounts {
   }
 }
 
-/** Packets since the former reading. A flow that is younger than then is a new one with an equal match. */
+/**
+ * Packets since the former reading. ovn-controller adds a flow again without removing it only to give it another cookie, and Open vSwitch then
+ * keeps the counter but not the age. A flow that is younger with the same cookie was removed, and is a new one.
+ */
 function addedTo(before: FlowCount | undefined, now: FlowCount): number {
-  const isSame = before !== undefined && now.ageMs >= before.ageMs && now.packets >= before.packets;
-  return isSame ? now.packets - before.packets : now.packets;
+  if (before === undefined || now.packets < before.packets) return now.packets;
+  const isNew = now.cookie === before.cookie && now.ageMs < before.ageMs;
+  return isNew ? now.packets : now.packets - before.packets;
 }
 
 function labelsOf({ kind, namespace, name, direction, rules, verdict }: AclRules): Labels {
