@@ -24,7 +24,11 @@ const policy = (name: string, changes: Partial<IsolatingPolicy> = {}): [string, 
   return [`shop/${name}`, { name, namespace: 'shop', pods: {}, providers: undefined, directions, ...changes }];
 };
 
-const policies = new Map([policy('web'), policy('in', { directions: ['ingress'] })]);
+const policies = new Map([
+  policy('web'),
+  policy('in', { directions: ['ingress'] }),
+  ['bank/all', { ...policy('all')[1], namespace: 'bank' }],
+]);
 const rule: AclOrigin = {
   kind: 'ClusterNetworkPolicy',
   namespace: '',
@@ -45,6 +49,7 @@ describe('counters of policies', () => {
   const socket = join(dir, 'br-int.mgmt');
   let known: ReadonlyMap<number, AclOrigin> | undefined;
   const warnings: unknown[] = [];
+  let listings = 0;
   const counters = new PolicyCounters({
     bridgeSocket: socket,
     logicalFlows: {
@@ -52,7 +57,13 @@ describe('counters of policies', () => {
         return known;
       },
     },
-    policies,
+    policies: {
+      get: (key) => policies.get(key),
+      entries() {
+        listings += 1;
+        return policies.entries();
+      },
+    },
     podAt: (port) =>
       port === 7 ? { pod: { namespace: 'shop', name: 'web-0', labels: {} }, provider: 'ovn' } : undefined,
     log: { warn: (fields: unknown) => warnings.push(fields) } as never,
@@ -98,6 +109,7 @@ describe('counters of policies', () => {
       drops('web', 'egress', 20),
     ];
     assert.deepEqual(await series(), [...expected, up(1)]);
+    assert.equal(listings, 1, 'policies are listed once for all flows that drop');
     assert.deepEqual(await series(), [...expected, up(1)], 'nothing is counted twice');
     server.close();
     rmSync(socket, { force: true });

@@ -91,11 +91,16 @@ export class PolicyCounters {
   #take(origins: ReadonlyMap<number, AclOrigin>, flows: readonly FlowCount[], ports: readonly FlowCount[]): void {
     const { policies, podAt } = this.#options;
     const bridgePorts = new Map(ports.map(({ datapath, outPort, output }) => [`${datapath} ${outPort}`, output]));
+    let byNamespace: ReadonlyMap<string, readonly IsolatingPolicy[]> | undefined;
     const isolatedBy = (flow: FlowCount, direction: PolicyDirection): readonly IsolatingPolicy[] => {
       const port = bridgePorts.get(`${flow.datapath} ${direction === 'ingress' ? flow.outPort : flow.inPort}`);
       const at = port === undefined ? undefined : podAt(port);
-      const all = [...policies.entries()].map(([, policy]) => policy);
-      return at === undefined ? [] : isolatingPolicies(all, at.pod, at.provider, direction);
+      if (at === undefined) return [];
+      byNamespace ??= Map.groupBy(
+        [...policies.entries()].map(([, policy]) => policy),
+        ({ namespace }) => namespace,
+      );
+      return isolatingPolicies(byNamespace.get(at.pod.namespace) ?? [], at.pod, at.provider, direction);
     };
     const hasPolicy = (namespace: string, name: string): boolean => policies.get(`${namespace}/${name}`) !== undefined;
     this.counts.take({ flows, origins, isolatedBy, hasPolicy });
