@@ -21,11 +21,11 @@ function padded(text: string): string {
 }
 
 /** A description of a flow: fixed fields, match, statistics, instructions. */
-export function description(cookie: number, match: string, stats: string, instructions = ''): string {
+export function description(cookie: number, match: string, stats: string, instructions = '', table = 46): string {
   const fields = padded(`0001${hex(4 + match.length / 2, 2)}${match}`);
   const counters = padded(`0000${hex(4 + stats.length / 2, 2)}${stats}`);
   const length = 24 + (fields.length + counters.length + instructions.length) / 2;
-  return `${hex(length, 2)}00002e000bb8${'00'.repeat(8)}${hex(cookie, 8)}${fields}${counters}${instructions}`;
+  return `${hex(length, 2)}0000${hex(table, 1)}000bb8${'00'.repeat(8)}${hex(cookie, 8)}${fields}${counters}${instructions}`;
 }
 
 export function replyBody(flags: string, ...flows: readonly string[]): Buffer {

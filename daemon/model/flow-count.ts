@@ -2,6 +2,8 @@
 export interface FlowCount {
   /** The first 32 bits of the uuid of the logical flow that it comes from. */
   readonly cookie: number;
+  /** Number of its OpenFlow table. */
+  readonly table: number;
   /** Identifies the flow among all flows of the bridge: table, priority and match. */
   readonly flow: string;
   /** Milliseconds since it was added. */

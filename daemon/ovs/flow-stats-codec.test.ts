@@ -29,7 +29,7 @@ describe('counters of flows', () => {
     );
     const read = readFlowReply({ type: messageType.multipartReply, xid: 0, body: replyBody('0001', ...flows) });
     assert.equal(read.hasMore, true);
-    const common = { flow: '', cookie: 0xfedcba98, ageMs: 2500, packets: 5, datapath: 3, output: undefined };
+    const common = { flow: '', table: 46, cookie: 0xfedcba98, ageMs: 2500, packets: 5, datapath: 3, output: undefined };
     assert.deepEqual(
       read.flows.map((one) => ({ ...one, flow: '' })),
       [

@@ -61,6 +61,7 @@ function readFlow(bytes: Buffer): FlowCount {
   const cookie = Number(bytes.readBigUInt64BE(16) & 0xffff_ffffn);
   return {
     cookie,
+    table: bytes.readUInt8(4),
     flow: bytes.subarray(4, 8).toString('latin1') + match.toString('latin1'),
     ...stats,
     ...readPort(match.subarray(4)),

@@ -16,6 +16,7 @@ const rule = (changes: Partial<AclRules> = {}): AclRules => ({
 
 const flow = (cookie: number, packets: number, changes: Partial<FlowCount> = {}): FlowCount => ({
   cookie,
+  table: 44,
   flow: `a${cookie}`,
   ageMs: 1000,
   packets,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 import { Registry } from 'prom-client';
-import type { AclOrigin } from '../../lib/policies/acl-text.ts';
+import type { AclFlow } from '../model/acl-flow.ts';
 import type { IsolatingPolicy } from '../model/isolating-policy.ts';
 import {
   ageField,
@@ -29,31 +29,33 @@ const policies = new Map([
   policy('in', { directions: ['ingress'] }),
   ['bank/all', { ...policy('all')[1], namespace: 'bank' }],
 ]);
-const rule: AclOrigin = {
+const rule: AclFlow = {
   kind: 'ClusterNetworkPolicy',
   namespace: '',
   name: 'gate',
   direction: 'egress',
   rules: [2],
   verdict: 'drop',
+  pipeline: 'ingress',
+  stage: 38,
 };
-const origins = new Map<number, AclOrigin>([
+const acls = new Map<number, AclFlow>([
   [1, rule],
-  [2, { direction: 'ingress', rules: undefined }],
-  [3, { direction: 'egress', rules: undefined }],
+  [2, { direction: 'ingress', rules: undefined, pipeline: 'egress', stage: 4 }],
+  [3, { direction: 'egress', rules: undefined, pipeline: 'ingress', stage: 38 }],
 ]);
 
 describe('counters of policies', () => {
   const dir = mkdtempSync(join(tmpdir(), 'counters-'));
   after(() => rmSync(dir, { recursive: true, force: true }));
   const socket = join(dir, 'br-int.mgmt');
-  let known: ReadonlyMap<number, AclOrigin> | undefined;
+  let known: ReadonlyMap<number, AclFlow> | undefined;
   const warnings: unknown[] = [];
   let listings = 0;
   const counters = new PolicyCounters({
     bridgeSocket: socket,
     logicalFlows: {
-      get origins() {
+      get acls() {
         return known;
       },
     },
@@ -78,7 +80,7 @@ describe('counters of policies', () => {
 
   it('are not up before the database and the bridge answer, and say so once', async () => {
     assert.deepEqual(await series(), [up(0)]);
-    known = origins;
+    known = acls;
     for (let times = 0; times < 2; times += 1) assert.deepEqual(await series(), [up(0)]);
     assert.equal(warnings.length, 2);
   });
@@ -86,7 +88,8 @@ describe('counters of policies', () => {
   it('are series of rules, and of the policies that isolate the port of a flow', async () => {
     const stats = (packets: number): string => ageField(1) + packetsField(packets);
     const flows = new Map([
-      [1, [description(1, datapathField(3), stats(4))]],
+      // The second is of another table, and has the same cookie by chance.
+      [1, [description(1, datapathField(3), stats(4)), description(1, datapathField(3), stats(500), '', 40)]],
       [
         2,
         [

@@ -3,14 +3,15 @@
  * a flow is of, and NetworkPolicies and pods, which say what policies isolate a port. Out: the counts, read when they are asked for, and once in a while
  * between, because counters of a flow end with the flow.
  */
-import type { AclOrigin } from '../../lib/policies/acl-text.ts';
 import type { PolicyDirection } from '../../lib/policies/selection.ts';
 import type { Logger } from '../../lib/run/logger.ts';
+import type { AclFlow } from '../model/acl-flow.ts';
 import type { FlowCount } from '../model/flow-count.ts';
 import type { IsolatingPolicy } from '../model/isolating-policy.ts';
 import type { Pod } from '../model/pod.ts';
 import { readFlows } from '../ovs/flow-reader.ts';
 import { isolatingPolicies } from '../plan/isolating-policies.ts';
+import { inTableOfAcl } from '../settle/acl-tables.ts';
 import { PolicyCounts } from '../settle/policy-counts.ts';
 import type { Mirror } from '../state/cluster.ts';
 
@@ -25,7 +26,7 @@ export interface PolicyCountersOptions {
   /** OpenFlow socket of the integration bridge. */
   readonly bridgeSocket: string;
   /** Logical flows of policies by cookie; undefined until they are known. */
-  readonly logicalFlows: { readonly origins: ReadonlyMap<number, AclOrigin> | undefined };
+  readonly logicalFlows: { readonly acls: ReadonlyMap<number, AclFlow> | undefined };
   /** `get` takes `namespace/name`. */
   readonly policies: Pick<Mirror<IsolatingPolicy>, 'get' | 'entries'>;
   /** The pod at a port of the bridge; undefined if it is of no pod. */
@@ -71,13 +72,13 @@ export class PolicyCounters {
 
   async #read(): Promise<void> {
     const { bridgeSocket, logicalFlows, log } = this.#options;
-    const { origins } = logicalFlows;
+    const { acls } = logicalFlows;
     let problem: string | undefined;
-    if (origins === undefined) problem = 'the southbound database has not answered yet';
+    if (acls === undefined) problem = 'the southbound database has not answered yet';
     else
       try {
-        const { flows, ports } = await readFlows(bridgeSocket, [...origins.keys()]);
-        this.#take(origins, flows, ports);
+        const { flows, ports } = await readFlows(bridgeSocket, [...acls.keys()]);
+        this.#take(acls, inTableOfAcl(flows, acls), ports);
       } catch (error) {
         if (!(error instanceof Error)) throw error;
         problem = error.message;
@@ -88,7 +89,7 @@ export class PolicyCounters {
     this.#readAt = performance.now();
   }
 
-  #take(origins: ReadonlyMap<number, AclOrigin>, flows: readonly FlowCount[], ports: readonly FlowCount[]): void {
+  #take(origins: ReadonlyMap<number, AclFlow>, flows: readonly FlowCount[], ports: readonly FlowCount[]): void {
     const { policies, podAt } = this.#options;
     const bridgePorts = new Map(ports.map(({ datapath, outPort, output }) => [`${datapath} ${outPort}`, output]));
     let byNamespace: ReadonlyMap<string, readonly IsolatingPolicy[]> | undefined;
