@@ -1,6 +1,7 @@
 /**
  * Executes transactions of nf_tables on a netlink socket, without nft(8). The socket stays open: a process that closes one waits
- * until the kernel has destroyed all that earlier transactions removed.
+ * until the kernel has destroyed all that earlier transactions removed. The kernel executes a transaction within the call that sends it. While
+ * another program's transaction runs, that call waits for its end, and with it this whole process.
  */
 import { NLM } from '../../lib/netlink/message.ts';
 import { type Change, encodeTransaction } from '../../lib/netlink/nftables.ts';
@@ -13,25 +14,28 @@ import {
   Protocol,
 } from '../../lib/netlink/socket.ts';
 
+/** Time for the answer once the call has returned. */
 const answerMs = 5000;
 
 export class NftTransactions {
   readonly #onPort: (port: number) => void;
+  readonly #openSocket: () => NetlinkSocket;
   #socket: NetlinkSocket | undefined;
 
   /** @param onPort called before each transaction with the netlink port that the kernel names as its author */
-  constructor(onPort: (port: number) => void) {
+  constructor(onPort: (port: number) => void, open: () => NetlinkSocket = () => openSocket(Protocol.NETFILTER)) {
     this.#onPort = onPort;
+    this.#openSocket = open;
   }
 
   /**
-   * To be called for one transaction at a time.
+   * To be called for one transaction at a time. Waits for transactions of other programs, however long they take.
    * @param what the transaction, for the error
    * @throws NetlinkError if the kernel refuses, and nothing has changed; ETIMEDOUT if it does not answer, and may still execute the transaction
    */
   async execute(changes: readonly Change[], what: string): Promise<void> {
     if (changes.length === 0) return;
-    const socket = (this.#socket ??= openSocket(Protocol.NETFILTER));
+    const socket = (this.#socket ??= this.#openSocket());
     const { port } = socket.address();
     this.#onPort(port);
     try {
@@ -55,7 +59,8 @@ async function exchange(
   what: string,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const timer = setTimeout(() => reject(new NetlinkError('ETIMEDOUT', what)), answerMs);
+  let timer: NodeJS.Timeout | undefined;
+  let isAnswered = false;
   const onMessages = (messages: readonly NetlinkMessage[]): void => {
     for (const message of messages) {
       if (message.type !== NLM.ERROR) continue;
@@ -66,10 +71,15 @@ async function exchange(
   };
   socket.on('message', onMessages);
   socket.on('error', reject);
-  socket.socket.send(data, undefined, (error) => error !== undefined && reject(error));
+  socket.socket.send(data, undefined, (error) => {
+    if (error !== undefined) reject(error);
+    // From here, not from the call: what that waited for another program is no silence of the kernel.
+    else if (!isAnswered) timer = setTimeout(() => reject(new NetlinkError('ETIMEDOUT', what)), answerMs);
+  });
   try {
     await promise;
   } finally {
+    isAnswered = true;
     clearTimeout(timer);
     socket.off('message', onMessages);
     socket.off('error', reject);
