@@ -43,7 +43,7 @@ export class User {
 
   helm(cluster: string, command: 'install' | 'upgrade', sets: readonly string[] = []): Promise<string> {
     const more = sets.flatMap((one) => ['--set', one]);
-    const kept = command === 'upgrade' ? ['--reuse-values'] : [];
+    const kept = command === 'upgrade' ? ['--reset-then-reuse-values'] : [];
     return this.run(cluster, ['helm', command, 'isthmus', join(checkout, chart), '-n', namespace, ...kept, ...more]);
   }
 
