@@ -30,7 +30,7 @@ function reading(
   changes: Partial<CountReading> = {},
 ): CountReading {
   const byCookie = new Map(Object.entries(origins).map(([cookie, origin]) => [Number(cookie), origin]));
-  return { flows, origins: byCookie, isolatedBy: () => [], hasPolicy: () => true, ...changes };
+  return { atMs: 0, flows, origins: byCookie, isolatedBy: () => [], hasPolicy: () => true, ...changes };
 }
 
 const packetsOf = (counts: PolicyCounts): readonly (readonly [string, number])[] =>
@@ -72,14 +72,18 @@ describe('counts of policies', () => {
     assert.deepEqual(packetsOf(counts), [['same 0', 4]]);
   });
 
-  it('go on at another place where a rule moves, also if a reading in between lacks the flow', () => {
+  it('go on at another place where a rule moves, also if readings in between lack the flow', () => {
     const counts = new PolicyCounts();
     const [before, after] = [rule({ rules: [0, 1] }), rule({ rules: [1] })];
     counts.take(reading({ 1: before }, [flow(1, 100, { flow: 'a' })]));
     // The database is ahead of the bridge, where the flow has the former cookie still.
-    counts.take(reading({ 2: after }, []));
-    counts.take(reading({ 2: after }, [flow(2, 107, { flow: 'a', ageMs: 500 })]));
+    for (const atMs of [100, 30_000]) counts.take(reading({ 2: after }, [], { atMs }));
+    counts.take(reading({ 2: after }, [flow(2, 107, { flow: 'a', ageMs: 500 })], { atMs: 60_000 }));
     assert.deepEqual(packetsOf(counts), [['web 1', 7]]);
+    // A flow that was away for long is a new one.
+    counts.take(reading({ 3: after }, [], { atMs: 150_000 }));
+    counts.take(reading({ 3: after }, [flow(3, 108, { flow: 'a', ageMs: 500 })], { atMs: 155_000 }));
+    assert.deepEqual(packetsOf(counts), [['web 1', 115]]);
   });
 
   it('of flows without packets are there, and what these count later is theirs', () => {

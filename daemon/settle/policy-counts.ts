@@ -38,6 +38,8 @@ export interface IsolationCount {
 }
 
 export interface CountReading {
+  /** Time of the reading, in milliseconds. */
+  readonly atMs: number;
   readonly flows: readonly FlowCount[];
   /** By cookie. */
   readonly origins: ReadonlyMap<number, AclOrigin>;
@@ -50,17 +52,23 @@ export interface CountReading {
   readonly hasPolicy: (namespace: string, name: string) => boolean;
 }
 
+interface SeenFlow {
+  readonly flow: FlowCount;
+  readonly atMs: number;
+}
+
+/**
+ * Time for which a flow is remembered that readings lack. ovn-controller and this daemon learn one after the other that a flow gets another
+ * cookie, and a reading in between does not find it. Longer than two periods between readings.
+ */
+const memoryMs = 75_000;
+
 type Labels = Omit<RuleCount, 'packets'>;
 
 export class PolicyCounts {
   readonly #limits: CountLimits;
-  /** Flows of the latest reading that had packets, by `flow`. */
-  #seen = new Map<string, FlowCount>();
-  /**
-   * Those of the reading before. A flow that changes hands is in neither database for a moment: ovn-controller and this daemon learn of it one after
-   * the other, and the reading between them lacks it.
-   */
-  #seenBefore = new Map<string, FlowCount>();
+  /** Flows that had packets, by `flow`. */
+  #seen = new Map<string, SeenFlow>();
   readonly #rules = new Map<string, RuleCount>();
   readonly #isolation = new Map<string, IsolationCount>();
   readonly #rulesOfPolicy = new Map<string, number>();
@@ -78,7 +86,7 @@ export class PolicyCounts {
   }
 
   take(reading: CountReading): void {
-    const seen = new Map<string, FlowCount>();
+    const seen = new Map<string, SeenFlow>();
     const counts = new Map<number, RuleCount>();
     for (const flow of reading.flows) {
       const origin = reading.origins.get(flow.cookie);
@@ -91,15 +99,14 @@ export class PolicyCounts {
       // An address set has a flow for each address, and most of them count nothing.
       if (flow.packets === 0) {
         this.#seen.delete(flow.flow);
-        this.#seenBefore.delete(flow.flow);
         continue;
       }
-      const added = addedTo(this.#seen.get(flow.flow) ?? this.#seenBefore.get(flow.flow), flow);
-      seen.set(flow.flow, flow);
+      const added = addedTo(this.#seen.get(flow.flow)?.flow, flow);
+      seen.set(flow.flow, { flow, atMs: reading.atMs });
       if (count !== undefined) count.packets += added;
       else if (added > 0) this.#countIsolation(reading.isolatedBy(flow, origin.direction), origin.direction, added);
     }
-    this.#seenBefore = this.#seen;
+    for (const [key, one] of this.#seen) if (!seen.has(key) && reading.atMs - one.atMs < memoryMs) seen.set(key, one);
     this.#seen = seen;
     this.#prune(reading);
   }

@@ -104,6 +104,6 @@ export class PolicyCounters {
       return isolatingPolicies(byNamespace.get(at.pod.namespace) ?? [], at.pod, at.provider, direction);
     };
     const hasPolicy = (namespace: string, name: string): boolean => policies.get(`${namespace}/${name}`) !== undefined;
-    this.counts.take({ flows, origins, isolatedBy, hasPolicy });
+    this.counts.take({ atMs: performance.now(), flows, origins, isolatedBy, hasPolicy });
   }
 }
