@@ -156,6 +156,28 @@ describe('a domain name', () => {
     assert.deepEqual(setsOf(cluster, 'example.com'), [['192.0.2.1'], ['192.0.2.1'], [], []]);
   });
 
+  test('cannot have an address of a Service, with or without ranges of these, from the next answer on', () => {
+    const cluster = start();
+    cluster.change('serviceCidrs', 'kubernetes', undefined);
+    policy(cluster, 'one', ['example.com']);
+    const all = ['10.97.0.1', '192.0.2.1', '198.51.100.1', '198.51.100.2'];
+    answer(cluster, 'example.com', 4, addresses(...all));
+    assert.deepEqual(setsOf(cluster, 'example.com')[0], all);
+    const metadata = meta('web', { namespace: 'a' });
+    const spec = { type: 'LoadBalancer', clusterIPs: ['10.97.0.1'], externalIPs: ['198.51.100.1'], ports: [] };
+    const status = { loadBalancer: { ingress: [{ ip: '198.51.100.2' }] } };
+    cluster.change('services', 'a/web', parseService({ metadata, spec, status }));
+    answer(cluster, 'example.com', 4, addresses(...all), 40);
+    assert.deepEqual(setsOf(cluster, 'example.com')[0], ['192.0.2.1']);
+    for (const address of ['10.97.0.1', '198.51.100.1', '198.51.100.2']) {
+      answer(cluster, 'example.com', 4, addresses(address), 50);
+      assert.ok(readyOf(cluster, 'one').includes(`${address} is of a Service`), readyOf(cluster, 'one'));
+    }
+    cluster.change('services', 'a/web', undefined);
+    answer(cluster, 'example.com', 4, addresses(...all), 60);
+    assert.deepEqual(setsOf(cluster, 'example.com')[0], all);
+  });
+
   test('of pods or a headless Service has their addresses', () => {
     const cluster = start();
     const name = 'db.a.svc.cluster.local';

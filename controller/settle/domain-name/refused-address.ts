@@ -29,6 +29,17 @@ function nodeOf(view: View, address: string): string | undefined {
   return undefined;
 }
 
+/** Ranges alone do not suffice: Kubernetes before 1.33 has none, and addresses for clients outside of the cluster are in no range. */
+function isOfService(view: View, ip: Ip, address: string): boolean {
+  for (const _ of view.indexes.servicesByAddress.of(address)) return true;
+  for (const { cidrs } of view.serviceCidrs.values())
+    for (const text of cidrs) {
+      const cidr = parseCidr(text);
+      if (cidr !== undefined && cidrContains(cidr, ip)) return true;
+    }
+  return false;
+}
+
 function useOf(ip: Ip): string | undefined {
   if (translated !== undefined && cidrContains(translated, ip)) {
     const inner = specialUse({ family: 4, network: ip.value & 0xffff_ffffn, prefix: 32 });
@@ -50,12 +61,8 @@ export function refusedAs(view: View, clusterDomain: string, name: string, addre
   if (ip === undefined) return 'no address';
   const use = metadata.has(address) ? 'of the metadata of machines' : useOf(ip);
   if (use !== undefined) return use;
-  for (const { cidrs } of view.serviceCidrs.values())
-    for (const text of cidrs) {
-      const cidr = parseCidr(text);
-      // Rules see endpoints.
-      if (cidr !== undefined && cidrContains(cidr, ip)) return 'of a Service, whose pods are to be named instead';
-    }
+  // Rules see endpoints.
+  if (isOfService(view, ip, address)) return 'of a Service, whose pods are to be named instead';
   const node = nodeOf(view, address);
   if (node !== undefined || isOfCluster(name, clusterDomain)) return node;
   const subnet = subnetOf(view, ip);
