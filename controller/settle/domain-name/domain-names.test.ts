@@ -146,7 +146,13 @@ describe('a domain name', () => {
       ['fe80::1', 'for one link'],
       ['fd00:10::5', 'in Subnet ovn-default'],
       ['fd00:ec2::254', 'of the metadata of machines'],
-      ['64:ff9b::a9fe:a9fe', 'for one link'],
+      ['64:ff9b::a9fe:a9fe', 'for one link (it leads to 169.254.169.254)'],
+      ['64:ff9b::ac1e:1', 'of node n1 (it leads to 172.30.0.1)'],
+      ['64:ff9b::a63:2', 'in Subnet blue-net (it leads to 10.99.0.2)'],
+      ['64:ff9b::a60:1', 'of a Service, whose pods are to be named instead (it leads to 10.96.0.1)'],
+      ['2002:ac1e:1::5', 'of node n1 (it leads to 172.30.0.1)'],
+      ['2002:7f00:1::', 'for loopback (it leads to 127.0.0.1)'],
+      ['64:ff9b:1::c000:201', 'for NAT64 of one network'],
       ['::ffff:10.16.0.2', 'for IPv4 inside of one host'],
     ] as const) {
       answer(cluster, 'example.com', 4, addresses('192.0.2.1'));
@@ -154,6 +160,9 @@ describe('a domain name', () => {
       assert.ok(readyOf(cluster, 'one').includes(`is ${what}`), `${address}: ${readyOf(cluster, 'one')}`);
     }
     assert.deepEqual(setsOf(cluster, 'example.com'), [['192.0.2.1'], ['192.0.2.1'], [], []]);
+    answer(cluster, 'example.com', 6, addresses('64:ff9b::c000:201', '2002:c000:201::1'));
+    assert.deepEqual(setsOf(cluster, 'example.com')[2], ['2002:c000:201::1', '64:ff9b::c000:201']);
+    assert.match(readyOf(cluster, 'one'), /^PolicyReady /);
   });
 
   test('cannot have an address of a Service, with or without ranges of these, from the next answer on', () => {
