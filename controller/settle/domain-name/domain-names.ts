@@ -111,9 +111,7 @@ export class DomainNames implements DomainIndex {
     if (this.#servers !== undefined && [...this.#servers].join() === servers.join()) return;
     const now = new Set(servers);
     this.#servers = now;
-    for (const known of this.#names.values())
-      for (const family of families)
-        for (const server of known[family].outcomes.keys()) if (!now.has(server)) known[family].outcomes.delete(server);
+    for (const known of this.#names.values()) for (const family of families) known[family].setServers(now);
     this.#judgeAll();
   }
 
@@ -150,8 +148,10 @@ export class DomainNames implements DomainIndex {
     for (const name of new Set(named)) {
       const isNamed = !isEmpty(policies.ofDomain(name));
       if (isNamed === this.#names.has(name)) continue;
-      if (isNamed) this.#names.set(name, { 4: new DomainAddresses(), 6: new DomainAddresses() });
-      else this.#names.delete(name);
+      if (isNamed) {
+        const servers = this.#servers ?? new Set<string>();
+        this.#names.set(name, { 4: new DomainAddresses(servers), 6: new DomainAddresses(servers) });
+      } else this.#names.delete(name);
       this.#options.onAddresses(name);
     }
     this.#asked = undefined;
