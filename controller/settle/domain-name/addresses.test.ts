@@ -141,6 +141,34 @@ test('an address that a name must not have counts as absent', () => {
   assert.equal(known.outcomes.get('a')?.refused, '192.0.2.1 is of node n1');
 });
 
+test('of several refused addresses, the smallest is named in whatever order they come', () => {
+  const refuse = (): string => 'of node n1';
+  for (const list of [
+    ['192.0.2.2', '192.0.2.1', '192.0.2.3'],
+    ['192.0.2.3', '192.0.2.2', '192.0.2.1'],
+  ]) {
+    const known = new DomainAddresses(one);
+    known.answered('a', of(1, ...list), startMs, refuse);
+    assert.equal(known.outcomes.get('a')?.refused, '192.0.2.1 is of node n1');
+  }
+});
+
+test('of a longer answer, as many addresses are judged as a name may have, the same in whatever order they come', () => {
+  const list = Array.from({ length: 3 * mostAddresses }, (_, index) => `10.0.${index >> 8}.${index & 255}`);
+  const judged = [list, list.toReversed()].map((order) => {
+    const known = new DomainAddresses(one);
+    const seen: string[] = [];
+    known.answered('a', of(1, ...order), startMs, (address) => {
+      seen.push(address);
+      return 'of node n1';
+    });
+    assert.equal(known.outcomes.get('a')?.isShort, true);
+    return seen.sort();
+  });
+  assert.equal(judged[0]?.length, mostAddresses);
+  assert.deepEqual(judged[0], judged[1]);
+});
+
 test('a TTL counts up to an hour', () => {
   const known = new DomainAddresses(one);
   take(known, 0, of(2 ** 31 - 1, '192.0.2.1'));

@@ -3,7 +3,7 @@
  * server has since answered without it, or failed to answer: one server's answer says nothing about what another one remembers. Then it is a former one for a day:
  * connections to it stay. While no server answers, everything stays.
  */
-import type { Answer } from '../../../lib/dns/message.ts';
+import type { Answer, TimedAddress } from '../../../lib/dns/message.ts';
 
 /** After the TTL, for clients that have just been answered, and for resolvers that round it. */
 export const graceMs = 10_000;
@@ -19,11 +19,22 @@ export const mostAddresses = 1000;
 /** What a server's last answer was: a failure, or what is wrong with its addresses. */
 export interface Outcome {
   readonly failure?: string;
-  /** The first address that the name must not have, and what it is. */
+  /** An address that the name must not have, and what it is; of several the smallest text, because servers shuffle answers. */
   readonly refused?: string;
   readonly isShort?: boolean;
   /** Whether the name exists, where there is no address. */
   readonly exists?: boolean;
+}
+
+/** As many addresses as a name may have, the same ones of each order: each is judged, which takes time. */
+function cut(addresses: readonly TimedAddress[]): readonly TimedAddress[] {
+  if (addresses.length <= mostAddresses) return addresses;
+  return [...addresses].sort((a, b) => (a.address < b.address ? -1 : 1)).slice(0, mostAddresses);
+}
+
+/** The text that is the same whatever the order. */
+export function smallest(texts: readonly string[]): string | undefined {
+  return texts.length === 0 ? undefined : texts.reduce((a, b) => (b < a ? b : a));
 }
 
 export class DomainAddresses {
@@ -90,13 +101,13 @@ export class DomainAddresses {
       this.outcomes.set(server, { exists: answer.exists });
       return this.expire(nowMs);
     }
-    let refused: string | undefined;
+    const refused: string[] = [];
     const fresh = new Map<string, number>();
-    for (const { address, ttlSeconds } of answer.addresses) {
+    for (const { address, ttlSeconds } of cut(answer.addresses)) {
       const use = refusedAs(address);
       const untilMs = nowMs + Math.min(ttlSeconds, longestTtlSeconds) * 1000 + graceMs;
       const known = this.#current.get(address);
-      if (use !== undefined) refused ??= `${address} is ${use}`;
+      if (use !== undefined) refused.push(`${address} is ${use}`);
       else if (known === undefined) fresh.set(address, untilMs);
       else this.#current.set(address, Math.max(known, untilMs));
     }
@@ -107,8 +118,9 @@ export class DomainAddresses {
       this.#left.delete(address);
       this.#current.set(address, untilMs);
     }
-    const isShort = added.length < fresh.size;
-    this.outcomes.set(server, { isShort, ...(refused !== undefined && { refused }) });
+    const isShort = added.length < fresh.size || answer.addresses.length > mostAddresses;
+    const first = smallest(refused);
+    this.outcomes.set(server, { isShort, ...(first !== undefined && { refused: first }) });
     return this.expire(nowMs) || isExpired || added.length > 0;
   }
 

@@ -187,13 +187,29 @@ describe('a domain name', () => {
     assert.deepEqual(setsOf(cluster, 'example.com')[0], all);
   });
 
+  test('names the same refused address whichever server answers first', () => {
+    const servers = ['192.0.2.53:53', '192.0.2.54:53'];
+    const messages = [servers, servers.toReversed()].map((order) => {
+      const cluster = start();
+      policy(cluster, 'one', ['example.com']);
+      cluster.domains.setServers(servers);
+      for (const from of order) {
+        const value = addresses(from === server ? '172.30.0.1' : '10.16.0.2');
+        cluster.domains.answered({ name: 'example.com', family: 4, server: from, answer: value }, startMs);
+      }
+      return readyOf(cluster, 'one');
+    });
+    assert.match(messages[0] ?? '', /10\.16\.0\.2 is in Subnet ovn-default/);
+    assert.equal(messages[0], messages[1]);
+  });
+
   test('of pods or a headless Service has their addresses', () => {
     const cluster = start();
     const name = 'db.a.svc.cluster.local';
     policy(cluster, 'one', [name]);
     answer(cluster, name, 4, addresses('10.16.0.2', '172.30.0.1', '10.96.0.1'));
     assert.deepEqual(setsOf(cluster, name)[0], ['10.16.0.2']);
-    assert.match(readyOf(cluster, 'one'), /^AddressRefused .*172\.30\.0\.1 is of node n1/);
+    assert.match(readyOf(cluster, 'one'), /^AddressRefused .*10\.96\.0\.1 is of a Service/);
   });
 
   test('is ready once both families are answered', () => {
