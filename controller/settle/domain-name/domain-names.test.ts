@@ -12,7 +12,7 @@ import { created, meta, subnet, vpc } from '../../testing-vpcs.ts';
 import { clusterPolicy } from '../../watch/network-policies.ts';
 import { parseServiceCidr } from '../../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../../watch/workloads.ts';
-import { dnsServers } from './dns-servers.ts';
+import { dnsServers, mostServers } from './dns-servers.ts';
 import { mostNames } from './domain-names.ts';
 
 const server = '192.0.2.53:53';
@@ -264,7 +264,7 @@ describe('a domain name', () => {
 
 test('the servers are the ready endpoints of the Service of DNS', () => {
   const cluster = start();
-  assert.deepEqual(dnsServers(cluster), []);
+  assert.deepEqual(dnsServers(cluster), { asked: [], left: [] });
   const metadata = meta('kube-dns', { namespace: 'kube-system' });
   const ports = [
     { name: 'dns', protocol: 'UDP', port: 53 },
@@ -284,8 +284,23 @@ test('the servers are the ready endpoints of the Service of DNS', () => {
     ],
   };
   cluster.change('endpointSlices', 'kube-system/kube-dns-x', parseEndpointSlice(slice));
-  assert.deepEqual(dnsServers(cluster), [
+  const found = [
     { address: '10.16.0.7', port: 1053 },
     { address: '10.16.0.9', port: 1053 },
-  ]);
+  ];
+  assert.deepEqual(dnsServers(cluster), { asked: found, left: [] });
+  const texts = Array.from({ length: mostServers + 2 }, (_, index) => `10.16.0.${index + 10}`);
+  for (const order of [texts, texts.toReversed()]) {
+    const endpoints = order.map((address) => ({ addresses: [address], conditions: { ready: true } }));
+    cluster.change('endpointSlices', 'kube-system/kube-dns-x', parseEndpointSlice({ ...slice, endpoints }));
+    const { asked, left } = dnsServers(cluster);
+    assert.deepEqual(
+      [...asked, ...left].map(({ address }) => address),
+      texts,
+    );
+    assert.deepEqual(
+      left.map(({ address }) => address),
+      ['10.16.0.26', '10.16.0.27'],
+    );
+  }
 });
