@@ -86,6 +86,8 @@ describe('exports by the hub', () => {
       { ports: [{ name: 'p', protocol: 'TCP', port: 1, appProtocol: '\u0007' }] },
       { affinitySeconds: 86_401 },
       { ipFamilies: [5 as 4] },
+      { ipFamilies: [4, 4] },
+      { ipFamilies: [4, 6, 4] },
       { trafficDistribution: 'x'.repeat(256) },
       { labels: { a: 'x'.repeat(16 * 1024) } },
       { annotations: { 'a\n': '' } },

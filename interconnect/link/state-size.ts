@@ -15,9 +15,12 @@ const mostOfState: Size = { messages: 1_100_000, fields: 8_000_000 };
 const mostOfExports: Size = { messages: 200_000, fields: 1_000_000 };
 const exportsField = 6;
 
-/** By field number, the fields of a message that are messages. */
+/** Numbers one after the other, of a byte or more each. */
+const packed = 'packed';
+
+/** By field number, the fields of a message that are messages or packed numbers. */
 interface Shape {
-  readonly [field: number]: Shape;
+  readonly [field: number]: Shape | typeof packed;
 }
 
 /** MemberState of hub.proto. */
@@ -26,8 +29,8 @@ const memberState: Shape = {
   2: { 3: { 3: {} } },
   // Attachments with prefixes, ends and held ports.
   3: { 4: {}, 5: {}, 6: {} },
-  // Exports with ports, labels, annotations and endpoints, which have ports.
-  6: { 4: { 5: {}, 10: {}, 11: {}, 13: { 7: {} } } },
+  // Exports with ports, IP families, labels, annotations and endpoints, which have ports.
+  6: { 4: { 5: {}, 9: packed, 10: {}, 11: {}, 13: { 7: {} } } },
 };
 
 /** Returns undefined if the state may be decoded. Bytes that are no message are left to the decoder. */
@@ -71,7 +74,8 @@ function countIn(bytes: Uint8Array, range: Range, shape: Shape, count: Count): v
       const end = readVarint(bytes, range) + range.at;
       const inner = shape[tag >>> 3];
       if (shape === memberState && tag >>> 3 === exportsField) count.most = mostOfExports;
-      if (inner !== undefined) {
+      if (inner === packed) count.fields += Math.min(end, range.end) - range.at;
+      else if (inner !== undefined) {
         count.messages += 1;
         countIn(bytes, { at: range.at, end: Math.min(end, range.end) }, inner, count);
       }
