@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { ExportReport } from '../model/export-messages.ts';
 import type { ExportedService } from '../model/exported-service.ts';
 import { endpoint, exported } from '../model/testing-exports.ts';
 import { ExportsBed, type BedMember } from './exports-bed.ts';
@@ -199,6 +200,56 @@ describe('exports by the hub', () => {
     bed.settle();
     assert.deepEqual(codes(west), [['export', '10', 'MaxNamespaces']]);
     assert.equal(west.refused, undefined);
+    bed.setExports(west, [], ['shop']);
+    bed.settle();
+    east.refused = undefined;
+    bed.disconnect(east);
+    bed.setExports(east, [exported('shop/web', ['10.1.0.1'])], ['shop']);
+    bed.connect(east);
+    bed.settle();
+    assert.deepEqual([east.refused, west.view()], [undefined, ['east shop/web 10.1.0.1']], 'it offers less');
+  });
+
+  it('end the session of a member that changes without end what it never sent', () => {
+    const { east } = members();
+    bed.setExports(east, [exported('shop/web', ['10.1.0.1'])], ['shop']);
+    bed.settle();
+    const report = (revision: number, count: number): ExportReport => ({
+      revision,
+      begins: false,
+      isComplete: true,
+      changed: Array.from({ length: count }, (_, at) => ({
+        ...exported(`shop/s${revision}-${at}`, []),
+        isWhole: false,
+        removedAddresses: [],
+      })),
+      removed: [],
+      namespacesAdded: [],
+      namespacesRemoved: [],
+    });
+    bed.receive(east, report(2, 19_999));
+    bed.settle();
+    assert.equal(east.refused, undefined);
+    assert.equal(east.updates.at(-1)?.wanted.length, 19_999);
+    bed.receive(east, report(3, 20_000));
+    assert.equal(bed.members.get('east')?.refused?.code, 'StateTooLarge');
+  });
+
+  it('end the session of a member that does not wait for answers', () => {
+    const { east } = members();
+    bed.setExports(east, [exported('shop/web', ['10.1.0.1'])], ['shop']);
+    bed.settle();
+    east.isDeaf = true;
+    for (const name of ['a', 'b', 'c']) {
+      bed.setExports(east, [exported(`shop/${name}`, ['10.1.0.1'])], ['shop']);
+      bed.settle();
+    }
+    assert.equal(east.refused, undefined);
+    const report = { begins: false, isComplete: true, changed: [], removed: [], namespacesAdded: [] };
+    bed.receive(east, { ...report, revision: 8, namespacesRemoved: [] });
+    bed.settle();
+    bed.receive(east, { ...report, revision: 9, namespacesRemoved: [] });
+    assert.equal(bed.members.get('east')?.refused?.code, 'ReportTooEarly');
   });
 
   it('survive a hub that starts again, until their members have sent them again or are given up', () => {

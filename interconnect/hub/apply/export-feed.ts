@@ -44,6 +44,7 @@ export class ExportFeed {
   #areRejectionsDirty = true;
   #revision = 0;
   #answered = 0;
+  #isUnanswered = false;
   #areNamespacesKnown = false;
   #isCompleteSent = false;
   #isWriting = false;
@@ -62,6 +63,11 @@ export class ExportFeed {
     return this.#revision > 0;
   }
 
+  /** The member is to send its next report after the answer to the last. */
+  get isUnanswered(): boolean {
+    return this.#isUnanswered;
+  }
+
   /** Returns the namespaces that are new, and those that are gone. `expected`: members whose exports are not known. */
   read(
     report: ExportReport,
@@ -69,6 +75,7 @@ export class ExportFeed {
   ): { added: readonly string[]; removed: readonly string[] } {
     if (!this.hasBegun) for (const member of expected()) this.#expected.add(member);
     this.#revision = report.revision;
+    this.#isUnanswered = true;
     this.#areNamespacesKnown ||= report.isComplete;
     const removed = report.namespacesRemoved.filter((name) => this.#namespaces.delete(name));
     const added = report.namespacesAdded.filter((name) => isNamespace(name) && !this.#namespaces.has(name));
@@ -133,6 +140,7 @@ export class ExportFeed {
     // One that became known before the first update is both: it is expected until all of its exports were sent.
     const expected = begins ? [...this.#expected, ...this.#known, ...known] : [];
     this.#answered = this.#revision;
+    this.#isUnanswered = false;
     this.#isCompleteSent ||= isComplete;
     return { revision: this.#revision, begins, isComplete, members, expected, known, wanted, rejections };
   }

@@ -33,7 +33,7 @@ export interface ExportingMember {
 const endpointsEach = 100;
 /** Of all endpoints of an export together, times `maxEndpointsPerExport`. */
 const portsEach = 10;
-/** Including those that are not accepted, of which the hub keeps only the names. */
+/** Including those that are not accepted, of which the hub keeps only the names, and unknown ones of which a change came. */
 const mostOffered = 20_000;
 /** Characters of a namespace, a slash and a name. */
 const longestKey = 127;
@@ -54,6 +54,8 @@ interface Offer {
   readonly isAsked: boolean;
 }
 
+type Kept = Pick<Offer, 'service' | 'surplus' | 'endpointCount'>;
+
 export class OfferedExports {
   #member: ExportingMember;
   #limits: ExportLimits;
@@ -68,6 +70,8 @@ export class OfferedExports {
   #isKnown = false;
   #changed = new Set<string>();
   #wanted = new Set<string>();
+  /** Of `#wanted`, those that are not offered. */
+  readonly #unknown = new Set<string>();
   #isRefusedAnew = false;
   /** Undefined if they are not what was listed last. */
   #rejections: readonly Rejection[] | undefined;
@@ -115,6 +119,7 @@ export class OfferedExports {
   takeWanted(): ReadonlySet<string> {
     const wanted = this.#wanted;
     this.#wanted = new Set();
+    this.#unknown.clear();
     return wanted;
   }
 
@@ -128,19 +133,18 @@ export class OfferedExports {
   /** Returns why the session must end. */
   read(report: ExportReport): Problem | undefined {
     if (report.begins) this.#unmentioned = new Set(this.#offers.keys());
-    for (const change of report.changed) this.#offer(change);
+    // First, so that there is room for those that take their place.
     for (const key of report.removed) this.#withdraw(keyOf(key));
-    if (report.isComplete && this.#unmentioned !== undefined) {
+    const isTaken = report.changed.every((change) => this.#offer(change));
+    if (isTaken && report.isComplete && this.#unmentioned !== undefined) {
       for (const key of this.#unmentioned) this.#withdraw(key);
       this.#unmentioned = undefined;
       this.#isKnown = true;
     }
-    if (this.#offers.size > mostOffered) {
-      const message = `this cluster exports more than ${mostOffered} Services; export fewer`;
-      return { code: 'StateTooLarge', message };
-    }
     this.#settleLimits();
-    return undefined;
+    if (isTaken) return undefined;
+    const message = `this cluster exports more than ${mostOffered} Services; export fewer`;
+    return { code: 'StateTooLarge', message };
   }
 
   /** A member of an earlier release exports nothing. */
@@ -180,26 +184,50 @@ export class OfferedExports {
     for (const key of this.#offers.keys()) this.#accept(key);
   }
 
-  #offer(change: ExportChange): void {
+  /** Returns false if there is no room for its name. */
+  #offer(change: ExportChange): boolean {
     const key = keyOf(exportKey(change));
     const before = this.#offers.get(key);
+    const isKnown = before !== undefined || this.#unknown.has(key);
+    if (!isKnown && !this.#hasRoom()) return false;
     const isBase = this.#unmentioned?.delete(key) !== true && before?.surplus === 0;
     const defect = refuseForm(change);
-    const endpoints = defect === undefined ? change.endpoints.map((one) => this.#parts.endpoint(one)) : [];
+    const endpoints = defect === undefined ? change.endpoints : [];
     const service = changed(isBase ? before.service : undefined, { ...change, endpoints });
     if (service === undefined) {
       // One that is not kept because there are too many is asked for when there is room.
       if (before === undefined || before.service !== undefined || before.defect !== undefined) this.#wanted.add(key);
-      return;
+      if (before === undefined) this.#unknown.add(key);
+      return true;
     }
+    this.#unknown.delete(key);
     const createdMs = Number.isSafeInteger(change.createdMs) ? change.createdMs : 0;
     const flaw = defect ?? this.#refusePorts(service);
-    const kept = flaw === undefined ? this.#shortened(service, 0) : notKept;
+    const kept = flaw === undefined ? this.#shared(this.#shortened(service, 0), endpoints) : notKept;
     this.#offers.set(key, { createdMs, defect: flaw, isAsked: false, ...kept });
     this.#accept(key);
+    return true;
   }
 
-  #shortened(service: ExportedService, surplus: number): Pick<Offer, 'service' | 'surplus' | 'endpointCount'> {
+  /** What an earlier session offered gives way: a member that was refused for too many has to be able to offer others. */
+  #hasRoom(): boolean {
+    if (this.#offers.size + this.#unknown.size < mostOffered) return true;
+    const [oldest] = this.#unmentioned ?? [];
+    if (oldest === undefined) return false;
+    this.#withdraw(oldest);
+    return true;
+  }
+
+  /** Only what is kept is shared: what is refused would fill the memory of the parts. */
+  #shared(kept: Kept, decoded: readonly ExportedEndpoint[]): Kept {
+    const { service } = kept;
+    if (service === undefined || decoded.length === 0) return kept;
+    const others = new Set(decoded);
+    const endpoints = service.endpoints.map((one) => (others.has(one) ? this.#parts.endpoint(one) : one));
+    return { ...kept, service: { ...service, endpoints } };
+  }
+
+  #shortened(service: ExportedService, surplus: number): Kept {
     const { length } = service.endpoints;
     const endpointCount = Math.min(length, this.#limits.maxEndpointsPerExport);
     if (endpointCount === length) return { service, surplus, endpointCount };
@@ -216,6 +244,7 @@ export class OfferedExports {
   #withdraw(key: string): void {
     this.#unmentioned?.delete(key);
     this.#wanted.delete(key);
+    this.#unknown.delete(key);
     if (this.#offers.delete(key)) this.#accept(key);
   }
 
