@@ -179,7 +179,24 @@ describe('exports by the hub', () => {
     assert.deepEqual(codes(east), [['export', 'shop/b', 'MaxExports']]);
     bed.setExports(east, [many('a', 1, 100, 16)], ['shop']);
     bed.settle();
-    assert.deepEqual([west.view(), codes(east)], [[], [['export', 'shop/a', 'ExportInvalid']]]);
+    assert.deepEqual([west.view(), codes(east)], [[], [['export', 'shop/a', 'MaxEndpoints']]]);
+    const limit = (maxEndpointsPerExport: number): void => {
+      east.spec = { ...east.spec, maxEndpointsPerExport };
+      bed.hub.limitsChanged('east');
+      bed.settle();
+    };
+    limit(159);
+    assert.deepEqual(
+      [west.view(), east.remote.rejections.map(({ message }) => /1600 ports; at most 1590 are allowed/.test(message))],
+      [[], [true]],
+    );
+    limit(160);
+    assert.deepEqual([west.view().length, codes(east)], [1, []], 'as soon as it is allowed');
+    limit(159);
+    assert.deepEqual([west.view(), codes(east)], [[], [['export', 'shop/a', 'MaxEndpoints']]]);
+    bed.setExports(east, [many('a', 1, 99, 16)], ['shop']);
+    bed.settle();
+    assert.deepEqual([west.view().length, codes(east)], [1, []], 'or it has fewer');
   });
 
   it('end the session of a member that offers without end', () => {

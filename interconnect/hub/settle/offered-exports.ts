@@ -44,6 +44,8 @@ interface Offer {
   readonly createdMs: number;
   /** Endpoints that count against the limit. */
   readonly endpointCount: number;
+  /** Ports of all endpoints that were offered, also of those that are left out. */
+  readonly portCount: number;
   /** With no more endpoints than are allowed; undefined if it is not kept. */
   readonly service: ExportedService | undefined;
   /** Endpoints that were left out of `service` because they are too many. */
@@ -170,10 +172,13 @@ export class OfferedExports {
 
   setLimits(limits: ExportLimits): void {
     this.#limits = limits;
-    for (const [key, { service, surplus, ...offer }] of this.#offers) {
-      if (service === undefined) continue;
-      if (surplus > 0) this.#wanted.add(key);
-      this.#offers.set(key, { ...offer, ...this.#shortened(service, surplus) });
+    for (const [key, offer] of this.#offers) {
+      const { service, surplus } = offer;
+      if (this.#hasTooManyPorts(offer)) this.#offers.set(key, withoutService(offer));
+      else if (service !== undefined) {
+        if (surplus > 0) this.#wanted.add(key);
+        this.#offers.set(key, { ...offer, ...this.#shortened(service, surplus) });
+      }
       this.#accept(key);
     }
     this.#settleLimits();
@@ -196,15 +201,17 @@ export class OfferedExports {
     const service = changed(isBase ? before.service : undefined, { ...change, endpoints });
     if (service === undefined) {
       // One that is not kept because there are too many is asked for when there is room.
-      if (before === undefined || before.service !== undefined || before.defect !== undefined) this.#wanted.add(key);
+      if (before === undefined || before.service !== undefined || !this.#isAcceptable(before)) this.#wanted.add(key);
       if (before === undefined) this.#unknown.add(key);
       return true;
     }
     this.#unknown.delete(key);
     const createdMs = Number.isSafeInteger(change.createdMs) ? change.createdMs : 0;
-    const flaw = defect ?? this.#refusePorts(service);
-    const kept = flaw === undefined ? this.#shared(this.#shortened(service, 0), endpoints) : notKept;
-    this.#offers.set(key, { createdMs, defect: flaw, isAsked: false, ...kept });
+    const portCount = service.endpoints.reduce((sum, { ports }) => sum + ports.length, 0);
+    const rest = { createdMs, defect, portCount, isAsked: false };
+    const offer = { ...rest, ...(defect === undefined ? this.#shortened(service, 0) : notKept) };
+    const isKept = this.#isAcceptable(offer);
+    this.#offers.set(key, isKept ? { ...offer, ...this.#shared(offer, endpoints) } : withoutService(offer));
     this.#accept(key);
     return true;
   }
@@ -235,10 +242,13 @@ export class OfferedExports {
     return { service: short, surplus: surplus + length - endpointCount, endpointCount };
   }
 
-  #refusePorts({ endpoints }: ExportedService): string | undefined {
-    const most = portsEach * this.#limits.maxEndpointsPerExport;
-    const count = endpoints.reduce((sum, { ports }) => sum + ports.length, 0);
-    return count > most ? `its endpoints have ${count} ports; at most ${most} are allowed` : undefined;
+  /** If there is room for it. */
+  #isAcceptable(offer: Offer): boolean {
+    return offer.defect === undefined && !this.#hasTooManyPorts(offer);
+  }
+
+  #hasTooManyPorts({ portCount }: Offer): boolean {
+    return portCount > portsEach * this.#limits.maxEndpointsPerExport;
   }
 
   #withdraw(key: string): void {
@@ -255,6 +265,7 @@ export class OfferedExports {
     const rejections: Rejection[] = [];
     let after: ExportedService | undefined;
     if (offer?.defect !== undefined) rejections.push(this.#invalid(key, offer.defect));
+    else if (offer !== undefined && this.#hasTooManyPorts(offer)) rejections.push(this.#tooManyPorts(key, offer));
     else if (offer?.service !== undefined) {
       after = this.#withOwnEndpoints(offer.service, areOtherPrefixes ? [] : (before?.endpoints ?? []));
       if (offer.surplus > 0) rejections.push(this.#tooManyEndpoints(key, offer.surplus));
@@ -292,7 +303,7 @@ export class OfferedExports {
   /** The oldest have the room there is; the hub keeps only the names of the others, and asks for them when there is room. */
   #settleLimits(): void {
     const { maxExports } = this.#limits;
-    const offers = [...this.#offers].filter(([, { defect }]) => defect === undefined);
+    const offers = [...this.#offers].filter(([, offer]) => this.#isAcceptable(offer));
     const isKept = offers.every(([, { service }]) => service !== undefined);
     let room = maxExports * endpointsEach;
     const count = offers.reduce((sum, [, { endpointCount }]) => sum + endpointCount, 0);
@@ -309,7 +320,7 @@ export class OfferedExports {
         this.#wanted.add(key);
         this.#offers.set(key, { ...offer, isAsked: true });
       } else if (!fits && offer.service !== undefined) {
-        this.#offers.set(key, { ...offer, service: undefined, surplus: 0, isAsked: false });
+        this.#offers.set(key, withoutService(offer));
         this.#accept(key);
       }
     }
@@ -330,6 +341,12 @@ export class OfferedExports {
     return rejectionOf(key, 'MaxEndpoints', message);
   }
 
+  #tooManyPorts(key: string, { portCount }: Offer): Rejection {
+    const { maxEndpointsPerExport } = this.#limits;
+    const message = `${key}: its endpoints have ${portCount} ports; at most ${portsEach * maxEndpointsPerExport} are allowed, ${portsEach} for each of the ${maxEndpointsPerExport} endpoints that an export may have; ${this.#remedy()}`;
+    return rejectionOf(key, 'MaxEndpoints', message);
+  }
+
   #remedy(): string {
     return `the administrator of the hub can change HubMember ${this.#member.handle}`;
   }
@@ -342,6 +359,10 @@ export class OfferedExports {
     const message = `${key}: endpoints ${named}${more} are in no prefix that ${this.#member.cluster} offers to other clusters as its own, and are left out; offer the subnet they are in`;
     return rejectionOf(key, 'EndpointNotOffered', message);
   }
+}
+
+function withoutService(offer: Offer): Offer {
+  return { ...offer, service: undefined, surplus: 0, isAsked: false };
 }
 
 const notKept = { service: undefined, surplus: 0, endpointCount: 0 } as const;
