@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import type { ExportReport } from '../model/export-messages.ts';
 import type { ExportedService } from '../model/exported-service.ts';
+import { countRefused } from '../model/refused.ts';
 import { endpoint, exported } from '../model/testing-exports.ts';
 import { ExportsBed, type BedMember } from './exports-bed.ts';
 
@@ -197,6 +198,35 @@ describe('exports by the hub', () => {
     bed.setExports(east, [many('a', 1, 99, 16)], ['shop']);
     bed.settle();
     assert.deepEqual([west.view().length, codes(east)], [1, []], 'or it has fewer');
+  });
+
+  it('are all named where they are refused, also where the list is cut', () => {
+    const { east } = members();
+    east.spec = { ...east.spec, maxExports: 10 };
+    bed.hub.limitsChanged('east');
+    const fine = Array.from({ length: 150 }, (_, at) => exported(`shop/s${at}`, [], { createdMs: at }));
+    const wrong = Array.from({ length: 150 }, (_, at) => exported(`shop/w${at}`, [], { affinitySeconds: 86_401 }));
+    const foreign = exported('shop/foreign', ['10.2.0.1'], { createdMs: 0 });
+    bed.setExports(east, [...wrong, foreign, ...fine], []);
+    bed.settle();
+    const told = east.updates.findLast(({ rejections }) => rejections !== null)?.rejections;
+    assert.ok(told?.unlisted);
+    assert.equal(countRefused(told.rejections), 150 + 1 + 141);
+    assert.deepEqual(
+      told.unlisted.map(({ code, exports }) => [code, exports.length]),
+      [
+        ['ExportInvalid', 50],
+        ['MaxExports', 140],
+      ],
+    );
+    const named = told.rejections.filter(({ code }) => code !== 'MoreRefused').map(({ value }) => value);
+    const all = new Set([...named, ...told.unlisted.flatMap(({ exports }) => exports)]);
+    const accepted = fine.slice(0, 9).map(({ name }) => `shop/${name}`);
+    assert.deepEqual(all.size, 150 + 1 + 141);
+    assert.ok(!accepted.some((key) => all.has(key)));
+    bed.setExports(east, fine.slice(0, 9), []);
+    bed.settle();
+    assert.deepEqual(east.updates.at(-1)?.rejections, { rejections: [], unlisted: [] });
   });
 
   it('end the session of a member that offers without end', () => {

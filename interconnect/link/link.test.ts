@@ -177,6 +177,7 @@ const exportUpdate: ExportUpdate = {
   wanted: ['shop/web'],
   rejections: {
     rejections: [{ kind: 'export', value: 'shop/x', code: 'C', message: 'm', holder: '', transitSwitch: '' }],
+    unlisted: [{ code: 'C', exports: ['shop/y', 'shop/z'] }],
   },
 };
 

@@ -4,7 +4,13 @@
  * Equal values are not sent.
  */
 import type { MemberSession } from '../../link/server.ts';
-import { chunkSize, type ExportReport, type ExportUpdate, type MemberExports } from '../../model/export-messages.ts';
+import {
+  chunkSize,
+  type ExportRejections,
+  type ExportReport,
+  type ExportUpdate,
+  type MemberExports,
+} from '../../model/export-messages.ts';
 import type { ExportedService } from '../../model/exported-service.ts';
 import type { Rejection } from '../../model/messages.ts';
 import type { SharedChanges } from '../plan/shared-change.ts';
@@ -26,7 +32,7 @@ export interface ExportFeedOptions {
   /** The export as others see it now. */
   readonly find: (id: ExportId) => ExportedService | undefined;
   /** Of the exports of this member. */
-  readonly rejections: () => readonly Rejection[];
+  readonly rejections: () => ExportRejections;
 }
 
 export class ExportFeed {
@@ -184,11 +190,12 @@ export class ExportFeed {
   #takeRejections(): ExportUpdate['rejections'] {
     if (!this.#areRejectionsDirty) return null;
     this.#areRejectionsDirty = false;
-    const rejections = [...this.#options.rejections(), ...this.#namespaceRejections()];
+    const { rejections: listed, unlisted = [] } = this.#options.rejections();
+    const rejections = { rejections: [...listed, ...this.#namespaceRejections()], unlisted };
     const text = JSON.stringify(rejections);
     if (text === this.#rejections) return null;
     this.#rejections = text;
-    return { rejections };
+    return rejections;
   }
 
   #namespaceRejections(): readonly Rejection[] {

@@ -78,7 +78,7 @@ export class HubExports {
         session: open.session,
         changes: this.#changes,
         find: ({ member, key }) => (member === open.name ? undefined : this.#offered.get(member)?.accepted.get(key)),
-        rejections: () => this.#offered.get(open.name)?.rejections() ?? [],
+        rejections: () => this.#offered.get(open.name)?.rejections() ?? { rejections: [] },
       }),
     );
   }
@@ -188,7 +188,7 @@ export class HubExports {
       this.#schedule(feed);
     }
     if (isRefusedAnew && offered.rejectionCount > 0)
-      this.#options.onRefused(name, offered.rejectionCount, offered.rejections());
+      this.#options.onRefused(name, offered.rejectionCount, offered.rejections().rejections);
     if (offered.isKnown) this.#setKnown(name);
   }
 

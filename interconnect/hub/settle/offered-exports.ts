@@ -9,7 +9,7 @@ import { bitsOf, parseIp } from '../../../lib/net/ip.ts';
 import { PrefixCover } from '../../../lib/net/prefix-cover.ts';
 import { parseCidr } from '../../../lib/net/cidr.ts';
 import { changed, exportKey } from '../../model/export-change.ts';
-import type { ExportChange, ExportReport } from '../../model/export-messages.ts';
+import type { ExportChange, ExportRejections, ExportReport } from '../../model/export-messages.ts';
 import type { ExportedEndpoint, ExportedService, ExportedServices } from '../../model/exported-service.ts';
 import type { Rejection } from '../../model/messages.ts';
 import { refuseForm } from './export-form.ts';
@@ -76,7 +76,7 @@ export class OfferedExports {
   readonly #unknown = new Set<string>();
   #isRefusedAnew = false;
   /** Undefined if they are not what was listed last. */
-  #rejections: readonly Rejection[] | undefined;
+  #rejections: Required<ExportRejections> | undefined;
   #endpointCount = 0;
 
   constructor(member: ExportingMember, limits: ExportLimits) {
@@ -101,11 +101,21 @@ export class OfferedExports {
     return this.#refused.size;
   }
 
-  rejections(): readonly Rejection[] {
+  /** An export that is accepted in full is in none of the lists. */
+  rejections(): Required<ExportRejections> {
     if (this.#rejections === undefined) {
       const refusals = new Refusals();
-      for (const rejections of this.#refused.values()) for (const one of rejections) refusals.add(one);
-      this.#rejections = refusals.list();
+      const unlisted = new Map<string, string[]>();
+      for (const rejections of this.#refused.values()) {
+        for (const one of rejections) {
+          if (refusals.add(one)) continue;
+          const exports = unlisted.get(one.code) ?? [];
+          exports.push(legible(one.value));
+          unlisted.set(one.code, exports);
+        }
+      }
+      const names = Array.from(unlisted, ([code, exports]) => ({ code, exports }));
+      this.#rejections = { rejections: refusals.list(), unlisted: names };
     }
     return this.#rejections;
   }
