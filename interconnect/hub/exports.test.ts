@@ -200,6 +200,38 @@ describe('exports by the hub', () => {
     assert.deepEqual([west.view().length, codes(east)], [1, []], 'or it has fewer');
   });
 
+  it('are accepted of the namespaces that the hub allows their member', () => {
+    const { east, west } = members();
+    bed.setExports(west, [], ['shop', 'kube-system']);
+    east.spec = { ...east.spec, maxExports: 1 };
+    const shop = exported('shop/web', ['10.1.0.1'], { createdMs: 2 });
+    bed.setExports(east, [shop, exported('kube-system/dns', ['10.1.0.2'], { createdMs: 1 })], []);
+    const allow = (...allowedNamespaces: readonly string[]): void => {
+      east.spec = { ...east.spec, allowedNamespaces };
+      bed.hub.limitsChanged('east');
+      bed.settle();
+    };
+    allow('shop', 'a', 'b', 'c', 'd', 'e');
+    assert.deepEqual(west.view(), ['east shop/web 10.1.0.1'], 'others take no room');
+    assert.deepEqual(codes(east), [['export', 'kube-system/dns', 'NamespaceNotAllowed']]);
+    const [rejection] = east.remote.rejections;
+    assert.match(rejection?.message ?? '', /namespaces shop, a, b, c, d and 1 more only; .* HubMember east$/);
+    const updates = east.updates.length;
+    bed.setExports(east, [shop, exported('kube-system/dns', ['10.1.0.3'], { createdMs: 1 })], []);
+    bed.settle();
+    assert.ok(east.updates.slice(updates).every(({ wanted }) => wanted.length === 0));
+    bed.restart();
+    for (const member of [east, west]) bed.connect(member);
+    bed.settle();
+    assert.deepEqual(west.view(), ['east shop/web 10.1.0.1']);
+    allow('kube-system');
+    assert.deepEqual(west.view(), ['east kube-system/dns 10.1.0.3']);
+    assert.deepEqual(codes(east), [['export', 'shop/web', 'NamespaceNotAllowed']]);
+    allow();
+    assert.deepEqual(west.view(), ['east kube-system/dns 10.1.0.3']);
+    assert.deepEqual(codes(east), [['export', 'shop/web', 'MaxExports']]);
+  });
+
   it('are all named where they are refused, also where the list is cut', () => {
     const { east } = members();
     east.spec = { ...east.spec, maxExports: 10 };

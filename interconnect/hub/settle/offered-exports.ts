@@ -21,6 +21,8 @@ import { SharedParts } from './shared-parts.ts';
 export interface ExportLimits {
   readonly maxExports: number;
   readonly maxEndpointsPerExport: number;
+  /** All when empty. */
+  readonly allowedNamespaces: readonly string[];
 }
 
 export interface ExportingMember {
@@ -37,7 +39,7 @@ const portsEach = 10;
 const mostOffered = 20_000;
 /** Characters of a namespace, a slash and a name. */
 const longestKey = 127;
-/** Addresses that a rejection names. */
+/** Addresses or namespaces that a rejection names. */
 const mostNamed = 5;
 
 interface Offer {
@@ -61,6 +63,8 @@ type Kept = Pick<Offer, 'service' | 'surplus' | 'endpointCount'>;
 export class OfferedExports {
   #member: ExportingMember;
   #limits: ExportLimits;
+  /** `allowedNamespaces` of the limits. */
+  #namespaces: ReadonlySet<string>;
   #cover = new PrefixCover();
   #prefixes = '';
   readonly #parts = new SharedParts();
@@ -82,6 +86,7 @@ export class OfferedExports {
   constructor(member: ExportingMember, limits: ExportLimits) {
     this.#member = member;
     this.#limits = limits;
+    this.#namespaces = new Set(limits.allowedNamespaces);
   }
 
   /** The member has sent a whole set since this object was made. */
@@ -182,9 +187,10 @@ export class OfferedExports {
 
   setLimits(limits: ExportLimits): void {
     this.#limits = limits;
+    this.#namespaces = new Set(limits.allowedNamespaces);
     for (const [key, offer] of this.#offers) {
       const { service, surplus } = offer;
-      if (this.#hasTooManyPorts(offer)) this.#offers.set(key, withoutService(offer));
+      if (!this.#isAcceptable(key, offer)) this.#offers.set(key, withoutService(offer));
       else if (service !== undefined) {
         if (surplus > 0) this.#wanted.add(key);
         this.#offers.set(key, { ...offer, ...this.#shortened(service, surplus) });
@@ -210,8 +216,8 @@ export class OfferedExports {
     const endpoints = defect === undefined ? change.endpoints : [];
     const service = changed(isBase ? before.service : undefined, { ...change, endpoints });
     if (service === undefined) {
-      // One that is not kept because there are too many is asked for when there is room.
-      if (before === undefined || before.service !== undefined || !this.#isAcceptable(before)) this.#wanted.add(key);
+      // One that is not kept for another reason than its content is asked for when it can be.
+      if (before === undefined || before.service !== undefined || this.#isFaulty(before)) this.#wanted.add(key);
       if (before === undefined) this.#unknown.add(key);
       return true;
     }
@@ -220,7 +226,7 @@ export class OfferedExports {
     const portCount = service.endpoints.reduce((sum, { ports }) => sum + ports.length, 0);
     const rest = { createdMs, defect, portCount, isAsked: false };
     const offer = { ...rest, ...(defect === undefined ? this.#shortened(service, 0) : notKept) };
-    const isKept = this.#isAcceptable(offer);
+    const isKept = this.#isAcceptable(key, offer);
     this.#offers.set(key, isKept ? { ...offer, ...this.#shared(offer, endpoints) } : withoutService(offer));
     this.#accept(key);
     return true;
@@ -253,8 +259,17 @@ export class OfferedExports {
   }
 
   /** If there is room for it. */
-  #isAcceptable(offer: Offer): boolean {
-    return offer.defect === undefined && !this.#hasTooManyPorts(offer);
+  #isAcceptable(key: string, offer: Offer): boolean {
+    return !this.#isFaulty(offer) && this.#isNamespaceAllowed(key);
+  }
+
+  /** Another content could be accepted. */
+  #isFaulty(offer: Offer): boolean {
+    return offer.defect !== undefined || this.#hasTooManyPorts(offer);
+  }
+
+  #isNamespaceAllowed(key: string): boolean {
+    return this.#namespaces.size === 0 || this.#namespaces.has(key.slice(0, key.indexOf('/')));
   }
 
   #hasTooManyPorts({ portCount }: Offer): boolean {
@@ -275,6 +290,7 @@ export class OfferedExports {
     const rejections: Rejection[] = [];
     let after: ExportedService | undefined;
     if (offer?.defect !== undefined) rejections.push(this.#invalid(key, offer.defect));
+    else if (offer !== undefined && !this.#isNamespaceAllowed(key)) rejections.push(this.#namespaceNotAllowed(key));
     else if (offer !== undefined && this.#hasTooManyPorts(offer)) rejections.push(this.#tooManyPorts(key, offer));
     else if (offer?.service !== undefined) {
       after = this.#withOwnEndpoints(offer.service, areOtherPrefixes ? [] : (before?.endpoints ?? []));
@@ -313,7 +329,7 @@ export class OfferedExports {
   /** The oldest have the room there is; the hub keeps only the names of the others, and asks for them when there is room. */
   #settleLimits(): void {
     const { maxExports } = this.#limits;
-    const offers = [...this.#offers].filter(([, offer]) => this.#isAcceptable(offer));
+    const offers = [...this.#offers].filter(([key, offer]) => this.#isAcceptable(key, offer));
     const isKept = offers.every(([, { service }]) => service !== undefined);
     let room = maxExports * endpointsEach;
     const count = offers.reduce((sum, [, { endpointCount }]) => sum + endpointCount, 0);
@@ -357,6 +373,12 @@ export class OfferedExports {
     return rejectionOf(key, 'MaxEndpoints', message);
   }
 
+  #namespaceNotAllowed(key: string): Rejection {
+    const named = firstOf(this.#limits.allowedNamespaces);
+    const message = `${key}: ${this.#member.cluster} may export Services of namespaces ${named} only; ${this.#remedy()}`;
+    return rejectionOf(key, 'NamespaceNotAllowed', message);
+  }
+
   #remedy(): string {
     return `the administrator of the hub can change HubMember ${this.#member.handle}`;
   }
@@ -364,11 +386,14 @@ export class OfferedExports {
   #notOwn(key: string, offered: ExportedService, accepted: ExportedService): Rejection {
     const own = new Set(accepted.endpoints);
     const others = offered.endpoints.flatMap((endpoint) => (own.has(endpoint) ? [] : [endpoint.address]));
-    const named = others.slice(0, mostNamed).join(', ');
-    const more = others.length > mostNamed ? ` and ${others.length - mostNamed} more` : '';
-    const message = `${key}: endpoints ${named}${more} are in no prefix that ${this.#member.cluster} offers to other clusters as its own, and are left out; offer the subnet they are in`;
+    const message = `${key}: endpoints ${firstOf(others)} are in no prefix that ${this.#member.cluster} offers to other clusters as its own, and are left out; offer the subnet they are in`;
     return rejectionOf(key, 'EndpointNotOffered', message);
   }
+}
+
+function firstOf(names: readonly string[]): string {
+  const more = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : '';
+  return names.slice(0, mostNamed).join(', ') + more;
 }
 
 function withoutService(offer: Offer): Offer {
