@@ -19,6 +19,7 @@ import { IdleMemory } from '../lib/run/idle-memory.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { DomainWatch, parseServers } from './apply/domain-names.ts';
+import { hasMovedPolicies } from './apply/moved-policies.ts';
 import { openNorthbound, room, type Northbound } from './apply/northbound.ts';
 import { Rounds } from './apply/rounds.ts';
 import { Southbound } from './apply/southbound.ts';
@@ -126,8 +127,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     ownEntries,
     ownerOf: ownerByName,
     logger: log,
-    // The rules of all policies and the ports come to other groups, at once for every port.
-    isFirstWhole: northbound.hasGroupsOfPolicies(),
+    isFirstWhole: () => hasMovedPolicies(northbound, cluster),
     onTransaction(figures) {
       metrics.transaction(figures);
       rounds.sent(performance.now() - figures.ms);

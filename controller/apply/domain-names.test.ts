@@ -34,14 +34,14 @@ function policy(cluster: Cluster, ...domainNames: readonly string[]): void {
   cluster.change('clusterNetworkPolicies', 'one', clusterPolicy(raw, parseClusterRules(raw)));
 }
 
-function open(cluster: Cluster, isConfigured = false) {
+function open(cluster: Cluster, isConfigured = false, log = pino({ enabled: false })) {
   const ending = new AbortController();
   const changes = { count: 0 };
   const watch = new DomainWatch({
     cluster,
     servers: isConfigured ? [dns.server] : undefined,
     signal: ending.signal,
-    log: pino({ enabled: false }),
+    log,
     onChange: () => (changes.count += 1),
   });
   const close = (): void => {
@@ -49,6 +49,21 @@ function open(cluster: Cluster, isConfigured = false) {
     ending.abort();
   };
   return { watch, changes, close };
+}
+
+function serveDns(cluster: Cluster, addresses: readonly string[], port: number): void {
+  const metadata = meta('kube-dns', { namespace: 'kube-system' });
+  const ports = [{ name: 'dns', protocol: 'UDP', port: 53 }];
+  const spec = { type: 'ClusterIP', clusterIPs: ['10.96.0.10'], ipFamilies: ['IPv4'], ports };
+  cluster.change('services', 'kube-system/kube-dns', parseService({ metadata, spec }));
+  const labels = { 'kubernetes.io/service-name': 'kube-dns' };
+  const slice = parseEndpointSlice({
+    metadata: meta('kube-dns-x', { namespace: 'kube-system', labels }),
+    addressType: 'IPv4',
+    ports: [{ name: 'dns', protocol: 'UDP', port }],
+    endpoints: addresses.map((address) => ({ addresses: [address], conditions: { ready: true } })),
+  });
+  cluster.change('endpointSlices', 'kube-system/kube-dns-x', slice);
 }
 
 test('a start waits for the answers, and new names are asked afterwards', async () => {
@@ -73,18 +88,7 @@ test('the endpoints of the Service of DNS are asked, when there are some', async
   const { watch, close } = open(cluster);
   await watch.start();
   assert.equal(cluster.domains.problem('a.test')?.code, 'DomainNamesNotResolved');
-  const metadata = meta('kube-dns', { namespace: 'kube-system' });
-  const ports = [{ name: 'dns', protocol: 'UDP', port: 53 }];
-  const spec = { type: 'ClusterIP', clusterIPs: ['10.96.0.10'], ipFamilies: ['IPv4'], ports };
-  cluster.change('services', 'kube-system/kube-dns', parseService({ metadata, spec }));
-  const labels = { 'kubernetes.io/service-name': 'kube-dns' };
-  const slice = parseEndpointSlice({
-    metadata: meta('kube-dns-x', { namespace: 'kube-system', labels }),
-    addressType: 'IPv4',
-    ports: [{ name: 'dns', protocol: 'UDP', port: dns.server.port }],
-    endpoints: [{ addresses: [dns.server.address], conditions: { ready: true } }],
-  });
-  cluster.change('endpointSlices', 'kube-system/kube-dns-x', slice);
+  serveDns(cluster, [dns.server.address], dns.server.port);
   await eventually('the answer', () => cluster.domains.record('a.test').current.length === 1);
   assert.equal(cluster.domains.problem('a.test'), undefined);
   close();
@@ -98,5 +102,25 @@ test('a start does not wait for long for a server that is silent', async () => {
   await watch.start();
   assert.match(cluster.domains.problem('a.test')?.message ?? '', /no answer within 3 s/);
   dns.isSilent = false;
+  close();
+});
+
+test('endpoints of the Service of DNS that are too many are named in the log', async () => {
+  const cluster = new Cluster();
+  policy(cluster, 'a.test');
+  const lines: { readonly level: number; readonly servers?: readonly string[]; readonly msg: string }[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => lines.push(JSON.parse(line)) });
+  const { watch, close } = open(cluster, false, log);
+  await watch.start();
+  const addresses = Array.from({ length: 17 }, (_, index) => `127.0.1.${index + 10}`);
+  serveDns(cluster, addresses, dns.server.port);
+  await eventually('the line', () => lines.length > 0);
+  serveDns(cluster, addresses.toReversed(), dns.server.port);
+  await new Promise(setImmediate);
+  assert.deepEqual(
+    lines.map(({ servers }) => servers),
+    [[`127.0.1.26:${dns.server.port}`]],
+  );
+  assert.match(lines[0]?.msg ?? '', /more than 16 endpoints/);
   close();
 });

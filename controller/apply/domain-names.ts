@@ -10,7 +10,7 @@ import { UsageError } from '../../lib/run/flags.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import type { Change } from '../model/change.ts';
 import type { Cluster } from '../settle/cluster.ts';
-import { dnsServers, dnsServiceKey } from '../settle/domain-name/dns-servers.ts';
+import { dnsServers, dnsServiceKey, mostServers } from '../settle/domain-name/dns-servers.ts';
 import { DomainResolver, serverText } from '../watch/domain-resolver.ts';
 
 export interface DomainWatchOptions {
@@ -45,6 +45,8 @@ export class DomainWatch {
   readonly #resolver: DomainResolver;
   #asked: ReadonlySet<string> | undefined;
   #servers = '';
+  /** Those that were reported as not asked. */
+  #left = '';
   #isStarted = false;
   #isDue = false;
   #onSettled: (() => void) | undefined;
@@ -102,8 +104,9 @@ export class DomainWatch {
 
   #refresh(): void {
     const { cluster, servers: configured, log } = this.#options;
-    const servers = configured ?? dnsServers(cluster);
+    const { asked: servers, left } = configured === undefined ? dnsServers(cluster) : { asked: configured, left: [] };
     const texts = servers.map(serverText);
+    this.#report(left.map(serverText));
     const { asked } = cluster.domains;
     if (asked === this.#asked && texts.join() === this.#servers) return;
     if (asked.size > 0 && texts.join() !== this.#servers) log.info({ servers: texts }, 'servers of DNS');
@@ -111,5 +114,16 @@ export class DomainWatch {
     this.#servers = texts.join();
     cluster.domains.setServers(texts);
     this.#resolver.update(servers, asked);
+  }
+
+  #report(left: readonly string[]): void {
+    const { cluster, log } = this.#options;
+    if (cluster.domains.asked.size === 0 || left.join() === this.#left) return;
+    this.#left = left.join();
+    if (left.length > 0)
+      log.warn(
+        { servers: left },
+        `servers of DNS are not asked, as kube-system/kube-dns has more than ${mostServers} endpoints: pods may get addresses from them that policies with domain names do not know; run fewer, or set --dns-servers to those that pods ask`,
+      );
   }
 }

@@ -2,6 +2,7 @@
  * The northbound database as this room sees it: opened with the tables and columns that it writes, and read before
  * Kubernetes is informed that rows exist.
  */
+import { entryOf } from '../../lib/desired/entry-of.ts';
 import { openOvsdb } from 'ovsdb-client';
 import type { ColumnSchema, OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
 import { parseIp } from '../../lib/net/ip.ts';
@@ -92,6 +93,8 @@ export interface Northbound {
   nodeHolders(): ReadonlyMap<string, string>;
   /** Whether policies have port groups of their own, as earlier versions wrote them. */
   hasGroupsOfPolicies(): boolean;
+  /** For each policy, the port groups with its ACLs. */
+  groupsOfAcls(): ReadonlyMap<string, ReadonlySet<string>>;
   /** The addresses of domain names in the rows of this room, by name. */
   domainRecords(): ReadonlyMap<string, DomainRecord>;
   /** Port groups and address sets of a former Kube-OVN's network policies. */
@@ -216,6 +219,15 @@ export async function openNorthbound(
           if (node !== undefined) for (const trait of heldBy(table, row)) holders.set(trait, node);
         }
       return holders;
+    },
+    groupsOfAcls() {
+      const groups = new Map<string, Set<string>>();
+      for (const row of client.cache.table('ACL').rows.values()) {
+        const policy = ownedBy(row, 'network-policy') ?? ownedBy(row, 'cluster-policy');
+        const { parent } = row['external_ids'] as Readonly<Record<string, string>>;
+        if (policy !== undefined && parent !== undefined) entryOf(groups, policy, () => new Set()).add(parent);
+      }
+      return groups;
     },
     hasGroupsOfPolicies: () =>
       [...client.cache.table('Port_Group').rows.values()].some(

@@ -16,6 +16,7 @@ import { Cluster } from '../settle/cluster.ts';
 import { created, meta, subnet, vpc } from '../testing-vpcs.ts';
 import { parseNetworkPolicy } from '../watch/network-policies.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
+import { hasMovedPolicies } from './moved-policies.ts';
 import { type Northbound, openNorthbound, room } from './northbound.ts';
 import { Rounds } from './rounds.ts';
 
@@ -75,8 +76,10 @@ interface Started {
   readonly close: () => void;
 }
 
-function start(): Started {
+/** @param edit what changed while no controller ran */
+function start(edit: (cluster: Cluster) => void = () => undefined): Started {
   const cluster = clusterOf();
+  edit(cluster);
   const dirty = new DirtyKeys(cluster);
   cluster.onChange((change) => dirty.changed(change));
   const target = openOvsdbTarget({
@@ -87,7 +90,7 @@ function start(): Started {
     logger: quiet,
     batchDelayMs: 0,
     batchSize: 5,
-    isFirstWhole: northbound.hasGroupsOfPolicies(),
+    isFirstWhole: () => hasMovedPolicies(northbound, cluster),
   });
   const rounds = new Rounds({ cluster, dirty, target, publish: () => undefined });
   rounds.start();
@@ -219,4 +222,16 @@ test('a policy that selects the same pods in another way is in force for them th
   assert.equal(followed.stop(), 3);
   for (const [port, states] of followed.states) assert.equal(states.size, 1, port);
   close();
+});
+
+test('a selector that was changed while no controller ran comes into force in one transaction for all ports', async () => {
+  const first = start();
+  await first.rounds.untilApplied();
+  first.close();
+  const followed = follow();
+  const second = start((cluster) => put(cluster, 'first', { matchExpressions: [{ key: 'app', operator: 'Exists' }] }));
+  await second.rounds.untilApplied();
+  assert.equal(followed.stop(), 1);
+  for (const [port, states] of followed.states) assert.equal(states.size, 1, port);
+  second.close();
 });

@@ -94,6 +94,8 @@ export interface Indexes {
   readonly rulesByAddress: Index;
   /** Services by the SwitchLBRule that made them. */
   readonly servicesByRule: Index;
+  /** Services by their ClusterIPs, and by the addresses that clients outside of the cluster use, whether these are served or not. */
+  readonly servicesByAddress: Index;
   /** Services with internalTrafficPolicy Local, all under the empty key. */
   readonly localServices: Index;
   /** Services with externalTrafficPolicy Local for clients outside of the cluster, all under the empty key. */

@@ -57,6 +57,11 @@ export function indexesOf(stores: Stores): Indexes {
       return [...read.service.clusterIps, ...listed];
     }),
     servicesByRule: index(services, ({ labels: { [label.switchLbRule]: rule } }) => (rule === undefined ? [] : [rule])),
+    servicesByAddress: index(services, ({ clusterIps, loadBalancerIps, externalIps }) => [
+      ...clusterIps,
+      ...loadBalancerIps,
+      ...externalIps,
+    ]),
     localServices: index(services, ({ isInternalPolicyLocal }) => (isInternalPolicyLocal ? [''] : [])),
     externalLocalServices: index(services, (service) => (isExternalLocal(service) ? [''] : [])),
     namespaceSelectors: selectorIndex(subnets, ({ spec }) => spec.namespaceSelectors),

@@ -22,20 +22,40 @@ class Bed {
   nextMs = Number.POSITIVE_INFINITY;
   times = 0;
   isHeld = false;
+  /** Address of a server that never answers. */
+  silent = '';
+  error: Error | undefined;
+  /** How often the time was read, which each run does. */
+  looks = 0;
+  readonly failures: string[] = [];
+  readonly #held: ((answer: Answer) => void)[] = [];
   readonly resolver = new DomainResolver({
     ask: (server, name, family) => {
       this.asked.push(`${server.address} ${family} ${name}`);
-      return this.isHeld ? new Promise<Answer>(() => undefined) : Promise.resolve(this.answer);
+      if (this.error !== undefined) throw this.error;
+      if (!this.isHeld && server.address !== this.silent) return Promise.resolve(this.answer);
+      return new Promise<Answer>((resolve) => this.#held.push(resolve));
     },
-    onAnswer: ({ server, name, family }) => this.answered.push(`${server} ${family} ${name}`),
+    onAnswer: ({ server, name, family, answer }) => {
+      this.answered.push(`${server} ${family} ${name}`);
+      if (answer.kind === 'failed') this.failures.push(answer.reason);
+    },
     nextMs: () => this.nextMs,
     onTime: () => {
       this.times += 1;
       this.nextMs = Number.POSITIVE_INFINITY;
     },
-    clockMs: this.timers.nowMs,
+    clockMs: () => {
+      this.looks += 1;
+      return this.timers.nowMs();
+    },
     timers: this.timers,
   });
+
+  /** Answers what is held. */
+  release(): void {
+    for (const resolve of this.#held.splice(0)) resolve(this.answer);
+  }
 
   /** In steps, so that answers arrive in between. Returns how many questions were asked. */
   async pass(seconds: number): Promise<number> {
@@ -79,7 +99,7 @@ test('the time until the next question is bounded', async () => {
   }
 });
 
-test('no more than 200 questions a second are asked, after a burst of as many, and 100 at once', async () => {
+test('no more than 200 questions a second are asked, after a burst of as many, and 25 of one server and 100 in sum at once', async () => {
   const bed = new Bed();
   bed.answer = found(1);
   const names = Array.from({ length: 1000 }, (_, index) => `n${index}.test`);
@@ -90,7 +110,46 @@ test('no more than 200 questions a second are asked, after a burst of as many, a
   const held = new Bed();
   held.isHeld = true;
   held.resolver.update([first], names);
-  assert.equal(await held.pass(3), 100);
+  assert.equal(await held.pass(3), 25);
+  const other = (index: number) => ({ address: `192.0.2.${index}`, port: 53 });
+  held.resolver.update([first, other(1), other(2), other(3), other(4)], names);
+  assert.equal(await held.pass(3), 75);
+});
+
+test('a silent server holds a part of the slots, and others are asked meanwhile', async () => {
+  const bed = new Bed();
+  bed.answer = found(2);
+  bed.silent = first.address;
+  const names = Array.from({ length: 100 }, (_, index) => `n${index}.test`);
+  bed.resolver.update([first, second], names);
+  await bed.pass(6);
+  const askedOf = (server: typeof first): number => bed.asked.filter((text) => text.startsWith(server.address)).length;
+  assert.equal(askedOf(first), 25);
+  assert.ok(askedOf(second) >= 400, String(askedOf(second)));
+});
+
+test('nothing runs while only an answer can make room, and an answer does', async () => {
+  const bed = new Bed();
+  bed.isHeld = true;
+  const names = Array.from({ length: 1000 }, (_, index) => `n${index}.test`);
+  bed.resolver.update([first], names);
+  await bed.pass(1);
+  const before = bed.looks;
+  await bed.pass(60);
+  assert.equal(bed.looks, before);
+  bed.release();
+  assert.equal(await bed.pass(0.2), 25);
+});
+
+test('a question that cannot be sent is a failed answer, and is asked again', async () => {
+  const bed = new Bed();
+  bed.error = new RangeError('Port should be > 0 and < 65536');
+  bed.resolver.update([first], ['a.test']);
+  assert.equal(await bed.pass(1), 2);
+  assert.deepEqual(bed.failures, ['Port should be > 0 and < 65536', 'Port should be > 0 and < 65536']);
+  bed.error = undefined;
+  assert.equal(await bed.pass(5), 2);
+  assert.equal(bed.failures.length, 2);
 });
 
 test('what is no longer asked has no answer, and nothing is asked in the end', async () => {

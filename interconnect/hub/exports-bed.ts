@@ -205,8 +205,9 @@ export class ExportsBed {
     if (!member.isThin) {
       const bytes = wire.responseSerialize({ exports: update });
       member.bytes += bytes.length;
-      member.updates.push(update);
-      if (member.remote.apply(decodeUpdate(bytes)) === undefined)
+      const decoded = decodeUpdate(bytes);
+      member.updates.push(decoded);
+      if (member.remote.apply(decoded) === undefined)
         throw new Error(`${member.name}: a change builds on what was not sent`);
     }
     member.own.sendAgain(update.wanted);

@@ -16,6 +16,7 @@ import {
   string,
   subarray,
 } from 'fast-check';
+import type { Family } from '../../lib/net/ip.ts';
 import { cpuMsOf } from '../../lib/testing-growth.ts';
 import type { ExportReport } from '../model/export-messages.ts';
 import type { ExportedService } from '../model/exported-service.ts';
@@ -145,7 +146,7 @@ describe('reports with any content', () => {
     affinitySeconds: uint32,
     isInternalPolicyLocal: boolean(),
     trafficDistribution: text,
-    ipFamilies: array(uint32, { maxLength: 2 }),
+    ipFamilies: array(oneof(uint32, constantFrom(4, 6)), { maxLength: 300 }),
     labels: dictionary(text, text, { maxKeys: 2 }),
     annotations: dictionary(text, text, { maxKeys: 2 }),
     isWhole: boolean(),
@@ -155,6 +156,7 @@ describe('reports with any content', () => {
   const usual = record({
     isWhole: boolean(),
     name: constantFrom('web', 'db'),
+    ipFamilies: array(constantFrom<Family>(4, 6), { maxLength: 300 }),
     endpoints: subarray([endpoint('10.1.0.1'), endpoint('10.1.0.2')]),
   }).map(({ name, ...rest }) => ({ ...exported(`shop/${name}`, []), ...rest, removedAddresses: [] }));
   const reports = array(
@@ -182,8 +184,9 @@ describe('reports with any content', () => {
             bed.receive(east, report as ExportReport);
             bed.settle();
           }
-          for (const [key, { endpoints }] of west.remote.clusters.get('east') ?? []) {
+          for (const [key, { endpoints, ipFamilies }] of west.remote.clusters.get('east') ?? []) {
             assert.match(key, /^shop\/[a-z][a-z0-9-]*$/);
+            assert.ok(ipFamilies.length <= 2, JSON.stringify(ipFamilies));
             assert.ok(
               endpoints.every(({ address }) => address.startsWith('10.1.')),
               JSON.stringify(endpoints),

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { ExportReport } from '../model/export-messages.ts';
 import type { ExportedService } from '../model/exported-service.ts';
+import { countRefused } from '../model/refused.ts';
 import { endpoint, exported } from '../model/testing-exports.ts';
 import { ExportsBed, type BedMember } from './exports-bed.ts';
 
@@ -86,6 +88,8 @@ describe('exports by the hub', () => {
       { ports: [{ name: 'p', protocol: 'TCP', port: 1, appProtocol: '\u0007' }] },
       { affinitySeconds: 86_401 },
       { ipFamilies: [5 as 4] },
+      { ipFamilies: [4, 4] },
+      { ipFamilies: [4, 6, 4] },
       { trafficDistribution: 'x'.repeat(256) },
       { labels: { a: 'x'.repeat(16 * 1024) } },
       { annotations: { 'a\n': '' } },
@@ -176,7 +180,85 @@ describe('exports by the hub', () => {
     assert.deepEqual(codes(east), [['export', 'shop/b', 'MaxExports']]);
     bed.setExports(east, [many('a', 1, 100, 16)], ['shop']);
     bed.settle();
-    assert.deepEqual([west.view(), codes(east)], [[], [['export', 'shop/a', 'ExportInvalid']]]);
+    assert.deepEqual([west.view(), codes(east)], [[], [['export', 'shop/a', 'MaxEndpoints']]]);
+    const limit = (maxEndpointsPerExport: number): void => {
+      east.spec = { ...east.spec, maxEndpointsPerExport };
+      bed.hub.limitsChanged('east');
+      bed.settle();
+    };
+    limit(159);
+    assert.deepEqual(
+      [west.view(), east.remote.rejections.map(({ message }) => /1600 ports; at most 1590 are allowed/.test(message))],
+      [[], [true]],
+    );
+    limit(160);
+    assert.deepEqual([west.view().length, codes(east)], [1, []], 'as soon as it is allowed');
+    limit(159);
+    assert.deepEqual([west.view(), codes(east)], [[], [['export', 'shop/a', 'MaxEndpoints']]]);
+    bed.setExports(east, [many('a', 1, 99, 16)], ['shop']);
+    bed.settle();
+    assert.deepEqual([west.view().length, codes(east)], [1, []], 'or it has fewer');
+  });
+
+  it('are accepted of the namespaces that the hub allows their member', () => {
+    const { east, west } = members();
+    bed.setExports(west, [], ['shop', 'kube-system']);
+    east.spec = { ...east.spec, maxExports: 1 };
+    const shop = exported('shop/web', ['10.1.0.1'], { createdMs: 2 });
+    bed.setExports(east, [shop, exported('kube-system/dns', ['10.1.0.2'], { createdMs: 1 })], []);
+    const allow = (...allowedNamespaces: readonly string[]): void => {
+      east.spec = { ...east.spec, allowedNamespaces };
+      bed.hub.limitsChanged('east');
+      bed.settle();
+    };
+    allow('shop', 'a', 'b', 'c', 'd', 'e');
+    assert.deepEqual(west.view(), ['east shop/web 10.1.0.1'], 'others take no room');
+    assert.deepEqual(codes(east), [['export', 'kube-system/dns', 'NamespaceNotAllowed']]);
+    const [rejection] = east.remote.rejections;
+    assert.match(rejection?.message ?? '', /namespaces shop, a, b, c, d and 1 more only; .* HubMember east$/);
+    const updates = east.updates.length;
+    bed.setExports(east, [shop, exported('kube-system/dns', ['10.1.0.3'], { createdMs: 1 })], []);
+    bed.settle();
+    assert.ok(east.updates.slice(updates).every(({ wanted }) => wanted.length === 0));
+    bed.restart();
+    for (const member of [east, west]) bed.connect(member);
+    bed.settle();
+    assert.deepEqual(west.view(), ['east shop/web 10.1.0.1']);
+    allow('kube-system');
+    assert.deepEqual(west.view(), ['east kube-system/dns 10.1.0.3']);
+    assert.deepEqual(codes(east), [['export', 'shop/web', 'NamespaceNotAllowed']]);
+    allow();
+    assert.deepEqual(west.view(), ['east kube-system/dns 10.1.0.3']);
+    assert.deepEqual(codes(east), [['export', 'shop/web', 'MaxExports']]);
+  });
+
+  it('are all named where they are refused, also where the list is cut', () => {
+    const { east } = members();
+    east.spec = { ...east.spec, maxExports: 10 };
+    bed.hub.limitsChanged('east');
+    const fine = Array.from({ length: 150 }, (_, at) => exported(`shop/s${at}`, [], { createdMs: at }));
+    const wrong = Array.from({ length: 150 }, (_, at) => exported(`shop/w${at}`, [], { affinitySeconds: 86_401 }));
+    const foreign = exported('shop/foreign', ['10.2.0.1'], { createdMs: 0 });
+    bed.setExports(east, [...wrong, foreign, ...fine], []);
+    bed.settle();
+    const told = east.updates.findLast(({ rejections }) => rejections !== null)?.rejections;
+    assert.ok(told?.unlisted);
+    assert.equal(countRefused(told.rejections), 150 + 1 + 141);
+    assert.deepEqual(
+      told.unlisted.map(({ code, exports }) => [code, exports.length]),
+      [
+        ['ExportInvalid', 50],
+        ['MaxExports', 140],
+      ],
+    );
+    const named = told.rejections.filter(({ code }) => code !== 'MoreRefused').map(({ value }) => value);
+    const all = new Set([...named, ...told.unlisted.flatMap(({ exports }) => exports)]);
+    const accepted = fine.slice(0, 9).map(({ name }) => `shop/${name}`);
+    assert.deepEqual(all.size, 150 + 1 + 141);
+    assert.ok(!accepted.some((key) => all.has(key)));
+    bed.setExports(east, fine.slice(0, 9), []);
+    bed.settle();
+    assert.deepEqual(east.updates.at(-1)?.rejections, { rejections: [], unlisted: [] });
   });
 
   it('end the session of a member that offers without end', () => {
@@ -197,6 +279,56 @@ describe('exports by the hub', () => {
     bed.settle();
     assert.deepEqual(codes(west), [['export', '10', 'MaxNamespaces']]);
     assert.equal(west.refused, undefined);
+    bed.setExports(west, [], ['shop']);
+    bed.settle();
+    east.refused = undefined;
+    bed.disconnect(east);
+    bed.setExports(east, [exported('shop/web', ['10.1.0.1'])], ['shop']);
+    bed.connect(east);
+    bed.settle();
+    assert.deepEqual([east.refused, west.view()], [undefined, ['east shop/web 10.1.0.1']], 'it offers less');
+  });
+
+  it('end the session of a member that changes without end what it never sent', () => {
+    const { east } = members();
+    bed.setExports(east, [exported('shop/web', ['10.1.0.1'])], ['shop']);
+    bed.settle();
+    const report = (revision: number, count: number): ExportReport => ({
+      revision,
+      begins: false,
+      isComplete: true,
+      changed: Array.from({ length: count }, (_, at) => ({
+        ...exported(`shop/s${revision}-${at}`, []),
+        isWhole: false,
+        removedAddresses: [],
+      })),
+      removed: [],
+      namespacesAdded: [],
+      namespacesRemoved: [],
+    });
+    bed.receive(east, report(2, 19_999));
+    bed.settle();
+    assert.equal(east.refused, undefined);
+    assert.equal(east.updates.at(-1)?.wanted.length, 19_999);
+    bed.receive(east, report(3, 20_000));
+    assert.equal(bed.members.get('east')?.refused?.code, 'StateTooLarge');
+  });
+
+  it('end the session of a member that does not wait for answers', () => {
+    const { east } = members();
+    bed.setExports(east, [exported('shop/web', ['10.1.0.1'])], ['shop']);
+    bed.settle();
+    east.isDeaf = true;
+    for (const name of ['a', 'b', 'c']) {
+      bed.setExports(east, [exported(`shop/${name}`, ['10.1.0.1'])], ['shop']);
+      bed.settle();
+    }
+    assert.equal(east.refused, undefined);
+    const report = { begins: false, isComplete: true, changed: [], removed: [], namespacesAdded: [] };
+    bed.receive(east, { ...report, revision: 8, namespacesRemoved: [] });
+    bed.settle();
+    bed.receive(east, { ...report, revision: 9, namespacesRemoved: [] });
+    assert.equal(bed.members.get('east')?.refused?.code, 'ReportTooEarly');
   });
 
   it('survive a hub that starts again, until their members have sent them again or are given up', () => {

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { join } from 'node:path';
 import * as grpc from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { createKey, createRequest, keyFingerprint, validityOf, verifyRequest } from '../../lib/pki/certificate.ts';
 import { createHubAuthority, hubName, issueHub, issueMember } from './certificate.ts';
 import { joinHub, openHubLink, type LinkIdentity } from './client.ts';
-import { refuseOversized } from './state-size.ts';
+import { memberState, refuseOversized } from './state-size.ts';
 import { changeOf } from '../model/export-change.ts';
 import type { ExportReport, ExportUpdate } from '../model/export-messages.ts';
 import type { HubUpdate, MemberState } from '../model/messages.ts';
@@ -177,6 +179,7 @@ const exportUpdate: ExportUpdate = {
   wanted: ['shop/web'],
   rejections: {
     rejections: [{ kind: 'export', value: 'shop/x', code: 'C', message: 'm', holder: '', transitSwitch: '' }],
+    unlisted: [{ code: 'C', exports: ['shop/y', 'shop/z'] }],
   },
 };
 
@@ -339,12 +342,25 @@ test('a state with too many parts of any kind is refused before it is decoded', 
     field(6, field(4, many(11, 200_001))),
     field(6, field(4, field(13, many(7, 200_001)))),
     field(6, many(5, 1_000_001)),
+    field(6, field(4, field(9, Buffer.alloc(1_000_001)))),
     Buffer.concat([many(4, 1_000_001), field(6, new Uint8Array())]),
   ];
   for (const crowd of crowds) assert.equal(refuseOversized(crowd)?.code, 'StateTooLarge');
   assert.equal(refuseOversized(field(3, many(4, 1_000_000))), undefined, 'as many as a HubMember may allow');
   assert.equal(refuseOversized(field(6, field(4, many(13, 10_001)))), undefined, 'one more than a HubMember may allow');
-  assert.equal(refuseOversized(Uint8Array.of(0x1a, 0xff, 0xff, 0xff, 0xff, 0xff)), undefined, 'no message');
+  assert.equal(refuseOversized(field(6, field(4, field(9, Buffer.of(4, 6))))), undefined, 'IP families');
+  const disguises = {
+    'a length without end': [0x1a, 0xff, 0xff, 0xff, 0xff, 0xff],
+    'a group': [0x7b, 0x7c],
+    'a message with the wire type of a number': [0x30, 0],
+    'a text with the wire type of a number': [0x20, 0],
+    'a number with the wire type of a text': [0x2a, 0],
+    'a number with more bytes than are read of it': [0x28, 0x80, 0x80, 0x80, 0x80, 0x80, 0],
+  };
+  for (const [what, bytes] of Object.entries(disguises))
+    assert.equal(refuseOversized(Uint8Array.from(bytes))?.code, 'StateInvalid', what);
+  const unknown = [0xf8, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0xf9, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0xfa, 1, 1, 0];
+  assert.equal(refuseOversized(Uint8Array.from(unknown)), undefined, 'fields of a later release');
   await withHub(async ({ address, ca, token, seen }) => {
     const request = await createRequest(await createKey(), 'east');
     await assert.rejects(joinHub(address, ca, 'x'.repeat(70_000), request), HubUnreachable);
@@ -408,4 +424,33 @@ test('a session stalls when the member reads nothing for a minute; a slow reader
   taken.at(-2)?.();
   t.mock.timers.tick(120_000);
   assert.equal(reasons.length, 1);
+});
+
+test('the fields of a state are known as the protocol declares them', () => {
+  type Field = { number: number; type: string; typeName: string };
+  type Message = {
+    type: { field: readonly Field[]; nestedType: readonly { name: string; field: readonly Field[] }[] };
+  };
+  const file = join(import.meta.dirname, '../../proto/hub/v1/hub.proto');
+  const messages = loadSync(file) as unknown as Readonly<Record<string, Message>>;
+  const scalars: Readonly<Record<string, string>> = {
+    TYPE_STRING: 'text',
+    TYPE_BOOL: 'number',
+    TYPE_UINT32: 'number',
+    TYPE_UINT64: 'long',
+  };
+  const shapeOf = (fields: readonly Field[], nested: Message['type']['nestedType']): object =>
+    Object.fromEntries(
+      fields.map(({ number, type, typeName, ...rest }) => {
+        if (type !== 'TYPE_MESSAGE') {
+          const isPacked = type !== 'TYPE_STRING' && (rest as { label?: string }).label === 'LABEL_REPEATED';
+          return [number, isPacked ? 'packed' : scalars[type]];
+        }
+        const entry = nested.find(({ name }) => typeName.endsWith(name));
+        const message = messages[`isthmus.hub.v1.${typeName}`]?.type;
+        return [number, entry ? shapeOf(entry.field, []) : shapeOf(message?.field ?? [], message?.nestedType ?? [])];
+      }),
+    );
+  const state = messages['isthmus.hub.v1.MemberState']?.type;
+  assert.deepEqual(memberState, shapeOf(state?.field ?? [], state?.nestedType ?? []));
 });

@@ -51,7 +51,21 @@ export interface ExportUpdate {
   /** Exports of the receiver, `namespace/name`, that are to be sent whole. */
   readonly wanted: readonly string[];
   /** What the hub refused of the receiver's exports; null if that has not changed (as the wire has it). */
-  readonly rejections: { readonly rejections: readonly Rejection[] } | null;
+  readonly rejections: ExportRejections | null;
+}
+
+export interface ExportRejections {
+  /** A long list is cut, with one of code MoreRefused for the rest. */
+  readonly rejections: readonly Rejection[];
+  /** The rest, so that each export is known to be refused or not; absent or empty if all are listed. */
+  readonly unlisted?: readonly UnlistedRejections[];
+}
+
+export interface UnlistedRejections {
+  /** Of a rejection that is listed for another export. */
+  readonly code: string;
+  /** `namespace/name`. */
+  readonly exports: readonly string[];
 }
 
 /** JSON characters of one message, which has fewer bytes: a message of this size delays others by milliseconds. More only if one export alone is longer. */

@@ -133,7 +133,7 @@ describe('the OVSDB target on a real northbound database', () => {
       room: 'whole',
       logger,
       batchSize: 2,
-      isFirstWhole: true,
+      isFirstWhole: () => true,
       onTransaction: () => (transactions += 1),
     });
     const write = async (names: readonly string[]): Promise<number> => {

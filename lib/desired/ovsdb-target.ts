@@ -46,9 +46,9 @@ export interface OvsdbTargetOptions extends DatabaseOptions {
   readonly batchSize?: number;
   /**
    * Whether the first plans of all owners are one transaction, whatever its size: rows of one owner have become those of others, and what
-   * they mean is true throughout. Default false.
+   * they mean is true throughout. Asked once, when the first plans are set. Default false.
    */
-  readonly isFirstWhole?: boolean;
+  readonly isFirstWhole?: () => boolean;
   /** Owners with so many rows of these tables are written in several transactions. By default an owner is written in one. */
   readonly instalments?: Instalments;
   /**
@@ -120,7 +120,8 @@ class Target implements OvsdbTarget {
   #waiters: { readonly revision: number; readonly resolve: () => void }[] = [];
   readonly #unsubscribe: (() => void)[] = [];
   readonly #engine: RoundEngine;
-  #isFirst = true;
+  /** Whether all owners are one transaction; undefined before the first one. */
+  #isWhole: boolean | undefined;
   #isSealed = false;
   #isClosed = false;
 
@@ -255,10 +256,11 @@ class Target implements OvsdbTarget {
   async #run(): Promise<void> {
     while (!this.#isClosed && this.#client.state === 'synced' && !this.#queue.isEmpty()) {
       await this.#options.reader?.untilTakenUp();
-      const { batchSize = 500, isFirstWhole = false } = this.#options;
-      await this.#apply(this.#queue.take(this.#isFirst && isFirstWhole ? Infinity : batchSize, this.#plans));
+      const { batchSize = 500, isFirstWhole } = this.#options;
+      this.#isWhole ??= isFirstWhole?.() ?? false;
+      await this.#apply(this.#queue.take(this.#isWhole ? Infinity : batchSize, this.#plans));
       // What had no answer is put back, and is the first one once more.
-      if (this.#queue.isEmpty()) this.#isFirst = false;
+      if (this.#queue.isEmpty()) this.#isWhole = false;
       this.#resolveWaiters();
     }
   }

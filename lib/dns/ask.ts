@@ -103,6 +103,9 @@ function byStream(options: AskOptions): Promise<Reply | undefined> {
 
 /** What the server answers; `failed` if it does not. */
 export async function askDns(options: AskOptions): Promise<Answer> {
+  const { port } = options.server;
+  // Sockets throw for such a port, which a hand-written EndpointSlice may have.
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) return failed(`${port} is no port`);
   const { signal, patienceMs = 1000, tries = 3 } = options;
   for (let attempt = 0; attempt < tries && !signal.aborted; attempt += 1) {
     const reply = await byDatagram(options);

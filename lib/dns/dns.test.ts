@@ -158,6 +158,14 @@ describe('a server is asked', () => {
     dns.isSilent = false;
   });
 
+  test('and a port that is none is a failure', async () => {
+    const question = { name: 'a.test', family: 4 } as const;
+    for (const port of [0, 65_536, 1.5]) {
+      const answer = await askDns({ server: { address: '127.0.0.1', port }, question, signal });
+      assert.deepEqual(answer, { kind: 'failed', reason: `${port} is no port` });
+    }
+  });
+
   test('and its refusal is a failure at once', async () => {
     const away = await TestDns.start();
     await away.close();

@@ -100,8 +100,9 @@ function connect(
       if (head.length > 0) socket.unshift(head);
       resolve(socket);
     });
-    request.on('response', (response) => void refusal(path, response).then(reject, reject));
-    request.on('error', (error) => reject(signal.aborted ? asError(signal.reason) : unreachable(path, error)));
+    const fail = (error: unknown): void => reject(signal.aborted ? asError(signal.reason) : unreachable(path, error));
+    request.on('response', (response) => void refusal(path, response).then(reject, fail));
+    request.on('error', fail);
     request.end();
   });
 }

@@ -63,6 +63,7 @@ export const policyWhy = command(
     const why = explainPolicies(await readPolicies(question, flags, terminal));
     print(why, (paint) => renderPolicyWhy(why, paint), flags, terminal);
     const isCompared = trace !== 'always' || why.ovn.state !== 'not asked';
-    return why.isAllowed && why.isComplete && isCompared && why.ovn.state !== 'disagrees' ? 0 : 1;
+    const isPassed = why.ovn.state === 'not asked' || why.families.every(({ ovn }) => ovn?.verdict !== 'denied');
+    return why.isAllowed && why.isComplete && isCompared && isPassed && why.ovn.state !== 'disagrees' ? 0 : 1;
   },
 );

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { aclText, isolationText, withAclText } from '../../../lib/policies/acl-text.ts';
-import { clusterGroup, isolationGroup, namedPortGroup, selectionGroup } from '../../../lib/policies/group-names.ts';
-import { selectionOf } from '../../../lib/policies/selection.ts';
+import { clusterGroup, isolationGroup } from '../../../lib/policies/group-names.ts';
 import type { PolicyReading } from '../../model/policy-reading.ts';
 import { clusterOf, clusterPolicyOf, closed, hostOf, namespaceOf, podOf, policyOf } from '../../testing-policies.ts';
 import { answerOfOvn, parseTrace, type OvnAnswer } from './trace.ts';
 import { explainPolicies } from './why.ts';
 
-const vpc = 'ovn-cluster';
 const ports = { from: 'client.shop', to: 'web.shop' };
 const web = policyOf('web', { podSelector: {}, ingress: [{ ports: [{ port: 'http' }] }] });
 const gate = clusterPolicyOf('ClusterNetworkPolicy/gate', { egress: [{ action: 'Deny', to: [{ namespaces: {} }] }] });
@@ -19,14 +17,6 @@ function reading(): PolicyReading {
   const [from, to] = all.pods.map(hostOf);
   assert.ok(from && to);
   return { ...all, from, to, port: { protocol: 'tcp', number: 8080 } };
-}
-
-/** What the policies select, as their groups are named. */
-const selections = { web: selectionIn(reading().policies), gate: selectionIn(reading().cluster.policies) };
-
-function selectionIn(policies: PolicyReading['policies'] | PolicyReading['cluster']['policies']): string {
-  const [policy] = [...policies.values()];
-  return (policy && selectionOf(policy)) ?? '';
 }
 
 /** The flow of an ACL in a stage, as ovn-trace prints it. */
@@ -42,7 +32,7 @@ const received = (...lines: readonly string[]) =>
 const output = '    output;\n    /* output to "web.shop", type "" */';
 
 function answer(parts: readonly string[], allowed = { ingress: true, egress: true }): OvnAnswer {
-  return answerOfOvn(reading(), { ports }, parts.join('\n\n'), allowed);
+  return answerOfOvn({ ports }, parts.join('\n\n'), allowed);
 }
 
 describe('the output of ovn-trace', () => {
@@ -70,16 +60,14 @@ describe('the output of ovn-trace', () => {
   });
 
   test('names the policy that lets a packet pass, on each end', () => {
-    const named = namedPortGroup(selections.web, vpc, 'shop/tcp/http', 8080);
+    const gateText = withAclText('ip4', aclText('ClusterNetworkPolicy/gate', 'egress', [0], 'allow'));
+    const webText = withAclText('ip4', aclText('shop/web', 'ingress', [0], 'allow'));
     const { verdict, agrees, ends } = answer([
       sent(
         flow('ls_in_acl', 'inport == @ovn.sg.x && ip'),
-        flow(
-          'ls_in_acl_after_lb',
-          group('out', selectionGroup(selections.gate, 'egress', vpc)).replace('outport', 'inport'),
-        ),
+        flow('ls_in_acl_after_lb', group('in', 'np.00.out', gateText)),
       ),
-      received(flow('ls_out_acl', group('out', named)), output),
+      received(flow('ls_out_acl', group('out', 'np.00.port', webText)), output),
     ]);
     assert.deepEqual([verdict, agrees], ['allowed', true]);
     assert.deepEqual(
@@ -119,7 +107,12 @@ describe('the output of ovn-trace', () => {
     assert.deepEqual(told(group('out', 'node.n1', 'ip4'), true), ['allowed', 'what always passes', true]);
     const shared = withAclText('ip4', aclText('shop/other', 'ingress', [0, 2], 'allow'));
     assert.deepEqual(told(group('out', 'np.00.in', shared), true), ['allowed', 'NetworkPolicy shop/other', true]);
-    assert.match(String(told(group('out', 'np.00.in'), true)[1]), /not among those read: port group np\.00\.in/);
+    assert.match(String(told(group('out', 'np.00.in'), true)[1]), /^a policy of port group np\.00\.in$/);
+  });
+
+  test('that has no pipelines of the packet is not understood', () => {
+    assert.equal(answer([sent(), received(output)]).isUnderstood, true);
+    for (const text of ['', 'ovn-trace: warning', received(output)]) assert.equal(answer([text]).isUnderstood, false);
   });
 
   test('that policies contradict is a disagreement at that end', () => {

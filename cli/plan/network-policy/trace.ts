@@ -1,19 +1,12 @@
 /**
- * What OVN does with the packets of a connection, beside what the policies say. In: the output of ovn-trace, and the judgement of both ends. Out: for each end whether OVN
+ * What OVN does with the packets of a connection, beside what the policies say. In: the output of ovn-trace, whose matches name the policies they come from, and the judgement of both ends. Out: for each end whether OVN
  * lets the packet pass, by which ACL, and whether that is what its policies decide. Rule: an ACL of a Subnet or a security group may drop what policies allow;
  * where OVN has no tiers, it may also allow what they deny. Pure.
  */
 import { readAclText, type AclRules } from '../../../lib/policies/acl-text.ts';
-import { clusterGroup, isolationGroup, namedPortGroup, selectionGroup } from '../../../lib/policies/group-names.ts';
-import { isClusterPolicy, type AnyPolicy } from '../../../lib/policies/policy.ts';
-import {
-  ingressNamedKeys,
-  policyDirections,
-  selectionOf,
-  type PolicyDirection,
-} from '../../../lib/policies/selection.ts';
+import { clusterGroup, isolationGroup } from '../../../lib/policies/group-names.ts';
+import { policyDirections, type PolicyDirection } from '../../../lib/policies/selection.ts';
 import type { OvnTrace } from '../../model/ovn-trace.ts';
-import type { PolicyReading } from '../../model/policy-reading.ts';
 
 /** Whose ACL decides about a packet. `none`: none does, and what no ACL matches passes. */
 export type Decider = 'policies' | 'others' | 'none';
@@ -31,6 +24,8 @@ export interface EndTrace {
 }
 
 export interface OvnAnswer {
+  /** Whether the output of ovn-trace has the pipelines of the packet; otherwise nothing else of this is known. */
+  readonly isUnderstood: boolean;
   readonly verdict: 'allowed' | 'denied';
   /** Whether no end decides otherwise than its policies. */
   readonly agrees: boolean;
@@ -77,7 +72,6 @@ export function parseTrace(text: string): readonly Section[] {
 
 /** @param allowed what the policies of each end say */
 export function answerOfOvn(
-  reading: PolicyReading,
   { ports }: Pick<OvnTrace, 'ports'>,
   text: string,
   allowed: Readonly<Record<PolicyDirection, boolean>>,
@@ -88,20 +82,21 @@ export function answerOfOvn(
   const receiver = sections.find(({ pipeline, outport }) => pipeline === 'egress' && outport === to);
   const ends = policyDirections.toReversed().flatMap((direction) => {
     const section = direction === 'ingress' ? receiver : sender;
-    return section === undefined ? [] : [endOf(reading, direction, section, allowed[direction])];
+    return section === undefined ? [] : [endOf(direction, section, allowed[direction])];
   });
   // A packet that does not come to its pod was dropped on the way, whoever has done so.
   const isThere = to === undefined || receiver !== undefined;
   const isAllowed = isThere && ends.every(({ isPassed }) => isPassed);
-  return { verdict: isAllowed ? 'allowed' : 'denied', agrees: ends.every(({ agrees }) => agrees !== false), ends };
+  const isUnderstood = sections.length > 0 && (from === undefined || sender !== undefined);
+  return {
+    isUnderstood,
+    verdict: isAllowed ? 'allowed' : 'denied',
+    agrees: ends.every(({ agrees }) => agrees !== false),
+    ends,
+  };
 }
 
-function endOf(
-  reading: PolicyReading,
-  direction: PolicyDirection,
-  { lines, isLeft: isPassed }: Section,
-  isAllowed: boolean,
-): EndTrace {
+function endOf(direction: PolicyDirection, { lines, isLeft: isPassed }: Section, isAllowed: boolean): EndTrace {
   const last = lines.at(-1);
   const isByAcl = isPassed || (last !== undefined && aclStage.test(last.stage));
   // What drops a packet may be in a stage before that of policies.
@@ -110,7 +105,7 @@ function endOf(
     ? lines.findLast(({ stage, match }) => matchingStage.test(stage) && stage.startsWith(first) && isDecision(match))
     : undefined;
   const { decider, by } =
-    deciding === undefined ? { decider: 'none' as const, by: '' } : describe(reading, direction, deciding.match);
+    deciding === undefined ? { decider: 'none' as const, by: '' } : describe(direction, deciding.match);
   const stage = deciding?.stage ?? (isPassed ? '' : (last?.stage ?? ''));
   // Where OVN has tiers, no other ACL allows what policies deny.
   const isOthers = isPassed ? decider === 'others' && !stage.endsWith('_eval') : decider !== 'policies';
@@ -123,11 +118,7 @@ function isDecision(match: string): boolean {
   return /@|[a-z]port == /.test(match);
 }
 
-function describe(
-  reading: PolicyReading,
-  direction: PolicyDirection,
-  match: string,
-): { readonly decider: Decider; readonly by: string } {
+function describe(direction: PolicyDirection, match: string): { readonly decider: Decider; readonly by: string } {
   const origin = readAclText(match);
   if (origin !== undefined)
     return {
@@ -139,38 +130,11 @@ function describe(
     if (group === isolationGroup(direction) || group === clusterGroup(direction))
       return { decider: 'policies', by: 'what always passes' };
     if (/^(?:isthmus\.cluster\.)?node\./.test(group)) return { decider: 'policies', by: 'what always passes' };
-    const policies = policiesOf(reading, direction, group);
-    if (policies.length > 0) return { decider: 'policies', by: policies.join(' or ') };
-    if (group.startsWith('np.'))
-      return { decider: 'policies', by: `a policy that is not among those read: port group ${group}` };
+    if (group.startsWith('np.')) return { decider: 'policies', by: `a policy of port group ${group}` };
   }
   return { decider: 'others', by: match };
 }
 
 function nameOf({ kind, namespace, name }: AclRules): string {
   return `${kind} ${namespace === '' ? '' : `${namespace}/`}${name}`;
-}
-
-/** The policies of a port group, in words: those that select the same share one. */
-function policiesOf(
-  { from, to, policies, cluster }: PolicyReading,
-  direction: PolicyDirection,
-  group: string,
-): readonly string[] {
-  const self = direction === 'ingress' ? to.pod : from.pod;
-  if (self === undefined) return [];
-  const { vpc, namedPorts } = self;
-  const isOne = (policy: AnyPolicy): boolean => {
-    const selection = selectionOf(policy);
-    if (selection === undefined || policy[direction] === undefined) return false;
-    const named = direction === 'egress' ? [] : [...ingressNamedKeys(policy)];
-    return (
-      group === selectionGroup(selection, direction, vpc) ||
-      named.some((key) => namedPorts.some(({ number }) => group === namedPortGroup(selection, vpc, key, number)))
-    );
-  };
-  const all: readonly (readonly [string, AnyPolicy])[] = [...policies, ...cluster.policies];
-  return all
-    .filter(([, policy]) => isOne(policy))
-    .map(([name, policy]) => (isClusterPolicy(policy) ? name.replace('/', ' ') : `NetworkPolicy ${name}`));
 }

@@ -84,6 +84,7 @@ export function explainPolicies(reading: PolicyReading): PolicyWhy {
     ovn,
     problems: [
       ...disagreements(ovn.state),
+      ...dropsElsewhere(ovn.state, families),
       ...problemsOf(reading, families),
       ...flawsOf(families),
       ...reportsOf(reading, families),
@@ -97,6 +98,8 @@ function ovnOf({ ovn }: PolicyReading, families: readonly FamilyAnswer[]): Polic
   if ('untraced' in ovn) return { state: 'not asked', detail: ovn.untraced.message };
   const asked = families.flatMap((family) => family.ovn ?? []);
   if (asked.length === 0) return { state: 'not asked', detail: 'OVN does not see what a pod sends to itself' };
+  if (asked.some(({ isUnderstood }) => !isUnderstood))
+    return { state: 'not asked', detail: `the output of ovn-trace in ${ovn.trace.where} is not understood` };
   const isEqual = asked.every(({ agrees }) => agrees);
   return { state: isEqual ? 'agrees' : 'disagrees', detail: ovn.trace.where };
 }
@@ -106,6 +109,16 @@ function disagreements(state: OvnState): readonly Problem[] {
   const message =
     'the rows of OVN are not what the policies say. An object may have changed just now: ask again in a few seconds. Otherwise the controller or ovn-northd is behind (isthmus status), or the database refuses a row of a policy: see its condition Ready or its annotation isthmus.network/problem, and the log of the controller';
   return [{ code: 'OvnDisagrees', message }];
+}
+
+/** A packet that both ends let pass, and that does not arrive. */
+function dropsElsewhere(state: OvnState, families: readonly FamilyAnswer[]): readonly Problem[] {
+  const isDropped = ({ ovn }: FamilyAnswer): boolean =>
+    ovn?.verdict === 'denied' && ovn.ends.every(({ isPassed }) => isPassed);
+  if (state === 'not asked' || !families.some(isDropped)) return [];
+  const message =
+    'OVN drops the packet between the two ends, by no ACL of a policy: there is no route between their VPCs, or a router or switch on the way drops it';
+  return [{ code: 'DroppedElsewhere', message }];
 }
 
 /** What the controller says about the policies that select an end. */
@@ -141,7 +154,7 @@ function traceOf(reading: PolicyReading, family: Family, ends: readonly EndAnswe
   if (traced === undefined) return undefined;
   const isAllowed = (direction: PolicyDirection): boolean =>
     ends.every((end) => end.direction !== direction || end.verdict !== 'denied');
-  return answerOfOvn(reading, ovn.trace, traced.text, { ingress: isAllowed('ingress'), egress: isAllowed('egress') });
+  return answerOfOvn(ovn.trace, traced.text, { ingress: isAllowed('ingress'), egress: isAllowed('egress') });
 }
 
 function verdictOf(asked: PortSet, allowed: PortSet): Verdict {

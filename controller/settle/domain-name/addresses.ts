@@ -1,8 +1,9 @@
 /**
- * The addresses of one domain name in one family. An address is for new connections until the TTL of the last answer with it and a grace have passed, if a later
- * answer came without it. Then it is a former one for a day: connections to it stay. While no server answers, everything stays.
+ * The addresses of one domain name in one family. An address is for new connections until the TTL of the last answer with it and a grace have passed, if every
+ * server has since answered without it, or failed to answer: one server's answer says nothing about what another one remembers. Then it is a former one for a day:
+ * connections to it stay. While no server answers, everything stays.
  */
-import type { Answer } from '../../../lib/dns/message.ts';
+import type { Answer, TimedAddress } from '../../../lib/dns/message.ts';
 
 /** After the TTL, for clients that have just been answered, and for resolvers that round it. */
 export const graceMs = 10_000;
@@ -18,11 +19,22 @@ export const mostAddresses = 1000;
 /** What a server's last answer was: a failure, or what is wrong with its addresses. */
 export interface Outcome {
   readonly failure?: string;
-  /** The first address that the name must not have, and what it is. */
+  /** An address that the name must not have, and what it is; of several the smallest text, because servers shuffle answers. */
   readonly refused?: string;
   readonly isShort?: boolean;
   /** Whether the name exists, where there is no address. */
   readonly exists?: boolean;
+}
+
+/** As many addresses as a name may have, the same ones of each order: each is judged, which takes time. */
+function cut(addresses: readonly TimedAddress[]): readonly TimedAddress[] {
+  if (addresses.length <= mostAddresses) return addresses;
+  return [...addresses].sort((a, b) => (a.address < b.address ? -1 : 1)).slice(0, mostAddresses);
+}
+
+/** The text that is the same whatever the order. */
+export function smallest(texts: readonly string[]): string | undefined {
+  return texts.length === 0 ? undefined : texts.reduce((a, b) => (b < a ? b : a));
 }
 
 export class DomainAddresses {
@@ -30,9 +42,18 @@ export class DomainAddresses {
   readonly #current = new Map<string, number>();
   readonly #left = new Map<string, number>();
   readonly outcomes = new Map<string, Outcome>();
-  /** When a server has last answered. */
-  #answeredMs = Number.NEGATIVE_INFINITY;
+  #servers: ReadonlySet<string>;
+  /** When each server has last answered, or failed to. */
+  readonly #heardMs = new Map<string, number>();
+  readonly #answeredMs = new Map<string, number>();
+  /** Since when every server was heard and one answered: addresses whose TTL ended before it are missed. */
+  #judgedMs = Number.NEGATIVE_INFINITY;
   #nextMs = Number.POSITIVE_INFINITY;
+
+  /** @param servers that are asked */
+  constructor(servers: ReadonlySet<string>) {
+    this.#servers = servers;
+  }
 
   get current(): Iterable<string> {
     return this.#current.keys();
@@ -57,24 +78,36 @@ export class DomainAddresses {
     this.expire(nowMs);
   }
 
-  /** Takes an answer. @param refusedAs what an address is that the name must not have. @returns whether the addresses changed */
+  /** Sets the servers that are asked. Addresses that end by it do so when `expire` is called next. */
+  setServers(servers: ReadonlySet<string>): void {
+    this.#servers = servers;
+    for (const server of this.outcomes.keys()) if (!servers.has(server)) this.outcomes.delete(server);
+    for (const server of this.#heardMs.keys()) if (!servers.has(server)) this.#heardMs.delete(server);
+    for (const server of this.#answeredMs.keys()) if (!servers.has(server)) this.#answeredMs.delete(server);
+    this.#weigh();
+    this.#plan();
+  }
+
+  /** Takes an answer of a server that is asked. @param refusedAs what an address is that the name must not have. @returns whether the addresses changed */
   answered(server: string, answer: Answer, nowMs: number, refusedAs: (address: string) => string | undefined): boolean {
+    this.#heardMs.set(server, nowMs);
+    if (answer.kind !== 'failed') this.#answeredMs.set(server, nowMs);
+    this.#weigh();
     if (answer.kind === 'failed') {
       this.outcomes.set(server, { failure: answer.reason });
-      return false;
+      return this.expire(nowMs);
     }
-    this.#answeredMs = nowMs;
     if (answer.kind === 'none') {
       this.outcomes.set(server, { exists: answer.exists });
       return this.expire(nowMs);
     }
-    let refused: string | undefined;
+    const refused: string[] = [];
     const fresh = new Map<string, number>();
-    for (const { address, ttlSeconds } of answer.addresses) {
+    for (const { address, ttlSeconds } of cut(answer.addresses)) {
       const use = refusedAs(address);
       const untilMs = nowMs + Math.min(ttlSeconds, longestTtlSeconds) * 1000 + graceMs;
       const known = this.#current.get(address);
-      if (use !== undefined) refused ??= `${address} is ${use}`;
+      if (use !== undefined) refused.push(`${address} is ${use}`);
       else if (known === undefined) fresh.set(address, untilMs);
       else this.#current.set(address, Math.max(known, untilMs));
     }
@@ -85,8 +118,9 @@ export class DomainAddresses {
       this.#left.delete(address);
       this.#current.set(address, untilMs);
     }
-    const isShort = added.length < fresh.size;
-    this.outcomes.set(server, { isShort, ...(refused !== undefined && { refused }) });
+    const isShort = added.length < fresh.size || answer.addresses.length > mostAddresses;
+    const first = smallest(refused);
+    this.outcomes.set(server, { isShort, ...(first !== undefined && { refused: first }) });
     return this.expire(nowMs) || isExpired || added.length > 0;
   }
 
@@ -107,15 +141,25 @@ export class DomainAddresses {
       this.#left.delete(address);
       isChanged = true;
     }
+    this.#plan();
+    return isChanged;
+  }
+
+  #plan(): void {
     this.#nextMs = Number.POSITIVE_INFINITY;
     for (const untilMs of this.#current.values())
       if (this.#isMissed(untilMs)) this.#nextMs = Math.min(this.#nextMs, untilMs);
     for (const untilMs of this.#left.values()) this.#nextMs = Math.min(this.#nextMs, untilMs);
-    return isChanged;
   }
 
-  /** Whether an answer came without an address after its TTL. */
+  #weigh(): void {
+    const lastAnswerMs = Math.max(...this.#answeredMs.values());
+    const heard = [...this.#servers].map((server) => this.#heardMs.get(server) ?? Number.NEGATIVE_INFINITY);
+    this.#judgedMs = Math.min(lastAnswerMs, ...heard);
+  }
+
+  /** Whether no server had an address after its TTL. */
   #isMissed(untilMs: number): boolean {
-    return this.#answeredMs >= untilMs - graceMs;
+    return this.#judgedMs >= untilMs - graceMs;
   }
 }

@@ -12,7 +12,7 @@ import { created, meta, subnet, vpc } from '../../testing-vpcs.ts';
 import { clusterPolicy } from '../../watch/network-policies.ts';
 import { parseServiceCidr } from '../../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../../watch/workloads.ts';
-import { dnsServers } from './dns-servers.ts';
+import { dnsServers, mostServers } from './dns-servers.ts';
 import { mostNames } from './domain-names.ts';
 
 const server = '192.0.2.53:53';
@@ -146,7 +146,13 @@ describe('a domain name', () => {
       ['fe80::1', 'for one link'],
       ['fd00:10::5', 'in Subnet ovn-default'],
       ['fd00:ec2::254', 'of the metadata of machines'],
-      ['64:ff9b::a9fe:a9fe', 'for one link'],
+      ['64:ff9b::a9fe:a9fe', 'for one link (it leads to 169.254.169.254)'],
+      ['64:ff9b::ac1e:1', 'of node n1 (it leads to 172.30.0.1)'],
+      ['64:ff9b::a63:2', 'in Subnet blue-net (it leads to 10.99.0.2)'],
+      ['64:ff9b::a60:1', 'of a Service, whose pods are to be named instead (it leads to 10.96.0.1)'],
+      ['2002:ac1e:1::5', 'of node n1 (it leads to 172.30.0.1)'],
+      ['2002:7f00:1::', 'for loopback (it leads to 127.0.0.1)'],
+      ['64:ff9b:1::c000:201', 'for NAT64 of one network'],
       ['::ffff:10.16.0.2', 'for IPv4 inside of one host'],
     ] as const) {
       answer(cluster, 'example.com', 4, addresses('192.0.2.1'));
@@ -154,6 +160,47 @@ describe('a domain name', () => {
       assert.ok(readyOf(cluster, 'one').includes(`is ${what}`), `${address}: ${readyOf(cluster, 'one')}`);
     }
     assert.deepEqual(setsOf(cluster, 'example.com'), [['192.0.2.1'], ['192.0.2.1'], [], []]);
+    answer(cluster, 'example.com', 6, addresses('64:ff9b::c000:201', '2002:c000:201::1'));
+    assert.deepEqual(setsOf(cluster, 'example.com')[2], ['2002:c000:201::1', '64:ff9b::c000:201']);
+    assert.match(readyOf(cluster, 'one'), /^PolicyReady /);
+  });
+
+  test('cannot have an address of a Service, with or without ranges of these, from the next answer on', () => {
+    const cluster = start();
+    cluster.change('serviceCidrs', 'kubernetes', undefined);
+    policy(cluster, 'one', ['example.com']);
+    const all = ['10.97.0.1', '192.0.2.1', '198.51.100.1', '198.51.100.2'];
+    answer(cluster, 'example.com', 4, addresses(...all));
+    assert.deepEqual(setsOf(cluster, 'example.com')[0], all);
+    const metadata = meta('web', { namespace: 'a' });
+    const spec = { type: 'LoadBalancer', clusterIPs: ['10.97.0.1'], externalIPs: ['198.51.100.1'], ports: [] };
+    const status = { loadBalancer: { ingress: [{ ip: '198.51.100.2' }] } };
+    cluster.change('services', 'a/web', parseService({ metadata, spec, status }));
+    answer(cluster, 'example.com', 4, addresses(...all), 40);
+    assert.deepEqual(setsOf(cluster, 'example.com')[0], ['192.0.2.1']);
+    for (const address of ['10.97.0.1', '198.51.100.1', '198.51.100.2']) {
+      answer(cluster, 'example.com', 4, addresses(address), 50);
+      assert.ok(readyOf(cluster, 'one').includes(`${address} is of a Service`), readyOf(cluster, 'one'));
+    }
+    cluster.change('services', 'a/web', undefined);
+    answer(cluster, 'example.com', 4, addresses(...all), 60);
+    assert.deepEqual(setsOf(cluster, 'example.com')[0], all);
+  });
+
+  test('names the same refused address whichever server answers first', () => {
+    const servers = ['192.0.2.53:53', '192.0.2.54:53'];
+    const messages = [servers, servers.toReversed()].map((order) => {
+      const cluster = start();
+      policy(cluster, 'one', ['example.com']);
+      cluster.domains.setServers(servers);
+      for (const from of order) {
+        const value = addresses(from === server ? '172.30.0.1' : '10.16.0.2');
+        cluster.domains.answered({ name: 'example.com', family: 4, server: from, answer: value }, startMs);
+      }
+      return readyOf(cluster, 'one');
+    });
+    assert.match(messages[0] ?? '', /10\.16\.0\.2 is in Subnet ovn-default/);
+    assert.equal(messages[0], messages[1]);
   });
 
   test('of pods or a headless Service has their addresses', () => {
@@ -162,7 +209,7 @@ describe('a domain name', () => {
     policy(cluster, 'one', [name]);
     answer(cluster, name, 4, addresses('10.16.0.2', '172.30.0.1', '10.96.0.1'));
     assert.deepEqual(setsOf(cluster, name)[0], ['10.16.0.2']);
-    assert.match(readyOf(cluster, 'one'), /^AddressRefused .*172\.30\.0\.1 is of node n1/);
+    assert.match(readyOf(cluster, 'one'), /^AddressRefused .*10\.96\.0\.1 is of a Service/);
   });
 
   test('is ready once both families are answered', () => {
@@ -217,7 +264,7 @@ describe('a domain name', () => {
 
 test('the servers are the ready endpoints of the Service of DNS', () => {
   const cluster = start();
-  assert.deepEqual(dnsServers(cluster), []);
+  assert.deepEqual(dnsServers(cluster), { asked: [], left: [] });
   const metadata = meta('kube-dns', { namespace: 'kube-system' });
   const ports = [
     { name: 'dns', protocol: 'UDP', port: 53 },
@@ -237,8 +284,23 @@ test('the servers are the ready endpoints of the Service of DNS', () => {
     ],
   };
   cluster.change('endpointSlices', 'kube-system/kube-dns-x', parseEndpointSlice(slice));
-  assert.deepEqual(dnsServers(cluster), [
+  const found = [
     { address: '10.16.0.7', port: 1053 },
     { address: '10.16.0.9', port: 1053 },
-  ]);
+  ];
+  assert.deepEqual(dnsServers(cluster), { asked: found, left: [] });
+  const texts = Array.from({ length: mostServers + 2 }, (_, index) => `10.16.0.${index + 10}`);
+  for (const order of [texts, texts.toReversed()]) {
+    const endpoints = order.map((address) => ({ addresses: [address], conditions: { ready: true } }));
+    cluster.change('endpointSlices', 'kube-system/kube-dns-x', parseEndpointSlice({ ...slice, endpoints }));
+    const { asked, left } = dnsServers(cluster);
+    assert.deepEqual(
+      [...asked, ...left].map(({ address }) => address),
+      texts,
+    );
+    assert.deepEqual(
+      left.map(({ address }) => address),
+      ['10.16.0.26', '10.16.0.27'],
+    );
+  }
 });

@@ -9,7 +9,7 @@ import { domainsOf } from '../../../lib/policies/selection.ts';
 import type { Change } from '../../model/change.ts';
 import { pendingNames, type DomainAnswer, type DomainRecord } from '../../model/domain.ts';
 import type { DomainIndex, View } from '../../model/view.ts';
-import { DomainAddresses, mostAddresses, type Outcome } from './addresses.ts';
+import { DomainAddresses, mostAddresses, smallest, type Outcome } from './addresses.ts';
 import { refusedAs } from './refused-address.ts';
 
 /** Names that are asked about; the policies that name them first are the oldest. */
@@ -32,12 +32,12 @@ const noRecord: DomainRecord = { current: [], left: new Map() };
 
 /** What all servers agree on as a failure; undefined if one of them answered, or none was asked. */
 function failureOf(outcomes: ReadonlyMap<string, Outcome>): string | undefined {
-  let failure: string | undefined;
+  const failures: string[] = [];
   for (const [server, outcome] of outcomes) {
     if (outcome.failure === undefined) return undefined;
-    failure ??= `${server}: ${outcome.failure}`;
+    failures.push(`${server}: ${outcome.failure}`);
   }
-  return failure;
+  return smallest(failures);
 }
 
 export class DomainNames implements DomainIndex {
@@ -111,9 +111,7 @@ export class DomainNames implements DomainIndex {
     if (this.#servers !== undefined && [...this.#servers].join() === servers.join()) return;
     const now = new Set(servers);
     this.#servers = now;
-    for (const known of this.#names.values())
-      for (const family of families)
-        for (const server of known[family].outcomes.keys()) if (!now.has(server)) known[family].outcomes.delete(server);
+    for (const known of this.#names.values()) for (const family of families) known[family].setServers(now);
     this.#judgeAll();
   }
 
@@ -150,8 +148,10 @@ export class DomainNames implements DomainIndex {
     for (const name of new Set(named)) {
       const isNamed = !isEmpty(policies.ofDomain(name));
       if (isNamed === this.#names.has(name)) continue;
-      if (isNamed) this.#names.set(name, { 4: new DomainAddresses(), 6: new DomainAddresses() });
-      else this.#names.delete(name);
+      if (isNamed) {
+        const servers = this.#servers ?? new Set<string>();
+        this.#names.set(name, { 4: new DomainAddresses(servers), 6: new DomainAddresses(servers) });
+      } else this.#names.delete(name);
       this.#options.onAddresses(name);
     }
     this.#asked = undefined;
@@ -202,7 +202,7 @@ export class DomainNames implements DomainIndex {
 
   #addressProblem(name: string, known: Families): Problem | undefined {
     const outcomes = families.flatMap((family) => [...known[family].outcomes.values()]);
-    const refused = outcomes.find((outcome) => outcome.refused !== undefined)?.refused;
+    const refused = smallest(outcomes.flatMap((outcome) => outcome.refused ?? []));
     if (refused !== undefined) {
       const message = `an address of ${name} is not accepted: ${refused}; use nodes, networks, namespaces or pods for destinations of the cluster`;
       return { code: 'AddressRefused', message };

@@ -276,7 +276,8 @@ export class Policies implements PolicyIndex {
     ] as const)
       for (const namespace of this.#namespacesOf(policy))
         for (const vpc of this.#vpcsOfNamespace.of(namespace)) this.#vpcsOfPolicy.add(name, vpc, step);
-    this.#recount(name, after);
+    if (before === undefined || after === undefined || selectionOf(before) !== selectionOf(after))
+      this.#recount(name, after);
     // Their owners belong to those of policies of the whole cluster, or no longer do.
     const changed = new Set(
       isClusterKey(name) ? [before, after].flatMap((one) => (one ? [...peersOf(one).keys()] : [])) : [],
@@ -324,7 +325,8 @@ export class Policies implements PolicyIndex {
           labels !== undefined && matchesSelector(part, policyLabels({ namespace, labels: noLabels }, labels)),
       );
       if (was === is) continue;
-      this.#recount(name, this.inForce.get(name));
+      const selected = this.#countWithin(namespace, selector, (is === true ? after : before) as Labels);
+      this.#selected.change(name, is === true ? selected : -selected);
       for (const vpc of this.#vpcsOfNamespace.of(namespace)) this.#countVpc(name, vpc, is === true ? 1 : -1);
     }
   }
@@ -377,12 +379,20 @@ export class Policies implements PolicyIndex {
   #recount(name: string, policy: Policy | undefined): void {
     if (!this.#selected.isKept) return;
     const selector = policy && selectedBy(policy);
-    const { pods } = this.#options.view;
-    const isServed = (key: string): boolean => {
-      const pod = pods.get(key);
-      return pod !== undefined && wantsNetwork(pod);
-    };
+    const isServed = (key: string): boolean => this.#servedPod(key) !== undefined;
     this.#selected.set(name, selector === undefined ? 0 : this.podsMatching(selector).filter(isServed).length);
+  }
+
+  #servedPod(key: string): Pod | undefined {
+    const pod = this.#options.view.pods.get(key);
+    return pod !== undefined && wantsNetwork(pod) ? pod : undefined;
+  }
+
+  /** Pods of a namespace with these labels that a selector matches. */
+  #countWithin(namespace: string, selector: LabelSelector, labels: Labels): number {
+    if (!this.#selected.isKept) return 0;
+    const pods = [...this.podsOfNamespace(namespace)].flatMap((key) => this.#servedPod(key) ?? []);
+    return pods.filter((pod) => matchesSelector(selector, policyLabels(pod, labels))).length;
   }
 
   #portsChanged(key: string): void {

@@ -25,7 +25,12 @@ export class SelectedCounts {
 
   /** Counts a pod that policies began to select, or no longer select. */
   add(policies: Iterable<string>, step: 1 | -1): void {
-    for (const policy of policies) this.set(policy, (this.#counts?.get(policy) ?? 0) + step);
+    for (const policy of policies) this.change(policy, step);
+  }
+
+  /** Counts this many pods more, or fewer. */
+  change(policy: string, by: number): void {
+    this.set(policy, (this.#counts?.get(policy) ?? 0) + by);
   }
 
   set(policy: string, count: number): void {

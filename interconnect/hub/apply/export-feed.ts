@@ -4,7 +4,13 @@
  * Equal values are not sent.
  */
 import type { MemberSession } from '../../link/server.ts';
-import { chunkSize, type ExportReport, type ExportUpdate, type MemberExports } from '../../model/export-messages.ts';
+import {
+  chunkSize,
+  type ExportRejections,
+  type ExportReport,
+  type ExportUpdate,
+  type MemberExports,
+} from '../../model/export-messages.ts';
 import type { ExportedService } from '../../model/exported-service.ts';
 import type { Rejection } from '../../model/messages.ts';
 import type { SharedChanges } from '../plan/shared-change.ts';
@@ -26,7 +32,7 @@ export interface ExportFeedOptions {
   /** The export as others see it now. */
   readonly find: (id: ExportId) => ExportedService | undefined;
   /** Of the exports of this member. */
-  readonly rejections: () => readonly Rejection[];
+  readonly rejections: () => ExportRejections;
 }
 
 export class ExportFeed {
@@ -44,6 +50,7 @@ export class ExportFeed {
   #areRejectionsDirty = true;
   #revision = 0;
   #answered = 0;
+  #isUnanswered = false;
   #areNamespacesKnown = false;
   #isCompleteSent = false;
   #isWriting = false;
@@ -62,6 +69,11 @@ export class ExportFeed {
     return this.#revision > 0;
   }
 
+  /** The member is to send its next report after the answer to the last. */
+  get isUnanswered(): boolean {
+    return this.#isUnanswered;
+  }
+
   /** Returns the namespaces that are new, and those that are gone. `expected`: members whose exports are not known. */
   read(
     report: ExportReport,
@@ -69,6 +81,7 @@ export class ExportFeed {
   ): { added: readonly string[]; removed: readonly string[] } {
     if (!this.hasBegun) for (const member of expected()) this.#expected.add(member);
     this.#revision = report.revision;
+    this.#isUnanswered = true;
     this.#areNamespacesKnown ||= report.isComplete;
     const removed = report.namespacesRemoved.filter((name) => this.#namespaces.delete(name));
     const added = report.namespacesAdded.filter((name) => isNamespace(name) && !this.#namespaces.has(name));
@@ -133,6 +146,7 @@ export class ExportFeed {
     // One that became known before the first update is both: it is expected until all of its exports were sent.
     const expected = begins ? [...this.#expected, ...this.#known, ...known] : [];
     this.#answered = this.#revision;
+    this.#isUnanswered = false;
     this.#isCompleteSent ||= isComplete;
     return { revision: this.#revision, begins, isComplete, members, expected, known, wanted, rejections };
   }
@@ -176,11 +190,12 @@ export class ExportFeed {
   #takeRejections(): ExportUpdate['rejections'] {
     if (!this.#areRejectionsDirty) return null;
     this.#areRejectionsDirty = false;
-    const rejections = [...this.#options.rejections(), ...this.#namespaceRejections()];
+    const { rejections: listed, unlisted = [] } = this.#options.rejections();
+    const rejections = { rejections: [...listed, ...this.#namespaceRejections()], unlisted };
     const text = JSON.stringify(rejections);
     if (text === this.#rejections) return null;
     this.#rejections = text;
-    return { rejections };
+    return rejections;
   }
 
   #namespaceRejections(): readonly Rejection[] {

@@ -21,6 +21,13 @@ const gatherMs = 5;
 /** After a start, members become known one after the other; others remove what is left of them then, which is not urgent. */
 const knownGatherMs = 250;
 
+/** Names that wait for a member that does not read would grow with each of its reports. */
+const tooEarly: Problem = {
+  code: 'ReportTooEarly',
+  message:
+    'a report of exported Services came before the answer to the last one; run a release of Isthmus in this cluster that waits for it',
+};
+
 export interface HubExportsOptions {
   readonly registry: Pick<Memberships, 'members' | 'handle' | 'spec' | 'isStale'>;
   readonly onRefused: (cluster: string, count: number, rejections: readonly Rejection[]) => void;
@@ -71,7 +78,7 @@ export class HubExports {
         session: open.session,
         changes: this.#changes,
         find: ({ member, key }) => (member === open.name ? undefined : this.#offered.get(member)?.accepted.get(key)),
-        rejections: () => this.#offered.get(open.name)?.rejections() ?? [],
+        rejections: () => this.#offered.get(open.name)?.rejections() ?? { rejections: [] },
       }),
     );
   }
@@ -89,9 +96,13 @@ export class HubExports {
   read(open: OpenSession, report: ExportReport): Problem | undefined {
     const feed = this.#feeds.get(open);
     if (feed === undefined) return undefined;
+    if (feed.isUnanswered) return tooEarly;
     const offered = this.#of(open.name);
     const problem = offered.read(report);
-    if (problem !== undefined) return problem;
+    if (problem !== undefined) {
+      this.#offersChanged(open.name, offered);
+      return problem;
+    }
     const { added, removed } = feed.read(report, () => this.#expectedBy(open.name));
     for (const namespace of added) this.#addReader(namespace, open);
     for (const namespace of removed) this.#removeReader(namespace, open);
@@ -177,7 +188,7 @@ export class HubExports {
       this.#schedule(feed);
     }
     if (isRefusedAnew && offered.rejectionCount > 0)
-      this.#options.onRefused(name, offered.rejectionCount, offered.rejections());
+      this.#options.onRefused(name, offered.rejectionCount, offered.rejections().rejections);
     if (offered.isKnown) this.#setKnown(name);
   }
 

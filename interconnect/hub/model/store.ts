@@ -9,13 +9,26 @@ export interface MemberSpec {
   readonly maxPrefixes: number;
   readonly maxExports: number;
   readonly maxEndpointsPerExport: number;
+  /** Of exported Services; all when empty. */
+  readonly allowedNamespaces: readonly string[];
 }
 
 /** Of a member that joins. */
-export const usualLimits = { maxPrefixes: 10_000, maxExports: 1000, maxEndpointsPerExport: 1000 } as const;
+export const usualLimits = {
+  maxPrefixes: 10_000,
+  maxExports: 1000,
+  maxEndpointsPerExport: 1000,
+  allowedNamespaces: [],
+} as const;
 
 /** Of a cluster that is no member, or whose HubMember cannot be read: it may offer nothing. */
-export const noLimits: MemberSpec = { allowedPrefixes: [], maxPrefixes: 0, maxExports: 0, maxEndpointsPerExport: 0 };
+export const noLimits: MemberSpec = {
+  allowedPrefixes: [],
+  maxPrefixes: 0,
+  maxExports: 0,
+  maxEndpointsPerExport: 0,
+  allowedNamespaces: [],
+};
 
 /** The part of a HubMember that the hub writes when a cluster joins. */
 export interface Membership {

@@ -35,7 +35,7 @@ export function refuseForm(change: ExportChange): string | undefined {
   if (port !== undefined)
     return `port ${port.port} with protocol ${port.protocol} and name "${port.name}" is not one of a Service`;
   if (change.affinitySeconds > longestAffinity) return `session affinity lasts ${longestAffinity} seconds at most`;
-  if (!change.ipFamilies.every((family) => families.has(family))) return 'its IP families are neither 4 nor 6';
+  if (!areFamilies(change.ipFamilies)) return 'its IP families are not 4, 6 or both, each once';
   if (!isLegible(change.trafficDistribution)) return 'its trafficDistribution is too long or cannot be read';
   for (const [what, map] of [
     ['labels', labels],
@@ -61,6 +61,11 @@ function isEndpoint({ address, hostname, zone: zoneName, node: nodeName, ports }
 
 function isPort({ name, protocol, port }: EndpointPort | ExportedPort): boolean {
   return isEmptyOr(label, name) && protocols.has(protocol) && port >= 1 && port <= 65_535;
+}
+
+function areFamilies(given: readonly number[]): boolean {
+  if (given.length > families.size) return false;
+  return new Set(given).size === given.length && given.every((family) => families.has(family));
 }
 
 function isEmptyOr(form: RegExp, text: string): boolean {

@@ -9,7 +9,7 @@ import { bitsOf, parseIp } from '../../../lib/net/ip.ts';
 import { PrefixCover } from '../../../lib/net/prefix-cover.ts';
 import { parseCidr } from '../../../lib/net/cidr.ts';
 import { changed, exportKey } from '../../model/export-change.ts';
-import type { ExportChange, ExportReport } from '../../model/export-messages.ts';
+import type { ExportChange, ExportRejections, ExportReport } from '../../model/export-messages.ts';
 import type { ExportedEndpoint, ExportedService, ExportedServices } from '../../model/exported-service.ts';
 import type { Rejection } from '../../model/messages.ts';
 import { refuseForm } from './export-form.ts';
@@ -21,6 +21,8 @@ import { SharedParts } from './shared-parts.ts';
 export interface ExportLimits {
   readonly maxExports: number;
   readonly maxEndpointsPerExport: number;
+  /** All when empty. */
+  readonly allowedNamespaces: readonly string[];
 }
 
 export interface ExportingMember {
@@ -33,17 +35,19 @@ export interface ExportingMember {
 const endpointsEach = 100;
 /** Of all endpoints of an export together, times `maxEndpointsPerExport`. */
 const portsEach = 10;
-/** Including those that are not accepted, of which the hub keeps only the names. */
+/** Including those that are not accepted, of which the hub keeps only the names, and unknown ones of which a change came. */
 const mostOffered = 20_000;
 /** Characters of a namespace, a slash and a name. */
 const longestKey = 127;
-/** Addresses that a rejection names. */
+/** Addresses or namespaces that a rejection names. */
 const mostNamed = 5;
 
 interface Offer {
   readonly createdMs: number;
   /** Endpoints that count against the limit. */
   readonly endpointCount: number;
+  /** Ports of all endpoints that were offered, also of those that are left out. */
+  readonly portCount: number;
   /** With no more endpoints than are allowed; undefined if it is not kept. */
   readonly service: ExportedService | undefined;
   /** Endpoints that were left out of `service` because they are too many. */
@@ -54,9 +58,13 @@ interface Offer {
   readonly isAsked: boolean;
 }
 
+type Kept = Pick<Offer, 'service' | 'surplus' | 'endpointCount'>;
+
 export class OfferedExports {
   #member: ExportingMember;
   #limits: ExportLimits;
+  /** `allowedNamespaces` of the limits. */
+  #namespaces: ReadonlySet<string>;
   #cover = new PrefixCover();
   #prefixes = '';
   readonly #parts = new SharedParts();
@@ -68,14 +76,17 @@ export class OfferedExports {
   #isKnown = false;
   #changed = new Set<string>();
   #wanted = new Set<string>();
+  /** Of `#wanted`, those that are not offered. */
+  readonly #unknown = new Set<string>();
   #isRefusedAnew = false;
   /** Undefined if they are not what was listed last. */
-  #rejections: readonly Rejection[] | undefined;
+  #rejections: Required<ExportRejections> | undefined;
   #endpointCount = 0;
 
   constructor(member: ExportingMember, limits: ExportLimits) {
     this.#member = member;
     this.#limits = limits;
+    this.#namespaces = new Set(limits.allowedNamespaces);
   }
 
   /** The member has sent a whole set since this object was made. */
@@ -95,11 +106,21 @@ export class OfferedExports {
     return this.#refused.size;
   }
 
-  rejections(): readonly Rejection[] {
+  /** An export that is accepted in full is in none of the lists. */
+  rejections(): Required<ExportRejections> {
     if (this.#rejections === undefined) {
       const refusals = new Refusals();
-      for (const rejections of this.#refused.values()) for (const one of rejections) refusals.add(one);
-      this.#rejections = refusals.list();
+      const unlisted = new Map<string, string[]>();
+      for (const rejections of this.#refused.values()) {
+        for (const one of rejections) {
+          if (refusals.add(one)) continue;
+          const exports = unlisted.get(one.code) ?? [];
+          exports.push(legible(one.value));
+          unlisted.set(one.code, exports);
+        }
+      }
+      const names = Array.from(unlisted, ([code, exports]) => ({ code, exports }));
+      this.#rejections = { rejections: refusals.list(), unlisted: names };
     }
     return this.#rejections;
   }
@@ -115,6 +136,7 @@ export class OfferedExports {
   takeWanted(): ReadonlySet<string> {
     const wanted = this.#wanted;
     this.#wanted = new Set();
+    this.#unknown.clear();
     return wanted;
   }
 
@@ -128,19 +150,18 @@ export class OfferedExports {
   /** Returns why the session must end. */
   read(report: ExportReport): Problem | undefined {
     if (report.begins) this.#unmentioned = new Set(this.#offers.keys());
-    for (const change of report.changed) this.#offer(change);
+    // First, so that there is room for those that take their place.
     for (const key of report.removed) this.#withdraw(keyOf(key));
-    if (report.isComplete && this.#unmentioned !== undefined) {
+    const isTaken = report.changed.every((change) => this.#offer(change));
+    if (isTaken && report.isComplete && this.#unmentioned !== undefined) {
       for (const key of this.#unmentioned) this.#withdraw(key);
       this.#unmentioned = undefined;
       this.#isKnown = true;
     }
-    if (this.#offers.size > mostOffered) {
-      const message = `this cluster exports more than ${mostOffered} Services; export fewer`;
-      return { code: 'StateTooLarge', message };
-    }
     this.#settleLimits();
-    return undefined;
+    if (isTaken) return undefined;
+    const message = `this cluster exports more than ${mostOffered} Services; export fewer`;
+    return { code: 'StateTooLarge', message };
   }
 
   /** A member of an earlier release exports nothing. */
@@ -166,10 +187,14 @@ export class OfferedExports {
 
   setLimits(limits: ExportLimits): void {
     this.#limits = limits;
-    for (const [key, { service, surplus, ...offer }] of this.#offers) {
-      if (service === undefined) continue;
-      if (surplus > 0) this.#wanted.add(key);
-      this.#offers.set(key, { ...offer, ...this.#shortened(service, surplus) });
+    this.#namespaces = new Set(limits.allowedNamespaces);
+    for (const [key, offer] of this.#offers) {
+      const { service, surplus } = offer;
+      if (!this.#isAcceptable(key, offer)) this.#offers.set(key, withoutService(offer));
+      else if (service !== undefined) {
+        if (surplus > 0) this.#wanted.add(key);
+        this.#offers.set(key, { ...offer, ...this.#shortened(service, surplus) });
+      }
       this.#accept(key);
     }
     this.#settleLimits();
@@ -180,26 +205,52 @@ export class OfferedExports {
     for (const key of this.#offers.keys()) this.#accept(key);
   }
 
-  #offer(change: ExportChange): void {
+  /** Returns false if there is no room for its name. */
+  #offer(change: ExportChange): boolean {
     const key = keyOf(exportKey(change));
     const before = this.#offers.get(key);
+    const isKnown = before !== undefined || this.#unknown.has(key);
+    if (!isKnown && !this.#hasRoom()) return false;
     const isBase = this.#unmentioned?.delete(key) !== true && before?.surplus === 0;
     const defect = refuseForm(change);
-    const endpoints = defect === undefined ? change.endpoints.map((one) => this.#parts.endpoint(one)) : [];
+    const endpoints = defect === undefined ? change.endpoints : [];
     const service = changed(isBase ? before.service : undefined, { ...change, endpoints });
     if (service === undefined) {
-      // One that is not kept because there are too many is asked for when there is room.
-      if (before === undefined || before.service !== undefined || before.defect !== undefined) this.#wanted.add(key);
-      return;
+      // One that is not kept for another reason than its content is asked for when it can be.
+      if (before === undefined || before.service !== undefined || this.#isFaulty(before)) this.#wanted.add(key);
+      if (before === undefined) this.#unknown.add(key);
+      return true;
     }
+    this.#unknown.delete(key);
     const createdMs = Number.isSafeInteger(change.createdMs) ? change.createdMs : 0;
-    const flaw = defect ?? this.#refusePorts(service);
-    const kept = flaw === undefined ? this.#shortened(service, 0) : notKept;
-    this.#offers.set(key, { createdMs, defect: flaw, isAsked: false, ...kept });
+    const portCount = service.endpoints.reduce((sum, { ports }) => sum + ports.length, 0);
+    const rest = { createdMs, defect, portCount, isAsked: false };
+    const offer = { ...rest, ...(defect === undefined ? this.#shortened(service, 0) : notKept) };
+    const isKept = this.#isAcceptable(key, offer);
+    this.#offers.set(key, isKept ? { ...offer, ...this.#shared(offer, endpoints) } : withoutService(offer));
     this.#accept(key);
+    return true;
   }
 
-  #shortened(service: ExportedService, surplus: number): Pick<Offer, 'service' | 'surplus' | 'endpointCount'> {
+  /** What an earlier session offered gives way: a member that was refused for too many has to be able to offer others. */
+  #hasRoom(): boolean {
+    if (this.#offers.size + this.#unknown.size < mostOffered) return true;
+    const [oldest] = this.#unmentioned ?? [];
+    if (oldest === undefined) return false;
+    this.#withdraw(oldest);
+    return true;
+  }
+
+  /** Only what is kept is shared: what is refused would fill the memory of the parts. */
+  #shared(kept: Kept, decoded: readonly ExportedEndpoint[]): Kept {
+    const { service } = kept;
+    if (service === undefined || decoded.length === 0) return kept;
+    const others = new Set(decoded);
+    const endpoints = service.endpoints.map((one) => (others.has(one) ? this.#parts.endpoint(one) : one));
+    return { ...kept, service: { ...service, endpoints } };
+  }
+
+  #shortened(service: ExportedService, surplus: number): Kept {
     const { length } = service.endpoints;
     const endpointCount = Math.min(length, this.#limits.maxEndpointsPerExport);
     if (endpointCount === length) return { service, surplus, endpointCount };
@@ -207,15 +258,28 @@ export class OfferedExports {
     return { service: short, surplus: surplus + length - endpointCount, endpointCount };
   }
 
-  #refusePorts({ endpoints }: ExportedService): string | undefined {
-    const most = portsEach * this.#limits.maxEndpointsPerExport;
-    const count = endpoints.reduce((sum, { ports }) => sum + ports.length, 0);
-    return count > most ? `its endpoints have ${count} ports; at most ${most} are allowed` : undefined;
+  /** If there is room for it. */
+  #isAcceptable(key: string, offer: Offer): boolean {
+    return !this.#isFaulty(offer) && this.#isNamespaceAllowed(key);
+  }
+
+  /** Another content could be accepted. */
+  #isFaulty(offer: Offer): boolean {
+    return offer.defect !== undefined || this.#hasTooManyPorts(offer);
+  }
+
+  #isNamespaceAllowed(key: string): boolean {
+    return this.#namespaces.size === 0 || this.#namespaces.has(key.slice(0, key.indexOf('/')));
+  }
+
+  #hasTooManyPorts({ portCount }: Offer): boolean {
+    return portCount > portsEach * this.#limits.maxEndpointsPerExport;
   }
 
   #withdraw(key: string): void {
     this.#unmentioned?.delete(key);
     this.#wanted.delete(key);
+    this.#unknown.delete(key);
     if (this.#offers.delete(key)) this.#accept(key);
   }
 
@@ -226,6 +290,8 @@ export class OfferedExports {
     const rejections: Rejection[] = [];
     let after: ExportedService | undefined;
     if (offer?.defect !== undefined) rejections.push(this.#invalid(key, offer.defect));
+    else if (offer !== undefined && !this.#isNamespaceAllowed(key)) rejections.push(this.#namespaceNotAllowed(key));
+    else if (offer !== undefined && this.#hasTooManyPorts(offer)) rejections.push(this.#tooManyPorts(key, offer));
     else if (offer?.service !== undefined) {
       after = this.#withOwnEndpoints(offer.service, areOtherPrefixes ? [] : (before?.endpoints ?? []));
       if (offer.surplus > 0) rejections.push(this.#tooManyEndpoints(key, offer.surplus));
@@ -263,7 +329,7 @@ export class OfferedExports {
   /** The oldest have the room there is; the hub keeps only the names of the others, and asks for them when there is room. */
   #settleLimits(): void {
     const { maxExports } = this.#limits;
-    const offers = [...this.#offers].filter(([, { defect }]) => defect === undefined);
+    const offers = [...this.#offers].filter(([key, offer]) => this.#isAcceptable(key, offer));
     const isKept = offers.every(([, { service }]) => service !== undefined);
     let room = maxExports * endpointsEach;
     const count = offers.reduce((sum, [, { endpointCount }]) => sum + endpointCount, 0);
@@ -280,7 +346,7 @@ export class OfferedExports {
         this.#wanted.add(key);
         this.#offers.set(key, { ...offer, isAsked: true });
       } else if (!fits && offer.service !== undefined) {
-        this.#offers.set(key, { ...offer, service: undefined, surplus: 0, isAsked: false });
+        this.#offers.set(key, withoutService(offer));
         this.#accept(key);
       }
     }
@@ -301,6 +367,18 @@ export class OfferedExports {
     return rejectionOf(key, 'MaxEndpoints', message);
   }
 
+  #tooManyPorts(key: string, { portCount }: Offer): Rejection {
+    const { maxEndpointsPerExport } = this.#limits;
+    const message = `${key}: its endpoints have ${portCount} ports; at most ${portsEach * maxEndpointsPerExport} are allowed, ${portsEach} for each of the ${maxEndpointsPerExport} endpoints that an export may have; ${this.#remedy()}`;
+    return rejectionOf(key, 'MaxEndpoints', message);
+  }
+
+  #namespaceNotAllowed(key: string): Rejection {
+    const named = firstOf(this.#limits.allowedNamespaces);
+    const message = `${key}: ${this.#member.cluster} may export Services of namespaces ${named} only; ${this.#remedy()}`;
+    return rejectionOf(key, 'NamespaceNotAllowed', message);
+  }
+
   #remedy(): string {
     return `the administrator of the hub can change HubMember ${this.#member.handle}`;
   }
@@ -308,11 +386,18 @@ export class OfferedExports {
   #notOwn(key: string, offered: ExportedService, accepted: ExportedService): Rejection {
     const own = new Set(accepted.endpoints);
     const others = offered.endpoints.flatMap((endpoint) => (own.has(endpoint) ? [] : [endpoint.address]));
-    const named = others.slice(0, mostNamed).join(', ');
-    const more = others.length > mostNamed ? ` and ${others.length - mostNamed} more` : '';
-    const message = `${key}: endpoints ${named}${more} are in no prefix that ${this.#member.cluster} offers to other clusters as its own, and are left out; offer the subnet they are in`;
+    const message = `${key}: endpoints ${firstOf(others)} are in no prefix that ${this.#member.cluster} offers to other clusters as its own, and are left out; offer the subnet they are in`;
     return rejectionOf(key, 'EndpointNotOffered', message);
   }
+}
+
+function firstOf(names: readonly string[]): string {
+  const more = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : '';
+  return names.slice(0, mostNamed).join(', ') + more;
+}
+
+function withoutService(offer: Offer): Offer {
+  return { ...offer, service: undefined, surplus: 0, isAsked: false };
 }
 
 const notKept = { service: undefined, surplus: 0, endpointCount: 0 } as const;

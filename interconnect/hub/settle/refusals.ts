@@ -18,14 +18,15 @@ export class Refusals {
   readonly #counts = new Map<Kind, number>();
   readonly #unlisted = new Map<Kind, number>();
 
-  add(rejection: Rejection): void {
+  /** Returns false if it is only counted. */
+  add(rejection: Rejection): boolean {
     const { kind, code, holder } = rejection;
     const count = this.#counts.get(kind) ?? 0;
     this.#counts.set(kind, count + 1);
     const reason = `${kind}/${code}/${holder}`;
     if (count >= mostListed && this.#reasons.has(reason)) {
       this.#unlisted.set(kind, (this.#unlisted.get(kind) ?? 0) + 1);
-      return;
+      return false;
     }
     this.#reasons.add(reason);
     const { value, message, transitSwitch } = rejection;
@@ -35,6 +36,7 @@ export class Refusals {
       message: legible(message, longestMessage),
       transitSwitch: legible(transitSwitch),
     });
+    return true;
   }
 
   /** The total, including rejections that are not listed. */

@@ -23,6 +23,16 @@ export const hubMemberSpec = z.object({
     .max(10000)
     .default(1000)
     .describe('How many endpoints of one exported Service are accepted; the others are left out.'),
+  allowedNamespaces: z
+    .array(
+      z
+        .string()
+        .max(63)
+        .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/),
+    )
+    .max(256)
+    .default([])
+    .describe('Only exported Services of these namespaces are accepted from it; empty: of all.'),
 });
 
 /** What was allocated to it on one transit switch, one entry a path. */
