@@ -31,6 +31,50 @@ describe('network policies', () => {
     spec,
   });
 
+  // The first case: connections that others cut off send again for a minute, and are counted.
+  it('count the packets that each rule allows, and those that none does', async () => {
+    const counting = await PolicyCounting.open(bed, 'n1');
+    try {
+      const { services } = bed;
+      const [address = ''] = bed.place('web').addresses;
+      const send = (port: number, datagrams: number): string =>
+        services.in(
+          'cli',
+          'bash -c',
+          `exec 3<>/dev/udp/${address}/${port}; for _ in {1..${datagrams}}; do echo >&3; done`,
+        );
+      const rules = (ports: readonly { protocol: 'UDP'; port: number }[]): NonNullable<Policy['spec']['ingress']> => [
+        { from: [{ podSelector: { matchLabels: { app: 'db' } } }] },
+        { from: [{ namespaceSelector: { matchLabels: { team: 'ops' } } }], ports },
+      ];
+      const web = { podSelector: { matchLabels: { app: 'web' } }, policyTypes: ['Ingress'] } as const;
+      const udp = (port: number) => ({ protocol: 'UDP', port }) as const;
+      // Open vSwitch adds what it has not counted yet to the flows that are in force then.
+      services.forgetFlows();
+      await bed.apply(policy('web', { ...web, ingress: rules([udp(8080)]) }));
+      await bed.apply(policy('closed', { podSelector: {}, policyTypes: ['Ingress'] }));
+      send(8080, 5);
+      send(8081, 7);
+      await counting.untilEqual({
+        'NetworkPolicy shop/web ingress 1 allow': 5,
+        'shop/closed ingress': 7,
+        'shop/web ingress': 7,
+      });
+      // The edit replaces the flows of the rule.
+      await bed.apply(policy('web', { ...web, ingress: rules([udp(8080), udp(9999)]) }));
+      send(8080, 3);
+      await counting.untilEqual({
+        'NetworkPolicy shop/web ingress 1 allow': 8,
+        'shop/closed ingress': 7,
+        'shop/web ingress': 7,
+      });
+      await bed.removeAll();
+      await counting.untilEqual({});
+    } finally {
+      await counting.close();
+    }
+  });
+
   it('let everything pass where there is none', async () => {
     await bed.untilEqual('all connections are allowed');
   });
@@ -215,49 +259,6 @@ describe('network policies', () => {
     }
     await bed.removeAll();
     await bed.untilEqual('all are open');
-  });
-
-  it('count the packets that each rule allows, and those that none does', async () => {
-    const counting = await PolicyCounting.open(bed, 'n1');
-    try {
-      const { services } = bed;
-      const [address = ''] = bed.place('web').addresses;
-      const send = (port: number, datagrams: number): string =>
-        services.in(
-          'cli',
-          'bash -c',
-          `exec 3<>/dev/udp/${address}/${port}; for _ in {1..${datagrams}}; do echo >&3; done`,
-        );
-      const rules = (ports: readonly { protocol: 'UDP'; port: number }[]): NonNullable<Policy['spec']['ingress']> => [
-        { from: [{ podSelector: { matchLabels: { app: 'db' } } }] },
-        { from: [{ namespaceSelector: { matchLabels: { team: 'ops' } } }], ports },
-      ];
-      const web = { podSelector: { matchLabels: { app: 'web' } }, policyTypes: ['Ingress'] } as const;
-      const udp = (port: number) => ({ protocol: 'UDP', port }) as const;
-      // Open vSwitch adds what it has not counted yet to the flows that are in force then.
-      services.forgetFlows();
-      await bed.apply(policy('web', { ...web, ingress: rules([udp(8080)]) }));
-      await bed.apply(policy('closed', { podSelector: {}, policyTypes: ['Ingress'] }));
-      send(8080, 5);
-      send(8081, 7);
-      await counting.untilEqual({
-        'NetworkPolicy shop/web ingress 1 allow': 5,
-        'shop/closed ingress': 7,
-        'shop/web ingress': 7,
-      });
-      // The edit replaces the flows of the rule.
-      await bed.apply(policy('web', { ...web, ingress: rules([udp(8080), udp(9999)]) }));
-      send(8080, 3);
-      await counting.untilEqual({
-        'NetworkPolicy shop/web ingress 1 allow': 8,
-        'shop/closed ingress': 7,
-        'shop/web ingress': 7,
-      });
-      await bed.removeAll();
-      await counting.untilEqual({});
-    } finally {
-      await counting.close();
-    }
   });
 
   it('agree with the model after random changes, and after a crash of the controller', async () => {
