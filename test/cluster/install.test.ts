@@ -1,5 +1,8 @@
 /** A fresh installation: pods reachable from Kubernetes and routers, Services by kube-proxy, and the memory use of a node. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { openLab } from '../lab/lib/lab.ts';
@@ -125,5 +128,16 @@ describe('clusters as helm installed them', () => {
 
   it('`isthmus ic verify` finds no problem', async () => {
     for (const { name } of clusters) await user.run(name, ['isthmus', 'ic', 'verify']);
+  });
+
+  it('`isthmus report` has the log of every component', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'isthmus-report-'));
+    const file = join(dir, 'report.tar.gz');
+    await user.run('east', ['isthmus', 'report', '--file', file]);
+    const files = await run(['tar', '-tzf', file]);
+    for (const component of ['controller', 'daemon', 'interconnect', 'ovn-central'])
+      assert.match(files, new RegExp(String.raw`/logs/isthmus-${component}-[^/]+/[^/]+\.log$`, 'm'));
+    assert.match(files, /\/objects\/subnets\.kubeovn\.io\.yaml$/m);
+    rmSync(dir, { recursive: true });
   });
 });
