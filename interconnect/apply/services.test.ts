@@ -6,7 +6,7 @@ import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Desired } from '../../lib/desired/row.ts';
 import { noEdges } from '../model/edges.ts';
 import type { ExportedService, ExportedServices } from '../model/exported-service.ts';
-import { importsOfAgent, type ServiceImportObject } from '../model/service-objects.ts';
+import { importsOfAgent, type ImportedSlice, type ServiceImportObject } from '../model/service-objects.ts';
 import { local } from '../model/testing.ts';
 import type { RouteUse } from '../settle/route-use.ts';
 import { endpointAt, exportOf, routeTo } from '../settle/services/testing.ts';
@@ -22,6 +22,7 @@ describe('imported Services in a round', () => {
   let dirty: Set<string>;
   let plans: Map<string, Desired>;
   let objects: Map<string, ServiceImportObject>;
+  let slices: Map<string, Pick<ImportedSlice, 'namespace' | 'service'>>;
   let exchange: { isReceived: boolean; unknown: Set<string> };
   let uses: Map<string, readonly RouteUse[]>;
   let sent: ExportedServices[];
@@ -31,6 +32,7 @@ describe('imported Services in a round', () => {
     dirty = new Set([key]);
     plans = new Map();
     objects = new Map();
+    slices = new Map();
     exchange = { isReceived: true, unknown: new Set() };
     uses = new Map([['west', [routeTo('10.17.0.0/16')]]]);
     sent = [];
@@ -51,6 +53,7 @@ describe('imported Services in a round', () => {
         subnets: reflected(new Map()),
         namespaces: reflected(new Map([['shop', { isDeleting: false }]])),
         serviceImports: reflected(objects),
+        importedSlices: reflected(slices),
       } as unknown as ServicesOptions['sources'],
       northbound: { cache: { table: () => empty }, schema: { tables: {} } } as unknown as OvsdbClient,
       target: target as OvsdbTarget,
@@ -139,6 +142,20 @@ describe('imported Services in a round', () => {
     exchange.unknown = new Set();
     round();
     assert.deepEqual([services.isComplete, backends()], [true, [['10.17.0.11:8080']]]);
+  });
+
+  it('are judged again with their objects once the last cluster that may have exported them is known', () => {
+    exports.clear();
+    exchange.unknown = new Set(['west']);
+    publish();
+    slices.set('shop/db-west-1', { namespace: 'shop', service: 'db' });
+    round();
+    services.takeNews();
+    round();
+    assert.deepEqual([services.isHeld(key), services.takeNews()], [true, new Set()]);
+    exchange.unknown = new Set();
+    round();
+    assert.deepEqual([services.isHeld(key), services.takeNews()], [false, new Set([key, 'shop/db'])]);
   });
 
   it('are gone with the last export, and when the cluster leaves', () => {

@@ -12,6 +12,7 @@ import type { Edges } from '../model/edges.ts';
 import type { ExportExchange } from '../model/export-exchange.ts';
 import type { ExportedService, ExportedServices } from '../model/exported-service.ts';
 import type { LocalView } from '../model/local.ts';
+import { importOfSlice } from '../model/service-objects.ts';
 import { importOfOwner, importOwner } from '../model/owners.ts';
 import { planBalancers } from '../plan/services/balancers.ts';
 import type { RemoteChanges, RemoteClusters } from '../settle/remote-clusters.ts';
@@ -26,7 +27,7 @@ import type { Sources } from '../watch/sources.ts';
 
 export interface ServicesOptions {
   readonly watch: Pick<ExportedServicesWatch, 'takeDirty' | 'get'>;
-  readonly sources: Pick<Sources, 'subnets' | 'namespaces' | 'serviceImports'>;
+  readonly sources: Pick<Sources, 'subnets' | 'namespaces' | 'serviceImports' | 'importedSlices'>;
   readonly northbound: Pick<OvsdbClient, 'cache' | 'schema'>;
   readonly target: OvsdbTarget;
   readonly remotes: Pick<RemoteClusters, 'view'>;
@@ -58,7 +59,6 @@ export class Services {
   /** The exports of other clusters are known, or were before the session was lost. */
   #hasBegun = false;
   #unknown: ReadonlySet<string> = new Set();
-  readonly #held = new Set<string>();
   #sent: ExportedServices | undefined;
   #areNamespacesNew = true;
   #news = new Set<string>();
@@ -202,16 +202,22 @@ export class Services {
     const { unknown } = this.#options.exchange;
     if (unknown.symmetricDifference(this.#unknown).size === 0) return;
     this.#unknown = unknown;
-    for (const key of [...this.imports.keys(), ...this.#held]) {
+    for (const key of new Set([...this.imports.keys(), ...this.#written()])) {
       this.#dirty.add(key);
       this.#news.add(key);
     }
-    this.#held.clear();
+  }
+
+  /** Imports that have objects. One that only a cluster which was not known exported has no state here. */
+  *#written(): Generator<string> {
+    const { serviceImports, importedSlices } = this.#options.sources;
+    for (const [key, { isOurs }] of serviceImports.entries()) if (isOurs) yield key;
+    for (const [, slice] of importedSlices.entries()) yield importOfSlice(slice);
   }
 
   #plan(key: string, local: LocalView): void {
     const { target } = this.#options;
-    if (this.isHeld(key)) return void this.#held.add(key);
+    if (this.isHeld(key)) return;
     const owner = importOwner(key);
     const state = this.imports.get(key);
     if (state === undefined) {

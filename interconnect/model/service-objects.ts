@@ -70,6 +70,11 @@ export interface ImportedSlice {
   readonly body: SliceBody;
 }
 
+/** `namespace/name`. */
+export function importOfSlice({ namespace, service }: ImportedSlice): string {
+  return `${namespace}/${service}`;
+}
+
 export interface SliceBody {
   readonly addressType: string;
   readonly labels: Readonly<Record<string, string>>;

@@ -12,6 +12,7 @@ import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { Services } from '../apply/services.ts';
 import type { Delivery, ExportExchange } from '../model/export-exchange.ts';
 import {
+  importOfSlice,
   keyOf,
   type ImportedSlice,
   type ServiceExportObject,
@@ -79,7 +80,7 @@ export class ServiceReporter {
   sliceSeen(before: ImportedSlice | undefined, after: ImportedSlice | undefined): void {
     const slice = after ?? before;
     if (slice === undefined) return;
-    const key = importOf(slice);
+    const key = importOfSlice(slice);
     this.#sent.delete(`${endpointSlices.kind}/${keyOf(slice)}`);
     this.#dirty.add(key);
     if (after === undefined) {
@@ -115,7 +116,7 @@ export class ServiceReporter {
   }
 
   #index(slice: ImportedSlice): void {
-    const key = importOf(slice);
+    const key = importOfSlice(slice);
     this.#slices.set(key, (this.#slices.get(key) ?? new Set<string>()).add(slice.name));
   }
 
@@ -301,10 +302,6 @@ function keptDelivery({ conditions, generation }: ServiceExportObject, delivery:
   const ready = conditions.find(({ type }) => type === 'Ready');
   const wasDelivered = ready?.status === 'True' && ready.observedGeneration === generation;
   return delivery.kind === 'pending' && wasDelivered ? { kind: 'delivered' } : delivery;
-}
-
-function importOf({ namespace, service }: ImportedSlice): string {
-  return `${namespace}/${service}`;
 }
 
 function ownersOf(owner: ServiceImportObject | undefined): readonly object[] {
