@@ -18,7 +18,7 @@ export function openExchange({ membership, clusters }: ExchangeParts): ExportExc
       return exports.isComplete || hub.carriesExports === false;
     },
     get unknown() {
-      return new Set([...exports.expected].filter((cluster) => !exports.clusters.has(cluster)));
+      return new Set(hub.carriesExports === false ? [] : exports.unknown);
     },
     send: (own, namespaces) => membership.sendExports(own, namespaces),
     deliveryOf(key): Delivery {
