@@ -64,8 +64,12 @@ export class ServiceReporter {
 
   /** Call once the watches are in sync. */
   start(): void {
-    const { sources } = this.#options;
-    for (const [, slice] of sources.importedSlices.entries()) this.#index(slice);
+    const { sources, services } = this.#options;
+    for (const [, slice] of sources.importedSlices.entries()) {
+      this.#index(slice);
+      this.#dirty.add(importOfSlice(slice));
+    }
+    for (const key of services.imports.keys()) this.#dirty.add(key);
     for (const [key] of sources.serviceExports.entries()) this.#dirty.add(key);
     for (const [key] of sources.serviceImports.entries()) this.#dirty.add(key);
   }
@@ -259,8 +263,12 @@ export class ServiceReporter {
   /** `text`: what is written; the same is not written again before the watch has brought the object. Returns whether it is written now. */
   #write(id: string, text: string, write: () => Promise<unknown>): boolean {
     const { writer, now } = this.#options;
-    const isHeld = (this.#refused.get(id) ?? 0) > now();
-    if (this.#sent.get(id) === text || isHeld) return false;
+    if (this.#sent.get(id) === text) return false;
+    if ((this.#refused.get(id) ?? 0) > now()) {
+      // The present timer may end before this object is due.
+      this.#again();
+      return false;
+    }
     this.#sent.set(id, text);
     this.#refused.delete(id);
     void writer.enqueue(id, write).then((outcome) => {
