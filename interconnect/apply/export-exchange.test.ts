@@ -19,7 +19,12 @@ const first: ExportUpdate = {
 
 function exchangeOf(carriesExports = true) {
   const exports = new RemoteExports();
-  const membership = { areExportsKnown: true, state: { isConnected: true }, sendExports: () => undefined };
+  const membership = {
+    areExportsKnown: true,
+    isSurplusExport: (key: string) => key === 'shop/surplus',
+    state: { isConnected: true },
+    sendExports: () => undefined,
+  };
   const parts = { membership, clusters: { exports, hub: { carriesExports } } };
   return { exports, exchange: openExchange(parts as unknown as ExchangeParts) };
 }
@@ -34,6 +39,12 @@ describe('the exports of all clusters over the membership', () => {
     assert.deepEqual(unknown, new Set(['west']));
     exports.apply({ ...first, begins: false, known: ['west'] });
     assert.deepEqual([unknown, exchange.unknown], [new Set(['west']), new Set()], 'a value of its own each time');
+  });
+
+  it('of this cluster that are too many have a condition that says so', () => {
+    const { exchange } = exchangeOf();
+    assert.match(JSON.stringify(exchange.deliveryOf('shop/surplus')), /"refused".*more than 20000 Services/);
+    assert.deepEqual(exchange.deliveryOf('shop/web'), { kind: 'delivered' });
   });
 
   it('are all known where the hub does not carry any', () => {

@@ -1,10 +1,11 @@
 /** The exports of all clusters over the membership. In: what the hub told and answered. Out: one view of it for `apply/services.ts` and `status/`. */
 import type { Delivery, ExportExchange } from '../model/export-exchange.ts';
 import type { Clusters } from '../state/clusters.ts';
+import { mostExports } from '../state/own-exports.ts';
 import type { Membership } from './membership.ts';
 
 export interface ExchangeParts {
-  readonly membership: Pick<Membership, 'sendExports' | 'areExportsKnown' | 'state'>;
+  readonly membership: Pick<Membership, 'sendExports' | 'areExportsKnown' | 'isSurplusExport' | 'state'>;
   readonly clusters: Pick<Clusters, 'exports' | 'hub'>;
 }
 
@@ -22,6 +23,10 @@ export function openExchange({ membership, clusters }: ExchangeParts): ExportExc
     },
     send: (own, namespaces) => membership.sendExports(own, namespaces),
     deliveryOf(key): Delivery {
+      if (membership.isSurplusExport(key)) {
+        const message = `this cluster exports more than ${mostExports} Services, and only the oldest are exported: delete ServiceExports that are not needed`;
+        return { kind: 'refused', problem: { code: 'MaxExports', message } };
+      }
       const refused = exports.rejections.find(({ value }) => value === key);
       if (refused !== undefined) return { kind: 'refused', problem: { code: refused.code, message: refused.message } };
       if (membership.areExportsKnown) return { kind: 'delivered' };

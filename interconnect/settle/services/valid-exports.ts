@@ -3,6 +3,7 @@
  * other clusters get, the endpoints that serve in each VPC here, and why an export is not valid. An endpoint whose VPC is not certain for
  * another cluster, because VPCs of this cluster have the same addresses, is not sent.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains } from '../../../lib/net/cidr.ts';
@@ -10,7 +11,13 @@ import { parseIp } from '../../../lib/net/ip.ts';
 import { endpointsElsewhere } from '../../../lib/services/elsewhere.ts';
 import type { ExportedEndpoint, ExportedService, ExportedServices } from '../../model/exported-service.ts';
 import type { LocalView } from '../../model/local.ts';
-import { keyOf, type LocalService, type LocalSlice, type ServiceExportObject } from '../../model/service-objects.ts';
+import {
+  keyOf,
+  mostPorts,
+  type LocalService,
+  type LocalSlice,
+  type ServiceExportObject,
+} from '../../model/service-objects.ts';
 
 export interface ExportFacts {
   readonly object: ServiceExportObject;
@@ -111,8 +118,9 @@ export function ownExportOf(facts: ExportFacts, vpcs: Vpcs, before?: OwnExport):
     annotations: object.annotations,
     endpoints: sent,
   };
-  const isSame = before !== undefined && JSON.stringify(before.exported) === JSON.stringify(exported);
-  const isAsServed = before !== undefined && JSON.stringify([...before.endpoints]) === JSON.stringify([...endpoints]);
+  // As text, the endpoints of a large Service could be longer than a string may be.
+  const isSame = before !== undefined && isDeepStrictEqual(before.exported, exported);
+  const isAsServed = before !== undefined && isDeepStrictEqual(before.endpoints, endpoints);
   return {
     object,
     invalid,
@@ -121,13 +129,18 @@ export function ownExportOf(facts: ExportFacts, vpcs: Vpcs, before?: OwnExport):
   };
 }
 
-function problemOf({ object, service }: ExportFacts): Problem | undefined {
+function problemOf({ object, service, slices }: ExportFacts): Problem | undefined {
   const key = keyOf(object);
   if (service === undefined)
     return { code: 'NoService', message: `Service ${key} does not exist: create it, or delete the ServiceExport` };
-  if (service.service.type !== 'ExternalName') return undefined;
-  const message = `Service ${key} is of type ExternalName, which cannot be exported: other clusters reach its name without Isthmus`;
-  return { code: 'InvalidServiceType', message };
+  if (service.service.type === 'ExternalName') {
+    const message = `Service ${key} is of type ExternalName, which cannot be exported: other clusters reach its name without Isthmus`;
+    return { code: 'InvalidServiceType', message };
+  }
+  const most = Math.max(service.ports.length, ...slices.map(({ endpoints: [first] }) => first?.ports.length ?? 0));
+  if (most <= mostPorts) return undefined;
+  const message = `Service ${key} or one of its EndpointSlices has more than ${mostPorts} ports, and an export has at most as many: split it into several Services`;
+  return { code: 'TooManyPorts', message };
 }
 
 /** Each address once, in the order of addresses. While an endpoint moves between slices, both have it: the better state is the newer one. */
