@@ -26,7 +26,7 @@ import type { ExportedServicesWatch } from '../watch/exported-services.ts';
 import type { Sources } from '../watch/sources.ts';
 
 export interface ServicesOptions {
-  readonly watch: Pick<ExportedServicesWatch, 'takeDirty' | 'get'>;
+  readonly watch: Pick<ExportedServicesWatch, 'takeDirty' | 'keys' | 'get'>;
   readonly sources: Pick<Sources, 'subnets' | 'namespaces' | 'serviceImports' | 'importedSlices'>;
   readonly northbound: Pick<OvsdbClient, 'cache' | 'schema'>;
   readonly target: OvsdbTarget;
@@ -51,7 +51,7 @@ export class Services {
   /** Exports of this cluster that changed. */
   readonly #exported = new Set<string>();
   readonly #namespaces = new Set<string>();
-  /** Addresses that the ServiceImport has: only then a load balancer has them, so that a restart finds them again. */
+  /** Addresses that the ServiceImport has or had: only then a load balancer has them, so that a restart finds them again. */
   readonly #published = new Map<string, readonly string[]>();
   #local: LocalView | undefined;
   #edges: Edges | undefined;
@@ -62,6 +62,8 @@ export class Services {
   #sent: ExportedServices | undefined;
   #areNamespacesNew = true;
   #news = new Set<string>();
+  /** The exports of this cluster were forgotten: all are settled again with the next membership. */
+  #areOwnForgotten = false;
 
   constructor(options: ServicesOptions) {
     this.#options = options;
@@ -90,7 +92,10 @@ export class Services {
   /** Settles the exports of this cluster and sends them. */
   observe({ vpcs }: LocalView): void {
     const { watch, sources, exchange } = this.#options;
-    for (const key of this.own.step(watch.takeDirty(), vpcs, (one) => watch.get(one))) {
+    const changed = watch.takeDirty();
+    const dirty = this.#areOwnForgotten ? changed.union(new Set(watch.keys())) : changed;
+    this.#areOwnForgotten = false;
+    for (const key of this.own.step(dirty, vpcs, (one) => watch.get(one))) {
       this.#dirty.add(key);
       this.#exported.add(key);
       this.#news.add(key);
@@ -169,6 +174,7 @@ export class Services {
     for (const owner of this.#options.target.owners())
       if (importOfOwner(owner) !== undefined) this.#options.target.drop(owner);
     this.own.clear();
+    this.#areOwnForgotten = true;
     this.imports.clear();
     this.#reach.clear();
     this.#published.clear();
@@ -245,14 +251,15 @@ export class Services {
     return published;
   }
 
+  /** What the process before has left; read once. */
   #former(): readonly FormerIps[] {
     const { northbound, sources } = this.#options;
-    const rows = [...readImportIps(northbound.cache)].map(([key, ips]): FormerIps => ({
-      key,
-      ips,
-      isInDatabase: true,
-      createdMs: 0,
-    }));
+    const rows = [...readImportIps(northbound.cache)].map(([key, ips]): FormerIps => {
+      // They were published before they were written, whatever the ServiceImport says now.
+      this.#published.set(key, ips);
+      this.#dirty.add(key);
+      return { key, ips, isInDatabase: true, createdMs: 0 };
+    });
     const objects = [...sources.serviceImports.entries()].flatMap(([key, { isOurs, createdMs, spec }]): FormerIps[] =>
       isOurs ? [{ key, ips: textsOf(spec['ips']), isInDatabase: false, createdMs }] : [],
     );
