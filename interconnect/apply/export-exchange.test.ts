@@ -44,7 +44,22 @@ describe('the exports of all clusters over the membership', () => {
   it('of this cluster that are too many have a condition that says so', () => {
     const { exchange } = exchangeOf();
     assert.match(JSON.stringify(exchange.deliveryOf('shop/surplus')), /"refused".*more than 20000 Services/);
-    assert.deepEqual(exchange.deliveryOf('shop/web'), { kind: 'delivered' });
+    assert.deepEqual(exchange.deliveryOf('shop/web'), { kind: 'delivered', message: '' });
+  });
+
+  it('of this cluster are delivered although the hub leaves endpoints of them out', () => {
+    const { exports, exchange } = exchangeOf();
+    const rejection = (value: string, code: string) =>
+      ({ kind: 'export', value, code, message: `${value} ${code}`, holder: '', transitSwitch: '' }) as const;
+    const rejections = [
+      rejection('shop/web', 'MaxEndpoints'),
+      rejection('shop/web', 'EndpointNotOffered'),
+      rejection('shop/db', 'ExportInvalid'),
+    ];
+    exports.apply({ ...first, rejections: { rejections } });
+    const message = 'shop/web MaxEndpoints; shop/web EndpointNotOffered';
+    assert.deepEqual(exchange.deliveryOf('shop/web'), { kind: 'delivered', message });
+    assert.equal(exchange.deliveryOf('shop/db').kind, 'refused');
   });
 
   it('are all known where the hub does not carry any', () => {

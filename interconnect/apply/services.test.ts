@@ -91,7 +91,7 @@ describe('imported Services in a round', () => {
           return exchange.unknown;
         },
         send: (own) => void sent.push(own),
-        deliveryOf: () => ({ kind: 'delivered' }),
+        deliveryOf: () => ({ kind: 'delivered', message: '' }),
       },
     });
   });

@@ -4,7 +4,8 @@ import type { ExportedService, ExportedServices } from './exported-service.ts';
 
 /** Whether the hub has an export of this cluster. */
 export type Delivery =
-  | { readonly kind: 'delivered' }
+  /** `message`: which endpoints the hub left out; empty if none. */
+  | { readonly kind: 'delivered'; readonly message: string }
   | { readonly kind: 'pending'; readonly message: string }
   | { readonly kind: 'refused'; readonly problem: Problem };
 

@@ -55,7 +55,7 @@ describe('the objects of Services', () => {
           return taken;
         },
       },
-      exchange: { deliveryOf: (): Delivery => ({ kind: 'delivered' }) },
+      exchange: { deliveryOf: (): Delivery => ({ kind: 'delivered', message: '' }) },
       now: () => nowMs,
       onDue: () => (dues += 1),
     };

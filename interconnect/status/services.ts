@@ -309,7 +309,7 @@ export class ServiceReporter {
 function keptDelivery({ conditions, generation }: ServiceExportObject, delivery: Delivery): Delivery {
   const ready = conditions.find(({ type }) => type === 'Ready');
   const wasDelivered = ready?.status === 'True' && ready.observedGeneration === generation;
-  return delivery.kind === 'pending' && wasDelivered ? { kind: 'delivered' } : delivery;
+  return delivery.kind === 'pending' && wasDelivered ? { kind: 'delivered', message: ready.message ?? '' } : delivery;
 }
 
 function ownersOf(owner: ServiceImportObject | undefined): readonly object[] {
