@@ -111,28 +111,6 @@ describe('rendered objects', () => {
     assert.equal(ofKind(parseManifests(renderChart(['crds.install=false'])), 'CustomResourceDefinition').length, 0);
   });
 
-  test('a kind of the Multi-Cluster Services API that is served in any version is left alone', () => {
-    const made = (...served: readonly string[]): readonly string[] =>
-      ofKind(
-        parseManifests(
-          renderChart(
-            [],
-            served.map((kind) => `multicluster.x-k8s.io/${kind}`),
-          ),
-        ),
-        'CustomResourceDefinition',
-      ).flatMap(({ metadata: { name } }) =>
-        name.endsWith('.multicluster.x-k8s.io') ? [name.split('.')[0] ?? ''] : [],
-      );
-    for (const version of ['v1alpha1', 'v1beta1']) {
-      assert.deepEqual(made(`${version}/ServiceExport`), ['serviceimports'], version);
-      assert.deepEqual(made(`${version}/ServiceImport`), ['serviceexports'], version);
-      assert.deepEqual(made(`${version}/ServiceExport`, `${version}/ServiceImport`), [], version);
-    }
-    for (const file of readdirSync(join(chart, 'mcs-crds')))
-      assert.match(readFileSync(join(chart, 'mcs-crds', file), 'utf8'), /^ {4}helm\.sh\/resource-policy: keep$/m, file);
-  });
-
   // Rights and CRDs are judged by rules of their own; the rest is read by eye when it changes.
   const judged = [
     'CustomResourceDefinition',

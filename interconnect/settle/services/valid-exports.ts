@@ -3,7 +3,6 @@
  * other clusters get, the endpoints that serve in each VPC here, and why an export is not valid. An endpoint whose VPC is not certain for
  * another cluster, because VPCs of this cluster have the same addresses, is not sent.
  */
-import { isDeepStrictEqual } from 'node:util';
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains } from '../../../lib/net/cidr.ts';
@@ -118,15 +117,28 @@ export function ownExportOf(facts: ExportFacts, vpcs: Vpcs, before?: OwnExport):
     annotations: object.annotations,
     endpoints: sent,
   };
-  // As text, the endpoints of a large Service could be longer than a string may be.
-  const isSame = before !== undefined && isDeepStrictEqual(before.exported, exported);
-  const isAsServed = before !== undefined && isDeepStrictEqual(before.endpoints, endpoints);
+  const isAsServed =
+    before?.endpoints.size === endpoints.size &&
+    [...endpoints].every(([vpc, list]) => areSame(before.endpoints.get(vpc) ?? [], list));
   return {
     object,
     invalid,
-    exported: isSame ? before.exported : exported,
+    exported: before?.exported !== undefined && isSame(before.exported, exported) ? before.exported : exported,
     endpoints: isAsServed ? before.endpoints : endpoints,
   };
+}
+
+function isSame(before: ExportedService, after: ExportedService): boolean {
+  const [one, other] = [before, after].map((service) => JSON.stringify({ ...service, endpoints: [] }));
+  return one === other && areSame(before.endpoints, after.endpoints);
+}
+
+/** One by one: the text of all endpoints of a large Service could be longer than a string may be. */
+function areSame(before: readonly ExportedEndpoint[], after: readonly ExportedEndpoint[]): boolean {
+  return (
+    before.length === after.length &&
+    before.every((endpoint, at) => JSON.stringify(endpoint) === JSON.stringify(after[at]))
+  );
 }
 
 function problemOf({ object, service, slices }: ExportFacts): Problem | undefined {
