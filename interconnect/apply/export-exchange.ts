@@ -1,10 +1,14 @@
 /** The exports of all clusters over the membership. In: what the hub told and answered. Out: one view of it for `apply/services.ts` and `status/`. */
 import type { Delivery, ExportExchange } from '../model/export-exchange.ts';
 import type { Clusters } from '../state/clusters.ts';
+import { mostExports } from '../state/own-exports.ts';
 import type { Membership } from './membership.ts';
 
+/** Codes by which the hub leaves endpoints out and accepts the rest of the export. */
+const partial: ReadonlySet<string> = new Set(['EndpointNotOffered', 'MaxEndpoints']);
+
 export interface ExchangeParts {
-  readonly membership: Pick<Membership, 'sendExports' | 'areExportsKnown' | 'state'>;
+  readonly membership: Pick<Membership, 'sendExports' | 'areExportsKnown' | 'isSurplusExport' | 'state'>;
   readonly clusters: Pick<Clusters, 'exports' | 'hub'>;
 }
 
@@ -18,13 +22,19 @@ export function openExchange({ membership, clusters }: ExchangeParts): ExportExc
       return exports.isComplete || hub.carriesExports === false;
     },
     get unknown() {
-      return new Set([...exports.expected].filter((cluster) => !exports.clusters.has(cluster)));
+      return new Set(hub.carriesExports === false ? [] : exports.unknown);
     },
     send: (own, namespaces) => membership.sendExports(own, namespaces),
     deliveryOf(key): Delivery {
-      const refused = exports.rejections.find(({ value }) => value === key);
+      if (membership.isSurplusExport(key)) {
+        const message = `this cluster exports more than ${mostExports} Services, and only the oldest are exported: delete ServiceExports that are not needed`;
+        return { kind: 'refused', problem: { code: 'MaxExports', message } };
+      }
+      const rejections = exports.rejections.filter(({ value }) => value === key);
+      const refused = rejections.find(({ code }) => !partial.has(code));
       if (refused !== undefined) return { kind: 'refused', problem: { code: refused.code, message: refused.message } };
-      if (membership.areExportsKnown) return { kind: 'delivered' };
+      if (rejections.length > 0 || membership.areExportsKnown)
+        return { kind: 'delivered', message: rejections.map(({ message }) => message).join('; ') };
       if (!membership.state.isConnected)
         return {
           kind: 'pending',

@@ -141,6 +141,11 @@ export class Membership {
     return this.#exports.isSent && this.#unansweredExports === undefined;
   }
 
+  /** Whether there are too many exports, of which this one, `namespace/name`, is not sent. */
+  isSurplusExport(key: string): boolean {
+    return this.#exports.isSurplus(key);
+  }
+
   /** Ends the membership at the hub and forgets the identity; keeps trying until done or aborted. */
   async leave(hub: string, signal: AbortSignal): Promise<void> {
     this.want(undefined);

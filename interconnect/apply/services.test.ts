@@ -2,14 +2,18 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import type { OvsdbClient } from 'ovsdb-client';
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
+import { externalId } from '../../lib/api/names.ts';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Desired } from '../../lib/desired/row.ts';
 import { noEdges } from '../model/edges.ts';
 import type { ExportedService, ExportedServices } from '../model/exported-service.ts';
-import { importsOfAgent, type ServiceImportObject } from '../model/service-objects.ts';
+import { importOwner } from '../model/owners.ts';
+import { importsOfAgent, type ImportedSlice, type ServiceImportObject } from '../model/service-objects.ts';
 import { local } from '../model/testing.ts';
 import type { RouteUse } from '../settle/route-use.ts';
 import { endpointAt, exportOf, routeTo } from '../settle/services/testing.ts';
+import type { ExportParts } from '../watch/exported-services.ts';
+import { parseLocalService, parseServiceExport } from '../watch/service-objects.ts';
 import { Services, type ServicesOptions } from './services.ts';
 
 const key = 'shop/web';
@@ -22,15 +26,20 @@ describe('imported Services in a round', () => {
   let dirty: Set<string>;
   let plans: Map<string, Desired>;
   let objects: Map<string, ServiceImportObject>;
+  let slices: Map<string, Pick<ImportedSlice, 'namespace' | 'service'>>;
   let exchange: { isReceived: boolean; unknown: Set<string> };
   let uses: Map<string, readonly RouteUse[]>;
   let sent: ExportedServices[];
+  let own: Map<string, ExportParts>;
+  let ownDirty: Set<string>;
+  let rows: Map<string, object>;
 
   beforeEach(() => {
     exports = new Map([[key, new Map([['west', west]])]]);
     dirty = new Set([key]);
     plans = new Map();
     objects = new Map();
+    slices = new Map();
     exchange = { isReceived: true, unknown: new Set() };
     uses = new Map([['west', [routeTo('10.17.0.0/16')]]]);
     sent = [];
@@ -40,19 +49,30 @@ describe('imported Services in a round', () => {
       drop: (owner) => void plans.delete(owner),
       owners: () => [...plans.keys()],
     };
-    const empty = { rows: new Map<string, never>() };
+    own = new Map();
+    ownDirty = new Set();
+    rows = new Map();
     const reflected = <T>(map: Map<string, T>) => ({
       get: (name: string) => map.get(name),
       entries: () => map.entries(),
     });
     services = new Services({
-      watch: { takeDirty: () => new Set(), get: () => 'gone' },
+      watch: {
+        takeDirty: () => {
+          const taken = ownDirty;
+          ownDirty = new Set();
+          return taken;
+        },
+        keys: () => own.keys(),
+        get: (one) => own.get(one) ?? 'gone',
+      },
       sources: {
         subnets: reflected(new Map()),
         namespaces: reflected(new Map([['shop', { isDeleting: false }]])),
         serviceImports: reflected(objects),
+        importedSlices: reflected(slices),
       } as unknown as ServicesOptions['sources'],
-      northbound: { cache: { table: () => empty }, schema: { tables: {} } } as unknown as OvsdbClient,
+      northbound: { cache: { table: () => ({ rows }) }, schema: { tables: {} } } as unknown as OvsdbClient,
       target: target as OvsdbTarget,
       remotes: {
         view: { get: (name: string) => ({ uses: uses.get(name) ?? [] }) },
@@ -71,7 +91,7 @@ describe('imported Services in a round', () => {
           return exchange.unknown;
         },
         send: (own) => void sent.push(own),
-        deliveryOf: () => ({ kind: 'delivered' }),
+        deliveryOf: () => ({ kind: 'delivered', message: '' }),
       },
     });
   });
@@ -141,6 +161,20 @@ describe('imported Services in a round', () => {
     assert.deepEqual([services.isComplete, backends()], [true, [['10.17.0.11:8080']]]);
   });
 
+  it('are judged again with their objects once the last cluster that may have exported them is known', () => {
+    exports.clear();
+    exchange.unknown = new Set(['west']);
+    publish();
+    slices.set('shop/db-west-1', { namespace: 'shop', service: 'db' });
+    round();
+    services.takeNews();
+    round();
+    assert.deepEqual([services.isHeld(key), services.takeNews()], [true, new Set()]);
+    exchange.unknown = new Set();
+    round();
+    assert.deepEqual([services.isHeld(key), services.takeNews()], [false, new Set([key, 'shop/db'])]);
+  });
+
   it('are gone with the last export, and when the cluster leaves', () => {
     round(['west']);
     publish();
@@ -163,8 +197,22 @@ describe('imported Services in a round', () => {
     services.namespaceChanged('shop');
     round();
     assert.equal(sent.length, 2);
+    const metadata = { namespace: 'shop', name: 'web', uid: 'u', resourceVersion: '1' };
+    const service = parseLocalService({ metadata, spec: { clusterIPs: ['10.96.0.9'] } });
+    own.set(key, { object: parseServiceExport({ metadata }), service, slices: [] });
+    ownDirty.add(key);
+    round();
+    assert.deepEqual([sent.length, sent[2]?.has(key)], [3, true]);
     services.withdraw();
     round();
-    assert.equal(sent.length, 3);
+    assert.deepEqual([sent.length, sent[3]?.has(key)], [4, true]);
+  });
+
+  it('keep their load balancer over a restart, also if somebody changed or deleted the ServiceImport meanwhile', () => {
+    const external_ids = { [externalId.owner]: `interconnect/${importOwner(key)}` };
+    rows.set('row', { external_ids, vips: { '100.127.0.77:80': '10.17.0.11:8080' } });
+    round(['west']);
+    assert.deepEqual(services.imports.get(key)?.ips, ['100.127.0.77']);
+    assert.deepEqual(backends(), [['10.17.0.11:8080']]);
   });
 });

@@ -12,6 +12,7 @@ import type { Edges } from '../model/edges.ts';
 import type { ExportExchange } from '../model/export-exchange.ts';
 import type { ExportedService, ExportedServices } from '../model/exported-service.ts';
 import type { LocalView } from '../model/local.ts';
+import { importOfSlice } from '../model/service-objects.ts';
 import { importOfOwner, importOwner } from '../model/owners.ts';
 import { planBalancers } from '../plan/services/balancers.ts';
 import type { RemoteChanges, RemoteClusters } from '../settle/remote-clusters.ts';
@@ -25,8 +26,8 @@ import type { ExportedServicesWatch } from '../watch/exported-services.ts';
 import type { Sources } from '../watch/sources.ts';
 
 export interface ServicesOptions {
-  readonly watch: Pick<ExportedServicesWatch, 'takeDirty' | 'get'>;
-  readonly sources: Pick<Sources, 'subnets' | 'namespaces' | 'serviceImports'>;
+  readonly watch: Pick<ExportedServicesWatch, 'takeDirty' | 'keys' | 'get'>;
+  readonly sources: Pick<Sources, 'subnets' | 'namespaces' | 'serviceImports' | 'importedSlices'>;
   readonly northbound: Pick<OvsdbClient, 'cache' | 'schema'>;
   readonly target: OvsdbTarget;
   readonly remotes: Pick<RemoteClusters, 'view'>;
@@ -50,7 +51,7 @@ export class Services {
   /** Exports of this cluster that changed. */
   readonly #exported = new Set<string>();
   readonly #namespaces = new Set<string>();
-  /** Addresses that the ServiceImport has: only then a load balancer has them, so that a restart finds them again. */
+  /** Addresses that the ServiceImport has or had: only then a load balancer has them, so that a restart finds them again. */
   readonly #published = new Map<string, readonly string[]>();
   #local: LocalView | undefined;
   #edges: Edges | undefined;
@@ -58,10 +59,11 @@ export class Services {
   /** The exports of other clusters are known, or were before the session was lost. */
   #hasBegun = false;
   #unknown: ReadonlySet<string> = new Set();
-  readonly #held = new Set<string>();
   #sent: ExportedServices | undefined;
   #areNamespacesNew = true;
   #news = new Set<string>();
+  /** The exports of this cluster were forgotten: all are settled again with the next membership. */
+  #areOwnForgotten = false;
 
   constructor(options: ServicesOptions) {
     this.#options = options;
@@ -90,7 +92,10 @@ export class Services {
   /** Settles the exports of this cluster and sends them. */
   observe({ vpcs }: LocalView): void {
     const { watch, sources, exchange } = this.#options;
-    for (const key of this.own.step(watch.takeDirty(), vpcs, (one) => watch.get(one))) {
+    const changed = watch.takeDirty();
+    const dirty = this.#areOwnForgotten ? changed.union(new Set(watch.keys())) : changed;
+    this.#areOwnForgotten = false;
+    for (const key of this.own.step(dirty, vpcs, (one) => watch.get(one))) {
       this.#dirty.add(key);
       this.#exported.add(key);
       this.#news.add(key);
@@ -169,6 +174,7 @@ export class Services {
     for (const owner of this.#options.target.owners())
       if (importOfOwner(owner) !== undefined) this.#options.target.drop(owner);
     this.own.clear();
+    this.#areOwnForgotten = true;
     this.imports.clear();
     this.#reach.clear();
     this.#published.clear();
@@ -202,16 +208,22 @@ export class Services {
     const { unknown } = this.#options.exchange;
     if (unknown.symmetricDifference(this.#unknown).size === 0) return;
     this.#unknown = unknown;
-    for (const key of [...this.imports.keys(), ...this.#held]) {
+    for (const key of new Set([...this.imports.keys(), ...this.#written()])) {
       this.#dirty.add(key);
       this.#news.add(key);
     }
-    this.#held.clear();
+  }
+
+  /** Imports that have objects. One that only a cluster which was not known exported has no state here. */
+  *#written(): Generator<string> {
+    const { serviceImports, importedSlices } = this.#options.sources;
+    for (const [key, { isOurs }] of serviceImports.entries()) if (isOurs) yield key;
+    for (const [, slice] of importedSlices.entries()) yield importOfSlice(slice);
   }
 
   #plan(key: string, local: LocalView): void {
     const { target } = this.#options;
-    if (this.isHeld(key)) return void this.#held.add(key);
+    if (this.isHeld(key)) return;
     const owner = importOwner(key);
     const state = this.imports.get(key);
     if (state === undefined) {
@@ -239,14 +251,15 @@ export class Services {
     return published;
   }
 
+  /** What the process before has left; read once. */
   #former(): readonly FormerIps[] {
     const { northbound, sources } = this.#options;
-    const rows = [...readImportIps(northbound.cache)].map(([key, ips]): FormerIps => ({
-      key,
-      ips,
-      isInDatabase: true,
-      createdMs: 0,
-    }));
+    const rows = [...readImportIps(northbound.cache)].map(([key, ips]): FormerIps => {
+      // They were published before they were written, whatever the ServiceImport says now.
+      this.#published.set(key, ips);
+      this.#dirty.add(key);
+      return { key, ips, isInDatabase: true, createdMs: 0 };
+    });
     const objects = [...sources.serviceImports.entries()].flatMap(([key, { isOurs, createdMs, spec }]): FormerIps[] =>
       isOurs ? [{ key, ips: textsOf(spec['ips']), isInDatabase: false, createdMs }] : [],
     );

@@ -4,7 +4,8 @@ import type { ExportedService, ExportedServices } from './exported-service.ts';
 
 /** Whether the hub has an export of this cluster. */
 export type Delivery =
-  | { readonly kind: 'delivered' }
+  /** `message`: which endpoints the hub left out; empty if none. */
+  | { readonly kind: 'delivered'; readonly message: string }
   | { readonly kind: 'pending'; readonly message: string }
   | { readonly kind: 'refused'; readonly problem: Problem };
 
@@ -15,7 +16,7 @@ export interface ExportExchange {
   takeDirty(): ReadonlySet<string>;
   /** The hub has told all that it knows: nothing may be concluded from an export that is absent before. */
   readonly isReceived: boolean;
-  /** Clusters whose exports neither the hub knows, which expects them, nor this process from earlier. */
+  /** Clusters that the hub expects, and whose exports this process has never had in full. */
   readonly unknown: ReadonlySet<string>;
   /** Replaces the exports of this cluster, and the namespaces whose exports it needs. */
   send(own: ExportedServices, namespaces: ReadonlySet<string>): void;

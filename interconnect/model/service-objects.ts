@@ -15,6 +15,9 @@ export const sliceLabel = {
   cluster: 'multicluster.kubernetes.io/source-cluster',
 } as const;
 
+/** Of an exported Service: every endpoint of another cluster takes all of them. */
+export const mostPorts = 100;
+
 export interface ServiceExportObject {
   readonly namespace: string;
   readonly name: string;
@@ -68,6 +71,11 @@ export interface ImportedSlice {
   /** Name of its ServiceImport. */
   readonly service: string;
   readonly body: SliceBody;
+}
+
+/** `namespace/name`. */
+export function importOfSlice({ namespace, service }: ImportedSlice): string {
+  return `${namespace}/${service}`;
 }
 
 export interface SliceBody {

@@ -47,6 +47,27 @@ describe('the exports of this cluster for the hub', () => {
     });
   });
 
+  it('are at most as many as the hub takes, the oldest', () => {
+    const own = new OwnExports();
+    const many = Array.from({ length: 20_002 }, (_, at) =>
+      exported(`shop/s${String(at).padStart(5, '0')}`, [], { createdMs: at < 2 ? 9 : 5 }),
+    );
+    own.set(map(...many), new Set());
+    let [count, isOver] = [0, false];
+    for (let report = own.next(); report !== undefined; report = own.next()) {
+      count += report.changed.length;
+      isOver ||= report.changed.some(({ name }) => name === 's00001');
+    }
+    assert.deepEqual([count, isOver], [20_000, false]);
+    assert.deepEqual(
+      ['shop/s00000', 'shop/s00001', 'shop/s00002'].map((key) => own.isSurplus(key)),
+      [true, true, false],
+    );
+    own.set(map(...many.slice(1, 20_001)), new Set());
+    assert.deepEqual(brief(own.next())?.changed, ['shop/s00001']);
+    assert.equal(own.isSurplus('shop/s00001'), false);
+  });
+
   it('are sent again in another session, also where there are none, and where the hub wants one whole', () => {
     const own = new OwnExports();
     own.set(map(), new Set());

@@ -10,9 +10,13 @@ import type { ExportedService, ExportedServices } from '../model/exported-servic
 /** The most that a HubMember may allow, and one more, so that the hub reports that there are too many. */
 const mostEndpoints = 10_001;
 const mostEndpointPorts = 100_001;
+/** The hub ends the session of a member that sends more. */
+export const mostExports = 20_000;
 
 export class OwnExports {
   #exports: ExportedServices | undefined;
+  /** Exports that are not sent. */
+  #surplus: ReadonlySet<string> = new Set();
   #namespaces: ReadonlySet<string> = new Set();
   /** As this session has sent them. */
   readonly #sent = new Map<string, ExportedService>();
@@ -23,7 +27,9 @@ export class OwnExports {
 
   /** The hub receives nothing before this is called for the first time: an empty set would withdraw all. */
   set(exports: ExportedServices, namespaces: ReadonlySet<string>): void {
-    this.#exports = exports;
+    const sent = oldestOf(exports);
+    this.#exports = sent;
+    this.#surplus = sent === exports ? new Set() : new Set(exports.keys()).difference(sent);
     this.#namespaces = namespaces;
     this.#isSent = false;
   }
@@ -41,12 +47,18 @@ export class OwnExports {
   forget(): void {
     this.begin();
     this.#exports = undefined;
+    this.#surplus = new Set();
     this.#namespaces = new Set();
   }
 
   /** The hub does not have these exports in full. */
   sendAgain(keys: Iterable<string>): void {
     for (const key of keys) if (this.#sent.delete(key)) this.#isSent = false;
+  }
+
+  /** Whether there are too many exports, of which this one is not sent. */
+  isSurplus(key: string): boolean {
+    return this.#surplus.has(key);
   }
 
   /** All that was set has been sent in this session. */
@@ -109,6 +121,13 @@ export class OwnExports {
     }
     return changes;
   }
+}
+
+/** In the order in which the hub accepts them. */
+function oldestOf(exports: ExportedServices): ExportedServices {
+  if (exports.size <= mostExports) return exports;
+  const order = [...exports].sort(([a, one], [b, other]) => one.createdMs - other.createdMs || (a < b ? -1 : 1));
+  return new Map(order.slice(0, mostExports));
 }
 
 /** A message has a greatest length, and a member that exceeds it loses its session. */

@@ -81,6 +81,27 @@ describe('the exports of the other clusters', () => {
     assert.deepEqual(keys(exports), ['west shop/db']);
   });
 
+  it('of a cluster are unknown until all of them were sent once in this process', () => {
+    const exports = new RemoteExports();
+    const part = { member: 'west', changed: whole(web), removed: [] };
+    exports.apply(update({ begins: true, expected: ['west', 'north'] }));
+    exports.apply(update({ isComplete: false, members: [part] }));
+    assert.deepEqual(exports.unknown, new Set(['west', 'north']), 'the first part of them');
+    exports.apply(update({ begins: true, isComplete: false, expected: ['north'], members: [part] }));
+    assert.deepEqual(exports.unknown, new Set(['west', 'north']), 'the first part of another session');
+    exports.apply(update({}));
+    assert.deepEqual(exports.unknown, new Set(['north']));
+    exports.apply(update({ known: ['north'] }));
+    assert.deepEqual(exports.unknown, new Set(), 'without any export');
+    exports.apply(update({ begins: true, expected: ['west', 'north'] }));
+    assert.deepEqual(exports.unknown, new Set(), 'known from the session before');
+    exports.reset();
+    exports.apply(update({ begins: true, expected: ['west'] }));
+    assert.deepEqual(exports.unknown, new Set(['west']));
+    exports.reset();
+    assert.deepEqual(exports.unknown, new Set());
+  });
+
   it('refuse a change that builds on what this session has not sent, and keep what they have', () => {
     const exports = new RemoteExports();
     exports.apply(first);

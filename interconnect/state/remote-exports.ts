@@ -16,6 +16,8 @@ export class RemoteExports {
   /** Cluster → exports that no update has mentioned since the session began. */
   readonly #unmentioned = new Map<string, Set<string>>();
   #expected: Set<string> = new Set();
+  /** Clusters that the hub expects, or has expected, and whose exports this process has never had in full. */
+  #unknown: Set<string> = new Set();
   #dirty = new Set<string>();
   #rejections: readonly Rejection[] = [];
   #isComplete = false;
@@ -29,11 +31,14 @@ export class RemoteExports {
     if (update.begins) {
       for (const [cluster, exports] of this.#clusters) this.#unmentioned.set(cluster, new Set(exports.keys()));
       this.#expected = new Set(update.expected);
+      // What a complete session before told of others is still known.
+      if (!this.#isComplete) for (const cluster of update.expected) this.#unknown.add(cluster);
     }
     const isSound = update.members.every((member) => this.#applyMember(member, changed));
     for (const cluster of update.known) this.#expected.delete(cluster);
     if (update.isComplete && isSound) {
       this.#isComplete = true;
+      this.#unknown = this.#unknown.intersection(this.#expected);
       this.#removeUnmentioned(changed);
     }
     if (update.rejections !== null) this.#rejections = update.rejections.rejections;
@@ -46,6 +51,7 @@ export class RemoteExports {
     for (const key of this.#services.keys()) this.#dirty.add(key);
     for (const map of [this.#clusters, this.#services, this.#unmentioned]) map.clear();
     this.#expected = new Set();
+    this.#unknown = new Set();
     this.#rejections = [];
     this.#isComplete = false;
   }
@@ -69,6 +75,10 @@ export class RemoteExports {
   /** Clusters whose exports the hub does not know yet. Those known here from earlier stay in `clusters`. */
   get expected(): ReadonlySet<string> {
     return this.#expected;
+  }
+  /** Clusters of which only a part of the exports may be known, or nothing: they may export more. */
+  get unknown(): ReadonlySet<string> {
+    return this.#unknown;
   }
   /** Parts of this cluster's exports that the hub refused; `value` is the Service, `namespace/name`. */
   get rejections(): readonly Rejection[] {

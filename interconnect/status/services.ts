@@ -12,6 +12,7 @@ import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { Services } from '../apply/services.ts';
 import type { Delivery, ExportExchange } from '../model/export-exchange.ts';
 import {
+  importOfSlice,
   keyOf,
   type ImportedSlice,
   type ServiceExportObject,
@@ -63,8 +64,12 @@ export class ServiceReporter {
 
   /** Call once the watches are in sync. */
   start(): void {
-    const { sources } = this.#options;
-    for (const [, slice] of sources.importedSlices.entries()) this.#index(slice);
+    const { sources, services } = this.#options;
+    for (const [, slice] of sources.importedSlices.entries()) {
+      this.#index(slice);
+      this.#dirty.add(importOfSlice(slice));
+    }
+    for (const key of services.imports.keys()) this.#dirty.add(key);
     for (const [key] of sources.serviceExports.entries()) this.#dirty.add(key);
     for (const [key] of sources.serviceImports.entries()) this.#dirty.add(key);
   }
@@ -79,7 +84,7 @@ export class ServiceReporter {
   sliceSeen(before: ImportedSlice | undefined, after: ImportedSlice | undefined): void {
     const slice = after ?? before;
     if (slice === undefined) return;
-    const key = importOf(slice);
+    const key = importOfSlice(slice);
     this.#sent.delete(`${endpointSlices.kind}/${keyOf(slice)}`);
     this.#dirty.add(key);
     if (after === undefined) {
@@ -115,7 +120,7 @@ export class ServiceReporter {
   }
 
   #index(slice: ImportedSlice): void {
-    const key = importOf(slice);
+    const key = importOfSlice(slice);
     this.#slices.set(key, (this.#slices.get(key) ?? new Set<string>()).add(slice.name));
   }
 
@@ -258,8 +263,12 @@ export class ServiceReporter {
   /** `text`: what is written; the same is not written again before the watch has brought the object. Returns whether it is written now. */
   #write(id: string, text: string, write: () => Promise<unknown>): boolean {
     const { writer, now } = this.#options;
-    const isHeld = (this.#refused.get(id) ?? 0) > now();
-    if (this.#sent.get(id) === text || isHeld) return false;
+    if (this.#sent.get(id) === text) return false;
+    if ((this.#refused.get(id) ?? 0) > now()) {
+      // The present timer may end before this object is due.
+      this.#again();
+      return false;
+    }
     this.#sent.set(id, text);
     this.#refused.delete(id);
     void writer.enqueue(id, write).then((outcome) => {
@@ -300,11 +309,7 @@ export class ServiceReporter {
 function keptDelivery({ conditions, generation }: ServiceExportObject, delivery: Delivery): Delivery {
   const ready = conditions.find(({ type }) => type === 'Ready');
   const wasDelivered = ready?.status === 'True' && ready.observedGeneration === generation;
-  return delivery.kind === 'pending' && wasDelivered ? { kind: 'delivered' } : delivery;
-}
-
-function importOf({ namespace, service }: ImportedSlice): string {
-  return `${namespace}/${service}`;
+  return delivery.kind === 'pending' && wasDelivered ? { kind: 'delivered', message: ready.message ?? '' } : delivery;
 }
 
 function ownersOf(owner: ServiceImportObject | undefined): readonly object[] {

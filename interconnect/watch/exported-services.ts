@@ -50,7 +50,7 @@ export class ExportedServicesWatch {
     this.#options = options;
   }
 
-  /** Call once the ServiceExports are in sync. Resolves when the parts of all of them are. */
+  /** Call once the ServiceExports are in sync. Resolves when the parts of all that still exist are. */
   async start(): Promise<void> {
     const { exports } = this.#options;
     for (const [key, object] of exports.entries()) this.#seen(key, object);
@@ -59,7 +59,8 @@ export class ExportedServicesWatch {
       else this.#seen(key, after);
       this.#options.onChange();
     });
-    await Promise.all([...this.#namespaces.values()].map(({ ready }) => ready));
+    // A namespace whose last export goes meanwhile is not watched any more.
+    await Promise.allSettled([...this.#namespaces.values()].map(({ ready }) => ready));
   }
 
   /** Keys of exports that changed since the last call, of removed ones too. */
@@ -129,7 +130,11 @@ export class ExportedServicesWatch {
   }
 
   #sliceChanged({ slicesOf }: Watched, { key, before, after }: ReflectorChange<LocalSlice>): void {
-    if (before !== undefined && before.service !== after?.service) slicesOf.get(before.service)?.delete(key);
+    if (before !== undefined && before.service !== after?.service) {
+      const names = slicesOf.get(before.service);
+      names?.delete(key);
+      if (names?.size === 0) slicesOf.delete(before.service);
+    }
     if (after !== undefined) slicesOf.set(after.service, (slicesOf.get(after.service) ?? new Set<string>()).add(key));
     for (const service of new Set([before?.service, after?.service])) if (service !== undefined) this.#changed(service);
   }

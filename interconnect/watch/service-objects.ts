@@ -6,6 +6,7 @@ import { parseEndpoint, parseService, parseSlicePort, serviceLabel } from '../..
 import type { ExportedEndpoint, ExportedPort } from '../model/exported-service.ts';
 import {
   importsOfAgent,
+  mostPorts,
   sliceLabel,
   type ImportedSlice,
   type LocalService,
@@ -55,7 +56,10 @@ export function parseLocalSlice(raw: RawObject): LocalSlice {
   const name = raw.metadata.labels?.[serviceLabel] ?? '';
   const namespace = raw.metadata.namespace ?? '';
   if (name === '' || raw['addressType'] === 'FQDN') return { service: '', endpoints: [] };
-  const ports = recordsOf(raw['ports']).flatMap(parseSlicePort);
+  // One more than an export may have shows that there are too many.
+  const ports = recordsOf(raw['ports'])
+    .slice(0, mostPorts + 1)
+    .flatMap(parseSlicePort);
   const endpoints = recordsOf(raw['endpoints']).flatMap((one) =>
     parseEndpoint(one, namespace).map((endpoint): ExportedEndpoint => {
       const { address, node, isReady, isServingWhileTerminating } = endpoint;

@@ -67,7 +67,7 @@ function readyOf({ merged, problem }: ImportState): Pick<Condition, 'status' | '
     return {
       status: 'True',
       reason: 'Ready',
-      message: 'pods reach the endpoints of all clusters that a path leads to',
+      message: 'its endpoints are those of all clusters that a path leads to',
     };
   const message =
     'internalTrafficPolicy Local is not implemented for imports, so that connections are rejected: set Cluster in the exported Services';
@@ -113,7 +113,8 @@ export function exportConditions(
 }
 
 function readyToExport(delivery: Delivery): Pick<Condition, 'type' | 'status' | 'reason' | 'message'> {
-  if (delivery.kind === 'delivered') return { type: 'Ready', status: 'True', reason: 'Exported', message: '' };
+  if (delivery.kind === 'delivered')
+    return { type: 'Ready', status: 'True', reason: 'Exported', message: delivery.message };
   if (delivery.kind === 'refused')
     return { type: 'Ready', status: 'False', reason: 'Failed', message: delivery.problem.message };
   return { type: 'Ready', status: 'False', reason: 'Pending', message: delivery.message };

@@ -168,7 +168,12 @@ describe('the objects', () => {
       conditions: [other],
     };
     const conflict = { reason: 'PortConflict', message: 'm' };
-    const conditions = exportConditions({ object, invalid: undefined }, conflict, { kind: 'delivered' }, 'now');
+    const conditions = exportConditions(
+      { object, invalid: undefined },
+      conflict,
+      { kind: 'delivered', message: '' },
+      'now',
+    );
     assert.deepEqual(
       conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`),
       ['Theirs True R', 'Valid True Valid', 'Ready True Exported', 'Conflict True PortConflict'],
@@ -177,14 +182,21 @@ describe('the objects', () => {
     const later = exportConditions(
       { object: { ...object, conditions }, invalid },
       conflict,
-      { kind: 'delivered' },
+      { kind: 'delivered', message: '' },
       'x',
     );
     assert.deepEqual(
       later.map(({ type, status, reason }) => `${type} ${status} ${reason}`),
       ['Theirs True R', 'Valid False NoService', 'Ready False Failed'],
     );
+    const cut = exportConditions({ object, invalid: undefined }, undefined, { kind: 'delivered', message: 'cut' }, '');
+    const ready = cut.find(({ type }) => type === 'Ready');
+    assert.deepEqual([ready?.status, ready?.message], ['True', 'cut'], 'an export without some of its endpoints');
     const again = { object: { ...object, conditions: later }, invalid };
-    assert.equal(exportConditions(again, undefined, { kind: 'delivered' }, 'y'), later, 'and nothing twice');
+    assert.equal(
+      exportConditions(again, undefined, { kind: 'delivered', message: '' }, 'y'),
+      later,
+      'and nothing twice',
+    );
   });
 });

@@ -90,6 +90,30 @@ describe('the imports of a cluster', () => {
     assert.equal(imports.get('shop/new')?.ips.length, 1);
   });
 
+  it('keep an address that they have no use for, until they are gone', () => {
+    const both = { families: new Set([4, 6] as const), clusterSetCidr: '100.127.0.0/29,fd00:100:127::/125' };
+    exports.set('shop/web', new Map([['west', exportOf({ ipFamilies: [4, 6] })]]));
+    step(['shop/web'], [], both);
+    const ips = imports.get('shop/web')?.ips ?? [];
+    assert.equal(ips.length, 2);
+    const others = Array.from({ length: 8 }, (_, index) => `shop/a${index}`);
+    for (const key of others) exports.set(key, new Map([['west', exportOf({ ipFamilies: [4, 6] })]]));
+    step(others, [], { ...both, families: new Set([4]) });
+    assert.deepEqual(imports.get('shop/web')?.ips, [ips[0]], 'without pods of the other family');
+    step([], [], both);
+    assert.deepEqual(imports.get('shop/web')?.ips, ips);
+    exports.set('shop/web', new Map([['west', exportOf({ type: 'Headless' })]]));
+    step(['shop/web'], [], both);
+    assert.deepEqual(imports.get('shop/web')?.ips, []);
+    assert.ok(others.every((key) => !ips.some((ip) => imports.get(key)?.ips.includes(ip) === true)));
+    exports.set('shop/web', new Map([['west', exportOf({ ipFamilies: [4, 6] })]]));
+    step(['shop/web'], [], both);
+    assert.deepEqual(imports.get('shop/web')?.ips, ips);
+    exports.delete('shop/web');
+    step(['shop/web'], [], both);
+    assert.ok(ips.every((ip) => others.some((key) => imports.get(key)?.ips.includes(ip) === true)));
+  });
+
   it('of a headless Service have no address, and of a family without pods neither', () => {
     exports.set('shop/db', new Map([['west', exportOf({ type: 'Headless' })]]));
     exports.set('shop/six', new Map([['west', exportOf({ ipFamilies: [6] })]]));

@@ -147,12 +147,9 @@ export class Imports {
     { type, ipFamilies }: MergedImport,
     families: ReadonlySet<Family>,
   ): Pick<ImportState, 'ips' | 'problem'> {
-    if (type === 'Headless') {
-      this.#ips.release(key);
-      return { ips: [], problem: undefined };
-    }
+    // Addresses stay allocated to an import while it has no use for them: clients may keep them, and the cause may last only a moment.
+    if (type === 'Headless') return { ips: [], problem: undefined };
     const served = ipFamilies.filter((family) => families.has(family));
-    for (const family of [4, 6] as const) if (!served.includes(family)) this.#ips.releaseFamily(key, family);
     if (served.length === 0) {
       const named = ipFamilies.map((family) => `IPv${family}`).join(' and ');
       const message = `the Service has ${named || 'no'} addresses, and no Subnet of this cluster that takes part in the interconnect has`;

@@ -86,6 +86,30 @@ describe('an export of this cluster', () => {
     assert.deepEqual([external.invalid?.code, external.exported], ['InvalidServiceType', undefined]);
   });
 
+  it('is not valid with more ports than an export has', () => {
+    const ports = Array.from({ length: 101 }, (_, at) => ({ name: `p${at}`, port: at + 1, protocol: 'TCP' }));
+    const of = (count: number, inSlice: number) => {
+      const service = parseLocalService({ metadata, spec: { ...clusterIp, ports: ports.slice(0, count) } });
+      const slice = parseLocalSlice({
+        metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'web' } },
+        addressType: 'IPv4',
+        ports: Array.from({ length: inSlice }, (_, at) => ({ name: `p${at}`, port: at + 1 })),
+        endpoints: [{ addresses: ['10.16.0.9'] }],
+      });
+      return { slice, found: ownExportOf({ object, service, slices: [slice] }, one) };
+    };
+    assert.equal(of(100, 100).found.invalid, undefined);
+    for (const [count, inSlice] of [
+      [101, 1],
+      [1, 101],
+    ] as const) {
+      const { invalid, exported: sent, endpoints } = of(count, inSlice).found;
+      assert.deepEqual([invalid?.code, sent, endpoints.size], ['TooManyPorts', undefined, 0]);
+      assert.match(invalid?.message ?? '', /more than 100 ports/);
+    }
+    assert.equal(of(1, 20_000).slice.endpoints[0]?.ports.length, 101, 'no more of them are kept');
+  });
+
   it('serves the endpoints of each VPC there, and sends those whose VPC is certain', () => {
     const addressesIn = (found: OwnExport, name: string) => found.endpoints.get(name)?.map(({ address }) => address);
     const addresses = ['10.16.0.9', '10.16.1.9', '10.50.0.9'];

@@ -10,7 +10,13 @@ import { parseIp } from '../../../lib/net/ip.ts';
 import { endpointsElsewhere } from '../../../lib/services/elsewhere.ts';
 import type { ExportedEndpoint, ExportedService, ExportedServices } from '../../model/exported-service.ts';
 import type { LocalView } from '../../model/local.ts';
-import { keyOf, type LocalService, type LocalSlice, type ServiceExportObject } from '../../model/service-objects.ts';
+import {
+  keyOf,
+  mostPorts,
+  type LocalService,
+  type LocalSlice,
+  type ServiceExportObject,
+} from '../../model/service-objects.ts';
 
 export interface ExportFacts {
   readonly object: ServiceExportObject;
@@ -111,23 +117,42 @@ export function ownExportOf(facts: ExportFacts, vpcs: Vpcs, before?: OwnExport):
     annotations: object.annotations,
     endpoints: sent,
   };
-  const isSame = before !== undefined && JSON.stringify(before.exported) === JSON.stringify(exported);
-  const isAsServed = before !== undefined && JSON.stringify([...before.endpoints]) === JSON.stringify([...endpoints]);
+  const isAsServed =
+    before?.endpoints.size === endpoints.size &&
+    [...endpoints].every(([vpc, list]) => areSame(before.endpoints.get(vpc) ?? [], list));
   return {
     object,
     invalid,
-    exported: isSame ? before.exported : exported,
+    exported: before?.exported !== undefined && isSame(before.exported, exported) ? before.exported : exported,
     endpoints: isAsServed ? before.endpoints : endpoints,
   };
 }
 
-function problemOf({ object, service }: ExportFacts): Problem | undefined {
+function isSame(before: ExportedService, after: ExportedService): boolean {
+  const [one, other] = [before, after].map((service) => JSON.stringify({ ...service, endpoints: [] }));
+  return one === other && areSame(before.endpoints, after.endpoints);
+}
+
+/** One by one: the text of all endpoints of a large Service could be longer than a string may be. */
+function areSame(before: readonly ExportedEndpoint[], after: readonly ExportedEndpoint[]): boolean {
+  return (
+    before.length === after.length &&
+    before.every((endpoint, at) => JSON.stringify(endpoint) === JSON.stringify(after[at]))
+  );
+}
+
+function problemOf({ object, service, slices }: ExportFacts): Problem | undefined {
   const key = keyOf(object);
   if (service === undefined)
     return { code: 'NoService', message: `Service ${key} does not exist: create it, or delete the ServiceExport` };
-  if (service.service.type !== 'ExternalName') return undefined;
-  const message = `Service ${key} is of type ExternalName, which cannot be exported: other clusters reach its name without Isthmus`;
-  return { code: 'InvalidServiceType', message };
+  if (service.service.type === 'ExternalName') {
+    const message = `Service ${key} is of type ExternalName, which cannot be exported: other clusters reach its name without Isthmus`;
+    return { code: 'InvalidServiceType', message };
+  }
+  const most = Math.max(service.ports.length, ...slices.map(({ endpoints: [first] }) => first?.ports.length ?? 0));
+  if (most <= mostPorts) return undefined;
+  const message = `Service ${key} or one of its EndpointSlices has more than ${mostPorts} ports, and an export has at most as many: split it into several Services`;
+  return { code: 'TooManyPorts', message };
 }
 
 /** Each address once, in the order of addresses. While an endpoint moves between slices, both have it: the better state is the newer one. */
