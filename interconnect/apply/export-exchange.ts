@@ -30,7 +30,7 @@ export function openExchange({ membership, clusters }: ExchangeParts): ExportExc
         const message = `this cluster exports more than ${mostExports} Services, and only the oldest are exported: delete ServiceExports that are not needed`;
         return { kind: 'refused', problem: { code: 'MaxExports', message } };
       }
-      const rejections = exports.rejections.filter(({ value }) => value === key);
+      const rejections = exports.rejectionsOf(key);
       const refused = rejections.find(({ code }) => !partial.has(code));
       if (refused !== undefined) return { kind: 'refused', problem: { code: refused.code, message: refused.message } };
       if (rejections.length > 0 || membership.areExportsKnown)

@@ -125,6 +125,13 @@ describe('the exports of the other clusters', () => {
     exports.apply({ ...first, rejections: { rejections: [rejection] } });
     exports.apply(update({}));
     assert.deepEqual(exports.rejections, [rejection]);
+    const unlisted = [{ code: 'MaxExports', exports: ['shop/late'] }];
+    exports.apply(update({ rejections: { rejections: [rejection], unlisted } }));
+    assert.deepEqual(
+      exports.rejectionsOf('shop/late').map(({ code }) => code),
+      ['MaxExports'],
+    );
+    assert.deepEqual(exports.rejectionsOf('shop/other'), []);
     exports.apply(update({ rejections: { rejections: [] } }));
     assert.deepEqual(exports.rejections, []);
     exports.takeDirty();

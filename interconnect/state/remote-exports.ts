@@ -20,6 +20,8 @@ export class RemoteExports {
   #unknown: Set<string> = new Set();
   #dirty = new Set<string>();
   #rejections: readonly Rejection[] = [];
+  /** Export → the code of a rejection that the hub does not list. */
+  #unlisted: ReadonlyMap<string, string> = new Map();
   #isComplete = false;
 
   /**
@@ -41,7 +43,11 @@ export class RemoteExports {
       this.#unknown = this.#unknown.intersection(this.#expected);
       this.#removeUnmentioned(changed);
     }
-    if (update.rejections !== null) this.#rejections = update.rejections.rejections;
+    if (update.rejections !== null) {
+      const { rejections, unlisted = [] } = update.rejections;
+      this.#rejections = rejections;
+      this.#unlisted = new Map(unlisted.flatMap(({ code, exports }) => exports.map((key) => [key, code] as const)));
+    }
     for (const key of changed) this.#dirty.add(key);
     return isSound ? changed : undefined;
   }
@@ -53,6 +59,7 @@ export class RemoteExports {
     this.#expected = new Set();
     this.#unknown = new Set();
     this.#rejections = [];
+    this.#unlisted = new Map();
     this.#isComplete = false;
   }
 
@@ -83,6 +90,14 @@ export class RemoteExports {
   /** Parts of this cluster's exports that the hub refused; `value` is the Service, `namespace/name`. */
   get rejections(): readonly Rejection[] {
     return this.#rejections;
+  }
+
+  /** What the hub refuses of an export of this cluster: `namespace/name`. */
+  rejectionsOf(key: string): readonly Pick<Rejection, 'code' | 'message'>[] {
+    const listed = this.#rejections.filter(({ kind, value }) => kind === 'export' && value === key);
+    const code = this.#unlisted.get(key);
+    if (code === undefined) return listed;
+    return [...listed, { code, message: 'the hub refuses it, as others, whose conditions have the reason' }];
   }
 
   /** Services whose exports changed since the last call. */

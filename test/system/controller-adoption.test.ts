@@ -103,7 +103,8 @@ describe('adoption of a Kube-OVN cluster', () => {
     const now = uuidsNow();
     for (const [label, uuid] of uuids) assert.equal(now.get(label), uuid, label);
     // The end of each tier of ACLs, and the ports that policies select: Kube-OVN has no such groups.
-    const own = /^Port_Group (?:isthmus\.(?:empty\.tiers|(?:isolated|cluster\.policies)\.(?:in|out)|cluster\.node\.n\d)|np\..*)$/;
+    const own =
+      /^Port_Group (?:isthmus\.(?:empty\.tiers|(?:isolated|cluster\.policies)\.(?:in|out)|cluster\.node\.n\d)|np\..*)$/;
     const fresh = [...now.keys()].filter((label) => !uuids.has(label) && !own.test(label));
     assert.deepEqual(fresh, [], 'nothing was made twice');
     for (const [name, mac] of Object.entries(formerRouterMacs)) {
