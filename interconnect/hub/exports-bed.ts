@@ -33,7 +33,8 @@ function decodeUpdate(bytes: Buffer): ExportUpdate {
 
 export class BedMember {
   name: string;
-  readonly own = new OwnExports();
+  /** A member of another author sends as many as it likes. */
+  readonly own = new OwnExports(Infinity);
   remote = new RemoteExports();
   prefixes: readonly string[];
   spec: MemberSpec = { ...usualLimits, allowedPrefixes: [] };

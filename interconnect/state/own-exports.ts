@@ -14,6 +14,7 @@ const mostEndpointPorts = 100_001;
 export const mostExports = 20_000;
 
 export class OwnExports {
+  readonly #most: number;
   #exports: ExportedServices | undefined;
   /** Exports that are not sent. */
   #surplus: ReadonlySet<string> = new Set();
@@ -25,9 +26,14 @@ export class OwnExports {
   #isWholeSent = false;
   #isSent = false;
 
+  /** @param most exports that are sent */
+  constructor(most = mostExports) {
+    this.#most = most;
+  }
+
   /** The hub receives nothing before this is called for the first time: an empty set would withdraw all. */
   set(exports: ExportedServices, namespaces: ReadonlySet<string>): void {
-    const sent = oldestOf(exports);
+    const sent = oldestOf(exports, this.#most);
     this.#exports = sent;
     this.#surplus = sent === exports ? new Set() : new Set(exports.keys()).difference(sent);
     this.#namespaces = namespaces;
@@ -124,10 +130,10 @@ export class OwnExports {
 }
 
 /** In the order in which the hub accepts them. */
-function oldestOf(exports: ExportedServices): ExportedServices {
-  if (exports.size <= mostExports) return exports;
+function oldestOf(exports: ExportedServices, most: number): ExportedServices {
+  if (exports.size <= most) return exports;
   const order = [...exports].sort(([a, one], [b, other]) => one.createdMs - other.createdMs || (a < b ? -1 : 1));
-  return new Map(order.slice(0, mostExports));
+  return new Map(order.slice(0, most));
 }
 
 /** A message has a greatest length, and a member that exceeds it loses its session. */
