@@ -42,7 +42,7 @@ test('the first pod whose database answers is asked, with words of a command', a
 });
 
 test('why OVN cannot be asked is a value', async () => {
-  const told = async (options: PodToolsOptions) => {
+  const refusalOf = async (options: PodToolsOptions) => {
     const tools = await podTools(options);
     return 'code' in tools ? `${tools.code}: ${tools.message}` : '';
   };
@@ -50,15 +50,18 @@ test('why OVN cannot be asked is a value', async () => {
     (exitCode: number): Exec =>
     () =>
       Promise.resolve({ stdout: '', stderr: 'first\nlast\n', exitCode });
-  assert.equal(await told(optionsOf(fails(1))), 'OvnNotAsked: ovn-sbctl ended with exit code 1: last');
-  assert.match(await told(optionsOf(fails(0), [podOf('a', false)])), /^OvnNotAsked: no pod of DaemonSet/);
+  assert.equal(await refusalOf(optionsOf(fails(1))), 'OvnNotAsked: ovn-sbctl ended with exit code 1: last');
+  assert.match(await refusalOf(optionsOf(fails(0), [podOf('a', false)])), /^OvnNotAsked: no pod of DaemonSet/);
   const refuses: Exec = () => Promise.reject(new KubeApiError(403, 'Forbidden', 'pods "a" is forbidden'));
-  assert.match(await told(optionsOf(refuses)), /^Forbidden: no permission to run ovn-trace .*pods "a" is forbidden/);
+  assert.match(
+    await refusalOf(optionsOf(refuses)),
+    /^Forbidden: no permission to run ovn-trace .*pods "a" is forbidden/,
+  );
   const late: Exec = () => Promise.reject(new Error('aborted'));
   const signal = AbortSignal.abort(new DOMException('late', 'TimeoutError'));
-  assert.match(await told({ ...optionsOf(late), signal }), /^OvnNotAsked: OVN did not answer in time/);
+  assert.match(await refusalOf({ ...optionsOf(late), signal }), /^OvnNotAsked: OVN did not answer in time/);
   const stopped = AbortSignal.abort(new Error('stopped'));
-  await assert.rejects(told({ ...optionsOf(late), signal: stopped }), /^Error: stopped$/);
+  await assert.rejects(refusalOf({ ...optionsOf(late), signal: stopped }), /^Error: stopped$/);
 });
 
 test('a program that this machine does not have is named', async () => {

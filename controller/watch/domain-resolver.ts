@@ -1,6 +1,6 @@
 /**
- * Asks the servers that answer pods about domain names, again and again: when the TTL of an answer ends, the server's own memory does, and pods may be told
- * something else from then on. In: names and servers. Out: answers, and calls when the time changes something. Rule: the number of questions a second is
+ * Asks the servers that answer pods about domain names, again and again: when the TTL of an answer ends, the server forgets the answer, and pods may get
+ * another one from then on. In: names and servers. Out: answers, and calls when the time changes something. Rule: the number of questions a second is
  * limited; beyond it answers come later, and addresses stay meanwhile.
  */
 import type { Answer } from '../../lib/dns/message.ts';

@@ -7,7 +7,7 @@ import { NftTransactions } from './nft-transaction.ts';
 
 type Sent = (error?: Error) => void;
 
-/** Transactions on a socket that does not send before it is told to. */
+/** Transactions on a socket that sends when the test lets it. */
 function bed(t: TestContext) {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.after(() => mock.timers.reset());

@@ -56,7 +56,7 @@ export class LogicalFlows {
       if (acls.has(cookie)) shared.add(cookie);
       acls.set(cookie, acl);
     }
-    // The packets of two of them whose uuids begin alike cannot be told apart.
+    // The packets of two of them whose uuids begin alike cannot be distinguished.
     for (const cookie of shared) acls.delete(cookie);
     return acls;
   }

@@ -1,4 +1,4 @@
-/** The exports of all clusters over the membership. In: what the hub told and answered. Out: one view of it for `apply/services.ts` and `status/`. */
+/** The exports of all clusters over the membership. In: the hub's updates and answers. Out: one view of it for `apply/services.ts` and `status/`. */
 import type { Delivery, ExportExchange } from '../model/export-exchange.ts';
 import type { Clusters } from '../state/clusters.ts';
 import { mostExports } from '../state/own-exports.ts';
@@ -18,7 +18,7 @@ export function openExchange({ membership, clusters }: ExchangeParts): ExportExc
     of: (key) => exports.of(key),
     takeDirty: () => exports.takeDirty(),
     get isReceived() {
-      // A hub of an earlier release will never tell of any export.
+      // A hub of an earlier release never sends an export.
       return exports.isComplete || hub.carriesExports === false;
     },
     get unknown() {

@@ -78,7 +78,7 @@ export class Membership {
   /** Revision of the state that the hub has received in this session and not answered to yet. */
   #unanswered: number | undefined;
   readonly #exports = new OwnExports();
-  /** A state was sent in this session: before it the hub reads no exports, because it cannot tell a copy of this cluster. */
+  /** A state was sent in this session: before it the hub reads no exports, because it cannot distinguish a copy of this cluster. */
   #isStateSent = false;
   #doesHubCarryExports = false;
   /** Revision of the report of exports that the hub has not answered to yet. */

@@ -241,18 +241,18 @@ describe('exports by the hub', () => {
     const foreign = exported('shop/foreign', ['10.2.0.1'], { createdMs: 0 });
     bed.setExports(east, [...wrong, foreign, ...fine], []);
     bed.settle();
-    const told = east.updates.findLast(({ rejections }) => rejections !== null)?.rejections;
-    assert.ok(told?.unlisted);
-    assert.equal(countRefused(told.rejections), 150 + 1 + 141);
+    const last = east.updates.findLast(({ rejections }) => rejections !== null)?.rejections;
+    assert.ok(last?.unlisted);
+    assert.equal(countRefused(last.rejections), 150 + 1 + 141);
     assert.deepEqual(
-      told.unlisted.map(({ code, exports }) => [code, exports.length]),
+      last.unlisted.map(({ code, exports }) => [code, exports.length]),
       [
         ['ExportInvalid', 50],
         ['MaxExports', 140],
       ],
     );
-    const named = told.rejections.filter(({ code }) => code !== 'MoreRefused').map(({ value }) => value);
-    const all = new Set([...named, ...told.unlisted.flatMap(({ exports }) => exports)]);
+    const named = last.rejections.filter(({ code }) => code !== 'MoreRefused').map(({ value }) => value);
+    const all = new Set([...named, ...last.unlisted.flatMap(({ exports }) => exports)]);
     const accepted = fine.slice(0, 9).map(({ name }) => `shop/${name}`);
     assert.deepEqual(all.size, 150 + 1 + 141);
     assert.ok(!accepted.some((key) => all.has(key)));

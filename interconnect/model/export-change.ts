@@ -1,6 +1,6 @@
 /**
  * Changes of an exported Service: one endpoint of a thousand is sent alone. In: the Service before and after. Out: the change, and
- * from the change the Service again. Pure. Endpoints are told apart by their address, which may have several.
+ * from the change the Service again. Pure. The key of endpoints is their address, which several may have.
  */
 import type { ExportChange } from './export-messages.ts';
 import type { ExportedEndpoint, ExportedService } from './exported-service.ts';

@@ -14,7 +14,7 @@ export interface ExportExchange {
   of(key: string): ReadonlyMap<string, ExportedService>;
   /** Services whose exports by other clusters changed since the last call. */
   takeDirty(): ReadonlySet<string>;
-  /** The hub has told all that it knows: nothing may be concluded from an export that is absent before. */
+  /** The hub has sent all that it knows: nothing may be concluded from an export that is absent before. */
   readonly isReceived: boolean;
   /** Clusters that the hub expects, and whose exports this process has never had in full. */
   readonly unknown: ReadonlySet<string>;

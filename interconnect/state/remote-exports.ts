@@ -33,7 +33,7 @@ export class RemoteExports {
     if (update.begins) {
       for (const [cluster, exports] of this.#clusters) this.#unmentioned.set(cluster, new Set(exports.keys()));
       this.#expected = new Set(update.expected);
-      // What a complete session before told of others is still known.
+      // What a complete session before has sent of others is still known.
       if (!this.#isComplete) for (const cluster of update.expected) this.#unknown.add(cluster);
     }
     const isSound = update.members.every((member) => this.#applyMember(member, changed));
@@ -112,7 +112,7 @@ export class RemoteExports {
     const unmentioned = this.#unmentioned.get(member);
     for (const change of changes) {
       const key = exportKey(change);
-      // What an earlier session told is no base of a change.
+      // The exports of an earlier session are no base of a change.
       const base = unmentioned?.has(key) === true ? undefined : known(key);
       const service = afterChange(base, change);
       if (service === undefined) return false;

@@ -80,7 +80,7 @@ describe('the output of ovn-trace', () => {
   });
 
   test('names what drops a packet, and what always passes', () => {
-    const told = (match: string, isPassed: boolean) => {
+    const described = (match: string, isPassed: boolean) => {
       const parts = [
         sent(),
         received(
@@ -93,21 +93,25 @@ describe('the output of ovn-trace', () => {
       return [verdict, ends[1]?.by, ends[1]?.agrees];
     };
     const isolated = isolationGroup('ingress');
-    assert.deepEqual(told(group('out', isolated, `ip4 /* ${isolationText('ingress')} */`), false), [
+    assert.deepEqual(described(group('out', isolated, `ip4 /* ${isolationText('ingress')} */`), false), [
       'denied',
       'the drop of what no NetworkPolicy allows',
       true,
     ]);
-    assert.deepEqual(told(group('out', isolated, 'icmp6.type == 135'), true), ['allowed', 'what always passes', true]);
-    assert.deepEqual(told(group('out', clusterGroup('ingress'), 'icmp6'), true), [
+    assert.deepEqual(described(group('out', isolated, 'icmp6.type == 135'), true), [
       'allowed',
       'what always passes',
       true,
     ]);
-    assert.deepEqual(told(group('out', 'node.n1', 'ip4'), true), ['allowed', 'what always passes', true]);
+    assert.deepEqual(described(group('out', clusterGroup('ingress'), 'icmp6'), true), [
+      'allowed',
+      'what always passes',
+      true,
+    ]);
+    assert.deepEqual(described(group('out', 'node.n1', 'ip4'), true), ['allowed', 'what always passes', true]);
     const shared = withAclText('ip4', aclText('shop/other', 'ingress', [0, 2], 'allow'));
-    assert.deepEqual(told(group('out', 'np.00.in', shared), true), ['allowed', 'NetworkPolicy shop/other', true]);
-    assert.match(String(told(group('out', 'np.00.in'), true)[1]), /^a policy of port group np\.00\.in$/);
+    assert.deepEqual(described(group('out', 'np.00.in', shared), true), ['allowed', 'NetworkPolicy shop/other', true]);
+    assert.match(String(described(group('out', 'np.00.in'), true)[1]), /^a policy of port group np\.00\.in$/);
   });
 
   test('that has no pipelines of the packet is not understood', () => {

@@ -84,7 +84,7 @@ export function answerOfOvn(
     const section = direction === 'ingress' ? receiver : sender;
     return section === undefined ? [] : [endOf(direction, section, allowed[direction])];
   });
-  // A packet that does not come to its pod was dropped on the way, whoever has done so.
+  // A packet that does not arrive at its pod was dropped on the way, also by other parts of OVN.
   const isThere = to === undefined || receiver !== undefined;
   const isAllowed = isThere && ends.every(({ isPassed }) => isPassed);
   const isUnderstood = sections.length > 0 && (from === undefined || sender !== undefined);

@@ -1,4 +1,4 @@
-/** Addresses that a domain name must not have: whoever owns the name could otherwise open a part of the cluster to the pods that may reach the name. */
+/** Addresses that a domain name must not have: the owner of the name could otherwise open a part of the cluster to the pods that may reach the name. */
 import { cidrContains, parseCidr } from '../../../lib/net/cidr.ts';
 import { bitsOf, formatIp, parseIp, type Ip } from '../../../lib/net/ip.ts';
 import { specialUse } from '../../../lib/net/special-use.ts';

@@ -44,7 +44,7 @@ export class HubExports {
   readonly #readers = new Map<string, Set<OpenSession>>();
   /** Member that had exports for an earlier hub, by the name it had then → its present name. */
   readonly #unknown: Map<string, string>;
-  /** Members that are known since the others were last told. */
+  /** Members that became known since the last update to the others. */
   readonly #newlyKnown = new Set<string>();
   readonly #stale = new Set<ExportFeed>();
   #gather: NodeJS.Timeout | undefined;

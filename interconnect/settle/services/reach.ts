@@ -13,7 +13,7 @@ import type { RouteUse } from '../route-use.ts';
 const own = '';
 
 export class Reach {
-  /** By VPC and prefix: who has it. */
+  /** VPC and prefix → the cluster that has it. */
   readonly #holders = new Map<string, Set<string>>();
   /** By VPC and family: how many prefixes have each length. */
   readonly #lengths = new Map<string, Map<number, number>>();
