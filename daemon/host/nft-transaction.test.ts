@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
-import { mock, test, type TestContext } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { NLM } from '../../lib/netlink/message.ts';
 import type { NetlinkSocket } from '../../lib/netlink/socket.ts';
 import { NftTransactions } from './nft-transaction.ts';
@@ -9,8 +9,7 @@ type Sent = (error?: Error) => void;
 
 /** Transactions on a socket that sends when the test lets it. */
 function bed(t: TestContext) {
-  mock.timers.enable({ apis: ['setTimeout'] });
-  t.after(() => mock.timers.reset());
+  t.mock.timers.enable({ apis: ['setTimeout'] });
   const sent: Sent[] = [];
   const state = { opened: 0, closed: 0 };
   const socket = Object.assign(new EventEmitter(), {
@@ -38,9 +37,9 @@ function bed(t: TestContext) {
 test('a call that waits for the transaction of another program is not late', async (t) => {
   const { execute, answer, sent, state, ports } = bed(t);
   const done = execute();
-  mock.timers.tick(60_000);
+  t.mock.timers.tick(60_000);
   sent[0]?.();
-  mock.timers.tick(4000);
+  t.mock.timers.tick(4000);
   answer();
   await done;
   assert.deepEqual([state, ports], [{ opened: 1, closed: 0 }, [7]]);
@@ -50,7 +49,7 @@ test('a kernel that does not answer after the call is late, and the socket is no
   const { execute, answer, sent, state } = bed(t);
   const late = execute();
   sent[0]?.();
-  mock.timers.tick(5000);
+  t.mock.timers.tick(5000);
   await assert.rejects(late, { code: 'ETIMEDOUT', message: 'elements: ETIMEDOUT' });
   assert.deepEqual(state, { opened: 1, closed: 1 });
   const next = execute();
