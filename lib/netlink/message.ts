@@ -84,27 +84,24 @@ export function attribute(type: number, ...payload: readonly Buffer[]): Buffer {
   return Buffer.concat([u16(length), u16(type), body, Buffer.alloc((4 - (length % 4)) % 4)]);
 }
 
-/** type → payload. Of a repeated attribute the last counts. */
-export function readAttributes(bytes: Buffer): ReadonlyMap<number, Buffer> {
-  const attributes = new Map<number, Buffer>();
+function* attributesIn(bytes: Buffer): Generator<readonly [type: number, payload: Buffer]> {
   for (let offset = 0; offset + 4 <= bytes.length;) {
     const length = readU16(bytes, offset);
-    if (length < 4) break;
+    if (length < 4) return;
     // The two top bits flag nesting and byte order.
-    attributes.set(readU16(bytes, offset + 2) & 0x3fff, bytes.subarray(offset + 4, offset + length));
+    yield [readU16(bytes, offset + 2) & 0x3fff, bytes.subarray(offset + 4, offset + length)];
     offset += (length + 3) & ~3;
   }
-  return attributes;
+}
+
+/** type → payload. Of a repeated attribute the last counts. */
+export function readAttributes(bytes: Buffer): ReadonlyMap<number, Buffer> {
+  return new Map(attributesIn(bytes));
 }
 
 /** The payload of the first attribute of this type. */
 export function readAttribute(bytes: Buffer, type: number): Buffer | undefined {
-  for (let offset = 0; offset + 4 <= bytes.length;) {
-    const length = readU16(bytes, offset);
-    if (length < 4) break;
-    if ((readU16(bytes, offset + 2) & 0x3fff) === type) return bytes.subarray(offset + 4, offset + length);
-    offset += (length + 3) & ~3;
-  }
+  for (const [one, payload] of attributesIn(bytes)) if (one === type) return payload;
   return undefined;
 }
 
