@@ -108,6 +108,10 @@ export class Services {
     this.#dirty.add(key);
   }
 
+  /** `spec.ciliumAnnotations` of the Interconnect. */
+  get areAnnotationsRead(): boolean {
+    return this.#areAnnotationsRead;
+  }
   /** Which pods reach imports; undefined while this cluster is not a member. */
   get clients(): Pick<Surroundings, 'obstacle' | 'leftOut'> | undefined {
     return this.#surroundings;
@@ -129,7 +133,10 @@ export class Services {
   observe({ vpcs }: LocalView, { ciliumAnnotations }: Pick<InterconnectSpec, 'ciliumAnnotations'>): void {
     const { watch, sources, exchange, exports } = this.#options;
     exports.readAnnotations(ciliumAnnotations);
-    if (ciliumAnnotations !== this.#areAnnotationsRead) for (const key of this.imports.keys()) this.#dirty.add(key);
+    if (ciliumAnnotations !== this.#areAnnotationsRead) {
+      for (const key of this.imports.keys()) this.#dirty.add(key);
+      for (const [key] of sources.globalServices.entries()) this.#news.add(key);
+    }
     this.#areAnnotationsRead = ciliumAnnotations;
     const changed = watch.takeDirty();
     const dirty = this.#areOwnForgotten ? changed.union(new Set(watch.keys())) : changed;

@@ -27,6 +27,7 @@ describe('the objects of Services', () => {
   let dues: number;
   let events: string[];
   let delivery: Delivery;
+  let areAnnotationsRead: boolean;
   let own: Map<string, OwnExport>;
   let serviceExports: Map<string, ServiceExportObject>;
   let globalServices: Map<string, GlobalService>;
@@ -40,6 +41,7 @@ describe('the objects of Services', () => {
     outcome = 'written';
     [nowMs, dues] = [0, 0];
     events = [];
+    areAnnotationsRead = true;
     delivery = { kind: 'delivered', message: '' };
     own = new Map();
     serviceExports = new Map();
@@ -61,6 +63,9 @@ describe('the objects of Services', () => {
         own,
         imports: Object.assign(states, { merged: () => undefined }),
         isComplete: true,
+        get areAnnotationsRead() {
+          return areAnnotationsRead;
+        },
         isHeld: () => false,
         isReached: () => true,
         takeNews: () => {
@@ -151,5 +156,21 @@ describe('the objects of Services', () => {
     reporter.seen('Service', key);
     await report();
     assert.deepEqual(events.slice(1), ['Service ExportContradicted']);
+  });
+
+  it('of Services whose annotations are wrong are events, also after a start, unless they are not read', async () => {
+    const service = { ...plainService, namespace: 'shop', name: 'web', uid: 'u', mistakes: ['m'] };
+    globalServices.set('shop/web', service);
+    globalServices.set('shop/db', plainService);
+    reporter.start();
+    areAnnotationsRead = false;
+    await report();
+    assert.deepEqual(events, []);
+    areAnnotationsRead = true;
+    news.add('shop/web');
+    await report();
+    reporter.start();
+    await report();
+    assert.deepEqual(events, ['Service AnnotationInvalid']);
   });
 });

@@ -43,7 +43,10 @@ export interface ServiceReporterOptions {
     Sources,
     'serviceExports' | 'serviceImports' | 'importedSlices' | 'namespaces' | 'globalServices'
   >;
-  readonly services: Pick<Services, 'own' | 'imports' | 'clients' | 'isComplete' | 'isHeld' | 'isReached' | 'takeNews'>;
+  readonly services: Pick<
+    Services,
+    'own' | 'imports' | 'clients' | 'areAnnotationsRead' | 'isComplete' | 'isHeld' | 'isReached' | 'takeNews'
+  >;
   readonly exchange: Pick<ExportExchange, 'deliveryOf'>;
   /** Unix milliseconds. */
   readonly now: () => number;
@@ -87,6 +90,7 @@ export class ServiceReporter {
     for (const key of services.imports.keys()) this.#dirty.add(key);
     for (const [key] of sources.serviceExports.entries()) this.#dirty.add(key);
     for (const [key] of sources.serviceImports.entries()) this.#dirty.add(key);
+    for (const [key, { mistakes }] of sources.globalServices.entries()) if (mistakes.length > 0) this.#dirty.add(key);
   }
 
   /** The watch has brought a version of a ServiceExport or ServiceImport. */
@@ -171,7 +175,7 @@ export class ServiceReporter {
     const contradiction = contradictionOf(service, sources.serviceExports.get(key));
     const delivery = exchange.deliveryOf(key);
     const problems: readonly Problem[] =
-      !isMember || service === undefined || service.isDeleting
+      !isMember || !services.areAnnotationsRead || service === undefined || service.isDeleting
         ? []
         : [
             ...service.mistakes.map((message) => ({ code: 'AnnotationInvalid', message })),

@@ -303,6 +303,14 @@ describe('Services of two clusters with real OVN', () => {
     await eventually('west has the import', async () => (await ipIn('west')).startsWith('100.127.'));
     const address = await ipIn('west');
     await eventually('west reaches east', async () => (await ask('west', address)) === 'east');
+    const uid = (await importIn('west'))?.metadata.uid;
+    await bed.kill('agent-east');
+    await setReady('east', false);
+    bed.startAgent('east');
+    await eventually('its agent is back', async () => (await ask('west', address, 2)) === 'refused');
+    assert.equal((await importIn('west'))?.metadata.uid, uid, 'it was not withdrawn meanwhile');
+    await setReady('east', true);
+    await eventually('west reaches east again', async () => (await ask('west', address, 2)) === 'east');
     await annotate('west', { global: 'true', shared: 'false' });
     await eventually('west has its own, too', async () => (await ask('west', address)) === 'east,west');
     assert.equal(await ask('east', await ipIn('east')), 'east', 'and shares them with nobody');
