@@ -36,6 +36,7 @@ import type { AgentView } from './status/metrics.ts';
 import { Publisher } from './status/publisher.ts';
 import { ClusterReader } from './watch/cluster-reader.ts';
 import { southboundKeyOf, southboundOwnerOf } from './watch/databases.ts';
+import { ExportSources } from './watch/export-sources.ts';
 import { ExportedServicesWatch } from './watch/exported-services.ts';
 import { Heartbeats } from './watch/heartbeats.ts';
 import { watchSources } from './watch/sources.ts';
@@ -54,6 +55,8 @@ export interface AgentOptions {
   /** Of Isthmus: where its Secrets are. */
   readonly namespace: string;
   readonly identity: string;
+  /** Whether OVN's switches have load balancers at all. */
+  readonly hasLoadBalancers: boolean;
   readonly log: Logger;
   readonly now: () => number;
   readonly random: () => number;
@@ -115,14 +118,17 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
   });
   const network = new Network(targets, remotes);
   const exchange = openExchange({ membership, clusters });
-  const exported = new ExportedServicesWatch({ client, exports: sources.serviceExports, signal, log, onChange });
+  const exports = new ExportSources(sources);
+  const exported = new ExportedServicesWatch({ client, exports, signal, log, onChange });
   const services = new Services({
     watch: exported,
     sources,
+    exports,
     northbound,
     target: targets.northbound,
     remotes,
     exchange,
+    hasLoadBalancers: options.hasLoadBalancers,
   });
   const member = new Member({ reader, clusters, cluster, remotes, network, services, now });
   const writer = new ObjectWriter({ signal, log, onRefused: onChange });
@@ -197,6 +203,9 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     }),
     async start(): Promise<void> {
       await Promise.all(Object.values(sources).map(({ synced }) => synced));
+      // Before the first round, which sends all exports.
+      const spec = sources.interconnects.get(canonicalName)?.spec;
+      exports.readAnnotations(spec === undefined || 'code' in spec || spec.ciliumAnnotations);
       await exported.start();
       changes.follow();
       publisher.start();

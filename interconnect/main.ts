@@ -5,7 +5,7 @@ import { runWithLease } from '../lib/kube/leader.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
 import { databaseFlags, findDatabases, type DatabaseName } from '../lib/ovn/databases.ts';
 import { connectionLog } from '../lib/run/connection-log.ts';
-import { parseFlags, text, UsageError, type FlagValues } from '../lib/run/flags.ts';
+import { choice, parseFlags, text, UsageError, type FlagValues } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
@@ -26,6 +26,7 @@ const flagSpec = {
   ...databaseFlags,
   namespace: text('namespace of Isthmus: its Secrets and its Lease', 'kube-system'),
   identity: text('name of this process among the candidates for the lease'),
+  'enable-lb': choice('whether switches have load balancers', ['true', 'false'], 'true'),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10669'),
 };
 type Flags = FlagValues<typeof flagSpec>;
@@ -86,6 +87,7 @@ async function leadAgent(
       southbound,
       namespace,
       identity,
+      hasLoadBalancers: flags.enableLb === 'true',
       log,
       now: Date.now,
       random: Math.random,

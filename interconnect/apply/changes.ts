@@ -12,6 +12,7 @@ import type { OwnCluster } from '../settle/own-cluster.ts';
 import type { Clusters } from '../state/clusters.ts';
 import type { ClusterReader } from '../watch/cluster-reader.ts';
 import type { Heartbeats } from '../watch/heartbeats.ts';
+import { plainService } from '../watch/service-objects.ts';
 import { concernOf, type Sources } from '../watch/sources.ts';
 import type { OvnProbe } from './ovn-probe.ts';
 import type { Progress } from './progress.ts';
@@ -29,7 +30,7 @@ export interface ChangesOptions {
   readonly probe: Pick<OvnProbe, 'doubt'>;
   readonly progress: Pick<Progress, 'begin'>;
   readonly rounds: RoundEngine;
-  readonly services: Pick<Services, 'namespaceChanged' | 'subnetsChanged' | 'importSeen'>;
+  readonly services: Pick<Services, 'namespaceChanged' | 'surroundingsChanged' | 'importSeen' | 'globalServiceChanged'>;
   readonly now: () => number;
   /** The watch has brought a version of an object. */
   readonly onSeen: (kind: string, name: string) => void;
@@ -122,9 +123,16 @@ export class Changes {
 
   #followServices(): void {
     const { sources, rounds, services, onSeen, onSliceSeen } = this.#options;
-    const { subnets, namespaces, serviceExports, serviceImports, importedSlices } = sources;
+    const { subnets, nodes, serviceCidrs, namespaces, serviceExports, serviceImports, importedSlices, globalServices } =
+      sources;
     this.#unsubscribe.push(
-      subnets.subscribe(() => services.subnetsChanged()),
+      subnets.subscribe(() => services.surroundingsChanged()),
+      // Heartbeats change a Node and nothing of this.
+      nodes.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || services.surroundingsChanged()),
+      serviceCidrs.subscribe(() => {
+        services.surroundingsChanged();
+        rounds.request();
+      }),
       namespaces.subscribe(({ key, before, after }) => {
         if (before?.isDeleting === after?.isDeleting) return;
         services.namespaceChanged(key);
@@ -137,6 +145,13 @@ export class Changes {
       serviceImports.subscribe(({ key }) => {
         onSeen('ServiceImport', key);
         services.importSeen(key);
+        rounds.request();
+      }),
+      globalServices.subscribe(({ key, before, after }) => {
+        // Most Services have none of the annotations.
+        if (isDeepStrictEqual(before ?? plainService, after ?? plainService)) return;
+        onSeen('Service', key);
+        services.globalServiceChanged(key);
         rounds.request();
       }),
       importedSlices.subscribe(({ before, after }) => {

@@ -42,7 +42,7 @@ export class Member {
     const { local } = own;
     const databases = reader.databases(local, hub);
     const time = { nowMs: now(), holdDownMs: holdDownMsOf(spec) };
-    services.observe(local);
+    services.observe(local, spec);
     cluster.settleOwn({ ...own, ...time, hub, isConnected: link.isConnected, databases });
     return memberState({
       local,

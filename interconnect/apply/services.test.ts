@@ -8,17 +8,23 @@ import type { Desired } from '../../lib/desired/row.ts';
 import { noEdges } from '../model/edges.ts';
 import type { ExportedService, ExportedServices } from '../model/exported-service.ts';
 import { importOwner } from '../model/owners.ts';
-import { importsOfAgent, type ImportedSlice, type ServiceImportObject } from '../model/service-objects.ts';
-import { local } from '../model/testing.ts';
+import {
+  importsOfAgent,
+  type GlobalService,
+  type ImportedSlice,
+  type ServiceImportObject,
+} from '../model/service-objects.ts';
+import type { Cidr } from '../../lib/net/cidr.ts';
+import { cidr, local } from '../model/testing.ts';
 import type { RouteUse } from '../settle/route-use.ts';
 import { endpointAt, exportOf, routeTo } from '../settle/services/testing.ts';
 import type { ExportParts } from '../watch/exported-services.ts';
-import { parseLocalService, parseServiceExport } from '../watch/service-objects.ts';
+import { parseLocalService, parseServiceExport, plainService } from '../watch/service-objects.ts';
 import { Services, type ServicesOptions } from './services.ts';
 
 const key = 'shop/web';
 const west = exportOf({ endpoints: [endpointAt('10.17.0.11')] });
-const spec = { clusterSetCIDR: '100.127.0.0/16' } as InterconnectSpec;
+const spec = { clusterSetCIDR: '100.127.0.0/16', ciliumAnnotations: true } as InterconnectSpec;
 
 describe('imported Services in a round', () => {
   let services: Services;
@@ -33,6 +39,8 @@ describe('imported Services in a round', () => {
   let own: Map<string, ExportParts>;
   let ownDirty: Set<string>;
   let rows: Map<string, object>;
+  let serviceCidrs: Map<string, readonly Cidr[]>;
+  let globalServices: Map<string, GlobalService>;
 
   beforeEach(() => {
     exports = new Map([[key, new Map([['west', west]])]]);
@@ -52,6 +60,8 @@ describe('imported Services in a round', () => {
     own = new Map();
     ownDirty = new Set();
     rows = new Map();
+    serviceCidrs = new Map();
+    globalServices = new Map();
     const reflected = <T>(map: Map<string, T>) => ({
       get: (name: string) => map.get(name),
       entries: () => map.entries(),
@@ -68,6 +78,9 @@ describe('imported Services in a round', () => {
       },
       sources: {
         subnets: reflected(new Map()),
+        nodes: reflected(new Map()),
+        serviceCidrs: reflected(serviceCidrs),
+        globalServices: reflected(globalServices),
         namespaces: reflected(new Map([['shop', { isDeleting: false }]])),
         serviceImports: reflected(objects),
         importedSlices: reflected(slices),
@@ -75,7 +88,10 @@ describe('imported Services in a round', () => {
       northbound: { cache: { table: () => ({ rows }) }, schema: { tables: {} } } as unknown as OvsdbClient,
       target: target as OvsdbTarget,
       remotes: {
-        view: { get: (name: string) => ({ uses: uses.get(name) ?? [] }) },
+        view: {
+          get: (name: string) => ({ uses: uses.get(name) ?? [] }),
+          entries: () => uses.entries(),
+        },
       } as unknown as ServicesOptions['remotes'],
       exchange: {
         of: (one) => exports.get(one) ?? new Map(),
@@ -93,11 +109,13 @@ describe('imported Services in a round', () => {
         send: (own) => void sent.push(own),
         deliveryOf: () => ({ kind: 'delivered', message: '' }),
       },
+      exports: { readAnnotations: () => undefined },
+      hasLoadBalancers: true,
     });
   });
 
   const round = (changed: readonly string[] = []): void => {
-    services.observe(local);
+    services.observe(local, spec);
     const changes = { changed: new Set(changed), gone: [], released: [], isComplete: true };
     services.apply({ spec, local, edges: noEdges, changes });
   };
@@ -173,6 +191,49 @@ describe('imported Services in a round', () => {
     exchange.unknown = new Set();
     round();
     assert.deepEqual([services.isHeld(key), services.takeNews()], [false, new Set([key, 'shop/db'])]);
+  });
+
+  it('have addresses of networks that nothing else uses, here and in other clusters', () => {
+    const codes = () => services.clusterSetProblems?.map(({ code, message }) => `${code} ${message}`);
+    assert.equal(codes(), undefined, 'before the exports are known');
+    round(['west']);
+    assert.deepEqual(codes(), []);
+    uses.set('west', [routeTo('10.17.0.0/16'), routeTo('100.127.8.0/24')]);
+    round(['west']);
+    assert.match(codes()?.join() ?? '', /^ClusterSetCIDROverlap .* of cluster west/);
+    assert.equal(services.imports.get(key)?.ips.length, 1, 'another cluster cannot keep imports from being made');
+    uses.set('west', [routeTo('10.17.0.0/16')]);
+    serviceCidrs.set('kubernetes', [cidr('100.64.0.0/10')]);
+    services.surroundingsChanged();
+    const ips = services.imports.get(key)?.ips;
+    exports.set('shop/db', new Map([['west', exportOf({ name: 'db' })]]));
+    dirty.add('shop/db');
+    round(['west']);
+    assert.match(codes()?.join() ?? '', /^ClusterSetCIDROverlap .*\(ServiceCIDR kubernetes\)/);
+    assert.deepEqual([services.imports.get(key)?.ips, services.imports.get('shop/db')?.ips], [ips, []]);
+    serviceCidrs.clear();
+    services.surroundingsChanged();
+    round();
+    assert.deepEqual([codes(), services.imports.get('shop/db')?.ips.length], [[], 1]);
+  });
+
+  it('prefer the side that an annotation of the Service names', () => {
+    const metadata = { namespace: 'shop', name: 'web', uid: 'u', resourceVersion: '1' };
+    const service = parseLocalService({
+      metadata,
+      spec: { clusterIPs: ['10.96.0.9'], ipFamilies: ['IPv4'], ports: [{ name: 'http', port: 80 }] },
+    });
+    const slices = [{ service: key, endpoints: [endpointAt('10.16.0.11')] }];
+    own.set(key, { object: parseServiceExport({ metadata }), service, slices });
+    ownDirty.add(key);
+    round(['west']);
+    publish();
+    round();
+    assert.deepEqual(backends(), [['10.16.0.11:8080,10.17.0.11:8080']]);
+    globalServices.set(key, { ...plainService, affinity: 'local' });
+    services.globalServiceChanged(key);
+    round();
+    assert.deepEqual(backends(), [['10.16.0.11:8080']]);
   });
 
   it('are gone with the last export, and when the cluster leaves', () => {

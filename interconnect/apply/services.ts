@@ -7,7 +7,7 @@ import type { OvsdbClient } from 'ovsdb-client';
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
-import type { Family } from '../../lib/net/ip.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
 import type { Edges } from '../model/edges.ts';
 import type { ExportExchange } from '../model/export-exchange.ts';
 import type { ExportedService, ExportedServices } from '../model/exported-service.ts';
@@ -18,20 +18,29 @@ import { planBalancers } from '../plan/services/balancers.ts';
 import type { RemoteChanges, RemoteClusters } from '../settle/remote-clusters.ts';
 import type { FormerIps } from '../settle/services/clusterset-ips.ts';
 import { Imports, type ImportState } from '../settle/services/imports.ts';
-import type { Occupied } from '../settle/services/networks.ts';
 import { ValidExports } from '../settle/services/valid-exports.ts';
+import { clusterSetNetworks } from '../settle/services/networks.ts';
 import { Reach } from '../settle/services/reach.ts';
+import { overlapWith, surroundingsOf, type Surroundings } from '../settle/services/surroundings.ts';
 import { readImportIps } from '../watch/databases.ts';
+import type { ExportSources } from '../watch/export-sources.ts';
 import type { ExportedServicesWatch } from '../watch/exported-services.ts';
 import type { Sources } from '../watch/sources.ts';
 
 export interface ServicesOptions {
   readonly watch: Pick<ExportedServicesWatch, 'takeDirty' | 'keys' | 'get'>;
-  readonly sources: Pick<Sources, 'subnets' | 'namespaces' | 'serviceImports' | 'importedSlices'>;
+  readonly sources: Pick<
+    Sources,
+    'subnets' | 'nodes' | 'serviceCidrs' | 'namespaces' | 'serviceImports' | 'importedSlices' | 'globalServices'
+  >;
+  /** Whether annotations export Services is set here. */
+  readonly exports: Pick<ExportSources, 'readAnnotations'>;
   readonly northbound: Pick<OvsdbClient, 'cache' | 'schema'>;
   readonly target: OvsdbTarget;
   readonly remotes: Pick<RemoteClusters, 'view'>;
   readonly exchange: ExportExchange;
+  /** Whether OVN's switches have load balancers at all. */
+  readonly hasLoadBalancers: boolean;
 }
 
 export interface ServicesInput {
@@ -55,7 +64,12 @@ export class Services {
   readonly #published = new Map<string, readonly string[]>();
   #local: LocalView | undefined;
   #edges: Edges | undefined;
-  #occupied: readonly Occupied[] | undefined;
+  #surroundings: Surroundings | undefined;
+  #areSurroundingsStale = true;
+  #areAnnotationsRead = true;
+  #clusterSetCidr = '';
+  /** By cluster: its prefix overlaps the networks of ClusterSet IPs. */
+  readonly #overlaps = new Map<string, Problem>();
   /** The exports of other clusters are known, or were before the session was lost. */
   #hasBegun = false;
   #unknown: ReadonlySet<string> = new Set();
@@ -82,16 +96,48 @@ export class Services {
     this.#areNamespacesNew = true;
     this.#namespaces.add(name);
   }
-  subnetsChanged(): void {
-    this.#occupied = undefined;
+  /** The annotations of a Service changed. */
+  globalServiceChanged(key: string): void {
+    this.#dirty.add(key);
+  }
+  /** Subnets, nodes or ServiceCIDRs changed. */
+  surroundingsChanged(): void {
+    this.#areSurroundingsStale = true;
   }
   importSeen(key: string): void {
     this.#dirty.add(key);
   }
 
+  /** `spec.ciliumAnnotations` of the Interconnect. */
+  get areAnnotationsRead(): boolean {
+    return this.#areAnnotationsRead;
+  }
+  /** Which pods reach imports; undefined while this cluster is not a member. */
+  get clients(): Pick<Surroundings, 'obstacle' | 'leftOut'> | undefined {
+    return this.#surroundings;
+  }
+  /** What is wrong with the networks of ClusterSet IPs; undefined before the exports of others are known. */
+  get clusterSetProblems(): readonly Problem[] | undefined {
+    if (this.#local === undefined || this.#surroundings === undefined) return undefined;
+    const { families } = this.#surroundings;
+    const own = [...this.imports.networkProblems].flatMap(([family, problem]) =>
+      families.has(family) ? [problem] : [],
+    );
+    const { exhaustion } = this.imports;
+    // After a restart in the same order.
+    const overlaps = [...this.#overlaps].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, problem]) => problem);
+    return [...own, ...(exhaustion === undefined ? [] : [exhaustion]), ...overlaps];
+  }
+
   /** Settles the exports of this cluster and sends them. */
-  observe({ vpcs }: LocalView): void {
-    const { watch, sources, exchange } = this.#options;
+  observe({ vpcs }: LocalView, { ciliumAnnotations }: Pick<InterconnectSpec, 'ciliumAnnotations'>): void {
+    const { watch, sources, exchange, exports } = this.#options;
+    exports.readAnnotations(ciliumAnnotations);
+    if (ciliumAnnotations !== this.#areAnnotationsRead) {
+      for (const key of this.imports.keys()) this.#dirty.add(key);
+      for (const [key] of sources.globalServices.entries()) this.#news.add(key);
+    }
+    this.#areAnnotationsRead = ciliumAnnotations;
     const changed = watch.takeDirty();
     const dirty = this.#areOwnForgotten ? changed.union(new Set(watch.keys())) : changed;
     this.#areOwnForgotten = false;
@@ -113,6 +159,8 @@ export class Services {
     this.#hasBegun ||= exchange.isReceived;
     if (!this.#hasBegun) return;
     this.#takeUnknown();
+    const surroundings = this.#takeSurroundings(local);
+    this.#takeOverlaps(spec.clusterSetCIDR, changes);
     // The name of this cluster is part of every import.
     if (this.#local?.cluster !== local.cluster) for (const key of this.own.keys()) this.#exported.add(key);
     const services = this.#exported.union(exchange.takeDirty());
@@ -122,8 +170,8 @@ export class Services {
         exportsOf: (key) => this.#exportsOf(key, local.cluster),
         hasNamespace: (name) => this.#options.sources.namespaces.get(name)?.isDeleting === false,
         clusterSetCidr: spec.clusterSetCIDR,
-        occupied: this.#occupiedBy(local),
-        families: familiesOf(local),
+        occupied: surroundings.occupied,
+        families: surroundings.families,
         former: () => this.#former(),
         isComplete: this.#unknown.size === 0,
       },
@@ -181,6 +229,10 @@ export class Services {
     this.#dirty.clear();
     this.#sent = undefined;
     this.#local = undefined;
+    this.#surroundings = undefined;
+    this.#areSurroundingsStale = true;
+    this.#overlaps.clear();
+    this.#clusterSetCidr = '';
     this.#edges = undefined;
     this.#hasBegun = false;
     this.#unknown = new Set();
@@ -204,6 +256,38 @@ export class Services {
     return isChanged;
   }
 
+  /** Whether pods reach imports is part of the status of each. */
+  #takeSurroundings(local: LocalView): Surroundings {
+    const before = this.#surroundings;
+    if (before !== undefined && !this.#areSurroundingsStale && local === this.#local) return before;
+    this.#areSurroundingsStale = false;
+    const { sources, hasLoadBalancers } = this.#options;
+    const [subnets, nodes] = [sources.subnets.entries(), sources.nodes.entries()];
+    const serviceCidrs = sources.serviceCidrs.entries();
+    const after = surroundingsOf({ local, subnets, nodes, serviceCidrs, hasLoadBalancers });
+    this.#surroundings = after;
+    const textOfClients = (one: Surroundings | undefined): string =>
+      JSON.stringify([one?.obstacle, one?.leftOut, one?.zone]);
+    if (textOfClients(before) !== textOfClients(after))
+      for (const key of this.imports.keys()) {
+        this.#dirty.add(key);
+        this.#news.add(key);
+      }
+    return after;
+  }
+
+  #takeOverlaps(clusterSetCidr: string, { changed, gone }: RemoteChanges): void {
+    const { view } = this.#options.remotes;
+    const isNew = clusterSetCidr !== this.#clusterSetCidr;
+    this.#clusterSetCidr = clusterSetCidr;
+    const networks = clusterSetNetworks(clusterSetCidr, []).networks;
+    for (const name of new Set([...(isNew ? [...view.entries()].map(([one]) => one) : []), ...changed, ...gone])) {
+      const overlap = overlapWith(name, view.get(name)?.uses ?? [], networks);
+      if (overlap === undefined) this.#overlaps.delete(name);
+      else this.#overlaps.set(name, overlap);
+    }
+  }
+
   #takeUnknown(): void {
     const { unknown } = this.#options.exchange;
     if (unknown.symmetricDifference(this.#unknown).size === 0) return;
@@ -222,7 +306,7 @@ export class Services {
   }
 
   #plan(key: string, local: LocalView): void {
-    const { target } = this.#options;
+    const { target, sources } = this.#options;
     if (this.isHeld(key)) return;
     const owner = importOwner(key);
     const state = this.imports.get(key);
@@ -237,6 +321,8 @@ export class Services {
       vpcs: local.vpcs.keys(),
       ownEndpoints: (vpc) => this.own.get(key)?.endpoints.get(vpc) ?? [],
       reaches: (vpc, cluster, address) => this.#reach.reaches(vpc, cluster, address),
+      affinity: this.#areAnnotationsRead ? (sources.globalServices.get(key)?.affinity ?? 'none') : 'none',
+      zone: this.#surroundings?.zone ?? '',
       ipv6Selection: this.#selectsByIpv6(),
     });
     if (JSON.stringify(target.desired(owner)) !== JSON.stringify(plan)) target.set(owner, plan);
@@ -266,24 +352,8 @@ export class Services {
     return [...rows, ...objects];
   }
 
-  #occupiedBy({ nodeAddresses }: LocalView): readonly Occupied[] {
-    this.#occupied ??= [...this.#options.sources.subnets.entries()].flatMap(([name, { cidrs }]) =>
-      cidrs.map((cidr) => ({ name: `Subnet ${name}`, cidr })),
-    );
-    const nodes = nodeAddresses.map(({ node, ip: { family, value } }) => ({
-      name: `Node ${node}`,
-      cidr: { family, network: value, prefix: family === 4 ? 32 : 128 },
-    }));
-    return [...this.#occupied, ...nodes];
-  }
-
   #selectsByIpv6(): boolean {
     const column = this.#options.northbound.schema.tables['Load_Balancer']?.columns['selection_fields'];
     return column?.key.enum?.includes('ipv6_src') === true;
   }
-}
-
-/** Of pods in VPCs that take part. */
-function familiesOf({ vpcs }: LocalView): ReadonlySet<Family> {
-  return new Set([...vpcs.values()].flatMap(({ ranges }) => ranges.map(({ cidr }) => cidr.family)));
 }

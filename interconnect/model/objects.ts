@@ -34,6 +34,8 @@ export interface Subnet {
   readonly cidrs: readonly Cidr[];
   /** Whether other clusters may know of it. */
   readonly isShared: boolean;
+  /** Whether its switch has the load balancers of the VPC. */
+  readonly hasLoadBalancers: boolean;
 }
 
 export interface Node {

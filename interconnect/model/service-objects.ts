@@ -29,6 +29,29 @@ export interface ServiceExportObject {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly conditions: readonly Condition[];
+  /** There is no such object: an annotation of the Service says what it would. */
+  readonly isAlias: boolean;
+  /** False: clients of this cluster have its endpoints, other clusters do not. */
+  readonly isShared: boolean;
+}
+
+/** Which endpoints of an import clients of this cluster get first. */
+export type Affinity = 'local' | 'remote' | 'none';
+
+/** A Service with its annotations of Cilium's cluster mesh. */
+export interface GlobalService {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** Milliseconds since 1970. */
+  readonly createdMs: number;
+  readonly isDeleting: boolean;
+  /** Undefined without the annotation. */
+  readonly isGlobal: boolean | undefined;
+  readonly isShared: boolean;
+  readonly affinity: Affinity;
+  /** What is wrong with the annotations; empty if nothing is. */
+  readonly mistakes: readonly string[];
 }
 
 /** A Service in a namespace that has ServiceExports. */

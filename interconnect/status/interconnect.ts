@@ -39,6 +39,7 @@ export function renderInterconnect(
     keptOf('NoConflicts') ?? conflictsVerdict(situation),
     certificateVerdict(situation),
     keptOf('DataplaneProtected') ?? protectedVerdict(situation),
+    ...clusterSetVerdict(situation, before),
   ];
   return {
     conditions: withVerdicts(before.conditions, verdicts, isoOf(situation), generation),
@@ -261,6 +262,18 @@ function certificateVerdict({ link: { notAfterMs, renewal }, nowMs }: Situation)
   if (notAfterMs > nowMs) return good(type, 'Valid', `valid until ${until}, renewed at two thirds of its life`);
   const message = `the certificate expired at ${until}, because the hub could not renew it; join again with a new token`;
   return bad(type, { code: 'CertificateExpired', message });
+}
+
+/** About addresses for imported Services. An agent that does not know the exports yet keeps what is written. */
+function clusterSetVerdict(
+  { clusterSetProblems }: Situation,
+  { conditions = [] }: InterconnectStatus,
+): readonly Verdict[] {
+  const type = 'ClusterSetIPsAvailable';
+  if (clusterSetProblems === undefined) return conditions.filter((one) => one.type === type).map(verdictOf);
+  const [first] = clusterSetProblems;
+  if (first === undefined) return [good(type, 'Available', 'imported Services get addresses that nothing else has')];
+  return [bad(type, { code: first.code, message: summary(clusterSetProblems) })];
 }
 
 const named = 5;

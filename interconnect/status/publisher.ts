@@ -90,7 +90,8 @@ export class Publisher {
   }
 
   seen(kind: string, name: string): void {
-    if (kind === 'ServiceExport' || kind === 'ServiceImport') return this.#services.seen(kind, name);
+    if (kind === 'ServiceExport' || kind === 'ServiceImport' || kind === 'Service')
+      return this.#services.seen(kind, name);
     this.#reporter.seen(kind, name);
     if (kind === 'RemoteCluster') this.clustersChanged([name]);
   }
@@ -227,6 +228,7 @@ function situationOf(object: Interconnect | undefined, facts: PublisherFacts, no
     prefixesOffered: cluster.prefixesOffered,
     isConverged: progress.isConverged,
     isWaitingForHub: progress.isWaitingForHub,
+    clusterSetProblems: facts.services.clusterSetProblems,
     problems: [...(isWrong ? [spec] : []), ...progress.problems],
     nowMs,
   };

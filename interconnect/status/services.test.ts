@@ -3,10 +3,12 @@ import { afterEach, beforeEach, describe, it, mock } from 'node:test';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import type { WriteOutcome } from '../../lib/kube/writer.ts';
 import type { Delivery } from '../model/export-exchange.ts';
-import type { ImportedSlice } from '../model/service-objects.ts';
+import type { GlobalService, ImportedSlice, ServiceExportObject } from '../model/service-objects.ts';
 import type { ImportState } from '../settle/services/imports.ts';
 import { mergeExports, type MergedImport } from '../settle/services/merge.ts';
 import { exportOf } from '../settle/services/testing.ts';
+import type { OwnExport } from '../settle/services/valid-exports.ts';
+import { parseServiceExport, plainService } from '../watch/service-objects.ts';
 import { ServiceReporter, type ServiceReporterOptions } from './services.ts';
 
 const stateOf = (name: string): ImportState => {
@@ -23,6 +25,12 @@ describe('the objects of Services', () => {
   let outcome: WriteOutcome;
   let nowMs: number;
   let dues: number;
+  let events: string[];
+  let delivery: Delivery;
+  let areAnnotationsRead: boolean;
+  let own: Map<string, OwnExport>;
+  let serviceExports: Map<string, ServiceExportObject>;
+  let globalServices: Map<string, GlobalService>;
 
   beforeEach(() => {
     mock.timers.enable({ apis: ['setTimeout'] });
@@ -32,6 +40,12 @@ describe('the objects of Services', () => {
     writes = [];
     outcome = 'written';
     [nowMs, dues] = [0, 0];
+    events = [];
+    areAnnotationsRead = true;
+    delivery = { kind: 'delivered', message: '' };
+    own = new Map();
+    serviceExports = new Map();
+    globalServices = new Map();
     const none = new Map<string, never>();
     const options = {
       client: {},
@@ -41,12 +55,17 @@ describe('the objects of Services', () => {
           return Promise.resolve(outcome);
         },
       },
-      events: { record: () => undefined },
-      sources: { serviceExports: none, serviceImports: none, importedSlices: slices, namespaces: none },
+      events: {
+        record: ({ kind }: { kind: string }, _: string, reason: string) => events.push(`${kind} ${reason}`),
+      },
+      sources: { serviceExports, serviceImports: none, importedSlices: slices, namespaces: none, globalServices },
       services: {
-        own: none,
-        imports: states,
+        own,
+        imports: Object.assign(states, { merged: () => undefined }),
         isComplete: true,
+        get areAnnotationsRead() {
+          return areAnnotationsRead;
+        },
         isHeld: () => false,
         isReached: () => true,
         takeNews: () => {
@@ -55,7 +74,7 @@ describe('the objects of Services', () => {
           return taken;
         },
       },
-      exchange: { deliveryOf: (): Delivery => ({ kind: 'delivered', message: '' }) },
+      exchange: { deliveryOf: () => delivery },
       now: () => nowMs,
       onDue: () => (dues += 1),
     };
@@ -110,5 +129,48 @@ describe('the objects of Services', () => {
     });
     reporter.start();
     assert.deepEqual(await report(), ['EndpointSlice/shop/web-west-1']);
+  });
+
+  it('of Services that annotations export are events, once for each cause', async () => {
+    const metadata = { namespace: 'shop', name: 'web', uid: 'u', resourceVersion: '1' };
+    const key = 'shop/web';
+    const object = { ...parseServiceExport({ metadata }), isAlias: true };
+    globalServices.set(key, { ...plainService, namespace: 'shop', name: 'web', uid: 'u', isGlobal: true });
+    own.set(key, { object, invalid: undefined, exported: undefined, endpoints: new Map() });
+    news.add(key);
+    await report();
+    assert.deepEqual(events, []);
+    delivery = { kind: 'refused', problem: { code: 'MaxExports', message: 'too many' } };
+    await report();
+    news.add(key);
+    await report();
+    assert.deepEqual(events, ['Service ExportRefused']);
+    globalServices.set(key, { ...plainService, namespace: 'shop', name: 'web', uid: 'u', isShared: false });
+    serviceExports.set(key, parseServiceExport({ metadata }));
+    own.set(key, {
+      object: parseServiceExport({ metadata }),
+      invalid: undefined,
+      exported: undefined,
+      endpoints: new Map(),
+    });
+    reporter.seen('Service', key);
+    await report();
+    assert.deepEqual(events.slice(1), ['Service ExportContradicted']);
+  });
+
+  it('of Services whose annotations are wrong are events, also after a start, unless they are not read', async () => {
+    const service = { ...plainService, namespace: 'shop', name: 'web', uid: 'u', mistakes: ['m'] };
+    globalServices.set('shop/web', service);
+    globalServices.set('shop/db', plainService);
+    reporter.start();
+    areAnnotationsRead = false;
+    await report();
+    assert.deepEqual(events, []);
+    areAnnotationsRead = true;
+    news.add('shop/web');
+    await report();
+    reporter.start();
+    await report();
+    assert.deepEqual(events, ['Service AnnotationInvalid']);
   });
 });

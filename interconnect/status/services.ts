@@ -3,7 +3,14 @@
  * settled exports and imports, and the objects that the watch brings. Out: writes, only where an object differs, so that a restart writes
  * nothing; an event for each condition that turns. Rule: a ServiceImport that the agent did not make is left alone.
  */
-import { apiVersionOf, endpointSlices, serviceExports, serviceImports } from '../../lib/kube/resources.ts';
+import {
+  apiVersionOf,
+  endpointSlices,
+  serviceExports,
+  serviceImports,
+  services as serviceResource,
+} from '../../lib/kube/resources.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
 import type { KubeClient, Resource } from '../../lib/kube/types.ts';
@@ -21,7 +28,10 @@ import {
 } from '../model/service-objects.ts';
 import { exportConditions, idleConditions, importBody, importStatus } from '../plan/services/objects.ts';
 import { planImportSlices } from '../plan/services/slices.ts';
+import type { MergedImport } from '../settle/services/merge.ts';
+import type { OwnExport } from '../settle/services/valid-exports.ts';
 import type { ImportState } from '../settle/services/imports.ts';
+import { contradictionOf } from '../watch/export-sources.ts';
 import type { Sources } from '../watch/sources.ts';
 import { isSameJson } from './compare.ts';
 
@@ -29,8 +39,14 @@ export interface ServiceReporterOptions {
   readonly client: KubeClient;
   readonly writer: ObjectWriter;
   readonly events: Pick<EventRecorder, 'record'>;
-  readonly sources: Pick<Sources, 'serviceExports' | 'serviceImports' | 'importedSlices' | 'namespaces'>;
-  readonly services: Pick<Services, 'own' | 'imports' | 'isComplete' | 'isHeld' | 'isReached' | 'takeNews'>;
+  readonly sources: Pick<
+    Sources,
+    'serviceExports' | 'serviceImports' | 'importedSlices' | 'namespaces' | 'globalServices'
+  >;
+  readonly services: Pick<
+    Services,
+    'own' | 'imports' | 'clients' | 'areAnnotationsRead' | 'isComplete' | 'isHeld' | 'isReached' | 'takeNews'
+  >;
   readonly exchange: Pick<ExportExchange, 'deliveryOf'>;
   /** Unix milliseconds. */
   readonly now: () => number;
@@ -54,6 +70,8 @@ export class ServiceReporter {
   readonly #strangers = new Map<string, string>();
   /** Objects whose write was refused, and when it is due again. */
   readonly #refused = new Map<string, number>();
+  /** By Service: what events said of its annotations. */
+  readonly #announced = new Map<string, readonly string[]>();
   readonly #deliveries = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
   #wasMember: boolean | undefined;
@@ -72,6 +90,7 @@ export class ServiceReporter {
     for (const key of services.imports.keys()) this.#dirty.add(key);
     for (const [key] of sources.serviceExports.entries()) this.#dirty.add(key);
     for (const [key] of sources.serviceImports.entries()) this.#dirty.add(key);
+    for (const [key, { mistakes }] of sources.globalServices.entries()) if (mistakes.length > 0) this.#dirty.add(key);
   }
 
   /** The watch has brought a version of a ServiceExport or ServiceImport. */
@@ -96,7 +115,7 @@ export class ServiceReporter {
 
   /** `isMember`: whether the settled state is that of a member; otherwise nothing is imported. */
   report(isMember: boolean): void {
-    const { services, sources } = this.#options;
+    const { services } = this.#options;
     if (this.#wasMember !== undefined && this.#wasMember !== isMember) this.start();
     this.#wasMember = isMember;
     for (const key of services.takeNews()) this.#dirty.add(key);
@@ -109,8 +128,9 @@ export class ServiceReporter {
     const dirty = [...this.#dirty];
     this.#dirty.clear();
     for (const key of dirty) {
-      if (sources.serviceExports.get(key) === undefined) this.#deliveries.delete(key);
+      if (services.own.get(key) === undefined) this.#deliveries.delete(key);
       this.#export(key, isMember);
+      this.#annotations(key, isMember);
       this.#import(key, isMember);
     }
   }
@@ -145,6 +165,33 @@ export class ServiceReporter {
       client.patch(serviceExports, path, 'merge', body, { subresource: 'status' }),
     );
     if (isSent) this.#announce(object, conditions);
+  }
+
+  /** A Service has no conditions of its export: events say what is wrong, once for each cause. */
+  #annotations(key: string, isMember: boolean): void {
+    const { sources, services, exchange, events } = this.#options;
+    const service = sources.globalServices.get(key);
+    const own = services.own.get(key);
+    const contradiction = contradictionOf(service, sources.serviceExports.get(key));
+    const delivery = exchange.deliveryOf(key);
+    const problems: readonly Problem[] =
+      !isMember || !services.areAnnotationsRead || service === undefined || service.isDeleting
+        ? []
+        : [
+            ...service.mistakes.map((message) => ({ code: 'AnnotationInvalid', message })),
+            ...(contradiction === undefined ? [] : [{ code: 'ExportContradicted', message: contradiction }]),
+            ...(own?.object.isAlias === true ? aliasProblems(own, delivery, services.imports.merged(key)) : []),
+          ];
+    const before = this.#announced.get(key) ?? [];
+    if (problems.length === 0) this.#announced.delete(key);
+    else
+      this.#announced.set(
+        key,
+        problems.map(({ message }) => message),
+      );
+    if (service === undefined) return;
+    for (const { code, message } of problems)
+      if (!before.includes(message)) events.record(subjectOf(serviceResource, service), 'Warning', code, message);
   }
 
   #import(key: string, isMember: boolean): void {
@@ -191,7 +238,7 @@ export class ServiceReporter {
   }
 
   #align(key: string, object: ServiceImportObject, state: ImportState): void {
-    const { client } = this.#options;
+    const { client, services } = this.#options;
     const wanted = importBody(state);
     const path = { namespace: object.namespace, name: object.name };
     const present = { labels: object.labels, annotations: object.annotations, spec: object.spec };
@@ -210,7 +257,8 @@ export class ServiceReporter {
       // The status names the generation that this write makes.
       return;
     }
-    const status = importStatus(state, object.status, object.generation, this.#nowIso());
+    const clients = services.clients ?? { obstacle: undefined, leftOut: [] };
+    const status = importStatus(state, clients, object.status, object.generation, this.#nowIso());
     if (isSameJson(status, object.status)) return;
     const body = { metadata: { uid: object.uid }, status: withNulls(object.status, status) };
     const text = JSON.stringify([status['clusters'], withoutTimes(status['conditions'] as readonly Condition[])]);
@@ -310,6 +358,21 @@ function keptDelivery({ conditions, generation }: ServiceExportObject, delivery:
   const ready = conditions.find(({ type }) => type === 'Ready');
   const wasDelivered = ready?.status === 'True' && ready.observedGeneration === generation;
   return delivery.kind === 'pending' && wasDelivered ? { kind: 'delivered', message: ready.message ?? '' } : delivery;
+}
+
+/** Of a Service that an annotation exports. */
+function aliasProblems(
+  { invalid, object }: OwnExport,
+  delivery: Delivery,
+  merged: MergedImport | undefined,
+): readonly Problem[] {
+  if (invalid !== undefined) return [invalid];
+  if (!object.isShared) return [];
+  const { conflict } = merged ?? {};
+  return [
+    ...(delivery.kind === 'refused' ? [{ code: 'ExportRefused', message: delivery.problem.message }] : []),
+    ...(conflict === undefined ? [] : [{ code: conflict.reason.split(',')[0] ?? '', message: conflict.message }]),
+  ];
 }
 
 function ownersOf(owner: ServiceImportObject | undefined): readonly object[] {

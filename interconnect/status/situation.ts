@@ -53,6 +53,8 @@ export interface Situation {
   readonly isConverged: boolean;
   /** The databases have the newest state, the hub does not. */
   readonly isWaitingForHub: boolean;
+  /** What is wrong with the networks of ClusterSet IPs; undefined before this process knows the exports of other clusters. */
+  readonly clusterSetProblems: readonly Problem[] | undefined;
   /** Problems of the targets and of the object's spec. */
   readonly problems: readonly Problem[];
   readonly nowMs: number;

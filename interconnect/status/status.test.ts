@@ -24,6 +24,15 @@ describe('the Interconnect', () => {
       JSON.stringify(conditions()),
     );
   });
+  it('reports what is wrong with the networks of ClusterSet IPs, and keeps that until it knows', () => {
+    const type = 'ClusterSetIPsAvailable';
+    const problem = { code: 'ClusterSetCIDROverlap', message: 'm' };
+    assert.equal(conditions({ clusterSetProblems: [problem] })[type], `False ${problem.code}`);
+    const written = renderInterconnect(situation(stateOf(), { clusterSetProblems: [problem] }), {}, 1);
+    const unknown = situation(stateOf(), { clusterSetProblems: undefined });
+    assert.equal(conditionsOf(renderInterconnect(unknown, written, 1))[type], `False ${problem.code}`);
+    assert.equal(conditionsOf(renderInterconnect(unknown, {}, 1))[type], undefined);
+  });
   it('reports that the loss of one gateway would cut a cluster off', () => {
     assert.equal(conditions({}, stateOf({ verdicts: verdicts(['ts1']) }))['DataplaneProtected'], 'False OnePathLeft');
   });

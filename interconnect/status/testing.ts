@@ -86,6 +86,7 @@ export function situation(state = stateOf(), fields: Partial<Situation> = {}): S
     wantedMtu: 1500,
     prefixesOffered: 1,
     isConverged: true,
+    clusterSetProblems: [],
     problems: [],
     nowMs: Date.parse(at),
     ...fields,

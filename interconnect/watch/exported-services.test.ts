@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { KubeClient, Reflector, ReflectorChange } from '../../lib/kube/types.ts';
+import type { KubeClient, ReflectorChange } from '../../lib/kube/types.ts';
 import { createLogger } from '../../lib/run/logger.ts';
 import type { ServiceExportObject } from '../model/service-objects.ts';
 import { ExportedServicesWatch } from './exported-services.ts';
@@ -37,7 +37,7 @@ describe('the Services of exports', () => {
     };
     const watch = new ExportedServicesWatch({
       client: client as KubeClient,
-      exports: exports as unknown as Reflector<ServiceExportObject>,
+      exports,
       signal: end.signal,
       log: createLogger('interconnect', 'silent'),
       onChange: () => undefined,

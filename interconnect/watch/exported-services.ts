@@ -1,5 +1,5 @@
 /**
- * The Services and EndpointSlices of the namespaces that have ServiceExports. In: ServiceExports. Out: the parts of each export, and which
+ * The Services and EndpointSlices of the namespaces that have exports. In: the exports. Out: the parts of each export, and which
  * exports changed. A namespace without exports is not watched, so that memory and work follow from what is exported.
  */
 import { reflect } from '../../lib/kube/reflector.ts';
@@ -7,12 +7,15 @@ import { endpointSlices, services } from '../../lib/kube/resources.ts';
 import type { KubeClient, Reflector, ReflectorChange } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { serviceLabel } from '../../lib/services/parse.ts';
+import type { ExportSources } from './export-sources.ts';
 import type { LocalService, LocalSlice, ServiceExportObject } from '../model/service-objects.ts';
 import { parseLocalService, parseLocalSlice } from './service-objects.ts';
 
 export interface ExportedServicesOptions {
   readonly client: KubeClient;
-  readonly exports: Reflector<ServiceExportObject>;
+  readonly exports: Pick<ExportSources, 'get' | 'subscribe'> & {
+    entries(): Iterable<[string, ServiceExportObject]>;
+  };
   readonly signal: AbortSignal;
   readonly log: Logger;
   /** The parts of some export are different now. */

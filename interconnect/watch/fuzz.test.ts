@@ -12,9 +12,17 @@ import { configMapSchemas, endpointSliceSchemas, nodeSchemas, serviceSchemas } f
 import { fuzzParser, type ObjectSchemas, type Parser } from '../../lib/testing-fuzz.ts';
 import { parseHubMember } from '../hub/watch/members.ts';
 import { learnedView } from './edges.ts';
-import { parseGateway, parseInterconnect, parseNode, parseReport, parseSubnet, parseTransitSwitch } from './objects.ts';
+import {
+  parseGateway,
+  parseInterconnect,
+  parseNode,
+  parseReport,
+  parseServiceCidr,
+  parseSubnet,
+  parseTransitSwitch,
+} from './objects.ts';
 import { parseFollowing, parseOvnIcConfig } from './ovn-ic-config.ts';
-import { parseLocalService, parseLocalSlice, parseServiceExport } from './service-objects.ts';
+import { parseGlobalService, parseLocalService, parseLocalSlice, parseServiceExport } from './service-objects.ts';
 
 const conditions = z.array(z.object({ type: z.string(), status: z.string(), reason: z.string() }));
 const exportSchemas = {
@@ -27,12 +35,14 @@ const parsers: readonly (readonly [Parser, ObjectSchemas])[] = [
   [parseFollowing, interconnectKind],
   [parseSubnet, subnetKind],
   [parseNode, nodeSchemas],
+  [parseServiceCidr, { spec: z.object({ cidrs: z.array(z.string()) }) }],
   [parseReport, interconnectGatewayKind],
   [parseGateway, interconnectGatewayKind],
   [parseTransitSwitch, transitSwitchKind],
   [parseHubMember, hubMemberKind],
   [parseOvnIcConfig, configMapSchemas],
   [parseServiceExport, exportSchemas],
+  [parseGlobalService, serviceSchemas],
   [parseLocalService, serviceSchemas],
   [parseLocalSlice, endpointSliceSchemas],
 ];

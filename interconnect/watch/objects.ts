@@ -23,8 +23,9 @@ import { readAs } from '../../lib/api/read-as.ts';
 import { isForOtherClusters } from '../../lib/api/subnet-routing.ts';
 import { annotation, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import { fieldsOf } from '../../lib/kube/fields.ts';
+import { fieldsOf, textsOf } from '../../lib/kube/fields.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
+import { parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 
 export function parseInterconnect(raw: RawObject): Interconnect {
@@ -55,6 +56,7 @@ const subnetFields = z.object({
       vpc: z.string().optional(),
       u2oFeatures: z.object({ overlayOnlyRouting: z.boolean().optional() }).optional(),
       disableInterConnection: z.boolean().optional(),
+      enableLb: z.boolean().optional(),
     })
     .default({}),
 });
@@ -70,6 +72,7 @@ export function parseSubnet(raw: RawObject): Subnet {
     vpc: spec.vpc === undefined || spec.vpc === '' ? defaultVpc : spec.vpc,
     cidrs: networksInForce(raw.metadata.annotations),
     isShared,
+    hasLoadBalancers: spec.enableLb !== false,
   };
 }
 
@@ -88,6 +91,10 @@ export function parseNode(raw: RawObject): Node {
     isReady: isTrue('Ready') && !isTrue('NetworkUnavailable'),
     hasNetwork: !isTrue('NetworkUnavailable'),
   };
+}
+
+export function parseServiceCidr(raw: RawObject): readonly Cidr[] {
+  return textsOf(fieldsOf(raw['spec'])['cidrs']).flatMap((text) => parseCidr(text) ?? []);
 }
 
 export function parseReport(raw: RawObject): Report {

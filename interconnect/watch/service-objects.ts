@@ -8,6 +8,8 @@ import {
   importsOfAgent,
   mostPorts,
   sliceLabel,
+  type Affinity,
+  type GlobalService,
   type ImportedSlice,
   type LocalService,
   type LocalSlice,
@@ -28,6 +30,51 @@ export function parseServiceExport(raw: RawObject): ServiceExportObject {
     labels: textMapOf(spec['exportedLabels']),
     annotations: textMapOf(spec['exportedAnnotations']),
     conditions: conditionsOf(fieldsOf(raw['status'])),
+    isAlias: false,
+    isShared: true,
+  };
+}
+
+const affinities: readonly string[] = ['local', 'remote', 'none'] satisfies readonly Affinity[];
+const ofCilium = 'service.cilium.io';
+
+/** A Service without any of the annotations: most are, and need no memory of their own. */
+export const plainService: GlobalService = {
+  namespace: '',
+  name: '',
+  uid: '',
+  createdMs: 0,
+  isDeleting: false,
+  isGlobal: undefined,
+  isShared: true,
+  affinity: 'none',
+  mistakes: [],
+};
+
+export function parseGlobalService({ metadata }: RawObject): GlobalService {
+  const annotations = metadata.annotations ?? {};
+  const [global, shared, affinity] = ['global', 'shared', 'affinity'].map((one) => annotations[`${ofCilium}/${one}`]);
+  if (global === undefined && shared === undefined && affinity === undefined) return plainService;
+  const mistakes: string[] = [];
+  const flagOf = (name: string, text: string | undefined): boolean | undefined => {
+    if (text === 'true' || text === 'false') return text === 'true';
+    if (text !== undefined) mistakes.push(`annotation ${ofCilium}/${name} has to be true or false`);
+    return undefined;
+  };
+  const isGlobal = flagOf('global', global);
+  const isShared = flagOf('shared', shared) ?? true;
+  const isKnown = affinity === undefined || affinities.includes(affinity);
+  if (!isKnown) mistakes.push(`annotation ${ofCilium}/affinity has to be ${affinities.join(', ')}`);
+  return {
+    namespace: metadata.namespace ?? '',
+    name: metadata.name,
+    uid: metadata.uid,
+    createdMs: Date.parse(metadata.creationTimestamp ?? '') || 0,
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    isGlobal,
+    isShared,
+    affinity: isKnown && affinity !== undefined ? (affinity as Affinity) : 'none',
+    mistakes,
   };
 }
 

@@ -10,9 +10,11 @@ import {
   interconnects,
   namespaces,
   nodes,
+  services,
   remoteClusters,
   remoteRouteSlices,
   routePolicies,
+  serviceCidrs,
   serviceExports,
   serviceImports,
   subnets,
@@ -20,17 +22,27 @@ import {
 } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
+import type { Cidr } from '../../lib/net/cidr.ts';
 import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
 import { reflectSliced } from '../../lib/slices/reflect.ts';
 import { parseSlice, type Slice } from '../../lib/slices/slice.ts';
 import { learnedView, type LearnedPrefix } from './edges.ts';
-import { parseGateway, parseInterconnect, parseNode, parseReport, parseSubnet, parseTransitSwitch } from './objects.ts';
-import { parseImportedSlice, parseServiceExport, parseServiceImport } from './service-objects.ts';
+import {
+  parseGateway,
+  parseInterconnect,
+  parseNode,
+  parseReport,
+  parseServiceCidr,
+  parseSubnet,
+  parseTransitSwitch,
+} from './objects.ts';
+import { parseGlobalService, parseImportedSlice, parseServiceExport, parseServiceImport } from './service-objects.ts';
 import type { GatewayObject, Interconnect, Node, Report, Subnet, TransitSwitchObject } from '../model/objects.ts';
 import {
   sliceLabel,
   slicesOfAgent,
+  type GlobalService,
   type ImportedSlice,
   type ServiceExportObject,
   type ServiceImportObject,
@@ -47,10 +59,14 @@ export interface Sources {
   readonly routePolicies: Reflector<RoutePolicy>;
   /** Clusters without speakers may not have the kind. */
   readonly bgpNodeStates: Reflector<readonly LearnedPrefix[]>;
+  /** Served from Kubernetes 1.33 on. */
+  readonly serviceCidrs: Reflector<readonly Cidr[]>;
   readonly namespaces: Reflector<{ readonly isDeleting: boolean }>;
   /** Clusters without the CRDs of the Multi-Cluster Services API do not have these kinds. */
   readonly serviceExports: Reflector<ServiceExportObject>;
   readonly serviceImports: Reflector<ServiceImportObject>;
+  /** All Services, of which only annotations are kept: the API server cannot select by these. */
+  readonly globalServices: Reflector<GlobalService>;
   /** EndpointSlices of imports, which the agent made. */
   readonly importedSlices: Reflector<ImportedSlice>;
 }
@@ -70,9 +86,11 @@ export function watchSources(client: KubeClient, signal: AbortSignal, log: Logge
     transitSwitches: watch(transitSwitches, parseTransitSwitch),
     routePolicies: watch(routePolicies, parseRoutePolicy),
     bgpNodeStates: reflectSliced(learnedView, { client, signal, log, optional: true }),
+    serviceCidrs: watchOptional(serviceCidrs, parseServiceCidr),
     namespaces: watch(namespaces, ({ metadata }) => ({ isDeleting: metadata.deletionTimestamp !== undefined })),
     serviceExports: watchOptional(serviceExports, parseServiceExport),
     serviceImports: watchOptional(serviceImports, parseServiceImport),
+    globalServices: watch(services, parseGlobalService),
     importedSlices: reflect({
       client,
       resource: endpointSlices,

@@ -32,6 +32,7 @@ describe('parsing', () => {
       gatewayNodeSelector: { matchLabels: { 'ovn.kubernetes.io/ic-gw': 'true' } },
       clusterSetCIDR: '100.127.0.0/16,fd00:100:127::/112',
       failback: { holdDownSeconds: 5 },
+      ciliumAnnotations: true,
       mtu: 0,
     });
     const bad = parseInterconnect(raw('default', { spec: { clusterName: 'East' } }));
@@ -75,6 +76,7 @@ describe('the local view', () => {
     gatewayNodeSelector: { matchLabels: { gw: 'true' } },
     failback: { holdDownSeconds: 5 },
     clusterSetCIDR: '100.127.0.0/16',
+    ciliumAnnotations: true,
     mtu: 0,
   };
   const subnet = (name: string, cidrBlock: string, vpc = '') =>

@@ -29,14 +29,15 @@ export class User {
 
   /** Runs a command line of the README in the checkout with the kubeconfig of a cluster. @throws Error unless it exits with 0 */
   run(cluster: string, argv: readonly string[]): Promise<string> {
-    return run(commandOf(argv), { env: this.#env(cluster), timeoutMs });
+    return run(commandOf(argv), { env: this.environment(cluster), timeoutMs });
   }
 
   tryRun(cluster: string, argv: readonly string[]): Promise<RunResult> {
-    return tryRun(commandOf(argv), { env: this.#env(cluster), timeoutMs });
+    return tryRun(commandOf(argv), { env: this.environment(cluster), timeoutMs });
   }
 
-  #env(cluster: string): Record<string, string> {
+  /** With the kubeconfig of a cluster, and the programs of the tools in the path. */
+  environment(cluster: string): Record<string, string> {
     const path = `${join(tool('helm'), '..')}:${process.env['PATH'] ?? ''}`;
     return { KUBECONFIG: join(this.lab.cluster(cluster).dir, 'kubeconfig'), PATH: path };
   }

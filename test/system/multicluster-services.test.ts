@@ -14,6 +14,7 @@ import {
   endpointSlices,
   interconnects,
   namespaces,
+  serviceCidrs,
   serviceExports,
   serviceImports,
   services,
@@ -289,6 +290,63 @@ describe('Services of two clusters with real OVN', () => {
       await eventually(`${cluster} has no slices`, async () => (await slicesIn(cluster)).length === 0);
       await eventually(`${cluster} has no load balancers`, () => backends(cluster) === '');
     }
+  });
+
+  it('are exported by annotations of Cilium, too, and served by the preferred side', async () => {
+    const annotate = (cluster: Cluster, marks: Readonly<Record<string, string | null>>) => {
+      const entries = Object.entries(marks).map(([mark, value]) => [`service.cilium.io/${mark}`, value]);
+      return bed
+        .kube(cluster)
+        .patch(services, key, 'merge', { metadata: { annotations: Object.fromEntries(entries) } });
+    };
+    await annotate('east', { global: 'true' });
+    await eventually('west has the import', async () => (await ipIn('west')).startsWith('100.127.'));
+    const address = await ipIn('west');
+    await eventually('west reaches east', async () => (await ask('west', address)) === 'east');
+    const uid = (await importIn('west'))?.metadata.uid;
+    await bed.kill('agent-east');
+    await setReady('east', false);
+    bed.startAgent('east');
+    await eventually('its agent is back', async () => (await ask('west', address, 2)) === 'refused');
+    assert.equal((await importIn('west'))?.metadata.uid, uid, 'it was not withdrawn meanwhile');
+    await setReady('east', true);
+    await eventually('west reaches east again', async () => (await ask('west', address, 2)) === 'east');
+    await annotate('west', { global: 'true', shared: 'false' });
+    await eventually('west has its own, too', async () => (await ask('west', address)) === 'east,west');
+    assert.equal(await ask('east', await ipIn('east')), 'east', 'and shares them with nobody');
+    await annotate('west', { affinity: 'local' });
+    await eventually('west prefers its own', async () => (await ask('west', address)) === 'west');
+    await setReady('west', false);
+    await eventually('east serves in their place', async () => (await ask('west', address)) === 'east');
+    await setReady('west', true);
+    await annotate('west', { affinity: 'remote', shared: null });
+    await eventually('west prefers the others', async () => (await ask('west', address)) === 'east');
+    await eventually('east has those of west', async () => (await ask('east', await ipIn('east'))) === 'east,west');
+    for (const cluster of clusters) await annotate(cluster, { global: null, affinity: null });
+    for (const cluster of clusters)
+      await eventually(`${cluster} has no import`, async () => (await importIn(cluster)) === undefined);
+  });
+
+  it('get no address of a network that Services of the cluster have', async () => {
+    const clusterSetCIDR = async (text: string | null) =>
+      bed.kube('west').patch(interconnects, { name: 'default' }, 'merge', { spec: { clusterSetCIDR: text } });
+    const cidrs = await bed.kube('west').list(serviceCidrs);
+    const [taken = ''] = (cidrs[0]?.['spec'] as { cidrs?: string[] } | undefined)?.cidrs ?? [];
+    await clusterSetCIDR(taken);
+    const reason = async () => (await condition('west', 'ClusterSetIPsAvailable'))?.reason;
+    await eventually('the Interconnect says so', async () => (await reason()) === 'ClusterSetCIDROverlap');
+    await exportIn('east');
+    await eventually('the import says so', async () => {
+      const { status } = (await importIn('west')) as { status?: { conditions?: Condition[] } };
+      return status?.conditions?.[0]?.reason === 'ClusterSetCIDROverlap';
+    });
+    assert.equal(await ipIn('west'), '');
+    await clusterSetCIDR(null);
+    await eventually('it has an address', async () => (await ipIn('west')).startsWith('100.127.'));
+    await eventually('the Interconnect is well', async () => (await reason()) === 'Available');
+    await unexport('east');
+    for (const cluster of clusters)
+      await eventually(`${cluster} has no import`, async () => (await importIn(cluster)) === undefined);
   });
 
   it('of another program are left alone, and imports exist only where the namespace does', async () => {

@@ -8,7 +8,7 @@ import { familyOf } from '../../../lib/net/ip.ts';
 import { backendsText, balancerColumns, balancerGroup, vipText } from '../../../lib/services/balancer.ts';
 import { ovnProtocols } from '../../../lib/services/vips.ts';
 import type { ExportedEndpoint, ExportedPort } from '../../model/exported-service.ts';
-import { keyOf } from '../../model/service-objects.ts';
+import { keyOf, type Affinity } from '../../model/service-objects.ts';
 import type { ImportState } from '../../settle/services/imports.ts';
 
 export interface BalancerInput {
@@ -17,10 +17,14 @@ export interface BalancerInput {
   readonly cluster: string;
   /** VPCs that take part. */
   readonly vpcs: Iterable<string>;
-  /** Endpoints of this cluster that serve in a VPC. */
+  /** Endpoints of this cluster that serve in a VPC, also where it does not share them. */
   readonly ownEndpoints: (vpc: string) => readonly ExportedEndpoint[];
   /** Whether packets of a VPC for an address go to that cluster now. */
   readonly reaches: (vpc: string, cluster: string, address: string) => boolean;
+  /** Which endpoints clients of this cluster get as long as one of them is ready. */
+  readonly affinity: Affinity;
+  /** The zone of all clients; empty if there is no single one. */
+  readonly zone: string;
   /** Whether this OVN can select backends by the IPv6 address of a client. */
   readonly ipv6Selection: boolean;
 }
@@ -55,13 +59,13 @@ function balancersIn(input: BalancerInput, vpc: string, ips: readonly string[]):
       held.ports.push(port);
       groups.set(group, held);
     }
-  const endpoints = servingIn(input, vpc);
+  const choices = choicesIn(input, vpc);
   return [...groups].map(([group, { address, ports }]) => {
     const family = familyOf(address);
     const vips = ports.map((port): readonly [string, string] => [
       vipText({ family, address, port: { ...port, nodePort: 0 } }, false),
       // A policy that keeps clients on their own node is not implemented here: no endpoint is better than one elsewhere.
-      merged.isInternalPolicyLocal ? '' : backendsText(backendsOf(endpoints, port, family)),
+      merged.isInternalPolicyLocal ? '' : backendsText(backendsOf(choices, port, family)),
     ]);
     const [first] = ports;
     const facts = {
@@ -79,29 +83,43 @@ function balancersIn(input: BalancerInput, vpc: string, ips: readonly string[]):
   });
 }
 
-/** The endpoints that pods of a VPC reach, of all clusters. */
-function servingIn({ state, cluster, ownEndpoints, reaches }: BalancerInput, vpc: string): readonly ExportedEndpoint[] {
-  return [...state.exports].flatMap(([name, { endpoints }]) =>
-    name === cluster ? ownEndpoints(vpc) : endpoints.filter(({ address }) => reaches(vpc, name, address)),
+/** Values of `trafficDistribution` by which clients prefer endpoints of their own zone. */
+const zonal: readonly string[] = ['PreferClose', 'PreferSameZone', 'PreferSameNode'];
+
+/** The endpoints that pods of a VPC reach, of all clusters: those of a later list only serve while no earlier one has a ready endpoint. */
+function choicesIn(input: BalancerInput, vpc: string): readonly (readonly ExportedEndpoint[])[] {
+  const { state, cluster, ownEndpoints, reaches, affinity, zone } = input;
+  const local = ownEndpoints(vpc);
+  const remote = [...state.exports].flatMap(([name, { endpoints }]) =>
+    name === cluster ? [] : endpoints.filter(({ address }) => reaches(vpc, name, address)),
   );
+  const all = { local: [local, remote], remote: [remote, local], none: [[...local, ...remote]] }[affinity];
+  if (zone === '' || !zonal.includes(state.merged.trafficDistribution)) return all;
+  return all.flatMap((list) => {
+    const { near = [], far = [] } = Object.groupBy(list, (one) => (one.zone === zone ? 'near' : 'far'));
+    return [near, far];
+  });
 }
 
-/** Of a port: the ready ones, or if there are none, those that serve while terminating. Each once, in the order of addresses. */
+/**
+ * Of a port: the ready ones of the first choice that has any, or if none has, those that serve while terminating. Each once, in the order of addresses.
+ */
 function backendsOf(
-  endpoints: readonly ExportedEndpoint[],
+  choices: readonly (readonly ExportedEndpoint[])[],
   { name, protocol }: ExportedPort,
   family: 4 | 6,
 ): readonly Backend[] {
-  const ofFamily = endpoints.filter(({ address }) => familyOf(address) === family);
-  const ready = portsOf(
-    ofFamily.filter(({ isReady }) => isReady),
-    { name, protocol },
-  );
-  if (ready.length > 0) return ready;
-  return portsOf(
-    ofFamily.filter((one) => one.isServingWhileTerminating),
-    { name, protocol },
-  );
+  const states = [
+    ({ isReady }: ExportedEndpoint) => isReady,
+    ({ isServingWhileTerminating }: ExportedEndpoint) => isServingWhileTerminating,
+  ];
+  for (const isMeant of states)
+    for (const choice of choices) {
+      const meant = choice.filter((one) => familyOf(one.address) === family && isMeant(one));
+      const found = portsOf(meant, { name, protocol });
+      if (found.length > 0) return found;
+    }
+  return [];
 }
 
 function portsOf(

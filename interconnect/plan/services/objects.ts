@@ -5,6 +5,7 @@ import type { Delivery } from '../../model/export-exchange.ts';
 import { importsOfAgent, type ServiceExportObject } from '../../model/service-objects.ts';
 import type { ImportState } from '../../settle/services/imports.ts';
 import type { Conflict } from '../../settle/services/merge.ts';
+import type { Surroundings } from '../../settle/services/surroundings.ts';
 import type { OwnExport } from '../../settle/services/valid-exports.ts';
 
 export interface ImportBody {
@@ -46,14 +47,15 @@ export function importBody({ merged, ips }: ImportState): ImportBody {
   };
 }
 
-/** `before`: the status of the object. */
+/** `clients`: which pods of this cluster reach imports; `before`: the status of the object. */
 export function importStatus(
   state: ImportState,
+  clients: Pick<Surroundings, 'obstacle' | 'leftOut'>,
   before: Readonly<Record<string, unknown>>,
   generation: number,
   nowIso: string,
 ): Readonly<Record<string, unknown>> {
-  const condition = { type: 'Ready', ...readyOf(state), observedGeneration: generation };
+  const condition = { type: 'Ready', ...readyOf(state, clients), observedGeneration: generation };
   return {
     clusters: state.merged.clusters.map((cluster) => ({ cluster })),
     endpointSliceObjects: 'Present',
@@ -61,14 +63,24 @@ export function importStatus(
   };
 }
 
-function readyOf({ merged, problem }: ImportState): Pick<Condition, 'status' | 'reason' | 'message'> {
-  if (problem !== undefined) return { status: 'False', reason: problem.code, message: problem.message };
-  if (!merged.isInternalPolicyLocal || merged.type === 'Headless')
-    return {
-      status: 'True',
-      reason: 'Ready',
-      message: 'its endpoints are those of all clusters that a path leads to',
-    };
+/** Subnets that a message names at most. */
+const named = 5;
+
+function readyOf(
+  { merged, problem }: ImportState,
+  { obstacle, leftOut }: Pick<Surroundings, 'obstacle' | 'leftOut'>,
+): Pick<Condition, 'status' | 'reason' | 'message'> {
+  const isHeadless = merged.type === 'Headless';
+  // Clients of a headless Service connect to the addresses of pods.
+  const found = problem ?? (isHeadless ? undefined : obstacle);
+  if (found !== undefined) return { status: 'False', reason: found.code, message: found.message };
+  if (!merged.isInternalPolicyLocal || isHeadless) {
+    const endpoints = 'its endpoints are those of all clusters that a path leads to';
+    const rest = leftOut.length > named ? ` and ${leftOut.length - named} more` : '';
+    const list = leftOut.slice(0, named).join(', ');
+    const without = `; pods of Subnets without load balancers (spec.enableLb) do not reach it: ${list}${rest}`;
+    return { status: 'True', reason: 'Ready', message: isHeadless || list === '' ? endpoints : endpoints + without };
+  }
   const message =
     'internalTrafficPolicy Local is not implemented for imports, so that connections are rejected: set Cluster in the exported Services';
   return { status: 'False', reason: 'InternalTrafficPolicyNotSupported', message };

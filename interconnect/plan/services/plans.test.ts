@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import type { ExportedEndpoint, ExportedService } from '../../model/exported-service.ts';
+import type { Affinity } from '../../model/service-objects.ts';
 import type { ImportState } from '../../settle/services/imports.ts';
 import { mergeExports, type MergedImport } from '../../settle/services/merge.ts';
 import { endpointAt, exportOf } from '../../settle/services/testing.ts';
@@ -14,11 +15,20 @@ function stateOf(exports: Readonly<Record<string, Partial<ExportedService>>>, ip
   return { merged: mergeExports(all) as MergedImport, exports: all, ips, problem: undefined };
 }
 
+const everywhere = { obstacle: undefined, leftOut: [] };
 const nowhere = { address: '10.17.0.12', port: 0 };
+
+interface Places {
+  readonly own?: readonly ExportedEndpoint[];
+  readonly vpcs?: readonly string[];
+  readonly unreached?: string;
+  readonly affinity?: Affinity;
+  readonly zone?: string;
+}
 
 function rowsOf(
   state: ImportState,
-  { own = [] as readonly ExportedEndpoint[], vpcs = ['ovn-cluster'], unreached = nowhere.address } = {},
+  { own = [], vpcs = ['ovn-cluster'], unreached = nowhere.address, affinity = 'none', zone = '' }: Places = {},
 ): readonly DesiredRow[] {
   return planBalancers({
     state,
@@ -26,6 +36,8 @@ function rowsOf(
     vpcs,
     ownEndpoints: () => own,
     reaches: (_, __, address) => address !== unreached,
+    affinity,
+    zone,
     ipv6Selection: true,
   }).rows;
 }
@@ -51,7 +63,47 @@ describe('the load balancers of an import', () => {
       assert.deepEqual(row?.columns['vips'], { '100.127.0.9:80': '' });
       assert.equal((row.columns['options'] as Record<string, string>)['reject'], 'true');
     }
-    assert.match(JSON.stringify(importStatus(local, {}, 1, '')), /InternalTrafficPolicyNotSupported/);
+    assert.match(JSON.stringify(importStatus(local, everywhere, {}, 1, '')), /InternalTrafficPolicyNotSupported/);
+  });
+
+  it('have endpoints of the preferred side as long as one is ready, and are never empty while any is', () => {
+    const states = ['ready', 'leaving', 'gone'] as const;
+    const at = (address: string, state: (typeof states)[number]) =>
+      endpointAt(address, { isReady: state === 'ready', isServingWhileTerminating: state === 'leaving' });
+    const sides = { local: '10.16.0.11:8080', remote: '10.17.0.11:8080' };
+    for (const affinity of ['local', 'remote', 'none'] as const)
+      for (const local of states)
+        for (const remote of states) {
+          const own = [at('10.16.0.11', local)];
+          const exports = { east: { endpoints: own }, west: { endpoints: [at('10.17.0.11', remote)] } };
+          const [vips] = vipsOf(rowsOf(stateOf(exports), { own, affinity }));
+          const found = (['local', 'remote'] as const).filter((side) => JSON.stringify(vips).includes(sides[side]));
+          const best = states.slice(0, 2).find((state) => state === local || state === remote);
+          const able = (['local', 'remote'] as const).filter((side) => best === { local, remote }[side]);
+          const wanted = affinity !== 'none' && able.includes(affinity) ? [affinity] : able;
+          assert.deepEqual(found, wanted, `affinity ${affinity}, local ${local}, remote ${remote}`);
+        }
+  });
+
+  it('have endpoints of a cluster that does not share them, for its own clients', () => {
+    const own = [endpointAt('10.16.0.11')];
+    assert.deepEqual(vipsOf(rowsOf(stateOf({ west }), { own })), [
+      { '100.127.0.9:80': '10.16.0.11:8080,10.17.0.11:8080' },
+    ]);
+  });
+
+  it('prefer endpoints in the zone of the clients if the traffic distribution says so', () => {
+    const endpoints = [endpointAt('10.17.0.11', { zone: 'a' }), endpointAt('10.17.0.13', { zone: 'b' })];
+    const backendsFor = (trafficDistribution: string, zone: string): string =>
+      JSON.stringify(vipsOf(rowsOf(stateOf({ west: { endpoints, trafficDistribution } }), { zone }))[0]);
+    assert.match(backendsFor('PreferClose', 'a'), /"10\.17\.0\.11:8080"/);
+    assert.match(backendsFor('PreferSameZone', 'b'), /"10\.17\.0\.13:8080"/);
+    for (const [distribution, zone] of [
+      ['PreferClose', ''],
+      ['PreferClose', 'c'],
+      ['', 'a'],
+    ] as const)
+      assert.match(backendsFor(distribution, zone), /"10\.17\.0\.11:8080,10\.17\.0\.13:8080"/);
   });
 
   it('use what serves while terminating only if nothing is ready', () => {
@@ -146,6 +198,20 @@ describe('the EndpointSlices of an import', () => {
 });
 
 describe('the objects', () => {
+  it('say that no pod reaches an import, or which do not', () => {
+    const obstacle = { code: 'LoadBalancersDisabled', message: 'm' };
+    const readyOf = (state: ImportState, clients: { obstacle: typeof obstacle | undefined; leftOut: string[] }) => {
+      const [ready] = importStatus(state, clients, {}, 1, '')['conditions'] as { reason: string; message: string }[];
+      return `${ready?.reason}: ${ready?.message}`;
+    };
+    assert.equal(readyOf(stateOf({ west }), { obstacle, leftOut: [] }), 'LoadBalancersDisabled: m');
+    assert.match(
+      readyOf(stateOf({ west }), { obstacle: undefined, leftOut: ['bare'] }),
+      /^Ready: .*not reach it: bare$/,
+    );
+    assert.match(readyOf(stateOf({ west: { type: 'Headless' } }, []), { obstacle, leftOut: [] }), /^Ready: /);
+  });
+
   it('leave out labels that the API server refuses, and never give their own away', () => {
     const labels = { good: 'x', 'bad key': 'x', bad: 'a b', 'app.kubernetes.io/managed-by': 'evil' };
     assert.deepEqual(importBody(stateOf({ west: { labels } })).labels, {
@@ -166,6 +232,8 @@ describe('the objects', () => {
       labels: {},
       annotations: {},
       conditions: [other],
+      isAlias: false,
+      isShared: true,
     };
     const conflict = { reason: 'PortConflict', message: 'm' };
     const conditions = exportConditions(

@@ -58,6 +58,18 @@ export class Imports {
   get size(): number {
     return this.#states.size;
   }
+  /** By family: why no new import gets an address. */
+  get networkProblems(): ReadonlyMap<Family, Problem> {
+    return this.#problems;
+  }
+  /** The problem of an import for which there is no free address. */
+  get exhaustion(): Problem | undefined {
+    for (const key of this.#wanting) {
+      const problem = this.#states.get(key)?.problem;
+      if (problem?.code === exhaustedCode) return problem;
+    }
+    return undefined;
+  }
   /** What the exports of a Service come to, also without an import here. */
   merged(key: string): MergedImport | undefined {
     return this.#merged.get(key);
@@ -174,9 +186,11 @@ export class Imports {
   }
 }
 
+const exhaustedCode = 'ClusterSetIPsExhausted';
+
 function exhausted(family: Family): Problem {
   const message = `every IPv${family} address of spec.clusterSetCIDR of the Interconnect is in use: give it a larger network`;
-  return { code: 'ClusterSetIPsExhausted', message };
+  return { code: exhaustedCode, message };
 }
 
 function namespaceOf(key: string): string {

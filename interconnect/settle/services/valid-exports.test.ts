@@ -30,7 +30,13 @@ const two = new Map([...one, ['blue', vpc('blue', '10.16.0.0/24', '10.50.0.0/16'
 
 function exported(
   spec: Record<string, unknown>,
-  { addresses = ['10.16.0.9'], vpcs = one, annotations = {}, before = undefined as OwnExport | undefined } = {},
+  {
+    addresses = ['10.16.0.9'],
+    vpcs = one,
+    annotations = {},
+    isShared = true,
+    before = undefined as OwnExport | undefined,
+  } = {},
 ): OwnExport {
   const service = parseLocalService({ metadata: { ...metadata, annotations }, spec });
   const slice = parseLocalSlice({
@@ -39,7 +45,7 @@ function exported(
     ports: [{ name: 'http', port: 8080 }],
     endpoints: addresses.map((address) => ({ addresses: [address], hostname: 'web-0', zone: 'z', nodeName: 'n1' })),
   });
-  return ownExportOf({ object, service, slices: [slice] }, vpcs, before);
+  return ownExportOf({ object: { ...object, isShared }, service, slices: [slice] }, vpcs, before);
 }
 
 const clusterIp = {
@@ -123,6 +129,11 @@ describe('an export of this cluster', () => {
     );
     const unknown = exported(clusterIp, { addresses: ['10.60.0.9'], annotations: { 'ovn.kubernetes.io/vpc': 'red' } });
     assert.deepEqual([unknown.endpoints.size, unknown.exported?.endpoints], [0, []], 'of a VPC that takes no part');
+  });
+
+  it('keeps endpoints that are not shared for clients of this cluster', () => {
+    const { exported: sent, endpoints, invalid } = exported(clusterIp, { isShared: false });
+    assert.deepEqual([sent, invalid, endpoints.get('ovn-cluster')?.length], [undefined, undefined, 1]);
   });
 
   it('is the same object while it is equal', () => {

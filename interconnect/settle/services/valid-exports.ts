@@ -29,7 +29,7 @@ export interface OwnExport {
   readonly object: ServiceExportObject;
   /** Why nothing is exported; undefined for a valid export. */
   readonly invalid: Problem | undefined;
-  /** What other clusters get; undefined for an export that is not valid. */
+  /** What other clusters get; undefined for an export that is not valid or not shared. */
   readonly exported: ExportedService | undefined;
   /** Endpoints that serve pods of a VPC here. */
   readonly endpoints: ReadonlyMap<string, readonly ExportedEndpoint[]>;
@@ -117,13 +117,14 @@ export function ownExportOf(facts: ExportFacts, vpcs: Vpcs, before?: OwnExport):
     annotations: object.annotations,
     endpoints: sent,
   };
+  const kept = before?.exported !== undefined && isSame(before.exported, exported) ? before.exported : exported;
   const isAsServed =
     before?.endpoints.size === endpoints.size &&
     [...endpoints].every(([vpc, list]) => areSame(before.endpoints.get(vpc) ?? [], list));
   return {
     object,
     invalid,
-    exported: before?.exported !== undefined && isSame(before.exported, exported) ? before.exported : exported,
+    exported: object.isShared ? kept : undefined,
     endpoints: isAsServed ? before.endpoints : endpoints,
   };
 }

@@ -56,6 +56,12 @@ export const interconnectSpec = z.object({
     .describe(
       'Networks of the addresses of imported Services, one for each family, separated by a comma. Nothing else in this cluster may use them; other clusters may have the same ones.',
     ),
+  ciliumAnnotations: z
+    .boolean()
+    .default(true)
+    .describe(
+      "Whether the annotations global, shared and affinity of service.cilium.io are read. `global: 'true'` exports a Service like a ServiceExport of its name: who may write Services may then export them.",
+    ),
   mtu: z
     .int()
     .min(0)
