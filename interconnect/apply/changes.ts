@@ -29,7 +29,10 @@ export interface ChangesOptions {
   readonly probe: Pick<OvnProbe, 'doubt'>;
   readonly progress: Pick<Progress, 'begin'>;
   readonly rounds: RoundEngine;
-  readonly services: Pick<Services, 'namespaceChanged' | 'subnetsChanged' | 'importSeen'>;
+  readonly services: Pick<
+    Services,
+    'namespaceChanged' | 'subnetsChanged' | 'importSeen' | 'poolsChanged' | 'sharedAddressSeen'
+  >;
   readonly now: () => number;
   /** The watch has brought a version of an object. */
   readonly onSeen: (kind: string, name: string) => void;
@@ -121,12 +124,14 @@ export class Changes {
   }
 
   #followServices(): void {
-    const { sources, rounds, services, onSeen, onSliceSeen } = this.#options;
-    const { subnets, namespaces, serviceExports, serviceImports, importedSlices } = sources;
+    const { sources, reader, rounds, services, onSeen, onSliceSeen } = this.#options;
+    const { subnets, namespaces, serviceExports, serviceImports, importedSlices, sharedPools, sharedAddresses } =
+      sources;
     this.#unsubscribe.push(
       subnets.subscribe(() => services.subnetsChanged()),
       namespaces.subscribe(({ key, before, after }) => {
-        if (before?.isDeleting === after?.isDeleting) return;
+        if (!isDeepStrictEqual(before?.labels, after?.labels)) services.poolsChanged();
+        else if (before?.isDeleting === after?.isDeleting) return;
         services.namespaceChanged(key);
         rounds.request();
       }),
@@ -141,6 +146,18 @@ export class Changes {
       }),
       importedSlices.subscribe(({ before, after }) => {
         onSliceSeen(before, after);
+        rounds.request();
+      }),
+      sharedPools.subscribe(({ before, after }) => {
+        // Counts in the statuses of pools change often.
+        if (isDeepStrictEqual(before, after) || (before?.isOffered !== true && after?.isOffered !== true)) return;
+        services.poolsChanged();
+        reader.edgesChanged();
+        rounds.request();
+      }),
+      sharedAddresses.subscribe(({ key, before, after }) => {
+        onSeen('SharedAddress', key);
+        for (const object of [before, after]) if (object !== undefined) services.sharedAddressSeen(object.service);
         rounds.request();
       }),
     );

@@ -8,6 +8,7 @@ import {
   interconnectGateways,
   endpointSlices,
   interconnects,
+  loadBalancerPools,
   namespaces,
   nodes,
   remoteClusters,
@@ -15,6 +16,7 @@ import {
   routePolicies,
   serviceExports,
   serviceImports,
+  sharedAddresses,
   subnets,
   transitSwitches,
 } from '../../lib/kube/resources.ts';
@@ -26,7 +28,13 @@ import { reflectSliced } from '../../lib/slices/reflect.ts';
 import { parseSlice, type Slice } from '../../lib/slices/slice.ts';
 import { learnedView, type LearnedPrefix } from './edges.ts';
 import { parseGateway, parseInterconnect, parseNode, parseReport, parseSubnet, parseTransitSwitch } from './objects.ts';
-import { parseImportedSlice, parseServiceExport, parseServiceImport } from './service-objects.ts';
+import {
+  parseImportedSlice,
+  parseServiceExport,
+  parseServiceImport,
+  parseSharedAddress,
+  parseSharedPool,
+} from './service-objects.ts';
 import type { GatewayObject, Interconnect, Node, Report, Subnet, TransitSwitchObject } from '../model/objects.ts';
 import {
   sliceLabel,
@@ -34,6 +42,8 @@ import {
   type ImportedSlice,
   type ServiceExportObject,
   type ServiceImportObject,
+  type SharedAddressObject,
+  type SharedPool,
 } from '../model/service-objects.ts';
 
 export interface Sources {
@@ -47,12 +57,20 @@ export interface Sources {
   readonly routePolicies: Reflector<RoutePolicy>;
   /** Clusters without speakers may not have the kind. */
   readonly bgpNodeStates: Reflector<readonly LearnedPrefix[]>;
-  readonly namespaces: Reflector<{ readonly isDeleting: boolean }>;
+  readonly namespaces: Reflector<NamespaceObject>;
   /** Clusters without the CRDs of the Multi-Cluster Services API do not have these kinds. */
   readonly serviceExports: Reflector<ServiceExportObject>;
   readonly serviceImports: Reflector<ServiceImportObject>;
   /** EndpointSlices of imports, which the agent made. */
   readonly importedSlices: Reflector<ImportedSlice>;
+  /** All LoadBalancerPools. An installation that brings the CRDs by itself may not have these two kinds yet. */
+  readonly sharedPools: Reflector<SharedPool>;
+  readonly sharedAddresses: Reflector<SharedAddressObject>;
+}
+
+export interface NamespaceObject {
+  readonly isDeleting: boolean;
+  readonly labels: Readonly<Record<string, string>>;
 }
 
 export function watchSources(client: KubeClient, signal: AbortSignal, log: Logger): Sources {
@@ -70,7 +88,10 @@ export function watchSources(client: KubeClient, signal: AbortSignal, log: Logge
     transitSwitches: watch(transitSwitches, parseTransitSwitch),
     routePolicies: watch(routePolicies, parseRoutePolicy),
     bgpNodeStates: reflectSliced(learnedView, { client, signal, log, optional: true }),
-    namespaces: watch(namespaces, ({ metadata }) => ({ isDeleting: metadata.deletionTimestamp !== undefined })),
+    namespaces: watch(namespaces, ({ metadata }) => ({
+      isDeleting: metadata.deletionTimestamp !== undefined,
+      labels: metadata.labels ?? {},
+    })),
     serviceExports: watchOptional(serviceExports, parseServiceExport),
     serviceImports: watchOptional(serviceImports, parseServiceImport),
     importedSlices: reflect({
@@ -81,6 +102,8 @@ export function watchSources(client: KubeClient, signal: AbortSignal, log: Logge
       signal,
       log,
     }),
+    sharedPools: watchOptional(loadBalancerPools, parseSharedPool),
+    sharedAddresses: watchOptional(sharedAddresses, parseSharedAddress),
   };
 }
 
