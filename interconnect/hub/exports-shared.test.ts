@@ -58,8 +58,14 @@ describe('shared addresses over the exports of members', () => {
     const address = of(east);
     bed.nowMs = 9000;
     bed.restart();
+    const seen = west.updates.length;
     bed.connect(west);
     bed.settle();
+    assert.deepEqual(
+      west.updates.slice(seen).flatMap(({ shared = [] }) => shared),
+      [],
+      'what is written stays',
+    );
     assert.equal(of(west), address);
     export_(west, [key, 'shop/new']);
     assert.equal(of(west, 'shop/new'), 'MembersExpected');

@@ -81,10 +81,11 @@ describe('the addresses that Services have in all clusters', () => {
     set('east', key, claimOf({ held: ['198.51.100.3'], sinceMs: 500 }));
     set('east', 'shop/new', claimOf());
     settle(['west']);
-    assert.deepEqual([addresses('east'), code('east', 'shop/new')], ['198.51.100.3', 'MembersExpected']);
+    assert.deepEqual([addresses('east'), code('east', 'shop/new')], ['none', 'MembersExpected']);
     set('west', 'shop/db', claimOf({ held: ['198.51.100.4'], sinceMs: 400 }));
     settle();
-    assert.deepEqual([addresses('west', 'shop/db'), code('east', 'shop/new')], ['198.51.100.4', '']);
+    assert.deepEqual([addresses('east'), addresses('west', 'shop/db')], ['198.51.100.3', '198.51.100.4']);
+    assert.equal(code('east', 'shop/new'), '');
     assert.notEqual(addresses('east', 'shop/new'), '198.51.100.4');
   });
 

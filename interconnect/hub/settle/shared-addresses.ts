@@ -2,7 +2,7 @@
  * The addresses that Services have in all clusters. In: what members claim for the Services that they export. Out: the answer to each claim.
  * Pure. A Service has one address of each family, whichever members export it, and no two Services have the same. Rules: an agreement stays
  * as long as a member exports the Service. After a start, the hub reads the agreements from the claims, and of two that contradict
- * each other the older counts; it makes none before all members are known. A new address is the one that the name of the
+ * each other the older counts; before all members are known it makes none, and answers no Service that has one. A new address is the one that the name of the
  * Service points at, or the next free one, so that a released address is not given to another Service at once.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
@@ -128,7 +128,7 @@ export class SharedAddresses {
     for (const [key, claims] of byAge([...keys].map((key) => [key, this.#ranked(key)] as const)))
       this.#allocate(key, claims, facts);
     this.#isComplete ||= facts.expected.length === 0;
-    return [...keys].flatMap((key) => this.#answer(key));
+    return [...keys].flatMap((key) => this.#answer(key, facts));
   }
 
   /** The claims that count, the first first. */
@@ -166,7 +166,7 @@ export class SharedAddresses {
     }
   }
 
-  #answer(key: string): readonly ClaimId[] {
+  #answer(key: string, { expected }: SharedFacts): readonly ClaimId[] {
     const claims = this.#claims.get(key);
     const before = this.#answers.get(key);
     if (claims === undefined) {
@@ -178,6 +178,8 @@ export class SharedAddresses {
     const judgements = [...claims.values()].map((claim) => judge(key, claim, senior, agreements));
     const after = new Map<string, SharedAnswer>();
     for (const { claim, given, problem } of judgements) {
+      // Who else has the address is not known yet: what a member has written stays as it is.
+      if (expected.length > 0 && claim.heldIps.length > 0) continue;
       const isShort = given.length < claim.families.length;
       const { code = '', message = '' } = problem ?? (isShort ? this.#waiting.get(key) : undefined) ?? {};
       const others = judgements.filter((one) => one.claim !== claim && one.given.length > 0);
@@ -366,7 +368,7 @@ function check(ip: Ip, requester: Judged, senior: Judged, { agreed, ownerOf }: T
 function waitsFor(expected: readonly string[]): Problem {
   const more = expected.length > mostNamed ? ` and ${expected.length - mostNamed} more` : '';
   const names = expected.toSorted().slice(0, mostNamed).join(', ') + more;
-  const message = `the hub has started again, and clusters that are not connected yet may have addresses of the pool (${names}): the Service gets its address once they are connected, or removed from the hub`;
+  const message = `the hub has started again, and clusters that are not connected yet may have addresses of the pool (${names}): the Service gets its address once they are connected, given up, or removed from the hub`;
   return { code: 'MembersExpected', message };
 }
 
