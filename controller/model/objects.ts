@@ -12,6 +12,7 @@ import type { EndpointSlice, Service } from '../../lib/services/service.ts';
 import type { RuleObject } from '../../lib/services/switch-lb-rule.ts';
 import type { UnlistedNetwork } from '../../lib/slices/remote-routes.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
+import type { Family, Ip } from '../../lib/net/ip.ts';
 
 export interface ObjectFacts {
   readonly name: string;
@@ -266,7 +267,26 @@ export interface LoadBalancerPool extends ApiObjectFacts {
     readonly serviceSelector: LabelSelector;
     readonly namespaceSelector: LabelSelector;
     readonly autoAssign: boolean;
+    /** Clusters share the pool: its addresses are those that SharedAddresses have. */
+    readonly isShared: boolean;
   };
+}
+
+/** The addresses that a Service has in all clusters, as the agent of the interconnect wrote them. */
+export interface SharedAddress {
+  /** `namespace/name` of the Service. */
+  readonly service: string;
+  /** Name of the LoadBalancerPool. */
+  readonly pool: string;
+  readonly addresses: ReadonlyMap<Family, Ip>;
+  /** Empty if no address is missing. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The name of the SharedAddress of a Service, `namespace/name`. */
+export function sharedAddressName(service: string): string {
+  return service.replace('/', '.');
 }
 
 export interface Vip extends ApiObjectFacts {
@@ -379,6 +399,7 @@ export interface Kinds {
   readonly services: Service;
   readonly endpointSlices: EndpointSlice;
   readonly loadBalancerPools: LoadBalancerPool;
+  readonly sharedAddresses: SharedAddress;
   readonly switchLbRules: SwitchLbRule;
   readonly vpcDnses: VpcDns;
   readonly networkPolicies: NetworkPolicy;

@@ -1,7 +1,8 @@
-/** The edge, addresses: IPs, IPPools, LoadBalancerPools, SwitchLBRules and Vips. */
+/** The edge, addresses: IPs, IPPools, LoadBalancerPools, SharedAddresses, SwitchLBRules and Vips. */
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { IpObject, IpPool, LoadBalancerPool, SwitchLbRule, Vip } from '../model/objects.ts';
+import type { IpObject, IpPool, LoadBalancerPool, SharedAddress, SwitchLbRule, Vip } from '../model/objects.ts';
 import { fieldsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
+import { parseIp as parseIpText } from '../../lib/net/ip.ts';
 import { parseRuleObject } from '../../lib/services/switch-lb-rule.ts';
 import { readSelector } from '../../lib/api/label-selector.ts';
 import { apiFactsOf, factsOf } from './fields.ts';
@@ -58,7 +59,21 @@ export function parseLoadBalancerPool(raw: RawObject): LoadBalancerPool {
       serviceSelector: readSelector(spec['serviceSelector'] ?? {}),
       namespaceSelector: readSelector(spec['namespaceSelector'] ?? {}),
       autoAssign: spec['autoAssign'] !== false,
+      isShared: spec['shared'] !== undefined,
     },
+  };
+}
+
+export function parseSharedAddress(raw: RawObject): SharedAddress {
+  const spec = fieldsOf(raw['spec']);
+  const service = fieldsOf(spec['service']);
+  const ips = textsOf(spec['addresses']).flatMap((text) => parseIpText(text) ?? []);
+  return {
+    service: `${textOf(service['namespace'])}/${textOf(service['name'])}`,
+    pool: textOf(spec['pool']),
+    addresses: new Map(ips.map((ip) => [ip.family, ip])),
+    reason: textOf(spec['reason']),
+    message: textOf(spec['message']),
   };
 }
 

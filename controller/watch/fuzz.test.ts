@@ -9,6 +9,7 @@ import { providerNetworkKind } from '../../lib/api/kinds/provider-network.ts';
 import { remoteClusterKind } from '../../lib/api/kinds/remote-cluster.ts';
 import { remoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
 import { securityGroupKind } from '../../lib/api/kinds/security-group.ts';
+import { sharedAddressKind } from '../../lib/api/kinds/shared-address.ts';
 import { subnetKind } from '../../lib/api/kinds/subnet.ts';
 import { switchLbRuleKind } from '../../lib/api/kinds/switch-lb-rule.ts';
 import { transitSwitchKind } from '../../lib/api/kinds/transit-switch.ts';
@@ -59,6 +60,7 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   services: serviceSchemas,
   endpointSlices: endpointSliceSchemas,
   loadBalancerPools: loadBalancerPoolKind,
+  sharedAddresses: sharedAddressKind,
   switchLbRules: switchLbRuleKind,
   vpcDnses: vpcDnsKind,
   networkPolicies: networkPolicySchemas,

@@ -17,6 +17,7 @@ import {
   pods,
   providerNetworks,
   securityGroups,
+  sharedAddresses,
   serviceCidrs,
   services,
   statefulSets,
@@ -36,7 +37,14 @@ import { parseEndpointSlice, parseService } from '../../lib/services/parse.ts';
 import { reflectSliced, type SlicedReflectorOptions } from '../../lib/slices/reflect.ts';
 import { joinWithoutSlices, type SlicedView } from '../../lib/slices/slice.ts';
 import type { Kinds } from '../model/objects.ts';
-import { parseIp, parseIpPool, parseLoadBalancerPool, parseSwitchLbRule, parseVip } from './addresses.ts';
+import {
+  parseIp,
+  parseIpPool,
+  parseLoadBalancerPool,
+  parseSharedAddress,
+  parseSwitchLbRule,
+  parseVip,
+} from './addresses.ts';
 import { bgpNodeStateView } from './bgp.ts';
 import { clusterPolicy, parseNetworkPolicy } from './network-policies.ts';
 import {
@@ -104,6 +112,7 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   endpointSlices: { resource: endpointSlices, parse: parseEndpointSlice },
   // An installation that brings the CRDs by itself may not have these yet.
   loadBalancerPools: { resource: loadBalancerPools, parse: parseLoadBalancerPool, isOptional: true },
+  sharedAddresses: { resource: sharedAddresses, parse: parseSharedAddress, isOptional: true },
   switchLbRules: { resource: switchLbRules, parse: parseSwitchLbRule, isOptional: true },
   vpcDnses: { resource: vpcDnses, parse: parseVpcDns, isOptional: true },
   networkPolicies: { resource: networkPolicies, parse: parseNetworkPolicy },

@@ -30,7 +30,15 @@ export interface ChangesOptions {
   readonly probe: Pick<OvnProbe, 'doubt'>;
   readonly progress: Pick<Progress, 'begin'>;
   readonly rounds: RoundEngine;
-  readonly services: Pick<Services, 'namespaceChanged' | 'surroundingsChanged' | 'importSeen' | 'globalServiceChanged'>;
+  readonly services: Pick<
+    Services,
+    | 'namespaceChanged'
+    | 'surroundingsChanged'
+    | 'importSeen'
+    | 'globalServiceChanged'
+    | 'poolsChanged'
+    | 'sharedAddressSeen'
+  >;
   readonly now: () => number;
   /** The watch has brought a version of an object. */
   readonly onSeen: (kind: string, name: string) => void;
@@ -122,9 +130,9 @@ export class Changes {
   }
 
   #followServices(): void {
-    const { sources, rounds, services, onSeen, onSliceSeen } = this.#options;
-    const { subnets, nodes, serviceCidrs, namespaces, serviceExports, serviceImports, importedSlices, globalServices } =
-      sources;
+    const { sources, reader, rounds, services, onSeen, onSliceSeen } = this.#options;
+    const { subnets, nodes, serviceCidrs, namespaces, serviceExports, serviceImports, importedSlices } = sources;
+    const { globalServices, sharedPools, sharedAddresses } = sources;
     this.#unsubscribe.push(
       subnets.subscribe(() => services.surroundingsChanged()),
       // Heartbeats change a Node and nothing of this.
@@ -134,7 +142,8 @@ export class Changes {
         rounds.request();
       }),
       namespaces.subscribe(({ key, before, after }) => {
-        if (before?.isDeleting === after?.isDeleting) return;
+        if (!isDeepStrictEqual(before?.labels, after?.labels)) services.poolsChanged();
+        else if (before?.isDeleting === after?.isDeleting) return;
         services.namespaceChanged(key);
         rounds.request();
       }),
@@ -156,6 +165,18 @@ export class Changes {
       }),
       importedSlices.subscribe(({ before, after }) => {
         onSliceSeen(before, after);
+        rounds.request();
+      }),
+      sharedPools.subscribe(({ before, after }) => {
+        // Counts in the statuses of pools change often.
+        if (isDeepStrictEqual(before, after) || (before?.isOffered !== true && after?.isOffered !== true)) return;
+        services.poolsChanged();
+        reader.edgesChanged();
+        rounds.request();
+      }),
+      sharedAddresses.subscribe(({ key, before, after }) => {
+        onSeen('SharedAddress', key);
+        for (const object of [before, after]) if (object !== undefined) services.sharedAddressSeen(object.service);
         rounds.request();
       }),
     );

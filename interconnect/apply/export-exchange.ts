@@ -25,6 +25,8 @@ export function openExchange({ membership, clusters }: ExchangeParts): ExportExc
       return new Set(hub.carriesExports === false ? [] : exports.unknown);
     },
     send: (own, namespaces) => membership.sendExports(own, namespaces),
+    answerTo: (key) => exports.answerTo(key),
+    forgetAnswer: (key) => exports.forgetAnswer(key),
     deliveryOf(key): Delivery {
       if (membership.isSurplusExport(key)) {
         const message = `this cluster exports more than ${mostExports} Services, and only the oldest are exported: delete ServiceExports that are not needed`;

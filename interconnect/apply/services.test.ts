@@ -13,13 +13,21 @@ import {
   type GlobalService,
   type ImportedSlice,
   type ServiceImportObject,
+  type SharedAddressObject,
+  type SharedPool,
 } from '../model/service-objects.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 import { cidr, local } from '../model/testing.ts';
 import type { RouteUse } from '../settle/route-use.ts';
 import { endpointAt, exportOf, routeTo } from '../settle/services/testing.ts';
 import type { ExportParts } from '../watch/exported-services.ts';
-import { parseLocalService, parseServiceExport, plainService } from '../watch/service-objects.ts';
+import {
+  parseLocalService,
+  parseServiceExport,
+  parseSharedAddress,
+  parseSharedPool,
+  plainService,
+} from '../watch/service-objects.ts';
 import { Services, type ServicesOptions } from './services.ts';
 
 const key = 'shop/web';
@@ -41,6 +49,9 @@ describe('imported Services in a round', () => {
   let rows: Map<string, object>;
   let serviceCidrs: Map<string, readonly Cidr[]>;
   let globalServices: Map<string, GlobalService>;
+  let pools: Map<string, SharedPool>;
+  let addresses: Map<string, SharedAddressObject>;
+  let forgotten: string[];
 
   beforeEach(() => {
     exports = new Map([[key, new Map([['west', west]])]]);
@@ -62,6 +73,9 @@ describe('imported Services in a round', () => {
     rows = new Map();
     serviceCidrs = new Map();
     globalServices = new Map();
+    pools = new Map();
+    addresses = new Map();
+    forgotten = [];
     const reflected = <T>(map: Map<string, T>) => ({
       get: (name: string) => map.get(name),
       entries: () => map.entries(),
@@ -81,9 +95,11 @@ describe('imported Services in a round', () => {
         nodes: reflected(new Map()),
         serviceCidrs: reflected(serviceCidrs),
         globalServices: reflected(globalServices),
-        namespaces: reflected(new Map([['shop', { isDeleting: false }]])),
+        namespaces: reflected(new Map([['shop', { isDeleting: false, labels: {} }]])),
         serviceImports: reflected(objects),
         importedSlices: reflected(slices),
+        sharedPools: reflected(pools),
+        sharedAddresses: reflected(addresses),
       } as unknown as ServicesOptions['sources'],
       northbound: { cache: { table: () => ({ rows }) }, schema: { tables: {} } } as unknown as OvsdbClient,
       target: target as OvsdbTarget,
@@ -108,6 +124,8 @@ describe('imported Services in a round', () => {
         },
         send: (own) => void sent.push(own),
         deliveryOf: () => ({ kind: 'delivered', message: '' }),
+        answerTo: () => undefined,
+        forgetAnswer: (one) => void forgotten.push(one),
       },
       exports: { readAnnotations: () => undefined },
       hasLoadBalancers: true,
@@ -267,6 +285,41 @@ describe('imported Services in a round', () => {
     services.withdraw();
     round();
     assert.deepEqual([sent.length, sent[3]?.has(key)], [4, true]);
+  });
+
+  it('claim a shared address for an exported Service that names a pool, as long as it does', () => {
+    const metadata = { namespace: 'shop', name: 'web', uid: 'u', resourceVersion: '1' };
+    const annotations = { 'isthmus.network/load-balancer-pool': 'world' };
+    const spec = { type: 'LoadBalancer', clusterIPs: ['10.96.0.9'] };
+    const service = parseLocalService({ metadata: { ...metadata, annotations }, spec });
+    own.set(key, { object: parseServiceExport({ metadata }), service, slices: [] });
+    ownDirty.add(key);
+    round();
+    const claimed = () => services.own.get(key)?.exported?.shared;
+    assert.equal(claimed(), undefined);
+    const [status, pool] = [
+      { conditions: [{ type: 'Validated', status: 'True' }] },
+      { addresses: ['198.51.100.0/28'], shared: {} },
+    ];
+    pools.set('world', parseSharedPool({ metadata: { ...metadata, name: 'world' }, spec: pool, status }));
+    services.poolsChanged();
+    round();
+    assert.deepEqual([claimed()?.ranges, claimed()?.held], [['198.51.100.0/28'], []]);
+    assert.equal(sent.at(-1)?.get(key)?.shared, claimed());
+    const given = { service: { namespace: 'shop', name: 'web' }, pool: 'world', addresses: ['198.51.100.3'] };
+    addresses.set('shop.web', parseSharedAddress({ metadata: { ...metadata, name: 'shop.web' }, spec: given }));
+    services.sharedAddressSeen(key);
+    round();
+    assert.deepEqual(claimed()?.held, ['198.51.100.3']);
+    forgotten = [];
+    own.set(key, {
+      object: parseServiceExport({ metadata }),
+      service: parseLocalService({ metadata, spec }),
+      slices: [],
+    });
+    ownDirty.add(key);
+    round();
+    assert.deepEqual([claimed(), forgotten], [undefined, [key]]);
   });
 
   it('keep their load balancer over a restart, also if somebody changed or deleted the ServiceImport meanwhile', () => {

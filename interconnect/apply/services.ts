@@ -8,18 +8,21 @@ import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
+import type { Family } from '../../lib/net/ip.ts';
+import { serviceKey, type Service } from '../../lib/services/service.ts';
 import type { Edges } from '../model/edges.ts';
 import type { ExportExchange } from '../model/export-exchange.ts';
-import type { ExportedService, ExportedServices } from '../model/exported-service.ts';
+import type { ExportedService, ExportedServices, SharedClaim } from '../model/exported-service.ts';
 import type { LocalView } from '../model/local.ts';
-import { importOfSlice } from '../model/service-objects.ts';
+import { importOfSlice, sharedAddressName } from '../model/service-objects.ts';
 import { importOfOwner, importOwner } from '../model/owners.ts';
 import { planBalancers } from '../plan/services/balancers.ts';
 import type { RemoteChanges, RemoteClusters } from '../settle/remote-clusters.ts';
 import type { FormerIps } from '../settle/services/clusterset-ips.ts';
 import { Imports, type ImportState } from '../settle/services/imports.ts';
-import { ValidExports } from '../settle/services/valid-exports.ts';
 import { clusterSetNetworks } from '../settle/services/networks.ts';
+import { sharedClaimOf } from '../settle/services/shared-claims.ts';
+import { ValidExports, type ExportFacts } from '../settle/services/valid-exports.ts';
 import { Reach } from '../settle/services/reach.ts';
 import { overlapWith, surroundingsOf, type Surroundings } from '../settle/services/surroundings.ts';
 import { readImportIps } from '../watch/databases.ts';
@@ -31,7 +34,15 @@ export interface ServicesOptions {
   readonly watch: Pick<ExportedServicesWatch, 'takeDirty' | 'keys' | 'get'>;
   readonly sources: Pick<
     Sources,
-    'subnets' | 'nodes' | 'serviceCidrs' | 'namespaces' | 'serviceImports' | 'importedSlices' | 'globalServices'
+    | 'subnets'
+    | 'nodes'
+    | 'serviceCidrs'
+    | 'namespaces'
+    | 'serviceImports'
+    | 'importedSlices'
+    | 'globalServices'
+    | 'sharedPools'
+    | 'sharedAddresses'
   >;
   /** Whether annotations export Services is set here. */
   readonly exports: Pick<ExportSources, 'readAnnotations'>;
@@ -57,6 +68,8 @@ export class Services {
   readonly #reach = new Reach();
   /** Imports to plan again. */
   readonly #dirty = new Set<string>();
+  /** Exports of this cluster whose claims to shared addresses may be others. */
+  readonly #claiming = new Set<string>();
   /** Exports of this cluster that changed. */
   readonly #exported = new Set<string>();
   readonly #namespaces = new Set<string>();
@@ -107,6 +120,14 @@ export class Services {
   importSeen(key: string): void {
     this.#dirty.add(key);
   }
+  /** A LoadBalancerPool that clusters share changed, or the labels of a namespace. */
+  poolsChanged(): void {
+    for (const key of this.own.keys()) this.#claiming.add(key);
+  }
+  /** The SharedAddress of a Service, `namespace/name`, changed. */
+  sharedAddressSeen(key: string): void {
+    this.#claiming.add(key);
+  }
 
   /** `spec.ciliumAnnotations` of the Interconnect. */
   get areAnnotationsRead(): boolean {
@@ -138,10 +159,13 @@ export class Services {
       for (const [key] of sources.globalServices.entries()) this.#news.add(key);
     }
     this.#areAnnotationsRead = ciliumAnnotations;
-    const changed = watch.takeDirty();
+    const changed = watch.takeDirty().union(this.#claiming);
+    this.#claiming.clear();
     const dirty = this.#areOwnForgotten ? changed.union(new Set(watch.keys())) : changed;
     this.#areOwnForgotten = false;
-    for (const key of this.own.step(dirty, vpcs, (one) => watch.get(one))) {
+    const partsOf = (key: string): ExportFacts | 'gone' | 'unknown' => watch.get(key);
+    for (const key of this.own.step(dirty, vpcs, partsOf, (service) => this.#claimOf(service))) {
+      if (this.own.get(key)?.exported?.shared === undefined) exchange.forgetAnswer(key);
       this.#dirty.add(key);
       this.#exported.add(key);
       this.#news.add(key);
@@ -236,6 +260,15 @@ export class Services {
     this.#edges = undefined;
     this.#hasBegun = false;
     this.#unknown = new Set();
+  }
+
+  #claimOf(service: Service): SharedClaim | undefined {
+    const { sharedPools, sharedAddresses, namespaces } = this.#options.sources;
+    return sharedClaimOf(service, {
+      poolOf: (name) => sharedPools.get(name),
+      labelsOf: (namespace) => namespaces.get(namespace)?.labels ?? {},
+      known: sharedAddresses.get(sharedAddressName(serviceKey(service))),
+    });
   }
 
   #exportsOf(key: string, cluster: string): ReadonlyMap<string, ExportedService> {

@@ -74,6 +74,8 @@ export class ExportsBed {
   readonly members = new Map<string, BedMember>();
   readonly stale = new Set<string>();
   logged: (readonly Rejection[])[] = [];
+  /** What the hub's clock says, milliseconds since 1970. */
+  nowMs = 1000;
   hub: HubExports;
 
   constructor() {
@@ -98,6 +100,7 @@ export class ExportsBed {
         spec: (name) => this.members.get(name)?.spec ?? { ...usualLimits, allowedPrefixes: [] },
         isStale: (name) => this.stale.has(name),
       },
+      now: () => this.nowMs,
       onRefused: (_, __, rejections) => this.logged.push(rejections),
     });
   }

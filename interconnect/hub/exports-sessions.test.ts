@@ -111,4 +111,17 @@ describe('exports in sessions with the hub', () => {
     await reader.until(() => view(reader).length === 0);
     assert.deepEqual([bed.hub.exports, bed.hub.exportedEndpoints], [0, 0]);
   });
+
+  it('claim one address for the Service in all clusters', async () => {
+    const [west, east] = [await join('west', 21, ['10.17.0.0/16']), await join('east', 11, ['10.16.0.0/16'])];
+    const claim = { pool: 'world', ranges: ['198.51.100.0/29'], clusters: [], requested: [], held: [], sinceMs: 0 };
+    for (const member of [west, east])
+      await member.sendExports([exported('shop/any', [], { shared: claim })], ['shop']);
+    await east.until(() => east.exports.answerTo('shop/any')?.clusters.join() === 'west');
+    await west.until(() => west.exports.answerTo('shop/any')?.clusters.join() === 'east');
+    const { addresses } = east.exports.answerTo('shop/any') ?? {};
+    assert.match(addresses?.join() ?? '', /^198\.51\.100\.\d$/);
+    assert.deepEqual(west.exports.answerTo('shop/any')?.addresses, addresses);
+    for (const member of [west, east]) await member.sendExports([], ['shop']);
+  });
 });

@@ -156,6 +156,14 @@ const service = exported('shop/web', [], {
     endpoint('fd00::5', { isReady: false }),
     endpoint('fd00::6'),
   ],
+  shared: {
+    pool: 'world',
+    ranges: ['198.51.100.0/28'],
+    clusters: ['east', 'west'],
+    requested: ['198.51.100.5'],
+    held: ['198.51.100.4'],
+    sinceMs: now,
+  },
 });
 const change = changeOf({ ...service, endpoints: [endpoint('10.0.0.1'), ...service.endpoints.slice(1)] }, service);
 assert.ok(change);
@@ -177,6 +185,16 @@ const exportUpdate: ExportUpdate = {
   expected: ['north'],
   known: ['south'],
   wanted: ['shop/web'],
+  shared: [
+    {
+      service: 'shop/web',
+      addresses: ['198.51.100.4'],
+      sinceMs: now,
+      clusters: ['west'],
+      code: 'PoolDiffers',
+      message: 'no',
+    },
+  ],
   rejections: {
     rejections: [{ kind: 'export', value: 'shop/x', code: 'C', message: 'm', holder: '', transitSwitch: '' }],
     unlisted: [{ code: 'C', exports: ['shop/y', 'shop/z'] }],

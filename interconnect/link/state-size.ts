@@ -48,6 +48,7 @@ const attachment: Shape = {
 const exportedPort: Shape = { 1: text, 2: text, 3: number, 4: text };
 const endpointPort: Shape = { 1: text, 2: text, 3: number };
 const endpoint: Shape = { 1: text, 2: text, 3: text, 4: text, 5: number, 6: number, 7: endpointPort };
+const sharedClaim: Shape = { 1: text, 2: text, 3: text, 4: text, 5: text, 6: 'long' };
 const exported: Shape = {
   1: text,
   2: text,
@@ -63,6 +64,7 @@ const exported: Shape = {
   12: number,
   13: endpoint,
   14: text,
+  15: sharedClaim,
 };
 const exportReport: Shape = { 1: 'long', 2: number, 3: number, 4: exported, 5: text, 6: text, 7: text };
 

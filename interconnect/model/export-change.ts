@@ -3,7 +3,7 @@
  * from the change the Service again. Pure. The key of endpoints is their address, which several may have.
  */
 import type { ExportChange } from './export-messages.ts';
-import type { ExportedEndpoint, ExportedService } from './exported-service.ts';
+import type { ExportedEndpoint, ExportedService, SharedClaim } from './exported-service.ts';
 
 export function exportKey({ namespace, name }: Pick<ExportedService, 'namespace' | 'name'>): string {
   return `${namespace}/${name}`;
@@ -25,7 +25,8 @@ export function changeOf(before: ExportedService | undefined, after: ExportedSer
 
 /** The Service after the change, with its endpoints in the order of their addresses; undefined if the change is not whole and `before` is absent. */
 export function changed(before: ExportedService | undefined, change: ExportChange): ExportedService | undefined {
-  const { isWhole, removedAddresses, ...after } = change;
+  const { isWhole, removedAddresses, shared, ...rest } = change;
+  const after = shared ? { ...rest, shared } : rest;
   if (isWhole) return { ...after, endpoints: sorted(change.endpoints) };
   if (before === undefined) return undefined;
   if (removedAddresses.length === 0 && change.endpoints.length === 0) return { ...after, endpoints: before.endpoints };
@@ -63,5 +64,12 @@ function headText(service: ExportedService): string {
     Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)),
   );
   const rest = [createdMs, type, affinitySeconds, isInternalPolicyLocal, trafficDistribution];
-  return JSON.stringify([rest, ipFamilies, ports, texts]);
+  return JSON.stringify([rest, ipFamilies, ports, texts, claimText(service.shared)]);
+}
+
+/** Independent of the order in which an object has its fields. */
+export function claimText(claim: SharedClaim | null | undefined): string {
+  if (claim === null || claim === undefined) return '';
+  const { pool, ranges, clusters, requested, held, sinceMs } = claim;
+  return JSON.stringify([pool, ranges, clusters, requested, held, sinceMs]);
 }

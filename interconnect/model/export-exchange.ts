@@ -1,5 +1,6 @@
 /** The exports of all clusters as the link to the hub carries them: what this cluster sends, and what it knows of the others. */
 import type { Problem } from '../../lib/desired/problem.ts';
+import type { SharedAnswer } from './export-messages.ts';
 import type { ExportedService, ExportedServices } from './exported-service.ts';
 
 /** Whether the hub has an export of this cluster. */
@@ -22,4 +23,8 @@ export interface ExportExchange {
   send(own: ExportedServices, namespaces: ReadonlySet<string>): void;
   /** `key`: `namespace/name`. */
   deliveryOf(key: string): Delivery;
+  /** The hub's last answer to the claim of a Service, `namespace/name`, to a shared address; undefined before the first. */
+  answerTo(key: string): SharedAnswer | undefined;
+  /** The Service claims none any more. */
+  forgetAnswer(key: string): void;
 }

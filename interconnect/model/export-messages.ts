@@ -52,6 +52,22 @@ export interface ExportUpdate {
   readonly wanted: readonly string[];
   /** What the hub refused of the receiver's exports; null if that has not changed (as the wire has it). */
   readonly rejections: ExportRejections | null;
+  /** Answers that are not what they were in this session. */
+  readonly shared?: readonly SharedAnswer[];
+}
+
+/** The addresses that a Service of the receiver has in all clusters, or why it has none. */
+export interface SharedAnswer {
+  /** `namespace/name`. */
+  readonly service: string;
+  readonly addresses: readonly string[];
+  /** Of the agreement, milliseconds since 1970; 0 without one. */
+  readonly sinceMs: number;
+  /** Other clusters that have these addresses too, sorted. */
+  readonly clusters: readonly string[];
+  /** Empty if nothing is wrong. */
+  readonly code: string;
+  readonly message: string;
 }
 
 export interface ExportRejections {

@@ -53,6 +53,24 @@ export interface ExportedService {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly endpoints: readonly ExportedEndpoint[];
+  /** Null or absent without a claim, as the wire has it, and in exports of other clusters. */
+  readonly shared?: SharedClaim | null;
+}
+
+/** What a cluster asks for a Service of type LoadBalancer: the addresses that it has in all clusters. */
+export interface SharedClaim {
+  /** LoadBalancerPool of the cluster. */
+  readonly pool: string;
+  /** CIDRs, addresses and ranges `lowest..highest` that the addresses may be from. */
+  readonly ranges: readonly string[];
+  /** Clusters that the pool is shared with; all when empty. */
+  readonly clusters: readonly string[];
+  /** Addresses that the Service requests, one of each family at most. */
+  readonly requested: readonly string[];
+  /** Addresses that it has by an earlier agreement. */
+  readonly held: readonly string[];
+  /** Of that agreement, milliseconds since 1970; 0 without one. */
+  readonly sinceMs: number;
 }
 
 /** `namespace/name` → the export, of one cluster. */

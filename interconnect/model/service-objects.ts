@@ -1,5 +1,5 @@
 /** Objects of Services that clusters export to each other, as `watch/` reads them. Immutable values. */
-import type { Condition } from '../../lib/api/kinds/shared.ts';
+import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { Service } from '../../lib/services/service.ts';
 import type { ExportedEndpoint, ExportedPort } from './exported-service.ts';
 
@@ -108,6 +108,38 @@ export interface SliceBody {
   readonly owner: string;
   readonly ports: readonly Readonly<Record<string, unknown>>[];
   readonly endpoints: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** A LoadBalancerPool. */
+export interface SharedPool {
+  readonly name: string;
+  /** Whether clusters share it, and the controller of this one has accepted it. */
+  readonly isOffered: boolean;
+  /** CIDRs, addresses and ranges. */
+  readonly ranges: readonly string[];
+  /** All when empty. */
+  readonly clusters: readonly string[];
+  readonly serviceSelector: LabelSelector;
+  readonly namespaceSelector: LabelSelector;
+}
+
+/** The addresses that a Service of this cluster has in all clusters, as the agent wrote them. */
+export interface SharedAddressObject {
+  readonly name: string;
+  readonly uid: string;
+  /** `namespace/name` of the Service. */
+  readonly service: string;
+  readonly pool: string;
+  /** Canonical. */
+  readonly addresses: readonly string[];
+  /** Of the agreement, milliseconds since 1970; 0 without one. */
+  readonly sinceMs: number;
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+/** The name of the SharedAddress of a Service: a namespace has no dot. */
+export function sharedAddressName(service: string): string {
+  return service.replace('/', '.');
 }
 
 /** `namespace/name`. */

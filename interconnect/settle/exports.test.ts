@@ -6,7 +6,7 @@ import { candidatesOf } from './candidates.ts';
 import { policy } from './policy/testing.ts';
 import { cidr, local, route, west } from '../model/testing.ts';
 import { viewOf } from '../../lib/slices/testing.ts';
-import { buildEdges, learnedView } from '../watch/edges.ts';
+import { areShared, buildEdges, learnedView } from '../watch/edges.ts';
 import { noEdges, type Edges } from '../model/edges.ts';
 import { Exports } from './exports.ts';
 import { NativePrefixes } from '../state/native-prefixes.ts';
@@ -43,6 +43,30 @@ describe('what routers lead to', () => {
     const again = buildEdges({ states: states.toReversed(), isReady: (node) => node !== 'n3' }, edges);
     assert.equal(again, edges);
     assert.deepEqual(state({ prefix: 7 }), []);
+  });
+
+  it('does not include addresses of pools that clusters share, which each announces to routers by itself', () => {
+    const states = [
+      ['n1', state(entry('198.51.100.5/32'), entry('2001:db8:5::7/128'), entry('198.51.100.0/24'))],
+    ] as const;
+    const pool = (isOffered: boolean) => ({
+      name: 'world',
+      isOffered,
+      ranges: ['198.51.100.0/29', '2001:db8:5::-2001:db8:5::f'],
+      clusters: [],
+      serviceSelector: {},
+      namespaceSelector: {},
+    });
+    const prefixes = (isOffered: boolean) => {
+      const isShared = areShared([pool(isOffered)]);
+      return [
+        ...(buildEdges({ states, isReady: () => true, isShared }, noEdges)
+          .get(vpc)
+          ?.keys() ?? []),
+      ];
+    };
+    assert.deepEqual(prefixes(true), ['198.51.100.0/24']);
+    assert.equal(prefixes(false).length, 3);
   });
 });
 

@@ -4,7 +4,7 @@
  * does not know yet, because it has started again, stay until it does.
  */
 import { changed as afterChange, changeOf, exportKey } from '../model/export-change.ts';
-import type { ExportUpdate, MemberExports } from '../model/export-messages.ts';
+import type { ExportUpdate, MemberExports, SharedAnswer } from '../model/export-messages.ts';
 import type { ExportedService, ExportedServices } from '../model/exported-service.ts';
 import type { Rejection } from '../model/messages.ts';
 
@@ -23,6 +23,8 @@ export class RemoteExports {
   /** Export → the code of a rejection that the hub does not list. */
   #unlisted: ReadonlyMap<string, string> = new Map();
   #isComplete = false;
+  /** Service of this cluster → the answer to its claim. */
+  readonly #answers = new Map<string, SharedAnswer>();
 
   /**
    * Returns the Services, `namespace/name`, whose exports changed; undefined if the update builds on something that this
@@ -48,6 +50,7 @@ export class RemoteExports {
       this.#rejections = rejections;
       this.#unlisted = new Map(unlisted.flatMap(({ code, exports }) => exports.map((key) => [key, code] as const)));
     }
+    for (const answer of update.shared ?? []) this.#answers.set(answer.service, answer);
     for (const key of changed) this.#dirty.add(key);
     return isSound ? changed : undefined;
   }
@@ -55,7 +58,7 @@ export class RemoteExports {
   /** This cluster is not a member any more. */
   reset(): void {
     for (const key of this.#services.keys()) this.#dirty.add(key);
-    for (const map of [this.#clusters, this.#services, this.#unmentioned]) map.clear();
+    for (const map of [this.#clusters, this.#services, this.#unmentioned, this.#answers]) map.clear();
     this.#expected = new Set();
     this.#unknown = new Set();
     this.#rejections = [];
@@ -98,6 +101,16 @@ export class RemoteExports {
     const code = this.#unlisted.get(key);
     if (code === undefined) return listed;
     return [...listed, { code, message: 'the hub refuses it, as others, whose conditions have the reason' }];
+  }
+
+  /** The last answer to the claim of a Service of this cluster, `namespace/name`; it stays when a session is lost. */
+  answerTo(key: string): SharedAnswer | undefined {
+    return this.#answers.get(key);
+  }
+
+  /** The Service claims no address any more. */
+  forgetAnswer(key: string): void {
+    this.#answers.delete(key);
   }
 
   /** Services whose exports changed since the last call. */

@@ -27,6 +27,7 @@ import { policyFigures } from './policy-figures.ts';
 import { Reporter } from './report.ts';
 import { RoutePolicyReporter } from './route-policies.ts';
 import { ServiceReporter } from './services.ts';
+import { SharedAddressReporter } from './shared-addresses.ts';
 import type { Situation } from './situation.ts';
 import { stuckProblems } from './stuck.ts';
 import { Transitions } from './transitions.ts';
@@ -42,7 +43,7 @@ export interface PublisherFacts {
   readonly probe: Pick<OvnProbe, 'stalled'>;
   readonly heartbeats: Pick<Heartbeats, 'silent'>;
   readonly services: Services;
-  readonly exchange: Pick<ExportExchange, 'deliveryOf'>;
+  readonly exchange: Pick<ExportExchange, 'deliveryOf' | 'answerTo'>;
 }
 
 export interface PublisherOptions {
@@ -67,6 +68,7 @@ export class Publisher {
   readonly #reporter: Reporter;
   readonly #policies: RoutePolicyReporter;
   readonly #services: ServiceReporter;
+  readonly #shared: SharedAddressReporter;
   readonly #transitions = new Transitions();
   #clusters: Set<string> | 'all' = 'all';
   #later: NodeJS.Timeout | undefined;
@@ -78,6 +80,7 @@ export class Publisher {
     this.#reporter = new Reporter(options);
     this.#policies = new RoutePolicyReporter(options);
     this.#services = new ServiceReporter({ ...options, ...options.facts });
+    this.#shared = new SharedAddressReporter({ ...options, ...options.facts });
   }
 
   /** Call once the watches are in sync. */
@@ -92,6 +95,7 @@ export class Publisher {
   seen(kind: string, name: string): void {
     if (kind === 'ServiceExport' || kind === 'ServiceImport' || kind === 'Service')
       return this.#services.seen(kind, name);
+    if (kind === 'SharedAddress') return this.#shared.seen(name);
     this.#reporter.seen(kind, name);
     if (kind === 'RemoteCluster') this.clustersChanged([name]);
   }
@@ -138,13 +142,16 @@ export class Publisher {
     clearTimeout(this.#later);
     this.#policies.close();
     this.#services.close();
+    this.#shared.close();
   }
 
   /** Objects of Services do not wait for the databases: clients need the addresses that they contain. */
   #reportServices(object: Interconnect | undefined): void {
     const isMember = object !== undefined && !object.isDeleting;
     // Before the hub has answered, nothing is known of the exports of others.
-    if (!isMember || this.#options.facts.services.local !== undefined) this.#services.report(isMember);
+    if (isMember && this.#options.facts.services.local === undefined) return;
+    this.#services.report(isMember);
+    this.#shared.report(isMember);
   }
 
   /** Gateways have to be there before anything can be reported of them. */

@@ -21,7 +21,7 @@ import {
   readRouterOf,
   readWitnesses,
 } from './databases.ts';
-import { buildEdges } from './edges.ts';
+import { areShared, buildEdges } from './edges.ts';
 import { buildLocal } from './local.ts';
 import { ownHandle, presentAnchors, readHeld, readPathFacts, type Granted } from './ports.ts';
 import type { Sources } from './sources.ts';
@@ -136,10 +136,11 @@ export class ClusterReader {
   #readEdges(): void {
     if (!this.#areEdgesStale) return;
     this.#areEdgesStale = false;
-    const { nodes, bgpNodeStates } = this.#options.sources;
+    const { nodes, bgpNodeStates, sharedPools } = this.#options.sources;
     // If no node looks ready, maybe only the reports of all nodes are missing.
     const isAnyReady = [...nodes.entries()].some(([, { isReady }]) => isReady);
     const isReady = (node: string): boolean => !isAnyReady || nodes.get(node)?.isReady === true;
-    this.#edges = buildEdges({ states: bgpNodeStates.entries(), isReady }, this.#edges);
+    const isShared = areShared(Array.from(sharedPools.entries(), ([, pool]) => pool));
+    this.#edges = buildEdges({ states: bgpNodeStates.entries(), isReady, isShared }, this.#edges);
   }
 }

@@ -1,9 +1,11 @@
 /** The BgpNodeStates of all nodes → which prefixes this cluster's routers lead to, by VPC. */
 import { bgpRoutes } from '../../lib/slices/bgp-routes.ts';
 import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
-import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import { formatCidr, lastOf, parseCidr } from '../../lib/net/cidr.ts';
+import { parsePoolRange } from '../../lib/services/load-balancer.ts';
 import type { SlicedView } from '../../lib/slices/slice.ts';
 import type { Edge, Edges } from '../model/edges.ts';
+import type { SharedPool } from '../model/service-objects.ts';
 
 /** A prefix in canonical text that a node learned for a VPC. */
 export interface LearnedPrefix {
@@ -29,14 +31,30 @@ export interface EdgeParts {
   readonly states: Iterable<readonly [string, readonly LearnedPrefix[]]>;
   /** A speaker that died with its node takes nothing back. */
   readonly isReady: (node: string) => boolean;
+  /** Whether all its addresses are of pools that clusters share: each cluster announces them to routers by itself. */
+  readonly isShared?: (prefix: string) => boolean;
+}
+
+/** Whether all addresses of a prefix are of a pool that clusters share. */
+export function areShared(pools: Iterable<SharedPool>): (prefix: string) => boolean {
+  const ranges = [...pools].flatMap((pool) =>
+    pool.isOffered ? pool.ranges.flatMap((text) => parsePoolRange(text) ?? []) : [],
+  );
+  return (prefix) => {
+    const cidr = parseCidr(prefix);
+    return ranges.some(
+      ({ family, first, last }) => family === cidr?.family && first <= cidr.network && lastOf(cidr) <= last,
+    );
+  };
 }
 
 /** `before` itself where nothing is different. */
-export function buildEdges({ states, isReady }: EdgeParts, before: Edges): Edges {
+export function buildEdges({ states, isReady, isShared = () => false }: EdgeParts, before: Edges): Edges {
   const found = new Map<string, Map<string, { readonly nodes: Set<string>; readonly tags: Set<string> }>>();
   for (const [node, learned] of states) {
     if (!isReady(node)) continue;
     for (const { vpc, prefix, tags } of learned) {
+      if (isShared(prefix)) continue;
       const prefixes = found.get(vpc) ?? new Map<string, { readonly nodes: Set<string>; readonly tags: Set<string> }>();
       found.set(vpc, prefixes);
       const edge = prefixes.get(prefix) ?? { nodes: new Set(), tags: new Set() };

@@ -5,6 +5,8 @@ import { bgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import { hubMemberKind } from '../../lib/api/kinds/hub-member.ts';
 import { interconnectGatewayKind } from '../../lib/api/kinds/interconnect-gateway.ts';
 import { interconnectKind } from '../../lib/api/kinds/interconnect.ts';
+import { loadBalancerPoolKind } from '../../lib/api/kinds/load-balancer-pool.ts';
+import { sharedAddressKind } from '../../lib/api/kinds/shared-address.ts';
 import { subnetKind } from '../../lib/api/kinds/subnet.ts';
 import { transitSwitchKind } from '../../lib/api/kinds/transit-switch.ts';
 import { viewParser } from '../../lib/slices/testing.ts';
@@ -22,7 +24,14 @@ import {
   parseTransitSwitch,
 } from './objects.ts';
 import { parseFollowing, parseOvnIcConfig } from './ovn-ic-config.ts';
-import { parseGlobalService, parseLocalService, parseLocalSlice, parseServiceExport } from './service-objects.ts';
+import {
+  parseGlobalService,
+  parseLocalService,
+  parseLocalSlice,
+  parseServiceExport,
+  parseSharedAddress,
+  parseSharedPool,
+} from './service-objects.ts';
 
 const conditions = z.array(z.object({ type: z.string(), status: z.string(), reason: z.string() }));
 const exportSchemas = {
@@ -45,6 +54,8 @@ const parsers: readonly (readonly [Parser, ObjectSchemas])[] = [
   [parseGlobalService, serviceSchemas],
   [parseLocalService, serviceSchemas],
   [parseLocalSlice, endpointSliceSchemas],
+  [parseSharedPool, loadBalancerPoolKind],
+  [parseSharedAddress, sharedAddressKind],
 ];
 
 describe('parsers accept any content of an object', () => {

@@ -1,7 +1,9 @@
 /** Parsers of the objects of exported and imported Services. */
 import { conditionsOf } from '../../lib/api/conditions.ts';
-import { fieldsOf, numberOf, recordsOf, textOf } from '../../lib/kube/fields.ts';
+import { readSelector } from '../../lib/api/label-selector.ts';
+import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
+import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { parseEndpoint, parseService, parseSlicePort, serviceLabel } from '../../lib/services/parse.ts';
 import type { ExportedEndpoint, ExportedPort } from '../model/exported-service.ts';
 import {
@@ -15,6 +17,8 @@ import {
   type LocalSlice,
   type ServiceExportObject,
   type ServiceImportObject,
+  type SharedAddressObject,
+  type SharedPool,
 } from '../model/service-objects.ts';
 
 export function parseServiceExport(raw: RawObject): ServiceExportObject {
@@ -150,6 +154,38 @@ export function parseImportedSlice(raw: RawObject): ImportedSlice {
       ports: recordsOf(raw['ports']),
       endpoints: recordsOf(raw['endpoints']),
     },
+  };
+}
+
+export function parseSharedPool(raw: RawObject): SharedPool {
+  const spec = fieldsOf(raw['spec']);
+  const isAccepted = conditionsOf(fieldsOf(raw['status'])).some(
+    ({ type, status }) => type === 'Validated' && status === 'True',
+  );
+  return {
+    name: raw.metadata.name,
+    isOffered: spec['shared'] !== undefined && isAccepted,
+    ranges: textsOf(spec['addresses']),
+    clusters: textsOf(fieldsOf(spec['shared'])['clusters']),
+    serviceSelector: readSelector(spec['serviceSelector'] ?? {}),
+    namespaceSelector: readSelector(spec['namespaceSelector'] ?? {}),
+  };
+}
+
+export function parseSharedAddress(raw: RawObject): SharedAddressObject {
+  const spec = fieldsOf(raw['spec']);
+  const service = fieldsOf(spec['service']);
+  return {
+    name: raw.metadata.name,
+    uid: raw.metadata.uid,
+    service: `${textOf(service['namespace'])}/${textOf(service['name'])}`,
+    pool: textOf(spec['pool']),
+    addresses: textsOf(spec['addresses']).flatMap((text) => {
+      const ip = parseIp(text);
+      return ip === undefined ? [] : [formatIp(ip)];
+    }),
+    sinceMs: Date.parse(textOf(spec['since'])) || 0,
+    spec,
   };
 }
 

@@ -8,6 +8,7 @@ import {
   interconnectGateways,
   endpointSlices,
   interconnects,
+  loadBalancerPools,
   namespaces,
   nodes,
   services,
@@ -17,6 +18,7 @@ import {
   serviceCidrs,
   serviceExports,
   serviceImports,
+  sharedAddresses,
   subnets,
   transitSwitches,
 } from '../../lib/kube/resources.ts';
@@ -37,7 +39,14 @@ import {
   parseSubnet,
   parseTransitSwitch,
 } from './objects.ts';
-import { parseGlobalService, parseImportedSlice, parseServiceExport, parseServiceImport } from './service-objects.ts';
+import {
+  parseGlobalService,
+  parseImportedSlice,
+  parseServiceExport,
+  parseServiceImport,
+  parseSharedAddress,
+  parseSharedPool,
+} from './service-objects.ts';
 import type { GatewayObject, Interconnect, Node, Report, Subnet, TransitSwitchObject } from '../model/objects.ts';
 import {
   sliceLabel,
@@ -46,6 +55,8 @@ import {
   type ImportedSlice,
   type ServiceExportObject,
   type ServiceImportObject,
+  type SharedAddressObject,
+  type SharedPool,
 } from '../model/service-objects.ts';
 
 export interface Sources {
@@ -61,7 +72,7 @@ export interface Sources {
   readonly bgpNodeStates: Reflector<readonly LearnedPrefix[]>;
   /** Served from Kubernetes 1.33 on. */
   readonly serviceCidrs: Reflector<readonly Cidr[]>;
-  readonly namespaces: Reflector<{ readonly isDeleting: boolean }>;
+  readonly namespaces: Reflector<NamespaceObject>;
   /** Clusters without the CRDs of the Multi-Cluster Services API do not have these kinds. */
   readonly serviceExports: Reflector<ServiceExportObject>;
   readonly serviceImports: Reflector<ServiceImportObject>;
@@ -69,6 +80,14 @@ export interface Sources {
   readonly globalServices: Reflector<GlobalService>;
   /** EndpointSlices of imports, which the agent made. */
   readonly importedSlices: Reflector<ImportedSlice>;
+  /** All LoadBalancerPools. An installation that brings the CRDs by itself may not have these two kinds yet. */
+  readonly sharedPools: Reflector<SharedPool>;
+  readonly sharedAddresses: Reflector<SharedAddressObject>;
+}
+
+export interface NamespaceObject {
+  readonly isDeleting: boolean;
+  readonly labels: Readonly<Record<string, string>>;
 }
 
 export function watchSources(client: KubeClient, signal: AbortSignal, log: Logger): Sources {
@@ -87,7 +106,10 @@ export function watchSources(client: KubeClient, signal: AbortSignal, log: Logge
     routePolicies: watch(routePolicies, parseRoutePolicy),
     bgpNodeStates: reflectSliced(learnedView, { client, signal, log, optional: true }),
     serviceCidrs: watchOptional(serviceCidrs, parseServiceCidr),
-    namespaces: watch(namespaces, ({ metadata }) => ({ isDeleting: metadata.deletionTimestamp !== undefined })),
+    namespaces: watch(namespaces, ({ metadata }) => ({
+      isDeleting: metadata.deletionTimestamp !== undefined,
+      labels: metadata.labels ?? {},
+    })),
     serviceExports: watchOptional(serviceExports, parseServiceExport),
     serviceImports: watchOptional(serviceImports, parseServiceImport),
     globalServices: watch(services, parseGlobalService),
@@ -99,6 +121,8 @@ export function watchSources(client: KubeClient, signal: AbortSignal, log: Logge
       signal,
       log,
     }),
+    sharedPools: watchOptional(loadBalancerPools, parseSharedPool),
+    sharedAddresses: watchOptional(sharedAddresses, parseSharedAddress),
   };
 }
 

@@ -10,6 +10,9 @@ import type { ObjectReport, WantedCondition } from '../report.ts';
 /** Maximum number of addresses that a message names. */
 const mostNamed = 5;
 
+/** Reasons of SharedAddresses that are about the pool. */
+const poolReasons: ReadonlySet<string> = new Set(['PoolDiffers', 'PoolNotShared', 'PrefixNotAllowed']);
+
 /** A count above the largest exact number is reported as that number. */
 function countOf(count: bigint): number {
   return count > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(count);
@@ -25,11 +28,23 @@ function withheldNotice(view: View, name: string): Problem | undefined {
   return { code: 'AddressesWithheld', message };
 }
 
+/** The notice of a shared pool's condition about Services that have an address in other clusters which the pool here does not contain, or is not shared with. */
+function conflictNotice(view: View, name: string): Problem | undefined {
+  if (view.loadBalancerPools.get(name)?.spec.isShared !== true) return undefined;
+  const found = [...view.sharedAddresses.values()]
+    .filter(({ pool, reason }) => pool === name && poolReasons.has(reason))
+    .sort((a, b) => (a.service < b.service ? -1 : 1));
+  const [first] = found;
+  if (first === undefined) return undefined;
+  const rest = found.length > 1 ? `; ${found.length - 1} other Services have such a problem` : '';
+  return { code: first.reason, message: `${first.message}${rest}` };
+}
+
 export function planPoolConditions(view: View, name: string): readonly WantedCondition[] {
   const pool = view.loadBalancerPools.get(name);
   const problem = view.loadBalancerPoolVerdicts.get(name)?.problem;
   const conditions = obstacleConditions(pool?.generation, problem, undefined, 'PoolReady');
-  const notice = withheldNotice(view, name);
+  const notice = conflictNotice(view, name) ?? withheldNotice(view, name);
   if (notice === undefined) return conditions;
   const reported = { reason: notice.code, message: notice.message };
   return conditions.map((one) => (one.type === 'Ready' ? { ...one, ...reported } : one));
@@ -51,6 +66,8 @@ export const loadBalancerPoolFeature: Feature = {
   all: (view) => view.loadBalancerPools.keys(),
   *reads(change) {
     if (change.kind === 'loadBalancerPools' || change.kind === 'loadBalancerUsage') yield change.name;
+    if (change.kind === 'sharedAddresses')
+      for (const shared of [change.before, change.after]) if (shared !== undefined) yield shared.pool;
   },
   report: reportPool,
 };

@@ -2,17 +2,21 @@
  * Chooses the address of a Service in one family. In: the request of the Service, the pools in force and the addresses of other Services.
  * Out: an address, or the problem with the remedy. It changes no state.
  */
+import { annotation } from '../../../lib/api/names.ts';
 import { matchesSelector } from '../../../lib/api/label-selector.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byAge } from '../../../lib/desired/rights.ts';
 import { formatIp, type Family, type Ip } from '../../../lib/net/ip.ts';
 import { familiesOf, sharingObstacle, type AddressRequest } from '../../../lib/services/load-balancer.ts';
 import { serviceKey, type Service } from '../../../lib/services/service.ts';
-import type { LoadBalancerPool } from '../../model/objects.ts';
+import { sharedAddressName, type LoadBalancerPool, type SharedAddress } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import type { AddressBook } from './address-book.ts';
 
-type Pools = Pick<View, 'services' | 'namespaces' | 'loadBalancerPools' | 'loadBalancerPoolVerdicts'>;
+type Pools = Pick<
+  View,
+  'services' | 'namespaces' | 'loadBalancerPools' | 'loadBalancerPoolVerdicts' | 'sharedAddresses'
+>;
 
 /** A Service that waits for an address. */
 export interface WaitingService {
@@ -64,7 +68,19 @@ export class Chooser {
   /** Undefined if a Service with PreferDualStack must be content with its address of the other family. */
   choose(waiting: WaitingService, family: Family): Choice | undefined {
     const wanted = waiting.request.addresses.get(family);
+    const { pool = '' } = waiting.request;
+    if (this.#view.loadBalancerPools.get(pool)?.spec.isShared === true) return this.#agreed(waiting, family, pool);
     return wanted === undefined ? this.#any(waiting, family) : this.#check(waiting, wanted);
+  }
+
+  /**
+   * Whether it is an address of a pool that clusters share, and not the one that they agreed on for the Service: another Service may have
+   * it in another cluster.
+   */
+  isForfeited(service: Service, ip: Ip): boolean {
+    const pool = this.#view.loadBalancerPools.get(this.#book.poolOf(ip) ?? '');
+    if (pool?.spec.isShared !== true) return false;
+    return this.#sharedOf(service)?.addresses.get(ip.family)?.value !== ip.value;
   }
 
   selects({ spec }: LoadBalancerPool, { namespace, labels }: Service): boolean {
@@ -105,12 +121,68 @@ export class Chooser {
         'AddressNotInPool',
         `${text} is in LoadBalancerPool ${pool.name} and not in ${request.pool}: request only one of the two`,
       );
+    if (pool.spec.isShared)
+      return refuse(
+        'AddressNotInPool',
+        `${text} is in LoadBalancerPool ${pool.name}, which clusters share: name the pool in the annotation ${annotation.loadBalancerPool} too`,
+      );
     if (!this.selects(pool, service)) return this.#notFor(pool.name);
     const [rival] = this.rivalsOf(service, ip);
     if (rival === undefined) return { ip };
     return refuse(
       'AddressInUse',
       `${text} is the address of Service ${serviceKey(rival.holder)}, and ${rival.obstacle}: request another address, or wait until this one is free`,
+    );
+  }
+
+  #sharedOf(service: Service): SharedAddress | undefined {
+    const key = serviceKey(service);
+    const shared = this.#view.sharedAddresses.get(sharedAddressName(key));
+    return shared?.service === key ? shared : undefined;
+  }
+
+  /** The address on which the clusters that share the pool agreed for the Service. */
+  #agreed({ service, request, held }: WaitingService, family: Family, pool: string): Choice | undefined {
+    const pools = this.#poolsFor({ service, request });
+    if ('problem' in pools) return pools;
+    const shared = this.#sharedOf(service);
+    if (shared === undefined || shared.pool !== pool)
+      return refuse(
+        'AddressPending',
+        `LoadBalancerPool ${pool} is shared between clusters, which have agreed on no address for this Service yet: export it by a ServiceExport of the same name, and see the condition HubReachable of the Interconnect`,
+      );
+    const ip = shared.addresses.get(family);
+    if (ip !== undefined) return this.#checkAgreed(service, request, ip, pool);
+    if (shared.reason !== '') return refuse(shared.reason, shared.message);
+    if (service.prefersDualStack && familiesOf(service).length > 1 && (held.size > 0 || shared.addresses.size > 0))
+      return undefined;
+    return refuse(
+      'NoPoolOfFamily',
+      `LoadBalancerPool ${pool} has no IPv${family} addresses: add some in each cluster that shares it, or remove IPv${family} from spec.ipFamilies`,
+    );
+  }
+
+  #checkAgreed(service: Service, { addresses }: AddressRequest, ip: Ip, pool: string): Choice {
+    const text = formatIp(ip);
+    const wanted = addresses.get(ip.family);
+    if (wanted !== undefined && wanted.value !== ip.value)
+      return refuse(
+        'AddressDiffers',
+        `this Service has ${text} in all clusters, by an older agreement: request ${text} instead of ${formatIp(wanted)} in each of them, or name another pool`,
+      );
+    const owner = this.#book.ownerOf(ip);
+    if (owner !== undefined)
+      return refuse('AddressInUse', `${text}, which this Service has in all clusters, is an address of ${owner} here`);
+    if (this.#book.poolOf(ip) !== pool)
+      return refuse(
+        'PoolDiffers',
+        `${text}, which this Service has in all clusters, is not in LoadBalancerPool ${pool}: make spec.addresses equal in all clusters that share it`,
+      );
+    const [rival] = this.rivalsOf(service, ip);
+    if (rival === undefined) return { ip };
+    return refuse(
+      'AddressInUse',
+      `${text} is the address of Service ${serviceKey(rival.holder)}, and ${rival.obstacle}`,
     );
   }
 
@@ -173,7 +245,9 @@ export class Chooser {
   #poolsFor({
     service,
     request,
-  }: WaitingService): { readonly list: readonly LoadBalancerPool[] } | { readonly problem: Problem } {
+  }: Pick<WaitingService, 'service' | 'request'>):
+    | { readonly list: readonly LoadBalancerPool[] }
+    | { readonly problem: Problem } {
     const { loadBalancerPools: all, loadBalancerPoolVerdicts: verdicts } = this.#view;
     const isInForce = (name: string): boolean => (verdicts.get(name)?.ranges.length ?? 0) > 0;
     if (request.pool !== undefined) return this.#named(request.pool, service, isInForce(request.pool));

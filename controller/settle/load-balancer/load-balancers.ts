@@ -20,7 +20,7 @@ import {
 } from '../../../lib/services/load-balancer.ts';
 import { serviceKey, type Service } from '../../../lib/services/service.ts';
 import type { Change } from '../../model/change.ts';
-import type { LoadBalancerPool } from '../../model/objects.ts';
+import type { LoadBalancerPool, SharedAddress } from '../../model/objects.ts';
 import type { LoadBalancer, LoadBalancerPoolVerdict, LoadBalancerUsage } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { text } from '../fingerprint.ts';
@@ -97,6 +97,7 @@ export class LoadBalancers {
     else if (change.kind === 'namespaces' && text(change.before?.labels) !== text(change.after?.labels))
       this.#markIf((key) => key.startsWith(`${change.name}/`));
     else if (change.kind === 'loadBalancerPools') this.#poolChanged(change.before, change.after);
+    else if (change.kind === 'sharedAddresses') this.#sharedChanged(change.before, change.after);
     else if (change.kind === 'nodes')
       this.#arePoolsDue ||= text(change.before?.addresses) !== text(change.after?.addresses);
     else if (change.kind === 'verdicts') this.#arePoolsDue ||= this.#concernsPools(change.name);
@@ -115,6 +116,12 @@ export class LoadBalancers {
     if (poolText(before) === poolText(after)) return;
     this.#arePoolsDue = true;
     this.#arePoolsChanged = true;
+  }
+
+  /** What the agent wrote about a Service that is not ours waits until it is. */
+  #sharedChanged(before: SharedAddress | undefined, after: SharedAddress | undefined): void {
+    for (const service of [before?.service, after?.service])
+      if (service !== undefined && this.#holdings.has(service)) this.#due.add(service);
   }
 
   /** Whether verdicts on pools depend on this Subnet, or would now. */
@@ -236,7 +243,8 @@ export class LoadBalancers {
     this.#request(key, holding, [...(request?.addresses.values() ?? [])].map(formatIp));
     const families = familiesOf(service);
     for (const [family, ip] of holding.ips)
-      if (!families.includes(family) || this.#isLost(service, ip)) this.#drop(holding, ip, key);
+      if (!families.includes(family) || this.#chooser.isForfeited(service, ip) || this.#isLost(service, ip))
+        this.#drop(holding, ip, key);
     const problems: Problem[] = [];
     const notes: string[] = [];
     if (typeof parsed === 'string') problems.push({ code: 'RequestInvalid', message: parsed });
@@ -289,7 +297,8 @@ export class LoadBalancers {
     const kept = held.length === 0 ? '' : `${keeps}${held.map(formatIp).join(', ')}`;
     const [first] = problems;
     if (first !== undefined) {
-      const message = `${problems.map((one) => one.message).join('; ')}${kept}`;
+      // Both families may have the same.
+      const message = `${[...new Set(problems.map((one) => one.message))].join('; ')}${kept}`;
       return { ingress, ready: { isTrue: false, code: first.code, message } };
     }
     const places = held.map((ip) => this.#placeOf(service, ip));
@@ -307,8 +316,9 @@ export class LoadBalancers {
     if (owner !== undefined) return { isIn: false, message: `${address} is an address of ${owner} now, and ${advice}` };
     if (pool === undefined)
       return { isIn: false, message: `${address} is in no LoadBalancerPool in force; add it to one. It ${advice}` };
+    const everywhere = pool.spec.isShared ? ', in all clusters that share it' : '';
     if (this.#chooser.selects(pool, service))
-      return { isIn: true, message: `${address} of LoadBalancerPool ${pool.name}` };
+      return { isIn: true, message: `${address} of LoadBalancerPool ${pool.name}${everywhere}` };
     return {
       isIn: false,
       message: `${address} is in LoadBalancerPool ${pool.name}, which does not select this Service; it ${advice}`,

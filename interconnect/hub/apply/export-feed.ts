@@ -10,7 +10,9 @@ import {
   type ExportReport,
   type ExportUpdate,
   type MemberExports,
+  type SharedAnswer,
 } from '../../model/export-messages.ts';
+import { exportKey } from '../../model/export-change.ts';
 import type { ExportedService } from '../../model/exported-service.ts';
 import type { Rejection } from '../../model/messages.ts';
 import type { SharedChanges } from '../plan/shared-change.ts';
@@ -33,6 +35,8 @@ export interface ExportFeedOptions {
   readonly find: (id: ExportId) => ExportedService | undefined;
   /** Of the exports of this member. */
   readonly rejections: () => ExportRejections;
+  /** To the claim of this member for a Service, `namespace/name`; undefined without one. */
+  readonly answerTo: (key: string) => SharedAnswer | undefined;
 }
 
 export class ExportFeed {
@@ -42,6 +46,10 @@ export class ExportFeed {
   readonly #sent = new Map<string, ExportedService>();
   readonly #dirty = new Map<string, ExportId>();
   readonly #wanted = new Set<string>();
+  /** Services to whose claims the answer may be another one. */
+  readonly #claimed = new Set<string>();
+  /** Service → the answer that was sent, as text. */
+  readonly #answers = new Map<string, string>();
   readonly #known = new Set<string>();
   /** Members whose exports were not known when the session began, and are not since. */
   readonly #expected = new Set<string>();
@@ -81,6 +89,7 @@ export class ExportFeed {
   ): { added: readonly string[]; removed: readonly string[] } {
     if (!this.hasBegun) for (const member of expected()) this.#expected.add(member);
     this.#revision = report.revision;
+    this.#readClaims(report);
     this.#isUnanswered = true;
     this.#areNamespacesKnown ||= report.isComplete;
     const removed = report.namespacesRemoved.filter((name) => this.#namespaces.delete(name));
@@ -90,6 +99,16 @@ export class ExportFeed {
     this.#refusedNamespaces += added.length - fitting.length;
     this.#areRejectionsDirty ||= added.length > fitting.length;
     return { added: fitting, removed };
+  }
+
+  /** A member without an address does not know the answer to an earlier claim any more. */
+  #readClaims({ changed, removed }: ExportReport): void {
+    for (const key of removed) this.#answers.delete(key);
+    for (const change of changed) {
+      const key = exportKey(change);
+      if (change.shared) this.#claimed.add(key);
+      if ((change.shared?.held.length ?? 0) === 0) this.#answers.delete(key);
+    }
   }
 
   /** The export may be another one now. */
@@ -104,6 +123,10 @@ export class ExportFeed {
 
   want(keys: Iterable<string>): void {
     for (const key of keys) this.#wanted.add(key);
+  }
+
+  answerChanged(key: string): void {
+    this.#claimed.add(key);
   }
 
   rejectionsChanged(): void {
@@ -131,9 +154,11 @@ export class ExportFeed {
     const members = this.#takeMembers();
     const isComplete = this.#dirty.size === 0 && this.#areNamespacesKnown;
     const rejections = this.#takeRejections();
+    const shared = this.#takeAnswers();
     const isNews =
       members.length > 0 ||
       rejections !== null ||
+      shared.length > 0 ||
       this.#wanted.size > 0 ||
       this.#revision !== this.#answered ||
       (isComplete && (this.#known.size > 0 || !this.#isCompleteSent));
@@ -148,7 +173,7 @@ export class ExportFeed {
     this.#answered = this.#revision;
     this.#isUnanswered = false;
     this.#isCompleteSent ||= isComplete;
-    return { revision: this.#revision, begins, isComplete, members, expected, known, wanted, rejections };
+    return { revision: this.#revision, begins, isComplete, members, expected, known, wanted, rejections, shared };
   }
 
   #takeMembers(): readonly MemberExports[] {
@@ -184,6 +209,19 @@ export class ExportFeed {
   #find(id: ExportId): ExportedService | undefined {
     const namespace = id.key.slice(0, id.key.indexOf('/'));
     return this.#namespaces.has(namespace) ? this.#options.find(id) : undefined;
+  }
+
+  #takeAnswers(): readonly SharedAnswer[] {
+    const answers: SharedAnswer[] = [];
+    for (const key of this.#claimed) {
+      const answer = this.#options.answerTo(key);
+      const text = JSON.stringify(answer);
+      if (answer === undefined || this.#answers.get(key) === text) continue;
+      this.#answers.set(key, text);
+      answers.push(answer);
+    }
+    this.#claimed.clear();
+    return answers;
   }
 
   /** Null if they are those that were sent last. */

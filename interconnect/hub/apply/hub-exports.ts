@@ -5,12 +5,16 @@
  * expected ones, so that the others keep what they have of it.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
+import type { Ip } from '../../../lib/net/ip.ts';
 import type { ExportReport } from '../../model/export-messages.ts';
+import type { ExportedService, SharedClaim } from '../../model/exported-service.ts';
 import type { Rejection } from '../../model/messages.ts';
 import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
 import type { MemberRecord } from '../model/record.ts';
 import { SharedChanges } from '../plan/shared-change.ts';
 import { OfferedExports } from '../settle/offered-exports.ts';
+import { SharedAddresses, type MemberClaim } from '../settle/shared-addresses.ts';
+import { refuseRanges } from '../settle/shared-ranges.ts';
 import type { Memberships } from '../state/memberships.ts';
 import { moveEntry } from '../state/member-records.ts';
 import { ExportFeed, type ExportId } from './export-feed.ts';
@@ -31,6 +35,8 @@ const tooEarly: Problem = {
 export interface HubExportsOptions {
   readonly registry: Pick<Memberships, 'members' | 'handle' | 'spec' | 'isStale'>;
   readonly onRefused: (cluster: string, count: number, rejections: readonly Rejection[]) => void;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
 }
 
 export class HubExports {
@@ -47,6 +53,9 @@ export class HubExports {
   /** Members that became known since the last update to the others. */
   readonly #newlyKnown = new Set<string>();
   readonly #stale = new Set<ExportFeed>();
+  readonly #shared = new SharedAddresses();
+  /** Claims to shared addresses changed, or members became known, since these were settled. */
+  #areClaimsDirty = false;
   #gather: NodeJS.Timeout | undefined;
   #knownGather: NodeJS.Timeout | undefined;
 
@@ -79,6 +88,7 @@ export class HubExports {
         changes: this.#changes,
         find: ({ member, key }) => (member === open.name ? undefined : this.#offered.get(member)?.accepted.get(key)),
         rejections: () => this.#offered.get(open.name)?.rejections() ?? { rejections: [] },
+        answerTo: (key) => this.#shared.answerTo({ member: open.name, key }),
       }),
     );
   }
@@ -128,6 +138,9 @@ export class HubExports {
     const own = attachments.flatMap(({ prefixes }) => prefixes.filter(({ origin }) => origin !== learnedOrigin));
     offered.setPrefixes(own.map(({ cidr }) => cidr));
     this.#offersChanged(name, offered);
+    if (!this.#shared.ownersChanged()) return;
+    this.#areClaimsDirty = true;
+    this.#scheduleSend();
   }
 
   limitsChanged(name: string): void {
@@ -135,6 +148,7 @@ export class HubExports {
     if (offered === undefined) return;
     offered.setLimits(this.#options.registry.spec(name));
     this.#offersChanged(name, offered);
+    for (const key of offered.accepted.keys()) this.#claim({ member: name, key });
   }
 
   /** To be called when the registry has the new name, before the session or a record has it. */
@@ -193,6 +207,7 @@ export class HubExports {
   }
 
   #changed(id: ExportId, isThere: boolean): void {
+    this.#claim(id);
     const namespace = id.key.slice(0, id.key.indexOf('/'));
     const ids = this.#byNamespace.get(namespace) ?? new Map<string, ExportId>();
     if (isThere) ids.set(`${id.member}/${id.key}`, id);
@@ -205,6 +220,49 @@ export class HubExports {
       feed.changed(id);
       this.#schedule(feed);
     }
+  }
+
+  /** The claim to a shared address may be another one. */
+  #claim(id: ExportId): void {
+    const offered = this.#offered.get(id.member);
+    const [service, claim] = [offered?.accepted.get(id.key), offered?.claimOf(id.key)];
+    if (!this.#shared.set(id, service && claim && this.#judged(id.member, service, claim))) return;
+    this.#areClaimsDirty = true;
+    this.#scheduleSend();
+  }
+
+  #judged(member: string, { ipFamilies: families, createdMs }: ExportedService, claim: SharedClaim): MemberClaim {
+    const { registry } = this.#options;
+    const { allowedPrefixes } = registry.spec(member);
+    const limits = { cluster: member, handle: registry.handle(member), allowedPrefixes };
+    const refused = refuseRanges(claim.ranges, limits);
+    return { ...claim, families, createdMs, refused };
+  }
+
+  /** Once for all claims of a burst. */
+  #settleClaims(): void {
+    if (!this.#areClaimsDirty) return;
+    this.#areClaimsDirty = false;
+    const facts = {
+      expected: [...this.#unknown.values()],
+      nowMs: this.#options.now(),
+      ownerOf: (ip: Ip) => this.#ownerOf(ip),
+    };
+    const readers = new Map(Array.from(this.#feeds, ([open, feed]) => [open.name, feed]));
+    for (const { member, key } of this.#shared.settle(facts)) {
+      const feed = readers.get(member);
+      feed?.answerChanged(key);
+      if (feed !== undefined) this.#stale.add(feed);
+    }
+  }
+
+  /** `10.17.0.0/16 of cluster west`: the member's own prefix that has an address. */
+  #ownerOf(ip: Ip): string | undefined {
+    for (const [name, offered] of this.#offered) {
+      const prefix = offered.prefixOf(ip);
+      if (prefix !== undefined) return `${prefix} of cluster ${name}`;
+    }
+    return undefined;
   }
 
   #isUnknown(name: string): boolean {
@@ -222,6 +280,8 @@ export class HubExports {
       this.#newlyKnown.add(announced);
     }
     if (this.#newlyKnown.size === 0) return;
+    this.#areClaimsDirty = true;
+    this.#scheduleSend();
     this.#knownGather ??= setTimeout(() => {
       this.#knownGather = undefined;
       for (const feed of this.#feeds.values()) {
@@ -245,8 +305,13 @@ export class HubExports {
 
   #schedule(feed: ExportFeed): void {
     this.#stale.add(feed);
+    this.#scheduleSend();
+  }
+
+  #scheduleSend(): void {
     this.#gather ??= setTimeout(() => {
       this.#gather = undefined;
+      this.#settleClaims();
       const stale = [...this.#stale];
       this.#stale.clear();
       for (const one of stale) one.send();

@@ -67,7 +67,7 @@ export class HubMembers {
 
   constructor(options: HubMembersOptions, records: ReadonlyMap<string, MemberRecord>) {
     this.#options = options;
-    const { target, networks, registry, times, log } = options;
+    const { target, networks, registry, times, log, now } = options;
     const known = () => this.#members.records;
     this.#sessions = new Sessions({
       names: () => [...known().names(), ...known().foreignNames()],
@@ -89,7 +89,7 @@ export class HubMembers {
       const fields = { cluster, count, rejections: rejections.slice(0, mostLogged) };
       log.warn(fields, 'a part of the state of a member was refused');
     };
-    this.#exports = new HubExports({ registry, onRefused });
+    this.#exports = new HubExports({ registry, onRefused, now });
     this.#members = new Members(options, {
       onRecord: (record) => {
         target.set(memberOwner(record.handle), planMember(record));

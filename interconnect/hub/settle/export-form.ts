@@ -3,8 +3,9 @@
  * Out: why it cannot be used. Pure. Whether its endpoints are the member's own is decided in `offered-exports.ts`.
  */
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
+import { parsePoolRange } from '../../../lib/services/load-balancer.ts';
 import type { ExportChange } from '../../model/export-messages.ts';
-import type { EndpointPort, ExportedEndpoint, ExportedPort } from '../../model/exported-service.ts';
+import type { EndpointPort, ExportedEndpoint, ExportedPort, SharedClaim } from '../../model/exported-service.ts';
 import { isLegible } from './legible.ts';
 
 const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -17,6 +18,9 @@ const families: ReadonlySet<number> = new Set([4, 6]);
 const mostPorts = 100;
 /** Characters of all labels, or of all annotations. */
 const mostMetadata = 16 * 1024;
+/** As many as a LoadBalancerPool may have, and the held addresses. */
+const mostRanges = 258;
+const mostClusters = 1024;
 /** What the API server accepts. */
 const longestAffinity = 86_400;
 
@@ -42,7 +46,23 @@ export function refuseForm(change: ExportChange): string | undefined {
     ['annotations', annotations],
   ] as const)
     if (!isMetadata(map)) return `its ${what} have more than ${mostMetadata} characters, or cannot be read`;
-  return refuseEndpoints(change.endpoints);
+  return refuseClaim(change.shared) ?? refuseEndpoints(change.endpoints);
+}
+
+function refuseClaim(claim: SharedClaim | null | undefined): string | undefined {
+  if (claim === null || claim === undefined) return undefined;
+  const { pool, ranges, clusters, requested, held, sinceMs } = claim;
+  const areRanges = ranges.length <= mostRanges && ranges.every((text) => text.length <= 100 && parsePoolRange(text));
+  const areAddresses = [requested, held].every((list) => areOfFamilies(list));
+  const areClusters = clusters.length <= mostClusters && clusters.every((name) => label.test(name));
+  if (areRanges && areAddresses && areClusters && isLegible(pool) && Number.isSafeInteger(sinceMs)) return undefined;
+  return 'the shared address that it claims is of a pool that cannot be read, or of too many ranges or clusters';
+}
+
+/** One address of each family at most. */
+function areOfFamilies(texts: readonly string[]): boolean {
+  const ips = texts.flatMap((text) => (text.length <= 45 ? (parseIp(text) ?? []) : []));
+  return ips.length === texts.length && areFamilies(ips.map(({ family }) => family));
 }
 
 function refuseEndpoints(endpoints: readonly ExportedEndpoint[]): string | undefined {

@@ -5,12 +5,12 @@
  * many, the oldest are accepted, whatever order they came in, so that a hub that starts again accepts the same.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { bitsOf, parseIp } from '../../../lib/net/ip.ts';
+import { bitsOf, parseIp, type Ip } from '../../../lib/net/ip.ts';
 import { PrefixCover } from '../../../lib/net/prefix-cover.ts';
 import { parseCidr } from '../../../lib/net/cidr.ts';
 import { changed, exportKey } from '../../model/export-change.ts';
 import type { ExportChange, ExportRejections, ExportReport } from '../../model/export-messages.ts';
-import type { ExportedEndpoint, ExportedService, ExportedServices } from '../../model/exported-service.ts';
+import type { ExportedEndpoint, ExportedService, ExportedServices, SharedClaim } from '../../model/exported-service.ts';
 import type { Rejection } from '../../model/messages.ts';
 import { refuseForm } from './export-form.ts';
 import { legible } from './legible.ts';
@@ -56,6 +56,8 @@ interface Offer {
   readonly defect: string | undefined;
   /** The member was asked to send it again. */
   readonly isAsked: boolean;
+  /** Of a shared address; not a part of `service`, because others do not see it. */
+  readonly claim: SharedClaim | undefined;
 }
 
 type Kept = Pick<Offer, 'service' | 'surplus' | 'endpointCount'>;
@@ -96,6 +98,14 @@ export class OfferedExports {
   /** `namespace/name` → the export as others see it. */
   get accepted(): ExportedServices {
     return this.#accepted;
+  }
+  /** The shared address that an accepted export, `namespace/name`, claims. */
+  claimOf(key: string): SharedClaim | undefined {
+    return this.#accepted.has(key) ? this.#offers.get(key)?.claim : undefined;
+  }
+  /** The member's own prefix that has the address; undefined if none has. */
+  prefixOf({ family, value }: Ip): string | undefined {
+    return this.#cover.coverOf({ family, network: value, prefix: bitsOf(family) });
   }
   /** Endpoints of all accepted exports. */
   get endpointCount(): number {
@@ -214,7 +224,7 @@ export class OfferedExports {
     const isBase = this.#unmentioned?.delete(key) !== true && before?.surplus === 0;
     const defect = refuseForm(change);
     const endpoints = defect === undefined ? change.endpoints : [];
-    const service = changed(isBase ? before.service : undefined, { ...change, endpoints });
+    const service = changed(isBase ? before.service : undefined, { ...change, endpoints, shared: null });
     if (service === undefined) {
       // One that is not kept for another reason than its content is asked for when it can be.
       if (before === undefined || before.service !== undefined || this.#isFaulty(before)) this.#wanted.add(key);
@@ -224,7 +234,8 @@ export class OfferedExports {
     this.#unknown.delete(key);
     const createdMs = Number.isSafeInteger(change.createdMs) ? change.createdMs : 0;
     const portCount = service.endpoints.reduce((sum, { ports }) => sum + ports.length, 0);
-    const rest = { createdMs, defect, portCount, isAsked: false };
+    const claim = defect === undefined ? (change.shared ?? undefined) : undefined;
+    const rest = { createdMs, defect, portCount, isAsked: false, claim };
     const offer = { ...rest, ...(defect === undefined ? this.#shortened(service, 0) : notKept) };
     const isKept = this.#isAcceptable(key, offer);
     this.#offers.set(key, isKept ? { ...offer, ...this.#shared(offer, endpoints) } : withoutService(offer));
@@ -322,8 +333,7 @@ export class OfferedExports {
 
   #isOwn({ address }: ExportedEndpoint): boolean {
     const ip = parseIp(address);
-    if (ip === undefined) return false;
-    return this.#cover.coverOf({ family: ip.family, network: ip.value, prefix: bitsOf(ip.family) }) !== undefined;
+    return ip !== undefined && this.prefixOf(ip) !== undefined;
   }
 
   /** The oldest have the room there is; the hub keeps only the names of the others, and asks for them when there is room. */
@@ -397,7 +407,7 @@ function firstOf(names: readonly string[]): string {
 }
 
 function withoutService(offer: Offer): Offer {
-  return { ...offer, service: undefined, surplus: 0, isAsked: false };
+  return { ...offer, service: undefined, surplus: 0, isAsked: false, claim: undefined };
 }
 
 const notKept = { service: undefined, surplus: 0, endpointCount: 0 } as const;

@@ -8,7 +8,8 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains } from '../../../lib/net/cidr.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
 import { endpointsElsewhere } from '../../../lib/services/elsewhere.ts';
-import type { ExportedEndpoint, ExportedService, ExportedServices } from '../../model/exported-service.ts';
+import type { Service } from '../../../lib/services/service.ts';
+import type { ExportedEndpoint, ExportedService, ExportedServices, SharedClaim } from '../../model/exported-service.ts';
 import type { LocalView } from '../../model/local.ts';
 import {
   keyOf,
@@ -36,6 +37,7 @@ export interface OwnExport {
 }
 
 type Vpcs = LocalView['vpcs'];
+type ClaimOf = (service: Service) => SharedClaim | undefined;
 
 /** All exports of this cluster. In: the parts of those that changed. */
 export class ValidExports {
@@ -54,11 +56,15 @@ export class ValidExports {
     return this.#exported;
   }
 
-  /** `partsOf`: undefined if the export is gone, `unknown` while its Service is not known. Returns the exports that changed. */
+  /**
+   * `partsOf`: undefined if the export is gone, `unknown` while its Service is not known. `claimOf`: the shared address that a Service claims.
+   * Returns the exports that changed.
+   */
   step(
     dirty: Iterable<string>,
     vpcs: Vpcs,
     partsOf: (key: string) => ExportFacts | 'gone' | 'unknown',
+    claimOf: ClaimOf = () => undefined,
   ): ReadonlySet<string> {
     const keys = new Set(dirty);
     if (vpcs !== this.#vpcs) for (const key of this.#all.keys()) keys.add(key);
@@ -68,7 +74,7 @@ export class ValidExports {
       const parts = partsOf(key);
       if (parts === 'unknown') continue;
       const before = this.#all.get(key);
-      const after = parts === 'gone' ? undefined : ownExportOf(parts, vpcs, before);
+      const after = parts === 'gone' ? undefined : ownExportOf(parts, vpcs, before, claimOf);
       isExportChanged ||= before?.exported !== after?.exported;
       if (after === undefined) this.#all.delete(key);
       else this.#all.set(key, after);
@@ -88,7 +94,12 @@ export class ValidExports {
 }
 
 /** `before`: the same parts stay the same JavaScript objects. */
-export function ownExportOf(facts: ExportFacts, vpcs: Vpcs, before?: OwnExport): OwnExport {
+export function ownExportOf(
+  facts: ExportFacts,
+  vpcs: Vpcs,
+  before?: OwnExport,
+  claimOf: ClaimOf = () => undefined,
+): OwnExport {
   const { object, service } = facts;
   const invalid = problemOf(facts);
   if (service === undefined || invalid !== undefined)
@@ -103,6 +114,7 @@ export function ownExportOf(facts: ExportFacts, vpcs: Vpcs, before?: OwnExport):
     endpoints.set(vpc, [...(endpoints.get(vpc) ?? []), endpoint]);
     if (isCertain) sent.push(endpoint);
   }
+  const claim = claimOf(service.service);
   const exported: ExportedService = {
     namespace: object.namespace,
     name: object.name,
@@ -116,6 +128,7 @@ export function ownExportOf(facts: ExportFacts, vpcs: Vpcs, before?: OwnExport):
     labels: object.labels,
     annotations: object.annotations,
     endpoints: sent,
+    ...(claim && { shared: claim }),
   };
   const kept = before?.exported !== undefined && isSame(before.exported, exported) ? before.exported : exported;
   const isAsServed =

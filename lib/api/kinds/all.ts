@@ -14,6 +14,7 @@ import { remoteClusterKind } from './remote-cluster.ts';
 import { remoteRouteSliceKind } from './remote-route-slice.ts';
 import { routePolicyKind } from './route-policy.ts';
 import { securityGroupKind } from './security-group.ts';
+import { sharedAddressKind } from './shared-address.ts';
 import type { Kind } from './shared.ts';
 import { subnetKind } from './subnet.ts';
 import { switchLbRuleKind } from './switch-lb-rule.ts';
@@ -32,6 +33,7 @@ export const allKinds: readonly Kind[] = [
   vipKind,
   switchLbRuleKind,
   loadBalancerPoolKind,
+  sharedAddressKind,
   vpcDnsKind,
   securityGroupKind,
   providerNetworkKind,

@@ -12,7 +12,29 @@ const addresses = z
     }),
   );
 
-export const loadBalancerPoolSpec = z.object({
+const shared = z.object({
+  clusters: z
+    .array(z.string().min(1).max(40))
+    .max(64)
+    .default([])
+    .describe('Clusters that share the pool, by their names in the hub; all that have the pool when empty.'),
+});
+
+/** The rules are about fields together. */
+const poolRules = rules(
+  {
+    rule: '!has(self.shared) || self.autoAssign == false',
+    message:
+      'a pool with shared needs autoAssign: false: Services name it in the annotation isthmus.network/load-balancer-pool',
+    fieldPath: '.autoAssign',
+  },
+  {
+    rule: 'has(self.shared) == has(oldSelf.shared)',
+    message: 'shared cannot be set or removed later: create another pool',
+  },
+);
+
+const poolFields = z.object({
   addresses: z
     .array(addresses)
     .min(1)
@@ -32,7 +54,14 @@ export const loadBalancerPoolSpec = z.object({
     .describe(
       'Whether Services get its addresses without a request. If false, a Service must name the pool or the address in an annotation.',
     ),
+  shared: shared
+    .optional()
+    .describe(
+      'The pool exists in several clusters: a Service that names it and is exported has the same address in each of them. Its addresses must be equal in all.',
+    ),
 });
+
+export const loadBalancerPoolSpec = poolFields.meta(poolRules);
 
 export const loadBalancerPoolStatus = z.object({
   conditions: conditions.optional(),
