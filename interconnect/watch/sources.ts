@@ -2,15 +2,26 @@
 import type { Change } from 'ovsdb-client';
 import { remoteRoutes } from '../../lib/slices/remote-routes.ts';
 import type { RemoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
+import type { RemotePod } from '../../lib/api/kinds/remote-pod-slice.ts';
+import { parsePolicyRules } from '../../lib/policies/parse.ts';
+import { parseAdminRules, parseBaselineRules, parseClusterRules } from '../../lib/policies/parse-cluster.ts';
+import type { AnyPolicy } from '../../lib/policies/policy.ts';
+import { remotePeersOf, type RemotePeer } from '../../lib/policies/remote-peers.ts';
+import { remotePods } from '../../lib/slices/remote-pods.ts';
 import { textsOf } from '../../lib/ovn/columns.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import {
+  adminNetworkPolicies,
+  baselineAdminNetworkPolicies,
+  clusterNetworkPolicies,
   interconnectGateways,
   endpointSlices,
   interconnects,
   namespaces,
+  networkPolicies,
   nodes,
   remoteClusters,
+  remotePodSlices,
   remoteRouteSlices,
   routePolicies,
   serviceExports,
@@ -36,6 +47,11 @@ import {
   type ServiceImportObject,
 } from '../model/service-objects.ts';
 
+export interface NamespaceObject {
+  readonly isDeleting: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
 export interface Sources {
   readonly interconnects: Reflector<Interconnect>;
   readonly subnets: Reflector<Subnet>;
@@ -47,7 +63,14 @@ export interface Sources {
   readonly routePolicies: Reflector<RoutePolicy>;
   /** Clusters without speakers may not have the kind. */
   readonly bgpNodeStates: Reflector<readonly LearnedPrefix[]>;
-  readonly namespaces: Reflector<{ readonly isDeleting: boolean }>;
+  readonly namespaces: Reflector<NamespaceObject>;
+  readonly remotePodSlices: Reflector<Slice<RemotePod>>;
+  /** By policy: its peers in other clusters. */
+  readonly networkPolicyPeers: Reflector<readonly RemotePeer[]>;
+  /** Of policies of the whole cluster, whose kinds may not be installed. */
+  readonly clusterPolicyPeers: Reflector<readonly RemotePeer[]>;
+  readonly adminPolicyPeers: Reflector<readonly RemotePeer[]>;
+  readonly baselinePolicyPeers: Reflector<readonly RemotePeer[]>;
   /** Clusters without the CRDs of the Multi-Cluster Services API do not have these kinds. */
   readonly serviceExports: Reflector<ServiceExportObject>;
   readonly serviceImports: Reflector<ServiceImportObject>;
@@ -70,7 +93,15 @@ export function watchSources(client: KubeClient, signal: AbortSignal, log: Logge
     transitSwitches: watch(transitSwitches, parseTransitSwitch),
     routePolicies: watch(routePolicies, parseRoutePolicy),
     bgpNodeStates: reflectSliced(learnedView, { client, signal, log, optional: true }),
-    namespaces: watch(namespaces, ({ metadata }) => ({ isDeleting: metadata.deletionTimestamp !== undefined })),
+    namespaces: watch(namespaces, ({ metadata }) => ({
+      isDeleting: metadata.deletionTimestamp !== undefined,
+      labels: metadata.labels ?? {},
+    })),
+    remotePodSlices: watchOptional(remotePodSlices, (raw) => parseSlice(remotePods, raw)),
+    networkPolicyPeers: watch(networkPolicies, (raw) => peersIn(parsePolicyRules(raw))),
+    clusterPolicyPeers: watchOptional(clusterNetworkPolicies, (raw) => peersIn(parseClusterRules(raw))),
+    adminPolicyPeers: watchOptional(adminNetworkPolicies, (raw) => peersIn(parseAdminRules(raw))),
+    baselinePolicyPeers: watchOptional(baselineAdminNetworkPolicies, (raw) => peersIn(parseBaselineRules(raw))),
     serviceExports: watchOptional(serviceExports, parseServiceExport),
     serviceImports: watchOptional(serviceImports, parseServiceImport),
     importedSlices: reflect({
@@ -82,6 +113,25 @@ export function watchSources(client: KubeClient, signal: AbortSignal, log: Logge
       log,
     }),
   };
+}
+
+type PolicyPeers = Pick<
+  Sources,
+  'networkPolicyPeers' | 'clusterPolicyPeers' | 'adminPolicyPeers' | 'baselinePolicyPeers'
+>;
+
+/** The peers of all kinds of policies. */
+export function policyPeersOf(sources: PolicyPeers): readonly Reflector<readonly RemotePeer[]>[] {
+  const { networkPolicyPeers, clusterPolicyPeers, adminPolicyPeers, baselinePolicyPeers } = sources;
+  return [networkPolicyPeers, clusterPolicyPeers, adminPolicyPeers, baselinePolicyPeers];
+}
+
+const noPeers: readonly RemotePeer[] = [];
+
+/** Most policies name no other cluster, and nothing of them is kept. */
+function peersIn(policy: AnyPolicy): readonly RemotePeer[] {
+  const peers = remotePeersOf(policy);
+  return peers.length === 0 ? noPeers : peers;
 }
 
 /**

@@ -56,6 +56,18 @@ export const interconnectSpec = z.object({
     .describe(
       'Networks of the addresses of imported Services, one for each family, separated by a comma. Nothing else in this cluster may use them; other clusters may have the same ones.',
     ),
+  sharePods: z
+    .object({
+      enabled: z
+        .boolean()
+        .default(true)
+        .describe('Whether other clusters are sent the addresses of pods that they ask for.'),
+      namespaceSelector: labelSelector.default({}).describe('Only pods of namespaces with these labels are sent.'),
+    })
+    .default({ enabled: true, namespaceSelector: {} })
+    .describe(
+      'Addresses of pods of this cluster that policies of other clusters name with `isthmus.network/cluster`. No labels are sent.',
+    ),
   mtu: z
     .int()
     .min(0)
