@@ -20,6 +20,8 @@ import type { PodsWatch } from '../watch/pods.ts';
 import { policyPeersOf, type Sources } from '../watch/sources.ts';
 import type { Membership } from './membership.ts';
 
+const mostJudged = 500_000;
+
 export interface PodsOptions {
   readonly watch: Pick<PodsWatch, 'start' | 'isSynced'>;
   readonly sources: Pick<
@@ -52,6 +54,8 @@ export class Pods {
   readonly #options: PodsOptions;
   /** The prefixes of each cluster, whether a path to it is up or not. */
   readonly #owned = new Reach(false);
+  /** By VPC, cluster and address, until prefixes change: most addresses of a large set are the same in the next round. */
+  readonly #judged = new Map<string, boolean>();
   readonly #entries = new Map<string, readonly RemotePod[]>();
   readonly #states = new Map<string, string>();
   #wanted: readonly WantedSet[] = [];
@@ -134,6 +138,7 @@ export class Pods {
     this.#edges = edges;
     for (const name of new Set([...changed, ...gone]))
       if (this.#owned.setCluster(name, remotes.view.get(name)?.uses)) isOwnedNew = true;
+    if (isOwnedNew) this.#judged.clear();
     const dirty = new Set(clusters.pods.takeDirty());
     if (isOwnedNew || areVpcsNew) for (const name of this.#clustersWanted()) dirty.add(name);
     for (const name of this.#clustersWanted()) if (this.#isStateNew(name)) dirty.add(name);
@@ -146,6 +151,7 @@ export class Pods {
     const { clusters } = this.#options;
     clusters.pods.reset();
     this.#owned.clear();
+    this.#judged.clear();
     this.#entries.clear();
     this.#states.clear();
     this.#local = undefined;
@@ -227,9 +233,21 @@ export class Pods {
     const entries = podEntries({
       sets,
       vpcs: [...local.vpcs.keys()],
-      isOf: (vpc, address) => this.#owned.reaches(vpc, cluster, address),
+      isOf: (vpc, address) => this.#isOf(vpc, cluster, address),
       since: this.#sinceOf(cluster),
     });
     this.#entries.set(cluster, entries);
+  }
+
+  #isOf(vpc: string, cluster: string, address: string): boolean {
+    const key = `${vpc} ${cluster} ${address}`;
+    let isOf = this.#judged.get(key);
+    if (isOf === undefined) {
+      // Addresses of pods that are gone.
+      if (this.#judged.size >= mostJudged) this.#judged.clear();
+      isOf = this.#owned.reaches(vpc, cluster, address);
+      this.#judged.set(key, isOf);
+    }
+    return isOf;
   }
 }

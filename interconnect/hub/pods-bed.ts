@@ -37,8 +37,6 @@ export class PodsMember {
   wants: readonly WantedSet[] = [];
   /** By `app`: addresses of its pods, whether they are asked for or not. */
   pods = new Map<string, ReadonlySet<string>>();
-  /** Sets that it sends although nobody asks for them. */
-  isLoud = false;
   refusal = '';
   open: OpenSession | undefined;
   refused: Problem | undefined;

@@ -57,5 +57,5 @@ export function podsVerdict(cluster: string, state: PodsState | undefined): Verd
     return not('Pending', `${cluster} has not sent the addresses for ${of(pending)} yet: they match none of its pods`);
   if (since !== undefined)
     return unknown(type, 'Away', `the addresses of ${cluster} are those of ${since}, when it was seen last`);
-  return good(type, 'Current', `addresses for ${wanted} selectors of policies`);
+  return good(type, 'Current', `selectors of policies: ${wanted}, and the addresses for all of them are known`);
 }
