@@ -23,6 +23,7 @@ import { Membership } from './apply/membership.ts';
 import { Network } from './apply/network.ts';
 import { OvnIcConfig } from './apply/ovn-ic-config.ts';
 import { OvnProbe } from './apply/ovn-probe.ts';
+import { Pods } from './apply/pods.ts';
 import { Progress } from './apply/progress.ts';
 import { Services } from './apply/services.ts';
 import { canonicalName } from './model/objects.ts';
@@ -30,6 +31,7 @@ import { routesAtOnce } from './model/routes-at-once.ts';
 import { ownEntries } from './plan/own-keys.ts';
 import { OwnCluster } from './settle/own-cluster.ts';
 import { isOvnFollowing } from './settle/ovn-lag.ts';
+import { SelectedPods } from './settle/pods/selected-pods.ts';
 import { RemoteClusters } from './settle/remote-clusters.ts';
 import { Clusters } from './state/clusters.ts';
 import type { AgentView } from './status/metrics.ts';
@@ -39,6 +41,7 @@ import { southboundKeyOf, southboundOwnerOf } from './watch/databases.ts';
 import { ExportSources } from './watch/export-sources.ts';
 import { ExportedServicesWatch } from './watch/exported-services.ts';
 import { Heartbeats } from './watch/heartbeats.ts';
+import { PodsWatch } from './watch/pods.ts';
 import { watchSources } from './watch/sources.ts';
 
 const room = 'interconnect';
@@ -114,6 +117,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     log,
     onUpdate: (update) => changes.hubUpdated(update),
     onExports: (update) => changes.exportsUpdated(update),
+    onPods: (update) => changes.podsUpdated(update),
     onChange,
   });
   const network = new Network(targets, remotes);
@@ -130,7 +134,19 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     exchange,
     hasLoadBalancers: options.hasLoadBalancers,
   });
-  const member = new Member({ reader, clusters, cluster, remotes, network, services, now });
+  const selected = new SelectedPods();
+  const podsWatch = new PodsWatch({
+    client,
+    signal,
+    log,
+    onPod: (key, pod) => {
+      selected.setPod(key, pod);
+      if (selected.isChanged && podsWatch.isSynced) onChange();
+    },
+    onSynced: onChange,
+  });
+  const pods = new Pods({ watch: podsWatch, sources, clusters, remotes, membership, selected });
+  const member = new Member({ reader, clusters, cluster, remotes, network, services, pods, now });
   const writer = new ObjectWriter({ signal, log, onRefused: onChange });
   const lifecycle = new Lifecycle({
     client,
@@ -144,6 +160,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     membership,
     network,
     services,
+    pods,
     probe,
     progress,
     onSettled: (names) => publisher.settled(names),
@@ -162,6 +179,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     heartbeats,
     services,
     exchange,
+    pods,
   };
   const publisher = new Publisher({ client, writer, events, sources, facts, log, now, onDue: onChange });
   const { nodes, routePolicies } = sources;
@@ -188,6 +206,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     progress,
     rounds,
     services,
+    pods,
     now,
     onSeen: (kind, name) => publisher.seen(kind, name),
     onSliceSeen: (before, after) => publisher.sliceSeen(before, after),
@@ -199,7 +218,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
       link: membership.state,
       remotes: remotes.view,
       tunnels: clusters.tunnels,
-      rejections: clusters.hub.rejections,
+      rejections: [...clusters.hub.rejections, ...clusters.pods.rejections],
     }),
     async start(): Promise<void> {
       await Promise.all(Object.values(sources).map(({ synced }) => synced));
@@ -216,7 +235,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     async close(): Promise<void> {
       changes.close();
       void rounds.close();
-      await exported.stop();
+      await Promise.all([exported.stop(), podsWatch.stop()]);
       await Promise.all([icConfig.stop(), ...Object.values(sources).map((reflector) => reflector.stop())]);
       await lifecycle.ended();
       await membership.close();

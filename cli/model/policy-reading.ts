@@ -1,6 +1,6 @@
 import type { ClusterWide } from '../../lib/policies/judge-cluster.ts';
 import { familyOf, type Family } from '../../lib/net/ip.ts';
-import type { PolicyPod } from '../../lib/policies/judge.ts';
+import type { PolicyPod, RemoteMember } from '../../lib/policies/judge.ts';
 import type { PolicyProtocol, PolicyRules } from '../../lib/policies/policy.ts';
 import type { TraceReading } from './ovn-trace.ts';
 import type { Unreadable } from './snapshot.ts';
@@ -24,6 +24,8 @@ export interface PolicyHost {
   readonly sources: readonly string[];
   /** At which pods reach it. */
   readonly destinations: readonly string[];
+  /** Of an address: the sets of other clusters' pods that have it, for policies that name clusters. */
+  readonly remote?: readonly RemoteMember[];
 }
 
 /** The policies of the whole cluster. */

@@ -9,12 +9,15 @@ import { keyOf, namespaces, networkPolicies, nodes, pods } from '../../lib/kube/
 import type { KubeClient, ObjectName, RawObject } from '../../lib/kube/types.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { namedPortsOf, parsePolicyRules } from '../../lib/policies/parse.ts';
+import type { RemoteMember } from '../../lib/policies/judge.ts';
+import { remotePeersOf } from '../../lib/policies/remote-peers.ts';
 import { durationMs, type Terminal } from '../command/command.ts';
 import type { TraceReading } from '../model/ovn-trace.ts';
 import type { PolicyHost, PolicyNode, PolicyReading } from '../model/policy-reading.ts';
 import { printable, readClusterPolicies } from './cluster-policies.ts';
 import { type ClusterFlags, withCluster } from './cluster.ts';
 import { missing } from './missing.ts';
+import { readRemotePods, noMembers } from './remote-pods.ts';
 import { localTools, podTools, type OvnTools } from './ovn-tools.ts';
 import { readTrace, type TracedConnection } from './ovn-trace.ts';
 import { findObject } from './workload.ts';
@@ -35,28 +38,44 @@ export interface PolicyQuestion {
 }
 
 export function readPolicies(
-  { from, to, port, isTraced, sb }: PolicyQuestion,
+  { from: fromName, to: toName, port, isTraced, sb }: PolicyQuestion,
   flags: ClusterFlags,
   terminal: Terminal,
 ): Promise<PolicyReading> {
   return withCluster(flags, terminal, async ({ client, exec, namespace }) => {
     const signal = AbortSignal.any([terminal.signal, AbortSignal.timeout(durationMs(flags.timeout))]);
     const [source, destination, listed] = await Promise.all([
-      readHost(client, from, signal),
-      readHost(client, to, signal),
+      readHost(client, fromName, signal),
+      readHost(client, toName, signal),
       client.list(networkPolicies, { signal }),
     ]);
     const policies = new Map(listed.map((one) => [keyOf(one.metadata), parsePolicyRules(one)]));
     const namespaces = [source, destination].map(({ pod }) => pod?.namespace);
     const own = [...policies.values()].filter(({ namespace }) => namespaces.includes(namespace));
     const ofCluster = await readClusterPolicies(client, signal, own);
-    const connection = { from: source, to: destination, port };
+    const all = [...policies.values(), ...ofCluster.cluster.policies.values()];
+    const sets = all.some((one) => remotePeersOf(one).length > 0)
+      ? await readRemotePods(client, signal)
+      : { members: noMembers, unread: [] };
+    const [from, to] = [source, destination].map((host) => withRemote(host, sets.members)) as [PolicyHost, PolicyHost];
+    const connection = { from, to, port };
     const reported = new Map([...ofCluster.reported, ...listed.flatMap(reportOf)]);
     const toolsOf = () =>
       sb.length > 0 ? localTools(sb, terminal.env, signal) : podTools({ client, exec, namespace, signal });
-    const reading = { ...ofCluster, ...connection, policies, reported };
+    const unread = [...ofCluster.unread, ...sets.unread];
+    const reading = { ...ofCluster, ...connection, policies, reported, unread };
     return isTraced ? { ...reading, ovn: await traceWith(await toolsOf(), connection) } : reading;
   });
+}
+
+/** An address that other clusters have sent as one of their pods: its text names them. */
+function withRemote(host: PolicyHost, members: ReadonlyMap<string, readonly RemoteMember[]>): PolicyHost {
+  if (host.pod !== undefined || host.node !== undefined) return host;
+  const remote = host.sources.flatMap((address) => members.get(address) ?? []);
+  const clusters = [...new Set(remote.map(({ cluster }) => cluster))].sort();
+  return clusters.length === 0
+    ? host
+    : { ...host, remote, text: `${host.text}, a pod of cluster ${clusters.join(', ')}` };
 }
 
 async function traceWith(tools: OvnTools | Problem, connection: TracedConnection): Promise<TraceReading> {

@@ -10,6 +10,7 @@ import type { ProviderNodeSpec } from '../../lib/api/provider-nodes.ts';
 import type { ClusterRules, NamedPort, PolicyRules } from '../../lib/policies/policy.ts';
 import type { EndpointSlice, Service } from '../../lib/services/service.ts';
 import type { RuleObject } from '../../lib/services/switch-lb-rule.ts';
+import type { RemotePodSets } from '../../lib/slices/remote-pods.ts';
 import type { UnlistedNetwork } from '../../lib/slices/remote-routes.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Family, Ip } from '../../lib/net/ip.ts';
@@ -394,6 +395,8 @@ export interface Kinds {
   readonly attachments: Attachment;
   readonly transitSwitches: TransitSwitch;
   readonly remoteClusters: RemoteCluster;
+  /** By RemoteCluster: the sets of addresses of its pods that policies name. */
+  readonly remotePods: RemotePodSets;
   readonly bgpNodeStates: BgpNodeState;
   readonly serviceCidrs: ServiceCidr;
   readonly services: Service;

@@ -157,6 +157,8 @@ export interface PolicyIndex {
   peersOf(pod: Pod): readonly string[];
   /** The peers that a policy names. */
   peersOfPolicy(policy: string): Iterable<string>;
+  /** The policies that name a peer. */
+  ofPeer(peer: string): Iterable<string>;
   /** Whether a policy of the whole cluster names a peer. */
   isPeerOfCluster(peer: string): boolean;
   /** All peers that policies name. */

@@ -23,6 +23,7 @@ import { formerPolicyFeature } from './network-policy/former.ts';
 import { isolationFeature } from './network-policy/isolation.ts';
 import { networkPolicyFeature } from './network-policy/network-policy.ts';
 import { peerFeature } from './network-policy/peer.ts';
+import { remotePeerFeature } from './network-policy/remote-peer.ts';
 import { selectionFeature } from './network-policy/selection.ts';
 import { denyAllFeature } from './security-group/deny-all.ts';
 import { passedOnFeature } from './security-group/passed-on.ts';
@@ -86,6 +87,7 @@ export const features: readonly Feature[] = [
   passedOnFeature,
   isolationFeature,
   peerFeature,
+  remotePeerFeature,
   selectionFeature,
   domainNameFeature,
   networkPolicyFeature,

@@ -20,14 +20,19 @@ import { TestCluster } from '../testing-cluster.ts';
 import { allApplied } from '../testing-reports.ts';
 import { joinSliced, type SlicedView } from '../../lib/slices/slice.ts';
 import { bgpNodeStateView } from '../watch/bgp.ts';
-import { kinds } from '../watch/kinds.ts';
+import { kinds, remotePodView } from '../watch/kinds.ts';
 import { remoteClusterView } from '../watch/networks.ts';
 import { ownEntries } from './own-keys.ts';
 import { planKey, reportKey } from './plan.ts';
 
 const folder = join(import.meta.dirname, 'testdata');
 
-const byKind = new Map(Object.entries(kinds).map(([name, { resource }]) => [resource.kind, name as keyof Kinds]));
+const byKind = new Map(
+  Object.entries(kinds)
+    // Beside the RemoteCluster itself.
+    .filter(([name]) => name !== 'remotePods')
+    .map(([name, { resource }]) => [resource.kind, name as keyof Kinds]),
+);
 /** Kinds with slices, which are other objects of the case. */
 const withSlices: Readonly<Partial<Record<keyof Kinds, (raw: RawObject, all: readonly RawObject[]) => unknown>>> = {
   remoteClusters: joined(remoteClusterView),
@@ -41,9 +46,11 @@ function joined<Entry, Merged, T>(view: SlicedView<Entry, Merged, T>) {
 
 function load(cluster: TestCluster, raw: RawObject, all: readonly RawObject[]): void {
   if (raw.kind === 'RemoteRouteSlice' || raw.kind === 'BgpRouteSlice') return;
+  if (raw.kind === 'RemotePodSlice') return;
   const kind = byKind.get(raw.kind ?? '');
   if (kind === undefined) throw new Error(`a case has no use for ${raw.kind}`);
   const { name, namespace } = raw.metadata;
+  if (kind === 'remoteClusters') cluster.change('remotePods', name, joined(remotePodView)(raw, all));
   const value = (withSlices[kind] ?? kinds[kind].parse)(raw, all);
   cluster.change(kind, namespace === undefined ? name : `${namespace}/${name}`, value as Kinds[typeof kind]);
 }

@@ -26,6 +26,7 @@ export class ObjectStores implements Stores {
   readonly attachments = new Store<Kinds['attachments']>();
   readonly transitSwitches = new Store<Kinds['transitSwitches']>();
   readonly remoteClusters = new Store<Kinds['remoteClusters']>();
+  readonly remotePods = new Store<Kinds['remotePods']>();
   readonly serviceCidrs = new Store<Kinds['serviceCidrs']>();
   readonly services = new Store<Kinds['services']>();
   readonly endpointSlices = new Store<Kinds['endpointSlices']>();

@@ -7,6 +7,8 @@ import { ipPoolKind } from '../../lib/api/kinds/ippool.ts';
 import { loadBalancerPoolKind } from '../../lib/api/kinds/load-balancer-pool.ts';
 import { providerNetworkKind } from '../../lib/api/kinds/provider-network.ts';
 import { remoteClusterKind } from '../../lib/api/kinds/remote-cluster.ts';
+import { remotePodView } from './kinds.ts';
+import { remotePod } from '../../lib/api/kinds/remote-pod-slice.ts';
 import { remoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
 import { securityGroupKind } from '../../lib/api/kinds/security-group.ts';
 import { sharedAddressKind } from '../../lib/api/kinds/shared-address.ts';
@@ -55,6 +57,7 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   virtualMachineInstances: {},
   transitSwitches: transitSwitchKind,
   remoteClusters: { ...remoteClusterKind, routes: z.array(remoteRoute) },
+  remotePods: { ...remoteClusterKind, routes: z.array(remotePod) },
   bgpNodeStates: { ...bgpNodeStateKind, routes: z.array(bgpRoute) },
   serviceCidrs: { spec: z.object({ cidrs: z.array(z.string()) }) },
   services: serviceSchemas,
@@ -70,6 +73,7 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
 };
 const views: Readonly<Partial<Record<keyof Kinds, Parser>>> = {
   remoteClusters: viewParser(remoteClusterView),
+  remotePods: viewParser(remotePodView),
   bgpNodeStates: viewParser(bgpNodeStateView),
 };
 

@@ -35,6 +35,7 @@ import type { RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
 import { parseAdminRules, parseBaselineRules, parseClusterRules } from '../../lib/policies/parse-cluster.ts';
 import { parseEndpointSlice, parseService } from '../../lib/services/parse.ts';
 import { reflectSliced, type SlicedReflectorOptions } from '../../lib/slices/reflect.ts';
+import { remotePods, remotePodSets, type RemotePodSets } from '../../lib/slices/remote-pods.ts';
 import { joinWithoutSlices, type SlicedView } from '../../lib/slices/slice.ts';
 import type { Kinds } from '../model/objects.ts';
 import {
@@ -84,6 +85,9 @@ function withSlices<Entry, Merged, T>(view: SlicedView<Entry, Merged, T>): Watch
   };
 }
 
+/** The sets of a cluster are all that is read of it here. */
+export const remotePodView = { kind: remotePods, merge: remotePodSets, parse: () => (sets: RemotePodSets) => sets };
+
 export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   vpcs: { resource: vpcs, parse: parseVpc },
   subnets: { resource: subnets, parse: parseSubnet },
@@ -104,6 +108,8 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   transitSwitches: { resource: transitSwitches, parse: parseTransitSwitch },
   // Only the interconnect needs the kind.
   remoteClusters: withSlices(remoteClusterView),
+  // Of policies that name other clusters.
+  remotePods: withSlices(remotePodView),
   // Only the speaker needs the kind.
   bgpNodeStates: withSlices(bgpNodeStateView),
   // Served by Kubernetes 1.33 and newer.

@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Change, OvsdbClient } from 'ovsdb-client';
 import type { ExportUpdate } from '../model/export-messages.ts';
+import type { PodUpdate } from '../model/pod-sets.ts';
 import type { HubUpdate } from '../model/messages.ts';
 import type { GatewayObject } from '../model/objects.ts';
 import type { ImportedSlice } from '../model/service-objects.ts';
@@ -13,8 +14,9 @@ import type { Clusters } from '../state/clusters.ts';
 import type { ClusterReader } from '../watch/cluster-reader.ts';
 import type { Heartbeats } from '../watch/heartbeats.ts';
 import { plainService } from '../watch/service-objects.ts';
-import { concernOf, type Sources } from '../watch/sources.ts';
+import { concernOf, policyPeersOf, type Sources } from '../watch/sources.ts';
 import type { OvnProbe } from './ovn-probe.ts';
+import type { Pods } from './pods.ts';
 import type { Progress } from './progress.ts';
 import type { Services } from './services.ts';
 import type { RoundEngine } from '../../lib/rounds/engine.ts';
@@ -39,6 +41,7 @@ export interface ChangesOptions {
     | 'poolsChanged'
     | 'sharedAddressSeen'
   >;
+  readonly pods: Pick<Pods, 'namespaceChanged' | 'policiesChanged'>;
   readonly now: () => number;
   /** The watch has brought a version of an object. */
   readonly onSeen: (kind: string, name: string) => void;
@@ -90,6 +93,7 @@ export class Changes {
       }),
     );
     this.#followServices();
+    this.#followPolicies();
     for (const [node, object] of gateways.entries()) {
       clusters.setGateway(node, undefined, object);
       heartbeats.seen(node, object.checkedAt);
@@ -118,6 +122,14 @@ export class Changes {
     const changed = clusters.exports.apply(update);
     rounds.request();
     return changed !== undefined;
+  }
+
+  /** Returns false if the update builds on sets that are not known here. */
+  podsUpdated(update: PodUpdate): boolean {
+    const { clusters, rounds } = this.#options;
+    const isKnown = clusters.pods.apply(update);
+    rounds.request();
+    return isKnown;
   }
 
   /** Call when the set of silent daemons changed. */
@@ -177,6 +189,26 @@ export class Changes {
       sharedAddresses.subscribe(({ key, before, after }) => {
         onSeen('SharedAddress', key);
         for (const object of [before, after]) if (object !== undefined) services.sharedAddressSeen(object.service);
+        rounds.request();
+      }),
+    );
+  }
+
+  #followPolicies(): void {
+    const { sources, rounds, pods } = this.#options;
+    for (const policies of policyPeersOf(sources))
+      this.#unsubscribe.push(
+        policies.subscribe(({ before = [], after = [] }) => {
+          if (before.length + after.length === 0) return;
+          pods.policiesChanged();
+          rounds.request();
+        }),
+      );
+    this.#unsubscribe.push(
+      sources.remotePodSlices.subscribe(() => rounds.request()),
+      sources.namespaces.subscribe(({ key, before, after }) => {
+        if (isDeepStrictEqual(before?.labels, after?.labels)) return;
+        pods.namespaceChanged(key);
         rounds.request();
       }),
     );

@@ -1,5 +1,6 @@
 /** One session with the hub, from its first message to its end. In: a link. Out: the hub's updates; a reason when it ends. */
 import type { ExportUpdate } from '../model/export-messages.ts';
+import type { PodUpdate } from '../model/pod-sets.ts';
 import type { HubUpdate } from '../model/messages.ts';
 import type { HubLink, HubSession } from '../link/client.ts';
 import { HubUnreachable } from '../link/protocol.ts';
@@ -13,6 +14,7 @@ export interface SessionOptions {
   readonly onUpdate: (update: HubUpdate) => void;
   /** Returns whether the update builds on what this cluster has; if not, the session ends. */
   readonly onExports: (update: ExportUpdate) => boolean;
+  readonly onPods: (update: PodUpdate) => boolean;
   /** No connection stands after `connectMs`. */
   readonly onLate: () => void;
 }
@@ -25,19 +27,21 @@ export async function holdSession(options: SessionOptions, signal: AbortSignal):
     // A connected hub is alive: its first update waits for its databases, or is long.
     if (!link.isConnected()) options.onLate();
   }, options.connectMs);
+  const resume = (what: string): void => {
+    session.end();
+    const message = `the hub at ${hub} sent changes of ${what} that this cluster has not received; it is asked for all of them`;
+    reject(new HubUnreachable(message));
+  };
   const session = link.session({
     onUpdate: (update) => {
       clearTimeout(late);
       options.onUpdate(update);
     },
     onExports: (update) => {
-      if (options.onExports(update)) return;
-      session.end();
-      reject(
-        new HubUnreachable(
-          `the hub at ${hub} sent changes of exports that this cluster has not received; it is asked for all of them`,
-        ),
-      );
+      if (!options.onExports(update)) resume('exports');
+    },
+    onPods: (update) => {
+      if (!options.onPods(update)) resume('pods');
     },
     onEnd: (error) => (error === undefined ? resolve() : reject(error)),
   });

@@ -17,6 +17,7 @@ import type { Membership } from './membership.ts';
 import type { Network } from './network.ts';
 import type { OvnProbe } from './ovn-probe.ts';
 import type { Progress } from './progress.ts';
+import type { Pods } from './pods.ts';
 import type { Services } from './services.ts';
 
 export interface LifecycleOptions {
@@ -32,6 +33,7 @@ export interface LifecycleOptions {
   readonly membership: Membership;
   readonly network: Pick<Network, 'withdraw'>;
   readonly services: Pick<Services, 'withdraw'>;
+  readonly pods: Pick<Pods, 'withdraw'>;
   readonly probe: Pick<OvnProbe, 'start' | 'stop'>;
   readonly progress: Pick<Progress, 'follow' | 'reset'>;
   /** Clusters whose state has changed. */
@@ -88,7 +90,7 @@ export class Lifecycle {
   }
 
   #endMembership(): void {
-    const { membership, member, progress, probe, network, services } = this.#options;
+    const { membership, member, progress, probe, network, services, pods } = this.#options;
     membership.want(undefined);
     member.reset();
     progress.reset();
@@ -96,6 +98,7 @@ export class Lifecycle {
     if (this.#isWithdrawn) return;
     this.#isWithdrawn = true;
     services.withdraw();
+    pods.withdraw();
     void network.withdraw();
   }
 

@@ -13,6 +13,7 @@ import type { NetworkInput, RemoteClusters } from '../settle/remote-clusters.ts'
 import type { Clusters } from '../state/clusters.ts';
 import type { ClusterReader } from '../watch/cluster-reader.ts';
 import type { Network } from './network.ts';
+import type { Pods } from './pods.ts';
 import type { Services } from './services.ts';
 
 export interface MemberOptions {
@@ -22,6 +23,7 @@ export interface MemberOptions {
   readonly remotes: RemoteClusters;
   readonly network: Network;
   readonly services: Services;
+  readonly pods: Pods;
   /** Unix milliseconds. */
   readonly now: () => number;
 }
@@ -35,7 +37,7 @@ export class Member {
 
   /** Reads and settles this cluster; returns its state for the hub. */
   observe(spec: InterconnectSpec, link: Pick<LinkState, 'isConnected' | 'cluster'>): Omit<MemberState, 'revision'> {
-    const { reader, clusters, cluster, remotes, services, now } = this.#options;
+    const { reader, clusters, cluster, remotes, services, pods, now } = this.#options;
     const { hub } = clusters;
     // The name that the hub knows counts, not the one of the spec.
     const own = reader.read(spec, link.cluster ?? spec.clusterName, hub);
@@ -44,7 +46,7 @@ export class Member {
     const time = { nowMs: now(), holdDownMs: holdDownMsOf(spec) };
     services.observe(local, spec);
     cluster.settleOwn({ ...own, ...time, hub, isConnected: link.isConnected, databases });
-    return memberState({
+    const state = memberState({
       local,
       endsOf: (network) => cluster.endsOf(network),
       heldOf: (network) => databases.portsHeldOn(network),
@@ -52,6 +54,8 @@ export class Member {
       gateways: this.#published(local),
       unreachable: [...remotes.view.unreachable, ...neverReached(hub, () => databases.carriedAtStart())],
     });
+    pods.observe(spec, local, state);
+    return state;
   }
 
   /** Call after the state that `observe` returned as `revision` was sent to the hub. */
@@ -61,7 +65,7 @@ export class Member {
 
   /** Settles the networks and the other clusters, and writes them to the databases. Returns the clusters whose state has changed. */
   apply(): ReadonlySet<string> {
-    const { reader, clusters, cluster, remotes, network, services, now } = this.#options;
+    const { reader, clusters, cluster, remotes, network, services, pods, now } = this.#options;
     const { hub, tunnels } = clusters;
     if (reader.own === undefined) return new Set();
     const { spec, local, policies, edges } = reader.own;
@@ -87,6 +91,7 @@ export class Member {
     const changes = remotes.settle(input, areAllDirty ? 'all' : dirty);
     network.apply(input, changes);
     services.apply({ spec, local, edges, changes });
+    pods.apply(local, edges, changes);
     if (changes.isComplete && services.isComplete && !network.isSealed) network.seal();
     return changes.changed;
   }

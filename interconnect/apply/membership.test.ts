@@ -61,6 +61,7 @@ async function connect(
     random: Math.random,
     log: { info: () => undefined, warn: () => undefined },
     onExports,
+    onPods: () => true,
     onUpdate: () => undefined,
     connectMs: 200,
     onChange: () => changes.forEach((change) => change()),
@@ -100,6 +101,7 @@ const update = {
   unreachedBy: [],
   tellsUnreached: true,
   carriesExports: true,
+  carriesPods: true,
 };
 
 describe('a membership', () => {
@@ -262,7 +264,7 @@ describe('a membership', () => {
     membership.sendExports(new Map([service('a')]), new Set(['shop']));
     membership.send(state);
     await have('state');
-    sessions.at(-1)?.send({ ...update, revision: 1, carriesExports: false });
+    sessions.at(-1)?.send({ ...update, revision: 1, carriesExports: false, carriesPods: false });
     membership.send({ ...state, unreachable: ['x'] });
     await have('state', 'state');
     assert.equal(membership.areExportsKnown, false);

@@ -18,6 +18,7 @@ import { HubRefused, HubUnreachable } from '../link/protocol.ts';
 import { noLink, type LinkState, type MembershipGoal } from '../model/link-state.ts';
 import type { ExportUpdate } from '../model/export-messages.ts';
 import type { ExportedServices } from '../model/exported-service.ts';
+import type { PodSet, PodUpdate, WantedSet } from '../model/pod-sets.ts';
 import type { HubUpdate, MemberState } from '../model/messages.ts';
 import {
   connected,
@@ -30,6 +31,7 @@ import {
   renewed,
 } from '../settle/link-state.ts';
 import { Link } from '../state/link.ts';
+import { OwnPods } from '../state/own-pods.ts';
 import { OwnExports } from '../state/own-exports.ts';
 import { holdSession } from './hub-session.ts';
 import type { IdentityStore, StoredIdentity } from './identity.ts';
@@ -52,6 +54,8 @@ export interface MembershipOptions {
   readonly onUpdate: (update: HubUpdate) => void;
   /** Returns false if the update builds on something that this cluster does not have. */
   readonly onExports: (update: ExportUpdate) => boolean;
+  /** As `onExports`. */
+  readonly onPods: (update: PodUpdate) => boolean;
   readonly onChange: () => void;
   /** Pause after a refusal, in milliseconds; five seconds by default. */
   readonly refusedMs?: number;
@@ -83,6 +87,10 @@ export class Membership {
   #doesHubCarryExports = false;
   /** Revision of the report of exports that the hub has not answered to yet. */
   #unansweredExports: number | undefined;
+  readonly #pods = new OwnPods();
+  #doesHubCarryPods = false;
+  /** As `#unansweredExports`. */
+  #unansweredPods: number | undefined;
 
   constructor(options: MembershipOptions) {
     this.#options = options;
@@ -114,6 +122,7 @@ export class Membership {
     this.#run = undefined;
     if (goal === undefined) {
       this.#exports.forget();
+      this.#pods.forget();
       return this.#link.forgetMessage();
     }
     const run = new AbortController();
@@ -134,6 +143,15 @@ export class Membership {
   sendExports(own: ExportedServices, namespaces: ReadonlySet<string>): void {
     this.#exports.set(own, namespaces);
     this.#sendNewestExports();
+  }
+
+  /**
+   * Sends what this cluster wants of the pods of others, and the sets of its pods that are known; of these, those that the hub asks for. A hub of an earlier
+   * release is sent nothing.
+   */
+  sendPods(wanted: readonly WantedSet[], sets: ReadonlyMap<string, PodSet>): void {
+    this.#pods.set(wanted, sets);
+    this.#sendNewestPods();
   }
 
   /** The hub has answered to the exports of the last `sendExports`: what it refused of them is known. */
@@ -281,12 +299,16 @@ export class Membership {
         this.#unanswered = undefined;
         this.#unansweredExports = undefined;
         this.#isStateSent = false;
+        this.#unansweredPods = undefined;
         this.#doesHubCarryExports = false;
+        this.#doesHubCarryPods = false;
         this.#exports.begin();
+        this.#pods.begin();
         this.#sendNewest();
       },
       onUpdate: (update: HubUpdate) => this.#updated(hub, update),
       onExports: (update: ExportUpdate) => this.#exportsUpdated(update),
+      onPods: (update: PodUpdate) => this.#podsUpdated(update),
       onLate: () => {
         const message = `the hub at ${hub} answers neither requests nor keep-alives: its process is frozen, or packets to it are dropped on the way`;
         this.#link.set({ ...this.state, problem: { code: 'HubUnreachable', message } });
@@ -305,6 +327,7 @@ export class Membership {
       clearInterval(renewal);
       this.#session = undefined;
       this.#exports.begin();
+      this.#pods.begin();
       link.close();
       await following;
     }
@@ -318,6 +341,7 @@ export class Membership {
     this.#session.send(message);
     this.#isStateSent = true;
     this.#sendNewestExports();
+    this.#sendNewestPods();
   }
 
   #answered(revision: number): void {
@@ -330,7 +354,9 @@ export class Membership {
   #updated(hub: string, update: HubUpdate): void {
     this.#answered(update.revision);
     this.#doesHubCarryExports = update.carriesExports;
+    this.#doesHubCarryPods = update.carriesPods;
     this.#sendNewestExports();
+    this.#sendNewestPods();
     if (!this.state.isConnected) {
       this.#options.log.info({ hub }, 'connected');
       this.#link.rejected = undefined;
@@ -355,6 +381,22 @@ export class Membership {
       this.#unansweredExports = undefined;
     this.#sendNewestExports();
     return this.#options.onExports(update);
+  }
+
+  #sendNewestPods(): void {
+    if (this.#session === undefined || !this.#isStateSent || !this.#doesHubCarryPods) return;
+    if (this.#unansweredPods !== undefined) return;
+    const report = this.#pods.next();
+    if (report === undefined) return;
+    this.#unansweredPods = report.revision;
+    this.#session.sendPods(report);
+  }
+
+  #podsUpdated(update: PodUpdate): boolean {
+    if (update.asked !== null) this.#pods.asked(new Set(update.asked.sets.map(({ id }) => id)));
+    if (this.#unansweredPods !== undefined && update.revision >= this.#unansweredPods) this.#unansweredPods = undefined;
+    this.#sendNewestPods();
+    return this.#options.onPods(update);
   }
 
   /** A problem that prevents a renewal stays in the state as long as it lasts. */

@@ -32,6 +32,7 @@ describe('a membership that is to have another name', () => {
       random: Math.random,
       log: { info: (_, message) => lines.push(message), warn: (_, message) => lines.push(message) },
       onExports: () => true,
+      onPods: () => true,
       onUpdate: () => undefined,
       onChange: () => waiting.forEach((look) => look()),
     });

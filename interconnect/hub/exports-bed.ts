@@ -130,6 +130,8 @@ export class ExportsBed {
       caller: { cluster: member.name, fingerprint: '' },
       onState: () => undefined,
       onExports: () => undefined,
+      onPods: () => undefined,
+      sendPods: () => undefined,
       onEnd: () => undefined,
       send: () => undefined,
       refuse: (problem) => (member.refused = problem),

@@ -73,6 +73,7 @@ export class TestMember {
         this.updates += 1;
         this.#wake();
       },
+      onPods: () => undefined,
       onExports: (update) => {
         this.exportUpdates += 1;
         if (this.exports.apply(update) === undefined) throw new Error('a change builds on what was never sent');

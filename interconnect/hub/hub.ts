@@ -211,6 +211,12 @@ function runningHub({ members, endpoint, liveness }: Running, close: () => void)
     get exportedEndpoints() {
       return members.exportedEndpoints;
     },
+    get podSets() {
+      return members.podSets;
+    },
+    get podAddresses() {
+      return members.podAddresses;
+    },
     get foreignZones() {
       return members.foreignZones;
     },

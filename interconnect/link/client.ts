@@ -7,6 +7,7 @@ import { connect, type PeerCertificate } from 'node:tls';
 import * as grpc from '@grpc/grpc-js';
 import { hubName } from './certificate.ts';
 import type { ExportReport, ExportUpdate } from '../model/export-messages.ts';
+import type { PodReport, PodUpdate } from '../model/pod-sets.ts';
 import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from '../model/messages.ts';
 import { hubError, HubRefused, hubService, HubUnreachable, longestUpdate } from './protocol.ts';
 
@@ -21,6 +22,8 @@ export interface HubSession {
   send(state: MemberState): void;
   /** Only to a hub that `carriesExports`, and after a state. */
   sendExports(report: ExportReport): void;
+  /** Only to a hub that `carriesPods`, and after a state. */
+  sendPods(report: PodReport): void;
   end(): void;
 }
 
@@ -28,6 +31,8 @@ export interface SessionEvents {
   readonly onUpdate: (update: HubUpdate) => void;
   /** Never called before `sendExports`. */
   readonly onExports: (update: ExportUpdate) => void;
+  /** Never called before `sendPods`. */
+  readonly onPods: (update: PodUpdate) => void;
   /** Called once. Undefined: the hub ended the session without an error. */
   readonly onEnd: (error: HubRefused | HubUnreachable | undefined) => void;
 }
@@ -97,9 +102,12 @@ function makeClient(hub: string, credentials: grpc.ChannelCredentials): grpc.Cli
 
 type UnaryMethod = (request: object, options: grpc.CallOptions, callback: grpc.requestCallback<object>) => void;
 type StreamMethod = () => grpc.ClientDuplexStream<
-  MemberState | { readonly exports: ExportReport },
-  HubUpdate & { readonly exports: ExportUpdate | null }
+  MemberState | { readonly exports: ExportReport } | { readonly pods: PodReport },
+  HubMessage
 >;
+
+/** A message of the hub as it is decoded. */
+type HubMessage = HubUpdate & { readonly exports: ExportUpdate | null; readonly pods: PodUpdate | null };
 
 function callUnary(client: grpc.Client, hub: string, method: string, request: object): Promise<object> {
   const call = ((client as unknown as Record<string, UnaryMethod>)[method] as UnaryMethod).bind(client);
@@ -118,16 +126,18 @@ function startSession(client: grpc.Client, hub: string, events: SessionEvents): 
     isOpen = false;
     events.onEnd(error);
   };
-  stream.on('data', ({ exports, ...update }: HubUpdate & { readonly exports: ExportUpdate | null }) => {
+  stream.on('data', ({ exports, pods, ...update }: HubMessage) => {
     if (!isOpen) return;
-    if (exports === null) events.onUpdate(update);
-    else events.onExports(exports);
+    if (exports !== null) events.onExports(exports);
+    else if (pods !== null) events.onPods(pods);
+    else events.onUpdate(update);
   });
   stream.on('error', (error: grpc.ServiceError) => end(hubError(hub, error)));
   stream.on('end', () => end(undefined));
   return {
     send: (state) => isOpen && stream.write(state),
     sendExports: (exports) => isOpen && stream.write({ exports }),
+    sendPods: (pods) => isOpen && stream.write({ pods }),
     end: () => {
       stream.cancel();
       end(undefined);

@@ -18,7 +18,7 @@ import { serveHub, type HubCalls, type MemberSession } from './server.ts';
 import { createToken, readToken, verifyToken } from '../../lib/pki/join-token.ts';
 
 const now = Date.now();
-const noExports = { onExports: () => undefined };
+const noExports = { onExports: () => undefined, onPods: () => undefined };
 
 test('a token can be read without a key, is accepted only by its own hub, and cannot be altered', async () => {
   const [ours, theirs] = [await createHubAuthority(now), await createHubAuthority(now)];
@@ -135,6 +135,7 @@ const update: HubUpdate = {
   unreachedBy: ['west'],
   tellsUnreached: true,
   carriesExports: true,
+  carriesPods: true,
   rejections: [
     { kind: 'prefix', value: '10.0.0.0/8', code: 'PrefixOverlap', message: 'no', holder: 'west', transitSwitch: 'ts' },
   ],
@@ -288,6 +289,7 @@ test('joining pins the hub, the session carries every field both ways, refusals 
       const updates: ExportUpdate[] = [];
       const session = link.session({
         onUpdate: () => session.sendExports(report),
+        onPods: () => undefined,
         onExports: (one) => updates.push(one) === 2 && resolve(updates),
         onEnd: (error) => reject(error ?? new Error('ended')),
       });

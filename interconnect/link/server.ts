@@ -10,6 +10,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import { commonNameOf, keyFingerprint, type KeyAndCertificate } from '../../lib/pki/certificate.ts';
 import { refuseOversized } from './state-size.ts';
 import type { ExportReport, ExportUpdate } from '../model/export-messages.ts';
+import type { PodReport, PodUpdate } from '../model/pod-sets.ts';
 import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from '../model/messages.ts';
 import { Outbox } from './outbox.ts';
 import { hubService, longestCall, longestState, refusal } from './protocol.ts';
@@ -31,11 +32,15 @@ export interface MemberSession {
   onState(listener: (state: MemberState) => void): void;
   /** To be called before `onState`; without a listener, reports of exports are dropped. */
   onExports(listener: (report: ExportReport) => void): void;
+  /** As `onExports`, of pods that policies name. */
+  onPods(listener: (report: PodReport) => void): void;
   /** Called once, however the session ended. */
   onEnd(listener: () => void): void;
   send(update: HubUpdate): void;
   /** Only to a member that has sent a report of its exports. `onTaken` is called once the update has left. */
   sendExports(update: ExportUpdate, onTaken: () => void): void;
+  /** Only to a member that has sent a report of pods. */
+  sendPods(update: PodUpdate, onTaken: () => void): void;
   /** Ends the session and sends the member the reason. */
   refuse(problem: Problem): void;
 }
@@ -141,10 +146,10 @@ function boundedService(): { service: grpc.ServiceDefinition; encode: Encode } {
   return { service, encode: (update) => session.responseSerialize(update) };
 }
 
-type Encode = (update: HubUpdate | { readonly exports: ExportUpdate }) => Buffer;
+type Encode = (update: HubUpdate | { readonly exports: ExportUpdate } | { readonly pods: PodUpdate }) => Buffer;
 
 /** A message of a member as it is decoded. */
-type MemberMessage = MemberState & { readonly exports: ExportReport | null };
+type MemberMessage = MemberState & { readonly exports: ExportReport | null; readonly pods: PodReport | null };
 
 type SessionCall = grpc.ServerDuplexStream<MemberMessage | Problem, Buffer>;
 
@@ -193,6 +198,7 @@ function openSession(call: SessionCall, { calls, log, encode }: SessionFacts): v
   let isOpen = true;
   let onEnd: (() => void) | undefined;
   let onExports: ((report: ExportReport) => void) | undefined;
+  let onPods: ((report: PodReport) => void) | undefined;
   const end = (): void => {
     if (!isOpen) return;
     isOpen = false;
@@ -225,14 +231,17 @@ function openSession(call: SessionCall, { calls, log, encode }: SessionFacts): v
       call.on('data', (message: MemberMessage | Problem) => {
         if (!isOpen) return;
         if ('code' in message) return refuse(message);
-        const { exports, ...state } = message;
-        if (exports === null) listener(state);
-        else onExports?.(exports);
+        const { exports, pods, ...state } = message;
+        if (exports !== null) onExports?.(exports);
+        else if (pods !== null) onPods?.(pods);
+        else listener(state);
       }),
     onExports: (listener) => (onExports = listener),
+    onPods: (listener) => (onPods = listener),
     onEnd: (listener) => (onEnd = listener),
     send: (update) => isOpen && outbox.send(encode(update)),
     sendExports: (exports, onTaken) => isOpen && outbox.send(encode({ exports }), onTaken),
+    sendPods: (pods, onTaken) => isOpen && outbox.send(encode({ pods }), onTaken),
     refuse,
   });
 }

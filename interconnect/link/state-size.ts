@@ -14,6 +14,8 @@ interface Size {
 const mostOfState: Size = { messages: 1_100_000, fields: 8_000_000 };
 /** Ten thousand endpoints with ten ports each, the most that a HubMember may allow for one export. */
 const mostOfExports: Size = { messages: 200_000, fields: 1_000_000 };
+/** A hundred thousand addresses, removed and added, and a thousand sets. */
+const mostOfPods: Size = { messages: 2000, fields: 250_000 };
 
 /** Bytes of a varint. */
 const short = 5;
@@ -67,9 +69,20 @@ const exported: Shape = {
   15: sharedClaim,
 };
 const exportReport: Shape = { 1: 'long', 2: number, 3: number, 4: exported, 5: text, 6: text, 7: text };
+const wantedSet: Shape = { 1: text, 2: text, 3: text };
+const podSetChange: Shape = { 1: text, 2: number, 3: text, 4: text, 5: text };
+const podReport: Shape = { 1: 'long', 2: { 1: wantedSet }, 3: podSetChange };
 
 /** MemberState of hub.proto; for tests. */
-export const memberState: Shape = { 1: 'long', 2: gateway, 3: attachment, 4: text, 5: number, 6: exportReport };
+export const memberState: Shape = {
+  1: 'long',
+  2: gateway,
+  3: attachment,
+  4: text,
+  5: number,
+  6: exportReport,
+  7: podReport,
+};
 
 const malformed: Problem = {
   code: 'StateInvalid',
@@ -83,6 +96,10 @@ export function refuseOversized(bytes: Uint8Array): Problem | undefined {
   if (count.isMalformed) return malformed;
   if (!isExceeded(count)) return undefined;
   const { most } = count;
+  if (most === mostOfPods) {
+    const pods = `a report of pods that other clusters want has more than ${most.messages} sets, or ${most.fields} addresses in them`;
+    return { code: 'StateTooLarge', message: pods };
+  }
   const message =
     most === mostOfExports
       ? `a report of exported Services has more than ${most.messages} endpoints and other parts, or ${most.fields} fields in them; export fewer Services or endpoints`
@@ -120,6 +137,7 @@ function countIn(bytes: Uint8Array, range: Range, shape: Shape, count: Count): v
       const end = readVarint(bytes, range, short, count) + range.at;
       const part = { at: range.at, end: Math.min(end, range.end) };
       if (inner === exportReport) count.most = mostOfExports;
+      if (inner === podReport) count.most = mostOfPods;
       if (inner === 'packed') count.fields += part.end - part.at;
       else if (typeof inner === 'object') {
         count.messages += 1;

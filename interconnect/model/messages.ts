@@ -128,7 +128,7 @@ export interface Member {
 }
 
 export interface Rejection {
-  readonly kind: 'gateway' | 'prefix' | 'transit-switch' | 'member' | 'export';
+  readonly kind: 'gateway' | 'prefix' | 'transit-switch' | 'member' | 'export' | 'pods';
   readonly value: string;
   readonly code: string;
   readonly message: string;
@@ -162,6 +162,8 @@ export interface HubUpdate {
   readonly tellsUnreached: boolean;
   /** False of a hub of a release before exports. */
   readonly carriesExports: boolean;
+  /** False of a hub of a release before sets of pods. */
+  readonly carriesPods: boolean;
 }
 
 export interface JoinRequest {

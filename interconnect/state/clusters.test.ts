@@ -17,6 +17,7 @@ const update: HubUpdate = {
   unreachedBy: [],
   tellsUnreached: true,
   carriesExports: true,
+  carriesPods: true,
 };
 
 function gateway(state: 'up' | 'down'): GatewayObject {

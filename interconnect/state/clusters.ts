@@ -6,6 +6,7 @@
 import type { HubUpdate } from '../model/messages.ts';
 import type { GatewayObject } from '../model/objects.ts';
 import { HubView } from './hub-view.ts';
+import { RemotePods } from './remote-pods.ts';
 import { RemoteExports } from './remote-exports.ts';
 import { Tunnels } from './tunnels.ts';
 
@@ -20,6 +21,7 @@ export class Clusters {
   readonly hub = new HubView();
   readonly tunnels = new Tunnels();
   readonly exports = new RemoteExports();
+  readonly pods = new RemotePods();
   #dirty: Set<string> | 'all' = 'all';
 
   /** `nowMs`: Unix milliseconds. */

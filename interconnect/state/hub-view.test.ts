@@ -16,6 +16,7 @@ const update = (fields: Partial<HubUpdate>): HubUpdate => ({
   unreachedBy: [],
   tellsUnreached: true,
   carriesExports: true,
+  carriesPods: true,
   ...fields,
 });
 const north = { ...west, name: 'north' };

@@ -10,6 +10,7 @@ import type { KubeClient } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { Membership } from '../apply/membership.ts';
 import type { OvnProbe } from '../apply/ovn-probe.ts';
+import type { Pods } from '../apply/pods.ts';
 import type { Progress } from '../apply/progress.ts';
 import type { Services } from '../apply/services.ts';
 import type { ExportExchange } from '../model/export-exchange.ts';
@@ -23,6 +24,7 @@ import type { Heartbeats } from '../watch/heartbeats.ts';
 import type { Sources } from '../watch/sources.ts';
 import { faultOf } from './gateway-health.ts';
 import { wantedMtuOf } from './mtu.ts';
+import { PodReporter } from './pods.ts';
 import { policyFigures } from './policy-figures.ts';
 import { Reporter } from './report.ts';
 import { RoutePolicyReporter } from './route-policies.ts';
@@ -44,6 +46,7 @@ export interface PublisherFacts {
   readonly heartbeats: Pick<Heartbeats, 'silent'>;
   readonly services: Services;
   readonly exchange: Pick<ExportExchange, 'deliveryOf' | 'answerTo'>;
+  readonly pods: Pick<Pods, 'entries' | 'stateOf' | 'takeNews'>;
 }
 
 export interface PublisherOptions {
@@ -69,6 +72,7 @@ export class Publisher {
   readonly #policies: RoutePolicyReporter;
   readonly #services: ServiceReporter;
   readonly #shared: SharedAddressReporter;
+  readonly #pods: PodReporter;
   readonly #transitions = new Transitions();
   #clusters: Set<string> | 'all' = 'all';
   #later: NodeJS.Timeout | undefined;
@@ -81,6 +85,7 @@ export class Publisher {
     this.#policies = new RoutePolicyReporter(options);
     this.#services = new ServiceReporter({ ...options, ...options.facts });
     this.#shared = new SharedAddressReporter({ ...options, ...options.facts });
+    this.#pods = new PodReporter({ ...options, ...options.facts });
   }
 
   /** Call once the watches are in sync. */
@@ -119,6 +124,8 @@ export class Publisher {
     if (isBusy && nowMs - this.#publishedMs < busyMs) return;
     this.#publishedMs = nowMs;
     this.#reportServices(object);
+    this.clustersChanged(facts.pods.takeNews());
+    this.#pods.report(object !== undefined && !object.isDeleting);
     const situation = situationOf(object, facts, nowMs);
     const { local } = situation;
     const isSpecWrong = object !== undefined && 'code' in object.spec;
@@ -221,7 +228,8 @@ function situationOf(object: Interconnect | undefined, facts: PublisherFacts, no
     isHubKnown: hub.isComplete,
     expected: hub.expected,
     switches: hub.switches,
-    rejections: hub.rejections,
+    rejections: [...hub.rejections, ...clusters.pods.rejections],
+    podsOf: (name) => facts.pods.stateOf(name),
     silentDatabases: hub.silentDatabases,
     stuck: stuckProblems(probe.stalled, faultAt),
     clashes: cluster.clashes,

@@ -11,6 +11,7 @@ import { bad, good, summary, unknown, withVerdicts, type Verdict } from './condi
 import { faultOf, daemonSilent } from './gateway-health.ts';
 import { mtuProblem, probeOf } from './mtu.ts';
 import { isActive, listRoutes, type RouteLists } from './prefix-list.ts';
+import { podsVerdict } from './pods.ts';
 import { isoOf, type Situation } from './situation.ts';
 
 const none: readonly RouteUse[] = [];
@@ -33,6 +34,7 @@ export function renderRemoteCluster(
     conflictsVerdict(conflicts),
     mtuVerdict(verdicts, situation),
     listed,
+    ...[podsVerdict(member.name, situation.podsOf(member.name)) ?? []].flat(),
   ];
   const handle = handleOf(member);
   return {

@@ -7,6 +7,7 @@ import type { Cut } from '../settle/cuts.ts';
 import type { LocalView } from '../model/local.ts';
 import type { OwnNetwork } from '../model/networks.ts';
 import type { RemoteView } from '../settle/remotes.ts';
+import type { PodsState } from '../apply/pods.ts';
 import type { GatewayObject } from '../model/objects.ts';
 
 export interface Situation {
@@ -48,6 +49,8 @@ export interface Situation {
   readonly cuts: readonly Cut[];
   /** IP packet size that must pass between gateways, in bytes. */
   readonly wantedMtu: number;
+  /** What policies know of the pods of a cluster; undefined if none names it. */
+  readonly podsOf: (cluster: string) => PodsState | undefined;
   readonly prefixesOffered: number;
   /** Whether the hub and the databases have the newest state. */
   readonly isConverged: boolean;

@@ -84,6 +84,7 @@ export function situation(state = stateOf(), fields: Partial<Situation> = {}): S
     isDead: () => false,
     cuts: [],
     wantedMtu: 1500,
+    podsOf: () => undefined,
     prefixesOffered: 1,
     isConverged: true,
     clusterSetProblems: [],

@@ -2,17 +2,28 @@
 import type { Change } from 'ovsdb-client';
 import { remoteRoutes } from '../../lib/slices/remote-routes.ts';
 import type { RemoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
+import type { RemotePod } from '../../lib/api/kinds/remote-pod-slice.ts';
+import { parsePolicyRules } from '../../lib/policies/parse.ts';
+import { parseAdminRules, parseBaselineRules, parseClusterRules } from '../../lib/policies/parse-cluster.ts';
+import type { AnyPolicy } from '../../lib/policies/policy.ts';
+import { remotePeersOf, type RemotePeer } from '../../lib/policies/remote-peers.ts';
+import { remotePods } from '../../lib/slices/remote-pods.ts';
 import { textsOf } from '../../lib/ovn/columns.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import {
+  adminNetworkPolicies,
+  baselineAdminNetworkPolicies,
+  clusterNetworkPolicies,
   interconnectGateways,
   endpointSlices,
   interconnects,
   loadBalancerPools,
   namespaces,
+  networkPolicies,
   nodes,
   services,
   remoteClusters,
+  remotePodSlices,
   remoteRouteSlices,
   routePolicies,
   serviceCidrs,
@@ -59,6 +70,11 @@ import {
   type SharedPool,
 } from '../model/service-objects.ts';
 
+export interface NamespaceObject {
+  readonly isDeleting: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
 export interface Sources {
   readonly interconnects: Reflector<Interconnect>;
   readonly subnets: Reflector<Subnet>;
@@ -73,6 +89,13 @@ export interface Sources {
   /** Served from Kubernetes 1.33 on. */
   readonly serviceCidrs: Reflector<readonly Cidr[]>;
   readonly namespaces: Reflector<NamespaceObject>;
+  readonly remotePodSlices: Reflector<Slice<RemotePod>>;
+  /** By policy: its peers in other clusters. */
+  readonly networkPolicyPeers: Reflector<readonly RemotePeer[]>;
+  /** Of policies of the whole cluster, whose kinds may not be installed. */
+  readonly clusterPolicyPeers: Reflector<readonly RemotePeer[]>;
+  readonly adminPolicyPeers: Reflector<readonly RemotePeer[]>;
+  readonly baselinePolicyPeers: Reflector<readonly RemotePeer[]>;
   /** Clusters without the CRDs of the Multi-Cluster Services API do not have these kinds. */
   readonly serviceExports: Reflector<ServiceExportObject>;
   readonly serviceImports: Reflector<ServiceImportObject>;
@@ -83,11 +106,6 @@ export interface Sources {
   /** All LoadBalancerPools. An installation that brings the CRDs by itself may not have these two kinds yet. */
   readonly sharedPools: Reflector<SharedPool>;
   readonly sharedAddresses: Reflector<SharedAddressObject>;
-}
-
-export interface NamespaceObject {
-  readonly isDeleting: boolean;
-  readonly labels: Readonly<Record<string, string>>;
 }
 
 export function watchSources(client: KubeClient, signal: AbortSignal, log: Logger): Sources {
@@ -110,6 +128,11 @@ export function watchSources(client: KubeClient, signal: AbortSignal, log: Logge
       isDeleting: metadata.deletionTimestamp !== undefined,
       labels: metadata.labels ?? {},
     })),
+    remotePodSlices: watchOptional(remotePodSlices, (raw) => parseSlice(remotePods, raw)),
+    networkPolicyPeers: watch(networkPolicies, (raw) => peersIn(parsePolicyRules(raw))),
+    clusterPolicyPeers: watchOptional(clusterNetworkPolicies, (raw) => peersIn(parseClusterRules(raw))),
+    adminPolicyPeers: watchOptional(adminNetworkPolicies, (raw) => peersIn(parseAdminRules(raw))),
+    baselinePolicyPeers: watchOptional(baselineAdminNetworkPolicies, (raw) => peersIn(parseBaselineRules(raw))),
     serviceExports: watchOptional(serviceExports, parseServiceExport),
     serviceImports: watchOptional(serviceImports, parseServiceImport),
     globalServices: watch(services, parseGlobalService),
@@ -124,6 +147,25 @@ export function watchSources(client: KubeClient, signal: AbortSignal, log: Logge
     sharedPools: watchOptional(loadBalancerPools, parseSharedPool),
     sharedAddresses: watchOptional(sharedAddresses, parseSharedAddress),
   };
+}
+
+type PolicyPeers = Pick<
+  Sources,
+  'networkPolicyPeers' | 'clusterPolicyPeers' | 'adminPolicyPeers' | 'baselinePolicyPeers'
+>;
+
+/** The peers of all kinds of policies. */
+export function policyPeersOf(sources: PolicyPeers): readonly Reflector<readonly RemotePeer[]>[] {
+  const { networkPolicyPeers, clusterPolicyPeers, adminPolicyPeers, baselinePolicyPeers } = sources;
+  return [networkPolicyPeers, clusterPolicyPeers, adminPolicyPeers, baselinePolicyPeers];
+}
+
+const noPeers: readonly RemotePeer[] = [];
+
+/** Most policies name no other cluster, and nothing of them is kept. */
+function peersIn(policy: AnyPolicy): readonly RemotePeer[] {
+  const peers = remotePeersOf(policy);
+  return peers.length === 0 ? noPeers : peers;
 }
 
 /**

@@ -31,6 +31,7 @@ describe('parsing', () => {
       vpc: 'ovn-cluster',
       gatewayNodeSelector: { matchLabels: { 'ovn.kubernetes.io/ic-gw': 'true' } },
       clusterSetCIDR: '100.127.0.0/16,fd00:100:127::/112',
+      sharePods: { enabled: true, namespaceSelector: {} },
       failback: { holdDownSeconds: 5 },
       ciliumAnnotations: true,
       mtu: 0,
@@ -77,6 +78,7 @@ describe('the local view', () => {
     failback: { holdDownSeconds: 5 },
     clusterSetCIDR: '100.127.0.0/16',
     ciliumAnnotations: true,
+    sharePods: { enabled: true, namespaceSelector: {} },
     mtu: 0,
   };
   const subnet = (name: string, cidrBlock: string, vpc = '') =>

@@ -124,8 +124,10 @@ export const label = {
   ipReserved: 'ovn.kubernetes.io/ip_reserved',
   /** On a Service: the SwitchLBRule that it belongs to. */
   switchLbRule: 'isthmus.network/switch-lb-rule',
-  /** On a RemoteRouteSlice: the RemoteCluster that owns it. */
+  /** On a RemoteRouteSlice and a RemotePodSlice: the RemoteCluster that owns it. */
   remoteCluster: 'isthmus.network/remote-cluster',
+  /** In selectors of peers of policies: the other clusters whose pods they name. */
+  cluster: 'isthmus.network/cluster',
   /** On a BgpRouteSlice: the BgpNodeState that owns it, which has the name of its node. */
   bgpNodeState: 'isthmus.network/bgp-node-state',
 } as const;

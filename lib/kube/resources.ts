@@ -108,6 +108,7 @@ export const remoteRouteSlices = resource(
   'RemoteRouteSlice',
   false,
 );
+export const remotePodSlices = resource('isthmus.network', 'v1alpha1', 'remotepodslices', 'RemotePodSlice', false);
 export const transitSwitches = resource('isthmus.network', 'v1alpha1', 'transitswitches', 'TransitSwitch', false);
 export const interconnectGateways = resource(
   'isthmus.network',

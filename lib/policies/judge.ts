@@ -5,10 +5,12 @@
 import { matchesSelector } from '../api/label-selector.ts';
 import { blocksContain, hasTooManyNetworks, tooManyNetworks } from './block.ts';
 import { tooManyNumbers, type PortNumbers } from './numbers.ts';
-import type { NamedPort, PolicyPort, PolicyProtocol, PolicyRule, PolicyRules } from './policy.ts';
+import type { NamedPort, PodPeer, PolicyPort, PolicyProtocol, PolicyRule, PolicyRules } from './policy.ts';
+import { namesCluster, remotePeerOf } from './remote-peers.ts';
 import {
   type LabelledPod,
   namedPortKey,
+  peerId,
   peerSelector,
   podPeers,
   policyLabels,
@@ -25,10 +27,19 @@ export interface PolicyPod extends LabelledPod {
   readonly namedPorts: readonly NamedPort[];
 }
 
+/** That an address is in a set of another cluster's pods, in a VPC. */
+export interface RemoteMember {
+  readonly cluster: string;
+  readonly set: string;
+  readonly vpc: string;
+}
+
 export interface PolicyEnd {
   /** Undefined for a host that is no pod, or has the network of its node. */
   readonly pod: PolicyPod | undefined;
   readonly address: string;
+  /** The sets of other clusters' pods that have its address. */
+  readonly remote?: readonly RemoteMember[];
 }
 
 export interface PolicyConnection {
@@ -75,10 +86,17 @@ export interface RuleQuestion {
 }
 
 /** Whether a selector of the rule names the pod; without peers, each pod of the VPC. */
-function isPodPeer({ namespace, rule, self }: RuleQuestion, { pod }: PolicyEnd): boolean {
+function isPodPeer({ namespace, rule, self }: RuleQuestion, { pod, remote = [] }: PolicyEnd): boolean {
+  const members = remote.filter(({ vpc }) => vpc === self.vpc);
+  if (members.length > 0 && podPeers(rule).some((peer) => isRemotePeer(namespace, peer, members))) return true;
   if (pod?.vpc !== self.vpc) return false;
   const labels = policyLabels(pod, pod.namespaceLabels);
   return podPeers(rule).some((peer) => matchesSelector(peerSelector(namespace, peer), labels));
+}
+
+function isRemotePeer(namespace: string, peer: PodPeer, members: readonly RemoteMember[]): boolean {
+  const asked = remotePeerOf(peerId(namespace, peer));
+  return asked !== undefined && members.some(({ cluster, set }) => set === asked.set && namesCluster(asked, cluster));
 }
 
 function isPort({ ports }: PolicyRule, { port }: PolicyConnection, named: readonly NamedPort[]): boolean {

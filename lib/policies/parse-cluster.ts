@@ -4,6 +4,7 @@
  */
 import { isSelector } from '../api/label-selector.ts';
 import type { LabelSelector } from '../api/kinds/shared.ts';
+import { label } from '../api/names.ts';
 import { parseDomainName } from '../dns/name.ts';
 import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../kube/fields.ts';
 import type { Fields } from '../kube/fields.ts';
@@ -18,6 +19,7 @@ import type {
   PolicyPort,
   PolicyProtocol,
 } from './policy.ts';
+import { namesClusters } from './selection.ts';
 
 const protocolNames = { tcp: 'tcp', udp: 'udp', sctp: 'sctp', TCP: 'tcp', UDP: 'udp', SCTP: 'sctp' } as const;
 const allProtocols: readonly PolicyProtocol[] = ['tcp', 'udp', 'sctp'];
@@ -136,6 +138,9 @@ function peersOf(entries: readonly Fields[], field: 'from' | 'to', action: Clust
   let flaw: string | undefined;
   for (const [index, raw] of entries.entries()) {
     const pod = podPeerOf(raw);
+    // A pod of another cluster is known a moment after it starts: until then it would pass a rule that should deny it.
+    if (pod !== undefined && action !== 'Accept' && namesClusters(pod))
+      throw new Unknown(`${field}[${index}] with ${label.cluster} and ${action}`);
     if (pod !== undefined) pods.push(pod);
     else if (field === 'to' && raw['nodes'] !== undefined) nodes.push(selectorOf(raw['nodes']));
     else if (field === 'to' && raw['networks'] !== undefined)
@@ -168,8 +173,12 @@ function ruleOf(raw: Fields, field: 'from' | 'to'): ClusterRule {
   try {
     if (action === undefined) throw new Unknown(`action '${text}'`);
     const { pods, blocks, domains, nodes, flaw } = peersOf(recordsOf(raw[field]), field, action);
+    const ports = portsOf(raw);
+    // Other clusters send addresses, not the ports of their pods.
+    const isNamed = ports?.some(({ port }) => typeof port === 'string') === true;
+    if (field === 'to' && isNamed && pods.some(namesClusters)) throw new Unknown(`a named port with ${label.cluster}`);
     const peers = domains.size === 0 ? { pods, blocks } : { pods, blocks, domains: [...domains].sort() };
-    return { name, action, peers, nodes, ports: portsOf(raw), flaw };
+    return { name, action, peers, nodes, ports, flaw };
   } catch (error) {
     if (!(error instanceof Unknown)) throw error;
     const effect = action === 'Accept' ? 'accepts nothing' : 'denies everything';

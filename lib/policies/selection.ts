@@ -1,5 +1,6 @@
 /** What identifies the pods that policies select and name. */
 import type { LabelSelector } from '../api/kinds/shared.ts';
+import { label } from '../api/names.ts';
 import { selectorText } from '../store/selector-index.ts';
 import { isClusterPolicy } from './policy.ts';
 import type { AnyPolicy, PodPeer, PolicyProtocol, PolicyRule } from './policy.ts';
@@ -15,6 +16,8 @@ export interface Peer {
 
 /** Prefixes of labels of the pod and of its namespace, and the key of the name of the namespace, in one set of labels. */
 const [ofPod, ofNamespace, namespaceKey] = ['pod:', 'namespace:', 'name'] as const;
+/** The key of the name of another cluster. Pods of this cluster do not have it, so that a selector which requires it never selects one. */
+export const clusterKey = 'cluster';
 
 interface WholeSelector {
   readonly matchLabels: Record<string, string>;
@@ -30,13 +33,13 @@ function prefixed(prefix: string, { matchLabels = {}, matchExpressions = [] }: L
 }
 
 /** Selects, of `policyLabels`, those of pods of one namespace. */
-export function selectorWithin(namespace: string, pods: LabelSelector): LabelSelector {
+export function selectorWithin(namespace: string, pods: LabelSelector): WholeSelector {
   const { matchLabels, matchExpressions } = prefixed(ofPod, pods);
   return { matchLabels: { [namespaceKey]: namespace, ...matchLabels }, matchExpressions };
 }
 
-/** Selects, of `policyLabels`, those of the peer's pods. */
-export function peerSelector(namespace: string, { namespaces, pods }: PodPeer): LabelSelector {
+/** Selects, of `policyLabels`, those of the pods that a peer names without regard to clusters. */
+function podSelector(namespace: string, { namespaces, pods }: PodPeer): WholeSelector {
   if (namespaces === undefined) return selectorWithin(namespace, pods);
   const [own, outer] = [prefixed(ofPod, pods), prefixed(ofNamespace, namespaces)];
   return {
@@ -45,10 +48,43 @@ export function peerSelector(namespace: string, { namespaces, pods }: PodPeer): 
   };
 }
 
+type Expressions = WholeSelector['matchExpressions'];
+
+/** What a selector requires of the label that names clusters, and the rest of it. */
+function splitClusters({ matchLabels = {}, matchExpressions = [] }: LabelSelector) {
+  const { [label.cluster]: name, ...rest } = matchLabels;
+  const [own, others] = [true, false].map((isOwn) =>
+    matchExpressions.filter(({ key }) => (key === label.cluster) === isOwn),
+  ) as [Expressions, Expressions];
+  const one: Expressions = name === undefined ? [] : [{ key: clusterKey, operator: 'In', values: [name] }];
+  const clusters = [...one, ...own.map((part) => ({ ...part, key: clusterKey }))];
+  return { clusters, rest: { matchLabels: rest, matchExpressions: others } };
+}
+
+/** Whether a peer names pods of other clusters: a selector of it has the label of clusters. Without it, or with `DoesNotExist` alone, it names pods of this cluster. */
+export function namesClusters({ namespaces = {}, pods }: PodPeer): boolean {
+  return [namespaces, pods].some((one) =>
+    splitClusters(one).clusters.some(({ operator }) => operator !== 'DoesNotExist'),
+  );
+}
+
+/** Selects, of `policyLabels`, those of the peer's pods; of pods of other clusters with the name of their cluster. */
+export function peerSelector(namespace: string, peer: PodPeer): LabelSelector {
+  const [pods, namespaces] = [splitClusters(peer.pods), splitClusters(peer.namespaces ?? {})];
+  const rest = { pods: pods.rest, namespaces: peer.namespaces && namespaces.rest };
+  const selector = podSelector(namespace, rest);
+  if (!namesClusters(peer)) return selector;
+  const clusters = [...pods.clusters, ...namespaces.clusters];
+  // `NotIn` alone would be satisfied by a pod of this cluster.
+  const isRequired = clusters.some(({ operator }) => operator === 'In' || operator === 'Exists');
+  const present: Expressions = isRequired ? [] : [{ key: clusterKey, operator: 'Exists' }];
+  return { ...selector, matchExpressions: [...selector.matchExpressions, ...present, ...clusters] };
+}
+
 /** Selects, of `policyLabels`, those of the pods that a policy selects; undefined if it selects none. */
 export function selectedBy(policy: AnyPolicy): LabelSelector | undefined {
   if (!isClusterPolicy(policy)) return selectorWithin(policy.namespace, policy.pods);
-  return policy.subject && peerSelector(noNamespace, policy.subject);
+  return policy.subject && podSelector(noNamespace, policy.subject);
 }
 
 const selections = new WeakMap<AnyPolicy, string>();

@@ -11,6 +11,8 @@ export interface SlicedKind<Entry> {
   /** Key of the label that names the owner. */
   readonly label: string;
   readonly mostEntries: number;
+  /** The field of a slice that holds the entries; `routes` if it is not given. */
+  readonly field?: string;
   readonly parse: (raw: RawObject) => readonly Entry[];
   /**
    * The list in the owner's status. It counts only while the owner has no slice: then its writer is of a release before

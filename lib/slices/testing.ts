@@ -16,7 +16,7 @@ export function sliceOf<Entry>(
       labels: { [kind.label]: ownerLabel(name) },
       ownerReferences: [{ kind: kind.owners.kind, name, uid }],
     },
-    routes,
+    [kind.field ?? 'routes']: routes,
   };
 }
 

@@ -91,7 +91,7 @@ export class SliceWriter<Entry> {
 
   async #write(owner: SliceOwner, { name, entries, isNew }: SliceWrite<Entry>): Promise<void> {
     const { client } = this.#options;
-    const { owners, slices, label } = this.#kind;
+    const { owners, slices, label, field = 'routes' } = this.#kind;
     const body = {
       apiVersion: apiVersionOf(slices),
       kind: slices.kind,
@@ -100,7 +100,7 @@ export class SliceWriter<Entry> {
         labels: { [label]: ownerLabel(owner.name) },
         ownerReferences: [{ apiVersion: apiVersionOf(owners), kind: owners.kind, name: owner.name, uid: owner.uid }],
       },
-      routes: entries,
+      [field]: entries,
     };
     const raw = isNew ? await client.create(slices, body) : await client.patch(slices, { name }, 'merge', body);
     const owned = this.#ownedBy(owner.name);

@@ -6,7 +6,7 @@ import type { LabelSelector } from '../../../lib/api/kinds/shared.ts';
 import { matchesSelector, selectorParts } from '../../../lib/api/label-selector.ts';
 import { cidrCovers, parseCidr } from '../../../lib/net/cidr.ts';
 import type { BlockPeer, PodPeer, PolicyRule } from '../../../lib/policies/policy.ts';
-import { peerId, peerSelector } from '../../../lib/policies/selection.ts';
+import { namesClusters, peerId, peerSelector } from '../../../lib/policies/selection.ts';
 
 interface Named {
   /** Equal for peers that select the same. */
@@ -40,7 +40,7 @@ export function outerPeersOf(namespace: string, { peers, nodes }: NamingRule): r
             {
               kind: 'pods',
               id: `pods ${peerId(namespace, peer)}`,
-              label: podWords(peer),
+              label: podWords(namespace, peer),
               selector: peerSelector(namespace, peer),
             },
           ]
@@ -106,7 +106,9 @@ function requirementsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelect
 }
 
 /** Whether the selector may name pods of another namespace; the labels of these are not read. */
-function isOutside(namespace: string, { namespaces }: PodPeer): boolean {
+function isOutside(namespace: string, peer: PodPeer): boolean {
+  const { namespaces } = peer;
+  if (namesClusters(peer)) return true;
   if (namespaces === undefined) return false;
   const { matchLabels = {}, matchExpressions = [] } = namespaces;
   const isOwnList = matchExpressions.some(
@@ -116,7 +118,23 @@ function isOutside(namespace: string, { namespaces }: PodPeer): boolean {
   return matchLabels[nameLabel] !== namespace && !isOwnList;
 }
 
-function podWords({ namespaces = {}, pods }: PodPeer): string {
+function podWords(namespace: string, peer: PodPeer): string {
+  const { namespaces, pods } = peer;
+  if (namesClusters(peer)) {
+    const [own, outer] = [pods, namespaces ?? {}].map((one) => selectorParts(one).toSorted());
+    const where = namespaces === undefined ? ` in namespace ${namespace}` : '';
+    return `pods of other clusters${where}: ${[...new Set([...(own ?? []), ...(outer ?? [])])].join(', ')}`;
+  }
+  return localWords({ namespaces: namespaces ?? {}, pods });
+}
+
+function localWords({
+  namespaces,
+  pods,
+}: {
+  readonly namespaces: LabelSelector;
+  readonly pods: LabelSelector;
+}): string {
   const [own, outer] = [selectorParts(pods).toSorted(), selectorParts(namespaces).toSorted()];
   const ofPods = own.length === 0 ? 'all pods' : `pods ${own.join(', ')}`;
   const name = onlyName(namespaces);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { RawObject } from '../../../lib/kube/types.ts';
 import { parsePolicyRules } from '../../../lib/policies/parse.ts';
+import { remotePeersOf } from '../../../lib/policies/remote-peers.ts';
 import { parseHostName, parsePolicyPort } from '../../commands/policy/why.ts';
 import type { ClusterReading, PolicyHost, PolicyReading } from '../../model/policy-reading.ts';
 import { renderPolicyWhy } from '../../render/network-policy/why.ts';
@@ -165,4 +166,25 @@ test('ends and ports are read', () => {
   assert.deepEqual(parseHostName('n1'), { kind: 'node', name: 'n1' });
   assert.deepEqual(parsePolicyPort('53/UDP'), { protocol: 'udp', number: 53 });
   for (const bad of ['', 'http', '0', '65536', '80/icmp', '80/']) assert.throws(() => parsePolicyPort(bad), /PORT:/);
+});
+
+test('a pod of another cluster is a peer of rules that name the cluster, by the addresses that it sent', () => {
+  const key = 'isthmus.network/cluster';
+  const of = (cluster: string) => ({ podSelector: { matchLabels: { app: 'db', [key]: cluster } } });
+  const policies = new Map([policy('shop/west', { podSelector: {}, ingress: [{ from: [of('west')] }] })]);
+  const [peer] = [...policies.values()].flatMap(remotePeersOf);
+  assert.ok(peer);
+  const from = (cluster: string, vpc = 'ovn-cluster'): PolicyHost => {
+    return { ...host('10.17.0.2'), remote: [{ cluster, set: peer.set, vpc }] };
+  };
+  const isAllowed = (source: PolicyHost): boolean =>
+    explain({ from: source, to: web, port: undefined, policies }).isAllowed;
+  assert.deepEqual([from('west'), from('north'), from('west', 'blue'), host('10.17.0.2')].map(isAllowed), [
+    true,
+    false,
+    false,
+    false,
+  ]);
+  const labelled = pod('shop', 'db', '10.16.0.9', { labels: { app: 'db', [key]: 'west' } });
+  assert.equal(isAllowed(labelled), false, 'a pod of this cluster that claims to be of the other');
 });

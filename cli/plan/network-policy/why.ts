@@ -180,8 +180,8 @@ function endOf(reading: PolicyReading, direction: PolicyDirection, source: strin
   if (direction === 'ingress' && from.pod === undefined && self.pod.vpc === defaultVpc && isOfNode(to, source))
     return open(`node ${to.node?.name ?? ''} always reaches its own pods`);
   const decision = decide(reading, direction, {
-    from: { pod: from.pod, address: source },
-    to: { pod: to.pod, address: destination },
+    from: { pod: from.pod, address: source, ...(from.remote && { remote: from.remote }) },
+    to: { pod: to.pod, address: destination, ...(to.remote && { remote: to.remote }) },
     port,
   });
   const { allowed, rules } = decision;

@@ -21,6 +21,7 @@ import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import { clusterPolicies } from '../network-policy/names.ts';
+import { remotePoliciesRead } from '../network-policy/remote-peer.ts';
 import { ruleRows, ruleRowsRead } from '../network-policy/rule-rows.ts';
 import { clusterAcl } from './acl.ts';
 import { reportClusterPolicy } from './report.ts';
@@ -63,6 +64,8 @@ function* reads(change: Change, view: View): Generator<string> {
   else if (kind === 'domainProblems') yield* view.policies.ofDomain(name);
   else if (kind === 'policySelections') {
     if (isClusterKey(name)) yield name;
+  } else if (kind === 'remotePods') {
+    for (const policy of remotePoliciesRead(change, view)) if (isClusterKey(policy)) yield policy;
   } else if (kind === 'nodes') {
     if (nodeText(change.before) !== nodeText(change.after)) yield* view.policies.ofNodes();
   } else if (kind === 'verdicts') yield* view.policies.ofNodes();

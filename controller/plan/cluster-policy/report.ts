@@ -8,6 +8,7 @@ import { pendingNames } from '../../model/domain.ts';
 import type { PolicyPlace, View } from '../../model/view.ts';
 import { obstacleConditions, warnings } from '../conditions.ts';
 import { idlePart } from '../network-policy/idle.ts';
+import { remotePart } from '../network-policy/remote-peer.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome } from '../report.ts';
 import { isClosedPass, positionOf } from './acl.ts';
@@ -67,7 +68,7 @@ function problemOf(view: View, policy: ClusterPolicy, place: PolicyPlace): Probl
 
 /** What the condition of a policy in force says. */
 function noticeOf(view: View, key: string, policy: ClusterPolicy, { rival }: PolicyPlace): Problem {
-  const idle = idlePart(view, key, policy) ?? { code: 'PolicyReady', message: '' };
+  const idle = remotePart(view, policy) ?? idlePart(view, key, policy) ?? { code: 'PolicyReady', message: '' };
   if (rival === undefined) return idle;
   const message = `${rival} has the same priority and is older, so that its rules come first: use different priorities`;
   return { code: 'SamePriority', message: idle.message === '' ? message : `${message}; ${idle.message}` };

@@ -4,14 +4,14 @@
  * (`isolation.ts`); and the memberships of ports (`membership.ts`), which are planned with the port. Rule: a port that a policy selects is in the dropping
  * group in the transaction in which it gets the policy's rules.
  */
-import { annotation } from '../../../lib/api/names.ts';
+import { annotation, label } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import { hasTooManyNetworks, tooManyNetworks } from '../../../lib/policies/block.ts';
 import { tooManyNumbers } from '../../../lib/policies/numbers.ts';
 import { isClusterPolicy } from '../../../lib/policies/policy.ts';
 import { isClusterKey, type NetworkPolicy } from '../../model/objects.ts';
-import { destinationsOf, policyDirections, selectionOf } from '../../../lib/policies/selection.ts';
+import { destinationsOf, namesClusters, policyDirections, selectionOf } from '../../../lib/policies/selection.ts';
 import type { View } from '../../model/view.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
@@ -20,6 +20,7 @@ import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome } from '../report.ts';
 import { idlePart } from './idle.ts';
 import { policyAclOf } from './policy-acl.ts';
+import { remotePart, remotePoliciesRead } from './remote-peer.ts';
 import { ruleRows, ruleRowsRead } from './rule-rows.ts';
 import { togetherText } from './selection.ts';
 
@@ -48,6 +49,11 @@ function policyProblem(view: View, policy: NetworkPolicy): Problem | undefined {
         return { code: 'TooManyNetworks', message: `${field}: ${tooManyNetworks}` };
       const numbers = tooManyNumbers(view.policies, rule, destinationsOf(policy, direction));
       if (numbers !== undefined) return { code: 'TooManyNumbers', message: `${field}: ${numbers}` };
+      const isNamed = rule.ports?.some(({ port }) => typeof port === 'string') === true;
+      if (direction === 'egress' && isNamed && rule.peers?.pods.some(namesClusters) === true) {
+        const message = `${field}: other clusters do not send the named ports of their pods, so that these contain none of ${label.cluster}: use numbers`;
+        return { code: 'NotSupported', message };
+      }
     }
   if (unsupported.length === 0) return undefined;
   const list = unsupported.join(', ');
@@ -60,7 +66,7 @@ function reportPolicy(view: View, name: string, outcome: Outcome): readonly Obje
   const policy = view.networkPolicies.get(name);
   if (policy === undefined || policy.isDeleting) return [{ object }];
   const obstacle = refusalOf(outcome) ?? policyProblem(view, policy);
-  const problem = obstacle ?? idlePart(view, name, policy);
+  const problem = obstacle ?? remotePart(view, policy) ?? idlePart(view, name, policy);
   const type = obstacle === undefined ? 'Normal' : 'Warning';
   const message = problem && `${problem.code}: ${problem.message}`;
   const isKnown = message === policy.annotations[annotation.problem];
@@ -85,6 +91,8 @@ export const networkPolicyFeature: Feature = {
     if (change.kind === 'networkPolicies') yield change.name;
     else if (change.kind === 'policySelections') {
       if (!isClusterKey(change.name)) yield change.name;
+    } else if (change.kind === 'remotePods') {
+      for (const name of remotePoliciesRead(change, view)) if (!isClusterKey(name)) yield name;
     } else yield* ruleRowsRead(change, view, false);
   },
   plan: planPolicy,

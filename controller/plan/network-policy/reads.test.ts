@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Desired } from '../../../lib/desired/row.ts';
+import { label } from '../../../lib/api/names.ts';
+import { remotePeerOf } from '../../../lib/policies/remote-peers.ts';
+import { remotePodSets } from '../../../lib/slices/remote-pods.ts';
 import { pick, randomOf } from '../../../lib/testing-random.ts';
 import { TestCluster } from '../../testing-cluster.ts';
 import { created, meta, subnet, vpc } from '../../testing-vpcs.ts';
@@ -11,7 +14,8 @@ import { parseNamespace, parseNode, parsePod } from '../../watch/workloads.ts';
 import { planKey } from '../plan.ts';
 
 const domains = ['a.test', 'b.test'];
-const relevant = /^(?:pod|peer|network-policy|cluster-policy|selection|domain-name|isolation|node)\//;
+const others = ['north', 'west'];
+const relevant = /^(?:pod|peer|remote-peer|network-policy|cluster-policy|selection|domain-name|isolation|node)\//;
 
 function start(): TestCluster {
   const cluster = new TestCluster({ aclTier: true, ipv6Selection: true, loadBalancers: true });
@@ -24,7 +28,11 @@ function start(): TestCluster {
   return cluster;
 }
 
-type Entry = readonly ['namespaces' | 'pods' | 'nodes' | 'networkPolicies' | 'clusterNetworkPolicies', string, unknown];
+type Entry = readonly [
+  'remotePods' | 'namespaces' | 'pods' | 'nodes' | 'networkPolicies' | 'clusterNetworkPolicies',
+  string,
+  unknown,
+];
 
 function rowsOf(plans: ReadonlyMap<string, Desired>): readonly string[] {
   return [...plans]
@@ -47,11 +55,20 @@ for (const seed of [1, 2, 3])
     const space = (): string => pick(random, ['a', 'b', 'c']);
     const labels = (): Record<string, string> => ({ app: pick(random, ['x', 'y']) });
     const selector = (): object => pick(random, [{}, { matchLabels: labels() }]);
+    const clusters = (): object =>
+      pick<object>(random, [
+        {},
+        {},
+        { matchLabels: { ...labels(), [label.cluster]: pick(random, others) } },
+        { matchExpressions: [{ key: label.cluster, operator: 'Exists' }] },
+      ]);
     const port = (): object =>
       pick<object>(random, [{ port: 80 }, { port: 'http' }, { protocol: 'UDP', port: 'http' }]);
     const rule = (peers: string): object => ({
       ...(random(3) > 0 && {
-        [peers]: [pick(random, [{ podSelector: selector() }, { namespaceSelector: selector() }])],
+        [peers]: [
+          pick(random, [{ podSelector: selector() }, { namespaceSelector: clusters(), podSelector: clusters() }]),
+        ],
       }),
       ...(random(2) > 0 && { ports: [port()] }),
     });
@@ -74,7 +91,7 @@ for (const seed of [1, 2, 3])
         put('nodes', 'n1', parseNode({ metadata: meta('n1', { labels: labels() }), status }));
       } else if (what > 8) {
         const isGone = random(4) === 0;
-        const pods = (): object => ({ namespaceSelector: selector(), podSelector: selector() });
+        const pods = (): object => ({ namespaceSelector: clusters(), podSelector: selector() });
         const end = (): object => pick(random, [{ namespaces: selector() }, { pods: pods() }]);
         const clusterRule = (peers: string, more: readonly object[]): object => ({
           action: pick(random, ['Accept', 'Deny', 'Pass']),
@@ -105,6 +122,16 @@ for (const seed of [1, 2, 3])
         };
         const metadata = meta(name, { namespace, ...created(3) });
         put('networkPolicies', `${namespace}/${name}`, isGone ? undefined : parseNetworkPolicy({ metadata, spec }));
+      }
+      if (random(6) === 0) {
+        const west = pick(random, others);
+        const sets = [...cluster.policies.peers()].flatMap((peer) => remotePeerOf(peer)?.set ?? []);
+        const entries = sets.flatMap((set) =>
+          ['', '10.18.0.2', '10.18.0.3', 'fd00::2'].flatMap((address) =>
+            random(3) > 0 ? [{ set, vpc: address === '' ? '' : pick(random, ['ovn-cluster', 'blue']), address }] : [],
+          ),
+        );
+        put('remotePods', west, random(6) === 0 ? undefined : remotePodSets(entries));
       }
       const addresses = [{ address: `192.0.2.${random(4)}`, ttlSeconds: random(60) }];
       const answer = {

@@ -157,6 +157,10 @@ export class Policies implements PolicyIndex {
     return this.#byPeer.keys();
   }
 
+  ofPeer(peer: string): Iterable<string> {
+    return this.#byPeer.of(peer);
+  }
+
   isPeerOfCluster(peer: string): boolean {
     for (const policy of this.#byPeer.of(peer)) if (isClusterKey(policy)) return true;
     return false;

@@ -20,6 +20,7 @@ import { Presences } from '../settle/presence.ts';
 import { refuseCopy, refuseRename } from '../settle/rename.ts';
 import { moveEntry } from '../state/member-records.ts';
 import { HubExports } from './hub-exports.ts';
+import { HubPods } from './hub-pods.ts';
 import { Sessions, type OpenSession } from './sessions.ts';
 
 export interface HubTimes {
@@ -58,6 +59,7 @@ export class HubMembers {
   readonly #members: Members;
   readonly #sessions: Sessions;
   readonly #exports: HubExports;
+  readonly #pods: HubPods;
   readonly #presences = new Presences();
   readonly #views = new MemberViews();
   readonly #ports = new Map<string, readonly AllocatedPort[]>();
@@ -90,10 +92,12 @@ export class HubMembers {
       log.warn(fields, 'a part of the state of a member was refused');
     };
     this.#exports = new HubExports({ registry, onRefused, now });
+    this.#pods = new HubPods({ onRefused });
     this.#members = new Members(options, {
       onRecord: (record) => {
         target.set(memberOwner(record.handle), planMember(record));
         this.#exports.recordChanged(record);
+        this.#pods.recordChanged(record);
       },
       onGone: (handle) => target.drop(memberOwner(handle)),
       onMember: (name) => this.#sessions.memberChanged(name),
@@ -124,7 +128,7 @@ export class HubMembers {
   }
 
   get rejections(): number {
-    return this.#members.rejectionCount + this.#exports.rejections;
+    return this.#members.rejectionCount + this.#exports.rejections + this.#pods.rejections;
   }
 
   /** Exported Services that were accepted, with their endpoints. */
@@ -136,6 +140,15 @@ export class HubMembers {
     return this.#exports.endpoints;
   }
 
+  /** Sets of pods that members send each other, with their addresses. */
+  get podSets(): number {
+    return this.#pods.size;
+  }
+
+  get podAddresses(): number {
+    return this.#pods.addresses;
+  }
+
   get foreignZones(): number {
     return [...this.#members.records.foreignNames()].length;
   }
@@ -143,11 +156,17 @@ export class HubMembers {
   open(session: MemberSession): void {
     const open = this.#sessions.open(session);
     this.#exports.opened(open);
+    this.#pods.opened(open);
     this.#connected(open.name);
     this.#options.log.info({ cluster: open.name }, 'session opened');
     session.onExports((report) => {
       if (this.#sessions.get(open.name) !== open) return;
       const problem = this.#exports.read(open, report);
+      if (problem !== undefined) session.refuse(problem);
+    });
+    session.onPods((report) => {
+      if (this.#sessions.get(open.name) !== open) return;
+      const problem = this.#pods.read(open, report);
       if (problem !== undefined) session.refuse(problem);
     });
     session.onState((state) => {
@@ -156,6 +175,7 @@ export class HubMembers {
     });
     session.onEnd(() => {
       this.#exports.closed(open);
+      this.#pods.closed(open);
       if (!this.#sessions.forget(open)) return;
       this.#members.forgetRequest(open.name);
       this.#options.log.info({ cluster: open.name }, 'session ended');
@@ -179,6 +199,7 @@ export class HubMembers {
     clearTimeout(this.#graces.get(before));
     if (this.#graces.delete(before)) this.#disconnected(name);
     this.#exports.rename(before, name);
+    this.#pods.rename(before, name);
     this.#members.rename(before, name);
     this.#report(name);
     await this.#options.untilApplied();
@@ -201,6 +222,7 @@ export class HubMembers {
     this.#members.disown(name);
     this.#members.drop(name);
     this.#exports.drop(name);
+    this.#pods.drop(name);
     await this.#options.target.untilApplied();
   }
 
@@ -233,6 +255,7 @@ export class HubMembers {
     for (const timer of [...this.#graces.values(), ...this.#retirements.values()]) clearTimeout(timer);
     clearInterval(this.#staleCheck);
     this.#exports.close();
+    this.#pods.close();
     this.#sessions.close();
   }
 
@@ -295,6 +318,7 @@ export class HubMembers {
       report(name, this.#ports.get(name) ?? registry.ports(name), { state: 'Stale', lastSeenMs: sinceMs });
       this.#members.drop(name);
       this.#exports.drop(name);
+      this.#pods.drop(name);
     }
   }
 

@@ -9,6 +9,8 @@ export interface HubFigures {
   readonly rejections: number;
   readonly exports: number;
   readonly exportedEndpoints: number;
+  readonly podSets: number;
+  readonly podAddresses: number;
   readonly foreignZones: number;
   readonly silentDatabases: number;
   /** Unix milliseconds. */
@@ -24,6 +26,8 @@ export function hubMetrics(registry: Registry, hub: HubFigures, authority: strin
   gauge('isthmus_hub_rejections', 'Requests of connected members that were refused', () => hub.rejections);
   gauge('isthmus_hub_exports', 'Exported Services of all members that were accepted', () => hub.exports);
   gauge('isthmus_hub_exported_endpoints', 'Endpoints of the accepted exports', () => hub.exportedEndpoints);
+  gauge('isthmus_hub_pod_sets', 'Sets of pods that policies of other members name', () => hub.podSets);
+  gauge('isthmus_hub_pod_addresses', 'Addresses in these sets', () => hub.podAddresses);
   gauge('isthmus_hub_foreign_zones', 'Availability zones that run plain ovn-ic', () => hub.foreignZones);
   gauge('isthmus_hub_silent_databases', 'Databases of the hub that do not answer it', () => hub.silentDatabases);
   const expiry: Gauge<'certificate'> = new Gauge({

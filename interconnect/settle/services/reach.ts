@@ -13,6 +13,7 @@ import type { RouteUse } from '../route-use.ts';
 const own = '';
 
 export class Reach {
+  readonly #isLive: boolean;
   /** VPC and prefix → the cluster that has it. */
   readonly #holders = new Map<string, Set<string>>();
   /** By VPC and family: how many prefixes have each length. */
@@ -20,10 +21,15 @@ export class Reach {
   /** By holder: VPC and prefix of each of its entries. */
   readonly #entries = new Map<string, ReadonlyMap<string, { readonly vpc: string; readonly cidr: Cidr }>>();
 
+  /** @param isLive whether only routes over paths that are up count */
+  constructor(isLive = true) {
+    this.#isLive = isLive;
+  }
+
   /** The routes of a cluster; undefined: it is gone. Returns whether what is reached differs now. */
   setCluster(cluster: string, uses: readonly RouteUse[] | undefined): boolean {
     const live = (uses ?? []).filter(
-      ({ rejected, hops }) => rejected === undefined && hops.some(({ isUsed }) => isUsed),
+      ({ rejected, hops }) => rejected === undefined && (!this.#isLive || hops.some(({ isUsed }) => isUsed)),
     );
     return this.#set(
       cluster,

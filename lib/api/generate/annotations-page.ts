@@ -204,6 +204,11 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
 };
 
 const labels: Record<keyof typeof label, Meaning> = {
+  cluster: {
+    on: 'selectors of peers of policies',
+    writer: 'you',
+    text: 'No label of an object: the other clusters whose pods a peer names, see the [guide](../guides/policy-across-clusters.md).',
+  },
   bgp: { on: 'Node', writer: 'you', text: '`true`: the node runs a BGP speaker.' },
   icGateway: { on: 'Node', writer: 'you', text: '`true`: the node is a gateway to other clusters.' },
   subnet: { on: 'IP', writer: 'Isthmus', text: 'Subnet of the address.' },

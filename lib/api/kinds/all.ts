@@ -11,6 +11,7 @@ import { ipPoolKind } from './ippool.ts';
 import { loadBalancerPoolKind } from './load-balancer-pool.ts';
 import { providerNetworkKind } from './provider-network.ts';
 import { remoteClusterKind } from './remote-cluster.ts';
+import { remotePodSliceKind } from './remote-pod-slice.ts';
 import { remoteRouteSliceKind } from './remote-route-slice.ts';
 import { routePolicyKind } from './route-policy.ts';
 import { securityGroupKind } from './security-group.ts';
@@ -43,6 +44,7 @@ export const allKinds: readonly Kind[] = [
   transitSwitchKind,
   remoteClusterKind,
   remoteRouteSliceKind,
+  remotePodSliceKind,
   routePolicyKind,
   hubMemberKind,
   bgpInstanceKind,

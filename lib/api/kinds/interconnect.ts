@@ -62,6 +62,18 @@ export const interconnectSpec = z.object({
     .describe(
       "Whether the annotations global, shared and affinity of service.cilium.io are read. `global: 'true'` exports a Service like a ServiceExport of its name: who may write Services may then export them.",
     ),
+  sharePods: z
+    .object({
+      enabled: z
+        .boolean()
+        .default(true)
+        .describe('Whether other clusters are sent the addresses of pods that they ask for.'),
+      namespaceSelector: labelSelector.default({}).describe('Only pods of namespaces with these labels are sent.'),
+    })
+    .default({ enabled: true, namespaceSelector: {} })
+    .describe(
+      'Addresses of pods of this cluster that policies of other clusters name with `isthmus.network/cluster`. No labels are sent.',
+    ),
   mtu: z
     .int()
     .min(0)
