@@ -252,6 +252,12 @@ describe('imported Services in a round', () => {
     services.globalServiceChanged(key);
     round();
     assert.deepEqual(backends(), [['10.16.0.11:8080']]);
+    services.withdraw();
+    globalServices.set(key, { ...plainService, affinity: 'remote' });
+    services.globalServiceChanged(key);
+    round(['west']);
+    round();
+    assert.deepEqual(backends(), [['10.17.0.11:8080']], 'also if the annotation was there before the import');
   });
 
   it('are gone with the last export, and when the cluster leaves', () => {

@@ -111,7 +111,7 @@ export class Services {
   }
   /** The annotations of a Service changed. */
   globalServiceChanged(key: string): void {
-    this.#dirty.add(key);
+    if (this.imports.get(key) !== undefined) this.#dirty.add(key);
   }
   /** Subnets, nodes or ServiceCIDRs changed. */
   surroundingsChanged(): void {

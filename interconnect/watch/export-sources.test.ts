@@ -78,17 +78,25 @@ describe('what exports a Service', () => {
   it('is judged by values that are known; others are mistakes', () => {
     assert.equal(parseGlobalService({ metadata }), plainService);
     const { isGlobal, isShared, affinity, mistakes } = marked({ global: 'yes', shared: 'no', affinity: 'near' });
-    assert.deepEqual([isGlobal, isShared, affinity, mistakes.length], [undefined, true, 'none', 3]);
-    assert.match(mistakes[2] ?? '', /affinity has to be local, remote, none$/);
+    assert.deepEqual([isGlobal, isShared, affinity, mistakes.length], [undefined, false, 'none', 3]);
+    assert.match(mistakes[2] ?? '', /affinity has to be local, remote, none: /);
+  });
+
+  it('is judged as by Cilium: in any case of letters, and shared by `true` alone', () => {
+    const { isGlobal, isShared, affinity, mistakes } = marked({ global: 'True', shared: 'FALSE', affinity: 'Local' });
+    assert.deepEqual([isGlobal, isShared, affinity, mistakes], [true, false, 'local', []]);
+    for (const shared of ['', 'no', 'yes', '0']) assert.equal(marked({ global: 'true', shared }).isShared, false);
+    assert.deepEqual([marked({ affinity: '' }).affinity, marked({ affinity: '' }).mistakes], ['none', []]);
+    assert.equal(marked({ global: 'true' }).isShared, true);
   });
 
   it('is contradicted by annotations that say false beside a ServiceExport', () => {
     const object = parseServiceExport({ metadata });
     assert.match(
       contradictionOf(marked({ global: 'false' }), object) ?? '',
-      /global says false, and ServiceExport shop\/web/,
+      /global is not true, and ServiceExport shop\/web/,
     );
-    assert.match(contradictionOf(marked({ global: 'true', shared: 'false' }), object) ?? '', /shared says false/);
+    assert.match(contradictionOf(marked({ global: 'true', shared: 'false' }), object) ?? '', /shared is not true/);
     assert.equal(contradictionOf(marked({ global: 'true' }), object), undefined);
     assert.equal(contradictionOf(marked({ global: 'false' }), undefined), undefined);
   });

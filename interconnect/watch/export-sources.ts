@@ -98,5 +98,5 @@ export function contradictionOf(
     ...(service.isShared ? [] : ['service.cilium.io/shared']),
   ];
   if (wrong.length === 0) return undefined;
-  return `annotation ${wrong.join(' and ')} says false, and ServiceExport ${keyOf(object)} exports the Service: the ServiceExport counts; remove one of the two`;
+  return `annotation ${wrong.join(' and ')} is not true, and ServiceExport ${keyOf(object)} exports the Service: the ServiceExport counts; remove one of the two`;
 }

@@ -51,4 +51,28 @@ describe('the Services of exports', () => {
     assert.notEqual(watch.get('shop/web'), 'unknown');
     await watch.stop();
   });
+
+  it('are no exports while only the watch of annotations has them', async () => {
+    const end = new AbortController();
+    const objects = new Map([['shop/web', { ...exportIn('shop'), isAlias: true }]]);
+    const exports = {
+      entries: () => objects.entries(),
+      get: (key: string) => objects.get(key),
+      subscribe: () => () => undefined,
+    };
+    const client = { stream: (path: string, { signal = end.signal }) => streamOf(path, signal) };
+    const watch = new ExportedServicesWatch({
+      client: client as unknown as KubeClient,
+      exports,
+      signal: end.signal,
+      log: createLogger('interconnect', 'silent'),
+      onChange: () => undefined,
+    });
+    assert.equal(watch.get('shop/web'), 'unknown');
+    await watch.start();
+    assert.equal(watch.get('shop/web'), 'gone');
+    objects.set('shop/web', exportIn('shop'));
+    assert.notEqual(watch.get('shop/web'), 'gone', 'a ServiceExport without a Service is not valid');
+    await watch.stop();
+  });
 });

@@ -81,7 +81,10 @@ export class ExportedServicesWatch {
     if (watched?.isSynced !== true) return 'unknown';
     const names = [...(watched.slicesOf.get(key) ?? [])].sort();
     const slices = names.flatMap((name) => watched.slices.get(name) ?? []);
-    return { object, service: watched.services.get(key), slices };
+    const service = watched.services.get(key);
+    // Another watch has brought the annotation of a Service that this one does not have yet, or not any more.
+    if (object.isAlias && service === undefined) return 'gone';
+    return { object, service, slices };
   }
 
   keys(): Iterable<string> {

@@ -60,15 +60,18 @@ export function parseGlobalService({ metadata }: RawObject): GlobalService {
   const [global, shared, affinity] = ['global', 'shared', 'affinity'].map((one) => annotations[`${ofCilium}/${one}`]);
   if (global === undefined && shared === undefined && affinity === undefined) return plainService;
   const mistakes: string[] = [];
-  const flagOf = (name: string, text: string | undefined): boolean | undefined => {
-    if (text === 'true' || text === 'false') return text === 'true';
-    if (text !== undefined) mistakes.push(`annotation ${ofCilium}/${name} has to be true or false`);
+  const flagOf = (name: string, text: string | undefined, otherwise: string): boolean | undefined => {
+    const value = text?.toLowerCase();
+    if (value === 'true' || value === 'false') return value === 'true';
+    if (value !== undefined) mistakes.push(`annotation ${ofCilium}/${name} has to be true or false: ${otherwise}`);
     return undefined;
   };
-  const isGlobal = flagOf('global', global);
-  const isShared = flagOf('shared', shared) ?? true;
-  const isKnown = affinity === undefined || affinities.includes(affinity);
-  if (!isKnown) mistakes.push(`annotation ${ofCilium}/affinity has to be ${affinities.join(', ')}`);
+  const isGlobal = flagOf('global', global, 'the Service is not exported by it');
+  // As with Cilium, any value but `true` keeps endpoints here.
+  const isShared = flagOf('shared', shared, 'the endpoints of the Service are not shared') ?? shared === undefined;
+  const side = affinity?.toLowerCase() ?? '';
+  const isKnown = side === '' || affinities.includes(side);
+  if (!isKnown) mistakes.push(`annotation ${ofCilium}/affinity has to be ${affinities.join(', ')}: it counts as none`);
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
@@ -77,7 +80,7 @@ export function parseGlobalService({ metadata }: RawObject): GlobalService {
     isDeleting: metadata.deletionTimestamp !== undefined,
     isGlobal,
     isShared,
-    affinity: isKnown && affinity !== undefined ? (affinity as Affinity) : 'none',
+    affinity: isKnown && side !== '' ? (side as Affinity) : 'none',
     mistakes,
   };
 }

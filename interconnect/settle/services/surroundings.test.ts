@@ -37,6 +37,11 @@ describe('the surroundings of imports', () => {
     assert.deepEqual([of({ subnets: some }).obstacle, of({ subnets: some }).leftOut], [undefined, ['bare']]);
     const none = of({ subnets: [['bare', subnet('10.18.0.0/16', false)], ...others] });
     assert.match(none.obstacle?.message ?? '', /enable them in bare$/);
+    const refused = ['refused', { ...subnet('10.19.0.0/16'), cidrs: [] }] as const;
+    assert.match(
+      of({ subnets: [['bare', subnet('10.18.0.0/16', false)], refused] }).obstacle?.message ?? '',
+      /in bare$/,
+    );
     assert.equal(of({ hasLoadBalancers: false }).obstacle?.code, 'LoadBalancersDisabled');
     assert.equal(of({ subnets: others }).obstacle, undefined, 'without any Subnet that takes part yet');
   });

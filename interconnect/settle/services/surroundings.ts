@@ -44,8 +44,10 @@ export function surroundingsOf(input: SurroundingsInput): Surroundings {
     occupied: occupiedBy(input, subnets),
     families: new Set([...local.vpcs.values()].flatMap(({ ranges }) => ranges.map(({ cidr }) => cidr.family))),
     ...clientsOf(
-      // Nodes alone have addresses of `join`.
-      subnets.filter(([name, { vpc }]) => name !== joinSubnet && local.vpcs.has(vpc || defaultVpc)),
+      // Nodes alone have addresses of `join`. A Subnet that is not in force has no pods.
+      subnets.filter(
+        ([name, { vpc, cidrs }]) => name !== joinSubnet && cidrs.length > 0 && local.vpcs.has(vpc || defaultVpc),
+      ),
       hasLoadBalancers,
     ),
     zone,
@@ -82,8 +84,8 @@ function clientsOf(
 }
 
 /**
- * The first prefix of another cluster that overlaps the networks of ClusterSet IPs. What its routers announce does not count: a default route overlaps
- * everything.
+ * The first prefix of another cluster that overlaps the networks of ClusterSet IPs. What its routers announce does not count: it may be wide, and is no
+ * network of pods.
  */
 export function overlapWith(
   cluster: string,
