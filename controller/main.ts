@@ -59,6 +59,9 @@ const flags = {
     'DNS servers that are asked for the domain names of policies, as address or address:port; without any, the endpoints of the Service kube-system/kube-dns',
     [],
   ),
+  'policy-drops': toggle(
+    'have OVN report samples of the packets that policies drop, from which daemons with --policy-drops record events',
+  ),
   'join-cidr': text('CIDRs of the Subnet join, if it does not exist', '100.64.0.0/16'),
 } as const;
 
@@ -89,12 +92,17 @@ function chosen({
   externalIps,
   loadBalancers,
   clusterDomain,
-}: Settings): Pick<Capabilities, 'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers' | 'clusterDomain'> {
+  policyDrops,
+}: Settings): Pick<
+  Capabilities,
+  'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers' | 'clusterDomain' | 'dropSamples'
+> {
   return {
     loadBalancers: enableLb === 'true',
     externalIps: externalIps === 'Allow',
     onlyClassedLoadBalancers: loadBalancers === 'Classed',
     clusterDomain: clusterDomain.toLowerCase().replace(/\.$/, ''),
+    dropSamples: policyDrops,
   };
 }
 

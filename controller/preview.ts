@@ -31,7 +31,7 @@ export interface PreviewOptions {
   /** What the flags allow. */
   readonly capabilities: Pick<
     Capabilities,
-    'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers' | 'clusterDomain'
+    'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers' | 'clusterDomain' | 'dropSamples'
   >;
   readonly signal: AbortSignal;
   readonly log: Logger;

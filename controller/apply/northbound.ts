@@ -43,7 +43,19 @@ export const monitor: Readonly<Record<string, readonly string[]>> = {
     'tag',
   ],
   Port_Group: [...common, 'ports', 'acls'],
-  ACL: ['name', 'direction', 'priority', 'match', 'action', 'log', 'severity', 'tier', 'options', 'external_ids'],
+  ACL: [
+    'name',
+    'direction',
+    'priority',
+    'match',
+    'action',
+    'log',
+    'severity',
+    'meter',
+    'tier',
+    'options',
+    'external_ids',
+  ],
   DHCP_Options: ['cidr', 'options', 'external_ids'],
   QoS: ['priority', 'direction', 'match', 'action', 'bandwidth', 'external_ids'],
   Address_Set: [...common, 'addresses'],
@@ -51,6 +63,8 @@ export const monitor: Readonly<Record<string, readonly string[]>> = {
   Load_Balancer_Health_Check: ['vip', 'options', 'external_ids'],
   Load_Balancer_Group: ['name', 'load_balancer'],
   Chassis_Template_Var: ['chassis', 'variables', 'external_ids'],
+  Meter: ['name', 'unit', 'fair', 'bands', 'external_ids'],
+  Meter_Band: ['action', 'rate', 'burst_size', 'external_ids'],
 };
 
 /** Tables that no plan writes to. A dry run lists the rows that a former Kube-OVN has in them. */
@@ -62,7 +76,6 @@ const others = [
   'Gateway_Chassis',
   'HA_Chassis',
   'HA_Chassis_Group',
-  'Meter',
   'Mirror',
   'NAT',
   'Static_MAC_Binding',

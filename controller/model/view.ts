@@ -52,6 +52,8 @@ export interface Capabilities {
   readonly onlyClassedLoadBalancers?: boolean;
   /** The domain of the names of Services and pods; absent: `cluster.local`. */
   readonly clusterDomain?: string;
+  /** Whether OVN reports samples of the packets that policies drop. */
+  readonly dropSamples?: boolean;
   /** Addresses of the Service `kubernetes`, which pods of the default VPC use. */
   readonly apiServer?: readonly string[];
 }
