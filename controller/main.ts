@@ -19,6 +19,7 @@ import { IdleMemory } from '../lib/run/idle-memory.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { DomainWatch, parseServers } from './apply/domain-names.ts';
+import { IdlePolicies } from './apply/idle-policies.ts';
 import { hasMovedPolicies } from './apply/moved-policies.ts';
 import { openNorthbound, room, type Northbound } from './apply/northbound.ts';
 import { Rounds } from './apply/rounds.ts';
@@ -186,6 +187,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     log,
     onChange: () => rounds.request(),
   });
+  const idlePolicies = new IdlePolicies({ cluster, onChange: () => rounds.request() });
   // The IP object of a port is deleted only once the database has forgotten the port.
   northbound.onPortGone((port) => statusWriter.publish(`ip/${port}`));
   northbound.followForeignPorts((port, foreign) => {
@@ -208,6 +210,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   cluster.setFormerPolicies(northbound.formerPolicies());
   cluster.domains.restore(northbound.domainRecords(), Date.now());
   await Promise.all([southbound.settled(), domains.start()]);
+  idlePolicies.start();
   rounds.start();
   southbound.start();
   log.info({ pods: cluster.pods.size, subnets: cluster.subnets.size, nodes: cluster.nodes.size }, 'first round done');
@@ -217,6 +220,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   await untilAborted(signal);
   memory.close();
   domains.close();
+  idlePolicies.close();
   rounds.close();
   target.close();
   statusWriter.close();

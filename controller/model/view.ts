@@ -155,6 +155,8 @@ export interface PolicyIndex {
   selecting(pod: Pod): readonly string[];
   /** Whether a policy in force selects any pod that has the network of the cluster. */
   selectsPods(policy: string): boolean;
+  /** Whether it selects none, and did not select any a minute ago. */
+  isIdle(policy: string): boolean;
   /** The peers that a pod is, sorted. */
   peersOf(pod: Pod): readonly string[];
   /** The peers that a policy names. */

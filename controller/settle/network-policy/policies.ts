@@ -101,10 +101,16 @@ export class Policies implements PolicyIndex {
   /** What `numbers` returns, until it changes. */
   readonly #lowest = new Map<string, readonly number[]>();
   readonly #selected: SelectedCounts;
+  /** Policies whose last pod went a short while ago: pods of a CronJob, or of a workload that starts again, come back. */
+  readonly #left = new Set<string>();
 
   constructor(options: PoliciesOptions) {
     this.#options = options;
-    this.#selected = new SelectedCounts(options.onSelected);
+    this.#selected = new SelectedCounts((policy, isSelecting) => {
+      if (isSelecting) this.#left.delete(policy);
+      else this.#left.add(policy);
+      options.onSelected(policy);
+    });
   }
 
   place(policy: string): PolicyPlace | undefined {
@@ -138,6 +144,25 @@ export class Policies implements PolicyIndex {
 
   selectsPods(policy: string): boolean {
     return this.#selected.has(policy, () => this.#allSelections());
+  }
+
+  isIdle(policy: string): boolean {
+    return !this.selectsPods(policy) && !this.#left.has(policy);
+  }
+
+  /** Whether the last pod of a policy went, and `forgetPods` was not called since. */
+  hasLeft(policy: string): boolean {
+    return this.#left.has(policy);
+  }
+
+  /** Takes a policy that selects no pod as one that did until now. */
+  rememberPods(policy: string): void {
+    if (!this.selectsPods(policy)) this.#left.add(policy);
+  }
+
+  /** The while is over in which pods may come back. */
+  forgetPods(policy: string): void {
+    if (this.#left.delete(policy)) this.#options.onSelected(policy);
   }
 
   peersOf(pod: Pod): readonly string[] {
@@ -381,6 +406,8 @@ export class Policies implements PolicyIndex {
     const selector = policy && selectedBy(policy);
     const isServed = (key: string): boolean => this.#servedPod(key) !== undefined;
     this.#selected.set(name, selector === undefined ? 0 : this.podsMatching(selector).filter(isServed).length);
+    // What its author has just written is judged at once.
+    this.#left.delete(name);
   }
 
   #servedPod(key: string): Pod | undefined {

@@ -1,10 +1,10 @@
 /** How many pods each policy selects, to say which select none. Counted in one pass when the first number is asked for, and kept from then on. */
 export class SelectedCounts {
   #counts: Map<string, number> | undefined;
-  readonly #onFlip: (policy: string) => void;
+  readonly #onFlip: (policy: string, isSelecting: boolean) => void;
 
   /** @param onFlip a policy that selected pods selects none any more, or the other way around */
-  constructor(onFlip: (policy: string) => void) {
+  constructor(onFlip: (policy: string, isSelecting: boolean) => void) {
     this.#onFlip = onFlip;
   }
 
@@ -38,6 +38,6 @@ export class SelectedCounts {
     const before = this.#counts.get(policy) ?? 0;
     if (count > 0) this.#counts.set(policy, count);
     else this.#counts.delete(policy);
-    if (before > 0 !== count > 0) this.#onFlip(policy);
+    if (before > 0 !== count > 0) this.#onFlip(policy, count > 0);
   }
 }
