@@ -6,22 +6,9 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { eventually } from '../../lib/testing-eventually.ts';
 import type { PacketIn } from '../model/packet-in.ts';
-import { datapathField, inPortField, outPortField } from '../testing-flow-stats.ts';
+import { datapathField, inPortField, outPortField, packetIn } from '../testing-flow-stats.ts';
 import { message, messageType } from './openflow-codec.ts';
 import { PacketIns } from './packet-ins.ts';
-
-/** A packet with a cookie, a table and the fields of its match, in hexadecimal. */
-function packetIn(cookie: number, fields: string, frame: string): Buffer {
-  const match = Buffer.from(fields, 'hex');
-  const head = Buffer.alloc(20);
-  head.writeUInt32BE(0xffff_ffff, 0);
-  head.writeUInt8(46, 7);
-  head.writeBigUInt64BE(BigInt(cookie), 8);
-  head.writeUInt16BE(1, 16);
-  head.writeUInt16BE(4 + match.length, 18);
-  const padding = Buffer.alloc(((8 - ((4 + match.length) % 8)) % 8) + 2);
-  return message(messageType.packetIn, Buffer.concat([head, match, padding, Buffer.from(frame, 'hex')]));
-}
 
 /** A bridge that keeps its connections and what it was asked. */
 async function bed(t: { after: (end: () => void) => void }, perSecond?: number) {

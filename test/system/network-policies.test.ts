@@ -9,7 +9,6 @@ import { startExecKubelet } from './exec-kubelet.ts';
 import { checkAnswer, readerOf, runPolicy, unparsedMatches } from './policy-answers.ts';
 import { keptPort, patienceMs, PolicyBed, silenceMs } from './policy-bed.ts';
 import { PolicyCounting } from './policy-counting.ts';
-import { PolicyDropping } from './policy-dropping.ts';
 import { RandomPolicies } from './random-policies.ts';
 
 const http = (containerPort: number) => [{ name: 'http', protocol: 'TCP', containerPort }] as const;
@@ -262,21 +261,6 @@ describe('network policies', () => {
     await bed.untilEqual('all are open');
   });
 
-  it('report samples of the packets that they drop, where that is asked for', async () => {
-    const { services } = bed;
-    const { controller } = services;
-    const sampled = () => controller.rows('ACL').filter((row) => row['log'] === true);
-    assert.deepEqual(sampled(), [], 'off by default');
-    await controller.kill();
-    await services.startController('--policy-drops');
-    await checkSamples(bed);
-    await bed.removeAll();
-    await controller.kill();
-    await bed.services.startController();
-    assert.deepEqual(sampled(), [], 'off again');
-    await bed.untilEqual('all are open');
-  });
-
   it('agree with the model after random changes, and after a crash of the controller', async () => {
     const seed = Number(process.env['SEED'] ?? 7);
     const rounds = Number(process.env['ROUNDS'] ?? 12);
@@ -309,67 +293,6 @@ describe('network policies', () => {
     assert.deepEqual(bed.rows(), []);
   });
 });
-
-/** What is dropped on n1 becomes events, by every kind of policy, for both directions and families, and a flood becomes a few. */
-async function checkSamples(bed: PolicyBed): Promise<void> {
-  const { services } = bed;
-  const closed = (name: string, direction: 'Ingress' | 'Egress', namespace: string): Policy => ({
-    metadata: { namespace, name },
-    spec: { podSelector: {}, policyTypes: [direction] },
-  });
-  const discard = { udp: { destinationPort: { number: 9 } } };
-  await bed.applyCluster({
-    kind: 'ClusterNetworkPolicy',
-    metadata: { name: 'gate' },
-    spec: {
-      tier: 'Admin',
-      priority: 10,
-      subject: { namespaces: { matchLabels: { team: 'shop' } } },
-      ingress: [{ action: 'Deny', from: [{ namespaces: {} }], protocols: [discard] }],
-    },
-  });
-  await bed.apply(closed('a', 'Ingress', 'shop'));
-  await bed.apply(closed('b', 'Ingress', 'shop'));
-  await bed.apply(closed('out', 'Egress', 'ops'));
-  await bed.untilEqual('shop is closed, and ops reaches nothing');
-
-  // What was dropped until here would take from its limits.
-  const dropping = await PolicyDropping.open(bed, 'n1');
-  try {
-    const [web = '', web6 = ''] = bed.place('web').addresses;
-    const [db = '', db6 = ''] = bed.place('db').addresses;
-    const send = (from: string, to: string, port: number, datagrams = 1): string =>
-      services.in(from, 'bash -c', `exec 3<>/dev/udp/${to}/${port}; for _ in {1..${datagrams}}; do echo >&3; done`);
-    const until = (event: string) =>
-      eventually(`there is an event ${event}`, () => {
-        if (dropping.events.includes(event)) return true;
-        throw new Error(`${dropping.packets} packets, ${dropping.samples} samples: ${dropping.events.join('\n')}`);
-      });
-    const why = (ends: string) => `; "isthmus policy why ${ends}/UDP" explains it`;
-    const isolated = 'was dropped, isolated by NetworkPolicies shop/a, shop/b, of which no rule allows it';
-    send('db', web, 7000);
-    await until(`shop/web: ingress: UDP to port 7000 from ${db} ${isolated}${why(`${db} shop/web 7000`)}`);
-    send('db', web6, 7000);
-    await until(`shop/web: ingress: UDP to port 7000 from ${db6} ${isolated}${why(`${db6} shop/web 7000`)}`);
-    send('db', web, 9);
-    const gate = 'was dropped, denied by ClusterNetworkPolicy gate, spec.ingress[0]';
-    await until(`shop/web: ingress: UDP to port 9 from ${db} ${gate}${why(`${db} shop/web 9`)}`);
-    send('cli', db, 7000);
-    const out = 'was dropped, isolated by NetworkPolicy ops/out, of which no rule allows it';
-    await until(`ops/cli: egress: UDP to port 7000 to ${db} ${out}${why(`ops/cli ${db} 7000`)}`);
-
-    const before = dropping.samples;
-    const beganMs = performance.now();
-    send('db', web, 7001, 5000);
-    await eventually('the flood has samples', () => dropping.samples > before);
-    const seconds = (performance.now() - beganMs) / 1000;
-    const most = 10 + 5 * (seconds + 1);
-    assert.ok(dropping.samples - before <= most, `${dropping.samples - before} samples in ${seconds} s`);
-    assert.equal(dropping.events.length, 4, 'the pair of pods has no further event');
-  } finally {
-    await dropping.close();
-  }
-}
 
 /** `isthmus policy graph` draws db open, and web open for db and ops alone. */
 async function checkGraph(bed: PolicyBed): Promise<void> {
