@@ -207,6 +207,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   });
   await bootstrap.run(cluster, signal);
   cluster.restore(northbound.portRecords(), northbound.nodeHolders());
+  cluster.policies.restoreIsolated(northbound.isolatedPorts());
   cluster.setFormerPolicies(northbound.formerPolicies());
   cluster.domains.restore(northbound.domainRecords(), Date.now());
   await Promise.all([southbound.settled(), domains.start()]);

@@ -50,6 +50,7 @@ export async function preview(options: PreviewOptions): Promise<string> {
   const missing = assumeBasics(cluster, options.basics);
   northbound.followForeignPorts((port, foreign) => cluster.setForeignPort(port, foreign));
   cluster.restore(northbound.portRecords(), northbound.nodeHolders());
+  cluster.policies.restoreIsolated(northbound.isolatedPorts());
   cluster.setFormerPolicies(northbound.formerPolicies());
   // No server is asked: the addresses stay as they are.
   cluster.domains.restore(northbound.domainRecords(), Date.now());

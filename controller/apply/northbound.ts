@@ -13,6 +13,8 @@ import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
 import { nodeServicePort } from '../model/ovn-names.ts';
 import { recordOfRow, serviceRecordOfRow } from '../settle/address/records.ts';
 import type { PortRecord } from '../settle/address/records.ts';
+import { isolationGroup } from '../../lib/policies/group-names.ts';
+import { policyDirections, type PolicyDirection } from '../../lib/policies/selection.ts';
 import { leftOf, type DomainRecord } from '../model/domain.ts';
 import { heldBy } from '../settle/node/traits.ts';
 import type { Capabilities, FormerRow } from '../model/view.ts';
@@ -112,6 +114,8 @@ export interface Northbound {
   domainRecords(): ReadonlyMap<string, DomainRecord>;
   /** Port groups and address sets of a former Kube-OVN's network policies. */
   formerPolicies(): readonly FormerRow[];
+  /** The names of the ports that NetworkPolicies isolate in each direction. */
+  isolatedPorts(): ReadonlyMap<PolicyDirection, ReadonlySet<string>>;
   /** Whether the port group has a port that this room did not adopt. */
   hasForeignPorts(portGroup: string): boolean;
 }
@@ -245,6 +249,18 @@ export async function openNorthbound(
     hasGroupsOfPolicies: () =>
       [...client.cache.table('Port_Group').rows.values()].some(
         (row) => ownedBy(row, 'network-policy') !== undefined || ownedBy(row, 'cluster-policy') !== undefined,
+      ),
+    isolatedPorts: () =>
+      new Map(
+        policyDirections.map((direction) => {
+          const groups = [...client.cache.table('Port_Group').rows.values()];
+          const group = groups.find(({ name }) => name === isolationGroup(direction));
+          const ports = (group?.['ports'] ?? []) as readonly string[];
+          const names = ports.flatMap(
+            (uuid) => client.cache.table('Logical_Switch_Port').rows.get(uuid)?.['name'] ?? [],
+          );
+          return [direction, new Set(names as readonly string[])];
+        }),
       ),
     domainRecords: () => domainRecordsOf(client.cache.table('Address_Set').rows.values()),
     formerPolicies: () =>

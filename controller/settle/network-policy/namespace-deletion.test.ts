@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { KubeApiError } from '../../../lib/kube/errors.ts';
 import type { RawObject } from '../../../lib/kube/types.ts';
 import { isolationGroup } from '../../../lib/policies/group-names.ts';
+import type { PolicyDirection } from '../../../lib/policies/selection.ts';
 import { pick, randomOf } from '../../../lib/testing-random.ts';
 import { planKey } from '../../plan/plan.ts';
 import { TestCluster } from '../../testing-cluster.ts';
@@ -95,4 +96,44 @@ async function deletion(seed: number): Promise<void> {
 
 test('no pod of a Namespace that is being deleted is open, in whatever order watches tell', async () => {
   for (let seed = 1; seed <= 200; seed += 1) await deletion(seed);
+});
+
+/** A start after the policies of the Namespace are gone, with the ports that were isolated. */
+function restarted(isDeleting: boolean): TestCluster {
+  const cluster = start();
+  cluster.change('namespaces', 'a', parseNamespace(rawNamespace(isDeleting)));
+  for (const name of names) {
+    const metadata = meta(name, { namespace: 'a' });
+    cluster.change('pods', `a/${name}`, parsePod({ metadata, spec: { nodeName: 'n1', containers: [] } }));
+  }
+  cluster.restore(new Map());
+  const isolated = new Map<PolicyDirection, ReadonlySet<string>>([
+    ['ingress', new Set(['web.a', 'mail.a'])],
+    ['egress', new Set()],
+  ]);
+  cluster.policies.restoreIsolated(isolated);
+  cluster.settle();
+  return cluster;
+}
+
+test('a restart keeps the isolated pods of a Namespace isolated that is being deleted', () => {
+  const cluster = restarted(true);
+  assert.deepEqual(ports(cluster), [true, false, true]);
+  const { contributions = [] } = planKey(cluster, 'pod/a/web');
+  assert.ok(!contributions.some(({ key }) => key === isolationGroup('egress')));
+  cluster.change('pods', 'a/web', undefined);
+  cluster.settle();
+  assert.deepEqual(ports(cluster), [false, true]);
+  cluster.change('namespaces', 'a', undefined);
+  cluster.change('namespaces', 'a', parseNamespace(rawNamespace(false)));
+  cluster.settle();
+  assert.deepEqual(ports(cluster), [false, false], 'it is another Namespace');
+});
+
+test('a restart keeps no pod isolated in a Namespace that stays', () => {
+  const cluster = restarted(false);
+  assert.deepEqual(ports(cluster), [false, false, false]);
+  cluster.change('namespaces', 'a', parseNamespace(rawNamespace(true)));
+  cluster.settle();
+  assert.deepEqual(ports(cluster), [false, false, false]);
 });

@@ -22,6 +22,7 @@ import {
   peersOf,
   policyDirections,
   policyLabels,
+  type PolicyDirection,
   selectedBy,
   selectionOf,
 } from '../../../lib/policies/selection.ts';
@@ -32,6 +33,7 @@ import { clusterPolicyKey, isClusterKey, type ClusterPolicy, type Pod, type Poli
 import type { PolicyIndex, PolicyPlace, View } from '../../model/view.ts';
 import { ClusterOrder } from './cluster-order.ts';
 import { Counts } from './counts.ts';
+import { IsolatedBefore } from './isolated-before.ts';
 import { SelectedCounts } from './selected.ts';
 
 type Known = Pick<View, 'pods' | 'namespaces' | 'networkPolicies' | 'ports' | 'verdicts' | 'keysIn'>;
@@ -101,16 +103,11 @@ export class Policies implements PolicyIndex {
   /** What `numbers` returns, until it changes. */
   readonly #lowest = new Map<string, readonly number[]>();
   readonly #selected: SelectedCounts;
-  /** Policies whose last pod went a short while ago: pods of a CronJob, or of a workload that starts again, come back. */
-  readonly #left = new Set<string>();
+  readonly #isolatedBefore = new IsolatedBefore();
 
   constructor(options: PoliciesOptions) {
     this.#options = options;
-    this.#selected = new SelectedCounts((policy, isSelecting) => {
-      if (isSelecting) this.#left.delete(policy);
-      else this.#left.add(policy);
-      options.onSelected(policy);
-    });
+    this.#selected = new SelectedCounts(options.onSelected);
   }
 
   place(policy: string): PolicyPlace | undefined {
@@ -146,23 +143,36 @@ export class Policies implements PolicyIndex {
     return this.#selected.has(policy, () => this.#allSelections());
   }
 
+  wasIsolated({ namespace }: Pod, port: string, direction: PolicyDirection): boolean {
+    return this.#isolatedBefore.has(namespace, port, direction);
+  }
+
+  /** @param ports those that a former process isolated, by direction. To be called once all Namespaces are known. */
+  restoreIsolated(ports: ReadonlyMap<PolicyDirection, ReadonlySet<string>>): void {
+    const { namespaces } = this.#options.view;
+    this.#isolatedBefore.restore(
+      ports,
+      [...namespaces.keys()].filter((name) => namespaces.get(name)?.isDeleting === true),
+    );
+  }
+
   isIdle(policy: string): boolean {
-    return !this.selectsPods(policy) && !this.#left.has(policy);
+    return !this.selectsPods(policy) && !this.#selected.hasLeft(policy);
   }
 
   /** Whether the last pod of a policy went, and `forgetPods` was not called since. */
   hasLeft(policy: string): boolean {
-    return this.#left.has(policy);
+    return this.#selected.hasLeft(policy);
   }
 
   /** Takes a policy that selects no pod as one that did until now. */
   rememberPods(policy: string): void {
-    if (!this.selectsPods(policy)) this.#left.add(policy);
+    if (!this.selectsPods(policy)) this.#selected.remember(policy);
   }
 
   /** The while is over in which pods may come back. */
   forgetPods(policy: string): void {
-    if (this.#left.delete(policy)) this.#options.onSelected(policy);
+    if (this.#selected.forget(policy)) this.#options.onSelected(policy);
   }
 
   peersOf(pod: Pod): readonly string[] {
@@ -251,8 +261,10 @@ export class Policies implements PolicyIndex {
     )
       this.#clusterPolicyChanged(clusterPolicyKey(kind, name), change.after);
     else if (kind === 'pods') this.#podChanged(name, change.before, change.after);
-    else if (kind === 'namespaces') this.#labelsChanged(name, change.before?.labels, change.after?.labels);
-    else if (kind === 'ports') {
+    else if (kind === 'namespaces') {
+      this.#labelsChanged(name, change.before?.labels, change.after?.labels);
+      if (change.after?.isDeleting === false) this.#isolatedBefore.forget(name);
+    } else if (kind === 'ports') {
       if (name.startsWith('pod/')) this.#portsChanged(name.slice('pod/'.length));
     } else if (kind === 'verdicts' && change.before?.vpc !== change.after?.vpc) {
       for (const key of this.#options.view.keysIn(name))
@@ -407,7 +419,7 @@ export class Policies implements PolicyIndex {
     const isServed = (key: string): boolean => this.#servedPod(key) !== undefined;
     this.#selected.set(name, selector === undefined ? 0 : this.podsMatching(selector).filter(isServed).length);
     // What its author has just written is judged at once.
-    this.#left.delete(name);
+    this.#selected.forget(name);
   }
 
   #servedPod(key: string): Pod | undefined {
