@@ -19,6 +19,7 @@ import { IdleMemory } from '../lib/run/idle-memory.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { DomainWatch, parseServers } from './apply/domain-names.ts';
+import { IdlePolicies } from './apply/idle-policies.ts';
 import { hasMovedPolicies } from './apply/moved-policies.ts';
 import { openNorthbound, room, type Northbound } from './apply/northbound.ts';
 import { Rounds } from './apply/rounds.ts';
@@ -59,6 +60,9 @@ const flags = {
     'DNS servers that are asked for the domain names of policies, as address or address:port; without any, the endpoints of the Service kube-system/kube-dns',
     [],
   ),
+  'policy-drops': toggle(
+    'have OVN report samples of the packets that policies drop, from which daemons with --policy-drops record events',
+  ),
   'join-cidr': text('CIDRs of the Subnet join, if it does not exist', '100.64.0.0/16'),
 } as const;
 
@@ -89,12 +93,17 @@ function chosen({
   externalIps,
   loadBalancers,
   clusterDomain,
-}: Settings): Pick<Capabilities, 'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers' | 'clusterDomain'> {
+  policyDrops,
+}: Settings): Pick<
+  Capabilities,
+  'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers' | 'clusterDomain' | 'dropSamples'
+> {
   return {
     loadBalancers: enableLb === 'true',
     externalIps: externalIps === 'Allow',
     onlyClassedLoadBalancers: loadBalancers === 'Classed',
     clusterDomain: clusterDomain.toLowerCase().replace(/\.$/, ''),
+    dropSamples: policyDrops,
   };
 }
 
@@ -178,6 +187,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     log,
     onChange: () => rounds.request(),
   });
+  const idlePolicies = new IdlePolicies({ cluster, onChange: () => rounds.request() });
   // The IP object of a port is deleted only once the database has forgotten the port.
   northbound.onPortGone((port) => statusWriter.publish(`ip/${port}`));
   northbound.followForeignPorts((port, foreign) => {
@@ -197,9 +207,11 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   });
   await bootstrap.run(cluster, signal);
   cluster.restore(northbound.portRecords(), northbound.nodeHolders());
+  cluster.policies.restoreIsolated(northbound.isolatedPorts());
   cluster.setFormerPolicies(northbound.formerPolicies());
   cluster.domains.restore(northbound.domainRecords(), Date.now());
   await Promise.all([southbound.settled(), domains.start()]);
+  idlePolicies.start();
   rounds.start();
   southbound.start();
   log.info({ pods: cluster.pods.size, subnets: cluster.subnets.size, nodes: cluster.nodes.size }, 'first round done');
@@ -209,6 +221,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   await untilAborted(signal);
   memory.close();
   domains.close();
+  idlePolicies.close();
   rounds.close();
   target.close();
   statusWriter.close();

@@ -31,7 +31,7 @@ export interface PreviewOptions {
   /** What the flags allow. */
   readonly capabilities: Pick<
     Capabilities,
-    'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers' | 'clusterDomain'
+    'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers' | 'clusterDomain' | 'dropSamples'
   >;
   readonly signal: AbortSignal;
   readonly log: Logger;
@@ -50,6 +50,7 @@ export async function preview(options: PreviewOptions): Promise<string> {
   const missing = assumeBasics(cluster, options.basics);
   northbound.followForeignPorts((port, foreign) => cluster.setForeignPort(port, foreign));
   cluster.restore(northbound.portRecords(), northbound.nodeHolders());
+  cluster.policies.restoreIsolated(northbound.isolatedPorts());
   cluster.setFormerPolicies(northbound.formerPolicies());
   // No server is asked: the addresses stay as they are.
   cluster.domains.restore(northbound.domainRecords(), Date.now());

@@ -51,6 +51,7 @@ import { openGatewayMetrics } from './status/gateway-metrics.ts';
 import { GatewayReport } from './status/gateway-report.ts';
 import { reportDryRun, reportServices } from './status/services.ts';
 import { openPolicyCounters } from './status/open-policy-counters.ts';
+import { openPolicyDrops } from './status/open-policy-drops.ts';
 import { openGauges, openMetrics } from './status/metrics.ts';
 import { findUnavailable, openPublisher } from './status/open-publisher.ts';
 import { askApi, isApiWell } from './watch/api-server.ts';
@@ -273,18 +274,27 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     withheldRoutes: () => apiLifeline.withheld.size,
   });
   openGatewayMetrics(registry, () => gateway.figures);
-  const policySources = settings.policyCounters
-    ? openPolicySources({
-        client: kube,
-        access: chassis.access,
-        tlsFolder: settings.southboundTls ?? settings.chassisTls,
-        signal,
-        log,
-      })
-    : undefined;
-  const policyCounters =
-    policySources &&
-    openPolicyCounters({ ...parts, sources: policySources, bridgeSocket: bridgeSocket(settings), registry, log });
+  const policySources =
+    settings.policyCounters || settings.policyDrops !== 'off'
+      ? openPolicySources({
+          client: kube,
+          access: chassis.access,
+          tlsFolder: settings.southboundTls ?? settings.chassisTls,
+          hasNamespaces: settings.policyDrops === 'labelled',
+          signal,
+          log,
+        })
+      : undefined;
+  const policyReports = policySources && {
+    ...parts,
+    sources: policySources,
+    bridgeSocket: bridgeSocket(settings),
+    registry,
+    log,
+  };
+  const policyCounters = policyReports && settings.policyCounters ? openPolicyCounters(policyReports) : undefined;
+  const policyDrops =
+    policyReports && settings.policyDrops !== 'off' ? openPolicyDrops({ ...policyReports, objectEvents }) : undefined;
   const memory = new IdleMemory({ trim: trimMemory });
   for (const source of [watches.pods, watches.nodes, watches.subnets, ovs]) source.subscribe(() => memory.worked());
   onServing(() => publisher.isReady);
@@ -293,6 +303,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   await guarding;
   await cni.closeServer();
   policyCounters?.close();
+  policyDrops?.close();
   conflist?.close();
   await underlay.close();
   for (const part of [pods, cni, memory, programWatch, nodeNetwork, learned, gates, tunnels, prober, advertisements])

@@ -74,6 +74,11 @@ export const flagSpec = {
   'policy-counters': toggle(
     'count the packets of each rule of policies, as metrics; needs the southbound database and lists NetworkPolicies',
   ),
+  'policy-drops': choice(
+    'record events on pods about packets that policies dropped, if the controller has --policy-drops: of all pods, or of those in Namespaces with the label isthmus.network/policy-drops=on; needs what --policy-counters needs, and lists these Namespaces',
+    ['all', 'labelled', 'off'],
+    'off',
+  ),
   'southbound-tls': text(
     'folder with the key and the certificate with which this daemon reads the southbound database; without it that of --chassis-tls',
     undefined,

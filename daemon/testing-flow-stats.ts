@@ -1,4 +1,4 @@
-/** Replies of a bridge to requests for the counters of flows, and a bridge that gives them. */
+/** Replies of a bridge to requests for the counters of flows, a bridge that gives them, and packets that it sends to controllers. */
 import { createServer, type Server } from 'node:net';
 import { message, messageType, readMessages } from './ovs/openflow-codec.ts';
 
@@ -30,6 +30,19 @@ export function description(cookie: number, match: string, stats: string, instru
 
 export function replyBody(flags: string, ...flows: readonly string[]): Buffer {
   return Buffer.from(`0001${flags}00000000${flows.join('')}`, 'hex');
+}
+
+/** A packet for controllers from table 46, with a cookie, the fields of its match and the frame in hexadecimal. */
+export function packetIn(cookie: number, fields: string, frame: string): Buffer {
+  const match = Buffer.from(fields, 'hex');
+  const head = Buffer.alloc(20);
+  head.writeUInt32BE(0xffff_ffff, 0);
+  head.writeUInt8(46, 7);
+  head.writeBigUInt64BE(BigInt(cookie), 8);
+  head.writeUInt16BE(1, 16);
+  head.writeUInt16BE(4 + match.length, 18);
+  const padding = Buffer.alloc(((8 - ((4 + match.length) % 8)) % 8) + 2);
+  return message(messageType.packetIn, Buffer.concat([head, match, padding, Buffer.from(frame, 'hex')]));
 }
 
 /** Serves `flows` by cookie, each in a message of its own, and `ports` as the flows of a table. */

@@ -13,6 +13,8 @@ import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
 import { nodeServicePort } from '../model/ovn-names.ts';
 import { recordOfRow, serviceRecordOfRow } from '../settle/address/records.ts';
 import type { PortRecord } from '../settle/address/records.ts';
+import { isolationGroup } from '../../lib/policies/group-names.ts';
+import { policyDirections, type PolicyDirection } from '../../lib/policies/selection.ts';
 import { leftOf, type DomainRecord } from '../model/domain.ts';
 import { heldBy } from '../settle/node/traits.ts';
 import type { Capabilities, FormerRow } from '../model/view.ts';
@@ -43,7 +45,19 @@ export const monitor: Readonly<Record<string, readonly string[]>> = {
     'tag',
   ],
   Port_Group: [...common, 'ports', 'acls'],
-  ACL: ['name', 'direction', 'priority', 'match', 'action', 'log', 'severity', 'tier', 'options', 'external_ids'],
+  ACL: [
+    'name',
+    'direction',
+    'priority',
+    'match',
+    'action',
+    'log',
+    'severity',
+    'meter',
+    'tier',
+    'options',
+    'external_ids',
+  ],
   DHCP_Options: ['cidr', 'options', 'external_ids'],
   QoS: ['priority', 'direction', 'match', 'action', 'bandwidth', 'external_ids'],
   Address_Set: [...common, 'addresses'],
@@ -51,6 +65,8 @@ export const monitor: Readonly<Record<string, readonly string[]>> = {
   Load_Balancer_Health_Check: ['vip', 'options', 'external_ids'],
   Load_Balancer_Group: ['name', 'load_balancer'],
   Chassis_Template_Var: ['chassis', 'variables', 'external_ids'],
+  Meter: ['name', 'unit', 'fair', 'bands', 'external_ids'],
+  Meter_Band: ['action', 'rate', 'burst_size', 'external_ids'],
 };
 
 /** Tables that no plan writes to. A dry run lists the rows that a former Kube-OVN has in them. */
@@ -62,7 +78,6 @@ const others = [
   'Gateway_Chassis',
   'HA_Chassis',
   'HA_Chassis_Group',
-  'Meter',
   'Mirror',
   'NAT',
   'Static_MAC_Binding',
@@ -99,6 +114,8 @@ export interface Northbound {
   domainRecords(): ReadonlyMap<string, DomainRecord>;
   /** Port groups and address sets of a former Kube-OVN's network policies. */
   formerPolicies(): readonly FormerRow[];
+  /** The names of the ports that NetworkPolicies isolate in each direction. */
+  isolatedPorts(): ReadonlyMap<PolicyDirection, ReadonlySet<string>>;
   /** Whether the port group has a port that this room did not adopt. */
   hasForeignPorts(portGroup: string): boolean;
 }
@@ -232,6 +249,18 @@ export async function openNorthbound(
     hasGroupsOfPolicies: () =>
       [...client.cache.table('Port_Group').rows.values()].some(
         (row) => ownedBy(row, 'network-policy') !== undefined || ownedBy(row, 'cluster-policy') !== undefined,
+      ),
+    isolatedPorts: () =>
+      new Map(
+        policyDirections.map((direction) => {
+          const groups = [...client.cache.table('Port_Group').rows.values()];
+          const group = groups.find(({ name }) => name === isolationGroup(direction));
+          const ports = (group?.['ports'] ?? []) as readonly string[];
+          const names = ports.flatMap(
+            (uuid) => client.cache.table('Logical_Switch_Port').rows.get(uuid)?.['name'] ?? [],
+          );
+          return [direction, new Set(names as readonly string[])];
+        }),
       ),
     domainRecords: () => domainRecordsOf(client.cache.table('Address_Set').rows.values()),
     formerPolicies: () =>

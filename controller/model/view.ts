@@ -7,6 +7,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { Few } from '../../lib/desired/few.ts';
 import type { Index } from '../../lib/store/index.ts';
 import type { SelectorIndex } from '../../lib/store/selector-index.ts';
+import type { PolicyDirection } from '../../lib/policies/selection.ts';
 import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
 import type { DomainRecord } from './domain.ts';
 import type { Interface } from './interfaces.ts';
@@ -52,6 +53,8 @@ export interface Capabilities {
   readonly onlyClassedLoadBalancers?: boolean;
   /** The domain of the names of Services and pods; absent: `cluster.local`. */
   readonly clusterDomain?: string;
+  /** Whether OVN reports samples of the packets that policies drop. */
+  readonly dropSamples?: boolean;
   /** Addresses of the Service `kubernetes`, which pods of the default VPC use. */
   readonly apiServer?: readonly string[];
 }
@@ -153,6 +156,10 @@ export interface PolicyIndex {
   selecting(pod: Pod): readonly string[];
   /** Whether a policy in force selects any pod that has the network of the cluster. */
   selectsPods(policy: string): boolean;
+  /** Whether a port of a pod was isolated at the start, when its Namespace was being deleted: the policies may have been deleted before. */
+  wasIsolated(pod: Pod, port: string, direction: PolicyDirection): boolean;
+  /** Whether it selects none, and did not select any a minute ago. */
+  isIdle(policy: string): boolean;
   /** The peers that a pod is, sorted. */
   peersOf(pod: Pod): readonly string[];
   /** The peers that a policy names. */

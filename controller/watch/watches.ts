@@ -5,6 +5,7 @@ import type { Logger } from '../../lib/run/logger.ts';
 import type { Kinds } from '../model/objects.ts';
 import { kinds } from './kinds.ts';
 import type { WatchedKind } from './kinds.ts';
+import { PolicyDeletions } from './policy-deletions.ts';
 
 export interface WatchOptions {
   readonly client: KubeClient;
@@ -15,7 +16,26 @@ export interface WatchOptions {
 
 /** Starts all watches; resolves once all existing objects were delivered. */
 export async function openWatches(options: WatchOptions): Promise<void> {
-  await Promise.all((Object.keys(kinds) as (keyof Kinds)[]).map((kind) => watch(kind, options)));
+  const onChange = afterNamespaces(options);
+  await Promise.all((Object.keys(kinds) as (keyof Kinds)[]).map((kind) => watch(kind, { ...options, onChange })));
+}
+
+/** Delivers changes, and the deletion of a NetworkPolicy after that of its Namespace. */
+export function afterNamespaces({ client, signal, log, onChange }: WatchOptions): WatchOptions['onChange'] {
+  const deletions = new PolicyDeletions({
+    client,
+    signal,
+    log,
+    deliver: (key) => onChange('networkPolicies', key, undefined),
+  });
+  return (kind, key, after) => {
+    if (kind === 'networkPolicies') {
+      if (after === undefined) return deletions.deleted(key);
+      deletions.exists(key);
+    }
+    onChange(kind, key, after);
+    if (kind === 'namespaces') deletions.namespaceChanged(key, after as Kinds['namespaces'] | undefined);
+  };
 }
 
 /** Resolves once the existing objects of the kind were delivered. */

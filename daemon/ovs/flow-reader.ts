@@ -14,6 +14,18 @@ export interface FlowReading {
   readonly ports: readonly FlowCount[];
 }
 
+/** The port of the bridge for each port of OVN on this node, by `portKey`. */
+export type BridgePorts = ReadonlyMap<string, number | undefined>;
+
+/** @param port number of the port in the datapath */
+export function portKey(datapath: number | undefined, port: number | undefined): string {
+  return `${datapath} ${port}`;
+}
+
+export function bridgePorts({ ports }: Pick<FlowReading, 'ports'>): BridgePorts {
+  return new Map(ports.map(({ datapath, outPort, output }) => [portKey(datapath, outPort), output]));
+}
+
 /** @throws Error if the bridge does not answer */
 export function readFlows(path: string, cookies: readonly number[]): Promise<FlowReading> {
   return new Promise((resolve, reject) => {

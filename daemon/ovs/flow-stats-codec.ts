@@ -90,8 +90,8 @@ const metadataField = 2;
 /** Registers in which OVN keeps the numbers of the ports by which a packet enters and leaves a datapath. */
 const [inPortRegister, outPortRegister] = [14, 15];
 
-/** What a match says about OVN's datapath and port. A register stands alone, or as one half of a pair. */
-function readPort(fields: Buffer): Pick<FlowCount, 'datapath' | 'inPort' | 'outPort'> {
+/** What the fields of a match say about OVN's datapath and ports. A register stands alone, or as one half of a pair. */
+export function readPort(fields: Buffer): Pick<FlowCount, 'datapath' | 'inPort' | 'outPort'> {
   const found: { datapath?: number; inPort?: number; outPort?: number } = {};
   const note = (register: number, value: number, mask: number): void => {
     if (mask === 0) return;

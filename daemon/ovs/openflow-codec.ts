@@ -14,6 +14,7 @@ export const messageType = {
   echoRequest: 2,
   echoReply: 3,
   setConfig: 9,
+  packetIn: 10,
   flowRemoved: 11,
   flowMod: 14,
   multipartRequest: 18,
@@ -191,14 +192,24 @@ export function readBundleControl({ body }: Message): { readonly id: number; rea
   return { id: body.readUInt32BE(0), type: body.readUInt16BE(4) };
 }
 
-/** Asks for messages about removed flows only: packets for ovn-controller must not come here. */
-export function askForRemovals(): Buffer {
-  const anyReason = 0x3f;
+const anyReason = 0x3f;
+
+function askFor(packets: number, removals: number): Buffer {
   // Pairs of properties, for the roles slave and master: packets, ports, removed flows.
-  const properties = [0, 0, 0, 0, anyReason, anyReason].map((reasons, type) =>
+  const properties = [packets, packets, 0, 0, removals, removals].map((reasons, type) =>
     Buffer.concat([u16(type), u16(8), u32(reasons)]),
   );
   return message(messageType.setAsync, Buffer.concat(properties));
+}
+
+/** Asks for messages about removed flows only: packets for ovn-controller must not come here. */
+export function askForRemovals(): Buffer {
+  return askFor(0, anyReason);
+}
+
+/** Asks for copies of the packets that flows send to ovn-controller, and nothing else. */
+export function askForPackets(): Buffer {
+  return askFor(anyReason, 0);
 }
 
 /** A value of Open vSwitch: first fragments are matched by their ports. Otherwise all flows of the bridge see 0 for them. */

@@ -4,6 +4,7 @@
  */
 import type { AclFlow } from '../model/acl-flow.ts';
 import type { FlowCount } from '../model/flow-count.ts';
+import type { PacketIn } from '../model/packet-in.ts';
 
 /** OpenFlow table of the first stage of the ingress pipeline, in all versions of OVN. */
 const firstOfIngress = 8;
@@ -15,6 +16,11 @@ export function inTableOfAcl(flows: readonly FlowCount[], acls: ReadonlyMap<numb
     const acl = acls.get(cookie);
     return acl !== undefined && table === first[acl.pipeline] + acl.stage;
   });
+}
+
+/** Whether a packet comes from the stage of an ACL. In the egress pipeline, whose first table is not known without its flows, nothing but ACLs sends packets to controllers. */
+export function isInTableOfAcl({ table }: Pick<PacketIn, 'table'>, { pipeline, stage }: AclFlow): boolean {
+  return pipeline === 'egress' ? table > firstOfIngress + stage : table === firstOfIngress + stage;
 }
 
 /** Versions of OVN differ in that of the egress pipeline: it is the one by which most ACLs have flows. NaN without any. */

@@ -4,7 +4,8 @@ import type { Logger } from '../../lib/run/logger.ts';
 import type { Local } from '../apply/open-local.ts';
 import type { Cluster } from '../state/cluster.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
-import { PolicyCounters, type PodPort, type PolicyCountersOptions } from './policy-counters.ts';
+import { podAtOf } from './pod-at.ts';
+import { PolicyCounters, type PolicyCountersOptions } from './policy-counters.ts';
 import { openPolicyMetrics } from './policy-metrics.ts';
 
 export interface OpenPolicyCountersOptions {
@@ -20,16 +21,7 @@ export interface OpenPolicyCountersOptions {
 
 export function openPolicyCounters(options: OpenPolicyCountersOptions): PolicyCounters {
   const { local, cluster, sandboxes, sources, bridgeSocket, registry, log } = options;
-  const podAt = (port: number): PodPort | undefined => {
-    // Each bridge has ports of its own; pods are in one bridge.
-    for (const row of local.ovs.cache.table('Interface').byIndex(['ofport'], [port])) {
-      const sandbox = sandboxes.byHostInterface(row['name'] as string);
-      if (sandbox === undefined) continue;
-      const pod = cluster.podOf(sandbox);
-      return pod && { pod, provider: sandbox.provider };
-    }
-    return undefined;
-  };
+  const podAt = podAtOf({ local, cluster, sandboxes });
   const { logicalFlows, policies } = sources;
   const counters = new PolicyCounters({ bridgeSocket, logicalFlows, policies, podAt, log });
   openPolicyMetrics(registry, counters);

@@ -8,19 +8,12 @@ import type { Logger } from '../../lib/run/logger.ts';
 import type { AclFlow } from '../model/acl-flow.ts';
 import type { FlowCount } from '../model/flow-count.ts';
 import type { IsolatingPolicy } from '../model/isolating-policy.ts';
-import type { Pod } from '../model/pod.ts';
-import { readFlows } from '../ovs/flow-reader.ts';
+import { bridgePorts, portKey, readFlows, type BridgePorts } from '../ovs/flow-reader.ts';
 import { isolatingPolicies } from '../plan/isolating-policies.ts';
 import { inTableOfAcl } from '../settle/acl-tables.ts';
 import { PolicyCounts } from '../settle/policy-counts.ts';
 import type { Mirror } from '../state/cluster.ts';
-
-/** An interface of a pod. */
-export interface PodPort {
-  readonly pod: Pick<Pod, 'namespace' | 'name' | 'labels'>;
-  /** Prefix of the annotations of the interface. */
-  readonly provider: string;
-}
+import type { PodPort } from './pod-at.ts';
 
 export interface PolicyCountersOptions {
   /** OpenFlow socket of the integration bridge. */
@@ -77,8 +70,8 @@ export class PolicyCounters {
     if (acls === undefined) problem = 'the southbound database has not answered yet';
     else
       try {
-        const { flows, ports } = await readFlows(bridgeSocket, [...acls.keys()]);
-        this.#take(acls, inTableOfAcl(flows, acls), ports);
+        const reading = await readFlows(bridgeSocket, [...acls.keys()]);
+        this.#take(acls, inTableOfAcl(reading.flows, acls), bridgePorts(reading));
       } catch (error) {
         if (!(error instanceof Error)) throw error;
         problem = error.message;
@@ -89,12 +82,11 @@ export class PolicyCounters {
     this.#readAt = performance.now();
   }
 
-  #take(origins: ReadonlyMap<number, AclFlow>, flows: readonly FlowCount[], ports: readonly FlowCount[]): void {
+  #take(origins: ReadonlyMap<number, AclFlow>, flows: readonly FlowCount[], ports: BridgePorts): void {
     const { policies, podAt } = this.#options;
-    const bridgePorts = new Map(ports.map(({ datapath, outPort, output }) => [`${datapath} ${outPort}`, output]));
     let byNamespace: ReadonlyMap<string, readonly IsolatingPolicy[]> | undefined;
     const isolatedBy = (flow: FlowCount, direction: PolicyDirection): readonly IsolatingPolicy[] => {
-      const port = bridgePorts.get(`${flow.datapath} ${direction === 'ingress' ? flow.outPort : flow.inPort}`);
+      const port = ports.get(portKey(flow.datapath, direction === 'ingress' ? flow.outPort : flow.inPort));
       const at = port === undefined ? undefined : podAt(port);
       if (at === undefined) return [];
       byNamespace ??= Map.groupBy(

@@ -124,6 +124,8 @@ export const label = {
   ipReserved: 'ovn.kubernetes.io/ip_reserved',
   /** On a Service: the SwitchLBRule that it belongs to. */
   switchLbRule: 'isthmus.network/switch-lb-rule',
+  /** On a Namespace: with `on`, what policies drop of its pods becomes events. */
+  policyDrops: 'isthmus.network/policy-drops',
   /** On a RemoteRouteSlice and a RemotePodSlice: the RemoteCluster that owns it. */
   remoteCluster: 'isthmus.network/remote-cluster',
   /** In selectors of peers of policies: the other clusters whose pods they name. */

@@ -15,6 +15,7 @@ import type { Policy } from '../model/network-policies.ts';
 import { DomainNames } from './domain-names.ts';
 import { checkAnswer } from './policy-answers.ts';
 import { clusterKinds, keptPort, patienceMs, PolicyBed, silenceMs } from './policy-bed.ts';
+import { checkSamples } from './policy-dropping.ts';
 import { installKind, removeKind } from './policy-kinds.ts';
 import { RandomPolicies } from './random-policies.ts';
 
@@ -405,6 +406,19 @@ describe('policies of the whole cluster', () => {
     assert.match(await untilReady(second, 'True', 'SamePriority'), /first/);
     await bed.applyCluster(clusterPolicy('second', { priority: 11, ingress: [from('Accept', ops)] }));
     await untilReady(second, 'True', 'PolicyReady');
+  });
+
+  it('report samples of the packets that they and NetworkPolicies drop, where that is asked for', async () => {
+    const { services } = bed;
+    const { controller } = services;
+    const sampled = () => controller.rows('ACL').filter((row) => row['log'] === true);
+    assert.deepEqual(sampled(), [], 'off by default');
+    await controller.kill();
+    await services.startController('--policy-drops');
+    await checkSamples(bed);
+    await controller.kill();
+    await services.startController();
+    await eventually('samples are off again', () => sampled().length === 0);
   });
 
   it('agree with the model after random changes, and after a crash of the controller', async () => {

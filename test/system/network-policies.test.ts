@@ -206,6 +206,9 @@ describe('network policies', () => {
     });
     await controller.kube.delete(networkPolicies, { namespace: 'old', name: 'closed' });
     await bed.untilEqual('the namespace is closed without the policy');
+    await controller.kill();
+    await bed.services.startController();
+    await bed.untilEqual('the namespace is closed after a restart');
     await bed.removePod('last');
     await eventually('the rows of the policy are gone', () => !bed.rows().some((name) => name.startsWith('np.')));
     bed.policies.delete('old/closed');

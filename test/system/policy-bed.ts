@@ -250,6 +250,14 @@ export class PolicyBed {
     return place;
   }
 
+  /** The pod at a port of the bridge of a node, as the daemon finds it. */
+  podAt(node: NodeName, port: number) {
+    for (const { name, namespace, node: own, labels } of this.places.values())
+      if (namespace !== undefined && own === node && this.services.portOf(name, node) === port)
+        return { pod: { name, namespace, labels, uid: name }, provider: 'ovn' };
+    return undefined;
+  }
+
   /** Every connection between two places, to a pod or a serving node; what a node does to its own pods is always allowed. */
   probes(): readonly Probe[] {
     const world = {

@@ -32,17 +32,7 @@ export class PolicyCounting {
       bridgeSocket: services.bridgeSocket(node),
       logicalFlows,
       policies,
-      podAt(port) {
-        const place = [...bed.places.values()].find(
-          (one) => one.namespace !== undefined && one.node === node && services.portOf(one.name, node) === port,
-        );
-        return (
-          place && {
-            pod: { name: place.name, namespace: place.namespace ?? '', labels: place.labels },
-            provider: 'ovn',
-          }
-        );
-      },
+      podAt: (port) => bed.podAt(node, port),
       log,
       timing: { periodMs: 60_000, freshMs: 0 },
     });

@@ -11,6 +11,11 @@ app.kubernetes.io/part-of: isthmus
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
+{{- /* Not empty if daemons report about policies, for which they read the southbound database and NetworkPolicies. */}}
+{{- define "isthmus.policyReports" -}}
+{{- if or .Values.policies.counters (ne .Values.policies.drops "off") }}true{{ end }}
+{{- end }}
+
 {{- define "isthmus.image" -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}

@@ -61,7 +61,13 @@ export function clusterAcl(
   const { policy, direction } = where;
   const { tier } = policy;
   const priority = rulePriority(positionOf(where));
-  const of = (one: Acl['action']): Acl => ({ ...stageOf(capabilities, direction, tier), priority, match, action: one });
+  const of = (one: Acl['action']): Acl => ({
+    ...stageOf(capabilities, direction, tier),
+    priority,
+    match,
+    action: one,
+    ...(one === 'drop' && capabilities.dropSamples === true && { isSampled: true }),
+  });
   if (action === 'Accept') return of('allow-related');
   if (action !== 'Pass') return of('drop');
   // No tier follows the last one.

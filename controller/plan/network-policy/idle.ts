@@ -1,8 +1,9 @@
 /** What of a policy in force waits for pods: a subject that selects none, a named port that none has. */
+import { annotation } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { isClusterPolicy, type PolicyRule } from '../../../lib/policies/policy.ts';
 import { destinationsOf, namedKeys, policyDirections } from '../../../lib/policies/selection.ts';
-import type { Policy } from '../../model/objects.ts';
+import { clusterPolicyKey, clusterPolicyStores, type Policy } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 
 /** The name and the protocols of a named port, as `namedPortKey` orders them. */
@@ -35,8 +36,22 @@ export function idlePart(view: View, key: string, policy: Policy): Problem | und
       return { code: 'UnknownPort', message };
     }
   }
-  if (view.policies.selectsPods(key)) return undefined;
+  if (!view.policies.isIdle(key)) return undefined;
   const field = isClusterPolicy(policy) ? 'spec.subject' : 'spec.podSelector';
-  const message = `${field} selects no pod that has the network of the cluster: until it does, the policy has no effect`;
-  return { code: 'SelectsNothing', message };
+  return { code: 'SelectsNothing', message: `${field} ${idleText}` };
+}
+
+const idleText = 'selects no pod that has the network of the cluster: until it does, the policy has no effect';
+
+/** Whether the object of a policy says that it selects nothing. */
+export function saysIdle(view: View, key: string): boolean {
+  const texts = [
+    view.networkPolicies.get(key)?.annotations[annotation.problem],
+    ...clusterPolicyStores.flatMap((store) => {
+      const name = key.slice(key.indexOf('/') + 1);
+      if (clusterPolicyKey(store, name) !== key) return [];
+      return view[store].get(name)?.conditions.map(({ message }) => message) ?? [];
+    }),
+  ];
+  return texts.some((text) => text?.includes(idleText) === true);
 }

@@ -3,6 +3,7 @@ import { isolationText } from '../../../lib/policies/acl-text.ts';
 import { isolationGroup } from '../../../lib/policies/group-names.ts';
 import { policyDirections } from '../../../lib/policies/selection.ts';
 import type { View } from '../../model/view.ts';
+import { dropMeterRows } from '../acl-tier/drop-meter.ts';
 import { aclRow } from '../acl-tier/port-group-acl.ts';
 import type { Feature } from '../feature.ts';
 import { portTerm } from './names.ts';
@@ -22,7 +23,8 @@ function planIsolation({ capabilities }: View): Desired {
       }),
     ];
   });
-  return { rows };
+  // Before the ACLs of other owners that name the meter: without it, every packet would be a sample.
+  return { rows: capabilities.dropSamples === true ? [...dropMeterRows(), ...rows] : rows };
 }
 
 /** One key, `all`. */

@@ -78,7 +78,9 @@ export function policyMemberships(
   addresses: AddressTexts,
 ): readonly Contribution[] {
   const vpc = view.verdicts.get(allocation.subnet)?.vpc;
-  if (vpc === undefined || view.policies.inForce.size === 0) return [];
+  // Without its policies, it is known that they isolated the port, but not what they allowed.
+  const before = policyDirections.filter((direction) => view.policies.wasIsolated(pod, port, direction));
+  if (vpc === undefined || (view.policies.inForce.size === 0 && before.length === 0)) return [];
   const member = [ref('Logical_Switch_Port', port)];
   const into = (key: string, required = true): Contribution => ({
     table: 'Port_Group',
@@ -90,8 +92,8 @@ export function policyMemberships(
   if (view.policies.isUnknown(pod))
     return [...policyDirections.map((direction) => into(isolationGroup(direction))), ...throughEmptyTiers(view, port)];
   const selected = new Set<string>();
-  const groups = new Set<string>();
-  const directions = new Set<PolicyDirection>();
+  const groups = new Set(before.map(isolationGroup));
+  const directions = new Set<PolicyDirection>(before);
   for (const name of view.policies.selecting(pod)) {
     const policy = view.policies.inForce.get(name);
     if (policy === undefined || !appliesTo(policy, network)) continue;

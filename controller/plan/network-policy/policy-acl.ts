@@ -6,7 +6,7 @@ import { policyAcl } from './names.ts';
 
 /** An ACL of policies in one direction. What a pod sends is judged after Services are translated, so that rules see endpoints. */
 export function policyAclOf(
-  { aclTier }: Capabilities,
+  { aclTier, dropSamples }: Capabilities,
   direction: PolicyDirection,
   kind: keyof typeof policyAcl,
   match: string,
@@ -19,5 +19,6 @@ export function policyAclOf(
     action: kind === 'drop' ? 'drop' : 'allow-related',
     tier: aclTier ? policyTiers[isIngress ? 'to-lport' : 'after-lb'].policy : undefined,
     ...(isIngress ? {} : { isAfterLb: true }),
+    ...(kind === 'drop' && dropSamples === true && { isSampled: true }),
   };
 }

@@ -184,14 +184,26 @@ describe('what waits for pods', () => {
     assert.ok(!isDirty(cluster));
     put({ hostNetwork: true });
     assert.ok(isDirty(cluster));
+    assert.equal(said(cluster), '', 'pods may come back');
+    cluster.policies.forgetPods('a/one');
+    assert.ok(isDirty(cluster));
     assert.match(said(cluster), /^SelectsNothing/);
+    cluster.policies.forgetPods('a/one');
+    assert.ok(!isDirty(cluster));
     policy(cluster, { podSelector: {} });
     cluster.settle();
     assert.equal(said(cluster), '');
     namespace(cluster, false);
     cluster.change('pods', 'a/db', undefined);
     assert.ok(isDirty(cluster));
-    assert.match(said(cluster), /^SelectsNothing/);
+    assert.equal(said(cluster), '');
+    pod(cluster, 'db');
+    cluster.policies.forgetPods('a/one');
+    assert.equal(said(cluster), '', 'a pod came back');
+    cluster.change('pods', 'a/db', undefined);
+    policy(cluster, { podSelector: { matchLabels: { app: 'typo' } } });
+    cluster.settle();
+    assert.match(said(cluster), /^SelectsNothing/, 'its author is told at once');
   });
 
   test('is a policy of the whole cluster that selects none, also by the labels of Namespaces', () => {
@@ -226,6 +238,8 @@ describe('what waits for pods', () => {
     label({ team: 'x' });
     assert.equal(reason(), 'PolicyReady');
     label({});
+    assert.equal(reason(), 'PolicyReady');
+    cluster.policies.forgetPods('ClusterNetworkPolicy/gate');
     assert.equal(reason(), 'SelectsNothing');
   });
 

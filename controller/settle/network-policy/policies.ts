@@ -22,6 +22,7 @@ import {
   peersOf,
   policyDirections,
   policyLabels,
+  type PolicyDirection,
   selectedBy,
   selectionOf,
 } from '../../../lib/policies/selection.ts';
@@ -32,6 +33,7 @@ import { clusterPolicyKey, isClusterKey, type ClusterPolicy, type Pod, type Poli
 import type { PolicyIndex, PolicyPlace, View } from '../../model/view.ts';
 import { ClusterOrder } from './cluster-order.ts';
 import { Counts } from './counts.ts';
+import { IsolatedBefore } from './isolated-before.ts';
 import { SelectedCounts } from './selected.ts';
 
 type Known = Pick<View, 'pods' | 'namespaces' | 'networkPolicies' | 'ports' | 'verdicts' | 'keysIn'>;
@@ -101,6 +103,7 @@ export class Policies implements PolicyIndex {
   /** What `numbers` returns, until it changes. */
   readonly #lowest = new Map<string, readonly number[]>();
   readonly #selected: SelectedCounts;
+  readonly #isolatedBefore = new IsolatedBefore();
 
   constructor(options: PoliciesOptions) {
     this.#options = options;
@@ -138,6 +141,38 @@ export class Policies implements PolicyIndex {
 
   selectsPods(policy: string): boolean {
     return this.#selected.has(policy, () => this.#allSelections());
+  }
+
+  wasIsolated({ namespace }: Pod, port: string, direction: PolicyDirection): boolean {
+    return this.#isolatedBefore.has(namespace, port, direction);
+  }
+
+  /** @param ports those that a former process isolated, by direction. To be called once all Namespaces are known. */
+  restoreIsolated(ports: ReadonlyMap<PolicyDirection, ReadonlySet<string>>): void {
+    const { namespaces } = this.#options.view;
+    this.#isolatedBefore.restore(
+      ports,
+      [...namespaces.keys()].filter((name) => namespaces.get(name)?.isDeleting === true),
+    );
+  }
+
+  isIdle(policy: string): boolean {
+    return !this.selectsPods(policy) && !this.#selected.hasLeft(policy);
+  }
+
+  /** Whether the last pod of a policy went, and `forgetPods` was not called since. */
+  hasLeft(policy: string): boolean {
+    return this.#selected.hasLeft(policy);
+  }
+
+  /** Takes a policy that selects no pod as one that did until now. */
+  rememberPods(policy: string): void {
+    if (!this.selectsPods(policy)) this.#selected.remember(policy);
+  }
+
+  /** The while is over in which pods may come back. */
+  forgetPods(policy: string): void {
+    if (this.#selected.forget(policy)) this.#options.onSelected(policy);
   }
 
   peersOf(pod: Pod): readonly string[] {
@@ -230,8 +265,10 @@ export class Policies implements PolicyIndex {
     )
       this.#clusterPolicyChanged(clusterPolicyKey(kind, name), change.after);
     else if (kind === 'pods') this.#podChanged(name, change.before, change.after);
-    else if (kind === 'namespaces') this.#labelsChanged(name, change.before?.labels, change.after?.labels);
-    else if (kind === 'ports') {
+    else if (kind === 'namespaces') {
+      this.#labelsChanged(name, change.before?.labels, change.after?.labels);
+      if (change.after?.isDeleting === false) this.#isolatedBefore.forget(name);
+    } else if (kind === 'ports') {
       if (name.startsWith('pod/')) this.#portsChanged(name.slice('pod/'.length));
     } else if (kind === 'verdicts' && change.before?.vpc !== change.after?.vpc) {
       for (const key of this.#options.view.keysIn(name))
@@ -385,6 +422,8 @@ export class Policies implements PolicyIndex {
     const selector = policy && selectedBy(policy);
     const isServed = (key: string): boolean => this.#servedPod(key) !== undefined;
     this.#selected.set(name, selector === undefined ? 0 : this.podsMatching(selector).filter(isServed).length);
+    // What its author has just written is judged at once.
+    this.#selected.forget(name);
   }
 
   #servedPod(key: string): Pod | undefined {

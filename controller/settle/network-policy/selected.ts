@@ -1,6 +1,8 @@
 /** How many pods each policy selects, to say which select none. Counted in one pass when the first number is asked for, and kept from then on. */
 export class SelectedCounts {
   #counts: Map<string, number> | undefined;
+  /** Policies whose last pod went a short while ago: pods of a CronJob, or of a workload that starts again, come back. */
+  readonly #left = new Set<string>();
   readonly #onFlip: (policy: string) => void;
 
   /** @param onFlip a policy that selected pods selects none any more, or the other way around */
@@ -38,6 +40,22 @@ export class SelectedCounts {
     const before = this.#counts.get(policy) ?? 0;
     if (count > 0) this.#counts.set(policy, count);
     else this.#counts.delete(policy);
-    if (before > 0 !== count > 0) this.#onFlip(policy);
+    if (before > 0 === count > 0) return;
+    if (count > 0) this.#left.delete(policy);
+    else this.#left.add(policy);
+    this.#onFlip(policy);
+  }
+
+  hasLeft(policy: string): boolean {
+    return this.#left.has(policy);
+  }
+
+  remember(policy: string): void {
+    this.#left.add(policy);
+  }
+
+  /** Whether it was remembered. */
+  forget(policy: string): boolean {
+    return this.#left.delete(policy);
   }
 }

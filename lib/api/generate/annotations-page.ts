@@ -223,6 +223,11 @@ const labels: Record<keyof typeof label, Meaning> = {
     writer: 'Isthmus',
     text: 'The SwitchLBRule whose Service it is.',
   },
+  policyDrops: {
+    on: 'Namespace',
+    writer: 'you',
+    text: '`on`: with `policies.drops: labelled` of the chart, packets that network policies drop become events on its pods.',
+  },
   remoteCluster: {
     on: 'RemoteRouteSlice',
     writer: 'Isthmus',

@@ -1,0 +1,106 @@
+/**
+ * Deletions of NetworkPolicies, after the deletion of their Namespace. Kubernetes deletes the contents of a Namespace once that is being deleted, but the watches of policies and of
+ * Namespaces are two, and the first one may be ahead: the policy would end while pods are left (CVE-2024-7598). In: deleted policies, and Namespaces that are not being deleted. Out: the
+ * deletions, once the API server has said that the Namespace was not being deleted at that time, or the watch of Namespaces has told that it is. Rule: without an answer the policy stays.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { KubeApiError, KubeUnreachable } from '../../lib/kube/errors.ts';
+import { namespaces } from '../../lib/kube/resources.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import type { Logger } from '../../lib/run/logger.ts';
+import { waitUntil } from '../../lib/run/wait-until.ts';
+
+export interface PolicyDeletionsOptions {
+  readonly client: Pick<KubeClient, 'get'>;
+  readonly signal: AbortSignal;
+  readonly log: Pick<Logger, 'warn'>;
+  /** Called with the key of a policy that is deleted. */
+  readonly deliver: (key: string) => void;
+  /** Milliseconds after which a question that failed is asked again. */
+  readonly retryMs?: number;
+}
+
+const defaultRetryMs = 1000;
+
+export class PolicyDeletions {
+  readonly #options: PolicyDeletionsOptions;
+  /** Namespaces that the watch knows and that are not being deleted. */
+  readonly #open = new Set<string>();
+  /** Deleted policies by namespace, each with an object of its own for this deletion; a namespace with an entry is being asked about. */
+  readonly #waiting = new Map<string, Map<string, object>>();
+  readonly #listeners = new Set<() => void>();
+
+  constructor(options: PolicyDeletionsOptions) {
+    this.#options = options;
+  }
+
+  /** What the watch of Namespaces says; undefined if there is none of this name. To be called after the state knows it. */
+  namespaceChanged(name: string, namespace: { readonly isDeleting: boolean } | undefined): void {
+    if (namespace?.isDeleting === false) this.#open.add(name);
+    else this.#open.delete(name);
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** A policy was deleted. */
+  deleted(key: string): void {
+    const namespace = key.slice(0, key.indexOf('/'));
+    const waiting = this.#waiting.get(namespace);
+    if (waiting !== undefined) waiting.set(key, {});
+    else if (!this.#open.has(namespace)) this.#options.deliver(key);
+    else {
+      this.#waiting.set(namespace, new Map([[key, {}]]));
+      void this.#ask(namespace);
+    }
+  }
+
+  /** There is a policy of this name again. */
+  exists(key: string): void {
+    this.#waiting.get(key.slice(0, key.indexOf('/')))?.delete(key);
+  }
+
+  async #ask(namespace: string): Promise<void> {
+    const { signal, log, retryMs = defaultRetryMs, deliver } = this.#options;
+    for (;;) {
+      const waiting = this.#waiting.get(namespace);
+      if (waiting === undefined || waiting.size === 0) break;
+      // Those that are deleted from here on need an answer that is younger than they are.
+      const asked = [...waiting];
+      try {
+        if (await this.#isEnding(namespace)) await this.#untilEnding(namespace);
+        for (const [key, deletion] of asked) {
+          if (waiting.get(key) !== deletion) continue;
+          waiting.delete(key);
+          deliver(key);
+        }
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof KubeApiError || error instanceof KubeUnreachable)) throw error;
+        log.warn(
+          { err: error, namespace, policies: asked.map(([key]) => key) },
+          'deleted policies stay in force until the API server says whether their Namespace is being deleted',
+        );
+        await sleep(retryMs, undefined, { signal, ref: false }).catch(() => undefined);
+        if (signal.aborted as boolean) return;
+      }
+    }
+    this.#waiting.delete(namespace);
+  }
+
+  async #isEnding(name: string): Promise<boolean> {
+    try {
+      const { metadata } = await this.#options.client.get(namespaces, { name }, { signal: this.#options.signal });
+      return metadata.deletionTimestamp !== undefined;
+    } catch (error) {
+      if (error instanceof KubeApiError && error.status === 404) return true;
+      throw error;
+    }
+  }
+
+  async #untilEnding(namespace: string): Promise<void> {
+    const onChange = (check: () => void): (() => void) => {
+      this.#listeners.add(check);
+      return () => this.#listeners.delete(check);
+    };
+    await waitUntil([onChange], () => (this.#open.has(namespace) ? undefined : true), this.#options.signal);
+  }
+}
