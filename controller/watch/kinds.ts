@@ -14,6 +14,10 @@ import {
   networkAttachmentDefinitions,
   networkPolicies,
   nodes,
+  ovnDnatRules,
+  ovnEips,
+  ovnFips,
+  ovnSnatRules,
   pods,
   providerNetworks,
   securityGroups,
@@ -38,6 +42,7 @@ import { joinWithoutSlices, type SlicedView } from '../../lib/slices/slice.ts';
 import type { Kinds } from '../model/objects.ts';
 import { parseIp, parseIpPool, parseLoadBalancerPool, parseSwitchLbRule, parseVip } from './addresses.ts';
 import { bgpNodeStateView } from './bgp.ts';
+import { parseOvnDnatRule, parseOvnEip, parseOvnFip, parseOvnSnatRule } from './external.ts';
 import { clusterPolicy, parseNetworkPolicy } from './network-policies.ts';
 import {
   remoteClusterView,
@@ -106,6 +111,10 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   loadBalancerPools: { resource: loadBalancerPools, parse: parseLoadBalancerPool, isOptional: true },
   switchLbRules: { resource: switchLbRules, parse: parseSwitchLbRule, isOptional: true },
   vpcDnses: { resource: vpcDnses, parse: parseVpcDns, isOptional: true },
+  ovnEips: { resource: ovnEips, parse: parseOvnEip, isOptional: true },
+  ovnFips: { resource: ovnFips, parse: parseOvnFip, isOptional: true },
+  ovnSnatRules: { resource: ovnSnatRules, parse: parseOvnSnatRule, isOptional: true },
+  ovnDnatRules: { resource: ovnDnatRules, parse: parseOvnDnatRule, isOptional: true },
   networkPolicies: { resource: networkPolicies, parse: parseNetworkPolicy },
   // Of the Network Policy API, whose CRDs may not be installed.
   clusterNetworkPolicies: {

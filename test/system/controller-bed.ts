@@ -23,6 +23,10 @@ import {
   namespaces,
   nodes,
   objectPath,
+  ovnDnatRules,
+  ovnEips,
+  ovnFips,
+  ovnSnatRules,
   pods,
   providerNetworks,
   securityGroups,
@@ -149,6 +153,10 @@ export class ControllerBed {
       loadBalancerPools,
       switchLbRules,
       vpcDnses,
+      ovnEips,
+      ovnFips,
+      ovnSnatRules,
+      ovnDnatRules,
     ]) {
       await eventually(`${resource.plural} are served`, async () => this.kube.list(resource).catch(() => undefined));
     }
@@ -411,6 +419,10 @@ export class ControllerBed {
       ipPools,
       vips,
       securityGroups,
+      ovnEips,
+      ovnFips,
+      ovnSnatRules,
+      ovnDnatRules,
     ];
     for (const resource of [...kinds, events]) {
       const answer = (await this.kube.request('GET', collectionPath(resource))) as { items: RawObject[] };

@@ -1,0 +1,70 @@
+/** Rows that rules of several kinds have: translations of addresses, and policies that lead packets to the port outside. */
+import { routerSwitchPort } from '../../../lib/api/names.ts';
+import { ref, type DesiredRow } from '../../../lib/desired/row.ts';
+import { bitsOf } from '../../../lib/net/ip.ts';
+import { ownNetworksSet } from '../../model/ovn-names.ts';
+import type { ExternalPair, ExternalRule } from '../../model/settled.ts';
+import type { View } from '../../model/view.ts';
+import { gatewayPortKey } from '../../settle/external/external-subnets.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
+import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
+import { matchFamily, vendorIds } from '../names.ts';
+
+/** Whether the rows of a rule exist. */
+export function isInForce(rule: ExternalRule | undefined): rule is ExternalRule {
+  return rule !== undefined && rule.refusal === undefined && rule.obstacle === undefined;
+}
+
+export function natRow(
+  name: string,
+  type: 'snat' | 'dnat_and_snat',
+  { vpc, subnet, local }: ExternalRule,
+  { family, outside, inside }: ExternalPair,
+): DesiredRow {
+  return {
+    table: 'NAT',
+    key: `${name}/ipv${family}`,
+    columns: {
+      type,
+      external_ip: outside,
+      logical_ip: inside,
+      // With both, OVN translates at the node of the pod.
+      external_mac: local?.mac ?? null,
+      logical_port: local?.port ?? null,
+      gateway_port: ref('Logical_Router_Port', routerSwitchPort(vpc, subnet)),
+      external_ids: vendorIds,
+    },
+    parent: { table: 'Logical_Router', key: vpc, column: 'nat' },
+  };
+}
+
+export function prefixLengthOf({ family, inside }: ExternalPair): number {
+  const slash = inside.indexOf('/');
+  return slash < 0 ? bitsOf(family) : Number(inside.slice(slash + 1));
+}
+
+/** The policy that leads packets of `source` to networks outside to the rule's port; none where they leave by it anyway. */
+export function wayOut(
+  view: View,
+  name: string,
+  { vpc, subnet }: ExternalRule,
+  { family, source, priority }: { readonly family: 4 | 6; readonly source: string; readonly priority: number },
+): readonly DesiredRow[] {
+  const net = servedNet(view, subnet);
+  const part = family === 4 ? net?.v4 : net?.v6;
+  if (part === undefined || view.gatewayPorts.get(gatewayPortKey(vpc, subnet))?.isOnlyExit === true) return [];
+  return [
+    {
+      table: 'Logical_Router_Policy',
+      key: `${name}/ipv${family}`,
+      columns: {
+        priority,
+        match: `${source} && ${matchFamily(family)}.dst != $${ownNetworksSet(vpc, family)}`,
+        action: 'reroute',
+        nexthops: [gatewayIp(part)],
+        external_ids: vendorIds,
+      },
+      parent: { table: 'Logical_Router', key: vpc, column: 'policies' },
+    },
+  ];
+}
