@@ -3,6 +3,7 @@ import { randomOf } from '../lib/testing-random.ts';
 import type { Kinds } from './model/objects.ts';
 import type { Capabilities } from './model/view.ts';
 import { TestController } from './testing-api.ts';
+import { kinds } from './watch/kinds.ts';
 
 export interface Made {
   readonly kind: keyof Kinds;
@@ -63,4 +64,13 @@ export async function controllerOf(objects: readonly Made[], capabilities?: Capa
   controller.cluster.restore(new Map());
   await controller.settle();
   return controller;
+}
+
+/** The objects of a controller as another process finds them. */
+export function storedIn({ objects }: TestController): readonly Made[] {
+  return [...objects].map(([key, raw]) => {
+    const found = Object.entries(kinds).find(([, { resource }]) => key.startsWith(`${resource.kind}/`));
+    if (found === undefined) throw new Error(`${key} is of no kind`);
+    return { kind: found[0] as keyof Kinds, raw: { ...raw, metadata: { ...raw.metadata } } };
+  });
 }

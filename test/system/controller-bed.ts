@@ -52,6 +52,7 @@ const system = 'kube-system';
 const longestWaitMs = 1100;
 const tables = [
   'Chassis_Template_Var',
+  'Gateway_Chassis',
   'Load_Balancer',
   'Load_Balancer_Group',
   'Load_Balancer_Health_Check',
@@ -61,6 +62,7 @@ const tables = [
   'Logical_Router_Static_Route',
   'Logical_Switch',
   'Logical_Switch_Port',
+  'NAT',
   'Port_Group',
   'DHCP_Options',
   'QoS',

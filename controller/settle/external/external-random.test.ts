@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { pick, randomOf } from '../../../lib/testing-random.ts';
-import type { Kinds } from '../../model/objects.ts';
 import { planKey } from '../../plan/plan.ts';
 import type { TestController } from '../../testing-api.ts';
-import { controllerOf, made, outside, shuffled, type Made } from '../../testing-external.ts';
+import { controllerOf, made, outside, shuffled, storedIn, type Made } from '../../testing-external.ts';
 
 const eips = ['a', 'b', 'c'].map((name) => made('ovnEips', name, {}, 1));
 const ips = ['10.90.0.11', '10.90.0.12', '10.90.0.13'];
@@ -112,10 +111,7 @@ describe('rules in conflict', () => {
         }
         if (step % 6 !== 5) continue;
         const verdicts = verdictsOf(controller);
-        const stored = [...controller.objects].map(([key, raw]): Made => ({
-          kind: storeOf(key),
-          raw: { ...raw, metadata: { ...raw.metadata } },
-        }));
+        const stored = storedIn(controller);
         controller.close();
         controller = await controllerOf(shuffled(stored, step));
         assert.deepEqual(controller.writes, []);
@@ -125,23 +121,3 @@ describe('rules in conflict', () => {
     });
   }
 });
-
-const stores: Readonly<Record<string, keyof Kinds>> = {
-  Vpc: 'vpcs',
-  Subnet: 'subnets',
-  ProviderNetwork: 'providerNetworks',
-  Vlan: 'vlans',
-  Node: 'nodes',
-  Namespace: 'namespaces',
-  IP: 'ips',
-  OvnEip: 'ovnEips',
-  OvnFip: 'ovnFips',
-  OvnSnatRule: 'ovnSnatRules',
-  OvnDnatRule: 'ovnDnatRules',
-};
-
-function storeOf(key: string): keyof Kinds {
-  const store = stores[key.slice(0, key.indexOf('/'))];
-  assert.ok(store, key);
-  return store;
-}

@@ -2,7 +2,17 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ExternalRule } from '../../model/settled.ts';
 import { planKey } from '../../plan/plan.ts';
-import { both, bridge, controllerOf, gateway, made, node, outside, type Made } from '../../testing-external.ts';
+import {
+  both,
+  bridge,
+  controllerOf,
+  gateway,
+  made,
+  node,
+  outside,
+  storedIn,
+  type Made,
+} from '../../testing-external.ts';
 import type { TestController } from '../../testing-api.ts';
 
 const eip = (name: string, spec: object = {}, seconds = 1): Made => made('ovnEips', name, spec, seconds);
@@ -151,6 +161,10 @@ describe('rules', () => {
     await controller.settle();
     assert.match(ready(controller, 'OvnEip/a'), /^False Deleting waits for the deletion of OvnSnatRule all/);
     assert.equal(stateOf(controller, 'ovnSnatRules/all'), 'in force');
+    const restarted = await controllerOf(storedIn(controller));
+    assert.deepEqual(restarted.writes, []);
+    assert.deepEqual(restarted.cluster.externalRules, controller.cluster.externalRules);
+    restarted.close();
     controller.remove('ovnSnatRules', 'all');
     await controller.settle();
     assert.equal(controller.objects.get('OvnEip/a'), undefined);

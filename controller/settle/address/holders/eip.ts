@@ -45,7 +45,9 @@ function claimant(view: View, name: string): Claimant | undefined {
   const vpc = gateway && view.vpcs.get(gateway.vpc);
   const holder = vpc && `gateway-port/${name}`;
   if (eip !== undefined) {
-    if (eip.spec.type === 'lsp' || (eip.isDeleting && view.allocation(eipPort(name)) === undefined)) return undefined;
+    // One that is being deleted keeps its address until nothing uses it, also over a restart, but gets none.
+    const isLeaving = eip.isDeleting && view.allocation(eipPort(name)) === undefined && recordOfEip(eip) === undefined;
+    if (eip.spec.type === 'lsp' || isLeaving) return undefined;
     const want = { port: eipPort(name), interface: defaultInterface, request: eipRequest(eip) };
     return { uid: eip.uid, createdMs: eip.createdMs, name, holder: holder ?? eip.uid, wants: [want] };
   }
