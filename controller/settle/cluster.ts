@@ -150,7 +150,7 @@ export class Cluster extends ObjectStores implements View {
     this.loadBalancers = this.#loadBalancers.balancers;
     this.#gatewayPorts = new GatewayPorts({
       view: this,
-      onChange: (name) => this.#changed({ kind: 'gatewayPorts', name }),
+      onChange: (name, before, after) => this.#changed({ kind: 'gatewayPorts', name, before, after }),
     });
     this.gatewayPorts = this.#gatewayPorts.ports;
     this.#externalRules = new ExternalRules({

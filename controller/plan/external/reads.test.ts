@@ -51,7 +51,11 @@ test('after random changes every plan and status is current, and no two plans wa
         'subnets',
         pick('external', 'second'),
         {
-          cidrBlock: pick('203.0.113.0/24', '198.51.100.0/24', '10.90.0.0/24'),
+          ...pick<object>(
+            { cidrBlock: '203.0.113.0/24', gateway: pick('', '203.0.113.254') },
+            { cidrBlock: '198.51.100.0/24', gateway: pick('', '198.51.100.254') },
+            { cidrBlock: '10.90.0.0/24' },
+          ),
           vlan: pick('lan', 'dmz', 'dmz', ''),
           logicalGateway: random(5) === 0,
         },

@@ -4,10 +4,6 @@ import { ref, type DesiredRow } from '../../../lib/desired/row.ts';
 import { bitsOf } from '../../../lib/net/ip.ts';
 import { ownNetworksSet } from '../../model/ovn-names.ts';
 import type { ExternalPair, ExternalRule } from '../../model/settled.ts';
-import type { View } from '../../model/view.ts';
-import { gatewayPortKey } from '../../settle/external/external-subnets.ts';
-import { servedNet } from '../../settle/subnet/served-net.ts';
-import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
 import { matchFamily, vendorIds } from '../names.ts';
 
 /** Whether the rows of a rule exist. */
@@ -44,15 +40,13 @@ export function prefixLengthOf({ family, inside }: ExternalPair): number {
 }
 
 /** The policy that leads packets of `source` to networks outside to the rule's port; none where they leave by it anyway. */
-export function wayOut(
-  view: View,
+export function wayOutRows(
   name: string,
-  { vpc, subnet }: ExternalRule,
-  { family, source, priority }: { readonly family: 4 | 6; readonly source: string; readonly priority: number },
+  vpc: string,
+  { family, wayOut }: ExternalPair,
+  { source, priority }: { readonly source: string; readonly priority: number },
 ): readonly DesiredRow[] {
-  const net = servedNet(view, subnet);
-  const part = family === 4 ? net?.v4 : net?.v6;
-  if (part === undefined || view.gatewayPorts.get(gatewayPortKey(vpc, subnet))?.isOnlyExit === true) return [];
+  if (wayOut === undefined) return [];
   return [
     {
       table: 'Logical_Router_Policy',
@@ -61,7 +55,7 @@ export function wayOut(
         priority,
         match: `${source} && ${matchFamily(family)}.dst != $${ownNetworksSet(vpc, family)}`,
         action: 'reroute',
-        nexthops: [gatewayIp(part)],
+        nexthops: [wayOut],
         external_ids: vendorIds,
       },
       parent: { table: 'Logical_Router', key: vpc, column: 'policies' },

@@ -8,62 +8,57 @@ import type { ExternalRuleStore } from '../../model/objects.ts';
 import type { ExternalRule } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { ruleKey } from '../../settle/external/external-rules.ts';
-import { gatewayPortKey } from '../../settle/external/external-subnets.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
 import { matchFamily, policyPriority } from '../names.ts';
 import { balancerOf, balancerRows } from './balancer.ts';
 import { togetherWith } from './gateway-port.ts';
 import { reportRule } from './report.ts';
-import { isInForce, natRow, prefixLengthOf, wayOut } from './rule-rows.ts';
+import { isInForce, natRow, prefixLengthOf, wayOutRows } from './rule-rows.ts';
 
 interface Planned {
   readonly rows: readonly DesiredRow[];
   readonly contributions?: readonly Contribution[];
 }
 
-function planFip(view: View, name: string, rule: ExternalRule): Planned {
+function planFip(_: View, name: string, rule: ExternalRule): Planned {
   const key = `fip/${name}`;
-  return {
-    rows: rule.pairs.flatMap((pair) => {
-      const { family, inside } = pair;
-      const source = `${matchFamily(family)}.src == ${inside}`;
-      const way = { family, source, priority: policyPriority.externalAddress };
-      return [natRow(key, 'dnat_and_snat', rule, pair), ...wayOut(view, key, rule, way)];
-    }),
-  };
+  const rows = rule.pairs.flatMap((pair) => {
+    const source = `${matchFamily(pair.family)}.src == ${pair.inside}`;
+    const way = wayOutRows(key, rule.vpc, pair, { source, priority: policyPriority.externalAddress });
+    return [natRow(key, 'dnat_and_snat', rule, pair), ...way];
+  });
+  return { rows };
 }
 
-function planSnat(view: View, name: string, rule: ExternalRule): Planned {
+function planSnat(_: View, name: string, rule: ExternalRule): Planned {
   const key = `snat/${name}`;
-  return {
-    rows: rule.pairs.flatMap((pair) => {
-      const { family, inside } = pair;
-      const source = `${matchFamily(family)}.src == ${inside}`;
-      const way = { family, source, priority: policyPriority.external + prefixLengthOf(pair) };
-      return [natRow(key, 'snat', rule, pair), ...wayOut(view, key, rule, way)];
-    }),
-  };
+  const rows = rule.pairs.flatMap((pair) => {
+    const source = `${matchFamily(pair.family)}.src == ${pair.inside}`;
+    const priority = policyPriority.external + prefixLengthOf(pair);
+    return [natRow(key, 'snat', rule, pair), ...wayOutRows(key, rule.vpc, pair, { source, priority })];
+  });
+  return { rows };
 }
 
-function planDnat(view: View, name: string, rule: ExternalRule): Planned {
+function planDnat(view: View, name: string, { vpc, pairs }: ExternalRule): Planned {
   const object = view.ovnDnatRules.get(name);
   if (object === undefined) return nothing;
   const key = `dnat/${name}`;
   const { protocol, internalPort, externalPort } = object.spec;
-  const vips = rule.pairs.map(({ outside, inside }) => [
+  const vips = pairs.map(({ outside, inside }) => [
     backendKey(outside, Number(externalPort)),
     backendKey(inside, Number(internalPort)),
   ]);
   const entries = Object.fromEntries(vips) as Readonly<Record<string, string>>;
-  const ways = rule.pairs.flatMap(({ family, inside }) => {
-    const source = `${matchFamily(family)}.src == ${inside} && ${protocol}.src == ${internalPort}`;
-    return wayOut(view, key, rule, { family, source, priority: policyPriority.externalReply });
+  const ways = pairs.flatMap((pair) => {
+    const source = `${matchFamily(pair.family)}.src == ${pair.inside} && ${protocol}.src == ${internalPort}`;
+    return wayOutRows(key, vpc, pair, { source, priority: policyPriority.externalReply });
   });
   const balancer = balancerOf(object);
   const contribution: Contribution = { table: 'Load_Balancer', key: balancer, column: 'vips', entries, required: true };
   // A load balancer that a Kube-OVN made for one rule has its name; others belong to the OvnEip.
-  const own = object.isFormer ? balancerRows(balancer, protocol, [rule.vpc]) : { rows: [], contributions: [] };
+  const own = object.isFormer ? balancerRows(balancer, protocol, [vpc]) : { rows: [], contributions: [] };
   return { rows: [...own.rows, ...ways], contributions: [...own.contributions, contribution] };
 }
 
@@ -85,16 +80,10 @@ function featureOf(store: ExternalRuleStore, name: string): Feature {
   return {
     name,
     all: (view) => view[store].keys(),
-    *reads(change, view) {
+    *reads(change) {
       if (change.kind === store) yield change.name;
-      else if (change.kind === 'externalRules') {
-        if (change.name.startsWith(`${store}/`)) yield change.name.slice(store.length + 1);
-      } else if (change.kind === 'gatewayPorts') {
-        // Another port of the VPC decides whether its packets need a policy to leave by theirs.
-        for (const [key, rule] of view.externalRules)
-          if (key.startsWith(`${store}/`) && gatewayPortKey(rule.vpc, rule.subnet) === change.name)
-            yield key.slice(store.length + 1);
-      }
+      else if (change.kind === 'externalRules' && change.name.startsWith(`${store}/`))
+        yield change.name.slice(store.length + 1);
     },
     plan: (view, id) => planRule(view, store, id),
     report: (view, id, outcome) => reportRule(view, store, id, outcome),

@@ -8,7 +8,7 @@ import { addTo, allOf, removeFrom, type Few } from '../../../lib/desired/few.ts'
 import type { Change } from '../../model/change.ts';
 import { externalRuleStores } from '../../model/objects.ts';
 import type { ExternalRuleStore, Kinds, OvnFip } from '../../model/objects.ts';
-import type { ExternalRule } from '../../model/settled.ts';
+import type { ExternalRule, GatewayPort } from '../../model/settled.ts';
 import type { Indexes, View } from '../../model/view.ts';
 import { gatewayNodeText } from './gateway-port.ts';
 import { readRule } from './read-rule.ts';
@@ -59,6 +59,11 @@ export function* rulesAt(
   for (const store of externalRuleStores) for (const rule of indexes[by][store].of(name)) yield ruleKey(store, rule);
 }
 
+/** The parts of a port that rules depend on: which nodes may hold it is not among them. */
+function ruleText(port: GatewayPort | undefined): string {
+  return port === undefined ? '' : JSON.stringify([port.problem, port.isPlaced, port.isOnlyExit]);
+}
+
 export class ExternalRules {
   readonly verdicts = new Map<string, ExternalRule>();
   readonly #options: ExternalRulesOptions;
@@ -93,8 +98,12 @@ export class ExternalRules {
       if (kind === 'subnets' && change.before?.isDeleting === change.after?.isDeleting) return;
       for (const rule of indexes.snatRulesBySubnet.of(name)) yield ruleKey('ovnSnatRules', rule);
       yield* allOf(this.#byInsideSubnet.get(name));
-    } else if (kind === 'gatewayPorts') yield* allOf(this.#byVpc.get(name.slice(0, name.indexOf('/'))));
-    else if (kind === 'vpcs' && (change.before === undefined) !== (change.after === undefined))
+      // The gateway of a Subnet outside is the next hop of policies.
+      for (const vpc of indexes.vpcsByExternalSubnet.of(name)) yield* allOf(this.#byVpc.get(vpc));
+    } else if (kind === 'gatewayPorts') {
+      if (ruleText(change.before) !== ruleText(change.after))
+        yield* allOf(this.#byVpc.get(name.slice(0, name.indexOf('/'))));
+    } else if (kind === 'vpcs' && (change.before === undefined) !== (change.after === undefined))
       yield* allOf(this.#byVpc.get(name));
   }
 

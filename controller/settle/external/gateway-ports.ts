@@ -12,7 +12,7 @@ import { gatewayNodeText, judgeGatewayPort, placesOutside, withExits } from './g
 export interface GatewayPortsOptions {
   readonly view: View;
   /** By `<vpc>/<subnet>`. */
-  readonly onChange: (key: string) => void;
+  readonly onChange: (key: string, before: GatewayPort | undefined, after: GatewayPort | undefined) => void;
 }
 
 function vpcText(vpc: Vpc | undefined): string {
@@ -80,7 +80,7 @@ export class GatewayPorts {
       const [was, is] = [before.get(key), this.ports.get(key)];
       if (JSON.stringify(was) === JSON.stringify(is)) continue;
       changed.push(...[was, is].flatMap((port) => (port === undefined ? [] : [gatewayPortName(port)])));
-      onChange(key);
+      onChange(key, was, is);
     }
     return changed;
   }

@@ -15,6 +15,7 @@ import type { ExternalPair, ExternalRule, GatewayPort } from '../../model/settle
 import type { View } from '../../model/view.ts';
 import { subnetOfEip } from '../address/holders/eip.ts';
 import { servedNet } from '../subnet/served-net.ts';
+import { gatewayIp } from '../subnet/subnet-net.ts';
 import { gatewayPortKey, gatewayPortNamed, gatewayPortsOf } from './external-subnets.ts';
 import { hasBridge } from './gateway-port.ts';
 
@@ -244,6 +245,20 @@ function claimsOf(
   return claims;
 }
 
+/** The pairs with the gateway of the Subnet outside, unless it is the only way out of the VPC. */
+function withWays(
+  view: View,
+  { vpc, subnet }: Pick<ExternalRule, 'vpc' | 'subnet'>,
+  pairs: readonly ExternalPair[],
+): readonly ExternalPair[] {
+  const net = servedNet(view, subnet);
+  if (view.gatewayPorts.get(gatewayPortKey(vpc, subnet))?.isOnlyExit === true) return pairs;
+  return pairs.map((pair) => {
+    const part = pair.family === 4 ? net?.v4 : net?.v6;
+    return part === undefined ? pair : { ...pair, wayOut: gatewayIp(part) };
+  });
+}
+
 /** Undefined if the rule does not exist. */
 export function readRule(view: View, store: ExternalRuleStore, name: string): ReadRule | undefined {
   const rule = view[store].get(name);
@@ -279,7 +294,7 @@ export function readRule(view: View, store: ExternalRuleStore, name: string): Re
     const message = `OvnEip ${ovnEip} and the address inside have no family in common (${Object.values(outside).join(', ')}; ${Object.values(inside.value.texts).join(', ')}): use an OvnEip of the other family`;
     return failed(known, refuse('FamilyMismatch', message), insideSubnet);
   }
-  const verdict = { ...known, pairs };
+  const verdict = { ...known, pairs: withWays(view, known, pairs) };
   const claims = claimsOf(view, store, name, verdict);
   const port = readPort(view, vpc, subnet, eip.value);
   if (!('value' in port)) return { ...failed(verdict, port, insideSubnet), claims: 'refusal' in port ? [] : claims };
