@@ -175,8 +175,8 @@ export interface ExternalPair {
   readonly family: Family;
   readonly outside: string;
   readonly inside: string;
-  /** The gateway to which a policy leads packets from the inside; absent where they leave by it anyway. */
-  readonly wayOut?: string;
+  /** The network outside, and its gateway, to which policies lead packets from the inside; absent where they leave by it anyway. */
+  readonly wayOut?: { readonly network: string; readonly gateway: string };
 }
 
 /** The decisions about a rule that uses an address outside. Rows exist if there is neither a refusal nor an obstacle. */

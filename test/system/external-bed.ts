@@ -27,6 +27,11 @@ export async function label(
   await bed.controller.kube.patch(nodes, { name: node }, 'merge', { metadata: { labels } });
 }
 
+/** With which routers of OVN send from a node. */
+function macOf(node: NodeName): string {
+  return `"net1:0a:0e:00:00:00:0${node.slice(1)}"`;
+}
+
 /** Builds the network, and the Subnet `external` in it. */
 export async function addOutside(bed: ServiceBed): Promise<void> {
   const space = bed.space(outside.name);
@@ -52,7 +57,12 @@ export async function addOutside(bed: ServiceBed): Promise<void> {
     bed.in(node, 'ip link set ext0 up');
     const vsctl = `ovs-vsctl --no-wait --timeout=60 --db=unix:${bed.dir}/${node}/db.sock`;
     words(`${vsctl} add-br br-ext -- set bridge br-ext datapath_type=netdev -- add-port br-ext ext0`);
-    words(`${vsctl} set open . external_ids:ovn-bridge-mappings=net1:br-ext`);
+    // As the daemon sets them.
+    const mappings = [
+      'external_ids:ovn-bridge-mappings=net1:br-ext',
+      `external_ids:ovn-chassis-mac-mappings=${macOf(node)}`,
+    ];
+    words(`${vsctl} set open .`, ...mappings);
     await label(bed, node, bridgeLabel);
   }
   bed.serve(outside.name, 80);

@@ -20,6 +20,7 @@ before(async () => {
   const annotations = { 'ovn.kubernetes.io/logical_switch': 'blue-net' };
   await bed.addPod('b1', 'n1', annotations);
   await bed.addPod('b2', 'n2', annotations);
+  await bed.addPod('b3', 'n2', annotations);
 });
 
 after(async () => {
@@ -159,20 +160,23 @@ describe('a VPC with a Subnet outside', () => {
     await remove(ovnDnatRules, 'again');
   });
 
-  for (const type of ['centralized', 'distributed'])
+  for (const [type, pod] of [
+    ['centralized', 'b2'],
+    ['distributed', 'b3'],
+  ] as const)
     test(`gives a pod a fixed address, ${type}, in both directions`, async () => {
       const addresses = await eip('fixed');
-      await create(ovnFips, 'b2', { ovnEip: 'fixed', ipName: 'b2.default', type });
+      await create(ovnFips, pod, { ovnEip: 'fixed', ipName: `${pod}.default`, type });
       for (const [index, address] of addresses.entries()) {
-        await becomes('b2', outside.server[index] ?? '', 80, `lan ${address}`);
-        await becomes(outside.name, address, 8080, `b2 ${outside.router[index]}`);
-        await becomes('b1', address, 8080, `b2 ${(await shared())[index]}`);
+        await becomes(pod, outside.server[index] ?? '', 80, `lan ${address}`);
+        await becomes(outside.name, address, 8080, `${pod} ${outside.router[index]}`);
+        await becomes('b1', address, 8080, `${pod} ${(await shared())[index]}`);
       }
       const mac = (await statusOf(ovnEips, type === 'distributed' ? 'fixed' : 'blue-external')).macAddress;
       assert.match(bed.in(outside.name, `ip neigh show ${addresses[0]}`), new RegExp(`lladdr ${mac}`));
-      await remove(ovnFips, 'b2');
+      await remove(ovnFips, pod);
       await remove(ovnEips, 'fixed');
-      await becomes('b2', outside.server[0], 80, `lan ${(await shared())[0]}`);
+      await becomes(pod, outside.server[0], 80, `lan ${(await shared())[0]}`);
     });
 
   async function shared(): Promise<readonly string[]> {

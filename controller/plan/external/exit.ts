@@ -3,6 +3,7 @@
  * ports, its networks. Out: rows. Rules: a default route of the user stays the only one, and the default VPC leaves by its nodes as before.
  */
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import { ownNetworksSet } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
@@ -56,11 +57,12 @@ function planExit(view: View, vpc: string): Desired {
   const families = ([4, 6] as const).filter((family) =>
     ports.some(({ parts }) => parts.some(({ cidr }) => cidr.family === family)),
   );
+  const outside = new Set(ports.flatMap(({ parts }) => parts.map(({ cidr }) => formatCidr(cidr))));
   const members = families.map((family): Contribution => ({
     table: 'Address_Set',
     key: ownNetworksSet(vpc, family),
     column: 'addresses',
-    values: ownCidrs(view, vpc, family),
+    values: ownCidrs(view, vpc, family).filter((cidr) => !outside.has(cidr)),
   }));
   const exit = ports.find(({ exitOf }) => exitOf.length > 0) ?? first;
   return {

@@ -39,7 +39,10 @@ export function prefixLengthOf({ family, inside }: ExternalPair): number {
   return slash < 0 ? bitsOf(family) : Number(inside.slice(slash + 1));
 }
 
-/** The policy that leads packets of `source` to networks outside to the rule's port; none where they leave by it anyway. */
+/**
+ * The policies that lead packets of `source` to networks outside to the rule's port; none where they leave by it anyway. Hosts in the Subnet outside
+ * are reached without its gateway, which would otherwise be on the way in one direction only.
+ */
 export function wayOutRows(
   name: string,
   vpc: string,
@@ -47,18 +50,16 @@ export function wayOutRows(
   { source, priority }: { readonly source: string; readonly priority: number },
 ): readonly DesiredRow[] {
   if (wayOut === undefined) return [];
+  const dst = `${matchFamily(family)}.dst`;
+  const row = (key: string, match: string, columns: DesiredRow['columns']): DesiredRow => ({
+    table: 'Logical_Router_Policy',
+    key: `${name}/ipv${family}${key}`,
+    columns: { priority, match: `${source} && ${match}`, ...columns, external_ids: vendorIds },
+    parent: { table: 'Logical_Router', key: vpc, column: 'policies' },
+  });
+  const others = `${dst} != $${ownNetworksSet(vpc, family)} && ${dst} != ${wayOut.network}`;
   return [
-    {
-      table: 'Logical_Router_Policy',
-      key: `${name}/ipv${family}`,
-      columns: {
-        priority,
-        match: `${source} && ${matchFamily(family)}.dst != $${ownNetworksSet(vpc, family)}`,
-        action: 'reroute',
-        nexthops: [wayOut],
-        external_ids: vendorIds,
-      },
-      parent: { table: 'Logical_Router', key: vpc, column: 'policies' },
-    },
+    row('', others, { action: 'reroute', nexthops: [wayOut.gateway] }),
+    row('/near', `${dst} == ${wayOut.network}`, { action: 'allow' }),
   ];
 }

@@ -167,7 +167,7 @@ export class ExternalRules {
         for (const { entry, value } of read.claims) if (!taken.has(entry)) taken.set(entry, { value, key });
         this.#set(key, read.verdict);
       } else {
-        const message = `${rival.claim.what} is in use by ${titleOf(rival.by)}, which had it before: use another, or delete one of the two`;
+        const message = `${rival.claim.what} is in use by ${titleOf(rival.by)}, which had it before: ${rival.claim.remedy ?? 'use another, or delete one of the two'}`;
         const { obstacle: _, ...verdict } = read.verdict;
         this.#set(key, { ...verdict, refusal: { code: rival.claim.code, message } });
       }

@@ -152,6 +152,28 @@ describe('rules', () => {
     controller.close();
   });
 
+  test('a pod with a published port has no distributed address: its packets take one of the two ways', async () => {
+    const pod: Made = { kind: 'pods', raw: { metadata: { name: 'web' }, spec: { nodeName: 'n2' } } };
+    const spec = { ovnEip: 'b', ipName: 'web.default' };
+    const controller = await controllerOf([...outside(), pod, eip('a'), eip('b')]);
+    await put(
+      controller,
+      dnat('web', { ovnEip: 'a', ipName: 'web.default' }),
+      fip('web', { ...spec, type: 'distributed' }, 3),
+    );
+    assert.equal(stateOf(controller, 'ovnFips/web'), 'PinnedElsewhere');
+    assert.match(
+      ready(controller, 'OvnFip/web'),
+      /the way of packets from .*is in use by OvnDnatRule web.*use type centralized/,
+    );
+    await put(controller, fip('web', spec, 3));
+    assert.equal(stateOf(controller, 'ovnFips/web'), 'in force');
+    controller.remove('ovnDnatRules', 'web');
+    await put(controller, fip('web', { ...spec, type: 'distributed' }, 3));
+    assert.equal(stateOf(controller, 'ovnFips/web'), 'in force');
+    controller.close();
+  });
+
   test('an OvnEip in use cannot go, and says whose it is', async () => {
     const controller = await controllerOf([...outside(), eip('a'), snat('all', { ovnEip: 'a', vpcSubnet: 'inner' })]);
     const object = controller.objects.get('OvnEip/a');
@@ -212,7 +234,8 @@ describe('rules', () => {
       const able = { aclTier: false, ipv6Selection: false, loadBalancers: true, severalGateways };
       const controller = await controllerOf(objects, able);
       assert.deepEqual(column(controller, 'ovn-snat-rule/some', 'Logical_Router_Policy', 'match'), {
-        'snat/some/ipv4': 'ip4.src == 10.90.0.64/26 && ip4.dst != $blue.own.ip4',
+        'snat/some/ipv4': 'ip4.src == 10.90.0.64/26 && ip4.dst != $blue.own.ip4 && ip4.dst != 198.51.100.0/24',
+        'snat/some/ipv4/near': 'ip4.src == 10.90.0.64/26 && ip4.dst == 198.51.100.0/24',
       });
       assert.equal(stateOf(controller, 'ovnDnatRules/web'), severalGateways ? 'in force' : 'DnatSingleGateway');
       assert.equal(planKey(controller.cluster, 'ovn-eip/a').rows.length, severalGateways ? 1 : 0);

@@ -25,8 +25,10 @@ export interface EntryClaim {
   readonly value: string;
   /** The reason of the refusal of another rule. */
   readonly code: string;
-  /** What the entry is, after "spec: ". */
+  /** What the entry is, for messages. */
   readonly what: string;
+  /** What to do; by default, to use another entry. */
+  readonly remedy?: string;
 }
 
 export interface ReadRule {
@@ -215,6 +217,16 @@ function gatewayObstacle(view: View, vpc: string): Outcome<undefined> {
   );
 }
 
+/**
+ * OVN leads packets from a published port to the gateway node, also those that answer a connection to a distributed address of the pod, of which the
+ * gateway node knows nothing (OVN 25.03).
+ */
+function pathClaim(vpc: string, inside: string, value: 'gateway' | 'node'): EntryClaim {
+  const what = `the way of packets from ${inside} (the gateway node for an OvnDnatRule, the node of the pod for a distributed OvnFip)`;
+  const remedy = 'use type centralized in the OvnFip, or delete one of the two';
+  return { entry: `path/${vpc}/${inside}`, value, code: 'PinnedElsewhere', what, remedy };
+}
+
 function claimsOf(
   view: View,
   store: ExternalRuleStore,
@@ -235,12 +247,14 @@ function claimsOf(
       const reply = `the way of replies from port ${internalPort}/${protocol} of ${inside}, which is one Subnet outside,`;
       const entry = `reply/${vpc}/${inside}/${protocol}/${internalPort}`;
       claims.push({ entry, value: subnet, code: 'PinnedElsewhere', what: reply });
+      claims.push(pathClaim(vpc, inside, 'gateway'));
     }
     return claims;
   }
   for (const { inside } of pairs) {
     const what = `the address outside of ${inside} in Vpc ${vpc}`;
     claims.push({ entry: `source/${vpc}/${inside}`, value: own, code: isFip ? 'AddressInUse' : 'Conflict', what });
+    if (isFip && view.ovnFips.get(name)?.spec.type === 'distributed') claims.push(pathClaim(vpc, inside, 'node'));
   }
   return claims;
 }
@@ -255,7 +269,9 @@ function withWays(
   if (view.gatewayPorts.get(gatewayPortKey(vpc, subnet))?.isOnlyExit === true) return pairs;
   return pairs.map((pair) => {
     const part = pair.family === 4 ? net?.v4 : net?.v6;
-    return part === undefined ? pair : { ...pair, wayOut: gatewayIp(part) };
+    return part === undefined
+      ? pair
+      : { ...pair, wayOut: { network: formatCidr(part.cidr), gateway: gatewayIp(part) } };
   });
 }
 
