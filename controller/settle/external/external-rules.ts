@@ -1,7 +1,8 @@
 /**
  * Decides which of the rules that use addresses outside are in force. In: changes of the rules and of what they name. Out: a verdict for
- * each rule, from which `plan/external/rules.ts` makes rows. Rules that claim the same entry differently, such as an OvnEip or a port of it, are in conflict: the one in force stays, of new
- * ones the older is first. Rule: a change costs the rules that share entries with those it concerns.
+ * each rule, from which `plan/external/rules.ts` makes rows. Rules that claim the same entry differently, such as an OvnEip or a port of
+ * it, are in conflict: the one in force stays, of new ones the older is first. Rule: a change costs the rules that share entries with those
+ * it concerns.
  */
 import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';
 import { addTo, allOf, removeFrom, type Few } from '../../../lib/desired/few.ts';

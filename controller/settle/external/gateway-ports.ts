@@ -1,6 +1,7 @@
 /**
  * The ports of routers in Subnets outside. In: changes of Vpcs, Subnets, Nodes and of the names of OvnEips. Out: a verdict for each Vpc
- * and Subnet outside that it names, which rules and plans read: that of the port in `plan/external/gateway-port.ts`. Rule: a change costs the Vpcs that it concerns.
+ * and Subnet outside that it names, which rules and plans read: that of the port in `plan/external/gateway-port.ts`. Rule: a change costs the
+ * Vpcs that it concerns.
  */
 import type { Change } from '../../model/change.ts';
 import type { Vpc } from '../../model/objects.ts';
