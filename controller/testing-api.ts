@@ -156,7 +156,10 @@ export class TestController {
       await new Promise(setImmediate);
       const { metadata } = object as RawObject;
       this.writes.push(`create ${resource.kind}/${keyOf(metadata)}`);
-      return this.#store(resource, { ...object, metadata: { ...metadata, uid: `uid-${metadata.name}` } });
+      return this.#store(resource, {
+        ...object,
+        metadata: { generation: 1, ...metadata, uid: `uid-${metadata.name}` },
+      });
     };
     const patch = async (
       resource: Resource,

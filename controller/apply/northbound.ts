@@ -28,8 +28,10 @@ const common = ['name', 'external_ids'];
 /** Every column that plans write must be listed: a missing one would count as empty and never be cleared. */
 export const monitor: Readonly<Record<string, readonly string[]>> = {
   NB_Global: ['options', 'external_ids'],
-  Logical_Router: [...common, 'options', 'ports', 'policies', 'static_routes'],
-  Logical_Router_Port: [...common, 'mac', 'networks', 'peer', 'options', 'ipv6_ra_configs'],
+  Logical_Router: [...common, 'options', 'ports', 'policies', 'static_routes', 'nat', 'load_balancer'],
+  Logical_Router_Port: [...common, 'mac', 'networks', 'peer', 'options', 'ipv6_ra_configs', 'gateway_chassis'],
+  Gateway_Chassis: [...common, 'chassis_name', 'priority'],
+  NAT: ['type', 'external_ip', 'logical_ip', 'external_mac', 'logical_port', 'gateway_port', 'external_ids'],
   Logical_Router_Static_Route: ['ip_prefix', 'nexthop', 'policy', 'route_table', 'options', 'external_ids'],
   Logical_Router_Policy: ['priority', 'match', 'action', 'nexthops', 'external_ids'],
   Logical_Switch: [...common, 'ports', 'acls', 'load_balancer', 'load_balancer_group', 'qos_rules', 'other_config'],
@@ -75,11 +77,9 @@ const others = [
   'Copp',
   'DNS',
   'Forwarding_Group',
-  'Gateway_Chassis',
   'HA_Chassis',
   'HA_Chassis_Group',
   'Mirror',
-  'NAT',
   'Static_MAC_Binding',
 ];
 
@@ -157,10 +157,18 @@ function domainRecordsOf(rows: Iterable<Row>): ReadonlyMap<string, DomainRecord>
   );
 }
 
+/** Whether a version of the schema, `7.0.0`, is this one or a later one. */
+function isAtLeast(version: string, [major, minor]: readonly [number, number]): boolean {
+  const [is = 0, isMinor = 0] = version.split('.').map(Number);
+  return is > major || (is === major && isMinor >= minor);
+}
+
 function capabilitiesOf({ schema }: OvsdbClient): Northbound['capabilities'] {
   const column = (table: string, name: string): ColumnSchema | undefined => schema.tables[table]?.columns[name];
   return {
     aclTier: column('ACL', 'tier') !== undefined,
+    // Its northd passes load balancers to each of a router's gateway ports.
+    severalGateways: isAtLeast(schema.version, [7, 11]),
     ipv6Selection: column('Load_Balancer', 'selection_fields')?.key.enum?.includes('ipv6_src') === true,
   };
 }

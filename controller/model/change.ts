@@ -1,5 +1,13 @@
 import type { Kinds, Policy } from './objects.ts';
-import type { Binding, Verdict, PoolVerdict, ServiceVerdict, VlanVerdict } from './settled.ts';
+import type {
+  Binding,
+  ExternalRule,
+  GatewayPort,
+  Verdict,
+  PoolVerdict,
+  ServiceVerdict,
+  VlanVerdict,
+} from './settled.ts';
 
 interface Changed<K, T> {
   readonly kind: K;
@@ -32,6 +40,10 @@ export type Change =
   | { readonly kind: 'gateways'; readonly name: string }
   /** The route for a prefix that nodes learned by BGP, or its problem; by the prefix. */
   | { readonly kind: 'learned'; readonly name: string }
+  /** The port of a router in a Subnet outside, by `<vpc>/<subnet>`. */
+  | Changed<'gatewayPorts', GatewayPort>
+  /** The verdict on a rule that uses an address outside, by `<store>/<name>`. */
+  | Changed<'externalRules', ExternalRule>
   /** The ports of an object, by its key (`pod/default/web`, `node/n1`): addresses it got, lost or waits for. */
   | { readonly kind: 'ports'; readonly name: string }
   /** A port that lost its addresses, by its name. */

@@ -5,6 +5,16 @@ export function vipPort(name: string): string {
   return `vip/${name}`;
 }
 
+/** Under which name an OvnEip holds its address; no port of a pod or node can have it. */
+export function eipPort(name: string): string {
+  return `eip/${name}`;
+}
+
+/** The networks that a router reaches inside, as an address set for the policies of its gateway ports. */
+export function ownNetworksSet(vpc: string, family: Family): string {
+  return `${portGroupPart(vpc)}.own.ip${family}`;
+}
+
 /** The name under which a node holds its service address, the second address of its port. No port of a pod or node has this name. */
 export function nodeServicePort(node: string): string {
   return `node-service/${node}`;

@@ -1,6 +1,7 @@
 /** Results of `settle/` that `plan/` reads: which objects are in force, and everything that depends on which of them came first. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
+import type { Family } from '../../lib/net/ip.ts';
 import type { Range } from '../../lib/net/range.ts';
 import type { Ingress } from '../../lib/services/service.ts';
 import type { NetInForce } from './net-in-force.ts';
@@ -151,4 +152,46 @@ export interface ServedGroup {
   readonly memberSets: { readonly v4: string; readonly v6: string };
   /** The entry in external_ids of its members' ports. */
   readonly memberId: string;
+}
+
+/** The port of a VPC's router in a Subnet outside. */
+export interface GatewayPort {
+  readonly vpc: string;
+  readonly subnet: string;
+  /** The nodes that may hold it, the first one first. */
+  readonly nodes: readonly { readonly node: string; readonly chassis: string }[];
+  /** Whether the router has an address there, whether there is a node for the port or not. */
+  readonly isPlaced: boolean;
+  /** The families of the VPC's packets without another route that leave by this port. */
+  readonly exitOf: readonly Family[];
+  /** Whether all packets of the VPC to networks outside leave by this port. */
+  readonly isOnlyExit: boolean;
+  /** Why there is no port. */
+  readonly problem?: Problem;
+}
+
+/** The two sides of a rule in one family. The inside is a CIDR for an OvnSnatRule. */
+export interface ExternalPair {
+  readonly family: Family;
+  readonly outside: string;
+  readonly inside: string;
+  /** The network outside, and its gateway, to which policies lead packets from the inside; absent where they leave by it anyway. */
+  readonly wayOut?: { readonly network: string; readonly gateway: string };
+}
+
+/** The decisions about a rule that uses an address outside. Rows exist if there is neither a refusal nor an obstacle. */
+export interface ExternalRule {
+  /** The OvnEip. */
+  readonly eip: string;
+  /** Empty while the address inside is not known. */
+  readonly vpc: string;
+  /** The Subnet outside; empty while the OvnEip has no address. */
+  readonly subnet: string;
+  readonly pairs: readonly ExternalPair[];
+  /** Of a distributed OvnFip: the port that has the address inside, and the MAC address that answers for the one outside. */
+  readonly local?: { readonly port: string; readonly mac: string };
+  /** Why the spec is refused. */
+  readonly refusal?: Problem;
+  /** What it waits for. */
+  readonly obstacle?: Problem;
 }

@@ -12,8 +12,10 @@ import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
 import type { DomainRecord } from './domain.ts';
 import type { Interface } from './interfaces.ts';
 import type { MonitorState } from './monitors.ts';
-import type { Kinds, Pod, Policy } from './objects.ts';
+import type { ExternalRuleStore, Kinds, Pod, Policy } from './objects.ts';
 import type {
+  ExternalRule,
+  GatewayPort,
   LearnedRoute,
   GatewayChoice,
   Binding,
@@ -55,6 +57,8 @@ export interface Capabilities {
   readonly clusterDomain?: string;
   /** Whether OVN reports samples of the packets that policies drop. */
   readonly dropSamples?: boolean;
+  /** Whether a router with several gateway ports serves load balancers; from OVN 25.03 on. */
+  readonly severalGateways?: boolean;
   /** Addresses of the Service `kubernetes`, which pods of the default VPC use. */
   readonly apiServer?: readonly string[];
 }
@@ -81,6 +85,15 @@ export interface Indexes {
   readonly vpcDnsesBySubnet: Index;
   readonly vpcsByNamespace: Index;
   readonly vpcsByDefaultSubnet: Index;
+  /** Vpcs with enableExternal by the Subnets outside that they name; all of them also under the empty key. */
+  readonly vpcsByExternalSubnet: Index;
+  /** Rules by the OvnEip that they name. */
+  readonly externalRulesByEip: Readonly<Record<ExternalRuleStore, Index>>;
+  /** Rules by the name under which their address inside is held, where they name its holder. */
+  readonly externalRulesByPort: Readonly<Record<ExternalRuleStore, Index>>;
+  readonly snatRulesBySubnet: Index;
+  /** OvnFips of type distributed, all under the empty key. */
+  readonly distributedFips: Index;
   readonly subnetsByVpc: Index;
   readonly subnetsByVlan: Index;
   readonly subnetsByNamespace: Index;
@@ -229,6 +242,10 @@ export interface View extends Stores {
   readonly gateways: ReadonlyMap<string, GatewayChoice>;
   /** Routes of the default VPC for prefixes that nodes learned by BGP, by prefix. */
   readonly learned: ReadonlyMap<string, LearnedRoute>;
+  /** Ports of routers in Subnets outside, by `<vpc>/<subnet>`. */
+  readonly gatewayPorts: ReadonlyMap<string, GatewayPort>;
+  /** Verdicts on the rules that use addresses outside, by `<store>/<name>`. */
+  readonly externalRules: ReadonlyMap<string, ExternalRule>;
   /** Names of the chassis in the southbound database; undefined if they are not known. */
   readonly chassis: ReadonlySet<string> | undefined;
   /** The VPC and the subnets of a namespace. */
@@ -241,6 +258,8 @@ export interface View extends Stores {
   boundPools(namespace: string): readonly string[];
   /** Ports of a pod, node, … that have addresses, by its key (`pod/default/web`); the default interface first. */
   ports(key: string): readonly HeldPort[];
+  /** The addresses under a port's name. */
+  allocation(port: string): Allocation | undefined;
   /** Whether addresses are allocated under a port's name. */
   isAllocated(port: string): boolean;
   pool(subnet: string): SubnetPool | undefined;

@@ -11,6 +11,7 @@ const identifyingColumns: Readonly<Record<string, readonly string[]>> = {
   ACL: ['direction', 'priority', 'match'],
   DHCP_Options: ['cidr'],
   Chassis_Template_Var: ['chassis'],
+  NAT: ['type', 'external_ip', 'logical_ip'],
   QoS: ['direction', 'priority', 'match'],
 };
 

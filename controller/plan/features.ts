@@ -12,6 +12,10 @@ import { learnedExemptionFeature, learnedRouteFeature } from './bgp/routes.ts';
 import type { Feature } from './feature.ts';
 import { domainNameFeature } from './domain-name/domain-name.ts';
 import { centralizedGatewayFeature } from './gateway/centralized.ts';
+import { eipFeature } from './external/eip.ts';
+import { externalExitFeature } from './external/exit.ts';
+import { gatewayPortFeature } from './external/gateway-port.ts';
+import { dnatRuleFeature, fipFeature, snatRuleFeature } from './external/rules.ts';
 import { distributedGatewayFeature } from './gateway/distributed.ts';
 import { loadBalancerAddressFeature } from './load-balancer-pool/address.ts';
 import { loadBalancerPoolFeature } from './load-balancer-pool/load-balancer-pool.ts';
@@ -75,6 +79,12 @@ export const features: readonly Feature[] = [
   u2oExitFeature,
   vlanFeature,
   providerNetworkFeature,
+  gatewayPortFeature,
+  externalExitFeature,
+  eipFeature,
+  fipFeature,
+  snatRuleFeature,
+  dnatRuleFeature,
   distributedGatewayFeature,
   nodeAddressesFeature,
   nodeFeature,

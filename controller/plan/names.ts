@@ -17,6 +17,12 @@ export const policyPriority = {
   underlayGateway: 30050,
   nodeLocal: 30000,
   underlay: 29400,
+  /** Plus the prefix length of the source: packets that leave by a Subnet outside. Above gateways and learned prefixes. */
+  external: 29140,
+  /** The same for an address with an OvnFip, which has precedence over networks. */
+  externalAddress: 29270,
+  /** The same for replies to an OvnDnatRule. */
+  externalReply: 29271,
   /** Above gateways and learned prefixes. */
   serviceReplyOutside: 29300,
   learned: 29001,

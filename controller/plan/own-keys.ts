@@ -41,6 +41,7 @@ const options: Readonly<Record<string, ReadonlySet<string>>> = {
   Logical_Switch_Port: new Set([
     'activation-strategy',
     'arp_proxy',
+    'nat-addresses',
     'network_name',
     'requested-chassis',
     'router-port',

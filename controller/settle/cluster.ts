@@ -5,7 +5,7 @@
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
-import type { SubnetPool } from '../ipam/subnet-pool.ts';
+import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
 import type { Change, ObjectChange } from '../model/change.ts';
 import type { ForeignPort } from '../model/foreign-port.ts';
 import type { MonitorState } from '../model/monitors.ts';
@@ -14,6 +14,7 @@ import type { Link, LoadBalancerUsage, PoolVerdict, VlanVerdict, Binding } from 
 import type { Capabilities, FormerRow, HeldPort, View } from '../model/view.ts';
 import { ObjectStores } from '../state/object-stores.ts';
 import { Addresses } from './address/addresses.ts';
+import { eipHolder } from './address/holders/eip.ts';
 import { healthCheckHolder } from './address/holders/health-check.ts';
 import { allKeys, holderOf, keyOf, keysConcerned } from './address/holders/registry.ts';
 import { judgePools, rangesOf } from './address/judge-pools.ts';
@@ -21,6 +22,8 @@ import { Ports } from './address/ports.ts';
 import type { PortRecord } from './address/records.ts';
 import { LearnedRoutes } from './bgp/learned-routes.ts';
 import { DomainNames } from './domain-name/domain-names.ts';
+import { ExternalRules } from './external/external-rules.ts';
+import { GatewayPorts } from './external/gateway-ports.ts';
 import { specFingerprint, subnetFingerprint, text } from './fingerprint.ts';
 import { ActiveGateways } from './gateway/active-gateways.ts';
 import { healthText } from './gateway/choice.ts';
@@ -67,6 +70,8 @@ export class Cluster extends ObjectStores implements View {
   readonly learned: View['learned'];
   readonly serviceVerdicts: View['serviceVerdicts'];
   readonly loadBalancers: View['loadBalancers'];
+  readonly gatewayPorts: View['gatewayPorts'];
+  readonly externalRules: View['externalRules'];
   readonly healthChecks = new HealthChecks(this);
   readonly policies = new Policies({
     view: this,
@@ -93,6 +98,8 @@ export class Cluster extends ObjectStores implements View {
   readonly #learnedRoutes: LearnedRoutes;
   readonly #serviceVerdicts: ServiceVerdicts;
   readonly #loadBalancers: LoadBalancers;
+  readonly #gatewayPorts: GatewayPorts;
+  readonly #externalRules: ExternalRules;
   readonly #listeners: ((change: Change) => void)[] = [];
   #isJudgementDue = true;
   #areLinksStale = true;
@@ -141,6 +148,16 @@ export class Cluster extends ObjectStores implements View {
       onPool: (name) => this.#changed({ kind: 'loadBalancerUsage', name }),
     });
     this.loadBalancers = this.#loadBalancers.balancers;
+    this.#gatewayPorts = new GatewayPorts({
+      view: this,
+      onChange: (name, before, after) => this.#changed({ kind: 'gatewayPorts', name, before, after }),
+    });
+    this.gatewayPorts = this.#gatewayPorts.ports;
+    this.#externalRules = new ExternalRules({
+      view: this,
+      onChange: (name, before, after) => this.#changed({ kind: 'externalRules', name, before, after }),
+    });
+    this.externalRules = this.#externalRules.verdicts;
     this.domains = new DomainNames({
       view: this,
       clusterDomain: capabilities.clusterDomain ?? 'cluster.local',
@@ -183,6 +200,10 @@ export class Cluster extends ObjectStores implements View {
 
   ports(key: string): readonly HeldPort[] {
     return this.#ports.held(key);
+  }
+
+  allocation(port: string): Allocation | undefined {
+    return this.#addresses.allocation(port);
   }
 
   isAllocated(port: string): boolean {
@@ -273,7 +294,9 @@ export class Cluster extends ObjectStores implements View {
       this.#settleAddresses();
       this.#serviceVerdicts.settle();
       for (const subnet of this.healthChecks.take()) this.#ports.mark(keyOf(healthCheckHolder, subnet));
+      for (const name of this.#gatewayPorts.settle()) this.#ports.mark(keyOf(eipHolder, name));
     }
+    this.#externalRules.settle();
     this.#activeGateways.settle();
     this.#learnedRoutes.settle();
     this.#loadBalancers.settle();
@@ -311,6 +334,8 @@ export class Cluster extends ObjectStores implements View {
     this.#learnedRoutes.changed(change);
     this.#serviceVerdicts.changed(change);
     this.#loadBalancers.changed(change);
+    this.#gatewayPorts.changed(change);
+    this.#externalRules.changed(change);
     this.policies.changed(change);
     this.domains.changed(change);
     for (const listener of this.#listeners) listener(change);

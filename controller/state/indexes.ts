@@ -1,11 +1,11 @@
 /** The indexes of the objects that `settle/` and `plan/` look up by something else than their name. */
-import { annotation, label } from '../../lib/api/names.ts';
+import { annotation, externalSubnet, label } from '../../lib/api/names.ts';
 import { isExternalLocal } from '../../lib/services/service.ts';
 import { index } from '../../lib/store/index.ts';
 import { selectorIndex } from '../../lib/store/selector-index.ts';
 import type { Store } from '../../lib/store/store.ts';
 import { nodeTraits } from '../model/node-traits.ts';
-import { vpcNameOf } from '../model/objects.ts';
+import { insidePorts, vpcNameOf } from '../model/objects.ts';
 import type { Kinds } from '../model/objects.ts';
 import { securityPortGroup } from '../model/ovn-names.ts';
 import { namedGroupsOf, passesOn, vipSelector } from '../model/selections.ts';
@@ -16,7 +16,7 @@ export type Stores = { readonly [K in keyof Kinds]: Store<Kinds[K]> };
 
 export function indexesOf(stores: Stores): Indexes {
   const { pods, nodes, subnets, vpcs, vips, ipPools, securityGroups, services, endpointSlices, switchLbRules } = stores;
-  const { vpcDnses } = stores;
+  const { vpcDnses, ovnFips, ovnSnatRules, ovnDnatRules } = stores;
   return {
     podsByNode: index(pods, ({ node }) => (node === undefined ? [] : [node])),
     podsByPortGroup: index(pods, (pod) => namedGroupsOf(pod).map(securityPortGroup)),
@@ -40,6 +40,21 @@ export function indexesOf(stores: Stores): Indexes {
     vpcDnsesBySubnet: index(vpcDnses, ({ spec }) => (spec.subnet === '' ? [] : [spec.subnet])),
     vpcsByNamespace: index(vpcs, ({ spec }) => spec.namespaces),
     vpcsByDefaultSubnet: index(vpcs, ({ spec }) => [spec.defaultSubnet]),
+    vpcsByExternalSubnet: index(vpcs, ({ spec }) =>
+      spec.enableExternal ? ['', externalSubnet, ...spec.extraExternalSubnets] : [],
+    ),
+    externalRulesByEip: {
+      ovnFips: index(ovnFips, ({ spec }) => [spec.ovnEip]),
+      ovnSnatRules: index(ovnSnatRules, ({ spec }) => [spec.ovnEip]),
+      ovnDnatRules: index(ovnDnatRules, ({ spec }) => [spec.ovnEip]),
+    },
+    externalRulesByPort: {
+      ovnFips: index(ovnFips, ({ spec }) => insidePorts(spec)),
+      ovnSnatRules: index(ovnSnatRules, ({ spec }) => (spec.ipName === '' ? [] : [spec.ipName])),
+      ovnDnatRules: index(ovnDnatRules, ({ spec }) => insidePorts(spec)),
+    },
+    snatRulesBySubnet: index(ovnSnatRules, ({ spec }) => (spec.vpcSubnet === '' ? [] : [spec.vpcSubnet])),
+    distributedFips: index(ovnFips, ({ spec }) => (spec.type === 'distributed' ? [''] : [])),
     subnetsByVpc: index(subnets, ({ spec }) => [vpcNameOf(spec)]),
     subnetsByVlan: index(subnets, ({ spec }) => (spec.vlan === '' ? [] : [spec.vlan])),
     subnetsByNamespace: index(subnets, ({ spec }) => spec.namespaces),

@@ -34,6 +34,10 @@ export class ObjectStores implements Stores {
   readonly sharedAddresses = new Store<Kinds['sharedAddresses']>();
   readonly switchLbRules = new Store<Kinds['switchLbRules']>();
   readonly vpcDnses = new Store<Kinds['vpcDnses']>();
+  readonly ovnEips = new Store<Kinds['ovnEips']>();
+  readonly ovnFips = new Store<Kinds['ovnFips']>();
+  readonly ovnSnatRules = new Store<Kinds['ovnSnatRules']>();
+  readonly ovnDnatRules = new Store<Kinds['ovnDnatRules']>();
   readonly bgpNodeStates = new Store<Kinds['bgpNodeStates']>();
   readonly networkPolicies = new Store<Kinds['networkPolicies']>();
   readonly clusterNetworkPolicies = new Store<Kinds['clusterNetworkPolicies']>();

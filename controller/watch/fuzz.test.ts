@@ -5,6 +5,10 @@ import { bgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import { ipKind } from '../../lib/api/kinds/ip.ts';
 import { ipPoolKind } from '../../lib/api/kinds/ippool.ts';
 import { loadBalancerPoolKind } from '../../lib/api/kinds/load-balancer-pool.ts';
+import { ovnDnatRuleKind } from '../../lib/api/kinds/ovn-dnat-rule.ts';
+import { ovnEipKind } from '../../lib/api/kinds/ovn-eip.ts';
+import { ovnFipKind } from '../../lib/api/kinds/ovn-fip.ts';
+import { ovnSnatRuleKind } from '../../lib/api/kinds/ovn-snat-rule.ts';
 import { providerNetworkKind } from '../../lib/api/kinds/provider-network.ts';
 import { remoteClusterKind } from '../../lib/api/kinds/remote-cluster.ts';
 import { remotePodView } from './kinds.ts';
@@ -66,6 +70,10 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   sharedAddresses: sharedAddressKind,
   switchLbRules: switchLbRuleKind,
   vpcDnses: vpcDnsKind,
+  ovnEips: ovnEipKind,
+  ovnFips: ovnFipKind,
+  ovnSnatRules: ovnSnatRuleKind,
+  ovnDnatRules: ovnDnatRuleKind,
   networkPolicies: networkPolicySchemas,
   clusterNetworkPolicies: clusterPolicySchemas,
   adminNetworkPolicies: adminPolicySchemas,

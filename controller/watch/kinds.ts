@@ -14,6 +14,10 @@ import {
   networkAttachmentDefinitions,
   networkPolicies,
   nodes,
+  ovnDnatRules,
+  ovnEips,
+  ovnFips,
+  ovnSnatRules,
   pods,
   providerNetworks,
   securityGroups,
@@ -47,6 +51,7 @@ import {
   parseVip,
 } from './addresses.ts';
 import { bgpNodeStateView } from './bgp.ts';
+import { parseOvnDnatRule, parseOvnEip, parseOvnFip, parseOvnSnatRule } from './external.ts';
 import { clusterPolicy, parseNetworkPolicy } from './network-policies.ts';
 import {
   remoteClusterView,
@@ -121,6 +126,10 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   sharedAddresses: { resource: sharedAddresses, parse: parseSharedAddress, isOptional: true },
   switchLbRules: { resource: switchLbRules, parse: parseSwitchLbRule, isOptional: true },
   vpcDnses: { resource: vpcDnses, parse: parseVpcDns, isOptional: true },
+  ovnEips: { resource: ovnEips, parse: parseOvnEip, isOptional: true },
+  ovnFips: { resource: ovnFips, parse: parseOvnFip, isOptional: true },
+  ovnSnatRules: { resource: ovnSnatRules, parse: parseOvnSnatRule, isOptional: true },
+  ovnDnatRules: { resource: ovnDnatRules, parse: parseOvnDnatRule, isOptional: true },
   networkPolicies: { resource: networkPolicies, parse: parseNetworkPolicy },
   // Of the Network Policy API, whose CRDs may not be installed.
   clusterNetworkPolicies: {

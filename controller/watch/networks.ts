@@ -154,6 +154,8 @@ export function parseVpc(raw: RawObject): Vpc {
     ...apiFactsOf(raw),
     unsupported: namesSet(spec, unsupportedVpcFields).filter((name) => name !== 'bfdPort' || !isBfdOff),
     spec: {
+      enableExternal: spec['enableExternal'] === true,
+      extraExternalSubnets: textsOf(spec['extraExternalSubnets']),
       defaultSubnet: textOf(spec['defaultSubnet']),
       namespaces: textsOf(spec['namespaces']),
       staticRoutes: recordsOf(spec['staticRoutes']).map((route) => ({

@@ -2,12 +2,7 @@
 
 export const unsupportedSubnetFields: readonly string[] = ['enableExternalLBAddress', 'nodeNetwork'];
 
-export const unsupportedVpcFields: readonly string[] = [
-  'enableExternal',
-  'enableBfd',
-  'extraExternalSubnets',
-  'bfdPort',
-];
+export const unsupportedVpcFields: readonly string[] = ['enableBfd', 'bfdPort'];
 
 const prefix = 'ovn.kubernetes.io/';
 

@@ -9,6 +9,8 @@ export const systemNamespace = 'kube-system';
 export const defaultVpc = 'ovn-cluster';
 export const defaultSubnet = 'ovn-default';
 export const joinSubnet = 'join';
+/** The Subnet outside that `spec.enableExternal` of a Vpc means. */
+export const externalSubnet = 'external';
 
 /** The hub's own transit switch, which every member joins; has the name of Kube-OVN's first transit switch. */
 export const hubSwitch = 'ts';
@@ -53,6 +55,8 @@ export const annotation = {
   vip: 'ovn.kubernetes.io/vip',
   /** On a pod of a KubeVirt virtual machine: the name of the machine, which is also the name of its ports. */
   virtualMachine: 'ovn.kubernetes.io/virtualmachine',
+  /** On an OvnDnatRule: the OvnEip that a Kube-OVN served it with, in a load balancer of its own. */
+  formerEip: 'ovn.kubernetes.io/vpc_eip',
   /** On a Service or a SwitchLBRule: the VPC whose pods reach it. */
   vpc: 'ovn.kubernetes.io/vpc',
   /** On a Service: addresses of endpoints in other VPCs than the default one, separated by commas; `*` for all. Nodes leave them out. */
@@ -122,6 +126,10 @@ export const label = {
   subnet: 'ovn.kubernetes.io/subnet',
   nodeName: 'ovn.kubernetes.io/node-name',
   ipReserved: 'ovn.kubernetes.io/ip_reserved',
+  /** On a node, with `true`: it may be the gateway of VPCs to Subnets outside. */
+  externalGateway: 'ovn.kubernetes.io/external-gw',
+  /** On an OvnEip of type lrp: the Vpc whose router has the address. */
+  gatewayOf: 'isthmus.network/gateway-of',
   /** On a Service: the SwitchLBRule that it belongs to. */
   switchLbRule: 'isthmus.network/switch-lb-rule',
   /** On a Namespace: with `on`, what policies drop of its pods becomes events. */

@@ -95,8 +95,11 @@ export const securityGroups = resource('kubeovn.io', 'v1', 'security-groups', 'S
 export const providerNetworks = resource('kubeovn.io', 'v1', 'provider-networks', 'ProviderNetwork', false);
 export const vlans = resource('kubeovn.io', 'v1', 'vlans', 'Vlan', false);
 
-/** Served only where a Kube-OVN installation left them, or a later version brings them. */
 export const ovnEips = resource('kubeovn.io', 'v1', 'ovn-eips', 'OvnEip', false);
+export const ovnFips = resource('kubeovn.io', 'v1', 'ovn-fips', 'OvnFip', false);
+export const ovnSnatRules = resource('kubeovn.io', 'v1', 'ovn-snat-rules', 'OvnSnatRule', false);
+export const ovnDnatRules = resource('kubeovn.io', 'v1', 'ovn-dnat-rules', 'OvnDnatRule', false);
+/** Served only where a Kube-OVN installation left it. */
 export const iptablesEips = resource('kubeovn.io', 'v1', 'iptables-eips', 'IptablesEIP', false);
 
 export const interconnects = resource('isthmus.network', 'v1alpha1', 'interconnects', 'Interconnect', false);

@@ -23,6 +23,10 @@ import {
   namespaces,
   nodes,
   objectPath,
+  ovnDnatRules,
+  ovnEips,
+  ovnFips,
+  ovnSnatRules,
   pods,
   providerNetworks,
   securityGroups,
@@ -48,6 +52,7 @@ const system = 'kube-system';
 const longestWaitMs = 1100;
 const tables = [
   'Chassis_Template_Var',
+  'Gateway_Chassis',
   'Load_Balancer',
   'Load_Balancer_Group',
   'Load_Balancer_Health_Check',
@@ -57,6 +62,7 @@ const tables = [
   'Logical_Router_Static_Route',
   'Logical_Switch',
   'Logical_Switch_Port',
+  'NAT',
   'Port_Group',
   'DHCP_Options',
   'QoS',
@@ -149,6 +155,10 @@ export class ControllerBed {
       loadBalancerPools,
       switchLbRules,
       vpcDnses,
+      ovnEips,
+      ovnFips,
+      ovnSnatRules,
+      ovnDnatRules,
     ]) {
       await eventually(`${resource.plural} are served`, async () => this.kube.list(resource).catch(() => undefined));
     }
@@ -411,6 +421,10 @@ export class ControllerBed {
       ipPools,
       vips,
       securityGroups,
+      ovnEips,
+      ovnFips,
+      ovnSnatRules,
+      ovnDnatRules,
     ];
     for (const resource of [...kinds, events]) {
       const answer = (await this.kube.request('GET', collectionPath(resource))) as { items: RawObject[] };

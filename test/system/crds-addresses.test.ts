@@ -1,8 +1,18 @@
-/** The CRDs of IP, IPPool, Vip, SwitchLBRule and SecurityGroup on a real API server, like in crds.test.ts. */
+/** The CRDs of IP, IPPool, Vip, SwitchLBRule, SecurityGroup and of addresses outside on a real API server, like in crds.test.ts. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { ipPools, ips, securityGroups, switchLbRules, vips } from '../../lib/kube/resources.ts';
-import type { KubeClient } from '../../lib/kube/types.ts';
+import {
+  ipPools,
+  ips,
+  ovnDnatRules,
+  ovnEips,
+  ovnFips,
+  ovnSnatRules,
+  securityGroups,
+  switchLbRules,
+  vips,
+} from '../../lib/kube/resources.ts';
+import type { KubeClient, Resource } from '../../lib/kube/types.ts';
 import { object, openCrdBed, type CrdBed } from './crd-bed.ts';
 
 let bed: CrdBed;
@@ -10,7 +20,17 @@ let kube: KubeClient;
 let tryCreate: CrdBed['tryCreate'];
 
 before(async () => {
-  bed = await openCrdBed([ipPools, ips, securityGroups, switchLbRules, vips]);
+  bed = await openCrdBed([
+    ipPools,
+    ips,
+    ovnDnatRules,
+    ovnEips,
+    ovnFips,
+    ovnSnatRules,
+    securityGroups,
+    switchLbRules,
+    vips,
+  ]);
   ({ kube, tryCreate } = bed);
 });
 after(() => bed.close());
@@ -163,6 +183,55 @@ describe('Vip', () => {
     await assert.rejects(patch({ spec: { subnet: null } }), /subnet is needed/);
     await patch({ metadata: { labels: { a: 'b' } } });
     await kube.delete(vips, { name: 'fixed' });
+  });
+});
+
+describe('addresses outside', () => {
+  const port = { externalPort: '80', internalPort: '8080', protocol: 'tcp' };
+
+  test('are accepted as Kube-OVN users write them', async () => {
+    const accepted: readonly [Resource, object][] = [
+      [ovnEips, {}],
+      [ovnEips, { externalSubnet: 'external', type: 'nat', v4Ip: '203.0.113.9', v6Ip: '', macAddress: '' }],
+      [ovnEips, { externalSubnet: 'external', type: 'lsp' }],
+      [ovnFips, { ovnEip: 'web', ipName: 'web.default' }],
+      [ovnFips, { ovnEip: 'web', ipType: 'vip', ipName: 'web', type: 'centralized' }],
+      [ovnFips, { ovnEip: 'web', vpc: 'blue', v4Ip: '10.90.0.2', type: 'distributed' }],
+      [ovnSnatRules, { ovnEip: 'out', vpcSubnet: 'inner' }],
+      [ovnSnatRules, { ovnEip: 'out', ipName: 'web.default', vpc: '' }],
+      [ovnSnatRules, { ovnEip: 'out', vpc: 'blue', v4IpCidr: '10.90.0.0/24', v6IpCidr: 'fd00::/64' }],
+      [ovnDnatRules, { ovnEip: 'web', ipName: 'web.default', ...port }],
+      [
+        ovnDnatRules,
+        { ovnEip: 'web', vpc: 'blue', v4Ip: '10.90.0.2', ...port, externalPort: '65535', protocol: 'UDP' },
+      ],
+    ];
+    for (const [resource, spec] of accepted) assert.equal(await tryCreate(resource, 'one', spec), 'accepted');
+  });
+
+  const refused: readonly [what: string, resource: Resource, spec: object, message: RegExp][] = [
+    ['an unknown type of OvnEip', ovnEips, { type: 'fip' }, /spec.type.*"nat"/],
+    ['an IPv6 address as v4Ip', ovnEips, { v4Ip: 'fd00::1' }, /v4Ip must be an IPv4 address/],
+    ['an OvnFip without an OvnEip', ovnFips, { ipName: 'web.default' }, /spec.ovnEip: Required/],
+    ['an OvnFip with nothing inside', ovnFips, { ovnEip: 'web', v4Ip: '10.90.0.2' }, /ipName is needed, or vpc with/],
+    ['an OvnSnatRule without a source', ovnSnatRules, { ovnEip: 'out', vpc: 'blue' }, /vpcSubnet or ipName is needed/],
+    ['a CIDR that is none', ovnSnatRules, { ovnEip: 'a', vpc: 'b', v4IpCidr: '10.0.0.0/33' }, /must be an IPv4 CIDR/],
+    ['port 0', ovnDnatRules, { ovnEip: 'a', ipName: 'b', ...port, externalPort: '0' }, /externalPort must be a port/],
+    ['port 65536', ovnDnatRules, { ovnEip: 'a', ipName: 'b', ...port, internalPort: '65536' }, /must be a port/],
+    ['a protocol without ports', ovnDnatRules, { ovnEip: 'a', ipName: 'b', ...port, protocol: 'icmp' }, /"tcp"/],
+  ];
+  for (const [what, resource, spec, message] of refused)
+    test(`refuses ${what}`, async () => assert.match(await tryCreate(resource, 'bad', spec), message));
+
+  test('are fixed once they are ready', async () => {
+    await kube.create(ovnFips, object(ovnFips, 'fixed', { ovnEip: 'a', ipName: 'web.default' }));
+    const patch = (body: object) => kube.patch(ovnFips, { name: 'fixed' }, 'merge', body);
+    await patch({ spec: { ovnEip: 'b' } });
+    const status = { ready: true, v4Eip: '203.0.113.9' };
+    await kube.patch(ovnFips, { name: 'fixed' }, 'merge', { status }, { subresource: 'status' });
+    await assert.rejects(patch({ spec: { ovnEip: 'c' } }), /the spec of an OvnFip is fixed once it is ready/);
+    await patch({ spec: { ovnEip: 'b' }, metadata: { labels: { a: 'b' } } });
+    await kube.delete(ovnFips, { name: 'fixed' });
   });
 });
 

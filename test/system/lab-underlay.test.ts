@@ -151,6 +151,31 @@ describe('underlay', () => {
       await lab.ping(lan, address);
     });
 
+  it('gives overlay pods of the default VPC addresses in a VLAN, by the gateway node and by their own', async () => {
+    await lab.kubectl('east', ['label', 'node', 'n1', 'ovn.kubernetes.io/external-gw=true']);
+    const vpc = (spec: object): Promise<string> =>
+      lab.kubectl('east', ['patch', 'vpc', 'ovn-cluster', '--type=merge', '-p', JSON.stringify({ spec })]);
+    await vpc({ enableExternal: true, extraExternalSubnets: ['ten'] });
+    for (const [type, pod, v4Ip] of [
+      ['centralized', 'b', '10.30.0.201'],
+      ['distributed', 'b', '10.30.0.202'],
+    ] as const) {
+      await applyObjects(lab, 'east', [
+        object('OvnEip', type, { externalSubnet: 'ten', v4Ip }),
+        object('OvnFip', type, { ovnEip: type, ipName: `${pod}.over`, type }),
+      ]);
+      await eventually(`an answer from ${v4Ip}`, async () => (await lab.fetchName(lan, v4Ip)) === pod);
+      assert.equal(await lab.fetchName(lab.ns('east', `over/${pod}`), await address('over/a')), 'a');
+      await lab.kubectl('east', ['delete', 'ovn-fip,ovn-eip', type, '--timeout=60s']);
+    }
+    await vpc({ enableExternal: false, extraExternalSubnets: [] });
+    await eventually('no port', async () => {
+      const ports = await lab.nbctl('east', ['lrp-list', 'ovn-cluster']);
+      const nat = await lab.nbctl('east', ['lr-nat-list', 'ovn-cluster']);
+      return (!ports.includes('ovn-cluster-ten') && nat.trim() === '') || notYet(`${ports} ${nat}`);
+    });
+  });
+
   it('reports a removed interface to pods, refuses new pods with the reason, and is deleted without a trace', async () => {
     await lab.kubectl('east', ['patch', 'pn', 'net1', '--type=merge', '-p', '{"spec":{"excludeNodes":["n2"]}}']);
     const ports = (): Promise<string> => lab.vsctl('east', 'n2', ['list-br']);

@@ -10,6 +10,7 @@ import type { Cidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { View } from '../../model/view.ts';
+import { gatewayPortsOf } from '../../settle/external/external-subnets.ts';
 import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
 import { isReachable, networksOf } from '../../settle/vpc/next-hops.ts';
 import { routeTableOf } from '../../settle/vpc/routers.ts';
@@ -17,7 +18,7 @@ import { readStaticRoutes } from '../../settle/vpc/static-routes.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
-import { userDefaults } from '../vpc/user-defaults.ts';
+import { userDefaults } from '../../settle/vpc/user-defaults.ts';
 import { isOfNetworks, isPhysical, isRewritten, ownCidrs, physicalSubnets } from './own-cidrs.ts';
 import { isJoined, routerAddresses } from './router-addresses.ts';
 
@@ -64,6 +65,9 @@ function ownSources(view: View, vpc: string, family: Family): readonly Cidr[] {
 
 function rowsOf(view: View, vpc: string, family: Family): readonly DesiredRow[] {
   const exits = exitsOf(view, vpc, family);
+  const outside = gatewayPortsOf(view, vpc).flatMap(({ exitOf }) => exitOf);
+  // With a port outside, the VPC has a default route in each table.
+  if (outside.includes(family)) return [];
   const taken = userDefaults(view, vpc);
   const tables = new Map<string, Exit>();
   for (const exit of exits)
@@ -99,6 +103,7 @@ export const u2oExitFeature: Feature = {
   name: 'u2o-exit',
   all: (view) => new Set([...view.verdicts.values()].map(({ vpc }) => vpc)),
   *reads(change, view) {
+    if (change.kind === 'gatewayPorts') yield change.name.slice(0, change.name.indexOf('/'));
     if (change.kind === 'verdicts')
       yield* [change.before, change.after].flatMap((verdict) => (verdict === undefined ? [] : [verdict.vpc]));
     const isRouter = change.kind === 'ports' && change.name.startsWith('u2o/');

@@ -32,6 +32,7 @@ export function routersReading(change: Change, view: View): Iterable<string> {
     return isSameVpc(change.before, change.after) ? [change.name] : new Set([change.name, ...routers(view)]);
   }
   if (change.kind === 'transitSwitches') return [defaultVpc, ...peering(view)];
+  if (change.kind === 'gatewayPorts') return [change.name.slice(0, change.name.indexOf('/'))];
   if (change.kind === 'subnets' && isSameSubnet(change.before, change.after)) return [];
   if (change.kind !== 'subnets' && change.kind !== 'verdicts') return [];
   const names = new Set(peering(view));

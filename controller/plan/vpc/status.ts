@@ -1,6 +1,8 @@
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Vpc } from '../../model/objects.ts';
+import { eipPort } from '../../model/ovn-names.ts';
+import { gatewayPortName, gatewayPortsOf } from '../../settle/external/external-subnets.ts';
 import { peeringsOf } from '../../settle/vpc/judge-peerings.ts';
 import { hasRouter, subnetsOf } from '../../settle/vpc/routers.ts';
 import { readStaticRoutes } from '../../settle/vpc/static-routes.ts';
@@ -23,6 +25,7 @@ export function vpcProblems(view: View, vpc: Vpc): readonly Problem[] {
   const subnet = defaultSubnetProblem(view, vpc);
   return [
     ...(fields === '' ? [] : [{ code: 'NotSupported', message }]),
+    ...idleExternal(vpc),
     ...readStaticRoutes(vpc.spec).problems,
     ...readPolicyRoutes(vpc.spec).problems,
     ...peeringsOf(view, vpc.name).flatMap(({ problem, isWaiting }) =>
@@ -33,6 +36,24 @@ export function vpcProblems(view: View, vpc: Vpc): readonly Problem[] {
   ];
 }
 
+/** Ports outside that the router does not have. */
+function outsideProblems(view: View, vpc: string): readonly Problem[] {
+  return gatewayPortsOf(view, vpc).flatMap((port): readonly Problem[] => {
+    const key = eipPort(gatewayPortName(port));
+    const address = port.isPlaced && view.allocation(key) === undefined ? view.addressProblem(key) : undefined;
+    const problem = port.problem ?? address;
+    return problem === undefined ? [] : [problem];
+  });
+}
+
+/** Subnets outside without the switch that connects them. */
+function idleExternal({ spec }: Vpc): readonly Problem[] {
+  if (spec.enableExternal || spec.extraExternalSubnets.length === 0) return [];
+  const message =
+    'spec.extraExternalSubnets has an effect with spec.enableExternal only: set it to true, or remove the list';
+  return [{ code: 'ExternalDisabled', message }];
+}
+
 /** Problems that resolve when other objects change. */
 function waitingFor(view: View, vpc: Vpc): readonly Problem[] {
   const subnet = defaultSubnetProblem(view, vpc);
@@ -40,6 +61,7 @@ function waitingFor(view: View, vpc: Vpc): readonly Problem[] {
     ...peeringsOf(view, vpc.name).flatMap(({ problem, isWaiting }) =>
       problem !== undefined && isWaiting ? [problem] : [],
     ),
+    ...outsideProblems(view, vpc.name),
     ...unreachableRoutes(view, vpc.name),
     ...unreachablePolicies(view, vpc.name),
     ...(subnet?.isWaiting === true ? [subnet.problem] : []),
@@ -86,6 +108,8 @@ export function planVpcStatus(view: View, vpc: Vpc): VpcStatus {
   const { name } = vpc;
   const wanted = defaultSubnetOf(view, vpc);
   const namespaces = namespacesHeld(view, vpc);
+  const outside = gatewayPortsOf(view, name).flatMap(({ subnet, problem }) => (problem === undefined ? [subnet] : []));
+  const extra = outside.filter((subnet) => vpc.spec.extraExternalSubnets.includes(subnet));
   return {
     standby: hasRouter(view, name),
     default: name === defaultVpc,
@@ -95,7 +119,8 @@ export function planVpcStatus(view: View, vpc: Vpc): VpcStatus {
     subnets: subnetsOf(view, name),
     namespaces: namespaces.length === 0 ? null : namespaces,
     vpcPeerings: peeringsOf(view, name).flatMap(({ remote, link }) => (link === undefined ? [] : [remote])),
-    enableExternal: false,
+    enableExternal: outside.length > 0,
+    extraExternalSubnets: extra.length === 0 ? null : extra,
     enableBfd: false,
   };
 }

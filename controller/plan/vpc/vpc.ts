@@ -7,6 +7,7 @@ import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import { isDefaultRoute } from '../../settle/bgp/learned-route.ts';
+import { gatewayPortNamed, gatewayPortsOf } from '../../settle/external/external-subnets.ts';
 import { hasRouter, tablesOf } from '../../settle/vpc/routers.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
@@ -16,7 +17,7 @@ import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
 import { servedNet } from '../../settle/subnet/served-net.ts';
 import type { View } from '../../model/view.ts';
 import { reportVpc } from './report.ts';
-import { userDefaults } from './user-defaults.ts';
+import { userDefaults } from '../../settle/vpc/user-defaults.ts';
 
 /** The router that joins the subnets of a VPC, and in the default one its routes towards the nodes. */
 function planVpc(view: View, name: string): Desired {
@@ -40,7 +41,9 @@ function optionsOf(view: View, name: string): Readonly<Record<string, string>> {
   if (name === defaultVpc) return common;
   // ARP requests of pods for each other are broadcasts, which the router receives too. It learns from them only where hosts
   // other than pods may send requests. It always learns from replies to its own requests.
-  const hasPeers = (view.vpcs.get(name)?.spec.vpcPeerings.length ?? 0) > 0;
+  const hasPeers =
+    (view.vpcs.get(name)?.spec.vpcPeerings.length ?? 0) > 0 ||
+    gatewayPortsOf(view, name).some(({ isPlaced }) => isPlaced);
   return { ...common, always_learn_from_arp_request: String(hasPeers) };
 }
 
@@ -86,6 +89,11 @@ export const vpcFeature: Feature = {
   *reads(change, view) {
     if (change.kind !== 'learned') yield* routersReading(change, view);
     else if (isDefaultRoute(change.name)) yield defaultVpc;
+    // The status names the reason why the router has no address outside.
+    if (change.kind === 'ports' && change.name.startsWith('eip/')) {
+      const port = gatewayPortNamed(view, change.name.slice('eip/'.length));
+      if (port !== undefined) yield port.vpc;
+    }
     // A Subnet of another VPC may come to have a namespace that it names, or have it no more.
     if (['subnets', 'verdicts', 'namespaces'].includes(change.kind))
       for (const { name, spec } of view.vpcs.values()) if (spec.namespaces.length > 0) yield name;

@@ -1,12 +1,12 @@
 /** Records of a port from before a restart: annotations or status of its object, its IP object, or its row in the northbound database. */
-import { annotation, formerFinalizers, joinSubnet } from '../../../lib/api/names.ts';
+import { annotation, externalSubnet, formerFinalizers, joinSubnet } from '../../../lib/api/names.ts';
 import { isVouchedFor } from '../../../lib/api/pod-addresses.ts';
 import { formatIp, familyOf } from '../../../lib/net/ip.ts';
 import { type Ip } from '../../../lib/net/ip.ts';
 import { parseMac } from '../../../lib/net/mac.ts';
 import { annotationOf, annotationPrefix } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
-import type { IpObject, Node, Pod, Vip } from '../../model/objects.ts';
+import type { IpObject, Node, OvnEip, Pod, Vip } from '../../model/objects.ts';
 import { isOwnIp } from './own-ip.ts';
 import { parseAddresses } from './port-request.ts';
 
@@ -93,6 +93,12 @@ export function recordOfVip({ spec, status }: Vip): PortRecord | undefined {
     .filter((text) => typeof text === 'string' && text !== '')
     .join(',');
   return recordOf(spec.subnet, addresses, typeof status['mac'] === 'string' ? status['mac'] : '');
+}
+
+export function recordOfEip({ spec, status }: OvnEip): PortRecord | undefined {
+  const text = (field: string): string => (typeof status[field] === 'string' ? status[field] : '');
+  const addresses = [text('v4Ip'), text('v6Ip')].filter((part) => part !== '').join(',');
+  return recordOf(spec.externalSubnet || externalSubnet, addresses, text('macAddress'));
 }
 
 /** A port's row as a record: `0a:… 10.16.0.2 fd00::2` in `addresses`, the subnet in `external_ids:ls`. */

@@ -8,7 +8,7 @@ interface Meaning {
 
 const annotations: Record<keyof typeof annotation, Meaning> = {
   bgp: {
-    on: 'Subnet, Pod, Service; OvnEip and IptablesEIP of Kube-OVN',
+    on: 'Subnet, Pod, Service, OvnEip; IptablesEIP of Kube-OVN',
     writer: 'you',
     text: 'Announced over BGP. `true` or `cluster`: by every speaker; of a subnet its CIDRs and the addresses of its pods, of a service its cluster IPs. `local`: by the speaker of the node that has the pod or a ready endpoint. A pod overrides its subnet.',
   },
@@ -16,6 +16,11 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
     on: 'Node',
     writer: 'you',
     text: '`true`: the speaker of the node lowers its routes, then withdraws them.',
+  },
+  formerEip: {
+    on: 'OvnDnatRule',
+    writer: 'you',
+    text: 'Written by Kube-OVN, and only read: the rule keeps the load balancer that Kube-OVN made for it.',
   },
   leave: {
     on: 'Node',
@@ -217,6 +222,16 @@ const labels: Record<keyof typeof label, Meaning> = {
     on: 'IP',
     writer: 'Isthmus, or you for a fixed value',
     text: '`true`: the address stays reserved without a pod.',
+  },
+  externalGateway: {
+    on: 'Node',
+    writer: 'you',
+    text: '`true`: the node may be the gateway of VPCs to Subnets outside, if it has their ProviderNetwork.',
+  },
+  gatewayOf: {
+    on: 'OvnEip',
+    writer: 'Isthmus',
+    text: 'The Vpc whose router has the address. The OvnEip is removed with the port of the router.',
   },
   switchLbRule: {
     on: 'Service',

@@ -9,6 +9,10 @@ import { interconnectKind } from './interconnect.ts';
 import { ipKind } from './ip.ts';
 import { ipPoolKind } from './ippool.ts';
 import { loadBalancerPoolKind } from './load-balancer-pool.ts';
+import { ovnDnatRuleKind } from './ovn-dnat-rule.ts';
+import { ovnEipKind } from './ovn-eip.ts';
+import { ovnFipKind } from './ovn-fip.ts';
+import { ovnSnatRuleKind } from './ovn-snat-rule.ts';
 import { providerNetworkKind } from './provider-network.ts';
 import { remoteClusterKind } from './remote-cluster.ts';
 import { remotePodSliceKind } from './remote-pod-slice.ts';
@@ -39,6 +43,10 @@ export const allKinds: readonly Kind[] = [
   securityGroupKind,
   providerNetworkKind,
   vlanKind,
+  ovnEipKind,
+  ovnFipKind,
+  ovnSnatRuleKind,
+  ovnDnatRuleKind,
   interconnectKind,
   interconnectGatewayKind,
   transitSwitchKind,

@@ -124,7 +124,7 @@ export const bgpAdvertisementSpec = z
     source: z
       .enum(bgpSources)
       .describe(
-        'What is announced: CIDRs of subnets, addresses of pods or services, EIPs (OvnEip and IptablesEIP of Kube-OVN, where a cluster has these kinds), or prefixes of other clusters.',
+        'What is announced: CIDRs of subnets, addresses of pods or services, EIPs (OvnEips, and IptablesEIPs of Kube-OVN where a cluster has that kind), or prefixes of other clusters.',
       ),
     selector: labelSelector
       .default({})

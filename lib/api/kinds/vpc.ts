@@ -103,10 +103,16 @@ export const vpcSpec = z.object({
     .optional(),
   enableExternal: z
     .boolean()
-    .describe('Connect the router to the external subnet; refused by this release.')
+    .describe(
+      'Connect the router with the Subnet `external`, if there is one, and with `extraExternalSubnets`. The first of them is the way out of a VPC without a default route.',
+    )
     .optional(),
   enableBfd: z.boolean().describe('Refused by this release.').optional(),
-  extraExternalSubnets: z.array(z.string().max(63)).max(64).describe('Refused by this release.').optional(),
+  extraExternalSubnets: z
+    .array(z.string().max(63))
+    .max(64)
+    .describe('Further Subnets outside, each in a VLAN with a router of the physical network.')
+    .optional(),
   staticRoutes: z.array(staticRoute).max(4096).optional(),
   policyRoutes: z.array(policyRoute).max(4096).optional(),
   vpcPeerings: z.array(vpcPeering).max(256).optional(),
@@ -131,8 +137,11 @@ export const vpcStatus = z.object({
   subnets: z.array(z.string()).describe('Subnets whose switch is joined to the router.').optional(),
   namespaces: z.array(z.string()).describe('Those of spec.namespaces whose pods live in this VPC.').optional(),
   vpcPeerings: z.array(z.string()).describe('Vpcs with which a link is in force.').optional(),
-  enableExternal: z.boolean().optional(),
-  extraExternalSubnets: z.array(z.string()).optional(),
+  enableExternal: z.boolean().describe('The router has a port in a Subnet outside.').optional(),
+  extraExternalSubnets: z
+    .array(z.string())
+    .describe('Those of spec.extraExternalSubnets in which the router has a port.')
+    .optional(),
   enableBfd: z.boolean().optional(),
   bfdPort: z
     .object({ ip: z.string().optional(), name: z.string().optional(), nodes: z.array(z.string()).optional() })

@@ -5,6 +5,7 @@ import type { Change } from '../../../model/change.ts';
 import type { View } from '../../../model/view.ts';
 import type { Claimant } from '../claims.ts';
 import type { PortRecord } from '../records.ts';
+import { eipHolder } from './eip.ts';
 import { foreignPortHolder } from './foreign-port.ts';
 import { healthCheckHolder } from './health-check.ts';
 import type { HolderKind, KeptPort } from './kind.ts';
@@ -23,6 +24,7 @@ const kinds: readonly HolderKind[] = [
   nodeServiceHolder,
   reservationHolder,
   vipHolder,
+  eipHolder,
   querierHolder,
   healthCheckHolder,
   u2oRouterHolder,
@@ -35,6 +37,7 @@ const byRecord: readonly (readonly [HolderKind, 'recorded' | 'borrowed'])[] = [
   [nodeServiceHolder, 'recorded'],
   [podHolder, 'recorded'],
   [vipHolder, 'recorded'],
+  [eipHolder, 'recorded'],
   [podHolder, 'borrowed'],
   [querierHolder, 'recorded'],
   [healthCheckHolder, 'recorded'],

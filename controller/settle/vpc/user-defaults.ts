@@ -1,6 +1,6 @@
 import type { View } from '../../model/view.ts';
-import { isReachable, networksOf } from '../../settle/vpc/next-hops.ts';
-import { readStaticRoutes } from '../../settle/vpc/static-routes.ts';
+import { isReachable, networksOf } from './next-hops.ts';
+import { readStaticRoutes } from './static-routes.ts';
 
 /** `<table>/<family>` of default routes that the user gives a VPC, and that lead somewhere. */
 export function userDefaults(view: View, vpc: string): ReadonlySet<string> {

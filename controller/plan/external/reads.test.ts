@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { randomOf } from '../../../lib/testing-random.ts';
+import type { Kinds } from '../../model/objects.ts';
+import { TestCluster } from '../../testing-cluster.ts';
+import { both, bridge, gateway, made, node, outside, type Made } from '../../testing-external.ts';
+import { planned } from '../../testing-reports.ts';
+import { kinds } from '../../watch/kinds.ts';
+import { features } from '../features.ts';
+import { planKey } from '../plan.ts';
+
+function put(cluster: TestCluster, { kind, raw }: Made): void {
+  const { name } = raw.metadata;
+  const { resource, parse } = kinds[kind];
+  const metadata = { uid: `uid-${name}`, resourceVersion: '1', generation: 1, ...raw.metadata };
+  const whole = resource.namespaced ? { ...metadata, namespace: 'default' } : metadata;
+  const value: Kinds[typeof kind] = parse({ ...raw, metadata: whole });
+  cluster.change(kind, resource.namespaced ? `default/${name}` : name, value);
+}
+
+test('after random changes every plan and status is current, and no two plans want one row', () => {
+  const random = randomOf(11);
+  const pick = <T>(...list: readonly T[]): T => list[random(list.length)] as T;
+  const cluster = new TestCluster();
+  for (const object of outside()) put(cluster, object);
+  cluster.restore(new Map());
+  const ovnEip = (): string => pick('e1', 'e2', 'e3', 'blue-external');
+  const inside = (): object =>
+    pick<object>(
+      { ipName: pick('web.default', 'db.default') },
+      { ipName: 'shared', ipType: 'vip' },
+      { vpc: pick('blue', 'green', 'ovn-cluster'), v4Ip: pick('10.90.0.50', '10.91.0.50') },
+    );
+  const leaving = (): object => (random(5) === 0 ? { deletionTimestamp: '2026-01-09T00:00:00Z' } : {});
+  const route = { cidr: '0.0.0.0/0', nextHopIP: '203.0.113.9' };
+  const changes: readonly (() => Made)[] = [
+    () =>
+      made(
+        'vpcs',
+        pick('blue', 'green', 'ovn-cluster'),
+        {
+          enableExternal: random(4) > 0,
+          extraExternalSubnets: pick([], ['second'], ['inner'], ['second', 'gone']),
+          staticRoutes: pick([], [], [route]),
+        },
+        random(3),
+        leaving(),
+      ),
+    () =>
+      made(
+        'subnets',
+        pick('external', 'second'),
+        {
+          ...pick<object>(
+            { cidrBlock: '203.0.113.0/24', gateway: pick('', '203.0.113.254') },
+            { cidrBlock: '198.51.100.0/24', gateway: pick('', '198.51.100.254') },
+            { cidrBlock: '10.90.0.0/24' },
+          ),
+          vlan: pick('lan', 'dmz', 'dmz', ''),
+          logicalGateway: random(5) === 0,
+        },
+        random(3),
+        leaving(),
+      ),
+    () =>
+      made(
+        'subnets',
+        'green-net',
+        { vpc: 'green', cidrBlock: pick('10.91.0.0/24', '198.51.100.0/25'), routeTable: pick('', 't') },
+        1,
+        leaving(),
+      ),
+    () =>
+      node(
+        pick('n1', 'n2', 'n3'),
+        pick<Readonly<Record<string, string>>>(both, both, { [bridge]: 'true' }, { [gateway]: 'true' }),
+      ),
+    () =>
+      made(
+        'ovnEips',
+        ovnEip(),
+        {
+          externalSubnet: pick('', 'external', 'second'),
+          v4Ip: pick('', '203.0.113.50'),
+          type: pick('', 'nat', 'lrp', 'lsp'),
+        },
+        random(3),
+        leaving(),
+      ),
+    () =>
+      made('ovnFips', pick('f1', 'f2'), { ovnEip: ovnEip(), ...inside(), type: pick('', 'distributed') }, random(3)),
+    () =>
+      made(
+        'ovnSnatRules',
+        pick('s1', 's2'),
+        {
+          ovnEip: ovnEip(),
+          ...pick<object>(
+            { vpcSubnet: pick('inner', 'green-net', 'second') },
+            { vpc: pick('blue', 'green'), v4IpCidr: pick('10.90.0.0/25', '10.90.0.50') },
+          ),
+        },
+        random(3),
+      ),
+    () =>
+      made(
+        'ovnDnatRules',
+        pick('d1', 'd2'),
+        {
+          ovnEip: ovnEip(),
+          ...inside(),
+          externalPort: pick('80', '81'),
+          internalPort: '80',
+          protocol: pick('tcp', 'udp'),
+        },
+        random(3),
+        pick({}, { annotations: { 'ovn.kubernetes.io/vpc_eip': 'e1' } }),
+      ),
+    () => made('vips', 'shared', { subnet: 'inner' }, 1),
+    () => {
+      const { kind, raw } = made('pods', pick('web', 'db'), {}, 1);
+      const nodeName = pick('n1', 'n3', 'n9');
+      return { kind, raw: { ...raw, spec: { nodeName } } };
+    },
+    () => {
+      const name = pick('web', 'db');
+      const { kind, raw } = made('ips', `${name}.default`, {}, 1);
+      const labels = { 'ovn.kubernetes.io/subnet': 'inner' };
+      const spec = { podName: name, namespace: 'default', subnet: 'inner', ipAddress: '', macAddress: '' };
+      return { kind, raw: { metadata: { ...raw.metadata, labels }, spec } };
+    },
+  ];
+  const last = new Map<string, string>();
+  for (let round = 0; round < 700; round += 1) {
+    const { kind, raw } = pick(...changes)();
+    const key = kinds[kind].resource.namespaced ? `default/${raw.metadata.name}` : raw.metadata.name;
+    if (random(5) === 0) cluster.change(kind, key, undefined);
+    else put(cluster, { kind, raw });
+    if (random(3) === 0) continue;
+    for (const dirty of cluster.settle()) last.set(dirty, planned(cluster, dirty));
+    for (const [name, text] of last) assert.equal(planned(cluster, name), text, `${name} in round ${round}`);
+    for (const feature of features)
+      for (const id of feature.all(cluster))
+        if (planKey(cluster, `${feature.name}/${id}`).rows.length > 0)
+          assert.ok(last.has(`${feature.name}/${id}`), `${feature.name}/${id} was never planned, in round ${round}`);
+    const rows = [...last.keys()].flatMap((name) =>
+      planKey(cluster, name).rows.map((row) => `${row.table} ${row.key}`),
+    );
+    assert.equal(new Set(rows).size, rows.length, `two plans want one row in round ${round}`);
+  }
+});

@@ -1,0 +1,77 @@
+/** The statuses of the rules that use addresses outside. */
+import type { Problem } from '../../../lib/desired/problem.ts';
+import type { ApiObjectFacts, ExternalRuleStore, OvnFip } from '../../model/objects.ts';
+import type { ExternalRule } from '../../model/settled.ts';
+import type { View } from '../../model/view.ts';
+import { ruleKey } from '../../settle/external/external-rules.ts';
+import { obstacleConditions } from '../conditions.ts';
+import { failure, refusalEvents } from '../events.ts';
+import { withoutFormer } from '../finalizers.ts';
+import { refusalOf } from '../report.ts';
+import type { ObjectReport, Outcome, WantedEvent } from '../report.ts';
+import { isInForce } from './rule-rows.ts';
+
+const names: Readonly<Record<ExternalRuleStore, string>> = {
+  ovnFips: 'OvnFip',
+  ovnSnatRules: 'OvnSnatRule',
+  ovnDnatRules: 'OvnDnatRule',
+};
+
+function sides(rule: ExternalRule | undefined, suffix: 'Ip' | 'IpCidr'): Readonly<Record<string, string>> {
+  const of = (family: 4 | 6, side: 'outside' | 'inside'): string =>
+    rule?.pairs.find((pair) => pair.family === family)?.[side] ?? '';
+  return {
+    vpc: rule?.vpc ?? '',
+    v4Eip: of(4, 'outside'),
+    v6Eip: of(6, 'outside'),
+    [`v4${suffix}`]: of(4, 'inside'),
+    [`v6${suffix}`]: of(6, 'inside'),
+  };
+}
+
+/** Fields of the status beside `ready`. */
+function fieldsOf(view: View, store: ExternalRuleStore, name: string): Readonly<Record<string, string>> {
+  const verdict = view.externalRules.get(ruleKey(store, name));
+  const rule = isInForce(verdict) ? verdict : undefined;
+  if (store === 'ovnSnatRules') return sides(rule, 'IpCidr');
+  if (store === 'ovnFips') return { ...sides(rule, 'Ip'), macAddress: rule?.local?.mac ?? '' };
+  const spec = view.ovnDnatRules.get(name)?.spec;
+  if (spec === undefined) return {};
+  const { internalPort, externalPort, protocol, ipName } = spec;
+  return { ...sides(rule, 'Ip'), internalPort, externalPort, protocol, ipName };
+}
+
+/** An event about what the rule waits for, unless its status shows it already. */
+function obstacleEvents(
+  { conditions }: ApiObjectFacts,
+  kind: string,
+  obstacle: Problem | undefined,
+): readonly WantedEvent[] {
+  const before = conditions.find(({ type }) => type === 'Ready');
+  if (obstacle === undefined || before?.message === obstacle.message) return [];
+  return [failure(`${kind}NotReady`, obstacle)];
+}
+
+export function reportRule(
+  view: View,
+  store: ExternalRuleStore,
+  name: string,
+  outcome: Outcome,
+): readonly ObjectReport[] {
+  const object = { kind: store, name } as const;
+  const rule = (view[store] as ReadonlyMap<string, OvnFip>).get(name);
+  if (rule === undefined) return [{ object }];
+  const finalizers = withoutFormer(rule.finalizers);
+  if (rule.isDeleting) return [{ object, finalizers }];
+  const verdict = view.externalRules.get(ruleKey(store, name));
+  const refused = refusalOf(outcome);
+  const obstacle = refused ?? verdict?.obstacle;
+  const kind = names[store];
+  const conditions = obstacleConditions(rule.generation, verdict?.refusal, obstacle, `${kind}Ready`);
+  const events = [
+    ...refusalEvents(`Validate${kind}Failed`, conditions, rule.conditions),
+    ...(verdict?.refusal === undefined ? obstacleEvents(rule, kind, obstacle) : []),
+  ];
+  const fields = { ready: isInForce(verdict) && refused === undefined, ...fieldsOf(view, store, name) };
+  return [{ object, finalizers, status: { fields, conditions, events } }];
+}

@@ -1,0 +1,75 @@
+/** OvnEips: addresses of networks outside, for rules and for the routers of VPCs. */
+import { externalSubnet } from '../../../../lib/api/names.ts';
+import { byAge } from '../../../../lib/desired/rights.ts';
+import { defaultInterface } from '../../../model/interfaces.ts';
+import type { OvnEip } from '../../../model/objects.ts';
+import { eipPort } from '../../../model/ovn-names.ts';
+import type { View } from '../../../model/view.ts';
+import { gatewayPortName, gatewayPortNamed } from '../../external/external-subnets.ts';
+import { satisfies } from '../claims.ts';
+import type { Claimant, PortWant } from '../claims.ts';
+import { parseAddresses } from '../port-request.ts';
+import { recordOfEip } from '../records.ts';
+import type { HolderKind } from './kind.ts';
+
+/** The Subnet that an OvnEip is from. */
+export function subnetOfEip({ spec }: OvnEip): string {
+  return spec.externalSubnet === '' ? externalSubnet : spec.externalSubnet;
+}
+
+function eipRequest(eip: OvnEip): PortWant['request'] {
+  const { v4Ip, v6Ip, macAddress } = eip.spec;
+  const text = [v4Ip, v6Ip].filter((part) => part !== '').join(',');
+  const addresses = text === '' ? undefined : parseAddresses(text);
+  if (text !== '' && addresses === undefined)
+    return {
+      problem: {
+        code: 'InvalidAddress',
+        message: `spec.v4Ip, spec.v6Ip: '${text}' is not at most one address of each family`,
+      },
+    };
+  const families = addresses?.map(({ family }) => family);
+  return {
+    value: {
+      subnets: [subnetOfEip(eip)],
+      ...(addresses && families ? { addresses, families } : {}),
+      ...(macAddress === '' ? {} : { mac: macAddress.toLowerCase() }),
+    },
+  };
+}
+
+/** The router of a VPC is the holder of its address, whether its OvnEip exists or not. */
+function claimant(view: View, name: string): Claimant | undefined {
+  const eip = view.ovnEips.get(name);
+  const gateway = eip === undefined || eip.spec.type === 'lrp' ? gatewayPortNamed(view, name) : undefined;
+  const vpc = gateway && view.vpcs.get(gateway.vpc);
+  const holder = vpc && `gateway-port/${name}`;
+  if (eip !== undefined) {
+    // One that is being deleted keeps its address until nothing uses it, also over a restart, but gets none.
+    const isLeaving = eip.isDeleting && view.allocation(eipPort(name)) === undefined && recordOfEip(eip) === undefined;
+    if (eip.spec.type === 'lsp' || isLeaving) return undefined;
+    const want = { port: eipPort(name), interface: defaultInterface, request: eipRequest(eip) };
+    return { uid: eip.uid, createdMs: eip.createdMs, name, holder: holder ?? eip.uid, wants: [want] };
+  }
+  if (vpc === undefined || gateway === undefined || holder === undefined) return undefined;
+  const request = { value: { subnets: [gateway.subnet] } };
+  const want = { port: eipPort(name), interface: defaultInterface, request };
+  return { uid: vpc.uid, createdMs: vpc.createdMs, name, holder, wants: [want] };
+}
+
+export const eipHolder: HolderKind = {
+  prefix: 'eip',
+  all: (view) => new Set([...view.ovnEips.keys(), ...[...view.gatewayPorts.values()].map(gatewayPortName)]),
+  concerns: (change) => (change.kind === 'ovnEips' ? [change.name] : []),
+  claimant,
+  *recorded(view) {
+    for (const eip of [...view.ovnEips.values()].sort(byAge)) {
+      const record = recordOfEip(eip);
+      yield {
+        name: eip.name,
+        port: eipPort(eip.name),
+        record: satisfies(eipRequest(eip), record) ? record : undefined,
+      };
+    }
+  },
+};

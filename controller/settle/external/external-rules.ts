@@ -1,0 +1,208 @@
+/**
+ * Decides which of the rules that use addresses outside are in force. In: changes of the rules and of what they name. Out: a verdict for
+ * each rule, from which `plan/external/rules.ts` makes rows. Rules that claim the same entry differently, such as an OvnEip or a port of
+ * it, are in conflict: the one in force stays, of new ones the older is first. Rule: a change costs the rules that share entries with those
+ * it concerns.
+ */
+import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';
+import { addTo, allOf, removeFrom, type Few } from '../../../lib/desired/few.ts';
+import type { Change } from '../../model/change.ts';
+import { externalRuleStores } from '../../model/objects.ts';
+import type { ExternalRuleStore, Kinds, OvnFip } from '../../model/objects.ts';
+import type { ExternalRule, GatewayPort } from '../../model/settled.ts';
+import type { Indexes, View } from '../../model/view.ts';
+import { gatewayNodeText } from './gateway-port.ts';
+import { readRule } from './read-rule.ts';
+import type { EntryClaim, ReadRule } from './read-rule.ts';
+
+export interface ExternalRulesOptions {
+  readonly view: View;
+  readonly onChange: (key: string, before: ExternalRule | undefined, after: ExternalRule | undefined) => void;
+}
+
+/** Reasons of a refusal in favour of another rule. */
+const lost: ReadonlySet<string> = new Set(['AddressInUse', 'PortInUse', 'PinnedElsewhere', 'Conflict']);
+
+const kindNames: Readonly<Record<ExternalRuleStore, string>> = {
+  ovnFips: 'OvnFip',
+  ovnSnatRules: 'OvnSnatRule',
+  ovnDnatRules: 'OvnDnatRule',
+};
+
+interface Claimed {
+  readonly value: string;
+  /** The rule that claimed the entry first. */
+  readonly key: string;
+}
+
+export function ruleKey(store: ExternalRuleStore, name: string): string {
+  return `${store}/${name}`;
+}
+
+/** Undefined for a key of something else. */
+export function ruleAt(key: string): { readonly store: ExternalRuleStore; readonly name: string } | undefined {
+  const slash = key.indexOf('/');
+  const store = externalRuleStores.find((one) => one === key.slice(0, slash));
+  return store && { store, name: key.slice(slash + 1) };
+}
+
+/** `OvnFip web` */
+function titleOf(key: string): string {
+  const rule = ruleAt(key);
+  return rule === undefined ? key : `${kindNames[rule.store]} ${rule.name}`;
+}
+
+export function* rulesAt(
+  indexes: Indexes,
+  by: 'externalRulesByEip' | 'externalRulesByPort',
+  name: string,
+): Generator<string> {
+  for (const store of externalRuleStores) for (const rule of indexes[by][store].of(name)) yield ruleKey(store, rule);
+}
+
+/** The parts of a port that rules depend on: which nodes may hold it is not among them. */
+function ruleText(port: GatewayPort | undefined): string {
+  return port === undefined ? '' : JSON.stringify([port.problem, port.isPlaced, port.isOnlyExit]);
+}
+
+export class ExternalRules {
+  readonly verdicts = new Map<string, ExternalRule>();
+  readonly #options: ExternalRulesOptions;
+  readonly #read = new Map<string, ReadRule>();
+  /** Rules that claim an entry. */
+  readonly #byEntry = new Map<string, Few>();
+  readonly #byVpc = new Map<string, Few>();
+  readonly #byInsideSubnet = new Map<string, Few>();
+  #due = new Set<string>();
+
+  constructor(options: ExternalRulesOptions) {
+    this.#options = options;
+  }
+
+  changed(change: Change): void {
+    for (const key of this.#concerned(change)) this.#due.add(key);
+  }
+
+  *#concerned(change: Change): Generator<string> {
+    const { indexes } = this.#options.view;
+    const { kind, name } = change;
+    if (kind === 'ovnFips' || kind === 'ovnSnatRules' || kind === 'ovnDnatRules') yield ruleKey(kind, name);
+    else if (kind === 'ovnEips') yield* rulesAt(indexes, 'externalRulesByEip', name);
+    else if (kind === 'ports') yield* this.#ofPorts(name);
+    else if (kind === 'freed' || kind === 'ips') yield* rulesAt(indexes, 'externalRulesByPort', name);
+    else if (kind === 'pods') {
+      if (change.before?.node !== change.after?.node) yield* this.#ofPorts(`pod/${name}`);
+    } else if (kind === 'nodes') {
+      if (gatewayNodeText(change.before) === gatewayNodeText(change.after)) return;
+      for (const fip of indexes.distributedFips.of('')) yield ruleKey('ovnFips', fip);
+    } else if (kind === 'verdicts' || kind === 'subnets') {
+      if (kind === 'subnets' && change.before?.isDeleting === change.after?.isDeleting) return;
+      for (const rule of indexes.snatRulesBySubnet.of(name)) yield ruleKey('ovnSnatRules', rule);
+      yield* allOf(this.#byInsideSubnet.get(name));
+      // The gateway of a Subnet outside is the next hop of policies.
+      for (const vpc of indexes.vpcsByExternalSubnet.of(name)) yield* allOf(this.#byVpc.get(vpc));
+    } else if (kind === 'gatewayPorts') {
+      if (ruleText(change.before) !== ruleText(change.after))
+        yield* allOf(this.#byVpc.get(name.slice(0, name.indexOf('/'))));
+    } else if (kind === 'vpcs' && (change.before === undefined) !== (change.after === undefined))
+      yield* allOf(this.#byVpc.get(name));
+  }
+
+  *#ofPorts(key: string): Generator<string> {
+    const { view } = this.#options;
+    if (key.startsWith('eip/')) yield* rulesAt(view.indexes, 'externalRulesByEip', key.slice('eip/'.length));
+    else if (key.startsWith('pod/') || key.startsWith('vip/'))
+      for (const { port } of view.ports(key)) yield* rulesAt(view.indexes, 'externalRulesByPort', port);
+  }
+
+  settle(): void {
+    if (this.#due.size === 0) return;
+    const due = this.#due;
+    this.#due = new Set();
+    const concerned = new Set<string>();
+    // Rules in conflict before and after.
+    for (const key of due) this.#gather(key, concerned);
+    for (const key of due) this.#readAgain(key);
+    for (const key of due) this.#gather(key, concerned);
+    this.#judge(concerned);
+  }
+
+  /** Adds the rule and all that share entries with it, directly or through others. */
+  #gather(first: string, found: Set<string>): void {
+    const open = [first];
+    for (let key = open.pop(); key !== undefined; key = open.pop()) {
+      if (found.has(key) && key !== first) continue;
+      found.add(key);
+      for (const { entry } of this.#read.get(key)?.claims ?? [])
+        for (const other of allOf(this.#byEntry.get(entry))) if (!found.has(other)) open.push(other);
+    }
+  }
+
+  #readAgain(key: string): void {
+    const { view } = this.#options;
+    const before = this.#read.get(key);
+    if (before !== undefined) this.#index(before, (map, at) => removeFrom(map, at, key));
+    const rule = ruleAt(key);
+    const after = rule && readRule(view, rule.store, rule.name);
+    if (after === undefined) {
+      this.#read.delete(key);
+      return;
+    }
+    this.#read.set(key, after);
+    this.#index(after, (map, at) => addTo(map, at, key));
+  }
+
+  #index({ claims, verdict, insideSubnet }: ReadRule, apply: (map: Map<string, Few>, at: string) => void): void {
+    for (const { entry } of claims) apply(this.#byEntry, entry);
+    if (verdict.vpc !== '') apply(this.#byVpc, verdict.vpc);
+    if (insideSubnet !== undefined) apply(this.#byInsideSubnet, insideSubnet);
+  }
+
+  #judge(keys: ReadonlySet<string>): void {
+    const taken = new Map<string, Claimed>();
+    for (const { key } of this.#inOrder(keys)) {
+      const read = this.#read.get(key);
+      if (read === undefined) continue;
+      const rival = rivalOf(taken, read.claims);
+      if (rival === undefined) {
+        for (const { entry, value } of read.claims) if (!taken.has(entry)) taken.set(entry, { value, key });
+        this.#set(key, read.verdict);
+      } else {
+        const message = `${rival.claim.what} is in use by ${titleOf(rival.by)}, which had it before: ${rival.claim.remedy ?? 'use another, or delete one of the two'}`;
+        const { obstacle: _, ...verdict } = read.verdict;
+        this.#set(key, { ...verdict, refusal: { code: rival.claim.code, message } });
+      }
+    }
+    for (const key of keys) if (!this.#read.has(key)) this.#set(key, undefined);
+  }
+
+  #inOrder(keys: ReadonlySet<string>): readonly { readonly key: string; readonly rule: Kinds[ExternalRuleStore] }[] {
+    const { view } = this.#options;
+    const found = [...keys].sort().flatMap((key) => {
+      const at = ruleAt(key);
+      const rule = at && (view[at.store] as ReadonlyMap<string, OvnFip>).get(at.name);
+      return rule === undefined ? [] : [{ key, rule }];
+    });
+    const inOrder = byRight<Kinds[ExternalRuleStore]>(unlessRefused(lost));
+    return found.sort((a, b) => inOrder(a.rule, b.rule));
+  }
+
+  #set(key: string, after: ExternalRule | undefined): void {
+    const before = this.verdicts.get(key);
+    if (JSON.stringify(before) === JSON.stringify(after)) return;
+    if (after === undefined) this.verdicts.delete(key);
+    else this.verdicts.set(key, after);
+    this.#options.onChange(key, before, after);
+  }
+}
+
+function rivalOf(
+  taken: ReadonlyMap<string, Claimed>,
+  claims: readonly EntryClaim[],
+): { readonly claim: EntryClaim; readonly by: string } | undefined {
+  for (const claim of claims) {
+    const holder = taken.get(claim.entry);
+    if (holder !== undefined && holder.value !== claim.value) return { claim, by: holder.key };
+  }
+  return undefined;
+}

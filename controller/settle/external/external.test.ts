@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { ExternalRule } from '../../model/settled.ts';
+import { planKey } from '../../plan/plan.ts';
+import {
+  both,
+  bridge,
+  controllerOf,
+  gateway,
+  made,
+  node,
+  outside,
+  storedIn,
+  type Made,
+} from '../../testing-external.ts';
+import type { TestController } from '../../testing-api.ts';
+
+const eip = (name: string, spec: object = {}, seconds = 1): Made => made('ovnEips', name, spec, seconds);
+const fip = (name: string, spec: object, seconds = 2): Made => made('ovnFips', name, spec, seconds);
+const snat = (name: string, spec: object, seconds = 2): Made => made('ovnSnatRules', name, spec, seconds);
+const dnat = (name: string, spec: object, seconds = 2): Made =>
+  made('ovnDnatRules', name, { internalPort: '80', externalPort: '80', protocol: 'tcp', ...spec }, seconds);
+
+function put(controller: TestController, ...objects: readonly Made[]): Promise<void> {
+  for (const { kind, raw } of objects) controller.put(kind, raw);
+  return controller.settle();
+}
+
+/** `in force`, or the reason why it is not. */
+function stateOf({ cluster }: TestController, key: string): string {
+  const rule: ExternalRule | undefined = cluster.externalRules.get(key);
+  if (rule === undefined) return 'unknown';
+  return (rule.refusal ?? rule.obstacle)?.code ?? 'in force';
+}
+
+function ready(controller: TestController, key: string): string {
+  const status = controller.objects.get(key)?.['status'] as
+    | { readonly conditions?: readonly { type: string; status: string; reason: string; message: string }[] }
+    | undefined;
+  const is = status?.conditions?.find(({ type }) => type === 'Ready');
+  return `${is?.status} ${is?.reason} ${is?.message}`;
+}
+
+/** Rows of a table that a key plans, by key, with a column. */
+function column(
+  { cluster }: TestController,
+  key: string,
+  table: string,
+  name: string,
+): Readonly<Record<string, unknown>> {
+  const rows = planKey(cluster, key).rows.filter((row) => row.table === table);
+  return Object.fromEntries(rows.map((row) => [row.key, row.columns[name]]));
+}
+
+const port = 'gateway-port/blue/external';
+
+describe('gateway ports', () => {
+  test('nodes come and go as rows of their own; the port stays until none is left', async () => {
+    const controller = await controllerOf(outside());
+    const chassis = (): readonly string[] => Object.keys(column(controller, port, 'Gateway_Chassis', 'priority'));
+    const first = planKey(controller.cluster, port).rows.find(({ table }) => table === 'Logical_Router_Port');
+    const order = chassis();
+    assert.deepEqual(order.toSorted(), ['blue-external-chassis-1', 'blue-external-chassis-2']);
+    await put(controller, node('n3', both), node('n4', { [gateway]: 'true' }), node('n5', { [bridge]: 'true' }));
+    assert.deepEqual(
+      chassis().filter((one) => order.includes(one)),
+      order,
+    );
+    assert.equal(chassis().length, 3);
+    await put(controller, node('n1', { [bridge]: 'true' }), node('n3', { [bridge]: 'true' }));
+    const last = planKey(controller.cluster, port).rows.find(({ table }) => table === 'Logical_Router_Port');
+    assert.deepEqual({ ...last?.columns, gateway_chassis: 0 }, { ...first?.columns, gateway_chassis: 0 });
+    assert.deepEqual(chassis(), ['blue-external-chassis-2']);
+    await put(controller, eip('a'), snat('all', { ovnEip: 'a', vpcSubnet: 'inner' }));
+    assert.equal(stateOf(controller, 'ovnSnatRules/all'), 'in force');
+    const together = planKey(controller.cluster, 'ovn-snat-rule/all').together;
+    assert.equal(together, planKey(controller.cluster, port).together);
+    await put(controller, node('n2', { [gateway]: 'true' }));
+    assert.deepEqual(planKey(controller.cluster, port).rows, []);
+    assert.deepEqual(planKey(controller.cluster, 'external-exit/blue').rows, []);
+    assert.equal(stateOf(controller, 'ovnSnatRules/all'), 'NoGatewayNode');
+    assert.match(ready(controller, 'Vpc/blue'), /^False NoGatewayNode no node can hold .*external-gw=true/);
+    controller.close();
+  });
+
+  test('the address of the router is an OvnEip, which stays over a restart and goes with the port', async () => {
+    const controller = await controllerOf(outside());
+    const spec = controller.objects.get('OvnEip/blue-external')?.['spec'] as { v4Ip: string; type: string };
+    assert.equal(spec.type, 'lrp');
+    const [network] = Object.values(column(controller, port, 'Logical_Router_Port', 'networks'));
+    assert.deepEqual(network, [`${spec.v4Ip}/24`]);
+    await put(controller, made('vpcs', 'blue', {}));
+    assert.equal(controller.objects.get('OvnEip/blue-external'), undefined);
+    assert.deepEqual([...(controller.cluster.pool('external')?.allocations().keys() ?? [])], []);
+    controller.close();
+  });
+
+  test('an OvnEip of the name chooses the address; one of type nat is in the way', async () => {
+    const chosen = await controllerOf([
+      ...outside(),
+      eip('blue-external', { externalSubnet: 'external', type: 'lrp', v4Ip: '203.0.113.77' }),
+    ]);
+    assert.deepEqual(column(chosen, port, 'Logical_Router_Port', 'networks'), { 'blue-external': ['203.0.113.77/24'] });
+    chosen.close();
+    const blocked = await controllerOf([...outside(), eip('blue-external')]);
+    assert.match(ready(blocked, 'Vpc/blue'), /^False NameConflict OvnEip blue-external is of type nat/);
+    blocked.remove('ovnEips', 'blue-external');
+    await blocked.settle();
+    assert.match(ready(blocked, 'Vpc/blue'), /^True /);
+    blocked.close();
+  });
+
+  test('a Subnet that is not outside is refused by name, and a default route of the user stays the only one', async () => {
+    const controller = await controllerOf(outside({ enableExternal: true, extraExternalSubnets: ['inner', 'gone'] }));
+    assert.match(
+      ready(controller, 'Vpc/blue'),
+      /Subnet inner is not outside: it is in no VLAN.*Subnet gone does not exist/,
+    );
+    assert.equal(
+      Object.keys(column(controller, 'external-exit/blue', 'Logical_Router_Static_Route', 'nexthop')).length,
+      1,
+    );
+    const route = { cidr: '0.0.0.0/0', nextHopIP: '203.0.113.9' };
+    await put(controller, made('vpcs', 'blue', { enableExternal: true, staticRoutes: [route] }));
+    assert.match(ready(controller, 'Vpc/blue'), /^True /);
+    assert.deepEqual(column(controller, 'external-exit/blue', 'Logical_Router_Static_Route', 'nexthop'), {});
+    await put(controller, made('vpcs', 'blue', { extraExternalSubnets: ['second'] }));
+    assert.match(ready(controller, 'Vpc/blue'), /^False ExternalDisabled/);
+    controller.close();
+  });
+});
+
+describe('rules', () => {
+  test('a distributed address waits for the bridge on the node of the pod, and follows the pod', async () => {
+    const controller = await controllerOf([...outside(), node('n3', {})]);
+    const pod = (nodeName: string): Made => ({ kind: 'pods', raw: { metadata: { name: 'web' }, spec: { nodeName } } });
+    const spec = { ovnEip: 'a', ipName: 'web.default', type: 'distributed' };
+    await put(controller, eip('a'), fip('web', spec));
+    assert.equal(stateOf(controller, 'ovnFips/web'), 'IpNotFound');
+    await put(controller, pod('n3'));
+    assert.equal(stateOf(controller, 'ovnFips/web'), 'NoBridgeOnNode');
+    assert.match(ready(controller, 'OvnFip/web'), /^False NoBridgeOnNode node n3 .*use type centralized/);
+    await put(controller, node('n3', { [bridge]: 'true' }));
+    const mac = controller.cluster.allocation('eip/a')?.mac;
+    assert.deepEqual(column(controller, 'ovn-fip/web', 'NAT', 'logical_port'), { 'fip/web/ipv4': 'web.default' });
+    assert.deepEqual(column(controller, 'ovn-fip/web', 'NAT', 'external_mac'), { 'fip/web/ipv4': mac });
+    controller.remove('pods', 'default/web');
+    await controller.settle();
+    assert.deepEqual(planKey(controller.cluster, 'ovn-fip/web').rows, []);
+    await put(controller, fip('web', { ...spec, type: '' }), pod('n1'));
+    assert.deepEqual(column(controller, 'ovn-fip/web', 'NAT', 'logical_port'), { 'fip/web/ipv4': null });
+    controller.close();
+  });
+
+  test('a pod with a published port has no distributed address: its packets take one of the two ways', async () => {
+    const pod: Made = { kind: 'pods', raw: { metadata: { name: 'web' }, spec: { nodeName: 'n2' } } };
+    const spec = { ovnEip: 'b', ipName: 'web.default' };
+    const controller = await controllerOf([...outside(), pod, eip('a'), eip('b')]);
+    await put(
+      controller,
+      dnat('web', { ovnEip: 'a', ipName: 'web.default' }),
+      fip('web', { ...spec, type: 'distributed' }, 3),
+    );
+    assert.equal(stateOf(controller, 'ovnFips/web'), 'PinnedElsewhere');
+    assert.match(
+      ready(controller, 'OvnFip/web'),
+      /the way of packets from .*is in use by OvnDnatRule web.*use type centralized/,
+    );
+    await put(controller, fip('web', spec, 3));
+    assert.equal(stateOf(controller, 'ovnFips/web'), 'in force');
+    controller.remove('ovnDnatRules', 'web');
+    await put(controller, fip('web', { ...spec, type: 'distributed' }, 3));
+    assert.equal(stateOf(controller, 'ovnFips/web'), 'in force');
+    controller.close();
+  });
+
+  test('an OvnEip in use cannot go, and says whose it is', async () => {
+    const controller = await controllerOf([...outside(), eip('a'), snat('all', { ovnEip: 'a', vpcSubnet: 'inner' })]);
+    const object = controller.objects.get('OvnEip/a');
+    assert.deepEqual(object?.metadata.finalizers, ['isthmus.network/controller']);
+    const metadata = { ...object.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' };
+    controller.put('ovnEips', { ...object, metadata });
+    await controller.settle();
+    assert.match(ready(controller, 'OvnEip/a'), /^False Deleting waits for the deletion of OvnSnatRule all/);
+    assert.equal(stateOf(controller, 'ovnSnatRules/all'), 'in force');
+    const restarted = await controllerOf(storedIn(controller));
+    assert.deepEqual(restarted.writes, []);
+    assert.deepEqual(restarted.cluster.externalRules, controller.cluster.externalRules);
+    restarted.close();
+    controller.remove('ovnSnatRules', 'all');
+    await controller.settle();
+    assert.equal(controller.objects.get('OvnEip/a'), undefined);
+    assert.equal(controller.cluster.allocation('eip/a'), undefined);
+    controller.close();
+  });
+
+  const inside = { vpc: 'blue', v4Ip: '10.90.0.9' };
+  const cases: readonly (readonly [what: string, rule: Made, code: string])[] = [
+    ['an unknown OvnEip', fip('x', { ovnEip: 'b', ...inside }), 'EipNotFound'],
+    ['an OvnEip of a router for a floating address', fip('x', { ovnEip: 'blue-external', ...inside }), 'EipNotNat'],
+    [
+      'a Vip for a distributed address',
+      fip('x', { ovnEip: 'a', ...inside, type: 'distributed' }),
+      'DistributedNeedsPort',
+    ],
+    ['another family inside', fip('x', { ovnEip: 'a', vpc: 'blue', v6Ip: 'fd00::9' }), 'FamilyMismatch'],
+    ['a VPC that does not exist', fip('x', { ovnEip: 'a', vpc: 'red', v4Ip: '10.9.0.1' }), 'VpcNotFound'],
+    ['a VPC without a port', fip('x', { ovnEip: 'a', vpc: 'ovn-cluster', v4Ip: '10.16.0.9' }), 'NoExternalSubnet'],
+    ['an address that is none', fip('x', { ovnEip: 'a', vpc: 'blue', v4Ip: '10.90.0.900' }), 'InvalidAddress'],
+    ['neither address nor object', dnat('x', { ovnEip: 'a' }), 'InsideMissing'],
+    ['two sources', snat('x', { ovnEip: 'a', vpcSubnet: 'inner', ipName: 'web.default' }), 'SourceAmbiguous'],
+    ['a Subnet with a physical gateway', snat('x', { ovnEip: 'a', vpcSubnet: 'second' }), 'NotRouted'],
+    ['a Subnet of another VPC', snat('x', { ovnEip: 'a', vpcSubnet: 'inner', vpc: 'ovn-cluster' }), 'VpcMismatch'],
+    ['a Subnet that is missing', snat('x', { ovnEip: 'a', vpcSubnet: 'gone' }), 'SubnetNotReady'],
+  ];
+  for (const [what, rule, code] of cases)
+    test(`${what} is refused, with an event`, async () => {
+      const controller = await controllerOf([...outside(), eip('a')]);
+      await put(controller, rule);
+      assert.equal(stateOf(controller, `${rule.kind}/x`), code);
+      assert.ok(controller.events.some((event) => event.startsWith('Warning Ovn') && event.includes(`${code}: `)));
+      controller.close();
+    });
+
+  test('several Subnets outside: each rule has the way of its own, and ports need a newer OVN', async () => {
+    const vpc = { enableExternal: true, extraExternalSubnets: ['second'] };
+    const objects = [
+      ...outside(vpc),
+      eip('a', { externalSubnet: 'second' }),
+      snat('some', { ovnEip: 'a', vpc: 'blue', v4IpCidr: '10.90.0.64/26' }),
+      dnat('web', { ovnEip: 'a', ...inside }),
+    ];
+    for (const severalGateways of [false, true]) {
+      const able = { aclTier: false, ipv6Selection: false, loadBalancers: true, severalGateways };
+      const controller = await controllerOf(objects, able);
+      assert.deepEqual(column(controller, 'ovn-snat-rule/some', 'Logical_Router_Policy', 'match'), {
+        'snat/some/ipv4': 'ip4.src == 10.90.0.64/26 && ip4.dst != $blue.own.ip4 && ip4.dst != 198.51.100.0/24',
+        'snat/some/ipv4/near': 'ip4.src == 10.90.0.64/26 && ip4.dst == 198.51.100.0/24',
+      });
+      assert.equal(stateOf(controller, 'ovnDnatRules/web'), severalGateways ? 'in force' : 'DnatSingleGateway');
+      assert.equal(planKey(controller.cluster, 'ovn-eip/a').rows.length, severalGateways ? 1 : 0);
+      controller.close();
+    }
+  });
+});

@@ -1,0 +1,165 @@
+/** Decides whether the router of a VPC has a port in a Subnet outside, and which nodes may hold it. Pure. */
+import { annotation, defaultVpc, label, providerNetworkKey } from '../../../lib/api/names.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { byAge } from '../../../lib/desired/rights.ts';
+import { formatCidr } from '../../../lib/net/cidr.ts';
+import type { Family } from '../../../lib/net/ip.ts';
+import { digestName } from '../../../lib/ovn/digest-name.ts';
+import { routingInForce } from '../../model/net-in-force.ts';
+import type { NetInForce } from '../../model/net-in-force.ts';
+import type { Node, Vpc } from '../../model/objects.ts';
+import type { GatewayPort } from '../../model/settled.ts';
+import type { View } from '../../model/view.ts';
+import { servedNet } from '../subnet/served-net.ts';
+import { overlapOf } from '../vpc/judge-peerings.ts';
+import { hasRouter } from '../vpc/routers.ts';
+import { userDefaults } from '../vpc/user-defaults.ts';
+import { externalSubnetsOf, gatewayPortName, splitsOf } from './external-subnets.ts';
+
+/** The nodes of a port; more would be BFD sessions without any use. */
+const mostNodes = 5;
+
+const routedText = {
+  u2o: 'spec.u2oInterconnection joins it with the overlay',
+  logicalGateway: 'spec.logicalGateway makes a router of OVN its gateway',
+  overlay: 'it is in no VLAN',
+} as const;
+
+function obstacle(code: string, message: string): Problem {
+  return { code, message };
+}
+
+/** Why a Subnet cannot be outside. */
+function subnetProblem(view: View, name: string): Problem | undefined {
+  const subnet = view.subnets.get(name);
+  if (subnet === undefined)
+    return obstacle(
+      'NoExternalSubnet',
+      `Subnet ${name} does not exist: create it in a Vlan, or name another in spec.extraExternalSubnets`,
+    );
+  const net = servedNet(view, name);
+  if (net === undefined) return obstacle('NoExternalSubnet', `Subnet ${name} is not in force: see its conditions`);
+  const routing = routingInForce(net);
+  if (routing !== 'physical')
+    return obstacle(
+      'NoExternalSubnet',
+      `Subnet ${name} is not outside: ${routedText[routing]}; name a Subnet in a Vlan whose gateway is a router of the physical network`,
+    );
+  return undefined;
+}
+
+/** Why the name of the port, which is that of an OvnEip, is not free. */
+function nameProblem(view: View, vpc: Vpc, subnet: string): Problem | undefined {
+  const name = gatewayPortName({ vpc: vpc.name, subnet });
+  const eip = view.ovnEips.get(name);
+  if (eip !== undefined && eip.spec.type !== 'lrp')
+    return obstacle(
+      'NameConflict',
+      `OvnEip ${name} is of type ${eip.spec.type || 'nat'}, and the address of the router needs this name: delete it`,
+    );
+  if (eip !== undefined && eip.spec.externalSubnet !== subnet)
+    return obstacle('NameConflict', `OvnEip ${name} is not of Subnet ${subnet}: delete it`);
+  for (const [otherVpc, otherSubnet] of splitsOf(name)) {
+    const other = otherVpc === vpc.name ? undefined : view.vpcs.get(otherVpc);
+    const isPort = other !== undefined && externalSubnetsOf(view, other).includes(otherSubnet) && byAge(other, vpc) < 0;
+    if (
+      isPort ||
+      (view.verdicts.get(otherSubnet)?.vpc === otherVpc &&
+        servedNet(view, otherSubnet) !== undefined &&
+        !isOwn(vpc, subnet, otherVpc, otherSubnet))
+    )
+      return obstacle(
+        'NameConflict',
+        `the router port ${name} would be that of Vpc ${otherVpc} in Subnet ${otherSubnet}: rename one of them`,
+      );
+  }
+  return undefined;
+}
+
+/** A Subnet outside may itself be of the VPC: its router has no other port there. */
+function isOwn(vpc: Vpc, subnet: string, otherVpc: string, otherSubnet: string): boolean {
+  return vpc.name === otherVpc && subnet === otherSubnet;
+}
+
+function overlapProblem(view: View, vpc: Vpc, net: NetInForce): Problem | undefined {
+  for (const part of [net.v4, net.v6]) {
+    const overlap = part && overlapOf(view, vpc, '', part.cidr);
+    if (part !== undefined && overlap !== undefined)
+      return obstacle(
+        'CIDROverlap',
+        `${formatCidr(part.cidr)} of the Subnet overlaps ${overlap}: the router of Vpc ${vpc.name} cannot have a port in both; use another network`,
+      );
+  }
+  return undefined;
+}
+
+/** Whether the node has the bridge of a ProviderNetwork, as its daemon reports. */
+export function hasBridge(node: Node | undefined, provider: string): boolean {
+  return node?.labels[providerNetworkKey(provider, 'ready')] === 'true';
+}
+
+/** Nodes that may hold the port. Each VPC has an order of its own, so that nodes share the load; a node that comes or goes does not change the order of the others. */
+function nodesOf(view: View, vpc: string, provider: string): GatewayPort['nodes'] {
+  const found = [...view.nodes.values()].flatMap((node) => {
+    const chassis = node.annotations[annotation.chassis] ?? '';
+    const isLabelled = node.labels[label.externalGateway] === 'true';
+    return isLabelled && chassis !== '' && hasBridge(node, provider) ? [{ node: node.name, chassis }] : [];
+  });
+  const rank = ({ node }: { readonly node: string }): string => digestName(vpc, node);
+  const sorted = found.sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
+  const known = new Set<string>();
+  const each = sorted.filter(({ chassis }) => !known.has(chassis) && known.add(chassis));
+  return each.slice(0, mostNodes);
+}
+
+/** Without the exits, which depend on the other ports of the VPC. */
+export function judgeGatewayPort(view: View, vpc: Vpc, subnet: string): GatewayPort {
+  const none = { vpc: vpc.name, subnet, nodes: [], isPlaced: false, exitOf: [], isOnlyExit: false };
+  const net = servedNet(view, subnet);
+  const problem =
+    subnetProblem(view, subnet) ?? nameProblem(view, vpc, subnet) ?? (net && overlapProblem(view, vpc, net));
+  if (problem !== undefined || net?.underlay === undefined) return { ...none, ...(problem && { problem }) };
+  const { provider } = net.underlay;
+  const nodes = nodesOf(view, vpc.name, provider);
+  if (nodes.length > 0) return { ...none, nodes, isPlaced: true };
+  const message = `no node can hold the port of Vpc ${vpc.name} in Subnet ${subnet}: give nodes that have ProviderNetwork ${provider} the label ${label.externalGateway}=true`;
+  return { ...none, isPlaced: true, problem: obstacle('NoGatewayNode', message) };
+}
+
+/** The ports of one VPC, in order, with their exits. */
+export function withExits(view: View, vpc: string, ports: readonly GatewayPort[]): readonly GatewayPort[] {
+  const taken = userDefaults(view, vpc);
+  const usable = ports.filter(({ problem }) => problem === undefined);
+  const familiesOf = ({ subnet }: GatewayPort): readonly Family[] => {
+    const net = servedNet(view, subnet);
+    return [net?.v4, net?.v6].flatMap((part) => (part === undefined ? [] : [part.cidr.family]));
+  };
+  const exits = new Map<Family, GatewayPort>();
+  for (const family of vpc === defaultVpc ? [] : ([4, 6] as const)) {
+    const first = usable.find((port) => familiesOf(port).includes(family));
+    if (first !== undefined && !taken.has(`/${family}`)) exits.set(family, first);
+  }
+  return ports.map((port) => {
+    const exitOf = [...exits].flatMap(([family, exit]) => (exit === port ? [family] : []));
+    const isOnlyExit = usable.length === 1 && exitOf.length > 0 && exitOf.length === familiesOf(port).length;
+    return { ...port, exitOf, isOnlyExit };
+  });
+}
+
+/** The VPC's Subnets outside, if it has a router. */
+export function placesOutside(view: View, name: string): readonly string[] {
+  return hasRouter(view, name) ? externalSubnetsOf(view, view.vpcs.get(name)) : [];
+}
+
+/** The properties of a node that gateway ports depend on. */
+export function gatewayNodeText(node: Node | undefined): string {
+  if (node === undefined) return '';
+  const ready = Object.keys(node.labels).filter(
+    (key) => key.endsWith(providerNetworkKey('', 'ready')) && node.labels[key] === 'true',
+  );
+  return JSON.stringify([
+    node.labels[label.externalGateway] ?? '',
+    node.annotations[annotation.chassis] ?? '',
+    ready.sort(),
+  ]);
+}

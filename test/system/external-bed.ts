@@ -1,0 +1,83 @@
+/**
+ * A network outside for a bed of services: a switch to which both nodes have a bridge, with a router and a server behind it in a namespace of
+ * their own. The test writes the labels of Nodes that daemons write.
+ */
+import { nodes, providerNetworks, subnets, vlans } from '../../lib/kube/resources.ts';
+import { words } from './ovn-bed.ts';
+import { nodeNames, type NodeName, type ServiceBed } from './service-bed.ts';
+
+export const outside = {
+  /** The namespace of the router and the server. */
+  name: 'lan',
+  cidrs: '203.0.113.0/24,2001:db8:113::/64',
+  router: ['203.0.113.1', '2001:db8:113::1'],
+  /** Not in the network itself. */
+  server: ['192.0.2.10', '2001:db8:2::10'],
+} as const;
+
+/** Labels of a node with the bridge, and of one that may be a gateway. */
+export const bridgeLabel = { 'net1.provider-network.kubernetes.io/ready': 'true' };
+export const gatewayLabel = { 'ovn.kubernetes.io/external-gw': 'true' };
+
+export async function label(
+  bed: ServiceBed,
+  node: NodeName,
+  labels: Readonly<Record<string, string | null>>,
+): Promise<void> {
+  await bed.controller.kube.patch(nodes, { name: node }, 'merge', { metadata: { labels } });
+}
+
+/** With which routers of OVN send from a node. */
+function macOf(node: NodeName): string {
+  return `"net1:0a:0e:00:00:00:0${node.slice(1)}"`;
+}
+
+/** Builds the network, and the Subnet `external` in it. */
+export async function addOutside(bed: ServiceBed): Promise<void> {
+  const space = bed.space(outside.name);
+  words(`ip netns add ${space}`);
+  bed.batch(outside.name, [
+    'link set lo up',
+    'link add br0 type bridge',
+    'link set br0 up',
+    `addr add ${outside.router[0]}/24 dev br0`,
+    `addr add ${outside.router[1]}/64 dev br0 nodad`,
+    `addr add ${outside.server[0]}/32 dev lo`,
+    `addr add ${outside.server[1]}/128 dev lo nodad`,
+  ]);
+  for (const node of nodeNames) {
+    words(`ip link add ext0 netns ${bed.space(node)} type veth peer name ${node} netns ${space}`);
+    bed.in(outside.name, `ip link set ${node} master br0 up`);
+    for (const [place, device] of [
+      [node, 'ext0'],
+      [outside.name, node],
+      [outside.name, 'br0'],
+    ] as const)
+      bed.in(place, `ethtool -K ${device} tx off`);
+    bed.in(node, 'ip link set ext0 up');
+    const vsctl = `ovs-vsctl --no-wait --timeout=60 --db=unix:${bed.dir}/${node}/db.sock`;
+    words(`${vsctl} add-br br-ext -- set bridge br-ext datapath_type=netdev -- add-port br-ext ext0`);
+    // As the daemon sets them.
+    const mappings = [
+      'external_ids:ovn-bridge-mappings=net1:br-ext',
+      `external_ids:ovn-chassis-mac-mappings=${macOf(node)}`,
+    ];
+    words(`${vsctl} set open .`, ...mappings);
+    await label(bed, node, bridgeLabel);
+  }
+  bed.serve(outside.name, 80);
+  const { controller } = bed;
+  await controller.create(providerNetworks, 'net1', { defaultInterface: 'ext0' });
+  await controller.create(vlans, 'lan', { id: 0, provider: 'net1' });
+  await controller.create(subnets, 'external', {
+    vlan: 'lan',
+    cidrBlock: outside.cidrs,
+    gateway: outside.router.join(),
+    excludeIps: ['203.0.113.1..203.0.113.9', '2001:db8:113::1..2001:db8:113::f'],
+  });
+}
+
+/** To be called before the bed is closed. */
+export function removeOutside(bed: ServiceBed): void {
+  words(`ip netns del ${bed.space(outside.name)}`);
+}

@@ -1,0 +1,228 @@
+/** Addresses outside of a VPC, with packets: two nodes, one of them the gateway, and a router with a server behind it. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { ovnDnatRules, ovnEips, ovnFips, ovnSnatRules, vpcs } from '../../lib/kube/resources.ts';
+import type { Resource } from '../../lib/kube/types.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
+import { addOutside, gatewayLabel, label, outside, removeOutside } from './external-bed.ts';
+import { words } from './ovn-bed.ts';
+import { ServiceBed } from './service-bed.ts';
+
+let bed: ServiceBed;
+
+before(async () => {
+  bed = await ServiceBed.open();
+  await addOutside(bed);
+  await label(bed, 'n1', gatewayLabel);
+  await bed.controller.create(vpcs, 'blue', { enableExternal: true });
+  await bed.controller.createSubnet('blue-net', { vpc: 'blue', cidrBlock: '10.90.0.0/16,fd00:90::/112' });
+  await eventually('the network', () => bed.controller.row('Logical_Switch', 'blue-net') !== undefined);
+  const annotations = { 'ovn.kubernetes.io/logical_switch': 'blue-net' };
+  await bed.addPod('b1', 'n1', annotations);
+  await bed.addPod('b2', 'n2', annotations);
+  await bed.addPod('b3', 'n2', annotations);
+});
+
+after(async () => {
+  const opened = bed as ServiceBed | undefined;
+  if (opened !== undefined) removeOutside(opened);
+  await opened?.close();
+});
+
+function nbctl(argv: readonly string[]): void {
+  words(`ovn-nbctl --timeout=60 --db=${bed.controller.server.remote}`, ...argv);
+}
+
+interface Status {
+  readonly ready?: boolean;
+  readonly nat?: string;
+  readonly v4Ip?: string;
+  readonly v6Ip?: string;
+  readonly macAddress?: string;
+  readonly conditions?: readonly { readonly type: string; readonly reason: string; readonly message: string }[];
+}
+
+const statusOf = (resource: Resource, name: string): Promise<Status> => bed.controller.status(resource, name);
+
+async function create(resource: Resource, name: string, spec: object): Promise<Status> {
+  await bed.controller.create(resource, name, spec);
+  return eventually(`${resource.kind} ${name}`, async () => {
+    const status = await statusOf(resource, name);
+    if (status.ready !== true) throw new Error(JSON.stringify(status));
+    return status;
+  });
+}
+
+/** Deletes an object and waits until it is gone. */
+async function remove(resource: Resource, name: string): Promise<void> {
+  await bed.controller.kube.delete(resource, { name });
+  await eventually(`${resource.kind} ${name} is gone`, async () => {
+    const all = await bed.controller.kube.list(resource);
+    return all.every(({ metadata }) => metadata.name !== name);
+  });
+}
+
+async function becomes(
+  from: string,
+  address: string,
+  port: number,
+  expected: string,
+  protocol: 'TCP' | 'UDP' = 'TCP',
+): Promise<void> {
+  await eventually(`${protocol} from ${from} to ${address} port ${port} gives ${expected}`, async () => {
+    const answer = await bed.connect(from, address, protocol, port);
+    if (answer !== expected) throw new Error(answer);
+    return true;
+  });
+}
+
+/** Addresses of an OvnEip, IPv4 first. */
+async function eip(name: string, spec: object = {}): Promise<readonly [v4: string, v6: string]> {
+  const { v4Ip = '', v6Ip = '' } = await create(ovnEips, name, spec);
+  return [v4Ip, v6Ip];
+}
+
+function rowsLeft(): readonly string[] {
+  const { controller } = bed;
+  const balancers = controller.rows('Load_Balancer').filter(({ name }) => String(name).startsWith('eip@'));
+  const policies = controller.rows('Logical_Router_Policy').filter(({ match }) => String(match).includes('.own.ip'));
+  return [...controller.rows('NAT'), ...balancers, ...policies].map((row) => JSON.stringify(row));
+}
+
+describe('a VPC with a Subnet outside', () => {
+  test('has a router port that is answered for, and an OvnEip with its address', async () => {
+    const { v4Ip = '', v6Ip = '' } = await eventually('the OvnEip of the router', async () => {
+      const status = await statusOf(ovnEips, 'blue-external').catch((): Status => ({}));
+      if (status.ready !== true) throw new Error(JSON.stringify(status));
+      return status;
+    });
+    for (const address of [v4Ip, v6Ip])
+      await eventually(`ping of ${address}`, () => bed.in(outside.name, `ping -c1 -W1 ${address}`));
+  });
+
+  test('lets pods out with the address of an OvnSnatRule, from both nodes', async () => {
+    const addresses = await eip('shared');
+    // As a Kube-OVN would have left it.
+    nbctl(['lr-nat-add', 'blue', 'snat', addresses[0], '10.90.0.0/16']);
+    const former = await eventually('the former row', () => bed.controller.rows('NAT')[0]?._uuid);
+    await create(ovnSnatRules, 'all', { ovnEip: 'shared', vpcSubnet: 'blue-net' });
+    assert.ok(bed.controller.rows('NAT').some(({ _uuid: uuid }) => uuid === former));
+    assert.equal(bed.controller.rows('NAT').length, 2);
+    for (const pod of ['b1', 'b2'])
+      for (const [index, server] of outside.server.entries()) {
+        await becomes(pod, server, 80, `lan ${addresses[index]}`);
+        await eventually(`ping from ${pod}`, () => bed.in(pod, `ping -c1 -W1 ${server}`));
+      }
+    // A datagram to the server would be answered from the address of the router.
+    await becomes('b2', outside.router[0], 80, `lan ${addresses[0]}`, 'UDP');
+    assert.equal((await statusOf(ovnEips, 'shared')).nat, 'snat');
+  });
+
+  test('publishes ports of the same address', async () => {
+    const { v4Ip = '', v6Ip = '' } = await statusOf(ovnEips, 'shared');
+    for (const protocol of ['tcp', 'udp'] as const) {
+      const rule = { ovnEip: 'shared', ipName: 'b2.default', externalPort: '8000', internalPort: '8080', protocol };
+      await create(ovnDnatRules, `web-${protocol}`, rule);
+    }
+    for (const [index, address] of [v4Ip, v6Ip].entries())
+      await becomes(outside.name, address, 8000, `b2 ${outside.router[index]}`);
+    await becomes(outside.name, v4Ip, 8000, `b2 ${outside.router[0]}`, 'UDP');
+    assert.equal((await statusOf(ovnEips, 'shared')).nat, 'dnat,snat');
+    // A rule that a Kube-OVN served keeps its load balancer.
+    const vip = `${v4Ip}:8001`;
+    nbctl(['lb-add', 'former', vip, `${bed.addressesOf('b1')[0]}:8080`, 'tcp']);
+    nbctl(['set', 'load_balancer', 'former', 'external_ids:vendor=kube-ovn']);
+    nbctl(['lr-lb-add', 'blue', 'former']);
+    const balancer = await eventually('it', () => bed.controller.row('Load_Balancer', 'former')?._uuid);
+    await becomes(outside.name, v4Ip, 8001, `b1 ${outside.router[0]}`);
+    const spec = {
+      ovnEip: 'shared',
+      ipName: 'b1.default',
+      externalPort: '8001',
+      internalPort: '8080',
+      protocol: 'tcp',
+    };
+    await bed.controller.kube.create(ovnDnatRules, {
+      apiVersion: 'kubeovn.io/v1',
+      kind: 'OvnDnatRule',
+      metadata: { name: 'former', annotations: { 'ovn.kubernetes.io/vpc_eip': 'shared' } },
+      spec,
+    });
+    await eventually('the rule', async () => (await statusOf(ovnDnatRules, 'former')).ready === true);
+    assert.equal(bed.controller.row('Load_Balancer', 'former')?._uuid, balancer);
+    await becomes(outside.name, v4Ip, 8001, `b1 ${outside.router[0]}`);
+    await becomes(outside.name, v6Ip, 8001, `b1 ${outside.router[1]}`);
+    await remove(ovnDnatRules, 'former');
+    await eventually('its end', () => bed.controller.row('Load_Balancer', 'former') === undefined);
+    const again = { ovnEip: 'shared', ipName: 'b1.default', externalPort: '8000', internalPort: '1', protocol: 'tcp' };
+    await bed.controller.create(ovnDnatRules, 'again', again);
+    await bed.controller.event('ValidateOvnDnatRuleFailed', 'again', /PortInUse: .*OvnDnatRule web-tcp/);
+    await remove(ovnDnatRules, 'again');
+  });
+
+  for (const [type, pod] of [
+    ['centralized', 'b2'],
+    ['distributed', 'b3'],
+  ] as const)
+    test(`gives a pod a fixed address, ${type}, in both directions`, async () => {
+      const addresses = await eip('fixed');
+      await create(ovnFips, pod, { ovnEip: 'fixed', ipName: `${pod}.default`, type });
+      for (const [index, address] of addresses.entries()) {
+        await becomes(pod, outside.server[index] ?? '', 80, `lan ${address}`);
+        await becomes(outside.name, address, 8080, `${pod} ${outside.router[index]}`);
+        await becomes('b1', address, 8080, `${pod} ${(await shared())[index]}`);
+      }
+      const mac = (await statusOf(ovnEips, type === 'distributed' ? 'fixed' : 'blue-external')).macAddress;
+      assert.match(bed.in(outside.name, `ip neigh show ${addresses[0]}`), new RegExp(`lladdr ${mac}`));
+      await remove(ovnFips, pod);
+      await remove(ovnEips, 'fixed');
+      await becomes(pod, outside.server[0], 80, `lan ${(await shared())[0]}`);
+    });
+
+  async function shared(): Promise<readonly string[]> {
+    const { v4Ip = '', v6Ip = '' } = await statusOf(ovnEips, 'shared');
+    return [v4Ip, v6Ip];
+  }
+
+  test('keeps its port when gateway nodes come and go, and its rules work on the other node', async () => {
+    const port = (): string => String(bed.controller.row('Logical_Router_Port', 'blue-external')?._uuid);
+    const chassis = (): readonly string[] =>
+      bed.controller.rows('Gateway_Chassis').map(({ chassis_name: name }) => String(name));
+    const before = port();
+    await label(bed, 'n2', gatewayLabel);
+    await eventually('two nodes', () => chassis().length === 2);
+    await label(bed, 'n1', { 'ovn.kubernetes.io/external-gw': null });
+    await eventually('the other node', () => chassis().join() === 'chassis-n2');
+    assert.equal(port(), before);
+    await becomes('b1', outside.server[0], 80, `lan ${(await shared())[0]}`);
+    await becomes(outside.name, (await shared())[0] ?? '', 8000, `b2 ${outside.router[0]}`);
+  });
+
+  test('loses an OvnEip in use only with its rules; a restart changes nothing; nothing is left', async () => {
+    await bed.controller.kube.delete(ovnEips, { name: 'shared' });
+    await eventually('the reason', async () => {
+      const { conditions = [] } = await statusOf(ovnEips, 'shared');
+      const { message = '' } = conditions.find(({ type }) => type === 'Ready') ?? {};
+      if (!/waits for the deletion of OvnDnatRule web-tcp, OvnDnatRule web-udp, OvnSnatRule all/.test(message))
+        throw new Error(message);
+      return true;
+    });
+    await bed.controller.quiet();
+    const versions = await bed.controller.versions();
+    await bed.controller.kill();
+    const { changes } = bed.controller;
+    await bed.startController();
+    assert.equal(bed.controller.changes, changes);
+    assert.deepEqual(await bed.controller.versions(), versions);
+    for (const name of ['web-tcp', 'web-udp']) await bed.controller.kube.delete(ovnDnatRules, { name });
+    await remove(ovnSnatRules, 'all');
+    await remove(ovnEips, 'shared');
+    await eventually('no rows of rules', () => rowsLeft().length === 0);
+    await bed.controller.kube.patch(vpcs, { name: 'blue' }, 'merge', { spec: { enableExternal: false } });
+    await eventually('no port', () => bed.controller.row('Logical_Router_Port', 'blue-external') === undefined);
+    await eventually('no OvnEip', async () => (await bed.controller.kube.list(ovnEips)).length === 0);
+    assert.deepEqual(bed.controller.rows('Gateway_Chassis'), []);
+    words(`ovn-nbctl --timeout=60 --wait=hv --db=${bed.controller.server.remote} sync`);
+    assert.equal(await bed.connect('b1', outside.server[0]), 'silence');
+  });
+});
