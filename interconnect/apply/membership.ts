@@ -8,6 +8,7 @@
  */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { readToken } from '../../lib/pki/join-token.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { isKubeError } from '../../lib/kube/errors.ts';
@@ -18,7 +19,7 @@ import { HubRefused, HubUnreachable } from '../link/protocol.ts';
 import { noLink, type LinkState, type MembershipGoal } from '../model/link-state.ts';
 import type { ExportUpdate } from '../model/export-messages.ts';
 import type { ExportedServices } from '../model/exported-service.ts';
-import type { HubUpdate, MemberState } from '../model/messages.ts';
+import type { HubUpdate, MemberState, PathReport } from '../model/messages.ts';
 import {
   connected,
   disconnected,
@@ -81,6 +82,10 @@ export class Membership {
   /** A state was sent in this session: before it the hub reads no exports, because it cannot distinguish a copy of this cluster. */
   #isStateSent = false;
   #doesHubCarryExports = false;
+  #paths: PathReport | undefined;
+  /** Whether the hub of this session has the newest report of paths. */
+  #arePathsSent = false;
+  #doesHubTakePaths = false;
   /** Revision of the report of exports that the hub has not answered to yet. */
   #unansweredExports: number | undefined;
 
@@ -114,6 +119,7 @@ export class Membership {
     this.#run = undefined;
     if (goal === undefined) {
       this.#exports.forget();
+      this.#paths = undefined;
       return this.#link.forgetMessage();
     }
     const run = new AbortController();
@@ -134,6 +140,14 @@ export class Membership {
   sendExports(own: ExportedServices, namespaces: ReadonlySet<string>): void {
     this.#exports.set(own, namespaces);
     this.#sendNewestExports();
+  }
+
+  /** Sends how the paths of this cluster stand, where that differs; to a hub of an earlier release (`HubUpdate.takesPaths`), nothing. */
+  sendPaths(report: PathReport): void {
+    if (isDeepStrictEqual(report, this.#paths)) return;
+    this.#paths = report;
+    this.#arePathsSent = false;
+    this.#sendNewestPaths();
   }
 
   /** The hub has answered to the exports of the last `sendExports`: what it refused of them is known. */
@@ -282,6 +296,8 @@ export class Membership {
         this.#unansweredExports = undefined;
         this.#isStateSent = false;
         this.#doesHubCarryExports = false;
+        this.#doesHubTakePaths = false;
+        this.#arePathsSent = false;
         this.#exports.begin();
         this.#sendNewest();
       },
@@ -318,6 +334,7 @@ export class Membership {
     this.#session.send(message);
     this.#isStateSent = true;
     this.#sendNewestExports();
+    this.#sendNewestPaths();
   }
 
   #answered(revision: number): void {
@@ -330,7 +347,9 @@ export class Membership {
   #updated(hub: string, update: HubUpdate): void {
     this.#answered(update.revision);
     this.#doesHubCarryExports = update.carriesExports;
+    this.#doesHubTakePaths = update.takesPaths;
     this.#sendNewestExports();
+    this.#sendNewestPaths();
     if (!this.state.isConnected) {
       this.#options.log.info({ hub }, 'connected');
       this.#link.rejected = undefined;
@@ -347,6 +366,14 @@ export class Membership {
     if (report === undefined) return;
     this.#unansweredExports = report.revision;
     this.#session.sendExports(report);
+  }
+
+  /** After a state: before it the hub cannot distinguish a copy of this cluster. */
+  #sendNewestPaths(): void {
+    if (this.#session === undefined || this.#paths === undefined || this.#arePathsSent) return;
+    if (!this.#isStateSent || !this.#doesHubTakePaths) return;
+    this.#arePathsSent = true;
+    this.#session.sendPaths(this.#paths);
   }
 
   #exportsUpdated(update: ExportUpdate): boolean {

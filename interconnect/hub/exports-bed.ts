@@ -99,6 +99,7 @@ export class ExportsBed {
         isStale: (name) => this.stale.has(name),
       },
       onRefused: (_, __, rejections) => this.logged.push(rejections),
+      onChanged: () => undefined,
     });
   }
 
@@ -127,6 +128,7 @@ export class ExportsBed {
       caller: { cluster: member.name, fingerprint: '' },
       onState: () => undefined,
       onExports: () => undefined,
+      onPaths: () => undefined,
       onEnd: () => undefined,
       send: () => undefined,
       refuse: (problem) => (member.refused = problem),

@@ -7,7 +7,7 @@ import { connect, type PeerCertificate } from 'node:tls';
 import * as grpc from '@grpc/grpc-js';
 import { hubName } from './certificate.ts';
 import type { ExportReport, ExportUpdate } from '../model/export-messages.ts';
-import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from '../model/messages.ts';
+import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState, PathReport } from '../model/messages.ts';
 import { hubError, HubRefused, hubService, HubUnreachable, longestUpdate } from './protocol.ts';
 
 const deadlineMs = 10_000;
@@ -21,6 +21,8 @@ export interface HubSession {
   send(state: MemberState): void;
   /** Only to a hub that `carriesExports`, and after a state. */
   sendExports(report: ExportReport): void;
+  /** Only to a hub that `takesPaths`. */
+  sendPaths(report: PathReport): void;
   end(): void;
 }
 
@@ -97,7 +99,7 @@ function makeClient(hub: string, credentials: grpc.ChannelCredentials): grpc.Cli
 
 type UnaryMethod = (request: object, options: grpc.CallOptions, callback: grpc.requestCallback<object>) => void;
 type StreamMethod = () => grpc.ClientDuplexStream<
-  MemberState | { readonly exports: ExportReport },
+  MemberState | { readonly exports: ExportReport } | { readonly paths: PathReport },
   HubUpdate & { readonly exports: ExportUpdate | null }
 >;
 
@@ -128,6 +130,7 @@ function startSession(client: grpc.Client, hub: string, events: SessionEvents): 
   return {
     send: (state) => isOpen && stream.write(state),
     sendExports: (exports) => isOpen && stream.write({ exports }),
+    sendPaths: (paths) => isOpen && stream.write({ paths }),
     end: () => {
       stream.cancel();
       end(undefined);

@@ -83,6 +83,7 @@ const state: MemberState = {
   ],
   unreachable: ['south'],
   tellsExports: true,
+  tellsPaths: true,
 };
 const port = {
   switch: 'ts1',
@@ -135,6 +136,7 @@ const update: HubUpdate = {
   unreachedBy: ['west'],
   tellsUnreached: true,
   carriesExports: true,
+  takesPaths: true,
   rejections: [
     { kind: 'prefix', value: '10.0.0.0/8', code: 'PrefixOverlap', message: 'no', holder: 'west', transitSwitch: 'ts' },
   ],

@@ -10,7 +10,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import { commonNameOf, keyFingerprint, type KeyAndCertificate } from '../../lib/pki/certificate.ts';
 import { refuseOversized } from './state-size.ts';
 import type { ExportReport, ExportUpdate } from '../model/export-messages.ts';
-import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from '../model/messages.ts';
+import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState, PathReport } from '../model/messages.ts';
 import { Outbox } from './outbox.ts';
 import { hubService, longestCall, longestState, refusal } from './protocol.ts';
 
@@ -31,6 +31,8 @@ export interface MemberSession {
   onState(listener: (state: MemberState) => void): void;
   /** To be called before `onState`; without a listener, reports of exports are dropped. */
   onExports(listener: (report: ExportReport) => void): void;
+  /** To be called before `onState`; without a listener, reports of paths are dropped. */
+  onPaths(listener: (report: PathReport) => void): void;
   /** Called once, however the session ended. */
   onEnd(listener: () => void): void;
   send(update: HubUpdate): void;
@@ -144,7 +146,7 @@ function boundedService(): { service: grpc.ServiceDefinition; encode: Encode } {
 type Encode = (update: HubUpdate | { readonly exports: ExportUpdate }) => Buffer;
 
 /** A message of a member as it is decoded. */
-type MemberMessage = MemberState & { readonly exports: ExportReport | null };
+type MemberMessage = MemberState & { readonly exports: ExportReport | null; readonly paths: PathReport | null };
 
 type SessionCall = grpc.ServerDuplexStream<MemberMessage | Problem, Buffer>;
 
@@ -193,6 +195,7 @@ function openSession(call: SessionCall, { calls, log, encode }: SessionFacts): v
   let isOpen = true;
   let onEnd: (() => void) | undefined;
   let onExports: ((report: ExportReport) => void) | undefined;
+  let onPaths: ((report: PathReport) => void) | undefined;
   const end = (): void => {
     if (!isOpen) return;
     isOpen = false;
@@ -225,11 +228,13 @@ function openSession(call: SessionCall, { calls, log, encode }: SessionFacts): v
       call.on('data', (message: MemberMessage | Problem) => {
         if (!isOpen) return;
         if ('code' in message) return refuse(message);
-        const { exports, ...state } = message;
-        if (exports === null) listener(state);
-        else onExports?.(exports);
+        const { exports, paths, ...state } = message;
+        if (exports !== null) onExports?.(exports);
+        else if (paths !== null) onPaths?.(paths);
+        else listener(state);
       }),
     onExports: (listener) => (onExports = listener),
+    onPaths: (listener) => (onPaths = listener),
     onEnd: (listener) => (onEnd = listener),
     send: (update) => isOpen && outbox.send(encode(update)),
     sendExports: (exports, onTaken) => isOpen && outbox.send(encode({ exports }), onTaken),

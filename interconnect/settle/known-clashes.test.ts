@@ -23,6 +23,7 @@ describe('gateways that clash with those of another cluster', () => {
         unreachedBy: [],
         tellsUnreached: true,
         carriesExports: true,
+        takesPaths: true,
       };
       hub.apply({ ...nothing, revision: 1, full: false, members }, 0);
     };

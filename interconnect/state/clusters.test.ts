@@ -17,6 +17,7 @@ const update: HubUpdate = {
   unreachedBy: [],
   tellsUnreached: true,
   carriesExports: true,
+  takesPaths: true,
 };
 
 function gateway(state: 'up' | 'down'): GatewayObject {

@@ -16,6 +16,7 @@ const update = (fields: Partial<HubUpdate>): HubUpdate => ({
   unreachedBy: [],
   tellsUnreached: true,
   carriesExports: true,
+  takesPaths: true,
   ...fields,
 });
 const north = { ...west, name: 'north' };

@@ -98,6 +98,7 @@ class DeferredCalls implements HubCalls {
       unreachedBy: [],
       tellsUnreached: true,
       carriesExports: true,
+      takesPaths: true,
     });
   }
 

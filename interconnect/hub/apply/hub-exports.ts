@@ -31,6 +31,8 @@ const tooEarly: Problem = {
 export interface HubExportsOptions {
   readonly registry: Pick<Memberships, 'members' | 'handle' | 'spec' | 'isStale'>;
   readonly onRefused: (cluster: string, count: number, rejections: readonly Rejection[]) => void;
+  /** How many exports of the member are accepted or refused may be another number. */
+  readonly onChanged: (cluster: string) => void;
 }
 
 export class HubExports {
@@ -63,6 +65,14 @@ export class HubExports {
   }
   get endpoints(): number {
     return this.#sum(({ endpointCount }) => endpointCount);
+  }
+  /** Undefined until the member has sent them all. */
+  acceptedOf(name: string): number | undefined {
+    const offered = this.#offered.get(name);
+    return offered?.isKnown === true ? offered.accepted.size : undefined;
+  }
+  rejectionCountOf(name: string): number {
+    return this.#offered.get(name)?.rejectionCount ?? 0;
   }
   /** Of members that have a session. */
   get rejections(): number {
@@ -190,6 +200,7 @@ export class HubExports {
     if (isRefusedAnew && offered.rejectionCount > 0)
       this.#options.onRefused(name, offered.rejectionCount, offered.rejections().rejections);
     if (offered.isKnown) this.#setKnown(name);
+    this.#options.onChanged(name);
   }
 
   #changed(id: ExportId, isThere: boolean): void {

@@ -242,6 +242,7 @@ export class Sessions {
       unreachedBy: this.#unreachedBy(name),
       tellsUnreached: true,
       carriesExports: true,
+      takesPaths: true,
     };
   }
 
