@@ -10,6 +10,7 @@ async function outputOf(...argv: string[]): Promise<readonly [code: number, text
     out: say,
     note: say,
     readInput: () => Promise.resolve(''),
+    ask: () => Promise.resolve(undefined),
     isColoured: true,
     now: () => 0,
     signal: new AbortController().signal,
