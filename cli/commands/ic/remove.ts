@@ -1,5 +1,6 @@
 import { remoteClusters } from '../../../lib/kube/resources.ts';
-import { orAbsent } from '../../../lib/kube/errors.ts';
+import { KubeApiError, orAbsent } from '../../../lib/kube/errors.ts';
+import type { KubeClient } from '../../../lib/kube/types.ts';
 import { toggle } from '../../../lib/run/flags.ts';
 import { deleteMember, isMemberGone } from '../../apply/membership.ts';
 import { waitFor } from '../../apply/wait.ts';
@@ -46,7 +47,7 @@ export const remove = command(
       // A cluster of the hub that is no member has no RemoteClusters.
       const isGone = async (): Promise<true | undefined> => {
         if (!(await isMemberGone(client, member))) return undefined;
-        return (await orAbsent(client.get(remoteClusters, { name }))) === undefined ? true : undefined;
+        return (await isRemote(client, name)) ? undefined : true;
       };
       const gone = await waitFor(isGone, { timeoutMs: durationMs(flags.wait), signal: terminal.signal });
       if (gone.value === undefined)
@@ -55,8 +56,18 @@ export const remove = command(
           message: `HubMember ${handle} is deleted, but this cluster still has ${name} after ${flags.wait}: see whether hub and agent run (isthmus ic diagnose)`,
         });
       terminal.out(
-        `${name} is removed after ${(gone.tookMs / 1000).toFixed(1)} s\nIf it ever comes back, run there: isthmus ic leave --force, then join with a new token\n`,
+        `${name} is removed after ${(gone.tookMs / 1000).toFixed(1)} s\nIf it ever comes back, it needs a new token: isthmus ic join TOKEN\n`,
       );
       return 0;
     }),
 );
+
+/** False also without the permission to read RemoteClusters: the HubMember decides. */
+async function isRemote(client: Pick<KubeClient, 'get'>, name: string): Promise<boolean> {
+  try {
+    return (await orAbsent(client.get(remoteClusters, { name }))) !== undefined;
+  } catch (error) {
+    if (error instanceof KubeApiError && error.status === 403) return false;
+    throw error;
+  }
+}

@@ -72,7 +72,9 @@ export class HubMembers {
   readonly #staleCheck: NodeJS.Timeout;
   /** The last report of each member; null: it does not report. */
   readonly #reports = new Map<string, PathReport | null>();
-  /** Members with figures that have not been written yet. */
+  /** The figures of each member that were reported last. */
+  readonly #figures = new Map<string, MemberFigures>();
+  /** Members whose figures may be others since. */
   readonly #figured = new Set<string>();
   #figuresTimer: NodeJS.Timeout | undefined;
 
@@ -194,6 +196,7 @@ export class HubMembers {
     this.#presences.rename(before, name);
     moveEntry(this.#ports, before, name);
     moveEntry(this.#reports, before, name);
+    this.#figures.delete(before);
     this.#views.forget(before);
     clearTimeout(this.#graces.get(before));
     if (this.#graces.delete(before)) this.#disconnected(name);
@@ -214,7 +217,7 @@ export class HubMembers {
   async remove(name: string): Promise<void> {
     this.#sessions.refuse(name, { code: 'NotAMember', message: `${name} has left` });
     clearTimeout(this.#graces.get(name));
-    for (const map of [this.#graces, this.#ports, this.#reports]) map.delete(name);
+    for (const map of [this.#graces, this.#ports, this.#reports, this.#figures]) map.delete(name);
     this.#presences.delete(name);
     this.#views.forget(name);
     this.#members.disown(name);
@@ -293,7 +296,7 @@ export class HubMembers {
       this.#figuresTimer = undefined;
       const names = [...this.#figured];
       this.#figured.clear();
-      for (const one of names) this.#report(one);
+      for (const one of names) if (!isSame(this.#figures.get(one), this.#figuresOf(one))) this.#report(one);
     }, figuresEveryMs);
   }
 
@@ -335,6 +338,7 @@ export class HubMembers {
     const state = presence.connected ? 'Connected' : isStale ? 'Stale' : 'Absent';
     const ports = this.#ports.get(name) ?? registry.ports(name);
     const figures = isStale ? nothing : this.#figuresOf(name);
+    this.#figures.set(name, figures);
     report(name, { ports, presence: { state, lastSeenMs: presence.lastSeenMs }, figures });
   }
 
@@ -383,4 +387,10 @@ export class HubMembers {
     const record = records.held(name);
     return record === undefined ? undefined : this.#views.view(record, this.#presences.shown(name), receiver, shared);
   }
+}
+
+function isSame(a: MemberFigures | undefined, b: MemberFigures): boolean {
+  return (
+    a?.prefixes === b.prefixes && a?.exports === b.exports && a?.rejections === b.rejections && a?.report === b.report
+  );
 }
