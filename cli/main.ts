@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The process of the program: streams, signals, exit code. An unexpected error ends it with a stack trace. */
+import { createInterface } from 'node:readline/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { run } from './program.ts';
 
@@ -12,12 +13,24 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
+/** The question goes to standard error: standard output has results only. */
+async function ask(question: string): Promise<string | undefined> {
+  if (!process.stdin.isTTY) return undefined;
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await lines.question(question, { signal: stopping.signal });
+  } finally {
+    lines.close();
+  }
+}
+
 try {
   process.exitCode = await run(process.argv.slice(2), {
     env: process.env,
     out: (text) => void process.stdout.write(text),
     note: (text) => void process.stderr.write(text),
     readInput: () => readAll(process.stdin),
+    ask,
     isColoured: process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '',
     now: Date.now,
     signal: stopping.signal,

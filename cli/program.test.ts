@@ -10,6 +10,7 @@ async function outputOf(...argv: string[]): Promise<readonly [code: number, text
     out: say,
     note: say,
     readInput: () => Promise.resolve(''),
+    ask: () => Promise.resolve(undefined),
     isColoured: true,
     now: () => 0,
     signal: new AbortController().signal,
@@ -41,4 +42,12 @@ it('has commands without a word before them, apart from those of the same name i
     help,
     /^isthmus: one cluster.*\n {2}check +check before .*\n {2}status +check after .*\n {2}report +write one archive/m,
   );
+});
+
+it('never prints what a terminal would act on, in results and in errors', async () => {
+  const [code, text] = await outputOf('ic', '\u001B[2J\u009B');
+  assert.deepEqual([code, text], [2, '"ic \\u001b[2J\\u009b" is not a command; see isthmus ic --help\n']);
+  const [, missing] = await outputOf('ic', 'status', '--kubeconfig', '/nonexistent/\u001B]0;x\u0007');
+  assert.match(missing, /\\u001b\]0;x\\u0007/);
+  assert.ok(!missing.includes('\u001B'), missing);
 });

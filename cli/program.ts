@@ -10,25 +10,32 @@ import { bench } from './commands/bench.ts';
 import { peers } from './commands/bgp/peers.ts';
 import { routes as announced } from './commands/bgp/routes.ts';
 import { why } from './commands/bgp/why.ts';
-import { check } from './commands/cluster/check.ts';
+import { check as suitable } from './commands/cluster/check.ts';
 import { status as installed } from './commands/cluster/status.ts';
 import { diagnose } from './commands/diagnose.ts';
 import { drain, undrain } from './commands/drain.ts';
+import { check } from './commands/ic/check.ts';
+import { connect } from './commands/ic/connect.ts';
+import { exportService, unexport } from './commands/ic/export.ts';
+import { remove } from './commands/ic/remove.ts';
+import { services } from './commands/ic/services.ts';
 import { join } from './commands/join.ts';
 import { leave } from './commands/leave.ts';
 import { forget } from './commands/nodes/forget.ts';
 import { inspect } from './commands/nodes/inspect.ts';
 import { leave as leaveNodes } from './commands/nodes/leave.ts';
-import { services } from './commands/nodes/services.ts';
+import { services as nodeServices } from './commands/nodes/services.ts';
 import { report } from './commands/report.ts';
 import { routes } from './commands/routes.ts';
 import { status } from './commands/status.ts';
 import { token } from './commands/token.ts';
 import { policyGraph } from './commands/policy/graph.ts';
 import { policyWhy } from './commands/policy/why.ts';
+import { serviceImport } from './commands/why/import.ts';
 import { service } from './commands/why/service.ts';
 import { switchLbRule } from './commands/why/switch-lb-rule.ts';
 import { verify } from './commands/verify.ts';
+import { printable } from './render/printable.ts';
 import release from '../package.json' with { type: 'json' };
 
 interface Group {
@@ -41,23 +48,51 @@ interface Group {
 const single: Group = {
   name: '',
   summary: 'one cluster, before and after helm install',
-  commands: [check, installed, report],
+  commands: [suitable, installed, report],
 };
 
 const groups: readonly Group[] = [
   {
     name: 'ic',
     summary: 'the network between clusters',
-    commands: [status, routes, diagnose, verify, bench, drain, undrain, token, join, leave],
+    commands: [
+      status,
+      routes,
+      diagnose,
+      verify,
+      bench,
+      drain,
+      undrain,
+      token,
+      check,
+      connect,
+      join,
+      leave,
+      remove,
+      services,
+      exportService,
+      unexport,
+    ],
   },
   { name: 'bgp', summary: 'routers that nodes peer with', commands: [peers, announced, why] },
-  { name: 'why', summary: 'why a packet does or does not reach its destination', commands: [service, switchLbRule] },
+  {
+    name: 'why',
+    summary: 'why a packet does or does not reach its destination',
+    commands: [service, serviceImport, switchLbRule],
+  },
   { name: 'policy', summary: 'network policies', commands: [policyWhy, policyGraph] },
-  { name: 'nodes', summary: 'the nodes of this cluster', commands: [services, leaveNodes, forget, inspect] },
+  { name: 'nodes', summary: 'the nodes of this cluster', commands: [nodeServices, leaveNodes, forget, inspect] },
 ];
 
 /** Errors go to `note`. */
-export async function run(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+export async function run(argv: readonly string[], { out, note, ...rest }: Terminal): Promise<ExitCode> {
+  // Names and messages in the output may come from anybody.
+  const terminal: Terminal = {
+    ...rest,
+    out: (text) => out(printable(text, rest.isColoured)),
+    note: (text) => note(printable(text, rest.isColoured)),
+    ask: (question) => rest.ask(printable(question, false)),
+  };
   try {
     const { before, words } = separateCommon(argv);
     const [word, ...behind] = words;

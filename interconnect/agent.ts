@@ -7,6 +7,7 @@
  */
 import { once } from 'node:events';
 import type { OvsdbClient } from 'ovsdb-client';
+import release from '../package.json' with { type: 'json' };
 import { openOvsdbTarget } from '../lib/desired/ovsdb-target.ts';
 import { EventRecorder } from '../lib/kube/events.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
@@ -35,6 +36,7 @@ import { SelectedPods } from './settle/pods/selected-pods.ts';
 import { RemoteClusters } from './settle/remote-clusters.ts';
 import { Clusters } from './state/clusters.ts';
 import type { AgentView } from './status/metrics.ts';
+import { PathReporter } from './status/path-reporter.ts';
 import { Publisher } from './status/publisher.ts';
 import { ClusterReader } from './watch/cluster-reader.ts';
 import { southboundKeyOf, southboundOwnerOf } from './watch/databases.ts';
@@ -182,6 +184,11 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     pods,
   };
   const publisher = new Publisher({ client, writer, events, sources, facts, log, now, onDue: onChange });
+  const paths = new PathReporter({
+    version: release.version,
+    remoteClusters: sources.remoteClusters,
+    send: (report) => membership.sendPaths(report),
+  });
   const { nodes, routePolicies } = sources;
   const icConfig = new OvnIcConfig({ client, writer, events, nodes, routePolicies, namespace, log, signal });
 
@@ -208,7 +215,10 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     services,
     pods,
     now,
-    onSeen: (kind, name) => publisher.seen(kind, name),
+    onSeen: (kind, name) => {
+      publisher.seen(kind, name);
+      if (kind === 'RemoteCluster') paths.changed();
+    },
     onSliceSeen: (before, after) => publisher.sliceSeen(before, after),
     onStale: (names) => publisher.clustersChanged(names),
   });
@@ -228,6 +238,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
       await exported.start();
       changes.follow();
       publisher.start();
+      paths.changed();
       heartbeats.start();
       void icConfig.start();
       rounds.start();
@@ -240,6 +251,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
       await lifecycle.ended();
       await membership.close();
       publisher.close();
+      paths.close();
       progress.close();
       probe.stop();
       heartbeats.stop();

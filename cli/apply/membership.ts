@@ -1,7 +1,7 @@
 /** Creates and ends this cluster's membership: the token's Secret and the Interconnect. In: a client. Called by join and leave. */
 import { interconnectFinalizer } from '../../lib/api/names.ts';
 import { orAbsent } from '../../lib/kube/errors.ts';
-import { apiVersionOf, interconnects, secrets } from '../../lib/kube/resources.ts';
+import { apiVersionOf, hubMembers, interconnects, secrets } from '../../lib/kube/resources.ts';
 import { encodeSecret } from '../../lib/kube/secret-data.ts';
 import type { KubeClient, ObjectName, RawObject, Resource } from '../../lib/kube/types.ts';
 import { canonicalName } from '../watch/read.ts';
@@ -14,6 +14,12 @@ export interface Wish {
   readonly hub: string;
   readonly token: string;
   readonly namespace: string;
+}
+
+/** The HubMember of a member, in the cluster of the hub. */
+export interface StoredMember {
+  readonly handle: string;
+  readonly uid: string;
 }
 
 export async function putToken(client: KubeClient, { namespace, token }: Wish): Promise<void> {
@@ -41,6 +47,15 @@ export function getInterconnect(client: KubeClient): Promise<RawObject | undefin
 
 export async function deleteInterconnect(client: KubeClient): Promise<void> {
   await client.delete(interconnects, { name: canonicalName });
+}
+
+/** Deletes the HubMember that was read, and no later one of its name. */
+export async function deleteMember(client: KubeClient, { handle, uid }: StoredMember): Promise<void> {
+  await client.delete(hubMembers, { name: handle }, { uid });
+}
+
+export async function isMemberGone(client: KubeClient, { handle, uid }: StoredMember): Promise<boolean> {
+  return (await getOrAbsent(client, hubMembers, { name: handle }))?.metadata.uid !== uid;
 }
 
 /** Removes our finalizer from an object whose agent cannot finish leaving. Other finalizers are kept. */

@@ -8,6 +8,7 @@ const terminal: Terminal = {
   out: () => undefined,
   note: () => undefined,
   readInput: () => Promise.resolve(''),
+  ask: () => Promise.resolve(undefined),
   isColoured: false,
   now: () => 0,
   signal: new AbortController().signal,

@@ -27,6 +27,8 @@ export interface Terminal {
   readonly note: (text: string) => void;
   /** Reads standard input to its end, for an operand `-`. */
   readonly readInput: () => Promise<string>;
+  /** Asks the person at the terminal; undefined if there is none, or if the input ended. */
+  readonly ask: (question: string) => Promise<string | undefined>;
   readonly isColoured: boolean;
   readonly now: () => number;
   readonly signal: AbortSignal;

@@ -1,7 +1,7 @@
 import { readToken, type TokenClaims } from '../../lib/pki/join-token.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { text, toggle, UsageError } from '../../lib/run/flags.ts';
-import { command, duration, durationMs, type ExitCode } from '../command/command.ts';
+import { command, duration, durationMs, type ExitCode, type Terminal } from '../command/command.ts';
 import { CommandFailed } from '../command/failure.ts';
 import { getInterconnect, putInterconnect, putToken } from '../apply/membership.ts';
 import { waitFor } from '../apply/wait.ts';
@@ -9,7 +9,14 @@ import { diagnose } from '../plan/diagnose/diagnose.ts';
 import { joinVerdict } from '../plan/join.ts';
 import { instant } from '../model/units.ts';
 import { conditionOf } from '../model/snapshot.ts';
-import { clusterFlags, readCluster, withCluster, withProbe, type Cluster } from '../watch/cluster.ts';
+import {
+  clusterFlags,
+  readCluster,
+  withCluster,
+  withProbe,
+  type Cluster,
+  type ClusterFlags,
+} from '../watch/cluster.ts';
 import { parseInterconnect } from '../watch/objects.ts';
 
 const probeMs = 2000;
@@ -42,33 +49,49 @@ export const join = command(
         terminal.out(`${claims.cluster} is a member of ${claims.hub} already; the token was not used\n`);
         return 0;
       }
-      const wish = { clusterName: claims.cluster, hub: claims.hub, token: line, namespace: cluster.namespace };
-      await putToken(cluster.client, wish);
-      await putInterconnect(cluster.client, wish);
-      terminal.note(`joining ${claims.hub} as ${claims.cluster} …\n`);
-      const startMs = terminal.now();
-      const verdict = await waitFor(() => verdictOf(cluster, terminal.now() - startMs), {
-        timeoutMs: durationMs(flags.wait),
-        signal: terminal.signal,
-      });
-      const after = `${(verdict.tookMs / 1000).toFixed(1)} s`;
-      if (verdict.value?.status === 'True') {
-        terminal.out(`${claims.cluster} is ready after ${after}: ${verdict.value.message ?? ''}\n`);
-        return 0;
-      }
-      const found = diagnose({
-        near: await withProbe(await readCluster(cluster, flags, terminal), probeMs),
-        far: undefined,
-        peer: undefined,
-      });
-      const why = found.causes.map(({ code, message, fix }) => `${code}: ${message}\n  fix: ${fix}`).join('\n');
-      throw new CommandFailed({
-        code: 'NotReady',
-        message: `${claims.cluster} is not ready after ${after}\n${why}`,
-      });
+      await joinWith(cluster, { line, claims }, flags, terminal);
+      return 0;
     });
   },
 );
+
+interface Ticket {
+  readonly line: string;
+  readonly claims: TokenClaims;
+}
+
+/** Joins and waits until the cluster is ready. @throws CommandFailed with the causes if it is not in time */
+export async function joinWith(
+  cluster: Cluster,
+  { line, claims }: Ticket,
+  flags: ClusterFlags & { readonly wait: string },
+  terminal: Terminal,
+): Promise<void> {
+  const wish = { clusterName: claims.cluster, hub: claims.hub, token: line, namespace: cluster.namespace };
+  await putToken(cluster.client, wish);
+  await putInterconnect(cluster.client, wish);
+  terminal.note(`joining ${claims.hub} as ${claims.cluster} …\n`);
+  const startMs = terminal.now();
+  const verdict = await waitFor(() => verdictOf(cluster, terminal.now() - startMs), {
+    timeoutMs: durationMs(flags.wait),
+    signal: terminal.signal,
+  });
+  const after = `${(verdict.tookMs / 1000).toFixed(1)} s`;
+  if (verdict.value?.status === 'True') {
+    terminal.out(`${claims.cluster} is ready after ${after}: ${verdict.value.message ?? ''}\n`);
+    return;
+  }
+  const found = diagnose({
+    near: await withProbe(await readCluster(cluster, flags, terminal), probeMs),
+    far: undefined,
+    peer: undefined,
+  });
+  const why = found.causes.map(({ code, message, fix }) => `${code}: ${message}\n  fix: ${fix}`).join('\n');
+  throw new CommandFailed({
+    code: 'NotReady',
+    message: `${claims.cluster} is not ready after ${after}\n${why}`,
+  });
+}
 
 function checkedClaims(line: string, cluster: string | undefined, nowMs: number): TokenClaims {
   const claims = readToken(line);
@@ -90,7 +113,7 @@ function checkedClaims(line: string, cluster: string | undefined, nowMs: number)
  * Whether the cluster is a working member of that hub with that name.
  * @throws CommandFailed if it has another membership: a cluster has one membership, which must be left or renamed explicitly
  */
-async function isMember({ client }: Cluster, claims: TokenClaims, mayRename: boolean): Promise<boolean> {
+export async function isMember({ client }: Cluster, claims: TokenClaims, mayRename: boolean): Promise<boolean> {
   const raw = await getInterconnect(client);
   if (raw === undefined) return false;
   const { spec, status, isDeleting } = parseInterconnect(raw);

@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { createToken, readToken } from '../../lib/pki/join-token.ts';
+import { createToken, readToken, type TokenWish } from '../../lib/pki/join-token.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { secrets } from '../../lib/kube/resources.ts';
 import { formatCidr, hasHostBits, parseCidr } from '../../lib/net/cidr.ts';
@@ -10,7 +10,7 @@ import { instant } from '../model/units.ts';
 import { clusterFlags, outputFlags, withCluster, type Cluster } from '../watch/cluster.ts';
 import { authoritySecret, secretValue } from '../watch/secrets.ts';
 
-const clusterName = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;
+export const clusterName = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;
 const highestPort = 65_535;
 const hubAddress = /^([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\]):[1-9][0-9]{0,4}$/;
 
@@ -38,9 +38,8 @@ export const token = command(
   async ({ flags, terminal }) => {
     const wish = checkedWish(flags);
     return await withCluster(flags, terminal, async (cluster): Promise<ExitCode> => {
-      const authority = await readAuthorityKey(cluster);
       const expiresMs = terminal.now() + durationMs(flags.ttl);
-      const line = createToken(authority, { ...wish, expiresMs, replace: flags.replace });
+      const line = await tokenFor(cluster, { ...wish, expiresMs, replace: flags.replace });
       const claims = readToken(line);
       if (flags.output === 'json') terminal.out(`${JSON.stringify({ token: line, claims }, undefined, 2)}\n`);
       else {
@@ -76,6 +75,11 @@ function checkPrefix(text: string): void {
   if (!hasHostBits(text)) return;
   const message = `--allow ${text}: ${text.slice(0, text.indexOf('/'))} is an address within ${formatCidr(cidr)}; write that network`;
   throw new UsageError(message, 2);
+}
+
+/** A token for one join. @throws CommandFailed if there is no usable authority in the cluster */
+export async function tokenFor(cluster: Cluster, wish: TokenWish): Promise<string> {
+  return createToken(await readAuthorityKey(cluster), wish);
 }
 
 /** The only code that reads the authority's key; it is used only to sign. */

@@ -20,6 +20,12 @@ export function span(ms: number): string {
   return `${Math.round(seconds / 86_400)}d`;
 }
 
+/** Unix milliseconds of an RFC 3339 date; undefined if it is none. */
+export function timeOf(iso: string | undefined): number | undefined {
+  const ms = Date.parse(iso ?? '');
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
 /** Time since an RFC 3339 date; empty if there is none. */
 export function since(iso: string | undefined, nowMs: number): string {
   const atMs = Date.parse(iso ?? '');

@@ -1,5 +1,6 @@
 /** Aligns columns as kubectl does. In: cells with their tone. Out: lines without trailing spaces. Pure. */
 import type { Paint, Tone } from './paint.ts';
+import { inLine } from './printable.ts';
 
 export interface Toned {
   readonly text: string;
@@ -43,10 +44,10 @@ export function renderSection(title: string, lines: readonly string[], paint: Pa
 }
 
 function asToned(cell: Cell): Toned {
-  return typeof cell === 'object' ? cell : toned(textOf(cell), 'plain');
+  return toned(textOf(cell), typeof cell === 'object' ? cell.tone : 'plain');
 }
 
 function textOf(cell: Cell): string {
   if (cell === undefined) return '';
-  return typeof cell === 'object' ? cell.text : String(cell);
+  return inLine(typeof cell === 'object' ? cell.text : String(cell));
 }

@@ -102,6 +102,7 @@ const update = {
   tellsUnreached: true,
   carriesExports: true,
   carriesPods: true,
+  takesPaths: true,
 };
 
 describe('a membership', () => {
@@ -179,7 +180,7 @@ describe('a membership', () => {
       session.send(update);
     });
     const send = (...unreachable: readonly string[]) =>
-      membership.send({ gateways: [], attachments: [], unreachable, tellsExports: true });
+      membership.send({ gateways: [], attachments: [], unreachable, tellsExports: true, tellsPaths: true });
     const answer = () => sessions.at(-1)?.send({ ...update, revision: membership.revision });
     const have = (...states: readonly string[]) =>
       eventually('states at the hub', () => isDeepStrictEqual(received, states) || notYet(received.join(' ')));
@@ -197,7 +198,7 @@ describe('a membership', () => {
     await close();
   });
 
-  const state = { gateways: [], attachments: [], unreachable: [], tellsExports: true };
+  const state = { gateways: [], attachments: [], unreachable: [], tellsExports: true, tellsPaths: true };
   const exportUpdate: ExportUpdate = {
     revision: 0,
     begins: false,
@@ -270,6 +271,56 @@ describe('a membership', () => {
     assert.equal(membership.areExportsKnown, false);
     await close();
   });
+
+  it(
+    'sends the report of its paths after its state and in each session, and none to an earlier hub',
+    { timeout: 300_000 },
+    async () => {
+      const sessions: MemberSession[] = [];
+      const received: string[] = [];
+      let takesPaths = true;
+      const { membership, until, close } = await connect((session) => {
+        sessions.push(session);
+        session.onPaths(({ version, clusters, listed }) =>
+          received.push(
+            `${version} ${clusters} ${listed.map(({ cluster, up, sinceMs }) => `${cluster} ${up} ${sinceMs}`).join()}`,
+          ),
+        );
+        session.onState(({ tellsPaths }) => received.push(`state ${tellsPaths}`));
+        session.send({ ...update, takesPaths });
+      });
+      const have = (...wanted: readonly string[]) =>
+        eventually('messages at the hub', () => isDeepStrictEqual(received, wanted) || notYet(received.join('; ')));
+      const west = {
+        cluster: 'west',
+        paths: 2,
+        up: 1,
+        state: 'Down',
+        reason: 'TunnelDown',
+        sinceMs: 1_700_000_000_000,
+      };
+      const report = { version: '0.1.0', clusters: 1, clustersUp: 0, listed: [west] };
+      await until(() => membership.state.isConnected);
+      membership.sendPaths(report);
+      await have();
+      membership.send(state);
+      await have('state true', '0.1.0 1 west 1 1700000000000');
+      membership.sendPaths(structuredClone(report));
+      membership.sendPaths({ ...report, listed: [] });
+      await have('state true', '0.1.0 1 west 1 1700000000000', '0.1.0 1 ');
+      sessions.at(-1)?.refuse({ code: 'HubUnavailable', message: 'it starts again' });
+      await eventually('the second session', () => received.length === 5 || notYet(received.join('; ')));
+      assert.deepEqual(received.splice(0).slice(3), ['state true', '0.1.0 1 ']);
+      takesPaths = false;
+      sessions.at(-1)?.refuse({ code: 'HubUnavailable', message: 'an earlier release starts' });
+      await have('state true');
+      membership.sendPaths(report);
+      membership.send({ ...state, unreachable: ['x'] });
+      sessions.at(-1)?.send({ ...update, revision: 99, takesPaths });
+      await have('state true', 'state true');
+      await close();
+    },
+  );
 
   it('begins another session if a change builds on what it does not have', { timeout: 300_000 }, async () => {
     let isSound = false;

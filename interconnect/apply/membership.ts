@@ -8,6 +8,7 @@
  */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { readToken } from '../../lib/pki/join-token.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { isKubeError } from '../../lib/kube/errors.ts';
@@ -19,7 +20,7 @@ import { noLink, type LinkState, type MembershipGoal } from '../model/link-state
 import type { ExportUpdate } from '../model/export-messages.ts';
 import type { ExportedServices } from '../model/exported-service.ts';
 import type { PodSet, PodUpdate, WantedSet } from '../model/pod-sets.ts';
-import type { HubUpdate, MemberState } from '../model/messages.ts';
+import type { HubUpdate, MemberState, PathReport } from '../model/messages.ts';
 import {
   connected,
   disconnected,
@@ -85,6 +86,10 @@ export class Membership {
   /** A state was sent in this session: before it the hub reads no exports, because it cannot distinguish a copy of this cluster. */
   #isStateSent = false;
   #doesHubCarryExports = false;
+  #paths: PathReport | undefined;
+  /** Whether the hub of this session has the newest report of paths. */
+  #arePathsSent = false;
+  #doesHubTakePaths = false;
   /** Revision of the report of exports that the hub has not answered to yet. */
   #unansweredExports: number | undefined;
   readonly #pods = new OwnPods();
@@ -123,6 +128,7 @@ export class Membership {
     if (goal === undefined) {
       this.#exports.forget();
       this.#pods.forget();
+      this.#paths = undefined;
       return this.#link.forgetMessage();
     }
     const run = new AbortController();
@@ -152,6 +158,14 @@ export class Membership {
   sendPods(wanted: readonly WantedSet[], sets: ReadonlyMap<string, PodSet>): void {
     this.#pods.set(wanted, sets);
     this.#sendNewestPods();
+  }
+
+  /** Sends how the paths of this cluster stand, where that differs; to a hub of an earlier release (`HubUpdate.takesPaths`), nothing. */
+  sendPaths(report: PathReport): void {
+    if (isDeepStrictEqual(report, this.#paths)) return;
+    this.#paths = report;
+    this.#arePathsSent = false;
+    this.#sendNewestPaths();
   }
 
   /** The hub has answered to the exports of the last `sendExports`: what it refused of them is known. */
@@ -302,6 +316,8 @@ export class Membership {
         this.#unansweredPods = undefined;
         this.#doesHubCarryExports = false;
         this.#doesHubCarryPods = false;
+        this.#doesHubTakePaths = false;
+        this.#arePathsSent = false;
         this.#exports.begin();
         this.#pods.begin();
         this.#sendNewest();
@@ -342,6 +358,7 @@ export class Membership {
     this.#isStateSent = true;
     this.#sendNewestExports();
     this.#sendNewestPods();
+    this.#sendNewestPaths();
   }
 
   #answered(revision: number): void {
@@ -355,8 +372,10 @@ export class Membership {
     this.#answered(update.revision);
     this.#doesHubCarryExports = update.carriesExports;
     this.#doesHubCarryPods = update.carriesPods;
+    this.#doesHubTakePaths = update.takesPaths;
     this.#sendNewestExports();
     this.#sendNewestPods();
+    this.#sendNewestPaths();
     if (!this.state.isConnected) {
       this.#options.log.info({ hub }, 'connected');
       this.#link.rejected = undefined;
@@ -373,6 +392,14 @@ export class Membership {
     if (report === undefined) return;
     this.#unansweredExports = report.revision;
     this.#session.sendExports(report);
+  }
+
+  /** After a state: before it the hub cannot distinguish a copy of this cluster. */
+  #sendNewestPaths(): void {
+    if (this.#session === undefined || this.#paths === undefined || this.#arePathsSent) return;
+    if (!this.#isStateSent || !this.#doesHubTakePaths) return;
+    this.#arePathsSent = true;
+    this.#session.sendPaths(this.#paths);
   }
 
   #exportsUpdated(update: ExportUpdate): boolean {

@@ -37,7 +37,7 @@ describe('a membership that is to have another name', () => {
       onChange: () => waiting.forEach((look) => look()),
     });
     memberships.push(membership);
-    membership.send({ gateways: [gateway], attachments: [], unreachable: [], tellsExports: true });
+    membership.send({ gateways: [gateway], attachments: [], unreachable: [], tellsExports: true, tellsPaths: true });
     return membership;
   };
   const want = (membership: Membership, cluster: string): void =>

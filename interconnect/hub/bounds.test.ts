@@ -15,6 +15,7 @@ const state = (rest: Partial<MemberState>): Omit<MemberState, 'revision'> => ({
   attachments: [attachment(['10.16.0.0/16'])],
   unreachable: [],
   tellsExports: true,
+  tellsPaths: true,
   ...rest,
 });
 const codes = (rejections: readonly Rejection[]) => rejections.map(({ kind, value, code }) => [kind, value, code]);

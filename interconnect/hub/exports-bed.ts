@@ -102,6 +102,7 @@ export class ExportsBed {
       },
       now: () => this.nowMs,
       onRefused: (_, __, rejections) => this.logged.push(rejections),
+      onChanged: () => undefined,
     });
   }
 
@@ -132,6 +133,7 @@ export class ExportsBed {
       onExports: () => undefined,
       onPods: () => undefined,
       sendPods: () => undefined,
+      onPaths: () => undefined,
       onEnd: () => undefined,
       send: () => undefined,
       refuse: (problem) => (member.refused = problem),

@@ -95,7 +95,7 @@ describe('exports in sessions with the hub', () => {
     await west.sendExports([], ['shop']);
     await east.sendExports([web], []);
     await west.until(() => view(west).length === 1);
-    await east.sendState({ gateways: [], attachments: [], unreachable: [], tellsExports: false });
+    await east.sendState({ gateways: [], attachments: [], unreachable: [], tellsExports: false, tellsPaths: false });
     await west.until(() => view(west).length === 0);
     const north = await join('north', 31, ['10.18.0.0/16']);
     await north.sendExports([exported('shop/web', ['10.18.0.1'])], []);

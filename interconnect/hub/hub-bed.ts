@@ -6,7 +6,7 @@ import { schemaFile, startOvsdbServer, type TestServer } from '../../lib/ovsdb/s
 import { createKey, createRequest } from '../../lib/pki/certificate.ts';
 import { createHubAuthority } from '../link/certificate.ts';
 import { joinHub, openHubLink, type HubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
-import type { Attachment, HubUpdate, Member, MemberState, Prefix, Rejection } from '../model/messages.ts';
+import type { Attachment, HubUpdate, Member, MemberState, PathReport, Prefix, Rejection } from '../model/messages.ts';
 import { exportKey } from '../model/export-change.ts';
 import type { ExportedService } from '../model/exported-service.ts';
 import { OwnExports } from '../state/own-exports.ts';
@@ -101,7 +101,7 @@ export class TestMember {
     ];
     const ends = [0, 1, 2, 3].map((index) => ({ index, gateways: [chassis], holder: chassis, draining: false }));
     const filled = attachments.map((one) => (one.ends.length === 0 ? { ...one, ends } : one));
-    return await this.sendState({ gateways, attachments: filled, unreachable, tellsExports: true });
+    return await this.sendState({ gateways, attachments: filled, unreachable, tellsExports: true, tellsPaths: true });
   }
 
   /** Sends a state as it is. */
@@ -120,6 +120,10 @@ export class TestMember {
       this.#session?.sendExports(report);
       await this.until(() => this.exportRevision === revision);
     }
+  }
+
+  sendPaths(report: PathReport): void {
+    this.#session?.sendPaths(report);
   }
 
   async until(condition: () => boolean): Promise<void> {

@@ -93,7 +93,7 @@ export async function startHub(options: HubOptions): Promise<Hub> {
       isForeignSwitch: (name) => readForeignSwitch(northbound.cache, name) !== undefined,
       readForeign: (name) => foreign.read(name),
       silentDatabases: () => liveness.silent,
-      report: (name, ports, presence) => registry.report(name, ports, presence),
+      report: (name, report) => registry.report(name, report),
       times: { ...defaultTimes, ...options.times },
       now,
       log,

@@ -8,7 +8,7 @@ import * as grpc from '@grpc/grpc-js';
 import { hubName } from './certificate.ts';
 import type { ExportReport, ExportUpdate } from '../model/export-messages.ts';
 import type { PodReport, PodUpdate } from '../model/pod-sets.ts';
-import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from '../model/messages.ts';
+import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState, PathReport } from '../model/messages.ts';
 import { hubError, HubRefused, hubService, HubUnreachable, longestUpdate } from './protocol.ts';
 
 const deadlineMs = 10_000;
@@ -24,6 +24,8 @@ export interface HubSession {
   sendExports(report: ExportReport): void;
   /** Only to a hub that `carriesPods`, and after a state. */
   sendPods(report: PodReport): void;
+  /** Only to a hub that `takesPaths`. */
+  sendPaths(report: PathReport): void;
   end(): void;
 }
 
@@ -102,7 +104,7 @@ function makeClient(hub: string, credentials: grpc.ChannelCredentials): grpc.Cli
 
 type UnaryMethod = (request: object, options: grpc.CallOptions, callback: grpc.requestCallback<object>) => void;
 type StreamMethod = () => grpc.ClientDuplexStream<
-  MemberState | { readonly exports: ExportReport } | { readonly pods: PodReport },
+  MemberState | { readonly exports: ExportReport } | { readonly pods: PodReport } | { readonly paths: PathReport },
   HubMessage
 >;
 
@@ -138,6 +140,7 @@ function startSession(client: grpc.Client, hub: string, events: SessionEvents): 
     send: (state) => isOpen && stream.write(state),
     sendExports: (exports) => isOpen && stream.write({ exports }),
     sendPods: (pods) => isOpen && stream.write({ pods }),
+    sendPaths: (paths) => isOpen && stream.write({ paths }),
     end: () => {
       stream.cancel();
       end(undefined);

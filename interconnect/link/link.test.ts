@@ -83,6 +83,7 @@ const state: MemberState = {
   ],
   unreachable: ['south'],
   tellsExports: true,
+  tellsPaths: true,
 };
 const port = {
   switch: 'ts1',
@@ -136,6 +137,7 @@ const update: HubUpdate = {
   tellsUnreached: true,
   carriesExports: true,
   carriesPods: true,
+  takesPaths: true,
   rejections: [
     { kind: 'prefix', value: '10.0.0.0/8', code: 'PrefixOverlap', message: 'no', holder: 'west', transitSwitch: 'ts' },
   ],
@@ -364,11 +366,13 @@ test('a state with too many parts of any kind is refused before it is decoded', 
     field(6, many(5, 1_000_001)),
     field(6, field(4, field(9, Buffer.alloc(1_000_001)))),
     Buffer.concat([many(4, 1_000_001), field(6, new Uint8Array())]),
+    field(9, many(4, 2000)),
   ];
   for (const crowd of crowds) assert.equal(refuseOversized(crowd)?.code, 'StateTooLarge');
   assert.equal(refuseOversized(field(3, many(4, 1_000_000))), undefined, 'as many as a HubMember may allow');
   assert.equal(refuseOversized(field(6, field(4, many(13, 10_001)))), undefined, 'one more than a HubMember may allow');
   assert.equal(refuseOversized(field(6, field(4, field(9, Buffer.of(4, 6))))), undefined, 'IP families');
+  assert.equal(refuseOversized(field(9, many(4, 64))), undefined, 'a report of paths');
   const disguises = {
     'a length without end': [0x1a, 0xff, 0xff, 0xff, 0xff, 0xff],
     'a group': [0x7b, 0x7c],

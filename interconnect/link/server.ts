@@ -11,7 +11,7 @@ import { commonNameOf, keyFingerprint, type KeyAndCertificate } from '../../lib/
 import { refuseOversized } from './state-size.ts';
 import type { ExportReport, ExportUpdate } from '../model/export-messages.ts';
 import type { PodReport, PodUpdate } from '../model/pod-sets.ts';
-import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from '../model/messages.ts';
+import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState, PathReport } from '../model/messages.ts';
 import { Outbox } from './outbox.ts';
 import { hubService, longestCall, longestState, refusal } from './protocol.ts';
 
@@ -34,6 +34,8 @@ export interface MemberSession {
   onExports(listener: (report: ExportReport) => void): void;
   /** As `onExports`, of pods that policies name. */
   onPods(listener: (report: PodReport) => void): void;
+  /** To be called before `onState`; without a listener, reports of paths are dropped. */
+  onPaths(listener: (report: PathReport) => void): void;
   /** Called once, however the session ended. */
   onEnd(listener: () => void): void;
   send(update: HubUpdate): void;
@@ -149,7 +151,11 @@ function boundedService(): { service: grpc.ServiceDefinition; encode: Encode } {
 type Encode = (update: HubUpdate | { readonly exports: ExportUpdate } | { readonly pods: PodUpdate }) => Buffer;
 
 /** A message of a member as it is decoded. */
-type MemberMessage = MemberState & { readonly exports: ExportReport | null; readonly pods: PodReport | null };
+type MemberMessage = MemberState & {
+  readonly exports: ExportReport | null;
+  readonly pods: PodReport | null;
+  readonly paths: PathReport | null;
+};
 
 type SessionCall = grpc.ServerDuplexStream<MemberMessage | Problem, Buffer>;
 
@@ -199,6 +205,7 @@ function openSession(call: SessionCall, { calls, log, encode }: SessionFacts): v
   let onEnd: (() => void) | undefined;
   let onExports: ((report: ExportReport) => void) | undefined;
   let onPods: ((report: PodReport) => void) | undefined;
+  let onPaths: ((report: PathReport) => void) | undefined;
   const end = (): void => {
     if (!isOpen) return;
     isOpen = false;
@@ -231,13 +238,15 @@ function openSession(call: SessionCall, { calls, log, encode }: SessionFacts): v
       call.on('data', (message: MemberMessage | Problem) => {
         if (!isOpen) return;
         if ('code' in message) return refuse(message);
-        const { exports, pods, ...state } = message;
+        const { exports, pods, paths, ...state } = message;
         if (exports !== null) onExports?.(exports);
         else if (pods !== null) onPods?.(pods);
+        else if (paths !== null) onPaths?.(paths);
         else listener(state);
       }),
     onExports: (listener) => (onExports = listener),
     onPods: (listener) => (onPods = listener),
+    onPaths: (listener) => (onPaths = listener),
     onEnd: (listener) => (onEnd = listener),
     send: (update) => isOpen && outbox.send(encode(update)),
     sendExports: (exports, onTaken) => isOpen && outbox.send(encode({ exports }), onTaken),

@@ -12,6 +12,8 @@ interface Size {
 
 /** A million prefixes, the most that a HubMember may allow, and the other parts of a state. */
 const mostOfState: Size = { messages: 1_100_000, fields: 8_000_000 };
+/** More than the protocol allows, so that a member of a later release may list more. */
+const mostOfPaths: Size = { messages: 2000, fields: 20_000 };
 /** Ten thousand endpoints with ten ports each, the most that a HubMember may allow for one export. */
 const mostOfExports: Size = { messages: 200_000, fields: 1_000_000 };
 /** A hundred thousand addresses, removed and added, and a thousand sets. */
@@ -73,6 +75,9 @@ const wantedSet: Shape = { 1: text, 2: text, 3: text };
 const podSetChange: Shape = { 1: text, 2: number, 3: text, 4: text, 5: text };
 const podReport: Shape = { 1: 'long', 2: { 1: wantedSet }, 3: podSetChange };
 
+const pathSummary: Shape = { 1: text, 2: number, 3: number, 4: text, 5: text, 6: 'long' };
+const pathReport: Shape = { 1: text, 2: number, 3: number, 4: pathSummary };
+
 /** MemberState of hub.proto; for tests. */
 export const memberState: Shape = {
   1: 'long',
@@ -82,6 +87,8 @@ export const memberState: Shape = {
   5: number,
   6: exportReport,
   7: podReport,
+  8: number,
+  9: pathReport,
 };
 
 const malformed: Problem = {
@@ -101,9 +108,11 @@ export function refuseOversized(bytes: Uint8Array): Problem | undefined {
     return { code: 'StateTooLarge', message: pods };
   }
   const message =
-    most === mostOfExports
-      ? `a report of exported Services has more than ${most.messages} endpoints and other parts, or ${most.fields} fields in them; export fewer Services or endpoints`
-      : `the state of this cluster has more than ${most.messages} prefixes and other parts, or ${most.fields} fields in them; reduce the number of prefixes that it offers`;
+    most === mostOfPaths
+      ? `a report of paths has more than ${most.messages} parts; run a release of Isthmus in this cluster that lists fewer`
+      : most === mostOfExports
+        ? `a report of exported Services has more than ${most.messages} endpoints and other parts, or ${most.fields} fields in them; export fewer Services or endpoints`
+        : `the state of this cluster has more than ${most.messages} prefixes and other parts, or ${most.fields} fields in them; reduce the number of prefixes that it offers`;
   return { code: 'StateTooLarge', message };
 }
 
@@ -137,7 +146,8 @@ function countIn(bytes: Uint8Array, range: Range, shape: Shape, count: Count): v
       const end = readVarint(bytes, range, short, count) + range.at;
       const part = { at: range.at, end: Math.min(end, range.end) };
       if (inner === exportReport) count.most = mostOfExports;
-      if (inner === podReport) count.most = mostOfPods;
+      else if (inner === podReport) count.most = mostOfPods;
+      else if (inner === pathReport) count.most = mostOfPaths;
       if (inner === 'packed') count.fields += part.end - part.at;
       else if (typeof inner === 'object') {
         count.messages += 1;

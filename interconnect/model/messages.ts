@@ -67,7 +67,35 @@ export interface MemberState {
   readonly unreachable: readonly string[];
   /** False of a member of a release before exports. */
   readonly tellsExports: boolean;
+  /** False of a member of a release before `PathReport`. */
+  readonly tellsPaths: boolean;
 }
+
+/** All paths of a member to one other cluster. */
+export interface PathSummary {
+  readonly cluster: string;
+  readonly paths: number;
+  readonly up: number;
+  /** Of the worst path: a state of `RemotePathStatus`. */
+  readonly state: string;
+  /** Why it is not up: a code; empty if it is. */
+  readonly reason: string;
+  /** Unix milliseconds of the newest change; 0 if none is known. */
+  readonly sinceMs: number;
+}
+
+/** How the paths of a member stand. Shown at the hub; nothing is decided by it. */
+export interface PathReport {
+  /** Release of its agent. */
+  readonly version: string;
+  /** Other clusters that it has paths to, and those of them to which all paths are up. */
+  readonly clusters: number;
+  readonly clustersUp: number;
+  /** At most `mostListedPaths`, those with a path that is not up first. */
+  readonly listed: readonly PathSummary[];
+}
+
+export const mostListedPaths = 64;
 
 export interface Port {
   /** Logical switch of the path. */
@@ -164,6 +192,8 @@ export interface HubUpdate {
   readonly carriesExports: boolean;
   /** False of a hub of a release before sets of pods. */
   readonly carriesPods: boolean;
+  /** False of a hub of a release before `PathReport`. */
+  readonly takesPaths: boolean;
 }
 
 export interface JoinRequest {

@@ -40,6 +40,7 @@ export function memberState(parts: MemberParts): Omit<MemberState, 'revision'> {
     attachments,
     unreachable: [...unreachable].sort(),
     tellsExports: true,
+    tellsPaths: true,
   };
 }
 

@@ -24,6 +24,7 @@ describe('gateways that clash with those of another cluster', () => {
         tellsUnreached: true,
         carriesExports: true,
         carriesPods: true,
+        takesPaths: true,
       };
       hub.apply({ ...nothing, revision: 1, full: false, members }, 0);
     };

@@ -18,6 +18,7 @@ const update: HubUpdate = {
   tellsUnreached: true,
   carriesExports: true,
   carriesPods: true,
+  takesPaths: true,
 };
 
 function gateway(state: 'up' | 'down'): GatewayObject {

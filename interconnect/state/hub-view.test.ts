@@ -17,6 +17,7 @@ const update = (fields: Partial<HubUpdate>): HubUpdate => ({
   tellsUnreached: true,
   carriesExports: true,
   carriesPods: true,
+  takesPaths: true,
   ...fields,
 });
 const north = { ...west, name: 'north' };

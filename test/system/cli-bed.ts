@@ -78,6 +78,7 @@ export async function runProgram(argv: readonly string[], env: Record<string, st
     out: (text) => (said.out += text),
     note: (text) => (said.err += text),
     readInput: () => Promise.resolve(''),
+    ask: () => Promise.resolve(undefined),
     isColoured: false,
     now: Date.now,
     signal: new AbortController().signal,

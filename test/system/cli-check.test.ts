@@ -58,6 +58,7 @@ describe('isthmus check and status', () => {
         onNote(text);
       },
       readInput: () => Promise.resolve(''),
+      ask: () => Promise.resolve(undefined),
       isColoured: false,
       now: Date.now,
       signal: new AbortController().signal,

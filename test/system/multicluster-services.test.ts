@@ -17,14 +17,19 @@ import {
   serviceCidrs,
   serviceExports,
   serviceImports,
+  secrets,
   services,
+  subnets,
 } from '../../lib/kube/resources.ts';
 import { toolsFolder } from '../../lib/kube/testing.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import { eventually } from '../../lib/testing-eventually.ts';
+import { eventually, notYet } from '../../lib/testing-eventually.ts';
 import { freePorts } from '../../lib/testing-ports.ts';
+import type { Mesh } from '../../cli/plan/mesh/mesh.ts';
+import { runProgram } from './cli-bed.ts';
 import { Bed } from './interconnect-bed.ts';
 import { lookAt } from './interconnect-view.ts';
+import { words } from './ovn-bed.ts';
 
 const run = promisify(execFile);
 const echo = join(import.meta.dirname, 'echo.ts');
@@ -104,6 +109,9 @@ describe('Services of two clusters with real OVN', () => {
     const objects = (await Promise.all(lists)).flat();
     return objects.map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`).join('\n');
   };
+
+  const isthmus = (cluster: Cluster, ...argv: string[]) =>
+    runProgram(argv, { HOME: '/nonexistent', KUBECONFIG: bed.kubeconfig(cluster) });
 
   before(async () => {
     await bed.up([
@@ -224,6 +232,44 @@ describe('Services of two clusters with real OVN', () => {
       const error: unknown = await resolver.resolve4('db.shop.svc.clusterset.local').catch((reason: unknown) => reason);
       return (error as { code?: string }).code === 'ENOTFOUND';
     });
+  });
+
+  it('are listed, explained, exported and unexported by isthmus, and hub and members report the mesh', async () => {
+    await eventually('both report their paths', async () => {
+      const { code, out } = await isthmus('east', 'ic', 'status', '--all', '-o', 'json');
+      const mesh = JSON.parse(out) as Mesh;
+      assert.deepEqual([code, mesh.pairs[0]?.state], [0, 'up'], out);
+      assert.deepEqual(
+        mesh.pairs[0]?.sides.map(({ up, paths }) => `${up}/${paths}`),
+        ['2/2', '2/2'],
+      );
+      assert.deepEqual(
+        mesh.members.map((one) => [one.name, one.prefixes, one.exports]),
+        [
+          ['east', 1, 1],
+          ['west', 1, 1],
+        ],
+      );
+      return true;
+    });
+    assert.match((await isthmus('east', 'ic', 'status', '--all')).out, /east +west +up +2\/2 up/);
+    assert.match((await isthmus('west', 'ic', 'status', '--all')).err, /^NoMembers: no cluster has joined a hub in/);
+    const listed = await isthmus('west', 'ic', 'services');
+    assert.equal(listed.code, 0, listed.out);
+    assert.match(listed.out, /shop\/web +ClusterSetIP +100\.127\..* yes +east +1\/1 ready +2\/2 +web\.shop\.svc/);
+    assert.equal((await isthmus('west', 'why', 'import', 'shop/web')).code, 0);
+    const unknown = await isthmus('west', 'why', 'import', 'nowhere/web');
+    assert.deepEqual([unknown.code, /NoNamespace/.test(unknown.out)], [1, true], unknown.out);
+    assert.match(
+      (await isthmus('west', 'ic', 'export', 'shop/none')).err,
+      /^NoService: there is no Service shop\/none/,
+    );
+    assert.equal((await isthmus('west', 'ic', 'unexport', 'shop/web')).code, 0);
+    await eventually('only east serves', async () => (await ask('west', await ipIn('west'))) === 'east');
+    const again = await isthmus('west', 'ic', 'export', 'shop/web');
+    assert.match(again.out, /^shop\/web is exported after /, again.err);
+    assert.match((await isthmus('west', 'ic', 'export', 'shop/web')).out, /is exported already/);
+    await eventually('both serve', async () => (await ask('west', await ipIn('west'))) === 'east,west');
   });
 
   it('lose the endpoints of a cluster with the last path to it, and get them back', async (context) => {
@@ -372,6 +418,64 @@ describe('Services of two clusters with real OVN', () => {
     await eventually('it goes with its namespace', async () => (await importIn('west')) === undefined);
     await eventually('and its load balancers too', () => backends('west') === '');
     assert.equal(await ask('east', await ipIn('east'), 2), 'east', 'east keeps its own');
+  });
+
+  it('go with a member that died, which isthmus removes, checks and connects again', async () => {
+    const asEast = ['--peer-kubeconfig', bed.kubeconfig('east')];
+    assert.match((await isthmus('east', 'ic', 'remove', 'west', '--yes')).err, /^StillConnected: west has a session/);
+    assert.match((await isthmus('east', 'ic', 'remove', 'north', '--yes')).err, /^UnknownMember: .* has east, west/);
+    await bed.kill('agent-west');
+    await eventually('the hub misses west', async () => {
+      const { code, out } = await isthmus('east', 'ic', 'status', '--all');
+      return code === 1 && / west +away /.test(out);
+    });
+    assert.match(
+      (await isthmus('east', 'ic', 'remove', 'west')).err,
+      /^NotConfirmed: nothing is removed; there is no term/,
+    );
+    const removed = await isthmus('east', 'ic', 'remove', 'west', '--yes');
+    assert.match(removed.out, /^west is removed after /, removed.err);
+    const zones = () => words(`ovn-ic-sbctl --db=${bed.socket('hub', 'icsb')}`, 'show');
+    await eventually('its rows are gone', () => !zones().includes('availability-zone west') || notYet(zones()));
+    await eventually('its tunnels too', () => !bed.sb('east', 'list', 'Chassis').includes('b1'));
+    assert.ok(!bed.nb('east', 'list', 'Logical_Router_Static_Route').includes('10.17.0.0/16'));
+    bed.startAgent('west');
+    await eventually('its certificate is refused', async () => {
+      const found = await condition('west', 'Joined');
+      return found?.status === 'False' && found.reason === 'NotAMember';
+    });
+    const left = await isthmus('west', 'ic', 'leave', '--force');
+    assert.equal(left.code, 0, left.err);
+    await bed.kube('west').delete(secrets, { namespace: 'kube-system', name: 'isthmus-interconnect-identity' });
+
+    const make = (...more: string[]) =>
+      isthmus('east', 'ic', 'token', '--cluster', 'west', '--hub', `127.0.0.1:${bed.hubPort}`, ...more);
+    const token = (await make()).out.trim();
+    const checked = await isthmus('west', 'ic', 'check', token, ...asEast);
+    assert.match(checked.out, /networks of pods +ok +1 network here/, checked.out + checked.err);
+    assert.match(checked.out, /hub +ok +127\.0\.0\.1:\d+ answers in/);
+    const expired = (await make('--ttl', '1ms')).out.trim();
+    assert.match((await isthmus('west', 'ic', 'check', expired, ...asEast)).out, /TokenExpired/);
+    const astray = await isthmus('west', 'ic', 'check', token, '--hub', '127.0.0.1:1', ...asEast);
+    assert.deepEqual([astray.code, /HubRefused/.test(astray.out)], [1, true], astray.out);
+    assert.equal((await isthmus('west', 'ic', 'check', token, '--context', 'nowhere')).code, 3);
+    await bed.subnet('west', 'clash', '10.16.7.0/24');
+    const clash = await isthmus('west', 'ic', 'check', token, ...asEast);
+    assert.deepEqual([clash.code, /NetworksOverlap: Subnet clash/.test(clash.out)], [1, true], clash.out);
+    const asWest = ['--peer-kubeconfig', bed.kubeconfig('west'), '--peer-cluster', 'west'];
+    const refused = await isthmus('east', 'ic', 'connect', ...asWest);
+    assert.deepEqual([refused.code, /CannotJoin.*nothing was changed/.test(refused.err)], [1, true], refused.err);
+    await bed.kube('west').delete(subnets, { name: 'clash' });
+    assert.match((await isthmus('west', 'ic', 'connect', ...asEast)).err, /^NoHub: there is no hub in/);
+    for (const outcome of [
+      /west is ready after .*east and west are connected/s,
+      /west is a member .* already\neast and west are/,
+    ]) {
+      const connected = await isthmus('east', 'ic', 'connect', ...asWest);
+      assert.equal(connected.code, 0, connected.err);
+      assert.match(connected.out, outcome);
+    }
+    await allSettled();
   });
 
   it('are gone when the cluster leaves', async () => {

@@ -99,6 +99,7 @@ class DeferredCalls implements HubCalls {
       tellsUnreached: true,
       carriesExports: true,
       carriesPods: true,
+      takesPaths: true,
     });
   }
 

@@ -37,6 +37,8 @@ export interface HubExportsOptions {
   readonly onRefused: (cluster: string, count: number, rejections: readonly Rejection[]) => void;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** How many exports of the member are accepted or refused may be another number. */
+  readonly onChanged: (cluster: string) => void;
 }
 
 export class HubExports {
@@ -72,6 +74,14 @@ export class HubExports {
   }
   get endpoints(): number {
     return this.#sum(({ endpointCount }) => endpointCount);
+  }
+  /** Undefined until the member has sent them all. */
+  acceptedOf(name: string): number | undefined {
+    const offered = this.#offered.get(name);
+    return offered?.isKnown === true ? offered.accepted.size : undefined;
+  }
+  rejectionCountOf(name: string): number {
+    return this.#offered.get(name)?.rejectionCount ?? 0;
   }
   /** Of members that have a session. */
   get rejections(): number {
@@ -204,6 +214,7 @@ export class HubExports {
     if (isRefusedAnew && offered.rejectionCount > 0)
       this.#options.onRefused(name, offered.rejectionCount, offered.rejections().rejections);
     if (offered.isKnown) this.#setKnown(name);
+    this.#options.onChanged(name);
   }
 
   #changed(id: ExportId, isThere: boolean): void {

@@ -8,14 +8,15 @@
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { MemberSession } from '../../link/server.ts';
-import type { Member, MemberState, Rejection, SilentDatabase } from '../../model/messages.ts';
+import type { Member, MemberState, PathReport, Rejection, SilentDatabase } from '../../model/messages.ts';
 import { memberOwner } from '../model/owners.ts';
 import type { AllocatedPort, ForeignMember, MemberRecord } from '../model/record.ts';
-import type { MemberPresence } from '../model/store.ts';
+import type { MemberFigures, StoredReport } from '../model/store.ts';
 import { MemberViews } from '../plan/member-views.ts';
 import { planMember } from '../plan/rows.ts';
 import { foreignOf, switchesFor } from '../plan/view.ts';
 import { Members, type MembersOptions } from '../settle/members.ts';
+import { acceptReport } from '../settle/path-report.ts';
 import { Presences } from '../settle/presence.ts';
 import { refuseCopy, refuseRename } from '../settle/rename.ts';
 import { moveEntry } from '../state/member-records.ts';
@@ -45,7 +46,7 @@ export interface HubMembersOptions extends MembersOptions {
   readonly untilApplied: () => Promise<void>;
   readonly readForeign: (name: string) => ForeignMember | undefined;
   readonly silentDatabases: () => readonly SilentDatabase[];
-  readonly report: (name: string, ports: readonly AllocatedPort[], presence: MemberPresence) => void;
+  readonly report: (name: string, report: StoredReport) => void;
   readonly times: HubTimes;
   readonly now: () => number;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
@@ -53,6 +54,11 @@ export interface HubMembersOptions extends MembersOptions {
 
 /** Rejections in one line of the log; the member gets more. */
 const mostLogged = 10;
+/** Figures of a member are written so often at most: only people read them. */
+const figuresEveryMs = 2000;
+
+/** Of a member whose rows are removed. */
+const nothing: MemberFigures = { prefixes: 0, exports: 0, rejections: 0, report: undefined };
 
 export class HubMembers {
   readonly #options: HubMembersOptions;
@@ -66,6 +72,13 @@ export class HubMembers {
   readonly #graces = new Map<string, NodeJS.Timeout>();
   readonly #retirements = new Map<string, NodeJS.Timeout>();
   readonly #staleCheck: NodeJS.Timeout;
+  /** The last report of each member; null: it does not report. */
+  readonly #reports = new Map<string, PathReport | null>();
+  /** The figures of each member that were reported last. */
+  readonly #figures = new Map<string, MemberFigures>();
+  /** Members whose figures may be others since. */
+  readonly #figured = new Set<string>();
+  #figuresTimer: NodeJS.Timeout | undefined;
 
   constructor(options: HubMembersOptions, records: ReadonlyMap<string, MemberRecord>) {
     this.#options = options;
@@ -91,17 +104,21 @@ export class HubMembers {
       const fields = { cluster, count, rejections: rejections.slice(0, mostLogged) };
       log.warn(fields, 'a part of the state of a member was refused');
     };
-    this.#exports = new HubExports({ registry, onRefused, now });
+    this.#exports = new HubExports({ registry, onRefused, onChanged: (name) => this.#figuresChanged(name), now });
     this.#pods = new HubPods({ onRefused });
     this.#members = new Members(options, {
       onRecord: (record) => {
         target.set(memberOwner(record.handle), planMember(record));
         this.#exports.recordChanged(record);
         this.#pods.recordChanged(record);
+        this.#figuresChanged(record.name);
       },
       onGone: (handle) => target.drop(memberOwner(handle)),
       onMember: (name) => this.#sessions.memberChanged(name),
-      onOwn: (name) => this.#sessions.ownChanged(name),
+      onOwn: (name) => {
+        this.#sessions.ownChanged(name);
+        this.#figuresChanged(name);
+      },
       onAll: () => this.#sessions.allChanged(),
       onPorts: (name, ports) => {
         this.#ports.set(name, ports);
@@ -169,6 +186,9 @@ export class HubMembers {
       const problem = this.#pods.read(open, report);
       if (problem !== undefined) session.refuse(problem);
     });
+    session.onPaths((report) => {
+      if (this.#sessions.get(open.name) === open) this.#setReport(open.name, this.#accept(report));
+    });
     session.onState((state) => {
       if (this.#sessions.isCandidate(open)) this.#judgeCandidate(open, state);
       if (this.#sessions.get(open.name) === open) this.#receive(open, state);
@@ -195,6 +215,8 @@ export class HubMembers {
     this.#sessions.rename(before, name, { code: 'NotAMember', message: `${before} is called ${name} now` });
     this.#presences.rename(before, name);
     moveEntry(this.#ports, before, name);
+    moveEntry(this.#reports, before, name);
+    this.#figures.delete(before);
     this.#views.forget(before);
     clearTimeout(this.#graces.get(before));
     if (this.#graces.delete(before)) this.#disconnected(name);
@@ -216,7 +238,7 @@ export class HubMembers {
   async remove(name: string): Promise<void> {
     this.#sessions.refuse(name, { code: 'NotAMember', message: `${name} has left` });
     clearTimeout(this.#graces.get(name));
-    for (const map of [this.#graces, this.#ports]) map.delete(name);
+    for (const map of [this.#graces, this.#ports, this.#reports, this.#figures]) map.delete(name);
     this.#presences.delete(name);
     this.#views.forget(name);
     this.#members.disown(name);
@@ -254,6 +276,7 @@ export class HubMembers {
   close(): void {
     for (const timer of [...this.#graces.values(), ...this.#retirements.values()]) clearTimeout(timer);
     clearInterval(this.#staleCheck);
+    clearTimeout(this.#figuresTimer);
     this.#exports.close();
     this.#pods.close();
     this.#sessions.close();
@@ -274,6 +297,41 @@ export class HubMembers {
     this.#sessions.setUnreachable(open, new Set(state.unreachable));
     this.#members.request(open.name, state);
     if (!state.tellsExports) this.#exports.readNothing(open.name);
+    if (!state.tellsPaths) this.#setReport(open.name, null);
+  }
+
+  #accept(report: PathReport): PathReport {
+    const { records } = this.#members;
+    const isKnown = (name: string): boolean =>
+      this.#options.registry.member(name) !== undefined || records.foreign(name) !== undefined;
+    return acceptReport(report, isKnown);
+  }
+
+  #setReport(name: string, report: PathReport | null): void {
+    if (report === null && this.#reports.get(name) === null) return;
+    this.#reports.set(name, report);
+    this.#figuresChanged(name);
+  }
+
+  #figuresChanged(name: string): void {
+    this.#figured.add(name);
+    this.#figuresTimer ??= setTimeout(() => {
+      this.#figuresTimer = undefined;
+      const names = [...this.#figured];
+      this.#figured.clear();
+      for (const one of names) if (!isSame(this.#figures.get(one), this.#figuresOf(one))) this.#report(one);
+    }, figuresEveryMs);
+  }
+
+  #figuresOf(name: string): MemberFigures {
+    const attachments = this.#members.records.held(name)?.attachments;
+    const isHeard = (this.#sessions.get(name)?.revision ?? 0) > 0;
+    return {
+      prefixes: attachments?.reduce((sum, { prefixes }) => sum + prefixes.length, 0),
+      exports: this.#exports.acceptedOf(name),
+      rejections: isHeard ? this.#members.rejectionCountOf(name) + this.#exports.rejectionCountOf(name) : undefined,
+      report: this.#reports.get(name),
+    };
   }
 
   #connected(name: string): void {
@@ -301,7 +359,10 @@ export class HubMembers {
     if (registry.member(name) === undefined || presence === undefined) return;
     const isStale = !presence.connected && !this.#members.records.has(name) && registry.isStale(name);
     const state = presence.connected ? 'Connected' : isStale ? 'Stale' : 'Absent';
-    report(name, this.#ports.get(name) ?? registry.ports(name), { state, lastSeenMs: presence.lastSeenMs });
+    const ports = this.#ports.get(name) ?? registry.ports(name);
+    const figures = isStale ? nothing : this.#figuresOf(name);
+    this.#figures.set(name, figures);
+    report(name, { ports, presence: { state, lastSeenMs: presence.lastSeenMs }, figures });
   }
 
   #dropStale(): void {
@@ -315,7 +376,8 @@ export class HubMembers {
         { cluster: name },
         'the member has had no session for a long time, and no other member reaches it: its rows are removed, its membership remains',
       );
-      report(name, this.#ports.get(name) ?? registry.ports(name), { state: 'Stale', lastSeenMs: sinceMs });
+      const presence = { state: 'Stale', lastSeenMs: sinceMs } as const;
+      report(name, { ports: this.#ports.get(name) ?? registry.ports(name), presence, figures: nothing });
       this.#members.drop(name);
       this.#exports.drop(name);
       this.#pods.drop(name);
@@ -349,4 +411,10 @@ export class HubMembers {
     const record = records.held(name);
     return record === undefined ? undefined : this.#views.view(record, this.#presences.shown(name), receiver, shared);
   }
+}
+
+function isSame(a: MemberFigures | undefined, b: MemberFigures): boolean {
+  return (
+    a?.prefixes === b.prefixes && a?.exports === b.exports && a?.rejections === b.rejections && a?.report === b.report
+  );
 }

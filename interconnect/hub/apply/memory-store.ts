@@ -1,16 +1,16 @@
 /** A store in memory, for tests. `isAway` makes it unreachable. */
 import type { KeyAndCertificate } from '../../../lib/pki/certificate.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { AllocatedPort } from '../model/record.ts';
 import {
   StoreUnavailable,
   type HubStore,
-  type MemberPresence,
+  type MemberFigures,
   type MemberSpec,
   type Membership,
   type RedeemedToken,
   type StoreListener,
   type StoredMember,
+  type StoredReport,
 } from '../model/store.ts';
 
 export class MemoryStore implements HubStore {
@@ -18,6 +18,8 @@ export class MemoryStore implements HubStore {
   isAway = false;
   /** By handle. */
   readonly refused = new Map<string, Problem>();
+  /** By handle. */
+  readonly figures = new Map<string, MemberFigures>();
   readonly #members = new Map<string, StoredMember>();
   readonly #tokens = new Map<string, RedeemedToken>();
   readonly #listeners = new Set<StoreListener>();
@@ -63,8 +65,9 @@ export class MemoryStore implements HubStore {
     for (const token of tokens) this.#tokens.set(token.id, token);
   }
 
-  report(handle: string, ports: readonly AllocatedPort[], presence: MemberPresence): void {
+  report(handle: string, { ports, presence, figures }: StoredReport): void {
     const known = this.#members.get(handle);
+    this.figures.set(handle, figures);
     if (known !== undefined) this.#put({ ...known, ports, isStale: presence.state === 'Stale' });
   }
 

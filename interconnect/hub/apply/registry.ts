@@ -2,9 +2,8 @@
  * The stored memberships: each change is stored before it takes effect. In: the store's objects and their changes, and
  * the hub's decisions. Out: memberships at once; to listeners, the changes that a user made to a HubMember.
  */
-import type { MemberSpec, Membership, RedeemedToken, StoredMember, MemberPresence, HubStore } from '../model/store.ts';
+import type { MemberSpec, Membership, RedeemedToken, StoredMember, StoredReport, HubStore } from '../model/store.ts';
 import type { KeyAndCertificate } from '../../../lib/pki/certificate.ts';
-import type { AllocatedPort } from '../model/record.ts';
 import { Memberships, type Entry } from '../state/memberships.ts';
 
 /** `appeared`: an object with which no cluster is known to have joined. */
@@ -122,11 +121,11 @@ export class Registry extends Memberships {
   }
 
   /** Reports the member for its status; written when the store can be reached. */
-  report(cluster: string, ports: readonly AllocatedPort[], presence: MemberPresence): void {
+  report(cluster: string, report: StoredReport): void {
     const entry = this.entry(cluster);
     if (entry?.membership === undefined) return;
-    this.put(cluster, { ...entry, ports, isStale: presence.state === 'Stale' });
-    this.#store.report(entry.handle, ports, presence);
+    this.put(cluster, { ...entry, ports: report.ports, isStale: report.presence.state === 'Stale' });
+    this.#store.report(entry.handle, report);
   }
 
   subscribe(listener: RegistryListener): () => void {

@@ -243,6 +243,7 @@ export class Sessions {
       tellsUnreached: true,
       carriesExports: true,
       carriesPods: true,
+      takesPaths: true,
     };
   }
 

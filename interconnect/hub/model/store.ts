@@ -1,6 +1,7 @@
 /** The store of the hub's memberships, and the stored parts of each. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { KeyAndCertificate } from '../../../lib/pki/certificate.ts';
+import type { PathReport } from '../../model/messages.ts';
 import type { AllocatedPort } from './record.ts';
 
 /** The part of a HubMember that an administrator sets. */
@@ -79,6 +80,22 @@ export interface MemberPresence {
   readonly lastSeenMs: number;
 }
 
+/** Figures of a member, for the status of its HubMember. What is undefined is not known now: what is written stays. */
+export interface MemberFigures {
+  readonly prefixes: number | undefined;
+  readonly exports: number | undefined;
+  readonly rejections: number | undefined;
+  /** Null: the member is of a release that does not report. */
+  readonly report: PathReport | null | undefined;
+}
+
+/** What the status of a HubMember says, besides the membership. */
+export interface StoredReport {
+  readonly ports: readonly AllocatedPort[];
+  readonly presence: MemberPresence;
+  readonly figures: MemberFigures;
+}
+
 /** The store cannot be reached now. */
 export class StoreUnavailable extends Error {
   readonly code = 'StoreUnavailable';
@@ -98,7 +115,7 @@ export interface HubStore {
   tokens(): Promise<ReadonlyMap<string, RedeemedToken>>;
   setTokens(tokens: readonly RedeemedToken[]): Promise<void>;
   /** Writes the newest report of each member, once the store can be reached. */
-  report(handle: string, ports: readonly AllocatedPort[], presence: MemberPresence): void;
+  report(handle: string, report: StoredReport): void;
   /** Reports why a HubMember admits no cluster; written as `report` is. */
   refuse(handle: string, problem: Problem): void;
   /** Calls the listener for every change of a HubMember, by any writer. */

@@ -72,7 +72,7 @@ export function requestOf({ gateways, attachments }: MemberRecord): MemberState 
     paths: 0,
     clusters: [],
   }));
-  return { revision: 0, gateways, attachments: requests, unreachable: [], tellsExports: true };
+  return { revision: 0, gateways, attachments: requests, unreachable: [], tellsExports: true, tellsPaths: true };
 }
 
 interface AttachmentFacts extends AdmissionFacts {

@@ -91,6 +91,10 @@ export class Members {
     return this.#rejections.values().reduce((sum, { count }) => sum + count, 0);
   }
 
+  rejectionCountOf(name: string): number {
+    return this.#rejections.get(name)?.count ?? 0;
+  }
+
   rejections(name: string): readonly Rejection[] {
     const known = this.#rejections.get(name)?.rejections ?? [];
     const problem = this.#records.problem(name);

@@ -19,6 +19,7 @@ import { eventually } from '../../../lib/testing-eventually.ts';
 const crd = join(import.meta.dirname, '../../../charts/isthmus/crds/isthmus.network_hubmembers.yaml');
 const port: AllocatedPort = { switch: 'ts', mac: '0a:58:64:64:00:01', networks: ['100.100.0.1/19'], tunnelKey: 1 };
 const nowMs = Date.parse('2026-01-01T00:00:00Z');
+const figures = { prefixes: undefined, exports: undefined, rejections: undefined, report: undefined };
 
 describe('the store of the hub in Kubernetes', () => {
   const stop = new AbortController();
@@ -73,7 +74,7 @@ describe('the store of the hub in Kubernetes', () => {
 
   it('keeps a membership, its token and its ports, and reads them back', async () => {
     await registry.join(membership, token, { ...usualLimits, allowedPrefixes: ['10.16.0.0/16'], maxPrefixes: 7 });
-    registry.report('east', [port], { state: 'Connected', lastSeenMs: nowMs });
+    registry.report('east', { ports: [port], presence: { state: 'Connected', lastSeenMs: nowMs }, figures });
     await eventually('ports written', async () => (await status())['ports'] !== undefined);
     const { conditions, ...rest } = await status();
     assert.deepEqual(rest, {
@@ -123,7 +124,7 @@ describe('the store of the hub in Kubernetes', () => {
   it('writes nothing when nothing changed, even if the agent reconnects often within minutes', async () => {
     const version = async () => (await client.get(hubMembers, { name: 'east' })).metadata.resourceVersion;
     const before = await version();
-    registry.report('east', [port], { state: 'Connected', lastSeenMs: nowMs + 60_000 });
+    registry.report('east', { ports: [port], presence: { state: 'Connected', lastSeenMs: nowMs + 60_000 }, figures });
     // One write of another member, made later, is proof that the first was decided.
     await client.create(hubMembers, {
       apiVersion: 'isthmus.network/v1alpha1',
@@ -132,9 +133,9 @@ describe('the store of the hub in Kubernetes', () => {
     });
     await sleep(300);
     assert.equal(await version(), before);
-    registry.report('east', [port], { state: 'Absent', lastSeenMs: nowMs + 60_000 });
+    registry.report('east', { ports: [port], presence: { state: 'Absent', lastSeenMs: nowMs + 60_000 }, figures });
     await eventually('absence written', async () => (await status())['lastSeen'] === '2026-01-01T00:01:00.000Z');
-    registry.report('east', [port], { state: 'Connected', lastSeenMs: 0 });
+    registry.report('east', { ports: [port], presence: { state: 'Connected', lastSeenMs: 0 }, figures });
     await eventually('seen now, not then', async () => !('lastSeen' in (await status())));
   });
 
@@ -142,7 +143,7 @@ describe('the store of the hub in Kubernetes', () => {
     await client.patch(hubMembers, { name: 'east' }, 'merge', { spec: { allowedPrefixes: ['10.16/16'] } });
     await eventually('the change', () => changes.includes('east limits'));
     assert.deepEqual(registry.spec('east'), { ...usualLimits, allowedPrefixes: ['10.16/16'], maxPrefixes: 7 });
-    registry.report('east', [port], { state: 'Absent', lastSeenMs: nowMs });
+    registry.report('east', { ports: [port], presence: { state: 'Absent', lastSeenMs: nowMs }, figures });
     await eventually('refused', async () => JSON.stringify(await status()).includes('10.16/16 is not a CIDR'));
   });
 
@@ -159,7 +160,7 @@ describe('the store of the hub in Kubernetes', () => {
     const later = { ...membership, cluster: 'late' };
     await assert.rejects(registry.join(later, { ...token, id: 't2' }, registry.spec('east')), StoreUnavailable);
     await assert.rejects(registry.token('t1'), StoreUnavailable);
-    registry.report('east', [], { state: 'Stale', lastSeenMs: nowMs });
+    registry.report('east', { ports: [], presence: { state: 'Stale', lastSeenMs: nowMs }, figures });
     assert.equal(registry.isStale('east'), true);
     await server.restart();
     await eventually('written', async () => JSON.stringify((await status())['conditions']).includes('"Stale"'));

@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { KubeApiError, isKubeError, orAbsent } from '../../../lib/kube/errors.ts';
 import { reflect } from '../../../lib/kube/reflector.ts';
+import type { HubMemberStatus } from '../../../lib/api/kinds/hub-member.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { apiVersionOf, hubMembers, secrets } from '../../../lib/kube/resources.ts';
 import type { KubeClient, Reflector } from '../../../lib/kube/types.ts';
@@ -14,16 +15,15 @@ import { ObjectWriter } from '../../../lib/kube/writer.ts';
 import type { Logger } from '../../../lib/run/logger.ts';
 import type { KeyAndCertificate } from '../../../lib/pki/certificate.ts';
 import { refuseMember, renderMember } from './member.ts';
-import type { AllocatedPort } from '../model/record.ts';
 import {
   StoreUnavailable,
   type HubStore,
-  type MemberPresence,
   type MemberSpec,
   type Membership,
   type RedeemedToken,
   type StoreListener,
   type StoredMember,
+  type StoredReport,
 } from '../model/store.ts';
 import { parseHubMember, type HubMember } from '../watch/members.ts';
 import { ensureAuthority } from '../apply/authority.ts';
@@ -71,18 +71,13 @@ export async function openKubeStore(options: KubeStoreOptions): Promise<HubStore
   return new KubeStore(options, authority, members);
 }
 
-interface Report {
-  readonly ports: readonly AllocatedPort[];
-  readonly presence: MemberPresence;
-}
-
 class KubeStore implements HubStore {
   readonly authority: KeyAndCertificate;
   readonly #options: KubeStoreOptions;
   readonly #members: Reflector<HubMember>;
   readonly #writer: ObjectWriter;
   /** The newest of each. */
-  readonly #reports = new Map<string, Report | Problem>();
+  readonly #reports = new Map<string, StoredReport | Problem>();
   readonly #unsubscribe: () => void;
 
   constructor(options: KubeStoreOptions, authority: KeyAndCertificate, members: Reflector<HubMember>) {
@@ -161,8 +156,8 @@ class KubeStore implements HubStore {
     });
   }
 
-  report(handle: string, ports: readonly AllocatedPort[], presence: MemberPresence): void {
-    this.#say(handle, { ports, presence });
+  report(handle: string, report: StoredReport): void {
+    this.#say(handle, report);
   }
 
   refuse(handle: string, problem: Problem): void {
@@ -179,7 +174,7 @@ class KubeStore implements HubStore {
     await this.#members.stop();
   }
 
-  #say(handle: string, report: Report | Problem): void {
+  #say(handle: string, report: StoredReport | Problem): void {
     this.#reports.set(handle, report);
     void this.#writer.enqueue(handle, () => this.#write(handle));
   }
@@ -190,13 +185,12 @@ class KubeStore implements HubStore {
     const report = this.#reports.get(handle);
     if (member === undefined || report === undefined) return;
     const { status: before, spec } = member;
-    const { conditions, lastSeen, ports } =
+    const after =
       'code' in report ? refuseMember(before, report, now()) : renderMember(before, { spec, ...report, nowMs: now() });
-    const isSame =
-      JSON.stringify([conditions, lastSeen, ports ?? []]) ===
-      JSON.stringify([before.conditions, before.lastSeen, before.ports ?? []]);
-    if (!isSame) {
-      const status = { conditions, lastSeen: lastSeen ?? null, ports };
+    if (JSON.stringify(writtenOf(after)) !== JSON.stringify(writtenOf(before))) {
+      const { conditions, lastSeen, ports, prefixes, exports, rejections, report: told } = after;
+      const figures = { prefixes, exports, rejections, report: told ?? null };
+      const status = { conditions, lastSeen: lastSeen ?? null, ports, ...figures };
       await client.patch(hubMembers, { name: handle }, 'merge', { status }, { subresource: 'status' });
     }
   }
@@ -218,6 +212,11 @@ class KubeStore implements HubStore {
       });
     }
   }
+}
+
+/** The fields of a status that a report decides, in one order. */
+function writtenOf({ conditions, lastSeen, ports, prefixes, exports, rejections, report }: HubMemberStatus) {
+  return [conditions, lastSeen, ports ?? [], prefixes, exports, rejections, report];
 }
 
 function parseToken(id: string, text: string): readonly (readonly [string, RedeemedToken])[] {

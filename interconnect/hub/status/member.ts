@@ -1,10 +1,11 @@
 /** The status of a HubMember. Pure: an unchanged status is returned as it is. */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { HubMemberStatus } from '../../../lib/api/kinds/hub-member.ts';
+import type { HubMemberStatus, MemberReport } from '../../../lib/api/kinds/hub-member.ts';
 import { setCondition } from '../../../lib/api/conditions.ts';
 import { parseCidr } from '../../../lib/net/cidr.ts';
+import type { PathReport } from '../../model/messages.ts';
 import type { AllocatedPort } from '../model/record.ts';
-import type { MemberPresence, MemberSpec } from '../model/store.ts';
+import type { MemberFigures, MemberPresence, MemberSpec } from '../model/store.ts';
 
 const sentences = {
   Connected: 'its agent has a session with the hub',
@@ -17,10 +18,14 @@ export interface MemberFacts {
   readonly spec: MemberSpec;
   readonly ports: readonly AllocatedPort[];
   readonly presence: MemberPresence;
+  readonly figures: MemberFigures;
   readonly nowMs: number;
 }
 
-export function renderMember(before: HubMemberStatus, { spec, ports, presence, nowMs }: MemberFacts): HubMemberStatus {
+export function renderMember(
+  before: HubMemberStatus,
+  { spec, ports, presence, figures, nowMs }: MemberFacts,
+): HubMemberStatus {
   const { state } = presence;
   const nowIso = new Date(nowMs).toISOString();
   const status = state === 'Connected' ? 'True' : 'False';
@@ -32,9 +37,38 @@ export function renderMember(before: HubMemberStatus, { spec, ports, presence, n
     networks: [...networks],
     tunnelKey,
   }));
-  const { lastSeen: _, ...rest } = before;
+  const { lastSeen: _, report: __, ...rest } = before;
   const lastSeen = lastSeenOf(before, presence);
-  return { ...rest, conditions: [...conditions], ...(lastSeen === undefined ? {} : { lastSeen }), ports: allocated };
+  const report =
+    figures.report === undefined ? before.report : figures.report === null ? undefined : reportOf(figures.report);
+  return {
+    ...rest,
+    conditions: [...conditions],
+    ...(lastSeen === undefined ? {} : { lastSeen }),
+    ports: allocated,
+    ...countsOf(figures),
+    ...(report === undefined ? {} : { report }),
+  };
+}
+
+function reportOf({ version, clusters, clustersUp, listed }: PathReport): MemberReport {
+  const paths = listed.map(({ cluster, paths: all, up, state, reason, sinceMs }) => ({
+    cluster,
+    paths: all,
+    up,
+    state,
+    ...(reason === '' ? {} : { reason }),
+    ...(sinceMs === 0 ? {} : { since: new Date(sinceMs).toISOString() }),
+  }));
+  return { version, clusters, clustersUp, paths };
+}
+
+function countsOf({ prefixes, exports, rejections }: MemberFigures): Partial<HubMemberStatus> {
+  return {
+    ...(prefixes === undefined ? {} : { prefixes }),
+    ...(exports === undefined ? {} : { exports }),
+    ...(rejections === undefined ? {} : { rejections }),
+  };
 }
 
 /** For an object without a membership: the rest of its status is out of date. */

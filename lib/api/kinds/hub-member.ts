@@ -43,6 +43,28 @@ export const allocatedPath = z.object({
   tunnelKey: z.int(),
 });
 
+/** All paths of a member to one other cluster, as the member reports them. */
+export const pathSummary = z.object({
+  cluster: z.string(),
+  paths: z.int(),
+  up: z.int(),
+  state: z.string().describe('Of the worst path: Up, HoldDown, Draining, Moving, Unknown or Down.'),
+  reason: z.string().describe('Why it is not up: a code.').optional(),
+  since: dateTime.describe('The newest change of a path.').optional(),
+});
+
+/** What a member reports about itself. The hub decides nothing by it. */
+export const memberReport = z.object({
+  version: z.string().describe('Release of its agent.'),
+  clusters: z.int().describe('Other clusters to which it has paths.'),
+  clustersUp: z.int().describe('Those of them to which all paths are up.'),
+  paths: z
+    .array(pathSummary)
+    .max(64)
+    .describe('One per cluster, those with a path that is not up first; the others are up.')
+    .optional(),
+});
+
 export const hubMemberStatus = z.object({
   conditions: conditions.optional(),
   clusterName: z
@@ -58,9 +80,19 @@ export const hubMemberStatus = z.object({
   leaving: z.boolean().optional(),
   lastSeen: dateTime.describe('When its last session ended; absent while it has one.').optional(),
   ports: z.array(allocatedPath).meta(mapList('switch')).optional(),
+  prefixes: z.int().describe('Prefixes accepted from it.').optional(),
+  exports: z.int().describe('Exported Services accepted from it.').optional(),
+  rejections: z
+    .int()
+    .describe(
+      'Parts of its state that the hub refuses: the conditions of its Interconnect and its ServiceExports name them.',
+    )
+    .optional(),
+  report: memberReport.describe('What its agent reports; absent of an agent of an earlier release.').optional(),
 });
 
 export type HubMemberSpec = z.infer<typeof hubMemberSpec>;
+export type MemberReport = z.infer<typeof memberReport>;
 export type HubMemberStatus = z.infer<typeof hubMemberStatus>;
 
 export const hubMemberKind: Kind = {

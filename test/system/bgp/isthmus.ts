@@ -8,6 +8,7 @@ export function terminal(out: (text: string) => void): Terminal {
     out,
     note: () => undefined,
     readInput: () => Promise.resolve(''),
+    ask: () => Promise.resolve(undefined),
     isColoured: false,
     now: Date.now,
     signal: new AbortController().signal,

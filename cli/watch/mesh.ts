@@ -1,0 +1,46 @@
+/** Reads the members of the hub in this cluster. @throws KubeApiError also where the user may not read them, CommandFailed if there is no hub */
+import { hubMembers, interconnects } from '../../lib/kube/resources.ts';
+import { KubeApiError } from '../../lib/kube/errors.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import { CommandFailed } from '../command/failure.ts';
+import type { MeshReading } from '../model/mesh.ts';
+import type { Cluster } from './cluster.ts';
+import { parseHubMember, parseInterconnect } from './objects.ts';
+import { canonicalName } from './read.ts';
+
+export interface MeshOptions extends Pick<Cluster, 'label'> {
+  readonly client: Pick<KubeClient, 'get' | 'list'>;
+  readonly nowMs: number;
+  readonly signal: AbortSignal;
+}
+
+export async function readMesh({ client, label, nowMs, signal }: MeshOptions): Promise<MeshReading> {
+  const raw = await client.list(hubMembers, { signal });
+  if (raw.length === 0)
+    throw new CommandFailed({
+      code: 'NoMembers',
+      message: `no cluster has joined a hub in ${label}: run this in the cluster of the hub (--context)`,
+    });
+  const members = raw.map((one) => ({
+    ...parseHubMember(one),
+    handle: one.metadata.name,
+    uid: one.metadata.uid,
+    isDeleting: one.metadata.deletionTimestamp !== undefined,
+  }));
+  return {
+    label: (await ownName({ client, signal })) ?? label,
+    nowMs,
+    members: members.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+  };
+}
+
+/** The name of this cluster among the members; undefined if it is none, or if that may not be read. */
+async function ownName({ client, signal }: Pick<MeshOptions, 'client' | 'signal'>): Promise<string | undefined> {
+  try {
+    const { spec } = parseInterconnect(await client.get(interconnects, { name: canonicalName }, { signal }));
+    return 'code' in spec ? undefined : spec.clusterName;
+  } catch (error) {
+    if (error instanceof KubeApiError && (error.status === 403 || error.status === 404)) return undefined;
+    throw error;
+  }
+}
