@@ -33,6 +33,7 @@ import { isOvnFollowing } from './settle/ovn-lag.ts';
 import { RemoteClusters } from './settle/remote-clusters.ts';
 import { Clusters } from './state/clusters.ts';
 import type { AgentView } from './status/metrics.ts';
+import { KeySliceWriter } from './status/key-slices.ts';
 import { Publisher } from './status/publisher.ts';
 import { ClusterReader } from './watch/cluster-reader.ts';
 import { southboundKeyOf, southboundOwnerOf } from './watch/databases.ts';
@@ -156,7 +157,9 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     heartbeats,
     services,
     exchange,
+    member,
   };
+  const keySlices = new KeySliceWriter({ client, writer, slices: sources.keySlices });
   const publisher = new Publisher({ client, writer, events, sources, facts, log, now, onDue: onChange });
   const { nodes, routePolicies } = sources;
   const icConfig = new OvnIcConfig({ client, writer, events, nodes, routePolicies, namespace, log, signal });
@@ -167,6 +170,8 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     run: () => {
       const object = sources.interconnects.get(canonicalName);
       lifecycle.step(object);
+      const keys = object === undefined || object.isDeleting ? new Map() : member.keySlices;
+      if (keys !== undefined) keySlices.write(keys);
       publisher.publish(object);
       rounds.wakeAfter(Math.max(1, cluster.wakeMs - now()));
     },
@@ -184,6 +189,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     services,
     now,
     onSeen: (kind, name) => publisher.seen(kind, name),
+    onKeySliceSeen: (name) => keySlices.seen(name),
     onSliceSeen: (before, after) => publisher.sliceSeen(before, after),
     onStale: (names) => publisher.clustersChanged(names),
   });

@@ -30,7 +30,9 @@ interface Shape {
 const [text, number] = ['text', 'number'] as const;
 const map: Shape = { 1: text, 2: text };
 const encap: Shape = { 1: text, 2: text, 3: map };
-const gateway: Shape = { 1: text, 2: text, 3: encap };
+const wireGuard: Shape = { 1: text, 2: text, 3: text };
+const gateway: Shape = { 1: text, 2: text, 3: encap, 4: wireGuard };
+const encryption: Shape = { 1: text, 2: map };
 const prefix: Shape = { 1: text, 2: text, 3: text, 4: text, 5: text, 6: text };
 const pathEnd: Shape = { 1: number, 2: text, 3: text, 4: number };
 const heldPort: Shape = { 1: text, 2: text, 3: text, 4: number };
@@ -67,7 +69,15 @@ const exported: Shape = {
 const exportReport: Shape = { 1: 'long', 2: number, 3: number, 4: exported, 5: text, 6: text, 7: text };
 
 /** MemberState of hub.proto; for tests. */
-export const memberState: Shape = { 1: 'long', 2: gateway, 3: attachment, 4: text, 5: number, 6: exportReport };
+export const memberState: Shape = {
+  1: 'long',
+  2: gateway,
+  3: attachment,
+  4: text,
+  5: number,
+  6: exportReport,
+  7: encryption,
+};
 
 const malformed: Problem = {
   code: 'StateInvalid',

@@ -11,7 +11,7 @@ import { faultOf, daemonSilent } from './gateway-health.ts';
 import { mtuProblem } from './mtu.ts';
 import { isoOf, usableGateways, type Situation } from './situation.ts';
 
-const writtenByDaemon = ['tunnels', 'probes', 'siblingTunnels', 'silentPrograms', 'checkedAt'] as const;
+const writtenByDaemon = ['tunnels', 'probes', 'siblingTunnels', 'silentPrograms', 'wireGuard', 'checkedAt'] as const;
 /** Fields that the daemon of the node writes. */
 export const daemonFields: ReadonlySet<string> = new Set(writtenByDaemon);
 export type OwnGatewayStatus = Omit<InterconnectGatewayStatus, (typeof writtenByDaemon)[number]>;

@@ -9,13 +9,16 @@ import {
   madeByAgent,
   type GatewayObject,
 } from '../model/objects.ts';
+import type { KeySliceObject } from '../model/key-slice.ts';
 import { z } from 'zod';
 import {
   gatewayProbe,
   gatewayTunnel,
+  gatewayWireGuard,
   interconnectGatewaySpec,
   type InterconnectGatewayStatus,
 } from '../../lib/api/kinds/interconnect-gateway.ts';
+import { gatewayKey } from '../../lib/api/kinds/gateway-key-slice.ts';
 import { interconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import { transitSwitchSpec } from '../../lib/api/kinds/transit-switch.ts';
 import { networksInForce, routingInForce } from '../../lib/api/in-force.ts';
@@ -109,7 +112,16 @@ const measured = z.object({
   tunnels: z.array(gatewayTunnel).catch([]),
   probes: z.array(gatewayProbe).catch([]),
   siblingTunnels: z.array(gatewayTunnel).catch([]),
+  wireGuard: gatewayWireGuard.optional().catch(undefined),
 });
+
+const keySlice = z.object({ cidr: z.string(), isOwn: z.boolean(), gateways: z.array(gatewayKey) });
+
+/** One that cannot be read is written again. */
+export function parseKeySlice(raw: RawObject): KeySliceObject {
+  const data = readAs(keySlice, raw).data ?? { cidr: '', isOwn: false, gateways: [] };
+  return { uid: raw.metadata.uid, ...data };
+}
 
 export function parseGateway(raw: RawObject): GatewayObject {
   const spec = specOf(interconnectGatewaySpec, raw);

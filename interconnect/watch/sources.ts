@@ -5,6 +5,7 @@ import type { RemoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
 import { textsOf } from '../../lib/ovn/columns.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import {
+  gatewayKeySlices,
   interconnectGateways,
   endpointSlices,
   interconnects,
@@ -25,8 +26,17 @@ import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
 import { reflectSliced } from '../../lib/slices/reflect.ts';
 import { parseSlice, type Slice } from '../../lib/slices/slice.ts';
 import { learnedView, type LearnedPrefix } from './edges.ts';
-import { parseGateway, parseInterconnect, parseNode, parseReport, parseSubnet, parseTransitSwitch } from './objects.ts';
+import {
+  parseGateway,
+  parseInterconnect,
+  parseKeySlice,
+  parseNode,
+  parseReport,
+  parseSubnet,
+  parseTransitSwitch,
+} from './objects.ts';
 import { parseImportedSlice, parseServiceExport, parseServiceImport } from './service-objects.ts';
+import type { KeySliceObject } from '../model/key-slice.ts';
 import type { GatewayObject, Interconnect, Node, Report, Subnet, TransitSwitchObject } from '../model/objects.ts';
 import {
   sliceLabel,
@@ -41,6 +51,7 @@ export interface Sources {
   readonly subnets: Reflector<Subnet>;
   readonly nodes: Reflector<Node>;
   readonly gateways: Reflector<GatewayObject>;
+  readonly keySlices: Reflector<KeySliceObject>;
   readonly remoteClusters: Reflector<Report>;
   readonly remoteRouteSlices: Reflector<Slice<RemoteRoute>>;
   readonly transitSwitches: Reflector<TransitSwitchObject>;
@@ -65,6 +76,7 @@ export function watchSources(client: KubeClient, signal: AbortSignal, log: Logge
     subnets: watch(subnets, parseSubnet),
     nodes: watch(nodes, parseNode),
     gateways: watch(interconnectGateways, parseGateway),
+    keySlices: watchOptional(gatewayKeySlices, parseKeySlice),
     remoteClusters: watch(remoteClusters, parseReport),
     remoteRouteSlices: watch(remoteRouteSlices, (raw) => parseSlice(remoteRoutes, raw)),
     transitSwitches: watch(transitSwitches, parseTransitSwitch),

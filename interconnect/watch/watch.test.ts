@@ -31,6 +31,7 @@ describe('parsing', () => {
       vpc: 'ovn-cluster',
       gatewayNodeSelector: { matchLabels: { 'ovn.kubernetes.io/ic-gw': 'true' } },
       clusterSetCIDR: '100.127.0.0/16,fd00:100:127::/112',
+      encryption: { mode: 'off', clusters: [] },
       failback: { holdDownSeconds: 5 },
       mtu: 0,
     });
@@ -75,6 +76,7 @@ describe('the local view', () => {
     gatewayNodeSelector: { matchLabels: { gw: 'true' } },
     failback: { holdDownSeconds: 5 },
     clusterSetCIDR: '100.127.0.0/16',
+    encryption: { mode: 'off', clusters: [] },
     mtu: 0,
   };
   const subnet = (name: string, cidrBlock: string, vpc = '') =>
