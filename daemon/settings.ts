@@ -120,6 +120,11 @@ export function tunnelNamespace({ socket }: Pick<Settings, 'socket'>): string {
   return join(dirname(socket), 'tunnels.netns');
 }
 
+/** File of the private key of encrypted tunnels. */
+export function keyFile({ stateDir }: Pick<Settings, 'stateDir'>): string {
+  return join(stateDir, 'wireguard.key');
+}
+
 /** OpenFlow socket of the integration bridge; ovs-vswitchd makes it beside the socket of its database. */
 export function bridgeSocket({ ovs }: Pick<Settings, 'ovs'>): string {
   const database = /^unix:(.*)$/.exec(ovs)?.[1] ?? '/var/run/openvswitch/db.sock';

@@ -3,7 +3,6 @@
  * InterconnectGateway, figures, and whether the node is guarded. It checks every second, because nothing reports a wireguard-go that was
  * started again in time.
  */
-import { join } from 'node:path';
 import type { GatewayWireGuard } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { familyOf } from '../../lib/net/ip.ts';
@@ -27,8 +26,8 @@ export interface OpenWireGuardOptions {
   readonly isGateway: () => boolean;
   readonly encapIp: string;
   readonly isUserspaceDatapath: boolean;
-  /** Folder of the private key. */
-  readonly stateFolder: string;
+  /** File of the private key. */
+  readonly keyFile: string;
   /** File of the network namespace. */
   readonly namespace: string;
   readonly socket: string;
@@ -144,7 +143,7 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
     plan = isGateway() ? planTunnels(slices, systemId(ovs), options.isUserspaceDatapath) : undefined;
     if (plan !== undefined && key === undefined) {
       try {
-        key = ensureKey(join(options.stateFolder, 'wireguard.key'));
+        key = ensureKey(options.keyFile);
         keyProblem = undefined;
       } catch (error) {
         if (!isRefusal(error)) throw error;

@@ -6,6 +6,7 @@
  * namespace of the node the address of the bridge would be local, and packets from WireGuard would not go to Open vSwitch. The socket of
  * WireGuard stays in the namespace of the node. With the datapath of the kernel, a route to the WireGuard interface is enough.
  */
+import { rmSync } from 'node:fs';
 import type { Link } from '../../lib/netlink/link.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import { linkAddress, tunnelLinks, type DeviceChange, type SeenDevice, type TunnelsPlan } from '../model/wireguard.ts';
@@ -257,14 +258,29 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
     this.#isGuarded = false;
     this.#device = undefined;
     this.#address = undefined;
-    if (isUserspace) {
-      await plug(false);
-      await netlink.deleteLink(tunnelLinks.port);
-      removeNetns(namespace);
-    } else await netlink.deleteLink(tunnelLinks.device);
-    await new NftTable('inet', { name: ruleTable }).remove();
+    if (isUserspace) await plug(false);
+    await removeLinks(netlink, namespace);
     this.#rules = { cidr: '', checkedMs: 0 };
   }
+}
+
+/** Removes all that an earlier process left, and the private key. The bridge is in the database of Open vSwitch. */
+export async function removeTunnels(
+  netlink: Rtnetlink,
+  { namespace, key }: { readonly namespace: string; readonly key: string },
+): Promise<void> {
+  await removeLinks(netlink, namespace);
+  rmSync(key, { force: true });
+}
+
+async function removeLinks(netlink: Rtnetlink, namespace: string): Promise<void> {
+  await netlink.deleteLink(tunnelLinks.port);
+  const device = await netlink.findLink(tunnelLinks.device);
+  // That of a wireguard-go ends with it, which waits for the next time it is needed.
+  if (device?.kind === 'wireguard') await netlink.deleteLink(tunnelLinks.device);
+  else if (device !== undefined) await keepAddresses(netlink, device, []);
+  removeNetns(namespace);
+  await new NftTable('inet', { name: ruleTable }).remove();
 }
 
 async function kernel<T>(netns: Netns | undefined, work: () => Promise<T>): Promise<T> {

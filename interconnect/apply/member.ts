@@ -103,6 +103,7 @@ export class Member {
       wish: this.#wishOf(spec),
       members: hub.members.values(),
       hub: hub.tunnels,
+      local,
       published,
       reportOf: (chassis) => tunnels.gateway(chassis)?.wireGuard,
       wasEncrypted: (cidr) => areEncrypted(databases.gatewaysAtStart().values(), cidr),

@@ -153,7 +153,7 @@ export interface Member {
 }
 
 export interface Rejection {
-  readonly kind: 'gateway' | 'prefix' | 'transit-switch' | 'member' | 'export';
+  readonly kind: 'gateway' | 'key' | 'prefix' | 'transit-switch' | 'member' | 'export';
   readonly value: string;
   readonly code: string;
   readonly message: string;

@@ -98,6 +98,7 @@ describe('the part of this cluster', () => {
     published: ['a1', 'a2'],
     reportOf: () => report,
     wasEncrypted: () => false,
+    local,
   };
   it('is ready when every gateway is guarded and one has an address', () => {
     const own = new OwnEncryption();
@@ -115,6 +116,14 @@ describe('the part of this cluster', () => {
       reportOf: (one) => (one === 'a3' ? undefined : report),
     });
     assert.equal(before, after);
+  });
+  it('does not use a network that this cluster has itself', () => {
+    for (const overlapping of ['10.16.0.0/24', '172.30.0.0/16']) {
+      const hub = { cidr: overlapping, addresses: { a1: '10.16.0.9' } };
+      const own = new OwnEncryption().settle({ ...input, hub });
+      assert.deepEqual([own.cidr, own.isReady, own.problem?.code], ['', false, 'TunnelCIDROverlap']);
+      assert.deepEqual(accepted(member([keyed(b1, 1)]), own).refused, ['b1 TunnelCIDROverlap']);
+    }
   });
   it('is ready at once if tunnels were encrypted when the process began', () => {
     const late = { ...input, reportOf: () => undefined, wasEncrypted: () => true };

@@ -6,9 +6,10 @@
 import type { GatewayWireGuard } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
+import { cidrContains, cidrsOverlap, parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import type { EncryptionMode, EncryptionWish, Gateway, Member } from '../model/messages.ts';
+import type { LocalView } from '../model/local.ts';
 import type { HubTunnels } from '../state/hub-view.ts';
 import type { AcceptedGateways } from './accepted-gateways.ts';
 
@@ -19,6 +20,8 @@ export interface EncryptionFacts {
   readonly cidr: string;
   /** Tunnels to addresses within that network are encrypted or go nowhere, and some gateway of this cluster has such an address. */
   readonly isReady: boolean;
+  /** Why the network of the hub cannot be used here: `cidr` is empty then. */
+  readonly problem?: Problem | undefined;
 }
 
 export const noEncryption: EncryptionFacts = { wish: { mode: 'off', clusters: {} }, cidr: '', isReady: false };
@@ -77,7 +80,12 @@ export function tunnelAddressOf({ wireGuard }: Gateway, cidr: string): string | 
 }
 
 /** Why a tunnel to a gateway is not encrypted. */
-export function keyProblem(chassis: string, { name, foreign }: Member, { cidr, isReady }: EncryptionFacts): Problem {
+export function keyProblem(
+  chassis: string,
+  { name, foreign }: Member,
+  { cidr, isReady, problem }: EncryptionFacts,
+): Problem {
+  if (problem !== undefined) return problem;
   if (cidr === '')
     return { code: 'HubTooOld', message: 'the hub carries no keys of gateways: upgrade it before encryption is used' };
   if (foreign)
@@ -90,10 +98,24 @@ export function keyProblem(chassis: string, { name, foreign }: Member, { cidr, i
   return { code: 'PeerHasNoKey', message };
 }
 
+/** Daemons drop packets of pods and nodes for addresses within tunnels, so that none of these may have one. */
+function overlapOf(text: string, { vpcs, nodeAddresses }: OwnEncryptionInput['local']): Problem | undefined {
+  const cidr = parseCidr(text);
+  if (cidr === undefined) return undefined;
+  const ranges = [...vpcs.values()].flatMap((vpc) => vpc.ranges);
+  const owner =
+    ranges.find((range) => cidrsOverlap(range.cidr, cidr))?.name ??
+    nodeAddresses.find(({ ip }) => cidrContains(cidr, ip))?.node;
+  if (owner === undefined) return undefined;
+  const message = `the network of addresses within tunnels, ${text}, overlaps ${owner} of this cluster: set another one with hub.tunnelCIDR in the cluster of the hub`;
+  return { code: 'TunnelCIDROverlap', message };
+}
+
 export interface OwnEncryptionInput {
   readonly wish: EncryptionWish;
   readonly members: Iterable<Member>;
   readonly hub: HubTunnels;
+  readonly local: Pick<LocalView, 'vpcs' | 'nodeAddresses'>;
   /** Chassis of this cluster that others have tunnels to. */
   readonly published: readonly string[];
   readonly reportOf: (chassis: string) => GatewayWireGuard | undefined;
@@ -118,12 +140,22 @@ export class OwnEncryption {
     return this.#isWanted;
   }
 
-  settle({ wish, members, hub, published, reportOf, wasEncrypted }: OwnEncryptionInput): EncryptionFacts {
+  settle({
+    wish,
+    members,
+    hub: offered,
+    local,
+    published,
+    reportOf,
+    wasEncrypted,
+  }: OwnEncryptionInput): EncryptionFacts {
     this.#isWanted = isWanted(wish, members);
+    const problem = this.#isWanted ? overlapOf(offered.cidr, local) : undefined;
+    const hub = problem === undefined ? offered : { cidr: '', addresses: {} };
     const isEachGuarded = published.length > 0 && published.every((chassis) => reportOf(chassis)?.guarded === true);
     this.#isGuarded = this.#isWanted && hub.cidr !== '' && (this.#isGuarded || isEachGuarded || wasEncrypted(hub.cidr));
     const isReady = this.#isGuarded && published.some((chassis) => hub.addresses[chassis] !== undefined);
-    const facts = { wish, cidr: hub.cidr, isReady };
+    const facts = { wish, cidr: hub.cidr, isReady, ...(problem === undefined ? {} : { problem }) };
     if (JSON.stringify(facts) !== JSON.stringify(this.#facts)) this.#facts = facts;
     return this.#facts;
   }

@@ -50,7 +50,7 @@ export interface RemoteView {
 const ordinary = new Set(['NoGateway', 'NextHopUnreachable', 'Denied', 'MaxPrefixes', 'Loop']);
 
 /** Reasons why a gateway has no tunnel that the condition Encrypted has, and that are no conflict either. */
-const withoutKey: ReadonlySet<string> = new Set(['PeerHasNoKey', 'NoOwnKey', 'HubTooOld']);
+const withoutKey: ReadonlySet<string> = new Set(['PeerHasNoKey', 'NoOwnKey', 'HubTooOld', 'TunnelCIDROverlap']);
 
 export class Remotes implements RemoteView {
   readonly #states = new Map<string, RemoteState>();

@@ -57,7 +57,9 @@ export function peersOf({ remotes }: Situation): readonly GatewayPeer[] {
   const peers: GatewayPeer[] = [];
   for (const [cluster, { member, gateways }] of remotes.entries()) {
     if (member.foreign) continue;
-    for (const { chassis, encaps } of gateways.gateways) peers.push({ chassis, cluster, address: encaps[0]?.ip ?? '' });
+    // Probes go outside of tunnels: the address within them answers none.
+    const plain = new Map(member.gateways.map(({ chassis, encaps }) => [chassis, encaps[0]?.ip ?? '']));
+    for (const { chassis } of gateways.gateways) peers.push({ chassis, cluster, address: plain.get(chassis) ?? '' });
   }
   return peers.sort((a, b) => (a.chassis < b.chassis ? -1 : 1));
 }

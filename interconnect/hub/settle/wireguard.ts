@@ -50,7 +50,7 @@ export function admitWireGuard(
     const wish = wishes.get(gateway.chassis);
     if (wish === undefined) return gateway;
     const no = (code: string, message: string, holder = ''): Gateway => {
-      refusals.add({ kind: 'gateway', value: gateway.chassis, code, message, holder, transitSwitch: '' });
+      refusals.add({ kind: 'key', value: gateway.chassis, code, message, holder, transitSwitch: '' });
       return gateway;
     };
     const about = `gateway ${gateway.chassis} takes no part in encryption`;
