@@ -126,6 +126,7 @@ export function parseKeySlice(raw: RawObject): KeySliceObject {
 export function parseGateway(raw: RawObject): GatewayObject {
   const spec = specOf(interconnectGatewaySpec, raw);
   const status: InterconnectGatewayStatus = fieldsOf(raw['status']);
+  const { wireGuard, ...rest } = measured.parse(status);
   const [[key, value]] = Object.entries(madeByAgent) as [[string, string]];
   return {
     ...lifeOf(raw),
@@ -133,7 +134,8 @@ export function parseGateway(raw: RawObject): GatewayObject {
     // A spec that cannot be read drains nothing.
     isDrained: !('code' in spec) && spec.drain,
     status,
-    ...measured.parse(status),
+    ...rest,
+    ...(wireGuard === undefined ? {} : { wireGuard }),
     checkedAt: typeof status.checkedAt === 'string' ? status.checkedAt : undefined,
   };
 }

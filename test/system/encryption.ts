@@ -30,14 +30,14 @@ export function tunnelAddressOf(lab: LabHandle, cluster: string, node: string): 
   return lab.kubectl(cluster, ['get', 'icgw', node, '-o', 'jsonpath={.status.wireGuard.address}']);
 }
 
-export interface UnderlayCounts {
-  /** Tunnels between nodes of different clusters, and packets with addresses within tunnels. */
-  readonly clear: number;
-  readonly encrypted: number;
+export interface UnderlayPackets {
+  /** Tunnels between nodes of different clusters, and packets with addresses within tunnels, as tcpdump shows them. */
+  readonly clear: readonly string[];
+  readonly encrypted: readonly string[];
 }
 
-/** Counts packets of the network between the nodes, from now until `counts` is called. */
-export async function watchUnderlay(lab: LabHandle): Promise<{ counts(): Promise<UnderlayCounts> }> {
+/** Captures packets of the network between the nodes, from now until `packets` is called. */
+export async function watchUnderlay(lab: LabHandle): Promise<{ packets(): Promise<UnderlayPackets> }> {
   const [first, second] = lab.layout.clusters.map(({ address }) => address.replace(/\.\d+$/, '.0/24'));
   const filters = {
     clear: `(udp port 6081 and net ${first} and net ${second}) or net 100.126.0.0/16`,
@@ -45,35 +45,35 @@ export async function watchUnderlay(lab: LabHandle): Promise<{ counts(): Promise
   };
   const clear = await capture(lab.layout.netns, 'any', filters.clear);
   const encrypted = await capture(lab.layout.netns, 'any', filters.encrypted);
-  return { counts: async () => ({ clear: await clear(), encrypted: await encrypted() }) };
+  return { packets: async () => ({ clear: await clear(), encrypted: await encrypted() }) };
 }
 
-/** How many packets that match pass the namespace of tunnels of a node while `work` runs. */
+/** Packets that match and pass the namespace of tunnels of a node while `work` runs. */
 export async function packetsInTunnels(
   lab: LabHandle,
   place: string,
   filter: string,
   work: () => Promise<unknown>,
-): Promise<number> {
-  const count = await capture(join(lab.layout.dir, place, 'tunnels.netns'), 'any', `ip and (${filter})`);
+): Promise<readonly string[]> {
+  const stop = await capture(join(lab.layout.dir, place, 'tunnels.netns'), 'any', `ip and (${filter})`);
   await work();
-  return count();
+  return stop();
 }
 
-/** Starts a capture; the function returns how many packets there were. `netns`: a name, or the path of a file. */
-async function capture(netns: string, device: string, filter: string): Promise<() => Promise<number>> {
+/** Starts a capture; the function ends it and returns its packets. `netns`: a name, or the path of a file. */
+async function capture(netns: string, device: string, filter: string): Promise<() => Promise<readonly string[]>> {
   const path = netns.startsWith('/') ? netns : `/run/netns/${netns}`;
-  const program = ['tcpdump', '-nn', '-l', '--immediate-mode', '-i', device, filter];
+  const program = ['tcpdump', '-nn', '-e', '-l', '--immediate-mode', '-i', device, filter];
   const child = spawn('nsenter', [`--net=${path}`, '--', ...program], { stdio: ['ignore', 'pipe', 'pipe'] });
-  let lines = 0;
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (lines += text.split('\n').length - 1));
+  let seen = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (seen += text));
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
   await eventually(`tcpdump in ${netns}`, () => said.includes('listening on') || notYet(said));
   return async () => {
     child.kill('SIGINT');
     await once(child, 'close');
-    return lines;
+    return seen.split('\n').filter((line) => line !== '');
   };
 }
 
