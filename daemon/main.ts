@@ -186,6 +186,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     keyFile: keyFile(settings),
     namespace: tunnelNamespace(settings),
     socket: settings.wireguardSocket,
+    switchFolder: folders.get('ovs-vswitchd'),
     port: settings.wireguardPort,
     log,
   });

@@ -9,11 +9,12 @@ import { familyOf } from '../../lib/net/ip.ts';
 import { RTM } from '../../lib/netlink/message.ts';
 import type { KernelEvent } from '../host/kernel-events.ts';
 import { HostLoop } from '../host/loop.ts';
-import { isRefusal } from '../host/refusal.ts';
+import { isRefusal, Refusal } from '../host/refusal.ts';
 import { KernelTunnels } from '../host/tunnels.ts';
 import { ensureKey, type KeyPair } from '../host/wireguard-key.ts';
-import { hasSession, tunnelLinks, type TunnelsPlan } from '../model/wireguard.ts';
+import { hasSession, linkAddress, tunnelLinks, type TunnelsPlan } from '../model/wireguard.ts';
 import { systemId } from '../ovs/local.ts';
+import { keepTunnelRoute, removeTunnelRoute } from '../ovs/tunnel-route.ts';
 import { planDevice, planTunnelBridge, planTunnels } from '../plan/wireguard.ts';
 import { Endpoints } from '../settle/endpoints.ts';
 import type { Cluster } from '../state/cluster.ts';
@@ -31,6 +32,8 @@ export interface OpenWireGuardOptions {
   /** File of the network namespace. */
   readonly namespace: string;
   readonly socket: string;
+  /** Folder of the control socket of ovs-vswitchd; undefined for a remote one. */
+  readonly switchFolder: string | undefined;
   readonly port: number;
   readonly log: Pick<Logger, 'info' | 'warn'>;
 }
@@ -62,7 +65,7 @@ const usualMtu = 1500;
 
 /** Resolves after the first application to the kernel. */
 export async function openWireGuard(options: OpenWireGuardOptions): Promise<OpenedWireGuard> {
-  const { local, cluster, isGateway, encapIp, log } = options;
+  const { local, cluster, isGateway, encapIp, switchFolder: folder, log } = options;
   const { netlink, kernelEvents, ovs, target } = local;
   const listeners = new Set<() => void>();
   const endpoints = new Endpoints();
@@ -82,6 +85,25 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
       if (isWanted && key !== undefined) target.set(owner, planTunnelBridge(key.mac));
       else target.drop(owner);
       await target.untilApplied();
+    },
+    pin: async (cidr, source) => {
+      if (folder === undefined) return;
+      const { bridge } = tunnelLinks;
+      try {
+        await keepTunnelRoute(folder, { cidr, bridge, gateway: linkAddress.inside, source });
+      } catch (error) {
+        if (!(error instanceof Error)) throw error;
+        const message = `Open vSwitch has no route of its own to ${cidr}: ${error.message}`;
+        throw new Refusal('TunnelRouteRefused', message, { cause: error });
+      }
+    },
+    unpin: async (cidr) => {
+      try {
+        if (folder !== undefined) await removeTunnelRoute(folder, cidr);
+      } catch (error) {
+        // It leads to a bridge that is gone, and ends with ovs-vswitchd.
+        log.warn({ err: error, cidr }, 'the route to addresses within tunnels stays in Open vSwitch');
+      }
     },
     changesOf: (seen) => {
       if (plan === undefined || key === undefined) return undefined;

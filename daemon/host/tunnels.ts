@@ -42,6 +42,9 @@ export interface TunnelsHostOptions {
   readonly mtu: number;
   /** Gives Open vSwitch the bridge, or takes it away; resolves when the database has it. */
   readonly plug: (isWanted: boolean) => Promise<void>;
+  /** Gives the userspace datapath its own route to the network, with this source. */
+  readonly pin: (cidr: string, source: string) => Promise<void>;
+  readonly unpin: (cidr: string) => Promise<void>;
   /** What has to change in WireGuard; undefined for nothing. */
   readonly changesOf: (seen: SeenDevice) => DeviceChange | undefined;
 }
@@ -186,6 +189,7 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
       ...(address === undefined ? [] : [{ text: `${address}/${bits}`, hasRoute: false }]),
     ]);
     await keepRoute(netlink, { destination: cidr, gateway: linkAddress.inside, index: link.index });
+    await this.#options.pin(cidr, address ?? linkAddress.bridge);
     this.#address = address;
   }
 
@@ -258,7 +262,10 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
     this.#isGuarded = false;
     this.#device = undefined;
     this.#address = undefined;
-    if (isUserspace) await plug(false);
+    if (isUserspace) {
+      await plug(false);
+      if (this.#rules.cidr !== '') await this.#options.unpin(this.#rules.cidr);
+    }
     await removeLinks(netlink, namespace);
     this.#rules = { cidr: '', checkedMs: 0 };
   }
