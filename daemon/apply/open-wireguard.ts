@@ -13,7 +13,7 @@ import { isRefusal, Refusal } from '../host/refusal.ts';
 import { KernelTunnels } from '../host/tunnels.ts';
 import { ensureKey, type KeyPair } from '../host/wireguard-key.ts';
 import { hasSession, linkAddress, tunnelLinks, type TunnelsPlan } from '../model/wireguard.ts';
-import { systemId } from '../ovs/local.ts';
+import { hasFixedSources, systemId } from '../ovs/local.ts';
 import { keepTunnelRoute, removeTunnelRoute } from '../ovs/tunnel-route.ts';
 import { planDevice, planTunnelBridge, planTunnels } from '../plan/wireguard.ts';
 import { Endpoints } from '../settle/endpoints.ts';
@@ -57,6 +57,8 @@ export interface OpenedWireGuard {
   close(): void;
 }
 
+const unsupported =
+  'ovn-controller of OVN 24.03 and newer gives tunnels the address of the underlay as their source (local_ip), which WireGuard does not carry; encrypted tunnels need OVN 23.03 so far';
 const owner = 'tunnels/bridge';
 const checkMs = 1000;
 /** WireGuard's own part of a packet, with an outer header of IPv6. */
@@ -73,6 +75,7 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
   let key: KeyPair | undefined;
   let keyProblem: string | undefined;
   let reported = '';
+  let isUnsupported = false;
 
   const uplink = (await netlink.addressedLinks()).find(({ addresses }) => addresses.includes(encapIp));
   const kernel = new KernelTunnels({
@@ -134,6 +137,7 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
   });
 
   const report = (): GatewayWireGuard | undefined => {
+    if (isUnsupported) return { guarded: kernel.isGuarded, problem: unsupported };
     if (plan === undefined) return undefined;
     const problem = keyProblem ?? loop.problems?.[0]?.message;
     const seen = new Map((kernel.device?.peers ?? []).map((peer) => [peer.publicKey, peer]));
@@ -163,6 +167,10 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
   const refresh = (): void => {
     const slices = [...cluster.objects.keySlices.entries()].flatMap(([, slice]) => slice ?? []);
     plan = isGateway() ? planTunnels(slices, systemId(ovs), options.isUserspaceDatapath) : undefined;
+    // Without a key nobody makes an encrypted tunnel to this node, and it makes none.
+    isUnsupported = plan !== undefined && hasFixedSources(ovs);
+    // What is guarded stays so, until the agent has removed the tunnels.
+    if (isUnsupported && !kernel.isGuarded) plan = undefined;
     if (plan !== undefined && key === undefined) {
       try {
         key = ensureKey(options.keyFile);
