@@ -19,11 +19,12 @@ import { KernelLearnedRoutes } from './host/learned-routes.ts';
 import { KernelHost } from './host/network.ts';
 import { NftTable } from './host/nft.ts';
 import { PodLinks } from './host/pod-links.ts';
+import { removeTunnels } from './host/tunnels.ts';
 import { setLeftMark } from './ovs/left-mark.ts';
 import { switchConfig, untilTakenUp } from './ovs/local.ts';
 import { callAll } from '../lib/ovn/unixctl.ts';
 import { planLeft } from './plan/local-ovs.ts';
-import { gateFolder, type Settings } from './settings.ts';
+import { gateFolder, keyFile, tunnelNamespace, type Settings } from './settings.ts';
 import { runAtMost } from '../lib/run/wait-until.ts';
 import { networkUnavailable } from './model/node.ts';
 import { openLocal } from './apply/open-local.ts';
@@ -88,6 +89,7 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
       ...(await new KernelGates(netlink, gateFolder(settings), () => Promise.resolve()).set([])),
     ];
     for (const family of ['inet', 'netdev'] as const) await new NftTable(family).remove();
+    await removeTunnels(netlink, { namespace: tunnelNamespace(settings), key: keyFile(settings) });
     await newServiceTable().remove();
     const links = new PodLinks(netlink);
     for (const name of await links.hostNames()) await links.remove(name);

@@ -32,6 +32,7 @@ import { newServiceTable, openServices } from './apply/open-services.ts';
 import { openServicesDryRun } from './apply/open-services-dry-run.ts';
 import { openPodPorts } from './apply/open-pod-ports.ts';
 import { openUnderlay } from './apply/open-underlay.ts';
+import { openWireGuard } from './apply/open-wireguard.ts';
 import { startRounds } from './apply/rounds.ts';
 import { ConflistKeeper } from './cni/conflist.ts';
 import { openCni } from './cni/open-cni.ts';
@@ -39,7 +40,17 @@ import { LearnedDetour } from './host/learned-detour.ts';
 import { trimMemory } from './host/libc.ts';
 import { leaveNode } from './leave.ts';
 import { removeLeftMark } from './ovs/left-mark.ts';
-import { bridgeSocket, controlFolders, encapAddress, flagSpec, gateFolder, podMtu, type Settings } from './settings.ts';
+import {
+  bridgeSocket,
+  controlFolders,
+  encapAddress,
+  flagSpec,
+  gateFolder,
+  keyFile,
+  podMtu,
+  tunnelNamespace,
+  type Settings,
+} from './settings.ts';
 import { isGateway } from './settle/gateway-role.ts';
 import { ProgramLiveness } from './settle/program-liveness.ts';
 import { TunnelLiveness } from './settle/tunnel-liveness.ts';
@@ -48,6 +59,7 @@ import { Sandboxes } from './state/sandboxes.ts';
 import { reportOutcome } from './status/cni-outcomes.ts';
 import { ObjectEvents } from './status/events.ts';
 import { openGatewayMetrics } from './status/gateway-metrics.ts';
+import { openWireGuardMetrics } from './status/wireguard-metrics.ts';
 import { GatewayReport } from './status/gateway-report.ts';
 import { reportDryRun, reportServices } from './status/services.ts';
 import { openPolicyCounters } from './status/open-policy-counters.ts';
@@ -160,12 +172,27 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     log,
   });
   const isSwitchDown = (): boolean => programs.isDown('ovs-vswitchd');
-  const isGatewayNode = (): boolean =>
+  const hasGatewayRole = (): boolean =>
     isGateway({
       labels: cluster.node?.labels ?? {},
       selectors: cluster.gatewaySelectors,
       hasObject: cluster.gateway !== undefined,
     });
+  const wireGuard = await openWireGuard({
+    local,
+    cluster,
+    isGateway: hasGatewayRole,
+    encapIp,
+    isUserspaceDatapath: datapathType === 'netdev',
+    keyFile: keyFile(settings),
+    namespace: tunnelNamespace(settings),
+    socket: settings.wireguardSocket,
+    switchFolder: folders.get('ovs-vswitchd'),
+    port: settings.wireguardPort,
+    log,
+  });
+  // ovn-controller makes tunnels to other clusters once they cannot leave the node in the clear.
+  const isGatewayNode = (): boolean => hasGatewayRole() && wireGuard.isSafe;
 
   // plan/ → apply/
   const mtu = podMtu(settings, encapIp, await netlink.addressedLinks());
@@ -192,6 +219,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     switchFolder: folders.get('ovs-vswitchd'),
     log,
   });
+  wireGuard.subscribe(() => nodeNetwork.network.changed());
   const { addresses } = nodeNetwork;
   const learned = await openLearnedRoutes({ local, cluster, addresses: () => addresses.all, apiServers, apiLifeline });
   const gates = openGates({
@@ -266,7 +294,17 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   const tunnels = new TunnelWatch({ ovs, liveness: new TunnelLiveness(), isSwitchDown, programs });
   const prober = new Prober({ source: encapIp, now: () => new Date() });
   const { gateways } = watches;
-  const gateway = new GatewayReport({ client: kube, tunnels, prober, programs, gateways, node: nodeName, signal, log });
+  const gateway = new GatewayReport({
+    client: kube,
+    tunnels,
+    prober,
+    programs,
+    wireGuard,
+    gateways,
+    node: nodeName,
+    signal,
+    log,
+  });
   openGauges(registry, {
     sandboxes,
     programs: () => programs.known,
@@ -274,6 +312,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     withheldRoutes: () => apiLifeline.withheld.size,
   });
   openGatewayMetrics(registry, () => gateway.figures);
+  openWireGuardMetrics(registry, () => wireGuard.figures, Date.now);
   const policySources =
     settings.policyCounters || settings.policyDrops !== 'off'
       ? openPolicySources({
@@ -306,7 +345,19 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   policyDrops?.close();
   conflist?.close();
   await underlay.close();
-  for (const part of [pods, cni, memory, programWatch, nodeNetwork, learned, gates, tunnels, prober, advertisements])
+  for (const part of [
+    pods,
+    cni,
+    memory,
+    programWatch,
+    nodeNetwork,
+    learned,
+    gates,
+    tunnels,
+    prober,
+    advertisements,
+    wireGuard,
+  ])
     part.close();
   await Promise.all([
     services?.close(),

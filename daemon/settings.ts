@@ -83,6 +83,15 @@ export const flagSpec = {
     'folder with the key and the certificate with which this daemon reads the southbound database; without it that of --chassis-tls',
     undefined,
   ),
+  'state-dir': text(
+    'folder of what must survive a restart of the node: the private key of a gateway with encrypted tunnels',
+    '/var/lib/isthmus',
+  ),
+  'wireguard-socket': text(
+    'control socket of wireguard-go, which is used if the kernel has no WireGuard',
+    '/run/isthmus/wireguard/isthmus-wg.sock',
+  ),
+  'wireguard-port': port('UDP port of encrypted tunnels to other clusters', 51_820),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', ':10665'),
 };
 export type Settings = FlagValues<typeof flagSpec>;
@@ -109,6 +118,16 @@ export function controlFolders({ ovs, ovsRundir }: Pick<Settings, 'ovs' | 'ovsRu
 /** Folder of the network namespaces of gates, beside the socket of the daemon. */
 export function gateFolder({ socket }: Pick<Settings, 'socket'>): string {
   return join(dirname(socket), 'gates');
+}
+
+/** File of the network namespace of encrypted tunnels, beside the socket of the daemon. */
+export function tunnelNamespace({ socket }: Pick<Settings, 'socket'>): string {
+  return join(dirname(socket), 'tunnels.netns');
+}
+
+/** File of the private key of encrypted tunnels. */
+export function keyFile({ stateDir }: Pick<Settings, 'stateDir'>): string {
+  return join(stateDir, 'wireguard.key');
 }
 
 /** OpenFlow socket of the integration bridge; ovs-vswitchd makes it beside the socket of its database. */

@@ -207,7 +207,7 @@ export class TestCluster {
   /** CRDs, and the daemon's role as the chart gives it, with a token of its service account. */
   async installChartParts(): Promise<void> {
     const crds = readdirSync(join(chart, 'crds')).filter((name) =>
-      /^kubeovn\.io_|_interconnect|_transitswitches|_remoteclusters|_remoterouteslices|_bgpnodestates|_bgprouteslices/.test(
+      /^kubeovn\.io_|_interconnect|_gatewaykeyslices|_transitswitches|_remoteclusters|_remoterouteslices|_bgpnodestates|_bgprouteslices/.test(
         name,
       ),
     );

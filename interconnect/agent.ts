@@ -37,6 +37,7 @@ import { RemoteClusters } from './settle/remote-clusters.ts';
 import { Clusters } from './state/clusters.ts';
 import type { AgentView } from './status/metrics.ts';
 import { PathReporter } from './status/path-reporter.ts';
+import { KeySliceWriter } from './status/key-slices.ts';
 import { Publisher } from './status/publisher.ts';
 import { ClusterReader } from './watch/cluster-reader.ts';
 import { southboundKeyOf, southboundOwnerOf } from './watch/databases.ts';
@@ -182,7 +183,9 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     services,
     exchange,
     pods,
+    member,
   };
+  const keySlices = new KeySliceWriter({ client, writer, slices: sources.keySlices });
   const publisher = new Publisher({ client, writer, events, sources, facts, log, now, onDue: onChange });
   const paths = new PathReporter({
     version: release.version,
@@ -198,6 +201,8 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     run: () => {
       const object = sources.interconnects.get(canonicalName);
       lifecycle.step(object);
+      const keys = object === undefined || object.isDeleting ? new Map() : member.keySlices;
+      if (keys !== undefined) keySlices.write(keys);
       publisher.publish(object);
       rounds.wakeAfter(Math.max(1, cluster.wakeMs - now()));
     },
@@ -219,6 +224,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
       publisher.seen(kind, name);
       if (kind === 'RemoteCluster') paths.changed();
     },
+    onKeySliceSeen: (name) => keySlices.seen(name),
     onSliceSeen: (before, after) => publisher.sliceSeen(before, after),
     onStale: (names) => publisher.clustersChanged(names),
   });

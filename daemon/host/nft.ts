@@ -27,6 +27,8 @@ export interface ElementChanges {
 const tries = 5;
 
 export interface NftTableOptions {
+  /** By default that of the host network. */
+  readonly name?: string;
   /** Called with each netlink port by which elements are changed. */
   readonly onPort?: (port: number) => void;
   /** Where the table is, if not in the namespace of the node. */
@@ -34,14 +36,16 @@ export interface NftTableOptions {
 }
 
 export class NftTable {
+  readonly #name: string;
   readonly #table: string;
   readonly #family: TableFamily;
   readonly #onPort: (port: number) => void;
   readonly #netns: Netns | undefined;
 
-  constructor(family: TableFamily, { onPort = () => undefined, netns }: NftTableOptions = {}) {
+  constructor(family: TableFamily, { name = tableName, onPort = () => undefined, netns }: NftTableOptions = {}) {
     this.#family = family;
-    this.#table = `${family} ${tableName}`;
+    this.#name = name;
+    this.#table = `${family} ${name}`;
     this.#onPort = onPort;
     this.#netns = netns;
   }
@@ -92,7 +96,7 @@ export class NftTable {
 
   /** Empty if there is no such table. */
   async #list(): Promise<string> {
-    return (await listTable(this.#family, tableName, [], this.#options)).trimEnd();
+    return (await listTable(this.#family, this.#name, [], this.#options)).trimEnd();
   }
 
   #run(commands: string): Promise<string> {

@@ -22,6 +22,8 @@ import {
   encodeRule,
   familyOf,
   IFA_F_NODAD,
+  IFA_F_NOPREFIXROUTE,
+  IFA_FLAGS,
   IFF_UP,
   IFLA,
   readAddress,
@@ -35,6 +37,10 @@ import {
   type Rule,
   type VethPair,
 } from './rtnetlink-codec.ts';
+
+const NDA = { DST: 1, LLADDR: 2 } as const;
+/** NUD_PERMANENT */
+const permanent = 0x80;
 
 export class Rtnetlink {
   readonly #requests: NetlinkSocket;
@@ -96,6 +102,19 @@ export class Rtnetlink {
     await this.#request(RTM.NEWLINK, NLM.CREATE | NLM.EXCL, body, `veth ${veth.name} with peer ${veth.peer.name}`);
   }
 
+  /** Makes a link without settings of its own. @throws NetlinkError EOPNOTSUPP if the kernel has no links of that kind */
+  async addLink(name: string, kind: string): Promise<void> {
+    const info = wire.attribute(IFLA.LINKINFO, wire.attribute(IFLA.INFO_KIND, wire.text(kind)));
+    const body = [wire.linkHeader(0), wire.attribute(IFLA.IFNAME, wire.text(name)), info];
+    await this.#request(RTM.NEWLINK, NLM.CREATE | NLM.EXCL, body, `${kind} ${name}`);
+  }
+
+  /** Moves a link to another namespace; it is down there and has no addresses. */
+  async moveLink(index: number, netnsFd: number): Promise<void> {
+    const body = [wire.linkHeader(index), wire.attribute(IFLA.NET_NS_FD, wire.u32(netnsFd))];
+    await this.#request(RTM.NEWLINK, 0, body, `move of link ${index}`);
+  }
+
   async setLink(
     index: number,
     change: { readonly mac?: string; readonly mtu?: number; readonly isUp?: boolean },
@@ -112,16 +131,28 @@ export class Rtnetlink {
     await this.#delete(RTM.DELLINK, linkNamed(name), `link ${name}`);
   }
 
-  async addAddress({ index, address, prefix }: Address): Promise<void> {
+  /** `hasRoute`: whether the kernel is to make a route to the network of the address. */
+  async addAddress({ index, address, prefix }: Address, hasRoute = true): Promise<void> {
     // Without duplicate address detection, which would delay the first IPv6 packets by a second.
     const flags = address.includes(':') ? IFA_F_NODAD : 0;
     const body = [wire.addressHeader(familyOf(address), prefix, flags, index), ...addressAttributes(address)];
+    if (!hasRoute) body.push(wire.attribute(IFA_FLAGS, wire.u32(flags | IFA_F_NOPREFIXROUTE)));
     await this.#request(RTM.NEWADDR, NLM.CREATE | NLM.REPLACE, body, `address ${address}/${prefix}`);
   }
 
   async deleteAddress({ index, address, prefix }: Address): Promise<void> {
     const body = [wire.addressHeader(familyOf(address), prefix, 0, index), ...addressAttributes(address)];
     await this.#delete(RTM.DELADDR, body, `address ${address}/${prefix}`);
+  }
+
+  /** Sets the MAC address of a neighbour for good: the kernel never asks for it. */
+  async setNeighbour({ index, ip, mac }: { index: number; ip: string; mac: string }): Promise<void> {
+    const body = [
+      wire.neighbourHeader(familyOf(ip), index, permanent),
+      wire.attribute(NDA.DST, wire.ipBytes(ip)),
+      wire.attribute(NDA.LLADDR, wire.macBytes(mac)),
+    ];
+    await this.#request(RTM.NEWNEIGH, NLM.CREATE | NLM.REPLACE, body, `neighbour ${ip}`);
   }
 
   /** @throws NetlinkError EEXIST if there is a route to the same destination and `isReplacing` is false */

@@ -5,6 +5,7 @@ import type {
   GatewayProgram,
   GatewaySibling,
   GatewayTunnel,
+  GatewayWireGuard,
 } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 
@@ -50,6 +51,7 @@ export interface InterconnectGateway {
   readonly probes: readonly GatewayProbe[];
   readonly siblingTunnels: readonly GatewayTunnel[];
   readonly silentPrograms: readonly GatewayProgram[];
+  readonly wireGuard?: GatewayWireGuard | undefined;
   /** ISO time; undefined before the first check. */
   readonly checkedAt: string | undefined;
 }

@@ -3,6 +3,7 @@
  * except the chassis name and the gateway key go through the reconciler of lib/desired.
  */
 import { openOvsdb, type OvsdbClient, type Row, type StateListener } from 'ovsdb-client';
+import { mapOf } from '../../lib/ovn/columns.ts';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import { interconnectKey, asideTable } from '../model/ovs-keys.ts';
@@ -80,6 +81,14 @@ export function tunnelEnds(client: OvsdbClient): readonly string[] {
     return end !== undefined && parseIp(end) !== undefined ? [end] : [];
   });
   return [...new Set(ends)].toSorted();
+}
+
+/** Whether ovn-controller gives tunnels a fixed source address, as it does since OVN 24.03. */
+export function hasFixedSources({ cache }: Pick<OvsdbClient, 'cache'>): boolean {
+  return cache
+    .table('Interface')
+    .rows.values()
+    .some((row) => tunnelTypes.has(row['type']) && mapOf(row, 'options')['local_ip'] !== undefined);
 }
 
 /** Calls `onChange` after each database update that changed the tunnel ends. Returns a function that unsubscribes. */

@@ -15,6 +15,7 @@ function clusterWith(objects: Partial<ClusterObjects>): Cluster {
     subnets: mirrorOf(),
     interconnects: mirrorOf(),
     gateways: mirrorOf(),
+    keySlices: mirrorOf(),
     transitSwitches: mirrorOf(),
     remotes: mirrorOf(),
     providerNetworks: mirrorOf(),

@@ -11,6 +11,7 @@ import type { Pod } from '../model/pod.ts';
 import type { ProviderNetwork } from '../model/provider-network.ts';
 import type { Sandbox } from '../model/sandbox.ts';
 import type { Subnet } from '../model/subnet.ts';
+import type { KeySlice } from '../model/wireguard.ts';
 
 /** All objects of one kind, as watch/ keeps them. */
 export interface Mirror<T> {
@@ -34,6 +35,8 @@ export interface ClusterObjects {
   readonly subnets: Mirror<Subnet | undefined>;
   readonly interconnects: Mirror<Interconnect>;
   readonly gateways: Mirror<InterconnectGateway>;
+  /** Undefined for one that cannot be read. */
+  readonly keySlices: Mirror<KeySlice | undefined>;
   readonly transitSwitches: Mirror<TransitSwitch>;
   /** Routes of each remote cluster. */
   readonly remotes: Mirror<readonly RemoteRoute[]>;

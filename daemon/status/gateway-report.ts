@@ -2,7 +2,12 @@
  * Keeps the status of the node's InterconnectGateway up to date: for each of its peers and siblings, the state of the tunnel in the local
  * Open vSwitch and the result of the last probe.
  */
-import type { GatewayPeer, GatewayProbe, GatewayProgram } from '../../lib/api/kinds/interconnect-gateway.ts';
+import type {
+  GatewayPeer,
+  GatewayProbe,
+  GatewayProgram,
+  GatewayWireGuard,
+} from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { KubeClient, Reflector } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { Logger } from '../../lib/run/logger.ts';
@@ -18,13 +23,14 @@ interface Changing {
 
 export interface GatewayReportOptions {
   readonly client: Pick<KubeClient, 'request'>;
-  readonly tunnels: Omit<LocalView, 'silentPrograms'> & Changing;
+  readonly tunnels: Omit<LocalView, 'silentPrograms' | 'wireGuard'> & Changing;
   readonly programs: { readonly down: readonly DownProgram[] } & Changing;
   readonly prober: Changing & {
     /** By chassis. */
     readonly results: ReadonlyMap<string, GatewayProbe>;
     set(targets: { readonly peers: readonly GatewayPeer[]; readonly wantedMtu: number | undefined }): void;
   };
+  readonly wireGuard: { readonly report: GatewayWireGuard | undefined } & Changing;
   /** The store has the object of this node only. */
   readonly gateways: Pick<Reflector<InterconnectGateway>, 'get' | 'subscribe'>;
   readonly node: string;
@@ -45,10 +51,10 @@ export class GatewayReport {
 
   constructor(options: GatewayReportOptions) {
     this.#options = options;
-    const { client, tunnels, prober, programs, signal, log } = options;
+    const { client, tunnels, prober, programs, wireGuard, signal, log } = options;
     this.#writer = new ObjectWriter({ signal, log, timing: { maxMs: longestRetryMs } });
     this.#status = new GatewayStatusWriter({ client, writer: this.#writer, now: () => new Date() });
-    for (const source of [tunnels, prober, programs]) source.subscribe(() => this.#publish());
+    for (const source of [tunnels, prober, programs, wireGuard]) source.subscribe(() => this.#publish());
     options.gateways.subscribe(() => this.#onObject());
     this.#onObject();
   }
@@ -90,7 +96,8 @@ export class GatewayReport {
 
   #publish(): void {
     const { tunnels, isSwitchDown, isDatabaseAway } = this.#options.tunnels;
-    const local = { tunnels, isSwitchDown, isDatabaseAway, silentPrograms: this.#silentPrograms };
+    const { report: wireGuard } = this.#options.wireGuard;
+    const local = { tunnels, isSwitchDown, isDatabaseAway, silentPrograms: this.#silentPrograms, wireGuard };
     this.#status.publish(this.#gateway, local, this.#options.prober.results);
   }
 }

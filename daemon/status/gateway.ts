@@ -3,12 +3,14 @@
  * and now and then the time of the last check. All other fields belong to the agent. A change of a tunnel is sent in the same turn; one
  * request is in flight at a time, and the newest state follows it.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type {
   GatewayPeer,
   GatewayProbe,
   GatewayProgram,
   GatewaySibling,
   GatewayTunnel,
+  GatewayWireGuard,
 } from '../../lib/api/kinds/interconnect-gateway.ts';
 import { interconnectGateways, objectPath } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject } from '../../lib/kube/types.ts';
@@ -28,6 +30,8 @@ export interface GatewayStatusOptions {
 export interface LocalView extends Pick<TunnelsInput, 'tunnels' | 'isSwitchDown' | 'isDatabaseAway'> {
   /** Sorted by name. */
   readonly silentPrograms: readonly GatewayProgram[];
+  /** Absent or undefined without encryption. */
+  readonly wireGuard?: GatewayWireGuard | undefined;
 }
 
 /** By chassis. */
@@ -39,8 +43,13 @@ interface GatewayFields {
   readonly probes: readonly GatewayProbe[];
   readonly siblingTunnels: readonly GatewayTunnel[];
   readonly silentPrograms: readonly GatewayProgram[];
+  readonly wireGuard: GatewayWireGuard | undefined;
   readonly checkedAt: string | undefined;
 }
+
+/** As a merge patch has them: null removes a field. */
+type Written = Omit<GatewayFields, 'wireGuard'> & { readonly wireGuard: WrittenWireGuard | null };
+type WrittenWireGuard = { readonly [K in keyof Required<GatewayWireGuard>]: GatewayWireGuard[K] | null };
 
 /** A request that hangs would delay the next state; the API server may be behind the path that broke. */
 const timeoutMs = 5000;
@@ -49,6 +58,7 @@ const nothing: GatewayFields = {
   probes: [],
   siblingTunnels: [],
   silentPrograms: [],
+  wireGuard: undefined,
   checkedAt: undefined,
 };
 
@@ -89,6 +99,7 @@ export class GatewayStatusWriter {
       probes: planProbes(peers, probes, this.#observed.probes),
       siblingTunnels: planTunnels({ ...common, peers: siblings, before: before.siblingTunnels }),
       silentPrograms: local.silentPrograms,
+      wireGuard: local.wireGuard,
       checkedAt: nowIso,
     };
     if (this.#difference() === undefined) return;
@@ -105,8 +116,8 @@ export class GatewayStatusWriter {
   }
 
   #setObserved(gateway: InterconnectGateway): void {
-    const { uid, resourceVersion, tunnels, probes, siblingTunnels, silentPrograms, checkedAt } = gateway;
-    const seen: GatewayFields = { tunnels, probes, siblingTunnels, silentPrograms, checkedAt };
+    const { uid, resourceVersion, tunnels, probes, siblingTunnels, silentPrograms, wireGuard, checkedAt } = gateway;
+    const seen: GatewayFields = { tunnels, probes, siblingTunnels, silentPrograms, wireGuard, checkedAt };
     if (uid !== this.#uid) this.#clear();
     this.#uid = uid;
     const hasArrived = resourceVersion === this.#awaited || isSame(seen, this.#observed);
@@ -116,19 +127,22 @@ export class GatewayStatusWriter {
   }
 
   /** The fields to write; undefined if none is worth a write. */
-  #difference(): Partial<GatewayFields> | undefined {
-    const { tunnels, probes, siblingTunnels, silentPrograms, checkedAt } = this.#wanted;
+  #difference(): Partial<Written> | undefined {
+    const { tunnels, probes, siblingTunnels, silentPrograms, wireGuard, checkedAt } = this.#wanted;
     const nowMs = this.#options.now().getTime();
     const newestMs = Math.max(0, ...this.#observed.probes.map(({ at }) => Date.parse(at)));
     const checkedMs = Date.parse(this.#observed.checkedAt ?? '');
     const age = { ageMs: nowMs - newestMs, peers: this.#peers.length };
     // A gateway without peers and siblings has nothing to check.
     const hasTunnels = this.#peers.length + this.#siblings.length > 0;
-    const difference: Partial<GatewayFields> = {
+    const difference: Partial<Written> = {
       ...(isSameTunnels(this.#observed.tunnels, tunnels) ? {} : { tunnels }),
       ...(isWorthWriting(this.#observed.probes, probes, age) ? { probes } : {}),
       ...(isSameTunnels(this.#observed.siblingTunnels, siblingTunnels) ? {} : { siblingTunnels }),
       ...(isSamePrograms(this.#observed.silentPrograms, silentPrograms) ? {} : { silentPrograms }),
+      ...(isDeepStrictEqual(this.#observed.wireGuard, wireGuard)
+        ? {}
+        : { wireGuard: wireGuard === undefined ? null : writtenOf(wireGuard) }),
       ...(hasTunnels && isCheckDue(this.#siblings, checkedMs, nowMs) ? { checkedAt } : {}),
     };
     return Object.keys(difference).length === 0 ? undefined : difference;
@@ -137,6 +151,7 @@ export class GatewayStatusWriter {
   /** Writes what is wanted at that moment, which may be nothing. */
   async #write({ name, uid }: InterconnectGateway): Promise<void> {
     const status = uid === this.#uid ? this.#difference() : undefined;
+    const sent = this.#wanted.wireGuard;
     if (status === undefined) return;
     const path = objectPath(interconnectGateways, { name }, 'status');
     const options = { contentType: 'application/merge-patch+json', timeoutMs };
@@ -144,16 +159,33 @@ export class GatewayStatusWriter {
     const body = { metadata: { uid }, status };
     const { metadata } = (await this.#options.client.request('PATCH', path, body, options)) as RawObject;
     if (uid !== this.#uid) return;
-    this.#observed = { ...this.#observed, ...status };
+    const { wireGuard: written, ...fields } = status;
+    this.#observed = { ...this.#observed, ...fields };
+    if (written !== undefined) this.#observed = { ...this.#observed, wireGuard: sent };
     this.#awaited = metadata.resourceVersion;
   }
+}
+
+function writtenOf({ guarded, ...report }: GatewayWireGuard): WrittenWireGuard {
+  const {
+    publicKey = null,
+    listenPort = null,
+    endpoints = null,
+    address = null,
+    peers = null,
+    problem = null,
+  } = report;
+  return { publicKey, listenPort, endpoints, address, guarded, peers, problem };
 }
 
 function isSame(a: GatewayFields, b: GatewayFields): boolean {
   const times = ({ probes, silentPrograms, checkedAt = '' }: GatewayFields): string =>
     [checkedAt, ...silentPrograms, ...probes.map(({ chassis, at }) => `${chassis} ${at}`)].join();
   return (
-    isSameTunnels(a.tunnels, b.tunnels) && isSameTunnels(a.siblingTunnels, b.siblingTunnels) && times(a) === times(b)
+    isSameTunnels(a.tunnels, b.tunnels) &&
+    isSameTunnels(a.siblingTunnels, b.siblingTunnels) &&
+    isDeepStrictEqual(a.wireGuard, b.wireGuard) &&
+    times(a) === times(b)
   );
 }
 

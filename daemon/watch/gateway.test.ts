@@ -18,6 +18,7 @@ test('an object without a status, and one with all the daemon reads', () => {
     probes: [],
     siblingTunnels: [],
     silentPrograms: [],
+    wireGuard: undefined,
     checkedAt: undefined,
   };
   assert.deepEqual(parseGateway({ metadata }), empty);

@@ -6,6 +6,7 @@ import {
   gatewayProgram,
   gatewaySibling,
   gatewayTunnel,
+  gatewayWireGuard,
 } from '../../lib/api/kinds/interconnect-gateway.ts';
 import { labelSelector } from '../../lib/api/kinds/shared.ts';
 import { readAs } from '../../lib/api/read-as.ts';
@@ -26,6 +27,7 @@ const shape = z.looseObject({
       siblings: z.array(gatewaySibling).optional().catch(undefined),
       siblingTunnels: z.array(gatewayTunnel).optional().catch(undefined),
       silentPrograms: z.array(gatewayProgram).optional().catch(undefined),
+      wireGuard: gatewayWireGuard.optional().catch(undefined),
       checkedAt: z.string().optional().catch(undefined),
     })
     .optional(),
@@ -53,6 +55,7 @@ export function parseGateway(raw: RawObject): InterconnectGateway {
     probes: status?.probes ?? [],
     siblingTunnels: status?.siblingTunnels ?? [],
     silentPrograms: status?.silentPrograms ?? [],
+    wireGuard: status?.wireGuard,
     checkedAt: status?.checkedAt,
   };
 }

@@ -9,6 +9,7 @@ import { reflectSliced } from '../../lib/slices/reflect.ts';
 import { bgpNodeStateView } from './bgp-node-state.ts';
 import { parseApiServers } from './api-server.ts';
 import { parseGateway, parseInterconnect, parseTransitSwitch } from './gateway.ts';
+import { parseKeySlice } from './key-slice.ts';
 import { parseNode } from './node.ts';
 import { parsePod } from './pod.ts';
 import { parseProviderNetwork } from './provider-network.ts';
@@ -43,6 +44,7 @@ export async function openWatches({ node, ...common }: WatchOptions) {
     subnets: reflect({ ...common, resource: resources.subnets, parse: parseSubnet }),
     interconnects: reflect({ ...common, resource: resources.interconnects, parse: parseInterconnect, optional }),
     gateways: reflect({ ...own, resource: resources.interconnectGateways, parse: parseGateway, optional }),
+    keySlices: reflect({ ...common, resource: resources.gatewayKeySlices, parse: parseKeySlice, optional }),
     transitSwitches: reflect({ ...common, resource: resources.transitSwitches, parse: parseTransitSwitch, optional }),
     remotes: reflectSliced(remoteClusterView, { ...common, optional }),
     providerNetworks: reflect({

@@ -45,6 +45,7 @@ export interface ChangesOptions {
   readonly now: () => number;
   /** The watch has brought a version of an object. */
   readonly onSeen: (kind: string, name: string) => void;
+  readonly onKeySliceSeen: (name: string) => void;
   readonly onSliceSeen: (before: ImportedSlice | undefined, after: ImportedSlice | undefined) => void;
   /** The statuses of these RemoteClusters may have changed. */
   readonly onStale: (clusters: Iterable<string>) => void;
@@ -60,7 +61,7 @@ export class Changes {
 
   /** To be called once everything is in sync. */
   follow(): void {
-    const { sources, databases, reader, rounds, clusters, heartbeats, onSeen, onStale } = this.#options;
+    const { sources, databases, reader, rounds, clusters, heartbeats, onSeen, onStale, onKeySliceSeen } = this.#options;
     const { interconnects, nodes, subnets, gateways, routePolicies } = sources;
     const { remoteClusters, remoteRouteSlices, transitSwitches, bgpNodeStates } = sources;
     const local = (): void => {
@@ -74,6 +75,10 @@ export class Changes {
       interconnects.subscribe(local),
       routePolicies.subscribe(local),
       interconnects.subscribe(({ key }) => onSeen('Interconnect', key)),
+      sources.keySlices.subscribe(({ key }) => {
+        onKeySliceSeen(key);
+        rounds.request();
+      }),
       gateways.subscribe(({ key, before, after }) => this.#gatewayChanged(key, before, after)),
       remoteClusters.subscribe(({ key }) => {
         onSeen('RemoteCluster', key);
@@ -222,6 +227,7 @@ export class Changes {
     if (isHeartbeat(before, after) && cluster.cuts.length === 0) return;
     if (before?.status.silentPrograms?.join() !== after?.status.silentPrograms?.join())
       onStale(clusters.hub.members.keys());
+    if (JSON.stringify(before?.wireGuard) !== JSON.stringify(after?.wireGuard)) onStale(clusters.hub.members.keys());
     const turned = clusters.setGateway(node, before, after);
     onStale(clusters.tunnels.measured(before, after));
     if (before?.isDrained !== after?.isDrained || before === undefined || after === undefined) reader.localChanged();

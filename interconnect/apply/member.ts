@@ -3,10 +3,17 @@
  * other clusters and writes the databases. Called by `Lifecycle`; makes no decisions of its own.
  */
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
+import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
+import { parseIp } from '../../lib/net/ip.ts';
 import type { LinkState } from '../model/link-state.ts';
+import type { KeySlice } from '../model/key-slice.ts';
 import type { LocalView } from '../model/local.ts';
 import type { MemberState } from '../model/messages.ts';
-import { memberState, publishedGateways } from '../plan/member-state.ts';
+import type { EncryptionWish, Gateway } from '../model/messages.ts';
+import { encryptedMtuOf } from '../model/path-mtu.ts';
+import { planKeySlices } from '../plan/key-slices.ts';
+import { memberState, ownGateways, publishedGateways } from '../plan/member-state.ts';
+import { OwnEncryption, wishOf } from '../settle/encryption.ts';
 import type { OwnCluster } from '../settle/own-cluster.ts';
 import { neverReached } from '../settle/never-reached.ts';
 import type { NetworkInput, RemoteClusters } from '../settle/remote-clusters.ts';
@@ -30,9 +37,30 @@ export interface MemberOptions {
 
 export class Member {
   readonly #options: MemberOptions;
+  readonly #encryption = new OwnEncryption();
 
   constructor(options: MemberOptions) {
     this.#options = options;
+  }
+
+  get encryption(): Pick<OwnEncryption, 'facts' | 'isWanted'> {
+    return this.#encryption;
+  }
+
+  /** What daemons need to know of WireGuard, by name of the slice; undefined as long as the hub has not answered. */
+  get keySlices(): ReadonlyMap<string, KeySlice> | undefined {
+    const { reader, clusters } = this.#options;
+    const { hub } = clusters;
+    if (reader.own === undefined || !hub.isComplete) return undefined;
+    if (!this.#encryption.isWanted) return new Map();
+    const { local } = reader.own;
+    const addressed = this.#ownGateways(local).filter(({ chassis }) => hub.tunnels.addresses[chassis] !== undefined);
+    return planKeySlices({
+      cluster: local.cluster,
+      facts: this.#encryption.facts,
+      own: addressed,
+      members: hub.members.values(),
+    });
   }
 
   /** Reads and settles this cluster; returns its state for the hub. */
@@ -52,6 +80,8 @@ export class Member {
       heldOf: (network) => databases.portsHeldOn(network),
       prefixesOf: (request) => cluster.exports.on(request.name),
       gateways: this.#published(local),
+      ...this.#keys(),
+      encryption: this.#wishOf(spec),
       unreachable: [...remotes.view.unreachable, ...neverReached(hub, () => databases.carriedAtStart())],
     });
     pods.observe(spec, local, state);
@@ -72,9 +102,20 @@ export class Member {
     const databases = reader.databases(local, hub);
     const areAllDirty = cluster.settleNetworks(local, hub, databases);
     const dirty = clusters.takeDirty();
+    const published = this.#published(local);
+    const encryption = this.#encryption.settle({
+      wish: this.#wishOf(spec),
+      members: hub.members.values(),
+      hub: hub.tunnels,
+      local,
+      published,
+      reportOf: (chassis) => tunnels.gateway(chassis)?.wireGuard,
+      wasEncrypted: (cidr) => areEncrypted(databases.gatewaysAtStart().values(), cidr),
+    });
     const input: NetworkInput = {
       local,
-      gateways: this.#published(local),
+      gateways: published,
+      encryption,
       networks: cluster.networks,
       members: hub.members,
       expected: hub.expected,
@@ -89,7 +130,8 @@ export class Member {
       time: { nowMs: now(), holdDownMs: holdDownMsOf(spec) },
     };
     const changes = remotes.settle(input, areAllDirty ? 'all' : dirty);
-    network.apply(input, changes);
+    const [inner = ''] = encryption.cidr.split('/');
+    network.apply(input, changes, inner === '' ? undefined : encryptedMtuOf(spec.mtu, inner));
     services.apply({ spec, local, edges, changes });
     pods.apply(local, edges, changes);
     if (changes.isComplete && services.isComplete && !network.isSealed) network.seal();
@@ -99,14 +141,49 @@ export class Member {
   /** Forgets all state. The rows in the databases stay. */
   reset(): void {
     const { reader, clusters, cluster } = this.#options;
+    this.#encryption.reset();
     clusters.reset();
     cluster.reset();
     reader.reset();
   }
 
+  #wish: EncryptionWish | undefined;
+
+  /** Equal wishes stay the same object. */
+  #wishOf(spec: InterconnectSpec): EncryptionWish {
+    const wish = wishOf(spec.encryption);
+    if (JSON.stringify(wish) !== JSON.stringify(this.#wish)) this.#wish = wish;
+    return this.#wish ?? wish;
+  }
+
+  #keys() {
+    const { tunnels, hub } = this.#options.clusters;
+    return {
+      wireGuardOf: (chassis: string) => tunnels.gateway(chassis)?.wireGuard,
+      tunnelAddresses: hub.tunnels.addresses,
+    };
+  }
+
+  #ownGateways(local: LocalView): readonly Gateway[] {
+    return ownGateways({ local, gateways: this.#published(local), ...this.#keys() });
+  }
+
   #published(local: LocalView): readonly string[] {
     return publishedGateways(local, this.#options.cluster.anchors);
   }
+}
+
+/** Whether some gateway of another cluster has an address within tunnels. */
+function areEncrypted(clusters: Iterable<readonly Gateway[]>, cidr: string): boolean {
+  const network = parseCidr(cidr);
+  if (network === undefined) return false;
+  const isWithin = (text: string): boolean => {
+    const ip = parseIp(text);
+    return ip !== undefined && cidrContains(network, ip);
+  };
+  for (const gateways of clusters)
+    if (gateways.some(({ encaps }) => encaps.some(({ ip }) => isWithin(ip)))) return true;
+  return false;
 }
 
 function holdDownMsOf({ failback }: InterconnectSpec): number {

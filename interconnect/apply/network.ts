@@ -35,8 +35,9 @@ export class Network {
   }
 
   /** `changes`: the result of `RemoteClusters.settle` for the same input. Call `seal` after all rows of the round were set. */
-  apply(input: NetworkInput, changes: RemoteChanges): void {
-    this.#setOwn(planOwn(input));
+  apply(input: NetworkInput, changes: RemoteChanges, encryptedMtu?: number): void {
+    const pathMtu = this.#remotes.view.encrypted.size === 0 ? undefined : encryptedMtu;
+    this.#setOwn(planOwn({ ...input, pathMtu }));
     this.#drop(changes);
     for (const name of changes.changed) this.#setRemote(name);
   }

@@ -26,6 +26,8 @@ import { DatabaseLiveness, type LivenessTimes } from './watch/liveness.ts';
 
 const defaultTimes: HubTimes = { graceMs: 10_000, startGraceMs: 20_000, staleAfterMs: 600_000, retireMs: 5000 };
 
+export const defaultTunnelCidr = '100.126.0.0/16';
+
 export interface HubOptions {
   readonly northbound: OvsdbClient;
   readonly southbound: OvsdbClient;
@@ -35,6 +37,8 @@ export interface HubOptions {
   /** Of the hub's own network: one per IP family. */
   readonly transitCidrs: readonly string[];
   readonly paths: number;
+  /** Network of the addresses within encrypted tunnels. */
+  readonly tunnelCidr?: string;
   readonly times?: Partial<HubTimes>;
   readonly livenessTimes?: LivenessTimes;
   readonly now: () => number;
@@ -90,6 +94,7 @@ export async function startHub(options: HubOptions): Promise<Hub> {
       untilApplied: async () => {
         await Promise.all([rows.untilApplied(), switches.untilApplied()]);
       },
+      tunnelCidr: options.tunnelCidr ?? defaultTunnelCidr,
       isForeignSwitch: (name) => readForeignSwitch(northbound.cache, name) !== undefined,
       readForeign: (name) => foreign.read(name),
       silentDatabases: () => liveness.silent,

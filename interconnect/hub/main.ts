@@ -4,7 +4,7 @@ import type { TlsFiles } from 'ovsdb-client';
 import { createToken } from '../../lib/pki/join-token.ts';
 import { openKube } from '../../lib/kube/client.ts';
 import { isKubeError, KubeConfigError } from '../../lib/kube/errors.ts';
-import { parseCidr } from '../../lib/net/cidr.ts';
+import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { integer, list, parseFlags, text, toggle, UsageError, type FlagSpec } from '../../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../../lib/run/health.ts';
 import type { Logger } from '../../lib/run/logger.ts';
@@ -13,7 +13,7 @@ import { ensureAuthority } from './apply/authority.ts';
 import { openKubeStore } from './status/kube-store.ts';
 import { openHubEndpoint } from './apply/endpoint.ts';
 import { HubStateError } from './model/errors.ts';
-import { startHub } from './hub.ts';
+import { defaultTunnelCidr, startHub } from './hub.ts';
 import { hubMetrics } from './status/metrics.ts';
 import { clusterName } from './model/record.ts';
 import { Registry } from './apply/registry.ts';
@@ -36,6 +36,10 @@ const commands = {
     'transit-cidr': list('networks of the transit switch ts, one per IP family; each path gets an eighth of each', [
       '100.100.0.0/16',
     ]),
+    'tunnel-cidr': text(
+      'network of the addresses of gateways within encrypted tunnels; nothing else in any member may use it',
+      defaultTunnelCidr,
+    ),
     paths: integer('number of paths of transit switches that do not set it, 1 to 8', 2),
     'stale-after': text(
       'time without a session after which the rows of an unreachable member are removed: 10m, 1h',
@@ -102,7 +106,10 @@ function durationMs(flag: string, value: string): number {
 
 async function serve(argv: readonly string[], signal: AbortSignal, log: Logger): Promise<void> {
   const flags = parseFlags(commands.serve, argv, process.env);
-  const { listen, paths, namespace, transitCidr: transitCidrs } = flags;
+  const { listen, paths, namespace, tunnelCidr, transitCidr: transitCidrs } = flags;
+  const tunnels = parseCidr(tunnelCidr);
+  if (tunnels?.family !== 4)
+    throw new UsageError(`--tunnel-cidr ${tunnelCidr}: write a network such as 100.126.0.0/16`, 2);
   const staleAfterMs = durationMs('stale-after', flags.staleAfter);
   const client = openKube({ kubeconfig: flags.kubeconfig, userAgent: 'isthmus-hub' });
   const store = await openKubeStore({ client, namespace, signal, log, now: Date.now });
@@ -127,6 +134,7 @@ async function serve(argv: readonly string[], signal: AbortSignal, log: Logger):
     endpoint,
     transitCidrs,
     paths,
+    tunnelCidr: formatCidr(tunnels),
     times,
     now: Date.now,
     log,

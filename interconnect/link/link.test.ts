@@ -57,7 +57,12 @@ test('a request must be signed by the key it carries', async () => {
 const state: MemberState = {
   revision: 3,
   gateways: [
-    { chassis: 'a1', hostname: 'n1', encaps: [{ type: 'geneve', ip: '172.30.0.11', options: { csum: 'true' } }] },
+    {
+      chassis: 'a1',
+      hostname: 'n1',
+      encaps: [{ type: 'geneve', ip: '172.30.0.11', options: { csum: 'true' } }],
+      wireGuard: { publicKey: 'key', endpoints: ['172.30.0.11:51820'], address: '100.126.0.1' },
+    },
   ],
   attachments: [
     {
@@ -84,6 +89,7 @@ const state: MemberState = {
   unreachable: ['south'],
   tellsExports: true,
   tellsPaths: true,
+  encryption: { mode: 'preferred', clusters: { west: 'required' } },
 };
 const port = {
   switch: 'ts1',
@@ -129,6 +135,7 @@ const update: HubUpdate = {
           nextHops: [{ switch: 'ts1', address: '100.100.32.2' }],
         },
       ],
+      encryption: 'required',
     },
   ],
   removed: ['south'],
@@ -142,6 +149,8 @@ const update: HubUpdate = {
     { kind: 'prefix', value: '10.0.0.0/8', code: 'PrefixOverlap', message: 'no', holder: 'west', transitSwitch: 'ts' },
   ],
   expected: ['north'],
+  tunnelCidr: '100.126.0.0/16',
+  tunnelAddresses: { a1: '100.126.0.1' },
 };
 
 const service = exported('shop/web', [], {

@@ -34,7 +34,9 @@ interface Shape {
 const [text, number] = ['text', 'number'] as const;
 const map: Shape = { 1: text, 2: text };
 const encap: Shape = { 1: text, 2: text, 3: map };
-const gateway: Shape = { 1: text, 2: text, 3: encap };
+const wireGuard: Shape = { 1: text, 2: text, 3: text };
+const gateway: Shape = { 1: text, 2: text, 3: encap, 4: wireGuard };
+const encryption: Shape = { 1: text, 2: map };
 const prefix: Shape = { 1: text, 2: text, 3: text, 4: text, 5: text, 6: text };
 const pathEnd: Shape = { 1: number, 2: text, 3: text, 4: number };
 const heldPort: Shape = { 1: text, 2: text, 3: text, 4: number };
@@ -89,6 +91,7 @@ export const memberState: Shape = {
   7: podReport,
   8: number,
   9: pathReport,
+  10: encryption,
 };
 
 const malformed: Problem = {

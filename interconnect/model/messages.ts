@@ -10,6 +10,27 @@ export interface Gateway {
   readonly chassis: string;
   readonly hostname: string;
   readonly encaps: readonly Encap[];
+  /** Absent or null (as the wire has it): it takes no part in encryption. */
+  readonly wireGuard?: WireGuard | null;
+}
+
+/** A gateway's end of encrypted tunnels. */
+export interface WireGuard {
+  /** Base64 of 32 bytes. */
+  readonly publicKey: string;
+  /** `address:port`, the best first. */
+  readonly endpoints: readonly string[];
+  /** Within the tunnels, allocated by the hub; empty before. */
+  readonly address: string;
+}
+
+export type EncryptionMode = 'off' | 'preferred' | 'required';
+
+/** Wishes of a member for its tunnels to others. */
+export interface EncryptionWish {
+  readonly mode: EncryptionMode;
+  /** Cluster → mode, in place of `mode`. */
+  readonly clusters: Readonly<Record<string, EncryptionMode>>;
 }
 
 /** A prefix that a member offers on one transit switch. */
@@ -69,6 +90,8 @@ export interface MemberState {
   readonly tellsExports: boolean;
   /** False of a member of a release before `PathReport`. */
   readonly tellsPaths: boolean;
+  /** Absent or null: a member of a release before encryption. */
+  readonly encryption?: EncryptionWish | null;
 }
 
 /** All paths of a member to one other cluster. */
@@ -153,10 +176,12 @@ export interface Member {
   readonly gateways: readonly Gateway[];
   readonly ports: readonly Port[];
   readonly routes: readonly Route[];
+  /** Its wish for tunnels to the receiver; absent or empty: it has said nothing. */
+  readonly encryption?: EncryptionMode | '';
 }
 
 export interface Rejection {
-  readonly kind: 'gateway' | 'prefix' | 'transit-switch' | 'member' | 'export' | 'pods';
+  readonly kind: 'gateway' | 'key' | 'prefix' | 'transit-switch' | 'member' | 'export' | 'pods';
   readonly value: string;
   readonly code: string;
   readonly message: string;
@@ -194,6 +219,10 @@ export interface HubUpdate {
   readonly carriesPods: boolean;
   /** False of a hub of a release before `PathReport`. */
   readonly takesPaths: boolean;
+  /** Network of the addresses within encrypted tunnels; absent or empty of a hub of a release before encryption. */
+  readonly tunnelCidr?: string;
+  /** Chassis of the receiver's gateways → address within the tunnels. */
+  readonly tunnelAddresses?: Readonly<Record<string, string>>;
 }
 
 export interface JoinRequest {

@@ -2,6 +2,7 @@
 import type {
   GatewayProbe,
   GatewayTunnel,
+  GatewayWireGuard,
   InterconnectGatewayStatus,
 } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { InterconnectSpec, InterconnectStatus } from '../../lib/api/kinds/interconnect.ts';
@@ -71,6 +72,8 @@ export interface GatewayObject extends Life {
   readonly probes: readonly GatewayProbe[];
   /** To the other gateways of this cluster. */
   readonly siblingTunnels: readonly GatewayTunnel[];
+  /** Absent without encryption. */
+  readonly wireGuard?: GatewayWireGuard | undefined;
   /** When the daemon last checked, by the node's clock. */
   readonly checkedAt: string | undefined;
 }

@@ -1,7 +1,8 @@
 /** The state that this cluster sends to the hub. Pure. */
+import type { GatewayWireGuard } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { Ends, EndState } from '../model/networks.ts';
 import { isUsable, type LocalView, type LocalVpc, type TransitRequest } from '../model/local.ts';
-import type { Attachment, HeldPort, MemberState, PathEnd, Prefix } from '../model/messages.ts';
+import type { Attachment, EncryptionWish, Gateway, HeldPort, MemberState, PathEnd, Prefix } from '../model/messages.ts';
 
 export interface MemberParts {
   readonly local: LocalView;
@@ -12,6 +13,11 @@ export interface MemberParts {
   /** Chassis that other clusters may have tunnels to: `publishedGateways`. */
   readonly gateways: readonly string[];
   readonly unreachable: readonly string[];
+  readonly encryption: EncryptionWish;
+  /** What the daemon of a gateway reports of WireGuard. */
+  readonly wireGuardOf: (chassis: string) => GatewayWireGuard | undefined;
+  /** Chassis → address within tunnels, as the hub allocated it. */
+  readonly tunnelAddresses: Readonly<Record<string, string>>;
 }
 
 /** The state of this cluster for the hub, without its revision. */
@@ -36,12 +42,28 @@ export function memberState(parts: MemberParts): Omit<MemberState, 'revision'> {
     ];
   });
   return {
-    gateways: gateways.flatMap((name) => local.chassis.get(name)?.gateway ?? []),
+    gateways: ownGateways(parts),
+    encryption: parts.encryption,
     attachments,
     unreachable: [...unreachable].sort(),
     tellsExports: true,
     tellsPaths: true,
   };
+}
+
+type GatewayParts = Pick<MemberParts, 'local' | 'gateways' | 'wireGuardOf' | 'tunnelAddresses'>;
+
+/** With the keys that their daemons made. */
+export function ownGateways({ local, gateways, wireGuardOf, tunnelAddresses }: GatewayParts): readonly Gateway[] {
+  return gateways.flatMap((name): readonly Gateway[] => {
+    const gateway = local.chassis.get(name)?.gateway;
+    if (gateway === undefined) return [];
+    const report = wireGuardOf(name);
+    if (report?.publicKey === undefined) return [gateway];
+    const address = tunnelAddresses[name] ?? report.address ?? '';
+    const wireGuard = { publicKey: report.publicKey, endpoints: report.endpoints ?? [], address };
+    return [{ ...gateway, wireGuard }];
+  });
 }
 
 /** Selected gateways, and others that still anchor a path. */

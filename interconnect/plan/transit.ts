@@ -112,8 +112,11 @@ function haChassis(group: string, chassis: string, priority: number): DesiredRow
   };
 }
 
-/** The port is left out while no chassis can hold it: without one it would be on every chassis at once. */
-export function planPath(handle: string, router: string, path: OwnPath): Desired {
+/**
+ * The port is left out while no chassis can hold it: without one it would be on every chassis at once. `mtu`: the largest IP packet
+ * that the path carries, which the router answers larger ones with; undefined: as large as pods send.
+ */
+export function planPath(handle: string, router: string, path: OwnPath, mtu?: number): Desired {
   const { switch: name, port, order } = path;
   const routerPort = transitRouterPort(handle, name);
   const rows: DesiredRow[] = [
@@ -143,7 +146,9 @@ export function planPath(handle: string, router: string, path: OwnPath): Desired
         mac: port.mac,
         networks: port.networks,
         gateway_chassis: order.map((chassis) => ref('Gateway_Chassis', `${routerPort}-${chassis}`)),
+        ...(mtu === undefined ? {} : { options: { gateway_mtu: String(mtu) } }),
       },
+      ...(mtu === undefined ? {} : { shared: ['options'] }),
       parent: { table: 'Logical_Router', key: router, column: 'ports' },
     },
   );
@@ -162,16 +167,18 @@ export interface OwnPart {
   /** Chassis that others have tunnels to. */
   readonly gateways: readonly string[];
   readonly networks: ReadonlyMap<string, OwnNetwork>;
+  /** The largest IP packet that paths carry, if some tunnels are encrypted. */
+  readonly pathMtu?: number | undefined;
 }
 
 /** All rows that are no other cluster's, by owner. */
-export function planOwn({ local, gateways, networks }: OwnPart): ReadonlyMap<string, Desired> {
+export function planOwn({ local, gateways, networks, pathMtu }: OwnPart): ReadonlyMap<string, Desired> {
   const plans = new Map([
     [zoneOwner, planZone(local.cluster)],
     [bfdOwner, planBfd(gateways)],
   ]);
   if (networks.values().some(({ vpc }) => vpc.router === defaultVpc)) plans.set(exemptOwner, planExemption(defaultVpc));
   for (const { vpc, paths } of networks.values())
-    for (const path of paths) plans.set(transitOwner(path.switch), planPath(local.handle, vpc.router, path));
+    for (const path of paths) plans.set(transitOwner(path.switch), planPath(local.handle, vpc.router, path, pathMtu));
   return plans;
 }

@@ -3,15 +3,15 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { LocalView } from '../model/local.ts';
 import type { Gateway, Member } from '../model/messages.ts';
 import { encapKey } from '../model/owners.ts';
+import type { AcceptedGateways } from './accepted-gateways.ts';
+import { encryptGateways, noEncryption, type EncryptionFacts } from './encryption.ts';
 
-export interface AcceptedGateways {
-  readonly gateways: readonly Gateway[];
-  /** Chassis of the others → why this cluster cannot take them. */
-  readonly refused: ReadonlyMap<string, Problem>;
-}
-
-/** Refuses gateways that have the name or the tunnel address of a chassis of this cluster. */
-export function acceptGateways(member: Member, local: LocalView): AcceptedGateways {
+/** Refuses gateways that have the name or the tunnel address of a chassis of this cluster, and those that lack a key where one is required. */
+export function acceptGateways(
+  member: Member,
+  local: LocalView,
+  encryption: EncryptionFacts = noEncryption,
+): AcceptedGateways {
   const refused = new Map<string, Problem>();
   const gateways = member.gateways.filter(({ chassis, encaps }) => {
     const clash = local.chassis
@@ -28,7 +28,7 @@ export function acceptGateways(member: Member, local: LocalView): AcceptedGatewa
     } else return encaps.length > 0;
     return false;
   });
-  return { gateways, refused };
+  return encryptGateways({ gateways, refused, mode: 'off', encrypted: new Set() }, member, encryption);
 }
 
 export interface DepartureContext {

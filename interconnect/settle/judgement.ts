@@ -12,6 +12,7 @@ import type { Member, NextHop, Route } from '../model/messages.ts';
 import type { LocalRange, LocalView } from '../model/local.ts';
 import type { OwnNetwork } from '../model/networks.ts';
 import type { PolicySet } from '../../lib/route-policy/compile.ts';
+import type { EncryptionFacts } from './encryption.ts';
 import { importVerdict } from './policy/import.ts';
 import { limitPrefixes, type Refusal } from './policy/limit.ts';
 import { learnedOrigin, type Decision } from '../../lib/route-policy/policy.ts';
@@ -23,6 +24,8 @@ export interface RemoteContext {
   readonly gateways: readonly string[];
   readonly networks: ReadonlyMap<string, OwnNetwork>;
   readonly policies: PolicySet;
+  /** Absent: none. */
+  readonly encryption?: EncryptionFacts;
   /** Aggregates that are offered in place of longer prefixes, by router. */
   readonly aggregates: ReadonlyMap<string, readonly Cidr[]>;
 }

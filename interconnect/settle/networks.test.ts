@@ -17,6 +17,9 @@ const parts = {
   heldOf: () => held,
   prefixesOf: () => [{ cidr: '10.16.0.0/16', origin: 'connected', tags: [], via: [], only: [], except: [] }],
   unreachable: ['z', 'b'],
+  encryption: { mode: 'off', clusters: {} } as const,
+  wireGuardOf: () => undefined,
+  tunnelAddresses: {},
 };
 
 describe('the state for the hub', () => {

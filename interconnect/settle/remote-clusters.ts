@@ -13,7 +13,9 @@ import { ownOffers } from '../model/offers.ts';
 import { handleOf } from '../model/port-names.ts';
 import { NativePrefixes } from '../state/native-prefixes.ts';
 import { OfferTable } from '../state/offers.ts';
-import { acceptGateways, departingGateways, type AcceptedGateways, type DepartureContext } from './gateways.ts';
+import type { EncryptionFacts } from './encryption.ts';
+import type { AcceptedGateways } from './accepted-gateways.ts';
+import { acceptGateways, departingGateways, type DepartureContext } from './gateways.ts';
 import { judgeRoutes, wasTaken, type RemoteContext } from './judgement.ts';
 import { PathHistory } from './path-history.ts';
 import { isUnreachable, type PathFacts, type PathVerdict } from './paths.ts';
@@ -27,6 +29,8 @@ export interface NetworkInput extends DepartureContext {
   /** Members whose state the hub has lost and expects again: their rows stay. */
   readonly expected: ReadonlySet<string>;
   readonly policies: PolicySet;
+  /** Absent: none. */
+  readonly encryption?: EncryptionFacts;
   /** Prefixes that the BGP speakers of this cluster learned from routers. */
   readonly edges: Edges;
   /** As `RemoteContext` has them. */
@@ -123,7 +127,7 @@ export class RemoteClusters {
   }
 
   /** The chassis that holds a port changes verdicts on paths, and nothing else that a cluster's plan depends on. */
-  #renewContext({ local, gateways, networks, policies, aggregates }: NetworkInput): boolean {
+  #renewContext({ local, gateways, networks, policies, aggregates, encryption }: NetworkInput): boolean {
     const before = this.#context;
     const fixed = [...networks.values()].map(({ name, vpc, paths }) => [
       name,
@@ -131,10 +135,17 @@ export class RemoteClusters {
       paths.map(({ switch: path, cidrs, tunnelKey, order }) => [path, cidrs, tunnelKey, order.length > 0]),
     ]);
     const stood = [...aggregates].map(([router, cidrs]) => [router, cidrs.map(formatCidr)]);
-    const text = JSON.stringify([gateways, fixed, stood]);
+    const text = JSON.stringify([gateways, fixed, stood, encryption]);
     if (before?.local === local && before.policies === policies && this.#contextText === text) return false;
     this.#contextText = text;
-    this.#context = { local, gateways, networks, policies, aggregates };
+    this.#context = {
+      local,
+      gateways,
+      networks,
+      policies,
+      aggregates,
+      ...(encryption === undefined ? {} : { encryption }),
+    };
     return true;
   }
 
@@ -157,7 +168,7 @@ export class RemoteClusters {
     }
     if (before === undefined && !this.#paths.has(name)) this.#adopt(member, input);
     const isSame = before?.member === member && before.context === context && !isAffected;
-    const gateways = isSame ? before.gateways : acceptGateways(member, input.local);
+    const gateways = isSame ? before.gateways : acceptGateways(member, input.local, input.encryption);
     const verdicts = this.#paths.judge(name, pathFacts(member, gateways, input), input.time);
     const written =
       before === undefined ? input.written(handleOf(member)) : [...before.gateways.gateways, ...before.departing];

@@ -6,7 +6,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { Gateway, Member } from '../model/messages.ts';
 import type { Judgement, RemoteContext } from './judgement.ts';
 import type { PathVerdict } from './paths.ts';
-import type { AcceptedGateways } from './gateways.ts';
+import type { AcceptedGateways } from './accepted-gateways.ts';
 import type { RouteUse } from './route-use.ts';
 
 export interface RemoteState {
@@ -40,6 +40,8 @@ export interface RemoteView {
   readonly unreachable: ReadonlySet<string>;
   /** Clusters that the loss of one gateway, here or there, would cut off; zones of plain ovn-ic are not among them. */
   readonly unprotected: ReadonlySet<string>;
+  /** Clusters with encrypted tunnels. */
+  readonly encrypted: ReadonlySet<string>;
   /** Clusters with routes or gateways that were refused because others have them. */
   readonly conflicts: ReadonlyMap<string, readonly Problem[]>;
 }
@@ -47,12 +49,16 @@ export interface RemoteView {
 /** Reasons to leave a route unused that are no conflict: policy, and passing states. */
 const ordinary = new Set(['NoGateway', 'NextHopUnreachable', 'Denied', 'MaxPrefixes', 'Loop']);
 
+/** Reasons why a gateway has no tunnel that the condition Encrypted has, and that are no conflict either. */
+const withoutKey: ReadonlySet<string> = new Set(['PeerHasNoKey', 'NoOwnKey', 'HubTooOld', 'TunnelCIDROverlap']);
+
 export class Remotes implements RemoteView {
   readonly #states = new Map<string, RemoteState>();
   readonly #counts = new Map<string, ReadonlyMap<string, number>>();
   readonly #sums = new Map<string, number>();
   readonly unreachable = new Set<string>();
   readonly unprotected = new Set<string>();
+  readonly encrypted = new Set<string>();
   readonly conflicts = new Map<string, readonly Problem[]>();
 
   get(name: string): RemoteState | undefined {
@@ -75,6 +81,8 @@ export class Remotes implements RemoteView {
     else this.unreachable.delete(name);
     if (state.member.foreign || isProtected(state)) this.unprotected.delete(name);
     else this.unprotected.add(name);
+    if (state.gateways.encrypted.size > 0) this.encrypted.add(name);
+    else this.encrypted.delete(name);
     const conflicts = conflictsOf(state);
     if (conflicts.length > 0) this.conflicts.set(name, conflicts);
     else this.conflicts.delete(name);
@@ -85,6 +93,7 @@ export class Remotes implements RemoteView {
     this.#count(name, new Map());
     this.unreachable.delete(name);
     this.unprotected.delete(name);
+    this.encrypted.delete(name);
     this.conflicts.delete(name);
   }
 
@@ -133,5 +142,6 @@ function conflictsOf({ gateways, uses }: RemoteState): readonly Problem[] {
   const routes = uses.flatMap(({ rejected }) =>
     rejected === undefined || ordinary.has(rejected.code) ? [] : [rejected],
   );
-  return [...gateways.refused.values(), ...routes];
+  const refused = [...gateways.refused.values()].filter(({ code }) => !withoutKey.has(code));
+  return [...refused, ...routes];
 }

@@ -4,6 +4,16 @@
  */
 import type { HubUpdate, Member, Rejection, SilentDatabase, TransitSwitch } from '../model/messages.ts';
 
+/** Addresses within encrypted tunnels that the hub allocated. */
+export interface HubTunnels {
+  /** Empty if the hub knows of none. */
+  readonly cidr: string;
+  /** By chassis of this cluster's gateways. */
+  readonly addresses: Readonly<Record<string, string>>;
+}
+
+const noTunnels: HubTunnels = { cidr: '', addresses: {} };
+
 /** The changes of an update. */
 export interface HubNews {
   readonly members: ReadonlySet<string>;
@@ -20,6 +30,7 @@ export class HubView {
   /** Members that are known here or expected by the hub, and that no update has mentioned since the last full one. */
   readonly #unmentioned = new Set<string>();
   #carriesExports: boolean | undefined;
+  #tunnels: HubTunnels = noTunnels;
   #revision = 0;
   #updates = 0;
   #isReceived = false;
@@ -55,6 +66,7 @@ export class HubView {
     this.#silentDatabases = update.silentDatabases;
     this.#unreachedBy = update.tellsUnreached ? new Set(update.unreachedBy) : undefined;
     this.#carriesExports = update.carriesExports;
+    if (update.revision > 0) this.#setTunnels(update);
     // An update that comes first, because the databases are silent, takes back nothing that was acknowledged.
     if (update.full || update.revision > 0) this.#revision = update.revision;
     this.#isReceived = true;
@@ -63,7 +75,14 @@ export class HubView {
     return { members: changed, isSwitches };
   }
 
+  /** Equal values stay the same object. */
+  #setTunnels({ tunnelCidr: cidr = '', tunnelAddresses: addresses = {} }: HubUpdate): void {
+    const tunnels = { cidr, addresses };
+    if (JSON.stringify(tunnels) !== JSON.stringify(this.#tunnels)) this.#tunnels = tunnels;
+  }
+
   reset(): void {
+    this.#tunnels = noTunnels;
     this.#members.clear();
     this.#switches = [];
     this.#rejections = [];
@@ -125,6 +144,9 @@ export class HubView {
   /** Whether the hub carries exported Services; false of a hub of an earlier release, undefined before its first update. */
   get carriesExports(): boolean | undefined {
     return this.#carriesExports;
+  }
+  get tunnels(): HubTunnels {
+    return this.#tunnels;
   }
   /** Revision of the newest state of this cluster in the hub's databases; 0 while they have none of this session. */
   get revision(): number {

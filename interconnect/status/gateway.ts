@@ -11,7 +11,7 @@ import { faultOf, daemonSilent } from './gateway-health.ts';
 import { mtuProblem } from './mtu.ts';
 import { isoOf, usableGateways, type Situation } from './situation.ts';
 
-const writtenByDaemon = ['tunnels', 'probes', 'siblingTunnels', 'silentPrograms', 'checkedAt'] as const;
+const writtenByDaemon = ['tunnels', 'probes', 'siblingTunnels', 'silentPrograms', 'wireGuard', 'checkedAt'] as const;
 /** Fields that the daemon of the node writes. */
 export const daemonFields: ReadonlySet<string> = new Set(writtenByDaemon);
 export type OwnGatewayStatus = Omit<InterconnectGatewayStatus, (typeof writtenByDaemon)[number]>;
@@ -57,7 +57,9 @@ export function peersOf({ remotes }: Situation): readonly GatewayPeer[] {
   const peers: GatewayPeer[] = [];
   for (const [cluster, { member, gateways }] of remotes.entries()) {
     if (member.foreign) continue;
-    for (const { chassis, encaps } of gateways.gateways) peers.push({ chassis, cluster, address: encaps[0]?.ip ?? '' });
+    // Probes go outside of tunnels: the address within them answers none.
+    const plain = new Map(member.gateways.map(({ chassis, encaps }) => [chassis, encaps[0]?.ip ?? '']));
+    for (const { chassis } of gateways.gateways) peers.push({ chassis, cluster, address: plain.get(chassis) ?? '' });
   }
   return peers.sort((a, b) => (a.chassis < b.chassis ? -1 : 1));
 }

@@ -6,6 +6,7 @@ import type { SilentDatabase } from '../model/messages.ts';
 import type { GatewayNode } from '../model/local.ts';
 import { countRefused } from '../model/refused.ts';
 import { bad, good, summary, unknown, verdictOf, withVerdicts, type Verdict } from './conditions.ts';
+import { allEncryptedVerdict } from './encrypted.ts';
 import { faultOf, daemonSilent, isReached, stalledCodes, type GatewayFault } from './gateway-health.ts';
 import { certainCuts, isoOf, usableGateways, type Situation } from './situation.ts';
 import { isSilence } from './stuck.ts';
@@ -40,6 +41,7 @@ export function renderInterconnect(
     certificateVerdict(situation),
     keptOf('DataplaneProtected') ?? protectedVerdict(situation),
     ...clusterSetVerdict(situation, before),
+    ...(situation.encryption === undefined ? [] : [keptOf('Encrypted') ?? allEncryptedVerdict(situation)]),
   ];
   return {
     conditions: withVerdicts(before.conditions, verdicts, isoOf(situation), generation),

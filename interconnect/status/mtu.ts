@@ -3,17 +3,6 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { GatewayProbe } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { GatewayObject } from '../model/objects.ts';
 
-/**
- * By default pods have the packet size of the underlay less the tunnel overhead, so packets of the underlay's size must
- * pass.
- */
-const usualMtu = 1500;
-
-/** `0` in `Interconnect.spec.mtu` is what pods need. */
-export function wantedMtuOf(specMtu: number): number {
-  return specMtu === 0 ? usualMtu : specMtu;
-}
-
 export function probeOf(gateway: GatewayObject | undefined, other: string): GatewayProbe | undefined {
   return gateway?.probes.find(({ chassis }) => chassis === other);
 }

@@ -8,6 +8,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
+import type { Member } from '../apply/member.ts';
 import type { Membership } from '../apply/membership.ts';
 import type { OvnProbe } from '../apply/ovn-probe.ts';
 import type { Pods } from '../apply/pods.ts';
@@ -15,6 +16,7 @@ import type { Progress } from '../apply/progress.ts';
 import type { Services } from '../apply/services.ts';
 import type { ExportExchange } from '../model/export-exchange.ts';
 import type { Interconnect } from '../model/objects.ts';
+import { wantedMtuOf } from '../model/path-mtu.ts';
 import type { ImportedSlice } from '../model/service-objects.ts';
 import type { OwnCluster } from '../settle/own-cluster.ts';
 import type { RemoteClusters } from '../settle/remote-clusters.ts';
@@ -23,7 +25,6 @@ import type { ClusterReader } from '../watch/cluster-reader.ts';
 import type { Heartbeats } from '../watch/heartbeats.ts';
 import type { Sources } from '../watch/sources.ts';
 import { faultOf } from './gateway-health.ts';
-import { wantedMtuOf } from './mtu.ts';
 import { PodReporter } from './pods.ts';
 import { policyFigures } from './policy-figures.ts';
 import { Reporter } from './report.ts';
@@ -47,6 +48,7 @@ export interface PublisherFacts {
   readonly services: Services;
   readonly exchange: Pick<ExportExchange, 'deliveryOf' | 'answerTo'>;
   readonly pods: Pick<Pods, 'entries' | 'stateOf' | 'takeNews'>;
+  readonly member: Pick<Member, 'encryption'>;
 }
 
 export interface PublisherOptions {
@@ -241,6 +243,7 @@ function situationOf(object: Interconnect | undefined, facts: PublisherFacts, no
     cuts: cluster.cuts,
     wantedMtu: wantedMtuOf(spec === undefined || isWrong ? 0 : spec.mtu),
     prefixesOffered: cluster.prefixesOffered,
+    encryption: facts.member.encryption.isWanted ? facts.member.encryption.facts : undefined,
     isConverged: progress.isConverged,
     isWaitingForHub: progress.isWaitingForHub,
     clusterSetProblems: facts.services.clusterSetProblems,

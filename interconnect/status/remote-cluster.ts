@@ -8,6 +8,7 @@ import { handleOf } from '../model/port-names.ts';
 import type { RouteUse } from '../settle/route-use.ts';
 import type { RemoteState } from '../settle/remotes.ts';
 import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
+import { encryptedVerdict } from './encrypted.ts';
 import { faultOf, daemonSilent } from './gateway-health.ts';
 import { mtuProblem, probeOf } from './mtu.ts';
 import { isActive, listRoutes, type RouteLists } from './prefix-list.ts';
@@ -33,6 +34,7 @@ export function renderRemoteCluster(
     pathsVerdict(verdicts),
     conflictsVerdict(conflicts),
     mtuVerdict(verdicts, situation),
+    ...encryptedVerdict(member, state, situation),
     listed,
     ...[podsVerdict(member.name, situation.podsOf(member.name)) ?? []].flat(),
   ];

@@ -6,6 +6,7 @@ import type { Member, Rejection, SilentDatabase, TransitSwitch } from '../model/
 import type { Cut } from '../settle/cuts.ts';
 import type { LocalView } from '../model/local.ts';
 import type { OwnNetwork } from '../model/networks.ts';
+import type { EncryptionFacts } from '../settle/encryption.ts';
 import type { RemoteView } from '../settle/remotes.ts';
 import type { PodsState } from '../apply/pods.ts';
 import type { GatewayObject } from '../model/objects.ts';
@@ -47,6 +48,8 @@ export interface Situation {
   readonly isDead: (chassis: string) => boolean;
   /** Gateways of this cluster that do not hear each other. */
   readonly cuts: readonly Cut[];
+  /** Undefined or absent if neither this cluster nor another one wants encryption. */
+  readonly encryption?: EncryptionFacts | undefined;
   /** IP packet size that must pass between gateways, in bytes. */
   readonly wantedMtu: number;
   /** What policies know of the pods of a cluster; undefined if none names it. */

@@ -13,7 +13,7 @@ import type { Situation } from './situation.ts';
 import { stuckProblems } from './stuck.ts';
 import { renderTransitSwitch } from './transit-switch.ts';
 
-import { at, conditionsOf, gatewayObject, messageOf, situation, stateOf, verdicts } from './testing.ts';
+import { at, conditionsOf, gatewayObject, messageOf, noGateways, situation, stateOf, verdicts } from './testing.ts';
 
 describe('the Interconnect', () => {
   const conditions = (fields: Partial<Situation> = {}, state = stateOf()) =>
@@ -200,13 +200,13 @@ describe('a RemoteCluster', () => {
     const ports = [port('west', 2, 0, { gateways: ['b1'] })];
     assert.equal(render(stateOf({ member: { ...west, ports } })).phase, 'Joining');
     const refused = new Map([['b1', { code: 'DuplicateChassis', message: 'm' }]]);
-    assert.equal(render(stateOf({ gateways: { gateways: [], refused } })).phase, 'Conflicted');
+    assert.equal(render(stateOf({ gateways: { ...noGateways, refused } })).phase, 'Conflicted');
   });
   it('names the cause if its gateways cannot be used, not the missing tunnels', () => {
     const problem = { code: 'DuplicateEncap', message: 'b1 has the address of a1' };
     const refused = new Map(['b1', 'b2'].map((chassis) => [chassis, problem]));
     const state = stateOf({ verdicts: verdicts([], refused), isUnreachable: true });
-    const status = render({ ...state, gateways: { gateways: [], refused } });
+    const status = render({ ...state, gateways: { ...noGateways, refused } });
     assert.deepEqual([status.phase, conditionsOf(status)['Ready']], ['Unreachable', 'False DuplicateEncap']);
     assert.equal(messageOf(status, 'Ready'), problem.message);
   });

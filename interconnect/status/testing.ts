@@ -3,6 +3,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import { noMemory, settlePaths } from '../settle/paths.ts';
 import { noPolicies } from '../../lib/route-policy/compile.ts';
 import { granted, local, network, route, west } from '../model/testing.ts';
+import type { AcceptedGateways } from '../settle/accepted-gateways.ts';
 import { Remotes, type RemoteState } from '../settle/remotes.ts';
 import type { GatewayObject } from '../model/objects.ts';
 import type { Situation } from './situation.ts';
@@ -27,13 +28,15 @@ export function verdicts(downs: readonly string[] = [], refused: ReadonlyMap<str
   return settlePaths(facts, noMemory, { nowMs: 0, holdDownMs: 0 }).verdicts;
 }
 
+export const noGateways: AcceptedGateways = { gateways: [], refused: new Map(), mode: 'off', encrypted: new Set() };
+
 export function stateOf(fields: Partial<RemoteState> = {}): RemoteState {
   const hops = (west.routes[0]?.nextHops ?? []).map((hop) => ({ ...hop, isUsed: true, problem: undefined }));
   const use = { ...route('10.17.0.0/16'), router: 'ovn-cluster', isChosen: true, hops, rejected: undefined };
   return {
     member: west,
     context: { local, gateways: [], networks: new Map(), policies: noPolicies, aggregates: new Map() },
-    gateways: { gateways: west.gateways, refused: new Map() },
+    gateways: { ...noGateways, gateways: west.gateways },
     departing: [],
     judgement: { routes: [], decisions: [], overLimit: [] },
     verdicts: verdicts(),

@@ -9,13 +9,16 @@ import {
   madeByAgent,
   type GatewayObject,
 } from '../model/objects.ts';
+import type { KeySliceObject } from '../model/key-slice.ts';
 import { z } from 'zod';
 import {
   gatewayProbe,
   gatewayTunnel,
+  gatewayWireGuard,
   interconnectGatewaySpec,
   type InterconnectGatewayStatus,
 } from '../../lib/api/kinds/interconnect-gateway.ts';
+import { gatewayKey } from '../../lib/api/kinds/gateway-key-slice.ts';
 import { interconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import { transitSwitchSpec } from '../../lib/api/kinds/transit-switch.ts';
 import { networksInForce, routingInForce } from '../../lib/api/in-force.ts';
@@ -116,11 +119,21 @@ const measured = z.object({
   tunnels: z.array(gatewayTunnel).catch([]),
   probes: z.array(gatewayProbe).catch([]),
   siblingTunnels: z.array(gatewayTunnel).catch([]),
+  wireGuard: gatewayWireGuard.optional().catch(undefined),
 });
+
+const keySlice = z.object({ cidr: z.string(), isOwn: z.boolean(), gateways: z.array(gatewayKey) });
+
+/** One that cannot be read is written again. */
+export function parseKeySlice(raw: RawObject): KeySliceObject {
+  const data = readAs(keySlice, raw).data ?? { cidr: '', isOwn: false, gateways: [] };
+  return { uid: raw.metadata.uid, ...data };
+}
 
 export function parseGateway(raw: RawObject): GatewayObject {
   const spec = specOf(interconnectGatewaySpec, raw);
   const status: InterconnectGatewayStatus = fieldsOf(raw['status']);
+  const { wireGuard, ...rest } = measured.parse(status);
   const [[key, value]] = Object.entries(madeByAgent) as [[string, string]];
   return {
     ...lifeOf(raw),
@@ -128,7 +141,8 @@ export function parseGateway(raw: RawObject): GatewayObject {
     // A spec that cannot be read drains nothing.
     isDrained: !('code' in spec) && spec.drain,
     status,
-    ...measured.parse(status),
+    ...rest,
+    ...(wireGuard === undefined ? {} : { wireGuard }),
     checkedAt: typeof status.checkedAt === 'string' ? status.checkedAt : undefined,
   };
 }

@@ -14,6 +14,7 @@ import {
   adminNetworkPolicies,
   baselineAdminNetworkPolicies,
   clusterNetworkPolicies,
+  gatewayKeySlices,
   interconnectGateways,
   endpointSlices,
   interconnects,
@@ -44,6 +45,7 @@ import { learnedView, type LearnedPrefix } from './edges.ts';
 import {
   parseGateway,
   parseInterconnect,
+  parseKeySlice,
   parseNode,
   parseReport,
   parseServiceCidr,
@@ -58,6 +60,7 @@ import {
   parseSharedAddress,
   parseSharedPool,
 } from './service-objects.ts';
+import type { KeySliceObject } from '../model/key-slice.ts';
 import type { GatewayObject, Interconnect, Node, Report, Subnet, TransitSwitchObject } from '../model/objects.ts';
 import {
   sliceLabel,
@@ -80,6 +83,7 @@ export interface Sources {
   readonly subnets: Reflector<Subnet>;
   readonly nodes: Reflector<Node>;
   readonly gateways: Reflector<GatewayObject>;
+  readonly keySlices: Reflector<KeySliceObject>;
   readonly remoteClusters: Reflector<Report>;
   readonly remoteRouteSlices: Reflector<Slice<RemoteRoute>>;
   readonly transitSwitches: Reflector<TransitSwitchObject>;
@@ -118,6 +122,7 @@ export function watchSources(client: KubeClient, signal: AbortSignal, log: Logge
     subnets: watch(subnets, parseSubnet),
     nodes: watch(nodes, parseNode),
     gateways: watch(interconnectGateways, parseGateway),
+    keySlices: watchOptional(gatewayKeySlices, parseKeySlice),
     remoteClusters: watch(remoteClusters, parseReport),
     remoteRouteSlices: watch(remoteRouteSlices, (raw) => parseSlice(remoteRoutes, raw)),
     transitSwitches: watch(transitSwitches, parseTransitSwitch),

@@ -120,6 +120,7 @@ export const interconnectGateways = resource(
   'InterconnectGateway',
   false,
 );
+export const gatewayKeySlices = resource('isthmus.network', 'v1alpha1', 'gatewaykeyslices', 'GatewayKeySlice', false);
 export const routePolicies = resource('isthmus.network', 'v1alpha1', 'routepolicies', 'RoutePolicy', false);
 export const hubMembers = resource('isthmus.network', 'v1alpha1', 'hubmembers', 'HubMember', false);
 export const bgpInstances = resource('isthmus.network', 'v1alpha1', 'bgpinstances', 'BgpInstance', false);

@@ -115,6 +115,11 @@ export function addressHeader(family: number, prefix: number, flags: number, ind
   return Buffer.concat([Buffer.from([family, prefix, flags, 0]), u32(index)]);
 }
 
+/** struct ndmsg. `state`: NUD_… */
+export function neighbourHeader(family: number, index: number, state: number): Buffer {
+  return Buffer.concat([Buffer.from([family, 0, 0, 0]), u32(index), u16(state), Buffer.alloc(2)]);
+}
+
 /** struct rtmsg */
 export function routeHeader(route: {
   family: number;

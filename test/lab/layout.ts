@@ -77,6 +77,8 @@ export interface Lab {
   readonly routers: readonly RouterLayout[];
   readonly lans: readonly LanLayout[];
   readonly hub: HubLayout | undefined;
+  /** Whether gateways run wireguard-go. */
+  readonly wireguard: boolean;
   /** Rooms that this lab runs without: the user starts them by hand. */
   readonly without: readonly Room[];
 }
@@ -168,6 +170,7 @@ export function layOut(record: LabRecord): Lab {
       ...topology.hub,
       ovn: topology.ovn ?? '',
     },
+    wireguard: topology.wireguard,
     without: record.without,
   };
 }

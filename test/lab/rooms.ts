@@ -46,6 +46,7 @@ export function clusterRooms(lab: Lab, cluster: ClusterLayout): Component[] {
   if (runs(lab, 'controller')) found.push(controller(cluster));
   if (lab.hub && cluster.joins && runs(lab, 'interconnect')) found.push(agentOf(cluster));
   for (const node of cluster.nodes) {
+    if (lab.wireguard && node.labels['ovn.kubernetes.io/ic-gw'] === 'true') found.push(wireguard(node));
     if (runs(lab, 'daemon')) found.push(daemon(cluster, node));
     if (isSpeaker(node) && runs(lab, 'speaker')) found.push(gobgpd(node), speaker(node));
   }
@@ -107,6 +108,8 @@ function daemon(cluster: ClusterLayout, node: NodeLayout): Component {
     mtu: '1400',
     'metrics-address': '127.0.0.1:10665',
     'ovs-rundir': dir,
+    'state-dir': dir,
+    'wireguard-socket': join(dir, 'wireguard/isthmus-wg.sock'),
     'cni-conflist': chartConflist(cluster),
     'cni-conf-dir': cniConf(node),
     ...(servesOnNodes(cluster) ? { services: 'on', 'external-ips': 'Allow' } : {}),
@@ -114,6 +117,22 @@ function daemon(cluster: ClusterLayout, node: NodeLayout): Component {
   const argv = roomArgv('daemon/main.ts', settings, frugalProcess.flags);
   const env = { ...roomEnv, ...frugalProcess.env, ISTHMUS_POLICY_COUNTERS: 'true' };
   return { dir, name: 'daemon', netns, argv, env, isSupervised: true };
+}
+
+/** In a mount namespace of its own, where its folder of sockets is that of the node. */
+function wireguard({ dir, netns }: NodeLayout): Component {
+  const script =
+    'mkdir -p "$1" && mount -t tmpfs tmpfs /run && mkdir -p /run/isthmus/wireguard && mount --bind "$1" /run/isthmus/wireguard && exec "$2" -f isthmus-wg';
+  const argv = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', script, 'sh'];
+  const env = { LOG_LEVEL: 'verbose' };
+  return {
+    dir,
+    name: 'wireguard',
+    netns,
+    argv: [...argv, join(dir, 'wireguard'), tool('wireguard-go')],
+    env,
+    isSupervised: true,
+  };
 }
 
 /** The socket of a node's daemon for the CNI shim. */

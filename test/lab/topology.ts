@@ -62,6 +62,8 @@ const topology = z
       .array(z.strictObject({ name, asn, outside: cidr.default('192.0.2.1/32') }))
       .max(3)
       .default([]),
+    /** Whether nodes that are gateways between clusters run wireguard-go. */
+    wireguard: z.boolean().default(false),
     /** Physical networks: each node has an interface in each, `eth1`, `eth2` …, and there is a gateway in each VLAN. */
     lans: z
       .array(

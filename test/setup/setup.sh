@@ -18,6 +18,7 @@ declare -A upstream=([coredns]=./coredns [agnhost]=k8s.io/kubernetes/test/images
   [policy.test]=sigs.k8s.io/network-policy-api/conformance [cyclonus]=.)
 kubernetes=v1.34.4
 version=k8s.io/component-base/version
+wireguard_flags='-s -w -X golang.zx2c4.com/wireguard/ipc.socketDirectory=/run/isthmus/wireguard'
 kubernetes_flags="-s -w -X $version.gitVersion=$kubernetes -X $version.gitMajor=1 -X $version.gitMinor=34"
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/isthmus
@@ -102,6 +103,7 @@ own_tools_path() {
 
 setup_tools() {
   setup_programs 'Go tools' 'ten minutes on two cores' tools.go "${programs[@]}"
+  setup_wireguard
   setup_kubernetes
 }
 setup_cluster() {
@@ -174,6 +176,20 @@ setup_kubernetes() {
   rm -f "$log"
   echo "$id" >"$folder/kubernetes.inputs"
   say "Kubernetes $release: built"
+}
+
+# WireGuard in user space, from a module of its own. Its control sockets are in a folder that daemons share with it.
+setup_wireguard() {
+  local folder id log; folder=$(own_tools_path)
+  id=$( (cd test/tools/wireguard && cat go.mod go.sum && go version && echo "$wireguard_flags") | sha256sum | cut -c1-16)
+  if [ "$(cat "$folder/wireguard.inputs" 2>/dev/null)" = "$id" ]; then say 'wireguard-go: present'; return; fi
+  say 'wireguard-go: building (once; half a minute on two cores)'
+  log=$(mktemp)
+  (cd test/tools/wireguard && CGO_ENABLED=0 with_progress "$log" go build -v -trimpath -ldflags "$wireguard_flags" \
+    -o "$folder/wireguard-go.new" golang.zx2c4.com/wireguard) || { tail -20 "$log" >&2; stop 'go build of wireguard-go failed (see above)'; }
+  mv -f "$folder/wireguard-go.new" "$folder/wireguard-go"; rm -f "$log"
+  echo "$id" >"$folder/wireguard.inputs"
+  say 'wireguard-go: built'
 }
 
 # setup_upstream WHAT DURATION NAME…

@@ -14,7 +14,7 @@ import type { AllocatedPort, ForeignMember, MemberRecord } from '../model/record
 import type { MemberFigures, StoredReport } from '../model/store.ts';
 import { MemberViews } from '../plan/member-views.ts';
 import { planMember } from '../plan/rows.ts';
-import { foreignOf, switchesFor } from '../plan/view.ts';
+import { foreignOf, switchesFor, tunnelAddressesOf } from '../plan/view.ts';
 import { Members, type MembersOptions } from '../settle/members.ts';
 import { acceptReport } from '../settle/path-report.ts';
 import { Presences } from '../settle/presence.ts';
@@ -97,6 +97,10 @@ export class HubMembers {
       rejections: (receiver) => this.#members.rejections(receiver),
       expected: () => [...known().expected].sort(),
       silentDatabases: options.silentDatabases,
+      tunnels: (receiver) => ({
+        tunnelCidr: options.tunnelCidr,
+        tunnelAddresses: tunnelAddressesOf(known().held(receiver)),
+      }),
       untilApplied: options.untilApplied,
       onSent: () => this.#retire(),
     });

@@ -17,6 +17,8 @@ export interface SessionSource {
   rejections(receiver: string): readonly Rejection[];
   expected(): readonly string[];
   silentDatabases(): readonly SilentDatabase[];
+  /** Network of the addresses within encrypted tunnels, and those of the receiver's gateways. */
+  tunnels(receiver: string): Pick<HubUpdate, 'tunnelCidr' | 'tunnelAddresses'>;
   /** Resolves when the databases hold everything planned so far. */
   untilApplied(): Promise<void>;
   /** All pending updates were sent to all sessions. */
@@ -244,6 +246,7 @@ export class Sessions {
       carriesExports: true,
       carriesPods: true,
       takesPaths: true,
+      ...this.#source.tunnels(name),
     };
   }
 

@@ -15,6 +15,10 @@ export interface Held {
   readonly chassis: readonly string[];
   /** `type/ip` */
   readonly encaps: readonly string[];
+  /** Public keys of WireGuard. */
+  readonly publicKeys: readonly string[];
+  /** Addresses within encrypted tunnels. */
+  readonly tunnelAddresses: readonly string[];
   readonly ports: readonly HeldPath[];
   readonly prefixes: readonly PrefixClaim[];
 }
@@ -26,12 +30,21 @@ export interface PrefixClaim {
   readonly isLearned: boolean;
 }
 
-export const holdsNothing: Held = { chassis: [], encaps: [], ports: [], prefixes: [] };
+export const holdsNothing: Held = {
+  chassis: [],
+  encaps: [],
+  publicKeys: [],
+  tunnelAddresses: [],
+  ports: [],
+  prefixes: [],
+};
 
 /** Things that may not be given to `cluster`, because others have them. */
 export interface Others extends Taken {
   chassis(name: string): string | undefined;
   encap(key: string): string | undefined;
+  publicKey(key: string): string | undefined;
+  tunnelAddress(address: string): string | undefined;
   port(logicalPort: string): string | undefined;
   /** A prefix of its holder's own that overlaps. */
   prefix(network: string, cidr: Cidr): HeldPrefix | undefined;

@@ -29,6 +29,9 @@ export const hubId = {
   origin: 'isthmus-origin',
   tags: 'isthmus-tags',
   via: 'isthmus-via',
+  /** Of a gateway: its end of encrypted tunnels, and the wish of its cluster, as JSON. */
+  wireGuard: 'isthmus-wireguard',
+  encryption: 'isthmus-encryption',
   /** Followed by the CIDR of a prefix that is offered to some members only. */
   hiddenPrefix: 'isthmus-prefix:',
 } as const;

@@ -1,5 +1,5 @@
 /** Records of networks and members: exactly what the IC databases can give back after a restart. */
-import type { Gateway, HeldPort, Member, Prefix } from '../../model/messages.ts';
+import type { EncryptionWish, Gateway, HeldPort, Member, Prefix } from '../../model/messages.ts';
 
 export const clusterName = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;
 
@@ -66,6 +66,8 @@ export interface MemberRecord {
   readonly gateways: readonly Gateway[];
   /** Sorted by network. */
   readonly attachments: readonly AttachmentRecord[];
+  /** Absent if it has not said any. */
+  readonly encryption?: EncryptionWish;
 }
 
 /** Whether a member has a session, as others are shown it. */

@@ -17,11 +17,11 @@ import {
 import { familyOf } from '../../../lib/net/ip.ts';
 
 export function planMember(record: MemberRecord): Desired {
-  const { name, handle, gateways, attachments } = record;
+  const { name, handle, gateways, attachments, encryption } = record;
   if (gateways.length === 0 && attachments.length === 0) return { rows: [] };
   const zone = ref('Availability_Zone', name);
   const rows: DesiredRow[] = [{ table: 'Availability_Zone', key: name, columns: {} }];
-  for (const gateway of gateways) rows.push(...planGateway(gateway, zone));
+  for (const gateway of gateways) rows.push(...planGateway(gateway, zone, encryption));
   for (const attachment of attachments) {
     rows.push(...planPorts(handle, attachment, zone));
     for (const prefix of attachment.prefixes)
@@ -30,14 +30,23 @@ export function planMember(record: MemberRecord): Desired {
   return { rows };
 }
 
-function planGateway({ chassis, hostname, encaps }: Gateway, zone: Ref): readonly DesiredRow[] {
+function planGateway(
+  { chassis, hostname, encaps, wireGuard }: Gateway,
+  zone: Ref,
+  encryption: MemberRecord['encryption'],
+): readonly DesiredRow[] {
   const rows: DesiredRow[] = encaps.map(({ type, ip, options }) => ({
     table: 'Encap',
     key: encapKey(type, ip),
     columns: { type, ip, options, gateway_name: chassis },
   }));
   const refs = encaps.map(({ type, ip }) => ref('Encap', encapKey(type, ip)));
-  rows.push({ table: 'Gateway', key: chassis, columns: { hostname, availability_zone: zone, encaps: refs } });
+  const ids = filled({
+    [hubId.wireGuard]: wireGuard == null ? '' : JSON.stringify(wireGuard),
+    [hubId.encryption]: encryption === undefined ? '' : JSON.stringify(encryption),
+  });
+  const columns = { hostname, availability_zone: zone, encaps: refs, external_ids: ids };
+  rows.push({ table: 'Gateway', key: chassis, columns });
   return rows;
 }
 

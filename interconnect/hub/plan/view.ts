@@ -14,6 +14,7 @@ import { addressFor } from './rows.ts';
 
 /** Whether some may see another member than others do. */
 export function isSameForAll(record: MemberRecord): boolean {
+  if (Object.keys(record.encryption?.clusters ?? {}).length > 0) return false;
   return record.attachments.every(({ prefixes }) => prefixes.every(isPublic));
 }
 
@@ -31,6 +32,7 @@ export function memberOf(
     connected: presence.connected,
     lastSeenMs: presence.connected ? 0 : presence.lastSeenMs,
     gateways: record.gateways,
+    encryption: record.encryption?.clusters[receiver] ?? record.encryption?.mode ?? '',
     ports: attachments.flatMap(({ ports }) => ports.map((port) => portOf(record.handle, port))),
     routes: attachments.flatMap((attachment) =>
       attachment.prefixes.flatMap((prefix) =>
@@ -71,6 +73,14 @@ function portOf(handle: string, port: PortRecord): Port {
   return { switch: pathSwitch, logicalPort, mac, networks, tunnelKey, gateways, holder, draining };
 }
 
+/** Addresses within encrypted tunnels of a member's gateways, by chassis. */
+export function tunnelAddressesOf(record: MemberRecord | undefined): Readonly<Record<string, string>> {
+  const entries = (record?.gateways ?? []).flatMap(({ chassis, wireGuard }) =>
+    wireGuard == null ? [] : [[chassis, wireGuard.address] as const],
+  );
+  return Object.fromEntries(entries);
+}
+
 /** The networks that a member takes part in or may; none before it has a record: the hub has nothing to give it yet. */
 export function switchesFor(
   cluster: string,
@@ -98,7 +108,17 @@ export function switchesFor(
 export function isNews(before: Omit<HubUpdate, 'full'> | undefined, after: Omit<HubUpdate, 'full'>): boolean {
   if (before === undefined || after.members.length + after.removed.length > 0) return true;
   if (before.revision !== after.revision) return true;
-  const textOf = ({ transitSwitches, rejections, expected, silentDatabases, unreachedBy }: typeof after): string =>
-    JSON.stringify([transitSwitches, rejections, expected, silentDatabases, unreachedBy]);
+  const textOf = (update: typeof after): string => {
+    const { transitSwitches, rejections, expected, silentDatabases, unreachedBy, tunnelCidr, tunnelAddresses } = update;
+    return JSON.stringify([
+      transitSwitches,
+      rejections,
+      expected,
+      silentDatabases,
+      unreachedBy,
+      tunnelCidr,
+      tunnelAddresses,
+    ]);
+  };
   return textOf(before) !== textOf(after);
 }

@@ -5,9 +5,18 @@
  */
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
-import type { Attachment, Encap, Gateway, MemberState, PathEnd, Rejection } from '../../model/messages.ts';
+import type {
+  Attachment,
+  Encap,
+  EncryptionWish,
+  Gateway,
+  MemberState,
+  PathEnd,
+  Rejection,
+} from '../../model/messages.ts';
 import type { Others } from '../model/holdings.ts';
 import {
+  clusterName,
   logicalPortOf,
   type AllocatedPort,
   type AttachmentRecord,
@@ -19,6 +28,7 @@ import {
 import { allocatePort } from './allocation.ts';
 import { isLegible, legible } from './legible.ts';
 import { admitPrefixes, type Limits } from './prefixes.ts';
+import { admitWireGuard } from './wireguard.ts';
 import type { Refusals } from './refusals.ts';
 
 /** Limits, so that one member cannot fill the databases and the memory of the hub. */
@@ -41,10 +51,14 @@ export interface AdmissionFacts {
   readonly recorded: readonly AllocatedPort[];
   /** Whether a member may have a port that the hub does not know of. */
   readonly hasUnknownPorts: boolean;
+  /** Network of the addresses within encrypted tunnels. */
+  readonly tunnelCidr: string;
 }
 
 export function admit(request: MemberState, facts: AdmissionFacts, refusals: Refusals): MemberRecord {
   const gateways = admitGateways(request.gateways, facts.others, refusals);
+  const keyed = admitWireGuard(gateways, request.gateways, facts, refusals);
+  const encryption = admitEncryption(request.encryption);
   const attachments: AttachmentRecord[] = [];
   let room = facts.limits.maxPrefixes;
   for (const attachment of request.attachments) {
@@ -56,11 +70,17 @@ export function admit(request: MemberState, facts: AdmissionFacts, refusals: Ref
     attachments.push(record);
   }
   attachments.sort((a, b) => (a.network < b.network ? -1 : 1));
-  return { name: facts.cluster, handle: facts.handle, gateways, attachments };
+  return {
+    name: facts.cluster,
+    handle: facts.handle,
+    gateways: keyed,
+    attachments,
+    ...(encryption === undefined ? {} : { encryption }),
+  };
 }
 
 /** The request for exactly the holdings of the record. */
-export function requestOf({ gateways, attachments }: MemberRecord): MemberState {
+export function requestOf({ gateways, attachments, encryption }: MemberRecord): MemberState {
   const requests = attachments.map(({ network, vpc, routerId, prefixes, ports }) => ({
     transitSwitch: network,
     vpc,
@@ -72,7 +92,16 @@ export function requestOf({ gateways, attachments }: MemberRecord): MemberState 
     paths: 0,
     clusters: [],
   }));
-  return { revision: 0, gateways, attachments: requests, unreachable: [], tellsExports: true, tellsPaths: true };
+  const wish = encryption === undefined ? {} : { encryption };
+  return {
+    revision: 0,
+    gateways,
+    attachments: requests,
+    unreachable: [],
+    tellsExports: true,
+    tellsPaths: true,
+    ...wish,
+  };
 }
 
 interface AttachmentFacts extends AdmissionFacts {
@@ -164,9 +193,25 @@ function admitGateways(requested: readonly Gateway[], others: Others, refusals: 
     // The hostname is informative only.
     const hostname = legible(gateway.hostname);
     encaps.sort((a, b) => (a.ip < b.ip ? -1 : 1));
-    admitted.set(gateway.chassis, { ...gateway, hostname, encaps });
+    admitted.set(gateway.chassis, { chassis: gateway.chassis, hostname, encaps });
   }
   return [...admitted.values()].sort((a, b) => (a.chassis < b.chassis ? -1 : 1));
+}
+
+const modes: ReadonlySet<string> = new Set(['off', 'preferred', 'required']);
+const mostWishes = 1000;
+
+/** A mode of a later release is the strictest. */
+function admitEncryption(wish: EncryptionWish | null | undefined): EncryptionWish | undefined {
+  if (wish == null) return undefined;
+  const known = (mode: string): EncryptionWish['mode'] =>
+    modes.has(mode) ? (mode as EncryptionWish['mode']) : 'required';
+  const clusters = Object.entries(wish.clusters)
+    .filter(([name]) => clusterName.test(name))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .slice(0, mostWishes)
+    .map(([name, mode]) => [name, known(mode)] as const);
+  return { mode: known(wish.mode), clusters: Object.fromEntries(clusters) };
 }
 
 function refuseGateway(

@@ -21,6 +21,8 @@ export interface MembersOptions {
   readonly registry: Pick<Memberships, 'member' | 'members' | 'handle' | 'spec' | 'ports' | 'isStale'>;
   readonly networks: Networks;
   readonly isForeignSwitch: (name: string) => boolean;
+  /** Network of the addresses within encrypted tunnels. */
+  readonly tunnelCidr: string;
 }
 
 export interface MembersEvents {
@@ -198,6 +200,7 @@ export class Members {
       networks,
       transits: Array.from(this.#options.networks.values()),
       recorded: registry.ports(name),
+      tunnelCidr: this.#options.tunnelCidr,
       hasUnknownPorts: this.#records.expected.values().some((one) => one !== name && registry.ports(one).length === 0),
     };
     const admitted = admit(request, facts, refusals);
@@ -279,7 +282,10 @@ export class Members {
   /** Things that were refused because of `holder`, or for want of room, may be free now. */
   #reconsider(holder: string): void {
     this.#displace();
-    this.#settleRefused((one) => one.holder === holder || one.code === 'TransitExhausted', holder);
+    this.#settleRefused(
+      (one) => one.holder === holder || ['TransitExhausted', 'TunnelAddressesExhausted'].includes(one.code),
+      holder,
+    );
   }
 
   /** Prefixes of routers give way to the member whose own addresses they are, whichever came first. */

@@ -26,9 +26,11 @@ export function heldByForeign({ gateways, ports, routes }: ForeignMember): Held 
   };
 }
 
-function gatewaysHeld(gateways: readonly Gateway[]): Pick<Held, 'chassis' | 'encaps'> {
+function gatewaysHeld(gateways: readonly Gateway[]): Omit<Held, 'ports' | 'prefixes'> {
   return {
     chassis: gateways.map(({ chassis }) => chassis),
     encaps: gateways.flatMap(({ encaps }) => encaps.map(({ type, ip }) => encapKey(type, ip))),
+    publicKeys: gateways.flatMap(({ wireGuard }) => wireGuard?.publicKey ?? []),
+    tunnelAddresses: gateways.flatMap(({ wireGuard }) => wireGuard?.address ?? []),
   };
 }

@@ -38,6 +38,8 @@ export class Holdings {
     return {
       chassis: (name) => other(chassisThing(name)),
       encap: (key) => other(encapThing(key)),
+      publicKey: (key) => other(publicKeyThing(key)),
+      tunnelAddress: (address) => other(tunnelThing(address)),
       port: (logicalPort) => other(portThing(logicalPort)),
       hasAddress: (pathSwitch, address) => other(addressThing(pathSwitch, address)) !== undefined,
       hasKey: (pathSwitch, tunnelKey) => other(keyThing(pathSwitch, tunnelKey)) !== undefined,
@@ -77,10 +79,12 @@ export class Holdings {
   }
 }
 
-function thingsOf({ chassis, encaps, ports }: Held): readonly string[] {
+function thingsOf({ chassis, encaps, publicKeys, tunnelAddresses, ports }: Held): readonly string[] {
   return [
     ...chassis.map(chassisThing),
     ...encaps.map(encapThing),
+    ...publicKeys.map(publicKeyThing),
+    ...tunnelAddresses.map(tunnelThing),
     ...ports.flatMap((port) => [
       portThing(port.logicalPort),
       keyThing(port.switch, port.tunnelKey),
@@ -102,6 +106,8 @@ function prefixesOf({ prefixes }: Held): ReadonlyMap<string, ParsedClaim> {
 
 const chassisThing = (name: string): string => `chassis ${name}`;
 const encapThing = (key: string): string => `encap ${key}`;
+const publicKeyThing = (key: string): string => `public-key ${key}`;
+const tunnelThing = (address: string): string => `tunnel ${address}`;
 const portThing = (logicalPort: string): string => `port ${logicalPort}`;
 const addressThing = (pathSwitch: string, address: string): string => `address ${pathSwitch} ${address}`;
 const keyThing = (pathSwitch: string, tunnelKey: number): string => `key ${pathSwitch} ${tunnelKey}`;

@@ -5,7 +5,7 @@
 import type { Cache, OvsdbOptions, Row } from 'ovsdb-client';
 import { z } from 'zod';
 import { ownerOf } from '../../../lib/ovn/owner.ts';
-import type { Gateway, Prefix } from '../../model/messages.ts';
+import type { EncryptionWish, Gateway, Prefix, WireGuard } from '../../model/messages.ts';
 import { integerOf, mapOf, textOf, textsOf } from '../../../lib/ovn/columns.ts';
 import { mostPaths } from '../../model/path-names.ts';
 import { checkCidrs, pathIndex } from '../model/paths.ts';
@@ -127,7 +127,11 @@ export function readMembers(southbound: Cache): ReadonlyMap<string, MemberRecord
 type RowsOfMember = Record<'Gateway' | 'Port_Binding' | 'Route', Row[]>;
 
 function memberOf(handle: string, rows: RowsOfMember, southbound: Cache): MemberRecord {
-  const gateways = rows.Gateway.map((row) => gatewayOf(southbound, row));
+  const gateways = rows.Gateway.map((row): Gateway => {
+    const wireGuard = wireGuardOf(row);
+    return { ...gatewayOf(southbound, row), ...(wireGuard === undefined ? {} : { wireGuard }) };
+  });
+  const encryption = rows.Gateway.map(encryptionOf).find((wish) => wish !== undefined);
   const attachments = new Map<string, AttachmentRecord>();
   for (const row of rows.Port_Binding) {
     const ids = mapOf(row, 'external_ids');
@@ -144,7 +148,8 @@ function memberOf(handle: string, rows: RowsOfMember, southbound: Cache): Member
     attachments.set(attachment.network, withPrefixes(attachment, rows.Route));
   const byNetwork = [...attachments.values()].sort((a, b) => (a.network < b.network ? -1 : 1));
   const name = zoneOf([...rows.Gateway, ...rows.Port_Binding], southbound) ?? handle;
-  return { name, handle, gateways: gateways.sort((a, b) => (a.chassis < b.chassis ? -1 : 1)), attachments: byNetwork };
+  gateways.sort((a, b) => (a.chassis < b.chassis ? -1 : 1));
+  return { name, handle, gateways, attachments: byNetwork, ...(encryption === undefined ? {} : { encryption }) };
 }
 
 /** The availability zone has the name that the member had when its rows were written. */
@@ -195,6 +200,18 @@ function hiddenPrefixes(ids: Readonly<Record<string, string>>): readonly Prefix[
     const parsed = hiddenPrefix.safeParse(parseJson(text));
     return parsed.success ? [{ cidr: key.slice(hubId.hiddenPrefix.length), ...parsed.data }] : [];
   });
+}
+
+const wireGuardShape = z.object({ publicKey: z.string(), endpoints: texts, address: z.string() });
+const mode = z.enum(['off', 'preferred', 'required']);
+const encryptionShape = z.object({ mode, clusters: z.record(z.string(), mode) });
+
+function wireGuardOf(row: Row): WireGuard | undefined {
+  return wireGuardShape.safeParse(parseJson(mapOf(row, 'external_ids')[hubId.wireGuard] ?? '')).data;
+}
+
+function encryptionOf(row: Row): EncryptionWish | undefined {
+  return encryptionShape.safeParse(parseJson(mapOf(row, 'external_ids')[hubId.encryption] ?? '')).data;
 }
 
 export function gatewayOf(southbound: Cache, row: Row): Gateway {

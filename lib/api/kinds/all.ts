@@ -3,6 +3,7 @@ import { bgpInstanceKind } from './bgp-instance.ts';
 import { bgpNodeStateKind } from './bgp-node-state.ts';
 import { bgpPeerKind } from './bgp-peer.ts';
 import { bgpRouteSliceKind } from './bgp-route-slice.ts';
+import { gatewayKeySliceKind } from './gateway-key-slice.ts';
 import { hubMemberKind } from './hub-member.ts';
 import { interconnectGatewayKind } from './interconnect-gateway.ts';
 import { interconnectKind } from './interconnect.ts';
@@ -49,6 +50,7 @@ export const allKinds: readonly Kind[] = [
   ovnDnatRuleKind,
   interconnectKind,
   interconnectGatewayKind,
+  gatewayKeySliceKind,
   transitSwitchKind,
   remoteClusterKind,
   remoteRouteSliceKind,

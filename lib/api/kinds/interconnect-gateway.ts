@@ -72,6 +72,29 @@ export const gatewayProbe = z.object({
   at: dateTime,
 });
 
+/** WireGuard on the node of a gateway. */
+export const gatewayWireGuard = z.object({
+  publicKey: z.string().describe('Base64. The private key is in a file on the node and nowhere else.').optional(),
+  listenPort: z.int().describe('UDP port.').optional(),
+  endpoints: z.array(z.string()).describe('Where other gateways reach it: `address:port`.').optional(),
+  address: z.string().describe('Its address within the tunnels, once the node has it.').optional(),
+  guarded: z
+    .boolean()
+    .describe('Whether the node sends packets for addresses within the tunnels to WireGuard and nowhere else.'),
+  peers: z
+    .array(
+      z.object({
+        chassis: z.string(),
+        session: z
+          .enum(['Up', 'None'])
+          .describe('Up: there was a handshake in the last three minutes, after which WireGuard sends nothing.'),
+      }),
+    )
+    .meta(mapList('chassis'))
+    .optional(),
+  problem: z.string().describe('Why WireGuard does not run on the node.').optional(),
+});
+
 export const interconnectGatewayStatus = z.object({
   conditions: conditions.optional(),
   chassis: z.string().optional(),
@@ -113,6 +136,9 @@ export const interconnectGatewayStatus = z.object({
     .array(gatewayProgram)
     .describe('Programs of the node that do not answer: dead or frozen; written by the daemon of the node.')
     .optional(),
+  wireGuard: gatewayWireGuard
+    .describe('Written by the daemon of the node, if some pair of clusters wants encryption.')
+    .optional(),
   checkedAt: dateTime
     .describe(
       'When the daemon of the node last looked, by its clock; written every three seconds, and every second while a sibling is cut off. If it stops changing, nothing that the daemon has written counts any more.',
@@ -122,6 +148,7 @@ export const interconnectGatewayStatus = z.object({
 
 export type InterconnectGatewaySpec = z.infer<typeof interconnectGatewaySpec>;
 export type InterconnectGatewayStatus = z.infer<typeof interconnectGatewayStatus>;
+export type GatewayWireGuard = z.infer<typeof gatewayWireGuard>;
 export type GatewayPeer = z.infer<typeof gatewayPeer>;
 export type GatewaySibling = z.infer<typeof gatewaySibling>;
 export type GatewayTunnel = z.infer<typeof gatewayTunnel>;

@@ -10,6 +10,23 @@ import {
   type Kind,
 } from './shared.ts';
 
+/** Whether tunnels between gateways of two clusters are encrypted. */
+export const encryptionMode = z.enum(['off', 'preferred', 'required']);
+
+const encryption = z.object({
+  mode: encryptionMode
+    .default('off')
+    .describe(
+      'Whether tunnels to gateways of other clusters are encrypted by WireGuard. Of the two clusters, the stricter decides: `required` before `preferred` before `off`. `preferred`: between gateways that both have WireGuard. `required`: nothing is ever sent in the clear; a gateway without WireGuard gets no tunnel.',
+    ),
+  clusters: z
+    .array(z.object({ name: z.string().min(1).max(40).describe('Name of the other cluster.'), mode: encryptionMode }))
+    .max(1000)
+    .default([])
+    .meta(mapList('name'))
+    .describe('Other modes for some clusters.'),
+});
+
 /** This cluster's membership. One object, named `default`; the chart makes it from `interconnect.hub` and `interconnect.token`. */
 export const interconnectSpec = z.object({
   clusterName: z
@@ -74,6 +91,7 @@ export const interconnectSpec = z.object({
     .describe(
       'Addresses of pods of this cluster that policies of other clusters name with `isthmus.network/cluster`. No labels are sent.',
     ),
+  encryption: encryption.default({ mode: 'off', clusters: [] }),
   mtu: z
     .int()
     .min(0)

@@ -1,0 +1,229 @@
+/**
+ * Opens encrypted tunnels to other clusters (ADR 54): their plan, the kernel with WireGuard, and their bridge. Out: the report for the
+ * InterconnectGateway, figures, and whether the node is guarded. It checks every second, because nothing reports a wireguard-go that was
+ * started again in time.
+ */
+import type { GatewayWireGuard } from '../../lib/api/kinds/interconnect-gateway.ts';
+import type { Logger } from '../../lib/run/logger.ts';
+import { familyOf } from '../../lib/net/ip.ts';
+import { RTM } from '../../lib/netlink/message.ts';
+import type { KernelEvent } from '../host/kernel-events.ts';
+import { HostLoop } from '../host/loop.ts';
+import { isRefusal, Refusal } from '../host/refusal.ts';
+import { KernelTunnels } from '../host/tunnels.ts';
+import { ensureKey, type KeyPair } from '../host/wireguard-key.ts';
+import { hasSession, linkAddress, tunnelLinks, type TunnelsPlan } from '../model/wireguard.ts';
+import { hasFixedSources, systemId } from '../ovs/local.ts';
+import { keepTunnelRoute, removeTunnelRoute } from '../ovs/tunnel-route.ts';
+import { planDevice, planTunnelBridge, planTunnels } from '../plan/wireguard.ts';
+import { Endpoints } from '../settle/endpoints.ts';
+import type { Cluster } from '../state/cluster.ts';
+import type { Local } from './open-local.ts';
+
+export interface OpenWireGuardOptions {
+  readonly local: Pick<Local, 'netlink' | 'kernelEvents' | 'ovs' | 'target'>;
+  readonly cluster: Cluster;
+  /** Whether the node is a gateway between clusters. */
+  readonly isGateway: () => boolean;
+  readonly encapIp: string;
+  readonly isUserspaceDatapath: boolean;
+  /** File of the private key. */
+  readonly keyFile: string;
+  /** File of the network namespace. */
+  readonly namespace: string;
+  readonly socket: string;
+  /** Folder of the control socket of ovs-vswitchd; undefined for a remote one. */
+  readonly switchFolder: string | undefined;
+  readonly port: number;
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+}
+
+export interface WireGuardFigures {
+  readonly chassis: string;
+  /** Unix milliseconds; 0 before the first. */
+  readonly handshakeMs: number;
+  readonly receivedBytes: number;
+  readonly sentBytes: number;
+}
+
+export interface OpenedWireGuard {
+  /** Nothing is sent in the clear to addresses within tunnels; also true without any plan for encryption. */
+  readonly isSafe: boolean;
+  /** Undefined without encryption. */
+  readonly report: GatewayWireGuard | undefined;
+  readonly figures: readonly WireGuardFigures[];
+  /** Called after each change of `isSafe` and of `report`. */
+  subscribe(listener: () => void): void;
+  close(): void;
+}
+
+const unsupported =
+  'ovn-controller of OVN 24.03 and newer gives tunnels the address of the underlay as their source (local_ip), which WireGuard does not carry; encrypted tunnels need OVN 23.03 so far';
+const owner = 'tunnels/bridge';
+const checkMs = 1000;
+/** WireGuard's own part of a packet, with an outer header of IPv6. */
+const overhead = 80;
+const usualMtu = 1500;
+
+/** Resolves after the first application to the kernel. */
+export async function openWireGuard(options: OpenWireGuardOptions): Promise<OpenedWireGuard> {
+  const { local, cluster, isGateway, encapIp, switchFolder: folder, log } = options;
+  const { netlink, kernelEvents, ovs, target } = local;
+  const listeners = new Set<() => void>();
+  const endpoints = new Endpoints();
+  let plan: TunnelsPlan | undefined;
+  let key: KeyPair | undefined;
+  let keyProblem: string | undefined;
+  let reported = '';
+  let isUnsupported = false;
+
+  const uplink = (await netlink.addressedLinks()).find(({ addresses }) => addresses.includes(encapIp));
+  const kernel = new KernelTunnels({
+    netlink,
+    namespace: options.namespace,
+    isUserspace: options.isUserspaceDatapath,
+    socket: options.socket,
+    mtu: (uplink?.mtu ?? usualMtu) - overhead,
+    plug: async (isWanted) => {
+      if (isWanted && key !== undefined) target.set(owner, planTunnelBridge(key.mac));
+      else target.drop(owner);
+      await target.untilApplied();
+    },
+    pin: async (cidr, source) => {
+      if (folder === undefined) return;
+      const { bridge } = tunnelLinks;
+      try {
+        await keepTunnelRoute(folder, { cidr, bridge, gateway: linkAddress.inside, source });
+      } catch (error) {
+        if (!(error instanceof Error)) throw error;
+        const message = `Open vSwitch has no route of its own to ${cidr}: ${error.message}`;
+        throw new Refusal('TunnelRouteRefused', message, { cause: error });
+      }
+    },
+    unpin: async (cidr) => {
+      try {
+        if (folder !== undefined) await removeTunnelRoute(folder, cidr);
+      } catch (error) {
+        // It leads to a bridge that is gone, and ends with ovs-vswitchd.
+        log.warn({ err: error, cidr }, 'the route to addresses within tunnels stays in Open vSwitch');
+      }
+    },
+    changesOf: (seen) => {
+      if (plan === undefined || key === undefined) return undefined;
+      const known = new Map(seen.peers.map((peer) => [peer.publicKey, peer]));
+      endpoints.keep(plan.peers);
+      return planDevice(seen, { privateKey: key.privateKey, listenPort: options.port, peers: plan.peers }, (peer) =>
+        endpoints.choose(peer, known.get(peer.publicKey), Date.now()),
+      );
+    },
+  });
+
+  const loop = new HostLoop<TunnelsPlan | 'none'>({
+    host: kernel,
+    watch: (onHostChange) => {
+      const onChange = (): void => {
+        kernel.doubt();
+        onHostChange();
+      };
+      return kernelEvents.subscribe({
+        onEvents: (events) => {
+          const isOurs = (event: KernelEvent): boolean =>
+            isLinkEvent(event.type) && event.port !== netlink.port && names.has(event.link.name);
+          if (events.some(isOurs)) onChange();
+        },
+        onLoss: onChange,
+      });
+    },
+  });
+
+  const report = (): GatewayWireGuard | undefined => {
+    if (isUnsupported) return { guarded: kernel.isGuarded, problem: unsupported };
+    if (plan === undefined) return undefined;
+    const problem = keyProblem ?? loop.problems?.[0]?.message;
+    const seen = new Map((kernel.device?.peers ?? []).map((peer) => [peer.publicKey, peer]));
+    const nowMs = Date.now();
+    const { address } = kernel;
+    return {
+      ...(key === undefined ? {} : { publicKey: key.publicKey, listenPort: options.port }),
+      endpoints: [familyOf(encapIp) === 6 ? `[${encapIp}]:${options.port}` : `${encapIp}:${options.port}`],
+      ...(address === undefined ? {} : { address }),
+      guarded: kernel.isGuarded,
+      peers: plan.peers.map(({ chassis, publicKey }) => {
+        const peer = seen.get(publicKey);
+        return { chassis, session: peer !== undefined && hasSession(peer, nowMs) ? 'Up' : 'None' };
+      }),
+      ...(problem === undefined ? {} : { problem }),
+    };
+  };
+  let isSafe = false;
+  const notify = (): void => {
+    isSafe = plan === undefined || kernel.isGuarded;
+    const text = JSON.stringify([isSafe, report()]);
+    if (text === reported) return;
+    reported = text;
+    for (const listener of listeners) listener();
+  };
+
+  const refresh = (): void => {
+    const slices = [...cluster.objects.keySlices.entries()].flatMap(([, slice]) => slice ?? []);
+    plan = isGateway() ? planTunnels(slices, systemId(ovs), options.isUserspaceDatapath) : undefined;
+    // Without a key nobody makes an encrypted tunnel to this node, and it makes none.
+    isUnsupported = plan !== undefined && hasFixedSources(ovs);
+    // What is guarded stays so, until the agent has removed the tunnels.
+    if (isUnsupported && !kernel.isGuarded) plan = undefined;
+    if (plan !== undefined && key === undefined) {
+      try {
+        key = ensureKey(options.keyFile);
+        keyProblem = undefined;
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        keyProblem = `the private key cannot be read or made: ${error.message}`;
+        log.warn({ err: error }, 'no encrypted tunnels');
+      }
+    }
+    notify();
+    loop.set(plan === undefined || key === undefined ? 'none' : plan);
+  };
+
+  const first = new Promise<void>((resolve) => loop.onResult(resolve));
+  loop.onResult(notify);
+  const { keySlices, nodes, interconnects, gateways } = cluster.objects;
+  keySlices.subscribe(refresh);
+  // The role of the node may have changed.
+  for (const mirror of [nodes, interconnects, gateways])
+    mirror.subscribe(() => {
+      if ((plan !== undefined) !== (isGateway() && keySlices.entries().next().done !== true)) refresh();
+    });
+  refresh();
+  const timer = setInterval(() => plan !== undefined && refresh(), checkMs).unref();
+  await first;
+  notify();
+  return {
+    get isSafe() {
+      return isSafe;
+    },
+    get report() {
+      return report();
+    },
+    get figures() {
+      const seen = new Map((kernel.device?.peers ?? []).map((peer) => [peer.publicKey, peer]));
+      return (plan?.peers ?? []).flatMap(({ chassis, publicKey }) => {
+        const peer = seen.get(publicKey);
+        if (peer === undefined) return [];
+        const { handshakeMs, receivedBytes, sentBytes } = peer;
+        return [{ chassis, handshakeMs, receivedBytes, sentBytes }];
+      });
+    },
+    subscribe: (listener) => void listeners.add(listener),
+    close() {
+      clearInterval(timer);
+      loop.close();
+    },
+  };
+}
+
+const names: ReadonlySet<string> = new Set(Object.values(tunnelLinks));
+
+function isLinkEvent(type: number): boolean {
+  return type === RTM.NEWLINK || type === RTM.DELLINK;
+}
