@@ -8,7 +8,6 @@ import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { Family } from '../../lib/net/ip.ts';
 import { serviceKey, type Service } from '../../lib/services/service.ts';
 import type { Edges } from '../model/edges.ts';
 import type { ExportExchange } from '../model/export-exchange.ts';
