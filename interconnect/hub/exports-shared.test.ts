@@ -109,8 +109,22 @@ describe('shared addresses over the exports of members', () => {
     assert.equal(of(west), of(east));
   });
 
+  it('are answered in several messages if they are many', () => {
+    const many = Array.from({ length: 900 }, (_, at) => `shop/s${at}`);
+    export_(east, many, { ranges: ['10.16.0.0/24'], pool: 'p'.repeat(250) });
+    const sizes = east.updates.map(({ shared = [] }) => JSON.stringify(shared).length);
+    assert.equal(of(east, 'shop/s899'), 'AddressInUse');
+    assert.ok(Math.max(...sizes) < 300 * 1024, sizes.join());
+    assert.ok(sizes.filter((size) => size > 2).length > 1, sizes.join());
+  });
+
   it('that cannot be read refuse the export', () => {
-    for (const bad of [{ ranges: ['no'] }, { held: ['198.51.100.1', '198.51.100.2'] }, { clusters: ['a b'] }]) {
+    for (const bad of [
+      { ranges: ['no'] },
+      { held: ['198.51.100.1', '198.51.100.2'] },
+      { clusters: ['a b'] },
+      { sinceMs: Number.MAX_SAFE_INTEGER },
+    ]) {
       export_(east, [key], bad);
       assert.deepEqual(
         east.remote.rejections.map(({ code }) => code),

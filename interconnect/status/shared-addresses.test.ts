@@ -9,7 +9,7 @@ import { parseSharedAddress } from '../watch/service-objects.ts';
 import { SharedAddressReporter, type SharedAddressReporterOptions } from './shared-addresses.ts';
 
 const key = 'shop/web';
-const claim = { pool: 'world', ranges: [], clusters: [], requested: [], held: [], sinceMs: 0 };
+const claim = { pool: 'world', ranges: ['198.51.100.0/29'], clusters: [], requested: [], held: [], sinceMs: 0 };
 const answer: SharedAnswer = {
   service: key,
   addresses: ['198.51.100.3'],
@@ -103,6 +103,23 @@ describe('SharedAddresses', () => {
     assert.deepEqual(await reported(), ['patch shop.web']);
     assert.deepEqual([objects.get('shop.web')?.sinceMs, objects.get('shop.web')?.spec['reason']], [0, 'PoolDiffers']);
     assert.deepEqual(await reported(), []);
+  });
+
+  it('do not have the address of the pool that the Service named before', async () => {
+    const other = { ...claim, pool: 'other', ranges: ['203.0.113.0/29'] };
+    answers.set(key, answer);
+    await reported();
+    claims.set(key, { exported: exported(key, [], { shared: other }) });
+    assert.deepEqual(await reported(), [], 'the answer is to the former claim');
+    answers.set(key, { ...answer, addresses: ['203.0.113.4'] });
+    assert.deepEqual(await reported(), ['patch shop.web']);
+    assert.deepEqual(objects.get('shop.web')?.addresses, ['203.0.113.4']);
+  });
+
+  it('have no time that is no date', async () => {
+    answers.set(key, { ...answer, sinceMs: Number.MAX_SAFE_INTEGER });
+    assert.deepEqual(await reported(), ['create shop.web']);
+    assert.equal(objects.get('shop.web')?.sinceMs, 0);
   });
 
   it('stay without a hub and before their export is settled, and go with the claim, the export and the membership', async () => {

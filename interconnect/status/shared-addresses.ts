@@ -8,9 +8,12 @@ import { apiVersionOf, sharedAddresses } from '../../lib/kube/resources.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
+import { parseIp } from '../../lib/net/ip.ts';
+import { parsePoolRange } from '../../lib/services/load-balancer.ts';
 import type { Services } from '../apply/services.ts';
 import type { ExportExchange } from '../model/export-exchange.ts';
 import type { SharedAnswer } from '../model/export-messages.ts';
+import type { SharedClaim } from '../model/exported-service.ts';
 import { sharedAddressName, type SharedAddressObject } from '../model/service-objects.ts';
 import type { Sources } from '../watch/sources.ts';
 import { isSameJson } from './compare.ts';
@@ -31,6 +34,8 @@ const refusedMs = 30_000;
 /** As the kind has it. */
 const longestReason = 64;
 const longestMessage = 2048;
+/** Of a date. */
+const latestMs = 8.64e15;
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -79,7 +84,7 @@ export class SharedAddressReporter {
     const name = sharedAddressName(key);
     const object = sources.sharedAddresses.get(name);
     const spec = specOf(claim.pool, answer);
-    if (object !== undefined && isSameJson(object.spec, spec)) return;
+    if ((object !== undefined && isSameJson(object.spec, spec)) || !isFor(claim, answer)) return;
     const kind = { apiVersion: apiVersionOf(sharedAddresses), kind: sharedAddresses.kind };
     this.#write(name, JSON.stringify(spec), () =>
       object === undefined
@@ -112,6 +117,15 @@ export class SharedAddressReporter {
   }
 }
 
+/** Until the hub has answered, the answer to a claim of another pool is still known. */
+function isFor({ ranges, held }: SharedClaim, { addresses }: SharedAnswer): boolean {
+  const spaces = [...ranges, ...held].flatMap((text) => parsePoolRange(text) ?? []);
+  return addresses.every((text) => {
+    const ip = parseIp(text);
+    return spaces.some(({ family, first, last }) => family === ip?.family && first <= ip.value && ip.value <= last);
+  });
+}
+
 function specOf(pool: string, answer: SharedAnswer): SharedAddressSpec {
   const { service, addresses, sinceMs, clusters, code, message } = answer;
   const [namespace = '', name = ''] = service.split('/');
@@ -119,7 +133,7 @@ function specOf(pool: string, answer: SharedAnswer): SharedAddressSpec {
     service: { namespace, name },
     pool,
     addresses: [...addresses],
-    ...(sinceMs > 0 && { since: new Date(sinceMs).toISOString() }),
+    ...(sinceMs > 0 && sinceMs <= latestMs && { since: new Date(sinceMs).toISOString() }),
     clusters: [...clusters],
     ...(code !== '' && { reason: code.slice(0, longestReason), message: message.slice(0, longestMessage) }),
   };

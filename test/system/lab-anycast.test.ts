@@ -41,15 +41,16 @@ describe('one address in two clusters', () => {
 
   before(async () => {
     lab = await startOwnLab(labName, topology);
-    for (const cluster of clusters) await addWorkload(lab, cluster, { namespace, pods: [{ name: 'one', node: 'n1' }] });
-    for (const cluster of clusters) {
+    const serve = async (cluster: Cluster): Promise<void> => {
+      await addWorkload(lab, cluster, { namespace, pods: [{ name: 'one', node: 'n1' }] });
       await waitForPods(lab, cluster, namespace, 1);
       const ips = await Promise.all(
         ([4, 6] as const).map((family) => lab.addressOf(cluster, `${namespace}/one`, family)),
       );
       pods.set(cluster, ips);
       servers.set(cluster, await Agent.start(lab.ns(cluster, `${namespace}/one`), ips, [served], kept));
-    }
+    };
+    await Promise.all(clusters.map(serve));
     const { netns } = lab.router('tor');
     await lab.exec(netns, [
       'sysctl',

@@ -213,14 +213,17 @@ export class ExportFeed {
 
   #takeAnswers(): readonly SharedAnswer[] {
     const answers: SharedAnswer[] = [];
+    let size = 0;
     for (const key of this.#claimed) {
+      if (size >= chunkSize) break;
+      this.#claimed.delete(key);
       const answer = this.#options.answerTo(key);
       const text = JSON.stringify(answer);
       if (answer === undefined || this.#answers.get(key) === text) continue;
       this.#answers.set(key, text);
       answers.push(answer);
+      size += text.length;
     }
-    this.#claimed.clear();
     return answers;
   }
 

@@ -5,6 +5,7 @@
  * expected ones, so that the others keep what they have of it.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
+import { lastOf, parseCidr } from '../../../lib/net/cidr.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
 import type { ExportReport } from '../../model/export-messages.ts';
 import type { ExportedService, SharedClaim } from '../../model/exported-service.ts';
@@ -13,7 +14,7 @@ import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
 import type { MemberRecord } from '../model/record.ts';
 import { SharedChanges } from '../plan/shared-change.ts';
 import { OfferedExports } from '../settle/offered-exports.ts';
-import { SharedAddresses, type MemberClaim } from '../settle/shared-addresses.ts';
+import { SharedAddresses, type MemberClaim, type Owner } from '../settle/shared-addresses.ts';
 import { refuseRanges } from '../settle/shared-ranges.ts';
 import type { Memberships } from '../state/memberships.ts';
 import { moveEntry } from '../state/member-records.ts';
@@ -268,10 +269,12 @@ export class HubExports {
   }
 
   /** `10.17.0.0/16 of cluster west`: the member's own prefix that has an address. */
-  #ownerOf(ip: Ip): string | undefined {
+  #ownerOf(ip: Ip): Owner | undefined {
     for (const [name, offered] of this.#offered) {
       const prefix = offered.prefixOf(ip);
-      if (prefix !== undefined) return `${prefix} of cluster ${name}`;
+      if (prefix === undefined) continue;
+      const cidr = parseCidr(prefix);
+      return { name: `${prefix} of cluster ${name}`, last: cidr === undefined ? ip.value : lastOf(cidr) };
     }
     return undefined;
   }

@@ -23,6 +23,8 @@ const mostRanges = 258;
 const mostClusters = 1024;
 /** What the API server accepts. */
 const longestAffinity = 86_400;
+/** Of a date. */
+const latestMs = 8.64e15;
 
 export function isNamespace(name: string): boolean {
   return label.test(name);
@@ -55,8 +57,13 @@ function refuseClaim(claim: SharedClaim | null | undefined): string | undefined 
   const areRanges = ranges.length <= mostRanges && ranges.every((text) => text.length <= 100 && parsePoolRange(text));
   const areAddresses = [requested, held].every((list) => areOfFamilies(list));
   const areClusters = clusters.length <= mostClusters && clusters.every((name) => label.test(name));
-  if (areRanges && areAddresses && areClusters && isLegible(pool) && Number.isSafeInteger(sinceMs)) return undefined;
+  if (areRanges && areAddresses && areClusters && isLegible(pool) && isTime(sinceMs)) return undefined;
   return 'the shared address that it claims is of a pool that cannot be read, or of too many ranges or clusters';
+}
+
+/** Other members write it as a date. */
+function isTime(ms: number): boolean {
+  return Number.isSafeInteger(ms) && ms >= 0 && ms <= latestMs;
 }
 
 /** One address of each family at most. */

@@ -3,7 +3,7 @@ import { beforeEach, describe, it } from 'node:test';
 import { formatIp, type Family, type Ip } from '../../../lib/net/ip.ts';
 import { growthOf } from '../../../lib/testing-growth.ts';
 import { pick, randomOf, type Random } from '../../../lib/testing-random.ts';
-import { SharedAddresses, type ClaimId, type MemberClaim } from './shared-addresses.ts';
+import { SharedAddresses, type ClaimId, type MemberClaim, type Owner } from './shared-addresses.ts';
 
 const key = 'shop/web';
 
@@ -27,7 +27,12 @@ describe('the addresses that Services have in all clusters', () => {
   let nowMs: number;
   /** Addresses of pods, by cluster. */
   let owned: ReadonlyMap<string, string>;
-  const ownerOf = (ip: Ip): string | undefined => owned.get(formatIp(ip));
+  let asked: number;
+  const ownerOf = (ip: Ip): Owner | undefined => {
+    asked += 1;
+    const name = owned.get(formatIp(ip));
+    return name === undefined ? undefined : { name, last: ip.value };
+  };
   const set = (member: string, service: string, claim: MemberClaim | undefined): boolean =>
     shared.set({ member, key: service }, claim);
   const settle = (expected: readonly string[] = []): readonly ClaimId[] => shared.settle({ expected, nowMs, ownerOf });
@@ -39,6 +44,7 @@ describe('the addresses that Services have in all clusters', () => {
     shared = new SharedAddresses();
     nowMs = 1000;
     owned = new Map();
+    asked = 0;
   });
 
   it('are one for a Service, whichever clusters export it, and others for other Services', () => {
@@ -151,6 +157,43 @@ describe('the addresses that Services have in all clusters', () => {
     set('west', key, claimOf());
     settle();
     assert.equal(addresses('west'), addresses('east'));
+  });
+
+  it('are not taken away by a member that joins with a pool that is shared with nobody', () => {
+    set('east', key, claimOf({ createdMs: 5 }));
+    set('west', key, claimOf({ createdMs: 6 }));
+    settle();
+    const address = addresses('east');
+    set('evil', key, claimOf({ createdMs: 1, clusters: ['evil'], held: [address], sinceMs: 1 }));
+    settle();
+    assert.deepEqual([addresses('east'), addresses('west'), code('evil')], [address, address, 'PoolNotShared']);
+    set('evil', key, claimOf({ createdMs: 1 }));
+    settle();
+    assert.equal(addresses('evil'), address);
+    set('evil', key, claimOf({ createdMs: 1, clusters: ['evil'], held: [address], sinceMs: 1 }));
+    settle();
+    assert.deepEqual([addresses('east'), addresses('west')], [address, address], 'who has it keeps it');
+    const held = { held: [address], sinceMs: 1000 };
+    shared = new SharedAddresses();
+    set('east', key, claimOf({ createdMs: 5, ...held }));
+    set('west', key, claimOf({ createdMs: 6, clusters: ['west'], ...held }));
+    settle();
+    assert.deepEqual([addresses('east'), addresses('west')], [address, address], 'after a start too');
+  });
+
+  it('are looked for once in a pool of pods, not once for each address or Service', () => {
+    const pods = { name: '10.0.0.0/8 of cluster west', last: (10n << 24n) + (1n << 24n) - 1n };
+    const owner = (): Owner => {
+      asked += 1;
+      return pods;
+    };
+    for (let at = 0; at < 500; at += 1) set('evil', `shop/s${at}`, claimOf({ ranges: ['10.0.0.0/9'], createdMs: at }));
+    shared.settle({ expected: [], nowMs, ownerOf: owner });
+    assert.deepEqual([code('evil', 'shop/s0'), code('evil', 'shop/s499')], ['AddressInUse', 'AddressInUse']);
+    assert.ok(asked <= 3, `${asked}`);
+    set('east', key, claimOf({ ranges: ['9.255.255.254', '10.0.0.0/9'] }));
+    shared.settle({ expected: [], nowMs, ownerOf: (ip) => (ip.value >> 24n === 10n ? pods : undefined) });
+    assert.equal(addresses('east'), '9.255.255.254');
   });
 
   it('run out, and the oldest Service that waits gets the next one', () => {

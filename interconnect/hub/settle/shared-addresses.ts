@@ -36,8 +36,15 @@ export interface SharedFacts {
   readonly expected: readonly string[];
   /** Milliseconds since 1970. */
   readonly nowMs: number;
-  /** The prefix of a member that has the address, with its cluster. */
-  readonly ownerOf: (ip: Ip) => string | undefined;
+  /** The prefix of a member that has the address. */
+  readonly ownerOf: (ip: Ip) => Owner | undefined;
+}
+
+export interface Owner {
+  /** With its cluster. */
+  readonly name: string;
+  /** The highest address of the prefix. */
+  readonly last: bigint;
 }
 
 interface Judged extends MemberClaim {
@@ -62,7 +69,7 @@ interface Right extends Agreement {
   readonly isOfHub: boolean;
 }
 
-/** Addresses of pods and nodes that are passed over in the search of a free one. */
+/** Prefixes of pods and nodes that are passed over in the search of a free address. */
 const mostOwned = 1024;
 /** Clusters that a message names. */
 const mostNamed = 5;
@@ -125,15 +132,23 @@ export class SharedAddresses {
     const freed = this.#isAnyFreed ? [...this.#waiting.keys()] : [];
     this.#isAnyFreed = false;
     for (const key of freed) keys.add(key);
+    const exhausted = new Map<string, Problem>();
     for (const [key, claims] of byAge([...keys].map((key) => [key, this.#ranked(key)] as const)))
-      this.#allocate(key, claims, facts);
+      this.#allocate(key, claims, facts, exhausted);
+    const changed = [...keys].flatMap((key) => this.#answer(key, facts));
     this.#isComplete ||= facts.expected.length === 0;
-    return [...keys].flatMap((key) => this.#answer(key, facts));
+    return changed;
   }
 
   /** The claims that count, the first first. */
   #ranked(key: string): readonly Judged[] {
-    return inOrder(this.#claims.get(key)?.values() ?? []);
+    return inOrder(this.#claims.get(key)?.values() ?? [], (claim) => this.#has(key, claim));
+  }
+
+  /** Whether the member has the agreed address. What it says of itself counts after a start only. */
+  #has(key: string, { member, heldIps }: Judged): boolean {
+    if (this.#isComplete) return (this.#answers.get(key)?.get(member)?.addresses.length ?? 0) > 0;
+    return heldIps.some(({ family, value }) => this.#agreed.of(key, family)?.ip.value === value);
   }
 
   /** What the Service has by this hub, and what members say that it has, as far as one of them may still have it. */
@@ -154,11 +169,16 @@ export class SharedAddresses {
       this.#isAnyFreed ||= !rights.some((right) => right.key === key && right.ip.value === ip.value && right.isOfHub);
   }
 
-  #allocate(key: string, claims: readonly Judged[], { expected, nowMs, ownerOf }: SharedFacts): void {
+  #allocate(
+    key: string,
+    claims: readonly Judged[],
+    { expected, nowMs, ownerOf }: SharedFacts,
+    exhausted: Taken['exhausted'],
+  ): void {
     this.#waiting.delete(key);
     for (const family of familiesOf(claims)) {
       if (this.#agreed.of(key, family) !== undefined) continue;
-      const taken = { agreed: this.#agreed, ownerOf };
+      const taken = { agreed: this.#agreed, ownerOf, exhausted };
       const chosen = expected.length > 0 ? waitsFor(expected) : choose(key, family, claims, taken);
       if (chosen === undefined) continue;
       if ('value' in chosen) this.#agreed.take(key, { ip: chosen, sinceMs: nowMs });
@@ -175,7 +195,10 @@ export class SharedAddresses {
     }
     const [senior] = this.#ranked(key);
     const agreements = this.#agreed.all(key);
-    const judgements = [...claims.values()].map((claim) => judge(key, claim, senior, agreements));
+    // One that has the address keeps it, whomever others share their pools with now: no newcomer takes it away.
+    const judgements = [...claims.values()].map((claim) =>
+      judge(key, claim, senior, { agreements, has: this.#has(key, claim) }),
+    );
     const after = new Map<string, SharedAnswer>();
     for (const { claim, given, problem } of judgements) {
       // Who else has the address is not known yet: what a member has written stays as it is.
@@ -274,12 +297,15 @@ function merged(texts: readonly string[]): readonly Range[] {
   return space;
 }
 
-/** Without refused ones. A member that has an address by the oldest agreement comes first, then the oldest export. */
-function inOrder(claims: Iterable<Judged>): readonly Judged[] {
-  const since = ({ heldIps, sinceMs }: Judged): number => (heldIps.length > 0 ? sinceMs : Infinity);
-  return [...claims]
-    .filter(({ refused }) => refused === undefined)
-    .sort((a, b) => compare(since(a), since(b)) || a.createdMs - b.createdMs || (a.member < b.member ? -1 : 1));
+/** Without refused ones. Members that have the address come first, then the oldest export. */
+function inOrder(claims: Iterable<Judged>, has: (claim: Judged) => boolean): readonly Judged[] {
+  return Array.from(claims, (claim) => ({ claim, rank: has(claim) ? 0 : 1 }))
+    .filter(({ claim }) => claim.refused === undefined)
+    .sort(
+      ({ claim: a, rank }, { claim: b, rank: other }) =>
+        rank - other || a.createdMs - b.createdMs || (a.member < b.member ? -1 : 1),
+    )
+    .map(({ claim }) => claim);
 }
 
 function compare<T extends number | bigint>(a: T, b: T): number {
@@ -304,6 +330,8 @@ function isWithin(space: readonly Range[], { family, value }: Ip): boolean {
 interface Taken {
   readonly agreed: Agreements;
   readonly ownerOf: SharedFacts['ownerOf'];
+  /** Pools of members that have no address left, so that the next Service of the pool is not a search. */
+  readonly exhausted: Map<string, Problem>;
 }
 
 /** A new address; undefined where the pool has none of the family, and the Service has to do without. */
@@ -321,25 +349,38 @@ function choose(key: string, family: Family, claims: readonly Judged[], taken: T
     return { code: 'NoPoolOfFamily', message };
   }
   const start = BigInt(`0x${digestOf(key).slice(0, 16)}`) % size;
-  const most = BigInt(taken.agreed.taken + mostOwned);
-  const tries = size < most ? size : most;
+  const name = JSON.stringify([family, senior.member, senior.pool, senior.ranges]);
+  const known = taken.exhausted.get(name);
+  if (known !== undefined) return known;
+  const most = taken.agreed.taken + mostOwned;
   let owner: string | undefined;
-  for (let step = 0n; step < tries; step += 1n) {
-    const ip = { family, value: at(ranges, (start + step) % size) };
-    if (taken.agreed.holderOf(ip) !== undefined) continue;
-    const found = taken.ownerOf(ip);
-    if (found === undefined) return ip;
-    owner ??= found;
+  let step = 0n;
+  for (let tries = 0; step < size && tries < most; tries += 1) {
+    const { value, last } = at(ranges, (start + step) % size);
+    const ip = { family, value };
+    const isHeld = taken.agreed.holderOf(ip) !== undefined;
+    const found = isHeld ? undefined : taken.ownerOf(ip);
+    if (!isHeld && found === undefined) return ip;
+    owner ??= found?.name;
+    const passed = found === undefined ? value : found.last < last ? found.last : last;
+    step += passed - value + 1n;
   }
+  const problem = noneFree(senior, family, owner);
+  if (step >= size) taken.exhausted.set(name, problem);
+  return problem;
+}
+
+function noneFree(senior: Judged, family: Family, owner: string | undefined): Problem {
   if (owner !== undefined) return ofCluster(`LoadBalancerPool ${senior.pool} of cluster ${senior.member}`, owner);
   const message = `LoadBalancerPool ${senior.pool} of cluster ${senior.member} has no free IPv${family} address: add addresses in each cluster that shares it, or delete a Service; the oldest waiting Service gets the next free one`;
   return { code: 'NoFreeAddress', message };
 }
 
-function at(ranges: readonly Range[], offset: bigint): bigint {
+/** The address, and the last one of its range. */
+function at(ranges: readonly Range[], offset: bigint): { readonly value: bigint; readonly last: bigint } {
   let rest = offset;
   for (const { first, last } of ranges) {
-    if (first + rest <= last) return first + rest;
+    if (first + rest <= last) return { value: first + rest, last };
     rest -= last - first + 1n;
   }
   throw new RangeError(`${offset} is beyond the last address`);
@@ -357,7 +398,7 @@ function check(ip: Ip, requester: Judged, senior: Judged, { agreed, ownerOf }: T
     return { code: 'AddressNotInPool', message };
   }
   const holder = agreed.holderOf(ip);
-  const owner = ownerOf(ip);
+  const owner = ownerOf(ip)?.name;
   if (holder === undefined) return owner === undefined ? ip : ofCluster(text, owner);
   return {
     code: 'AddressInUse',
@@ -378,8 +419,14 @@ interface Judgement {
   readonly problem: Problem | undefined;
 }
 
+interface Present {
+  readonly agreements: readonly Agreement[];
+  /** The member of the claim has the address. */
+  readonly has: boolean;
+}
+
 /** Which of the agreed addresses the claim gets. */
-function judge(key: string, claim: Judged, senior: Judged | undefined, agreements: readonly Agreement[]): Judgement {
+function judge(key: string, claim: Judged, senior: Judged | undefined, { agreements, has }: Present): Judgement {
   const none = (problem: Problem | undefined): Judgement => ({ claim, given: [], problem });
   if (claim.refused !== undefined || senior === undefined) return none(claim.refused);
   const isListed = (a: Judged, b: Judged): boolean => a.clusters.length === 0 || a.clusters.includes(b.member);
@@ -387,7 +434,7 @@ function judge(key: string, claim: Judged, senior: Judged | undefined, agreement
     [senior, claim],
     [claim, senior],
   ] as const)
-    if (a !== b && !isListed(a, b)) {
+    if (!has && a !== b && !isListed(a, b)) {
       const message = `cluster ${senior.member} has the address of Service ${key}, and LoadBalancerPool ${a.pool} of cluster ${a.member} is not shared with cluster ${b.member}: add it to spec.shared.clusters there, or name another pool`;
       return none({ code: 'PoolNotShared', message });
     }

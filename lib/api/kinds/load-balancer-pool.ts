@@ -14,7 +14,13 @@ const addresses = z
 
 const shared = z.object({
   clusters: z
-    .array(z.string().min(1).max(40))
+    .array(
+      z
+        .string()
+        .min(1)
+        .max(40)
+        .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/),
+    )
     .max(64)
     .default([])
     .describe('Clusters that share the pool, by their names in the hub; all that have the pool when empty.'),
