@@ -134,7 +134,8 @@ export interface SharedAddressObject {
   readonly addresses: readonly string[];
   /** Of the agreement, milliseconds since 1970; 0 without one. */
   readonly sinceMs: number;
-  readonly spec: Readonly<Record<string, unknown>>;
+  /** All of its spec, as JSON. */
+  readonly specText: string;
 }
 
 /** The name of the SharedAddress of a Service: a namespace has no dot. */

@@ -1,3 +1,4 @@
+import { fieldsOf, type Fields } from '../../lib/kube/fields.ts';
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import type { KubeClient } from '../../lib/kube/types.ts';
@@ -27,6 +28,7 @@ describe('SharedAddresses', () => {
   let writes: string[];
   let reporter: SharedAddressReporter;
 
+  const specOf = (name: string): Fields => fieldsOf(JSON.parse(objects.get(name)?.specText ?? '{}'));
   const take = (name: string, spec: Readonly<Record<string, unknown>>): void => {
     objects.set(name, parseSharedAddress({ metadata: { name, uid: `u-${name}`, resourceVersion: '1' }, spec }));
     reporter.seen(name);
@@ -50,7 +52,7 @@ describe('SharedAddresses', () => {
         { spec }: { spec: Record<string, unknown> },
       ) => {
         writes.push(`patch ${name}`);
-        const present = { ...objects.get(name)?.spec, ...spec };
+        const present = { ...specOf(name), ...spec };
         take(name, Object.fromEntries(Object.entries(present).filter(([, value]) => value !== null)));
       },
       delete: async (_: unknown, { name }: { name: string }) => {
@@ -90,7 +92,7 @@ describe('SharedAddresses', () => {
     assert.deepEqual(await reported(), [], 'no answer yet');
     answers.set(key, answer);
     assert.deepEqual(await reported(), ['create shop.web']);
-    assert.deepEqual(objects.get('shop.web')?.spec, {
+    assert.deepEqual(specOf('shop.web'), {
       service: { namespace: 'shop', name: 'web' },
       pool: 'world',
       addresses: ['198.51.100.3'],
@@ -101,7 +103,7 @@ describe('SharedAddresses', () => {
     assert.deepEqual(await reported(), []);
     answers.set(key, { ...answer, addresses: [], sinceMs: 0, clusters: [], code: 'PoolDiffers', message: 'because' });
     assert.deepEqual(await reported(), ['patch shop.web']);
-    assert.deepEqual([objects.get('shop.web')?.sinceMs, objects.get('shop.web')?.spec['reason']], [0, 'PoolDiffers']);
+    assert.deepEqual([objects.get('shop.web')?.sinceMs, specOf('shop.web')['reason']], [0, 'PoolDiffers']);
     assert.deepEqual(await reported(), []);
   });
 

@@ -6,6 +6,7 @@
 import type { SharedAddressSpec } from '../../lib/api/kinds/shared-address.ts';
 import { apiVersionOf, sharedAddresses } from '../../lib/kube/resources.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
+import { fieldsOf } from '../../lib/kube/fields.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import { parseIp } from '../../lib/net/ip.ts';
@@ -84,14 +85,15 @@ export class SharedAddressReporter {
     const name = sharedAddressName(key);
     const object = sources.sharedAddresses.get(name);
     const spec = specOf(claim.pool, answer);
-    if ((object !== undefined && isSameJson(object.spec, spec)) || !isFor(claim, answer)) return;
+    const present = object === undefined ? undefined : fieldsOf(JSON.parse(object.specText));
+    if ((present !== undefined && isSameJson(present, spec)) || !isFor(claim, answer)) return;
     const kind = { apiVersion: apiVersionOf(sharedAddresses), kind: sharedAddresses.kind };
     this.#write(name, JSON.stringify(spec), () =>
       object === undefined
         ? client.create(sharedAddresses, { ...kind, metadata: { name }, spec })
         : client.patch(sharedAddresses, { name }, 'merge', {
             metadata: { uid: object.uid },
-            spec: withNulls(object.spec, { ...spec }),
+            spec: withNulls(present ?? {}, { ...spec }),
           }),
     );
   }

@@ -188,7 +188,7 @@ export function parseSharedAddress(raw: RawObject): SharedAddressObject {
       return ip === undefined ? [] : [formatIp(ip)];
     }),
     sinceMs: Date.parse(textOf(spec['since'])) || 0,
-    spec,
+    specText: JSON.stringify(spec),
   };
 }
 
