@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The process of the program: streams, signals, exit code. An unexpected error ends it with a stack trace. */
+import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { run } from './program.ts';
@@ -17,8 +18,13 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 async function ask(question: string): Promise<string | undefined> {
   if (!process.stdin.isTTY) return undefined;
   const lines = createInterface({ input: process.stdin, output: process.stderr });
+  // Ctrl-D ends the input without an answer, and Ctrl-C is a byte of a terminal in raw mode, not a signal.
+  const ended = once(lines, 'close').then(() => undefined);
   try {
-    return await lines.question(question, { signal: stopping.signal });
+    return await Promise.race([lines.question(question, { signal: stopping.signal }), ended]);
+  } catch (error) {
+    if (error instanceof Error && error.name === 'AbortError') return undefined;
+    throw error;
   } finally {
     lines.close();
   }

@@ -35,10 +35,10 @@ export const status = command(
 );
 
 function showAll(flags: ClusterFlags & { readonly output: string }, terminal: Terminal): Promise<ExitCode> {
-  return withCluster(flags, terminal, async ({ client, label }) => {
+  return withCluster(flags, terminal, async ({ client, label, namespace }) => {
     const late = AbortSignal.timeout(durationMs(flags.timeout));
     const signal = AbortSignal.any([terminal.signal, late]);
-    const mesh = meshOf(await readMesh({ client, label, nowMs: terminal.now(), signal }));
+    const mesh = meshOf(await readMesh({ client, label, namespace, nowMs: terminal.now(), signal }));
     const text = () => renderMesh(mesh, terminal.now(), paintFor(terminal.isColoured));
     terminal.out(flags.output === 'json' ? `${JSON.stringify(mesh, undefined, 2)}\n` : text());
     return mesh.isWell ? 0 : 1;

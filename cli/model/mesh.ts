@@ -5,6 +5,8 @@ export interface MeshReading {
   /** Name of the hub's cluster among the members, or of its context. */
   readonly label: string;
   readonly nowMs: number;
+  /** Why sessions in the statuses may be out of date; undefined if the hub runs, or if its pods may not be read. */
+  readonly hubProblem?: string | undefined;
   readonly members: readonly (HubMember & {
     readonly handle: string;
     readonly uid: string;

@@ -26,7 +26,8 @@ export function renderTable(
   const cells = [heads.map((head) => toned(head, 'faint')), ...rows].map((row) =>
     kept.map((column) => asToned(row[column])),
   );
-  const widths = kept.map((_, at) => Math.max(...cells.map((row) => row[at]?.text.length ?? 0)));
+  // Not by `Math.max` of all: a mesh of some hundred members has more pairs than a call may have arguments.
+  const widths = kept.map((_, at) => cells.reduce((most, row) => Math.max(most, row[at]?.text.length ?? 0), 0));
   return cells.map((row) =>
     row
       .map(({ text, tone }, at) => {

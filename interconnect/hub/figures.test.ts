@@ -66,6 +66,12 @@ describe('a report of paths', () => {
     });
   });
 
+  it('has no time that the API server would refuse, with the whole status', () => {
+    const late = { ...west, sinceMs: Date.UTC(10_000, 0, 1) };
+    const report = acceptReport({ version: '1', clusters: 1, clustersUp: 1, listed: [late] }, known);
+    assert.deepEqual(report.listed, [{ ...west, sinceMs: 0 }]);
+  });
+
   it('stays in the status while the hub does not know it, and goes with a member that does not report', () => {
     const report = { version: '1', clusters: 2, clustersUp: 1, listed: [west, { ...west, cluster: 'n', sinceMs: 0 }] };
     const facts = { spec: noLimits, ports: [], presence: { state: 'Connected', lastSeenMs: 0 }, nowMs: 0 } as const;

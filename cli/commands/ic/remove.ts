@@ -26,11 +26,11 @@ export const remove = command(
     ...clusterFlags,
   },
   ({ flags, operands, terminal }) =>
-    withCluster(flags, terminal, async ({ client, label }): Promise<ExitCode> => {
+    withCluster(flags, terminal, async ({ client, label, namespace }): Promise<ExitCode> => {
       const [wanted = ''] = operands;
       const late = AbortSignal.timeout(durationMs(flags.timeout));
       const signal = AbortSignal.any([terminal.signal, late]);
-      const mesh = await readMesh({ client, label, nowMs: terminal.now(), signal });
+      const mesh = await readMesh({ client, label, namespace, nowMs: terminal.now(), signal });
       const member = findMember(mesh, wanted);
       if ('code' in member) throw new CommandFailed(member);
       const refused = refuseRemoval(member, mesh, flags.force);

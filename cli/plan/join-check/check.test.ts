@@ -154,3 +154,40 @@ describe('the check before a join', () => {
     assert.equal(isWell, true);
   });
 });
+
+describe('networks of pods before a join', () => {
+  const stateAfter = (spoil: Spoil) => {
+    const asked = question();
+    spoil(asked as Parameters<Spoil>[0]);
+    return checkJoin(asked).checks.find(({ name }) => name === 'networks of pods')?.state;
+  };
+
+  it('are unknown where the prefixes of members may not be read, or where the other cluster is no member', () => {
+    const forbidden = { code: 'Forbidden', what: 'remoteclusters', message: '' };
+    assert.equal(
+      stateAfter(() => undefined),
+      'ok',
+    );
+    assert.equal(
+      stateAfter(({ far }) => far.snapshot.unreadable.push(forbidden)),
+      'unknown',
+    );
+    assert.equal(
+      stateAfter(({ near }) => near.snapshot.unreadable.push({ ...forbidden, what: 'subnets' })),
+      'unknown',
+    );
+    assert.equal(
+      stateAfter(({ far }) => (far.snapshot.interconnect = undefined)),
+      'unknown',
+    );
+  });
+
+  it('of a successor do not overlap those of the member whose name it takes', () => {
+    const takes = ({ near, far, token }: Parameters<Spoil>[0]) => {
+      for (const remote of far.snapshot.remotes) remote.name = 'north';
+      if (token !== undefined) token.replace = true;
+      near.snapshot.subnets = far.snapshot.remotes.length > 0 ? [subnetOf('ovn-default', '10.17.0.0/16')] : [];
+    };
+    assert.equal(stateAfter(takes), 'ok');
+  });
+});

@@ -31,11 +31,12 @@ function networksOf(texts: string, what: string): readonly Network[] {
 }
 
 /** Prefixes of all members that are known to one that can be read; a member that is checked again knows them itself. */
-function remotePrefixes({ near, far }: JoinQuestion): readonly Network[] {
-  const own = near.snapshot.label;
+function remotePrefixes({ near, far, token }: JoinQuestion): readonly Network[] {
+  // A successor with the name of a member that is gone does not overlap that.
+  const own = new Set([near.snapshot.label, token?.cluster]);
   const known = [near, ...(far === undefined ? [] : [far])].flatMap(({ snapshot }) =>
     snapshot.remotes
-      .filter(({ name }) => name !== own)
+      .filter(({ name }) => !own.has(name))
       .flatMap(({ name, prefixes, status }) => {
         const texts = prefixes.length > 0 ? prefixes : (status.routes ?? []);
         return texts.flatMap(({ prefix }) => networksOf(prefix, name));
@@ -56,6 +57,12 @@ export function judgeNetworks(question: JoinQuestion): Outcome {
       `recreate ${ours.what} with another CIDR, or withhold it: kubectl patch ${ours.what.replace(' ', '/').toLowerCase()} --type merge -p '{"spec":{"disableInterConnection":true}}'`,
     ),
   );
+  const isForbidden = [question.near, question.far].some((side) =>
+    side?.snapshot.unreadable.some(({ what }) => what === 'subnets' || what === 'remoteclusters'),
+  );
+  // A cluster that is no member does not know the prefixes of the members, also if it has the hub.
+  const isMember = question.far === undefined || specOf(question.far.snapshot) !== undefined;
+  if (problems.length === 0 && (isForbidden || !isMember)) return notSeen('all prefixes of the members');
   return outcome(`${plural(own.length, 'network')} here, ${plural(theirs.length, 'prefix')} of members`, { problems });
 }
 

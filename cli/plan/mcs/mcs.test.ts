@@ -163,3 +163,10 @@ describe('why an import is not reached', () => {
     assert.match(renderImportWhy(why, paintFor(false)), /w\\u000aest +0\/0 ready/);
   });
 });
+
+describe('a cluster without the kinds of the Multi-Cluster Services API', () => {
+  it('is not well, and says why', () => {
+    const { isWell, unreadable } = sharedOf(reading({ imports: [], isServed: false }), undefined);
+    assert.deepEqual([isWell, unreadable.map(({ code }) => code)], [false, ['NotServed']]);
+  });
+});

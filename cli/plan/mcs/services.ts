@@ -43,6 +43,11 @@ export interface Shared {
   readonly unreadable: readonly Problem[];
 }
 
+export const notServed: Problem = {
+  code: 'NotServed',
+  message: 'the API server has no ServiceExports and ServiceImports of version v1beta1',
+};
+
 /** @param service `namespace/name`: only this one */
 export function sharedOf(reading: SharedServices, service: string | undefined): Shared {
   const isWanted = (one: { readonly namespace: string; readonly name: string }): boolean =>
@@ -50,6 +55,7 @@ export function sharedOf(reading: SharedServices, service: string | undefined): 
   const exports = reading.exports.filter(isWanted).map(exportOf);
   const imports = reading.imports.filter(isWanted).map((one) => importOf(one, reading));
   const names = judgeDns(reading.dns);
+  const unreadable = reading.isServed ? reading.unreadable : [...reading.unreadable, notServed];
   return {
     cluster: reading.cluster ?? reading.label,
     exports,
@@ -59,8 +65,8 @@ export function sharedOf(reading: SharedServices, service: string | undefined): 
       exports.every(({ state }) => state === 'exported') &&
       imports.every(({ isReady, readyEndpoints }) => isReady && readyEndpoints > 0) &&
       (imports.length === 0 || names.state !== 'missing') &&
-      reading.unreadable.length === 0,
-    unreadable: reading.unreadable,
+      unreadable.length === 0,
+    unreadable,
   };
 }
 

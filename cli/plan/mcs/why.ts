@@ -1,7 +1,7 @@
 /** Why an imported Service is or is not reached from this cluster. In: SharedServices of its namespace. Pure. */
 import type { SharedServices } from '../../model/shared-services.ts';
 import { cause, type Cause } from '../diagnose/step.ts';
-import { importOf, sharedOf, type ShownExport, type ShownImport } from './services.ts';
+import { importOf, notServed, sharedOf, type ShownExport, type ShownImport } from './services.ts';
 
 export interface ImportWhy {
   readonly service: string;
@@ -44,8 +44,8 @@ function absent(reading: SharedServices, namespace: string, name: string): reado
   if (!isServed)
     return [
       cause(
-        'NotServed',
-        'the API server has no ServiceExports and ServiceImports of version v1beta1',
+        notServed.code,
+        notServed.message,
         'install or update the CRDs of multicluster.x-k8s.io: the chart has them',
       ),
     ];

@@ -169,3 +169,12 @@ describe('the removal of a member', () => {
     assert.match(lossOf(west), /^west is removed from the hub with 1 prefix, 2 exported Services, 0 transit ports;/);
   });
 });
+
+describe('a hub that does not run', () => {
+  it('is not well, whatever the statuses of its members say', () => {
+    const well = reading(member('east'));
+    const mesh = meshOf({ ...well, hubProblem: 'no pod of the hub is ready' });
+    assert.deepEqual([meshOf(well).isWell, mesh.isWell], [true, false]);
+    assert.match(renderMesh(mesh, nowMs, paintFor(false)), /Problems\n {2}no pod of the hub is ready/);
+  });
+});

@@ -52,7 +52,9 @@ export interface MeshPair {
 
 export interface Mesh {
   readonly hub: string;
-  /** All members are connected, nothing of them is refused, and no path is reported that is not up. */
+  /** No pod of the hub is ready: what is shown is what it wrote last. */
+  readonly hubProblem?: string | undefined;
+  /** The hub runs, all members are connected, nothing of them is refused, and no path is reported that is not up. */
   readonly isWell: boolean;
   readonly members: readonly MeshMember[];
   /** Worst first. */
@@ -63,16 +65,19 @@ export interface Mesh {
 const order: readonly SideState[] = ['down', 'degraded', 'unknown', 'up', 'no path', 'not listed', 'not reported'];
 const ill: ReadonlySet<SideState> = new Set(['down', 'degraded', 'unknown']);
 
-export function meshOf({ label, members }: MeshReading): Mesh {
+export function meshOf({ label, members, hubProblem }: MeshReading): Mesh {
   const shown = members.map(memberOf);
   const pairs = pairsOf(members);
   return {
     hub: label,
+    hubProblem,
     isWell:
+      hubProblem === undefined &&
       shown.every(
         ({ presence, rejections, problem }) =>
           presence === 'connected' && (rejections ?? 0) === 0 && problem === undefined,
-      ) && pairs.every(({ state }) => !ill.has(state)),
+      ) &&
+      pairs.every(({ state }) => !ill.has(state)),
     members: shown,
     pairs,
   };

@@ -15,11 +15,14 @@ const tones: Readonly<Record<SideState, Tone>> = {
 };
 
 export function renderMesh(mesh: Mesh, nowMs: number, paint: Paint): string {
-  const { hub, members, pairs, isWell } = mesh;
+  const { hub, hubProblem, members, pairs, isWell } = mesh;
   const connected = members.filter(({ presence }) => presence === 'connected').length;
   const up = pairs.filter(({ state }) => state === 'up').length;
   const verdict = isWell ? paint('well', 'good') : paint('not well', 'bad');
-  const problems = members.flatMap(({ name, problem }) => (problem === undefined ? [] : [`${name}: ${problem}`]));
+  const problems = [
+    ...(hubProblem === undefined ? [] : [hubProblem]),
+    ...members.flatMap(({ name, problem }) => (problem === undefined ? [] : [`${name}: ${problem}`])),
+  ];
   const lines = [
     `${paint(`hub in ${hub}`, 'strong')}: ${verdict}`,
     `  ${connected} of ${plural(members.length, 'member')} connected, ${up} of ${plural(pairs.length, 'pair')} up`,

@@ -56,6 +56,8 @@ export interface HubMembersOptions extends MembersOptions {
 const mostLogged = 10;
 /** Figures of a member are written so often at most: only people read them. */
 const figuresEveryMs = 2000;
+/** Members whose figures are written each time: where all paths of a mesh flap, others come later. */
+const mostFigures = 20;
 
 /** Of a member whose rows are removed. */
 const nothing: MemberFigures = { prefixes: 0, exports: 0, rejections: 0, report: undefined };
@@ -319,12 +321,26 @@ export class HubMembers {
 
   #figuresChanged(name: string): void {
     this.#figured.add(name);
+    this.#planFigures();
+  }
+
+  #planFigures(): void {
     this.#figuresTimer ??= setTimeout(() => {
       this.#figuresTimer = undefined;
-      const names = [...this.#figured];
-      this.#figured.clear();
-      for (const one of names) if (!isSame(this.#figures.get(one), this.#figuresOf(one))) this.#report(one);
+      this.#reportFigures();
     }, figuresEveryMs);
+  }
+
+  /** The longest waiting first: a member that changes without end does not hold back others. */
+  #reportFigures(): void {
+    let left = mostFigures;
+    for (const name of this.#figured) {
+      if (left === 0) return this.#planFigures();
+      this.#figured.delete(name);
+      if (isSame(this.#figures.get(name), this.#figuresOf(name))) continue;
+      left -= 1;
+      this.#report(name);
+    }
   }
 
   #figuresOf(name: string): MemberFigures {

@@ -4,8 +4,8 @@ import { mostListedPaths, type PathReport, type PathSummary } from '../../model/
 const states: ReadonlySet<string> = new Set(['Up', 'HoldDown', 'Draining', 'Moving', 'Unknown', 'Down']);
 const codeForm = /^[A-Za-z]{1,64}$/;
 const versionForm = /^[0-9A-Za-z][0-9A-Za-z.+-]{0,63}$/;
-/** The last instant of a date in JavaScript. */
-const latestMs = 8.64e15;
+/** 9999-12-31, the last day of RFC 3339: the API server refuses a status with a later one. */
+const latestMs = 253_402_214_400_000;
 
 /** `isKnown`: whether a name is that of a member or of a foreign zone. */
 export function acceptReport(
