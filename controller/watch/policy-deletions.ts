@@ -8,7 +8,7 @@ import { KubeApiError, KubeUnreachable } from '../../lib/kube/errors.ts';
 import { namespaces } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import { waitUntil } from '../../lib/run/wait-until.ts';
+import { runAtMost, waitUntil } from '../../lib/run/wait-until.ts';
 
 export interface PolicyDeletionsOptions {
   readonly client: Pick<KubeClient, 'get'>;
@@ -16,22 +16,37 @@ export interface PolicyDeletionsOptions {
   readonly log: Pick<Logger, 'warn'>;
   /** Called with the key of a policy that is deleted. */
   readonly deliver: (key: string) => void;
-  /** Milliseconds after which a question that failed is asked again. */
-  readonly retryMs?: number;
+  readonly timing?: Partial<PolicyDeletionsTiming>;
 }
 
-const defaultRetryMs = 1000;
+export interface PolicyDeletionsTiming {
+  /** Milliseconds after which a question that failed is asked again; twice as long after each further failure. */
+  readonly retryMs: number;
+  readonly longestRetryMs: number;
+  /** Milliseconds after which a Namespace is asked about again that the watch does not know to be ending. */
+  readonly againMs: number;
+  /** Namespaces that are asked about at once. */
+  readonly parallel: number;
+}
+
+const defaultTiming: PolicyDeletionsTiming = { retryMs: 1000, longestRetryMs: 30_000, againMs: 10_000, parallel: 4 };
 
 export class PolicyDeletions {
   readonly #options: PolicyDeletionsOptions;
+  readonly #timing: PolicyDeletionsTiming;
   /** Namespaces that the watch knows and that are not being deleted. */
   readonly #open = new Set<string>();
   /** Deleted policies by namespace, each with an object of its own for this deletion; a namespace with an entry is being asked about. */
   readonly #waiting = new Map<string, Map<string, object>>();
   readonly #listeners = new Set<() => void>();
+  /** Questions that wait until there are fewer at once. */
+  readonly #queue: (() => void)[] = [];
+  #atOnce = 0;
+  #hasFailed = false;
 
   constructor(options: PolicyDeletionsOptions) {
     this.#options = options;
+    this.#timing = { ...defaultTiming, ...options.timing };
   }
 
   /** What the watch of Namespaces says; undefined if there is none of this name. To be called after the state knows it. */
@@ -59,14 +74,20 @@ export class PolicyDeletions {
   }
 
   async #ask(namespace: string): Promise<void> {
-    const { signal, log, retryMs = defaultRetryMs, deliver } = this.#options;
+    const { signal, deliver } = this.#options;
+    let retryMs = this.#timing.retryMs;
     for (;;) {
       const waiting = this.#waiting.get(namespace);
       if (waiting === undefined || waiting.size === 0) break;
+      if (this.#atOnce < this.#timing.parallel) this.#atOnce += 1;
+      else await new Promise<void>((resolve) => this.#queue.push(resolve));
       // Those that are deleted from here on need an answer that is younger than they are.
       const asked = [...waiting];
       try {
-        if (await this.#isEnding(namespace)) await this.#untilEnding(namespace);
+        const isEnding = await this.#isEnding(namespace).finally(() => this.#done());
+        // A watch that was interrupted may never tell of an end: by then there is another Namespace of this name.
+        if (isEnding && !(await this.#isSeenEnding(namespace))) continue;
+        this.#hasFailed = false;
         for (const [key, deletion] of asked) {
           if (waiting.get(key) !== deletion) continue;
           waiting.delete(key);
@@ -75,15 +96,30 @@ export class PolicyDeletions {
       } catch (error) {
         if (signal.aborted) return;
         if (!(error instanceof KubeApiError || error instanceof KubeUnreachable)) throw error;
-        log.warn(
-          { err: error, namespace, policies: asked.map(([key]) => key) },
-          'deleted policies stay in force until the API server says whether their Namespace is being deleted',
-        );
+        this.#warn(namespace, error);
         await sleep(retryMs, undefined, { signal, ref: false }).catch(() => undefined);
         if (signal.aborted as boolean) return;
+        retryMs = Math.min(2 * retryMs, this.#timing.longestRetryMs);
       }
     }
     this.#waiting.delete(namespace);
+  }
+
+  /** The next question takes the place of one that has its answer. */
+  #done(): void {
+    const next = this.#queue.shift();
+    if (next === undefined) this.#atOnce -= 1;
+    else next();
+  }
+
+  /** One line for all Namespaces, until there is an answer again. */
+  #warn(namespace: string, error: Error): void {
+    if (this.#hasFailed) return;
+    this.#hasFailed = true;
+    this.#options.log.warn(
+      { err: error, namespace, namespaces: this.#waiting.size },
+      'deleted policies stay in force until the API server says whether their Namespaces are being deleted',
+    );
   }
 
   async #isEnding(name: string): Promise<boolean> {
@@ -96,11 +132,18 @@ export class PolicyDeletions {
     }
   }
 
-  async #untilEnding(namespace: string): Promise<void> {
+  /** Whether the watch tells within a while that the Namespace is being deleted. @throws the signal's reason if it aborts */
+  async #isSeenEnding(namespace: string): Promise<boolean> {
     const onChange = (check: () => void): (() => void) => {
       this.#listeners.add(check);
       return () => this.#listeners.delete(check);
     };
-    await waitUntil([onChange], () => (this.#open.has(namespace) ? undefined : true), this.#options.signal);
+    const { signal } = this.#options;
+    let isSeen = false;
+    await runAtMost(async (late) => {
+      const either = AbortSignal.any([signal, late]);
+      isSeen = await waitUntil([onChange], () => (this.#open.has(namespace) ? undefined : true), either);
+    }, this.#timing.againMs);
+    return isSeen;
   }
 }

@@ -56,6 +56,8 @@ describe('headers of a packet', () => {
     for (const packet of [v4(17, ports, { to: '224.0.0.251' }), v4(17, ports, { to: '255.255.255.255' })])
       assert.equal(read(packet)?.isMulticast, true);
     assert.equal(read(v6(58, ports, 'ff02::16'))?.isMulticast, true);
+    const broadcast = Buffer.concat([Buffer.alloc(6, 0xff), Buffer.alloc(6), v4(17, ports)]);
+    assert.equal(readHeaders(broadcast)?.isMulticast, true);
   });
 
   it('are read from any bytes without an error', () => {

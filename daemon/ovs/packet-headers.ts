@@ -19,6 +19,12 @@ const mostExtensions = 8;
 
 /** Undefined if it is no packet of IP, or ends before its addresses. */
 export function readHeaders(frame: Buffer): PacketHeaders | undefined {
+  const headers = readPacket(frame);
+  // An address of one host may be in a frame for all: each port of the switch gets it.
+  return headers && { ...headers, isMulticast: headers.isMulticast || (frame.readUInt8(0) & 1) === 1 };
+}
+
+function readPacket(frame: Buffer): PacketHeaders | undefined {
   let at = 12;
   for (let tags = 0; tags <= 2 && at + 2 <= frame.length; tags += 1) {
     const type = frame.readUInt16BE(at);

@@ -7,7 +7,7 @@ const isolation: PolicyDrop = {
   origin: { direction: 'ingress', rules: undefined },
   pod: { namespace: 'shop', name: 'web' },
   packet,
-  peer: { namespace: 'ops', name: 'cli' },
+  peer: { namespace: 'shop', name: 'cli' },
   isolating: [{ namespace: 'shop', name: 'closed' }],
 };
 const rule = {
@@ -24,7 +24,7 @@ describe('the words about a dropped packet', () => {
     assert.deepEqual(dropProblem(isolation), {
       code: 'PolicyDrop',
       message:
-        'ingress: TCP to port 8080 from 10.16.0.7 (pod ops/cli) was dropped, isolated by NetworkPolicy shop/closed, of which no rule allows it; "isthmus policy why ops/cli shop/web 8080/TCP" explains it',
+        'ingress: TCP to port 8080 from 10.16.0.7 (pod shop/cli) was dropped, isolated by NetworkPolicy shop/closed, of which no rule allows it; "isthmus policy why shop/cli shop/web 8080/TCP" explains it',
     });
   });
 

@@ -12,7 +12,7 @@ export interface PolicyDrop {
   readonly origin: AclOrigin;
   readonly pod: PodName;
   readonly packet: Omit<PacketHeaders, 'isMulticast'>;
-  /** The pod at the other end, if it is known. */
+  /** The pod at the other end, if it is known and in the same Namespace. */
   readonly peer: PodName | undefined;
   /** The NetworkPolicies that isolate the pod in this direction; at least one if no rule is the origin. */
   readonly isolating: readonly PodName[];

@@ -29,9 +29,10 @@ const pods = new Map(
     ['web', 'one', '10.16.0.9'],
     ['shadow', 'elsewhere', '10.16.0.7'],
     ['cli', 'two', '10.16.0.7'],
-  ].map(([name = '', subnet = '', address = '']) => {
+    ['stranger', 'two', '10.16.0.8', 'ops'],
+  ].map(([name = '', subnet = '', address = '', namespace = 'shop']) => {
     const interfaces = new Map([['ovn', { network: { subnet } }]]);
-    return [name, { namespace: 'shop', name, uid: name, labels: {}, interfaces, address }];
+    return [name, { namespace, name, uid: name, labels: {}, interfaces, address }];
   }),
 );
 
@@ -106,6 +107,13 @@ describe('events about what the bridge says', () => {
     assert.match(events[0] ?? '', /^shop\/web ingress: UDP to port 53 from 10\.16\.0\.7 \(pod shop\/cli\) was dropped/);
     assert.match(events[1] ?? '', /^shop\/web ingress: UDP to port 53 from 192\.0\.2\.1 was dropped, isolated by/);
     assert.match(await registry.metrics(), /^isthmus_daemon_policy_drops_up 1$/m);
+  });
+
+  it('do not name pods of other Namespaces, whose names an author of pods could find by their addresses', async (t) => {
+    const { send, events } = await bed(t, undefined);
+    send('10.16.0.8');
+    await eventually('there is one', () => events.length === 1);
+    assert.match(events[0] ?? '', /^shop\/web ingress: UDP to port 53 from 10\.16\.0\.8 was dropped, isolated by/);
   });
 
   it('are only on pods of Namespaces with the label, if it is asked for', async (t) => {

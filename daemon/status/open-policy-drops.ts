@@ -57,13 +57,17 @@ function subnetOf(cluster: Cluster, { pod, provider }: PodPort<Pod>): Subnet | u
   return network === undefined || typeof network === 'string' ? undefined : cluster.subnet(network.subnet);
 }
 
-/** VPCs may have the same addresses: the peer is in the same Subnet, or both are in the default VPC. */
+/**
+ * VPCs may have the same addresses: the peer is in the same Subnet, or both are in the default VPC. Whoever reads events of one Namespace must not learn names of
+ * pods in others, at addresses that he chose.
+ */
 function peerOf(cluster: Cluster, sandboxes: Sandboxes, at: PodPort<Pod>, address: string): Pod | undefined {
   const [own, wanted] = [subnetOf(cluster, at), parseIp(address)?.value];
   for (const sandbox of sandboxes.all()) {
     if (!sandbox.ips.some((ip) => parseIp(ip)?.value === wanted)) continue;
     const pod = cluster.podOf(sandbox);
-    const subnet = pod && subnetOf(cluster, { pod, provider: sandbox.provider });
+    if (pod?.namespace !== at.pod.namespace) continue;
+    const subnet = subnetOf(cluster, { pod, provider: sandbox.provider });
     const isNear = subnet !== undefined && (subnet === own || (subnet.isRouted && own?.isRouted === true));
     if (isNear) return pod;
   }

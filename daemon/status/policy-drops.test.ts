@@ -69,7 +69,7 @@ function bed() {
       const [namespace = '', name = ''] = at ?? [];
       return at && { pod: { namespace, name, uid: name, labels: {} }, provider: 'ovn' };
     },
-    peerOf: (_, address) => (address === '10.16.0.7' ? { namespace: 'ops', name: 'cli' } : undefined),
+    peerOf: (_, address) => (address === '10.16.0.7' ? { namespace: 'shop', name: 'cli' } : undefined),
     isWanted: (namespace) => namespace === 'shop',
     report: ({ namespace, name }, { message }) => events.push(`${namespace}/${name} ${message}`),
     log: { warn: (fields: unknown) => warnings.push(fields) } as never,
@@ -87,7 +87,7 @@ describe('drops of policies', () => {
     await eventually('there are two', () => events.length === 2);
     assert.match(
       events[0] ?? '',
-      /^shop\/web ingress: TCP to port 8080 from 10\.16\.0\.7 \(pod ops\/cli\) was dropped, isolated by NetworkPolicies shop\/a, shop\/b,/,
+      /^shop\/web ingress: TCP to port 8080 from 10\.16\.0\.7 \(pod shop\/cli\) was dropped, isolated by NetworkPolicies shop\/a, shop\/b,/,
     );
     assert.match(
       events[1] ?? '',

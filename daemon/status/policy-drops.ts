@@ -34,7 +34,7 @@ export interface PolicyDropsOptions<P extends DropPod> {
   readonly readPorts: () => Promise<BridgePorts>;
   /** The pod at a port of the bridge; undefined if it is of no pod. */
   readonly podAt: (port: number) => PodPort<P> | undefined;
-  /** The pod of this node with an address in the same VPC as another interface. */
+  /** The pod of this node and of the same Namespace with an address in the same VPC as another interface. */
   readonly peerOf: (at: PodPort<P>, address: string) => Pick<Pod, 'namespace' | 'name'> | undefined;
   /** Whether the pods of a Namespace get events. */
   readonly isWanted: (namespace: string) => boolean;

@@ -26,6 +26,8 @@ function rendered(...values: readonly string[]) {
 test('drops are off by default', () => {
   assert.deepEqual(rendered(), ['--policy-counters', 'networkpolicies']);
   assert.deepEqual(rendered('policies.counters=false'), []);
+  // As `helm upgrade --reuse-values` has them from a release without this value.
+  assert.deepEqual(rendered('policies.drops=null'), ['--policy-counters', 'networkpolicies']);
 });
 
 test('drops of labelled Namespaces need the right to list Namespaces, those of all do not', () => {

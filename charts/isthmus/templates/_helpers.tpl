@@ -13,7 +13,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{- /* Not empty if daemons report about policies, for which they read the southbound database and NetworkPolicies. */}}
 {{- define "isthmus.policyReports" -}}
-{{- if or .Values.policies.counters (ne .Values.policies.drops "off") }}true{{ end }}
+{{- if or .Values.policies.counters (ne (.Values.policies.drops | default "off") "off") }}true{{ end }}
 {{- end }}
 
 {{- define "isthmus.image" -}}

@@ -7,8 +7,8 @@ export class IsolatedBefore {
 
   /** @param namespaces those that are being deleted */
   restore(ports: ReadonlyMap<PolicyDirection, ReadonlySet<string>>, namespaces: Iterable<string>): void {
-    this.#ports = ports;
     for (const name of namespaces) this.#namespaces.add(name);
+    if (this.#namespaces.size > 0) this.#ports = ports;
   }
 
   has(namespace: string, port: string, direction: PolicyDirection): boolean {
@@ -17,6 +17,6 @@ export class IsolatedBefore {
 
   /** There is another Namespace of this name. */
   forget(namespace: string): void {
-    this.#namespaces.delete(namespace);
+    if (this.#namespaces.delete(namespace) && this.#namespaces.size === 0) this.#ports = new Map();
   }
 }
