@@ -14,7 +14,7 @@ import { KernelTunnels } from '../host/tunnels.ts';
 import { ensureKey, type KeyPair } from '../host/wireguard-key.ts';
 import { hasSession, linkAddress, tunnelLinks, type TunnelsPlan } from '../model/wireguard.ts';
 import { hasFixedSources, systemId } from '../ovs/local.ts';
-import { keepTunnelRoute, removeTunnelRoute } from '../ovs/tunnel-route.ts';
+import { keepTunnelNeighbour, keepTunnelRoute, removeTunnelRoute } from '../ovs/tunnel-route.ts';
 import { planDevice, planTunnelBridge, planTunnels } from '../plan/wireguard.ts';
 import { Endpoints } from '../settle/endpoints.ts';
 import type { Cluster } from '../state/cluster.ts';
@@ -58,7 +58,7 @@ export interface OpenedWireGuard {
 }
 
 const unsupported =
-  'ovn-controller of OVN 24.03 and newer gives tunnels the address of the underlay as their source (local_ip), which WireGuard does not carry; encrypted tunnels need OVN 23.03 so far';
+  'ovn-controller of OVN 24.03 and newer gives tunnels the address of the underlay as their source (local_ip); encrypted tunnels have IPv4 addresses, so that of the underlay has to be one, too';
 const owner = 'tunnels/bridge';
 const checkMs = 1000;
 /** WireGuard's own part of a packet, with an outer header of IPv6. */
@@ -78,22 +78,26 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
   let isUnsupported = false;
 
   const uplink = (await netlink.addressedLinks()).find(({ addresses }) => addresses.includes(encapIp));
+  const mtu = (uplink?.mtu ?? usualMtu) - overhead;
+  const settings = { isUserspace: options.isUserspaceDatapath, encapIp, mtu };
   const kernel = new KernelTunnels({
     netlink,
     namespace: options.namespace,
     isUserspace: options.isUserspaceDatapath,
     socket: options.socket,
-    mtu: (uplink?.mtu ?? usualMtu) - overhead,
+    mtu,
     plug: async (isWanted) => {
       if (isWanted && key !== undefined) target.set(owner, planTunnelBridge(key.mac));
       else target.drop(owner);
       await target.untilApplied();
     },
-    pin: async (cidr, source) => {
+    pin: async (cidr, mac) => {
       if (folder === undefined) return;
       const { bridge } = tunnelLinks;
       try {
-        await keepTunnelRoute(folder, { cidr, bridge, gateway: linkAddress.inside, source });
+        const [gateway, source] = [linkAddress.inside, linkAddress.bridge];
+        await keepTunnelRoute(folder, { cidr, bridge, gateway, source });
+        await keepTunnelNeighbour(folder, { bridge, address: gateway, mac });
       } catch (error) {
         if (!(error instanceof Error)) throw error;
         const message = `Open vSwitch has no route of its own to ${cidr}: ${error.message}`;
@@ -166,9 +170,9 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
 
   const refresh = (): void => {
     const slices = [...cluster.objects.keySlices.entries()].flatMap(([, slice]) => slice ?? []);
-    plan = isGateway() ? planTunnels(slices, systemId(ovs), options.isUserspaceDatapath) : undefined;
+    plan = isGateway() ? planTunnels(slices, systemId(ovs), settings) : undefined;
     // Without a key nobody makes an encrypted tunnel to this node, and it makes none.
-    isUnsupported = plan !== undefined && hasFixedSources(ovs);
+    isUnsupported = plan !== undefined && familyOf(encapIp) === 6 && hasFixedSources(ovs);
     // What is guarded stays so, until the agent has removed the tunnels.
     if (isUnsupported && !kernel.isGuarded) plan = undefined;
     if (plan !== undefined && key === undefined) {

@@ -3,7 +3,7 @@
  * settings of WireGuard. Whatever is there already stays: a daemon that starts again interrupts nothing.
  *
  * With the userspace datapath, tunnels leave Open vSwitch by a bridge of their own, to a namespace that forwards them to WireGuard: in the
- * namespace of the node the address of the bridge would be local, and packets from WireGuard would not go to Open vSwitch. The socket of
+ * namespace of the node they would be for the node itself, and not go to Open vSwitch. In the namespace, nftables also translates addresses. The socket of
  * WireGuard stays in the namespace of the node. With the datapath of the kernel, a route to the WireGuard interface is enough.
  */
 import { rmSync } from 'node:fs';
@@ -42,8 +42,8 @@ export interface TunnelsHostOptions {
   readonly mtu: number;
   /** Gives Open vSwitch the bridge, or takes it away; resolves when the database has it. */
   readonly plug: (isWanted: boolean) => Promise<void>;
-  /** Gives the userspace datapath its own route to the network, with this source. */
-  readonly pin: (cidr: string, source: string) => Promise<void>;
+  /** Gives the userspace datapath its own route to the network, and the neighbour by which it leads. */
+  readonly pin: (cidr: string, neighbourMac: string) => Promise<void>;
   readonly unpin: (cidr: string) => Promise<void>;
   /** What has to change in WireGuard; undefined for nothing. */
   readonly changesOf: (seen: SeenDevice) => DeviceChange | undefined;
@@ -54,7 +54,7 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
   #isGuarded = false;
   #device: SeenDevice | undefined;
   #address: string | undefined;
-  #rules = { cidr: '', checkedMs: 0 };
+  #rules = { cidr: '', text: '', checkedMs: 0 };
   /** What everything was compared with last, and when. */
   #compared = { plan: '', atMs: 0 };
   #isKernel = false;
@@ -149,9 +149,10 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
   /** Returns whether it was time to compare them. */
   async #keepRules({ cidr, rules }: TunnelsPlan): Promise<boolean> {
     const nowMs = performance.now();
-    if (this.#rules.cidr === cidr && nowMs - this.#rules.checkedMs < ruleTrustMs) return false;
+    const text = JSON.stringify(rules);
+    if (this.#rules.text === text && nowMs - this.#rules.checkedMs < ruleTrustMs) return false;
     await new NftTable('inet', { name: ruleTable }).set(rules.node);
-    this.#rules = { cidr, checkedMs: nowMs };
+    this.#rules = { cidr, text, checkedMs: nowMs };
     return true;
   }
 
@@ -173,7 +174,7 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
   }
 
   /** The route to the whole network is there before any address is: without it packets would follow the default route. */
-  async #keepBridge({ cidr, address }: TunnelsPlan): Promise<void> {
+  async #keepBridge({ cidr }: TunnelsPlan): Promise<void> {
     const { netlink, plug, mtu } = this.#options;
     const { bridge } = tunnelLinks;
     await plug(true);
@@ -182,15 +183,9 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
       throw new Refusal(linkMissing, `Open vSwitch has not made ${bridge} yet; look at ovs-vswitchd's log`);
     if (hasIpv6()) setSysctl(`net/ipv6/conf/${bridge}/disable_ipv6`, '1');
     await up(netlink, link, mtu);
-    const [, bits = ''] = cidr.split('/');
-    await keepAddresses(netlink, link, [
-      { text: `${linkAddress.bridge}/${linkAddress.prefix}`, hasRoute: true },
-      // Open vSwitch takes the address in whose network the other end is.
-      ...(address === undefined ? [] : [{ text: `${address}/${bits}`, hasRoute: false }]),
-    ]);
+    await keepAddresses(netlink, link, [{ text: `${linkAddress.bridge}/${linkAddress.prefix}`, hasRoute: true }]);
     await keepRoute(netlink, { destination: cidr, gateway: linkAddress.inside, index: link.index });
-    await this.#options.pin(cidr, address ?? linkAddress.bridge);
-    this.#address = address;
+    await this.#options.pin(cidr, insideMac);
   }
 
   async #keepDevice(inside: Rtnetlink, plan: TunnelsPlan, netns: Netns | undefined): Promise<void> {
@@ -203,12 +198,12 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
         const addresses = plan.address === undefined ? [] : [{ text: `${plan.address}/${bits}`, hasRoute: false }];
         await keepAddresses(inside, link, addresses);
         this.#address = plan.address;
-      } else if (plan.address !== undefined) {
+      } else {
         const { index } = await inside.link(back);
-        // Open vSwitch may make the bridge anew with another MAC address, which nothing would tell the namespace.
-        const { mac } = await this.#options.netlink.link(tunnelLinks.bridge);
-        await inside.setNeighbour({ index, ip: plan.address, mac });
-        await keepRoute(inside, { destination: `${plan.address}/32`, gateway: undefined, index });
+        // A bridge that is made anew may have another MAC address, which nothing would tell the namespace.
+        await inside.setNeighbour({ index, ip: plan.end, mac: await this.#macOf(plan.end) });
+        await keepRoute(inside, { destination: `${plan.end}/32`, gateway: undefined, index });
+        this.#address = plan.address;
       }
       await keepRoute(inside, { destination: plan.cidr, gateway: undefined, index: link.index });
       const isKernel = link.kind === 'wireguard';
@@ -221,6 +216,14 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
       this.#device = undefined;
       throw error;
     }
+  }
+
+  /** Open vSwitch ends tunnels for the address of a bridge and the MAC address of the same bridge, wherever they arrive. */
+  async #macOf(address: string): Promise<string> {
+    const links = await this.#options.netlink.addressedLinks();
+    const mac = links.find(({ addresses }) => addresses.includes(address))?.mac;
+    if (mac === undefined) throw new Refusal(linkMissing, `no interface of the node has the tunnel address ${address}`);
+    return mac;
   }
 
   /** wireguard-go makes its interface in the namespace of the node. */
@@ -267,7 +270,7 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
       if (this.#rules.cidr !== '') await this.#options.unpin(this.#rules.cidr);
     }
     await removeLinks(netlink, namespace);
-    this.#rules = { cidr: '', checkedMs: 0 };
+    this.#rules = { cidr: '', text: '', checkedMs: 0 };
   }
 }
 

@@ -15,6 +15,8 @@ export interface TunnelsPlan {
   readonly cidr: string;
   /** The address of this node within the network; undefined until the hub has allocated one. */
   readonly address: string | undefined;
+  /** The address that tunnels have outside of WireGuard, at Open vSwitch. */
+  readonly end: string;
   /** Sorted by chassis; keys and addresses occur once. */
   readonly peers: readonly GatewayKey[];
   /** Of the namespace of the node and, with the userspace datapath, of that of the tunnels; in the language of nft. */
