@@ -11,11 +11,11 @@ import type { KernelEvent } from '../host/kernel-events.ts';
 import { HostLoop } from '../host/loop.ts';
 import { isRefusal, Refusal } from '../host/refusal.ts';
 import { KernelTunnels } from '../host/tunnels.ts';
-import { ensureKey, type KeyPair } from '../host/wireguard-key.ts';
+import { ensureKey, randomMac, type KeyPair } from '../host/wireguard-key.ts';
 import { hasSession, linkAddress, tunnelLinks, type TunnelsPlan } from '../model/wireguard.ts';
-import { hasFixedSources, systemId } from '../ovs/local.ts';
+import { hasFixedSources, systemId, tunnelEnds } from '../ovs/local.ts';
 import { keepTunnelNeighbour, keepTunnelRoute, removeTunnelRoute } from '../ovs/tunnel-route.ts';
-import { planDevice, planTunnelBridge, planTunnels } from '../plan/wireguard.ts';
+import { isStillUsed, planDevice, planTunnelBridge, planTunnels } from '../plan/wireguard.ts';
 import { Endpoints } from '../settle/endpoints.ts';
 import type { Cluster } from '../state/cluster.ts';
 import type { Local } from './open-local.ts';
@@ -74,6 +74,8 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
   let plan: TunnelsPlan | undefined;
   let key: KeyPair | undefined;
   let keyProblem: string | undefined;
+  /** Of the bridge while there is no key. */
+  const spareMac = randomMac();
   let reported = '';
   let isUnsupported = false;
 
@@ -87,7 +89,7 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
     socket: options.socket,
     mtu,
     plug: async (isWanted) => {
-      if (isWanted && key !== undefined) target.set(owner, planTunnelBridge(key.mac));
+      if (isWanted) target.set(owner, planTunnelBridge(key?.mac ?? spareMac));
       else target.drop(owner);
       await target.untilApplied();
     },
@@ -170,10 +172,10 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
 
   const refresh = (): void => {
     const slices = [...cluster.objects.keySlices.entries()].flatMap(([, slice]) => slice ?? []);
-    plan = isGateway() ? planTunnels(slices, systemId(ovs), settings) : undefined;
+    const wanted = isGateway() ? planTunnels(slices, systemId(ovs), settings) : undefined;
+    if (wanted !== undefined || plan === undefined || !isStillUsed(plan, tunnelEnds(ovs))) plan = wanted;
     // Without a key nobody makes an encrypted tunnel to this node, and it makes none.
     isUnsupported = plan !== undefined && familyOf(encapIp) === 6 && hasFixedSources(ovs);
-    // What is guarded stays so, until the agent has removed the tunnels.
     if (isUnsupported && !kernel.isGuarded) plan = undefined;
     if (plan !== undefined && key === undefined) {
       try {
@@ -181,12 +183,15 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
         keyProblem = undefined;
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        keyProblem = `the private key cannot be read or made: ${error.message}`;
-        log.warn({ err: error }, 'no encrypted tunnels');
+        const found = `the private key cannot be read or made: ${error.message}`;
+        // It is tried every second.
+        if (found !== keyProblem) log.warn({ err: error }, 'no encrypted tunnels');
+        keyProblem = found;
       }
     }
     notify();
-    loop.set(plan === undefined || key === undefined ? 'none' : plan);
+    // Without a key the node is guarded all the same: ovn-controller may have tunnels that were encrypted.
+    loop.set(plan ?? 'none');
   };
 
   const first = new Promise<void>((resolve) => loop.onResult(resolve));

@@ -1,5 +1,5 @@
 /** The private key of this node: a file that only root can read, made once. It leaves this process for WireGuard alone. */
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Refusal } from './refusal.ts';
@@ -31,12 +31,20 @@ export function ensureKey(file: string): KeyPair {
   const key = createPrivateKey({ key: Buffer.concat([prefix, bytes]), format: 'der', type: 'pkcs8' });
   const { x = '' } = createPublicKey(key).export({ format: 'jwk' });
   const digest = createHash('sha256').update('isthmus bridge').update(bytes).digest();
-  digest[0] = ((digest[0] ?? 0) & 0xfc) | 0x02;
-  const mac = digest
-    .subarray(0, 6)
+  const mac = macOf(digest);
+  return { privateKey: bytes.toString('base64'), publicKey: Buffer.from(x, 'base64url').toString('base64'), mac };
+}
+
+export function randomMac(): string {
+  return macOf(randomBytes(6));
+}
+
+/** Of one interface, and of no vendor. */
+function macOf(bytes: Buffer): string {
+  const [first = 0, ...rest] = bytes.subarray(0, 6);
+  return Buffer.from([(first & 0xfc) | 0x02, ...rest])
     .toString('hex')
     .replaceAll(/(..)(?!$)/g, '$1:');
-  return { privateKey: bytes.toString('base64'), publicKey: Buffer.from(x, 'base64url').toString('base64'), mac };
 }
 
 /** Written whole or not at all. */

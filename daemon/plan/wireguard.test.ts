@@ -3,7 +3,14 @@ import { describe, it } from 'node:test';
 import type { GatewayKey } from '../../lib/api/kinds/gateway-key-slice.ts';
 import type { KeySlice, SeenPeer } from '../model/wireguard.ts';
 import { Endpoints } from '../settle/endpoints.ts';
-import { planDevice, planInsideRules, planKernelRules, planTunnels, planUserspaceRules } from './wireguard.ts';
+import {
+  isStillUsed,
+  planDevice,
+  planInsideRules,
+  planKernelRules,
+  planTunnels,
+  planUserspaceRules,
+} from './wireguard.ts';
 
 const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString('base64');
 const key = (chassis: string, byte: number, fields: Partial<GatewayKey> = {}): GatewayKey => ({
@@ -45,6 +52,15 @@ describe('encrypted tunnels of a node', () => {
       plan?.peers.map(({ chassis }) => chassis),
       ['b1'],
     );
+  });
+});
+
+describe('tunnels that nobody wants any more', () => {
+  it('are kept as long as Open vSwitch has one to an address within them', () => {
+    const plan = { cidr: '100.126.0.0/16' };
+    assert.equal(isStillUsed(plan, ['192.0.2.7', '100.126.0.3']), true);
+    assert.equal(isStillUsed(plan, ['192.0.2.7', '2001:db8::1']), false);
+    assert.equal(isStillUsed(plan, []), false);
   });
 });
 

@@ -62,11 +62,20 @@ export function planTunnels(
   return { cidr: text, address, end: end ?? '', peers: sorted, rules };
 }
 
+/** Nothing is wanted any more, but what guards the node stays as long as a tunnel of Open vSwitch ends at an address within tunnels. */
+export function isStillUsed(plan: Pick<TunnelsPlan, 'cidr'>, ends: readonly string[]): boolean {
+  const cidr = parseCidr(plan.cidr);
+  return ends.some((end) => {
+    const ip = parseIp(end);
+    return cidr !== undefined && ip !== undefined && cidrContains(cidr, ip);
+  });
+}
+
 function isKey(text: string): boolean {
   return /^[A-Za-z0-9+/]{43}=$/.test(text) && Buffer.from(text, 'base64').length === 32;
 }
 
-/** `mac`: nobody outside of the node knows it, so that no frame from a network can reach the bridge. */
+/** `mac`: nobody outside of the node knows it. */
 export function planTunnelBridge(mac: string): Desired {
   const { bridge, port } = tunnelLinks;
   return {
