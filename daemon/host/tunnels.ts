@@ -23,6 +23,8 @@ import { changeUapi, readUapi } from './wireguard-uapi.ts';
 
 /** rtm_protocol of the routes of tunnels: those of the host network are compared as a whole. */
 const tunnelProtocol = 156;
+/** Of the route that counts while the bridge is gone. */
+const spareMetric = 4096;
 const ruleTable = 'isthmus-tunnels';
 /** Of the end in the namespace: the same on every node, so that Open vSwitch never learns another one. */
 const insideMac = '02:69:73:74:77:67';
@@ -136,7 +138,7 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
     try {
       if (isNew || areRulesDue) await new NftTable('inet', { name: ruleTable, netns }).set(plan.rules.inside);
       netns.run(setForwarding);
-      await this.#keepLink(netns, inside);
+      await this.#keepLink(netns, inside, plan.cidr);
       await this.#keepBridge(plan);
       this.#isGuarded = true;
       await this.#keepDevice(inside, plan, netns);
@@ -156,8 +158,11 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
     return true;
   }
 
-  /** The pair between Open vSwitch and the namespace. */
-  async #keepLink(netns: Netns, inside: Rtnetlink): Promise<void> {
+  /**
+   * The pair between Open vSwitch and the namespace. The bridge is gone, and its routes with it, whenever ovs-vswitchd starts again: then a
+   * route to the port, which is no bridge, keeps tunnels from the default route.
+   */
+  async #keepLink(netns: Netns, inside: Rtnetlink, cidr: string): Promise<void> {
     const { netlink, mtu } = this.#options;
     const { port, inside: name } = tunnelLinks;
     const there = await inside.findLink(name);
@@ -167,7 +172,11 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
       disableTransmitChecksum(netns, name);
     }
     if (hasIpv6()) setSysctl(`net/ipv6/conf/${port}/disable_ipv6`, '1');
-    await up(netlink, await netlink.link(port), mtu);
+    const outside = await netlink.link(port);
+    await up(netlink, outside, mtu);
+    await keepAddresses(netlink, outside, [{ text: `${linkAddress.port}/${linkAddress.prefix}`, hasRoute: true }]);
+    const spare = { destination: cidr, gateway: linkAddress.nowhere, index: outside.index, metric: spareMetric };
+    await keepRoute(netlink, spare);
     const link = await inside.link(name);
     await up(inside, link, mtu);
     await keepAddresses(inside, link, [{ text: `${linkAddress.inside}/${linkAddress.prefix}`, hasRoute: true }]);
@@ -337,18 +346,20 @@ interface KeptRoute {
   readonly destination: string;
   readonly gateway: string | undefined;
   readonly index: number;
+  readonly metric?: number;
 }
 
-async function keepRoute(netlink: Rtnetlink, { destination, gateway, index }: KeptRoute): Promise<void> {
+async function keepRoute(netlink: Rtnetlink, { destination, gateway, index, metric = 0 }: KeptRoute): Promise<void> {
   const isSame = (await netlink.routes()).some(
     (route) =>
       route.table === mainTable &&
       route.destination === destination &&
       route.gateway === gateway &&
       route.index === index &&
+      (route.metric ?? 0) === metric &&
       route.protocol === tunnelProtocol,
   );
   if (isSame) return;
-  const route = { destination, gateway, index, source: undefined, table: mainTable, protocol: tunnelProtocol };
+  const route = { destination, gateway, index, metric, source: undefined, table: mainTable, protocol: tunnelProtocol };
   await netlink.setRoute(route, true);
 }

@@ -47,14 +47,14 @@ function macOf(bytes: Buffer): string {
     .replaceAll(/(..)(?!$)/g, '$1:');
 }
 
-/** Written whole or not at all. */
+/** Written whole or not at all, also if the node loses its power. */
 function makeKey(file: string): string {
   const { d = '' } = generateKeyPairSync('x25519').privateKey.export({ format: 'jwk' });
   const text = Buffer.from(d, 'base64url').toString('base64');
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const next = `${file}.new`;
   rmSync(next, { force: true });
-  writeFileSync(next, `${text}\n`, { mode: 0o600, flag: 'wx' });
+  writeFileSync(next, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true });
   renameSync(next, file);
   return text;
 }

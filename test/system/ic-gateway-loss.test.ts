@@ -129,6 +129,7 @@ describe('two clusters of two nodes', () => {
     const capture = await watchUnderlay(lab);
     const faults = {
       'the daemon is killed': () => lab.kill(`east/${victim}`, 'daemon'),
+      'Open vSwitch is killed': () => lab.kill(`east/${victim}`, 'ovs-vswitchd'),
       'WireGuard is killed': () => lab.kill(`east/${victim}`, 'wireguard'),
       'the gateway is frozen': () => loseGateway(lab, `west/${victim}`, 'frozen'),
     };
