@@ -25,6 +25,12 @@ function find(manifests: readonly Manifest[], kind: string, name: string): Manif
   return manifests.find((one) => one.kind === kind && one.metadata.name === name);
 }
 
+function specOf(manifests: readonly Manifest[], kind: string, name: string): unknown {
+  const found = find(manifests, kind, name);
+  assert.ok(found !== undefined, `${kind} ${name}`);
+  return found['spec'];
+}
+
 const render = (...values: Values): readonly Manifest[] => parseManifests(renderChart([...everything, ...values]));
 const encrypted: Values = [
   'interconnect.encryption.mode=required',
@@ -38,22 +44,22 @@ describe('encrypted tunnels', () => {
   test('are off by default: nobody runs WireGuard, and the Interconnect wishes nothing', () => {
     const manifests = render();
     assert.equal(find(manifests, 'DaemonSet', 'isthmus-wireguard'), undefined);
-    assert.equal('encryption' in (find(manifests, 'Interconnect', 'default')?.['spec'] as object), false);
+    assert.equal('encryption' in (specOf(manifests, 'Interconnect', 'default') as object), false);
     // Definitions of kinds say what it is.
     const others = manifests.filter(({ kind }) => kind !== 'CustomResourceDefinition');
     assert.ok(!/wireguard-go|isthmus-wg/.test(JSON.stringify(others)));
   });
 
   test('have the mode of the values', () => {
-    const { encryption } = find(render(...encrypted), 'Interconnect', 'default')?.['spec'] as { encryption: object };
+    const { encryption } = specOf(render(...encrypted), 'Interconnect', 'default') as { encryption: object };
     assert.deepEqual(encryption, { mode: 'required', clusters: [{ name: 'west', mode: 'off' }] });
     assert.throws(() => render('interconnect.encryption.mode=maybe'), /interconnect.encryption.mode|encryption\/mode/);
   });
 
   test('have a WireGuard that the daemon finds, on gateways, with no right but that for the network', () => {
     const manifests = render(...encrypted);
-    const specOf = (name: string) => (find(manifests, 'DaemonSet', name)?.['spec'] as Workload).template.spec;
-    const [wireGuard, daemon] = [specOf('isthmus-wireguard'), specOf('isthmus-daemon')];
+    const podOf = (name: string) => (specOf(manifests, 'DaemonSet', name) as Workload).template.spec;
+    const [wireGuard, daemon] = [podOf('isthmus-wireguard'), podOf('isthmus-daemon')];
     const [container] = wireGuard.containers;
     assert.deepEqual(container?.command, ['wireguard-go', '-f', 'isthmus-wg']);
     assert.deepEqual(container.securityContext.capabilities, { drop: ['ALL'], add: ['NET_ADMIN'] });
