@@ -89,7 +89,6 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
       ...(await new KernelGates(netlink, gateFolder(settings), () => Promise.resolve()).set([])),
     ];
     for (const family of ['inet', 'netdev'] as const) await new NftTable(family).remove();
-    await removeTunnels(netlink, { namespace: tunnelNamespace(settings), key: keyFile(settings) });
     await newServiceTable().remove();
     const links = new PodLinks(netlink);
     for (const name of await links.hostNames()) await links.remove(name);
@@ -102,6 +101,8 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
     await runAtMost((late) => untilTakenUp(ovs, AbortSignal.any([signal, late])), switchTimeoutMs);
     const { asked, done } = switchConfig(ovs);
     if (done < asked) return 'ovs-vswitchd has not released the ports of Isthmus';
+    // Not before: without them tunnels to other clusters would leave in the clear.
+    await removeTunnels(netlink, { namespace: tunnelNamespace(settings), key: keyFile(settings) });
     if (problems[0] !== undefined) return problems[0].message;
     setLeftMark(settings);
     return undefined;

@@ -11,11 +11,11 @@ import type { KernelEvent } from '../host/kernel-events.ts';
 import { HostLoop } from '../host/loop.ts';
 import { isRefusal, Refusal } from '../host/refusal.ts';
 import { KernelTunnels } from '../host/tunnels.ts';
-import { ensureKey, type KeyPair } from '../host/wireguard-key.ts';
+import { ensureKey, randomMac, type KeyPair } from '../host/wireguard-key.ts';
 import { hasSession, linkAddress, tunnelLinks, type TunnelsPlan } from '../model/wireguard.ts';
-import { hasFixedSources, systemId } from '../ovs/local.ts';
-import { keepTunnelRoute, removeTunnelRoute } from '../ovs/tunnel-route.ts';
-import { planDevice, planTunnelBridge, planTunnels } from '../plan/wireguard.ts';
+import { hasFixedSources, systemId, tunnelEnds } from '../ovs/local.ts';
+import { keepTunnelNeighbour, keepTunnelRoute, removeTunnelRoute } from '../ovs/tunnel-route.ts';
+import { isStillUsed, planDevice, planTunnelBridge, planTunnels } from '../plan/wireguard.ts';
 import { Endpoints } from '../settle/endpoints.ts';
 import type { Cluster } from '../state/cluster.ts';
 import type { Local } from './open-local.ts';
@@ -58,7 +58,7 @@ export interface OpenedWireGuard {
 }
 
 const unsupported =
-  'ovn-controller of OVN 24.03 and newer gives tunnels the address of the underlay as their source (local_ip), which WireGuard does not carry; encrypted tunnels need OVN 23.03 so far';
+  'ovn-controller of OVN 24.03 and newer gives tunnels the address of the underlay as their source (local_ip); encrypted tunnels have IPv4 addresses, so that of the underlay has to be one, too';
 const owner = 'tunnels/bridge';
 const checkMs = 1000;
 /** WireGuard's own part of a packet, with an outer header of IPv6. */
@@ -74,26 +74,32 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
   let plan: TunnelsPlan | undefined;
   let key: KeyPair | undefined;
   let keyProblem: string | undefined;
+  /** Of the bridge while there is no key. */
+  const spareMac = randomMac();
   let reported = '';
   let isUnsupported = false;
 
   const uplink = (await netlink.addressedLinks()).find(({ addresses }) => addresses.includes(encapIp));
+  const mtu = (uplink?.mtu ?? usualMtu) - overhead;
+  const settings = { isUserspace: options.isUserspaceDatapath, encapIp, mtu };
   const kernel = new KernelTunnels({
     netlink,
     namespace: options.namespace,
     isUserspace: options.isUserspaceDatapath,
     socket: options.socket,
-    mtu: (uplink?.mtu ?? usualMtu) - overhead,
+    mtu,
     plug: async (isWanted) => {
-      if (isWanted && key !== undefined) target.set(owner, planTunnelBridge(key.mac));
+      if (isWanted) target.set(owner, planTunnelBridge(key?.mac ?? spareMac));
       else target.drop(owner);
       await target.untilApplied();
     },
-    pin: async (cidr, source) => {
+    pin: async (cidr, mac) => {
       if (folder === undefined) return;
       const { bridge } = tunnelLinks;
       try {
-        await keepTunnelRoute(folder, { cidr, bridge, gateway: linkAddress.inside, source });
+        const [gateway, source] = [linkAddress.inside, linkAddress.bridge];
+        await keepTunnelRoute(folder, { cidr, bridge, gateway, source });
+        await keepTunnelNeighbour(folder, { bridge, address: gateway, mac });
       } catch (error) {
         if (!(error instanceof Error)) throw error;
         const message = `Open vSwitch has no route of its own to ${cidr}: ${error.message}`;
@@ -166,10 +172,10 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
 
   const refresh = (): void => {
     const slices = [...cluster.objects.keySlices.entries()].flatMap(([, slice]) => slice ?? []);
-    plan = isGateway() ? planTunnels(slices, systemId(ovs), options.isUserspaceDatapath) : undefined;
+    const wanted = isGateway() ? planTunnels(slices, systemId(ovs), settings) : undefined;
+    if (wanted !== undefined || plan === undefined || !isStillUsed(plan, tunnelEnds(ovs))) plan = wanted;
     // Without a key nobody makes an encrypted tunnel to this node, and it makes none.
-    isUnsupported = plan !== undefined && hasFixedSources(ovs);
-    // What is guarded stays so, until the agent has removed the tunnels.
+    isUnsupported = plan !== undefined && familyOf(encapIp) === 6 && hasFixedSources(ovs);
     if (isUnsupported && !kernel.isGuarded) plan = undefined;
     if (plan !== undefined && key === undefined) {
       try {
@@ -177,12 +183,15 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
         keyProblem = undefined;
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        keyProblem = `the private key cannot be read or made: ${error.message}`;
-        log.warn({ err: error }, 'no encrypted tunnels');
+        const found = `the private key cannot be read or made: ${error.message}`;
+        // It is tried every second.
+        if (found !== keyProblem) log.warn({ err: error }, 'no encrypted tunnels');
+        keyProblem = found;
       }
     }
     notify();
-    loop.set(plan === undefined || key === undefined ? 'none' : plan);
+    // Without a key the node is guarded all the same: ovn-controller may have tunnels that were encrypted.
+    loop.set(plan ?? 'none');
   };
 
   const first = new Promise<void>((resolve) => loop.onResult(resolve));

@@ -232,10 +232,13 @@ export class Rtnetlink {
   }
 
   /** Links with their addresses. */
-  async addressedLinks(): Promise<readonly { readonly mtu: number; readonly addresses: readonly string[] }[]> {
+  async addressedLinks(): Promise<
+    readonly { readonly mtu: number; readonly mac: string; readonly addresses: readonly string[] }[]
+  > {
     const [links, addresses] = [await this.links(), await this.addresses()];
-    return links.map(({ index, mtu }) => ({
+    return links.map(({ index, mtu, mac }) => ({
       mtu,
+      mac,
       addresses: addresses.filter((address) => address.index === index).map(({ address }) => address),
     }));
   }

@@ -3,7 +3,7 @@
  * settings of WireGuard. Whatever is there already stays: a daemon that starts again interrupts nothing.
  *
  * With the userspace datapath, tunnels leave Open vSwitch by a bridge of their own, to a namespace that forwards them to WireGuard: in the
- * namespace of the node the address of the bridge would be local, and packets from WireGuard would not go to Open vSwitch. The socket of
+ * namespace of the node they would be for the node itself, and not go to Open vSwitch. In the namespace, nftables also translates addresses. The socket of
  * WireGuard stays in the namespace of the node. With the datapath of the kernel, a route to the WireGuard interface is enough.
  */
 import { rmSync } from 'node:fs';
@@ -23,6 +23,8 @@ import { changeUapi, readUapi } from './wireguard-uapi.ts';
 
 /** rtm_protocol of the routes of tunnels: those of the host network are compared as a whole. */
 const tunnelProtocol = 156;
+/** Of the route that counts while the bridge is gone. */
+const spareMetric = 4096;
 const ruleTable = 'isthmus-tunnels';
 /** Of the end in the namespace: the same on every node, so that Open vSwitch never learns another one. */
 const insideMac = '02:69:73:74:77:67';
@@ -42,8 +44,8 @@ export interface TunnelsHostOptions {
   readonly mtu: number;
   /** Gives Open vSwitch the bridge, or takes it away; resolves when the database has it. */
   readonly plug: (isWanted: boolean) => Promise<void>;
-  /** Gives the userspace datapath its own route to the network, with this source. */
-  readonly pin: (cidr: string, source: string) => Promise<void>;
+  /** Gives the userspace datapath its own route to the network, and the neighbour by which it leads. */
+  readonly pin: (cidr: string, neighbourMac: string) => Promise<void>;
   readonly unpin: (cidr: string) => Promise<void>;
   /** What has to change in WireGuard; undefined for nothing. */
   readonly changesOf: (seen: SeenDevice) => DeviceChange | undefined;
@@ -54,7 +56,7 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
   #isGuarded = false;
   #device: SeenDevice | undefined;
   #address: string | undefined;
-  #rules = { cidr: '', checkedMs: 0 };
+  #rules = { cidr: '', text: '', checkedMs: 0 };
   /** What everything was compared with last, and when. */
   #compared = { plan: '', atMs: 0 };
   #isKernel = false;
@@ -136,7 +138,7 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
     try {
       if (isNew || areRulesDue) await new NftTable('inet', { name: ruleTable, netns }).set(plan.rules.inside);
       netns.run(setForwarding);
-      await this.#keepLink(netns, inside);
+      await this.#keepLink(netns, inside, plan.cidr);
       await this.#keepBridge(plan);
       this.#isGuarded = true;
       await this.#keepDevice(inside, plan, netns);
@@ -149,14 +151,18 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
   /** Returns whether it was time to compare them. */
   async #keepRules({ cidr, rules }: TunnelsPlan): Promise<boolean> {
     const nowMs = performance.now();
-    if (this.#rules.cidr === cidr && nowMs - this.#rules.checkedMs < ruleTrustMs) return false;
+    const text = JSON.stringify(rules);
+    if (this.#rules.text === text && nowMs - this.#rules.checkedMs < ruleTrustMs) return false;
     await new NftTable('inet', { name: ruleTable }).set(rules.node);
-    this.#rules = { cidr, checkedMs: nowMs };
+    this.#rules = { cidr, text, checkedMs: nowMs };
     return true;
   }
 
-  /** The pair between Open vSwitch and the namespace. */
-  async #keepLink(netns: Netns, inside: Rtnetlink): Promise<void> {
+  /**
+   * The pair between Open vSwitch and the namespace. The bridge is gone, and its routes with it, whenever ovs-vswitchd starts again: then a
+   * route to the port, which is no bridge, keeps tunnels from the default route.
+   */
+  async #keepLink(netns: Netns, inside: Rtnetlink, cidr: string): Promise<void> {
     const { netlink, mtu } = this.#options;
     const { port, inside: name } = tunnelLinks;
     const there = await inside.findLink(name);
@@ -166,14 +172,18 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
       disableTransmitChecksum(netns, name);
     }
     if (hasIpv6()) setSysctl(`net/ipv6/conf/${port}/disable_ipv6`, '1');
-    await up(netlink, await netlink.link(port), mtu);
+    const outside = await netlink.link(port);
+    await up(netlink, outside, mtu);
+    await keepAddresses(netlink, outside, [{ text: `${linkAddress.port}/${linkAddress.prefix}`, hasRoute: true }]);
+    const spare = { destination: cidr, gateway: linkAddress.nowhere, index: outside.index, metric: spareMetric };
+    await keepRoute(netlink, spare);
     const link = await inside.link(name);
     await up(inside, link, mtu);
     await keepAddresses(inside, link, [{ text: `${linkAddress.inside}/${linkAddress.prefix}`, hasRoute: true }]);
   }
 
   /** The route to the whole network is there before any address is: without it packets would follow the default route. */
-  async #keepBridge({ cidr, address }: TunnelsPlan): Promise<void> {
+  async #keepBridge({ cidr }: TunnelsPlan): Promise<void> {
     const { netlink, plug, mtu } = this.#options;
     const { bridge } = tunnelLinks;
     await plug(true);
@@ -182,15 +192,9 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
       throw new Refusal(linkMissing, `Open vSwitch has not made ${bridge} yet; look at ovs-vswitchd's log`);
     if (hasIpv6()) setSysctl(`net/ipv6/conf/${bridge}/disable_ipv6`, '1');
     await up(netlink, link, mtu);
-    const [, bits = ''] = cidr.split('/');
-    await keepAddresses(netlink, link, [
-      { text: `${linkAddress.bridge}/${linkAddress.prefix}`, hasRoute: true },
-      // Open vSwitch takes the address in whose network the other end is.
-      ...(address === undefined ? [] : [{ text: `${address}/${bits}`, hasRoute: false }]),
-    ]);
+    await keepAddresses(netlink, link, [{ text: `${linkAddress.bridge}/${linkAddress.prefix}`, hasRoute: true }]);
     await keepRoute(netlink, { destination: cidr, gateway: linkAddress.inside, index: link.index });
-    await this.#options.pin(cidr, address ?? linkAddress.bridge);
-    this.#address = address;
+    await this.#options.pin(cidr, insideMac);
   }
 
   async #keepDevice(inside: Rtnetlink, plan: TunnelsPlan, netns: Netns | undefined): Promise<void> {
@@ -203,12 +207,12 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
         const addresses = plan.address === undefined ? [] : [{ text: `${plan.address}/${bits}`, hasRoute: false }];
         await keepAddresses(inside, link, addresses);
         this.#address = plan.address;
-      } else if (plan.address !== undefined) {
+      } else {
         const { index } = await inside.link(back);
-        // Open vSwitch may make the bridge anew with another MAC address, which nothing would tell the namespace.
-        const { mac } = await this.#options.netlink.link(tunnelLinks.bridge);
-        await inside.setNeighbour({ index, ip: plan.address, mac });
-        await keepRoute(inside, { destination: `${plan.address}/32`, gateway: undefined, index });
+        // A bridge that is made anew may have another MAC address, which nothing would tell the namespace.
+        await inside.setNeighbour({ index, ip: plan.end, mac: await this.#macOf(plan.end) });
+        await keepRoute(inside, { destination: `${plan.end}/32`, gateway: undefined, index });
+        this.#address = plan.address;
       }
       await keepRoute(inside, { destination: plan.cidr, gateway: undefined, index: link.index });
       const isKernel = link.kind === 'wireguard';
@@ -221,6 +225,14 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
       this.#device = undefined;
       throw error;
     }
+  }
+
+  /** Open vSwitch ends tunnels for the address of a bridge and the MAC address of the same bridge, wherever they arrive. */
+  async #macOf(address: string): Promise<string> {
+    const links = await this.#options.netlink.addressedLinks();
+    const mac = links.find(({ addresses }) => addresses.includes(address))?.mac;
+    if (mac === undefined) throw new Refusal(linkMissing, `no interface of the node has the tunnel address ${address}`);
+    return mac;
   }
 
   /** wireguard-go makes its interface in the namespace of the node. */
@@ -267,7 +279,7 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
       if (this.#rules.cidr !== '') await this.#options.unpin(this.#rules.cidr);
     }
     await removeLinks(netlink, namespace);
-    this.#rules = { cidr: '', checkedMs: 0 };
+    this.#rules = { cidr: '', text: '', checkedMs: 0 };
   }
 }
 
@@ -334,18 +346,20 @@ interface KeptRoute {
   readonly destination: string;
   readonly gateway: string | undefined;
   readonly index: number;
+  readonly metric?: number;
 }
 
-async function keepRoute(netlink: Rtnetlink, { destination, gateway, index }: KeptRoute): Promise<void> {
+async function keepRoute(netlink: Rtnetlink, { destination, gateway, index, metric = 0 }: KeptRoute): Promise<void> {
   const isSame = (await netlink.routes()).some(
     (route) =>
       route.table === mainTable &&
       route.destination === destination &&
       route.gateway === gateway &&
       route.index === index &&
+      (route.metric ?? 0) === metric &&
       route.protocol === tunnelProtocol,
   );
   if (isSame) return;
-  const route = { destination, gateway, index, source: undefined, table: mainTable, protocol: tunnelProtocol };
+  const route = { destination, gateway, index, metric, source: undefined, table: mainTable, protocol: tunnelProtocol };
   await netlink.setRoute(route, true);
 }

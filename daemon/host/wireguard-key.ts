@@ -1,5 +1,5 @@
 /** The private key of this node: a file that only root can read, made once. It leaves this process for WireGuard alone. */
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Refusal } from './refusal.ts';
@@ -31,22 +31,30 @@ export function ensureKey(file: string): KeyPair {
   const key = createPrivateKey({ key: Buffer.concat([prefix, bytes]), format: 'der', type: 'pkcs8' });
   const { x = '' } = createPublicKey(key).export({ format: 'jwk' });
   const digest = createHash('sha256').update('isthmus bridge').update(bytes).digest();
-  digest[0] = ((digest[0] ?? 0) & 0xfc) | 0x02;
-  const mac = digest
-    .subarray(0, 6)
-    .toString('hex')
-    .replaceAll(/(..)(?!$)/g, '$1:');
+  const mac = macOf(digest);
   return { privateKey: bytes.toString('base64'), publicKey: Buffer.from(x, 'base64url').toString('base64'), mac };
 }
 
-/** Written whole or not at all. */
+export function randomMac(): string {
+  return macOf(randomBytes(6));
+}
+
+/** Of one interface, and of no vendor. */
+function macOf(bytes: Buffer): string {
+  const [first = 0, ...rest] = bytes.subarray(0, 6);
+  return Buffer.from([(first & 0xfc) | 0x02, ...rest])
+    .toString('hex')
+    .replaceAll(/(..)(?!$)/g, '$1:');
+}
+
+/** Written whole or not at all, also if the node loses its power. */
 function makeKey(file: string): string {
   const { d = '' } = generateKeyPairSync('x25519').privateKey.export({ format: 'jwk' });
   const text = Buffer.from(d, 'base64url').toString('base64');
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const next = `${file}.new`;
   rmSync(next, { force: true });
-  writeFileSync(next, `${text}\n`, { mode: 0o600, flag: 'wx' });
+  writeFileSync(next, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true });
   renameSync(next, file);
   return text;
 }

@@ -15,6 +15,8 @@ export interface TunnelsPlan {
   readonly cidr: string;
   /** The address of this node within the network; undefined until the hub has allocated one. */
   readonly address: string | undefined;
+  /** The address that tunnels have outside of WireGuard, at Open vSwitch. */
+  readonly end: string;
   /** Sorted by chassis; keys and addresses occur once. */
   readonly peers: readonly GatewayKey[];
   /** Of the namespace of the node and, with the userspace datapath, of that of the tunnels; in the language of nft. */
@@ -72,5 +74,14 @@ export const tunnelLinks = {
   port: 'wg-ovs',
   inside: 'wg-node',
 } as const;
-/** Between the bridge and the namespace: nothing else sees these addresses. */
-export const linkAddress = { bridge: '169.254.126.2', inside: '169.254.126.1', prefix: 30 } as const;
+/**
+ * Between the bridge and the namespace: nothing else sees these addresses. `port` and `nowhere` make a route that ends at the port of the
+ * bridge, where Open vSwitch sends no tunnel.
+ */
+export const linkAddress = {
+  bridge: '169.254.126.2',
+  inside: '169.254.126.1',
+  port: '169.254.126.5',
+  nowhere: '169.254.126.6',
+  prefix: 30,
+} as const;

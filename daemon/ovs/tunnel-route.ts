@@ -9,7 +9,7 @@ export interface TunnelRoute {
   readonly cidr: string;
   readonly bridge: string;
   readonly gateway: string;
-  /** An address of the bridge: the one that Open vSwitch chooses, in whose network the other ends are, or else the gateway. */
+  /** The address of the bridge, which Open vSwitch chooses for tunnels without a source of their own. */
   readonly source: string;
 }
 
@@ -21,6 +21,20 @@ export async function keepTunnelRoute(folder: string, { cidr, bridge, gateway, s
   const words = ['User:', cidr, 'dev', bridge, 'GW', gateway, 'SRC', source];
   if ((await shownRoutes(folder)).some((line) => isSame(line, words))) return;
   await callAll(program, folder, 'ovs/route/add', [cidr, bridge, gateway], timeoutMs);
+}
+
+export interface TunnelNeighbour {
+  readonly bridge: string;
+  readonly address: string;
+  readonly mac: string;
+}
+
+/**
+ * Sets the MAC address behind the route. Open vSwitch asks for it with the source of the tunnel, and takes no answer to an address that the
+ * bridge does not have. It forgets what it has not used for a while. @throws Error if ovs-vswitchd does not answer or refuses
+ */
+export async function keepTunnelNeighbour(folder: string, { bridge, address, mac }: TunnelNeighbour): Promise<void> {
+  await callAll(program, folder, 'tnl/neigh/set', [bridge, address, mac], timeoutMs);
 }
 
 /** Removes the route; does nothing if there is none. @throws Error if ovs-vswitchd refuses */

@@ -3,7 +3,14 @@ import { describe, it } from 'node:test';
 import type { GatewayKey } from '../../lib/api/kinds/gateway-key-slice.ts';
 import type { KeySlice, SeenPeer } from '../model/wireguard.ts';
 import { Endpoints } from '../settle/endpoints.ts';
-import { planDevice, planNodeRules, planTunnels } from './wireguard.ts';
+import {
+  isStillUsed,
+  planDevice,
+  planInsideRules,
+  planKernelRules,
+  planTunnels,
+  planUserspaceRules,
+} from './wireguard.ts';
 
 const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString('base64');
 const key = (chassis: string, byte: number, fields: Partial<GatewayKey> = {}): GatewayKey => ({
@@ -13,12 +20,13 @@ const key = (chassis: string, byte: number, fields: Partial<GatewayKey> = {}): G
   endpoints: [`192.0.2.${byte}:51820`],
   ...fields,
 });
+const node = { isUserspace: true, encapIp: '192.0.2.1', mtu: 1420 };
 const own: KeySlice = { cidr: '100.126.0.0/16', isOwn: true, gateways: [key('a1', 1), key('a2', 2)] };
 const other = (...gateways: GatewayKey[]): KeySlice => ({ cidr: '100.126.0.0/16', isOwn: false, gateways });
 
 describe('encrypted tunnels of a node', () => {
   it('lead to the gateways of other clusters', () => {
-    const plan = planTunnels([other(key('b2', 4), key('b1', 3)), own], 'a1');
+    const plan = planTunnels([other(key('b2', 4), key('b1', 3)), own], 'a1', node);
     assert.equal(plan?.address, '100.126.0.1');
     assert.deepEqual(
       plan.peers.map(({ chassis }) => chassis),
@@ -26,10 +34,10 @@ describe('encrypted tunnels of a node', () => {
     );
   });
   it('are none without the slice of this cluster, and have no address before the hub has given one', () => {
-    assert.equal(planTunnels([other(key('b1', 3))], 'a1'), undefined);
-    assert.equal(planTunnels([{ ...own, cidr: 'fd00::/64' }], 'a1'), undefined);
-    assert.equal(planTunnels([own], 'a3')?.address, undefined);
-    assert.equal(planTunnels([own], undefined)?.address, undefined);
+    assert.equal(planTunnels([other(key('b1', 3))], 'a1', node), undefined);
+    assert.equal(planTunnels([{ ...own, cidr: 'fd00::/64' }], 'a1', node), undefined);
+    assert.equal(planTunnels([own], 'a3', node)?.address, undefined);
+    assert.equal(planTunnels([own], undefined, node)?.address, undefined);
   });
   it('never lead to an address outside of the network, or to a key or an address that occurs twice', () => {
     const bad = [
@@ -39,11 +47,20 @@ describe('encrypted tunnels of a node', () => {
       key('x4', 8, { address: '100.126.0.2' }),
       key('x5', 9, { publicKey: keyOf(3) }),
     ];
-    const plan = planTunnels([own, other(key('b1', 3)), other(...bad)], 'a1');
+    const plan = planTunnels([own, other(key('b1', 3)), other(...bad)], 'a1', node);
     assert.deepEqual(
       plan?.peers.map(({ chassis }) => chassis),
       ['b1'],
     );
+  });
+});
+
+describe('tunnels that nobody wants any more', () => {
+  it('are kept as long as Open vSwitch has one to an address within them', () => {
+    const plan = { cidr: '100.126.0.0/16' };
+    assert.equal(isStillUsed(plan, ['192.0.2.7', '100.126.0.3']), true);
+    assert.equal(isStillUsed(plan, ['192.0.2.7', '2001:db8::1']), false);
+    assert.equal(isStillUsed(plan, []), false);
   });
 });
 
@@ -120,8 +137,67 @@ describe('the endpoint of a peer', () => {
 });
 
 describe('rules of the node', () => {
-  it('leave packets for addresses within tunnels no way but WireGuard', () => {
-    assert.match(planNodeRules('100.126.0.0/16', true), /output[^}]*\n {2}ip daddr 100\.126\.0\.0\/16 drop\n/);
-    assert.match(planNodeRules('100.126.0.0/16', false), /oifname != "isthmus-wg" drop/);
+  const cidr = '100.126.0.0/16';
+  const [address, end] = ['100.126.0.1', '192.0.2.1'];
+  const rulesOf = (text: string, chain: string): readonly string[] => {
+    const [, body = ''] = new RegExp(`chain ${chain} {\n([^}]*)\n}`).exec(text) ?? [];
+    return body
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim());
+  };
+
+  it('let no packet with an address within tunnels pass beside the userspace datapath', () => {
+    const text = planUserspaceRules(cidr);
+    assert.deepEqual(rulesOf(text, 'prerouting'), [`ip daddr ${cidr} drop`, `ip saddr ${cidr} drop`]);
+    assert.deepEqual(rulesOf(text, 'output'), [`ip daddr ${cidr} drop`]);
+  });
+  it('translate between the address of the node and that within tunnels, for tunnels of both kinds of ovn-controller', () => {
+    const text = planInsideRules(address, end);
+    assert.deepEqual(rulesOf(text, 'prerouting'), [
+      'notrack',
+      'iifname "wg-node" ip saddr 192.0.2.1 ip saddr set 100.126.0.1',
+      'iifname "wg-node" ip saddr 169.254.126.2 ip saddr set 100.126.0.1',
+      'iifname "isthmus-wg" ip daddr 100.126.0.1 ip daddr set 192.0.2.1',
+    ]);
+    assert.match(text, /forward priority filter; policy drop;/);
+    assert.deepEqual(rulesOf(text, 'forward'), [
+      'iifname "wg-node" oifname "isthmus-wg" ip saddr 100.126.0.1 udp dport 6081 accept',
+      'iifname "isthmus-wg" oifname "wg-node" ip daddr 192.0.2.1 udp dport 6081 accept',
+    ]);
+  });
+  it('let nothing pass before the node has an address', () => {
+    const inside = planInsideRules(undefined, end);
+    assert.deepEqual([rulesOf(inside, 'prerouting'), rulesOf(inside, 'forward')], [['notrack'], []]);
+    const kernel = planKernelRules(cidr, undefined, end, 1420);
+    assert.equal(rulesOf(kernel, 'prerouting').at(-1), 'iifname "isthmus-wg" drop');
+    assert.equal(rulesOf(kernel, 'output').at(-1), `ip daddr ${cidr} drop`);
+  });
+  it('translate on the node if its kernel has the tunnels, and let nothing else pass there', () => {
+    const text = planKernelRules(cidr, address, end, 1420);
+    assert.deepEqual(rulesOf(text, 'prerouting'), [
+      `ip daddr ${cidr} iifname != "isthmus-wg" drop`,
+      `ip saddr ${cidr} iifname != "isthmus-wg" drop`,
+      'iifname "isthmus-wg" meta l4proto != udp drop',
+      'iifname "isthmus-wg" udp dport != 6081 drop',
+      'iifname "isthmus-wg" ip daddr != 100.126.0.1 drop',
+      'iifname "isthmus-wg" notrack',
+      'iifname "isthmus-wg" udp checksum set 0',
+      'iifname "isthmus-wg" ip daddr set 192.0.2.1',
+    ]);
+    assert.deepEqual(rulesOf(text, 'output'), [
+      `ip daddr ${cidr} oifname != "isthmus-wg" drop`,
+      `ip daddr ${cidr} meta l4proto != udp drop`,
+      `ip daddr ${cidr} udp dport != 6081 drop`,
+      `ip daddr ${cidr} notrack`,
+      `ip daddr ${cidr} meta length <= 1420 udp checksum set 0`,
+      `ip daddr ${cidr} ip saddr set 100.126.0.1`,
+    ]);
+  });
+  it('end tunnels at the bridge of the node if its own address is of IPv6', () => {
+    const plan = (isUserspace: boolean) => planTunnels([own], 'a1', { ...node, isUserspace, encapIp: '2001:db8::1' });
+    assert.equal(plan(true)?.end, '169.254.126.2');
+    assert.equal(plan(false)?.end, '100.126.0.1');
+    assert.doesNotMatch(plan(false)?.rules.node ?? '', /daddr set/);
   });
 });

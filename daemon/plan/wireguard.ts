@@ -6,8 +6,9 @@ import type { GatewayKey } from '../../lib/api/kinds/gateway-key-slice.ts';
 import { vendor } from '../../lib/api/names.ts';
 import type { Desired } from '../../lib/desired/row.ts';
 import { cidrContains, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
-import { formatIp, parseIp } from '../../lib/net/ip.ts';
+import { familyOf, formatIp, parseIp } from '../../lib/net/ip.ts';
 import {
+  linkAddress,
   tunnelLinks,
   type DeviceChange,
   type KeySlice,
@@ -17,11 +18,19 @@ import {
 } from '../model/wireguard.ts';
 import { portRows } from './port-rows.ts';
 
+export interface TunnelSettings {
+  readonly isUserspace: boolean;
+  /** The tunnel address of the node. */
+  readonly encapIp: string;
+  /** Of the WireGuard interface. */
+  readonly mtu: number;
+}
+
 /** Undefined without a slice of this cluster. Peers that cannot be used are left out. */
 export function planTunnels(
   slices: Iterable<KeySlice>,
   chassis: string | undefined,
-  isUserspace = true,
+  { isUserspace, encapIp, mtu }: TunnelSettings,
 ): TunnelsPlan | undefined {
   const all = [...slices];
   const own = all.find(({ isOwn }) => isOwn);
@@ -44,15 +53,29 @@ export function planTunnels(
     }
   }
   const sorted = [...peers.values()].sort((a, b) => (a.chassis < b.chassis ? -1 : 1));
-  const rules = { node: planNodeRules(formatCidr(cidr), isUserspace), inside: planInsideRules() };
-  return { cidr: formatCidr(cidr), address, peers: sorted, rules };
+  const end = familyOf(encapIp) === 4 ? encapIp : isUserspace ? linkAddress.bridge : address;
+  const text = formatCidr(cidr);
+  const rules = {
+    node: isUserspace ? planUserspaceRules(text) : planKernelRules(text, address, end, mtu),
+    inside: planInsideRules(address, end ?? ''),
+  };
+  return { cidr: text, address, end: end ?? '', peers: sorted, rules };
+}
+
+/** Nothing is wanted any more, but what guards the node stays as long as a tunnel of Open vSwitch ends at an address within tunnels. */
+export function isStillUsed(plan: Pick<TunnelsPlan, 'cidr'>, ends: readonly string[]): boolean {
+  const cidr = parseCidr(plan.cidr);
+  return ends.some((end) => {
+    const ip = parseIp(end);
+    return cidr !== undefined && ip !== undefined && cidrContains(cidr, ip);
+  });
 }
 
 function isKey(text: string): boolean {
   return /^[A-Za-z0-9+/]{43}=$/.test(text) && Buffer.from(text, 'base64').length === 32;
 }
 
-/** `mac`: nobody outside of the node knows it, so that no frame from a network can reach the bridge. */
+/** `mac`: nobody outside of the node knows it. */
 export function planTunnelBridge(mac: string): Desired {
   const { bridge, port } = tunnelLinks;
   return {
@@ -75,44 +98,85 @@ export function planTunnelBridge(mac: string): Desired {
   };
 }
 
-const accepts = 'type filter hook';
+/** Addresses are translated before connections are tracked, and without that: a rule of one packet knows nothing of others. */
+function chain(name: string, hook: string, policy: string, rules: readonly string[]): readonly string[] {
+  return [`chain ${name} {`, `  type filter hook ${hook}; policy ${policy};`, ...rules.map((rule) => `  ${rule}`), '}'];
+}
 
-/** On the node: packets for addresses within tunnels come from and go to Open vSwitch only, and tunnels only. */
-export function planNodeRules(cidr: string, isUserspace: boolean): string {
-  const { device } = tunnelLinks;
-  const both = (rest: string): readonly string[] => [`  ip daddr ${cidr} ${rest}`, `  ip saddr ${cidr} ${rest}`];
-  // The userspace datapath passes tunnels by the kernel of the node.
-  const input = isUserspace ? both('drop') : both(`iifname != "${device}" drop`);
-  const output = isUserspace
-    ? [`  ip daddr ${cidr} drop`]
-    : [
-        `  ip daddr ${cidr} oifname != "${device}" drop`,
-        `  ip daddr ${cidr} udp dport != 6081 drop`,
-        `  ip daddr ${cidr} meta l4proto != udp drop`,
-      ];
+const isTunnel = 'udp dport 6081';
+const isNoTunnel = ['meta l4proto != udp drop', `${isTunnel.replace('dport', 'dport !=')} drop`];
+
+/** On the node, whose kernel has no part in tunnels of the userspace datapath: no packet with an address within tunnels passes. */
+export function planUserspaceRules(cidr: string): string {
+  const to = `ip daddr ${cidr} drop`;
   return [
-    'chain prerouting {',
-    `  ${accepts} prerouting priority raw; policy accept;`,
-    ...input,
-    '}',
-    'chain output {',
-    `  ${accepts} output priority raw; policy accept;`,
-    ...output,
-    '}',
+    ...chain('prerouting', 'prerouting priority raw', 'accept', [to, `ip saddr ${cidr} drop`]),
+    ...chain('output', 'output priority raw', 'accept', [to]),
     '',
   ].join('\n');
 }
 
-/** In the namespace: nothing but tunnels passes, in either direction. */
-function planInsideRules(): string {
-  const { device, inside } = tunnelLinks;
+/**
+ * On the node, whose kernel has the tunnels: they leave by WireGuard or not at all, with the address within tunnels in place of `end`, and
+ * come back in the same way. The kernel cannot adapt the checksum of a tunnel packet whose inner one is still to be computed, unless it is
+ * a large one that is still to be cut. WireGuard vouches for packets, and 0 means no checksum (RFC 768).
+ */
+export function planKernelRules(
+  cidr: string,
+  address: string | undefined,
+  end: string | undefined,
+  mtu: number,
+): string {
+  const { device } = tunnelLinks;
+  const [to, from, arrived] = [`ip daddr ${cidr}`, `ip saddr ${cidr}`, `iifname "${device}"`];
+  const out =
+    address === undefined ? [`${to} drop`] : [`${to} notrack`, `${to} meta length <= ${mtu} udp checksum set 0`];
+  const back =
+    address === undefined ? [`${arrived} drop`] : [`${arrived} ip daddr != ${address} drop`, `${arrived} notrack`];
+  const isTranslated = address !== undefined && end !== address;
   return [
-    'chain forward {',
-    `  ${accepts} forward priority filter; policy drop;`,
-    `  iifname "${inside}" oifname "${device}" udp dport 6081 accept`,
-    `  iifname "${device}" oifname "${inside}" udp dport 6081 accept`,
-    '}',
-    ...['input', 'output'].flatMap((at) => [`chain ${at} {`, `  ${accepts} ${at} priority filter; policy drop;`, '}']),
+    ...chain('prerouting', 'prerouting priority raw', 'accept', [
+      ...[to, from].map((which) => `${which} iifname != "${device}" drop`),
+      ...isNoTunnel.map((rule) => `${arrived} ${rule}`),
+      ...back,
+      ...(isTranslated ? [`${arrived} udp checksum set 0`, `${arrived} ip daddr set ${end}`] : []),
+    ]),
+    ...chain('output', 'output priority raw', 'accept', [
+      `${to} oifname != "${device}" drop`,
+      ...isNoTunnel.map((rule) => `${to} ${rule}`),
+      ...out,
+      ...(address === undefined ? [] : [`${to} ip saddr set ${address}`]),
+    ]),
+    '',
+  ].join('\n');
+}
+
+/**
+ * In the namespace: nothing but tunnels passes, in either direction. Open vSwitch has them with the address of the node, which newer
+ * ovn-controllers fix as their source, or with that of the bridge; WireGuard with the address within tunnels.
+ */
+export function planInsideRules(address: string | undefined, end: string): string {
+  const { device, inside } = tunnelLinks;
+  const sources = [...new Set([end, linkAddress.bridge])];
+  const [out, back] = [`iifname "${inside}"`, `iifname "${device}"`];
+  const translations =
+    address === undefined
+      ? []
+      : [
+          ...sources.map((source) => `${out} ip saddr ${source} ip saddr set ${address}`),
+          `${back} ip daddr ${address} ip daddr set ${end}`,
+        ];
+  const accepted =
+    address === undefined
+      ? []
+      : [
+          `${out} oifname "${device}" ip saddr ${address} ${isTunnel} accept`,
+          `${back} oifname "${inside}" ip daddr ${end} ${isTunnel} accept`,
+        ];
+  return [
+    ...chain('prerouting', 'prerouting priority raw', 'accept', ['notrack', ...translations]),
+    ...chain('forward', 'forward priority filter', 'drop', accepted),
+    ...['input', 'output'].flatMap((at) => chain(at, `${at} priority filter`, 'drop', [])),
     '',
   ].join('\n');
 }
