@@ -85,7 +85,11 @@ export class OfferedPods {
   /** `asked`: sets that the member was asked for. It may send what it was asked for before. Returns whether it is to be asked for others now. */
   read(changes: readonly PodSetChange[], asked: ReadonlySet<string>): boolean {
     const lostBefore = this.#lost.size;
+    const mentioned = new Set<string>();
     for (const change of changes) {
+      // A set is mentioned once in a report: each mention costs a judgement of all its addresses.
+      if (mentioned.has(change.id)) continue;
+      mentioned.add(change.id);
       if (!asked.has(change.id) || this.#lost.has(change.id)) continue;
       const before = this.#offers.get(change.id);
       const after = changedPodSet(before, change);
