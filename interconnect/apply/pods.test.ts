@@ -50,6 +50,7 @@ describe('pods of other clusters in a round', () => {
         adminPolicyPeers: none,
         baselinePolicyPeers: none,
         remotePodSlices: { entries: () => slices.entries() },
+        subnets: none,
       },
       clusters: { hub, pods: remote },
       remotes: { view: uses },

@@ -33,6 +33,7 @@ export interface PodsOptions {
     | 'adminPolicyPeers'
     | 'baselinePolicyPeers'
     | 'remotePodSlices'
+    | 'subnets'
   >;
   readonly clusters: Pick<Clusters, 'hub' | 'pods'>;
   readonly remotes: Pick<RemoteClusters, 'view'>;
@@ -116,7 +117,7 @@ export class Pods {
 
   /** Settles what this cluster wants and sends. `state`: what it offers. */
   observe(spec: InterconnectSpec, { cluster }: LocalView, state: Pick<MemberState, 'attachments'>): void {
-    const { watch, clusters, membership, selected } = this.#options;
+    const { watch, sources, clusters, membership, selected } = this.#options;
     this.#restore();
     this.#settleWanted(cluster);
     if (clusters.pods.asked.length > 0) watch.start();
@@ -124,10 +125,10 @@ export class Pods {
     this.#asked = clusters.pods.asked;
     const { enabled, namespaceSelector } = spec.sharePods;
     selected.setSharing({ isShared: enabled, namespaces: namespaceSelector });
-    const offered = state.attachments.flatMap(({ prefixes }) =>
-      prefixes.filter(({ origin }) => origin !== learnedOrigin),
+    const offered = state.attachments.flatMap(({ vpc, prefixes }) =>
+      prefixes.flatMap(({ origin, cidr }) => (origin === learnedOrigin ? [] : [{ vpc, cidr }])),
     );
-    selected.setPrefixes(offered.map(({ cidr }) => cidr));
+    selected.setOffers(offered, sources.subnets.entries());
     // Selectors that list no clusters name those that the hub knows.
     if (!clusters.hub.isComplete) return;
     membership.sendPods(this.#wanted, watch.isSynced || !enabled ? selected.sets() : new Map<string, PodSet>());

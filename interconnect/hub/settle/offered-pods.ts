@@ -26,6 +26,8 @@ export class OfferedPods {
   #cluster: string;
   #cover = new PrefixCover();
   #prefixes = '';
+  /** By address, until the prefixes change: most addresses of a large set are the same in its next change. */
+  readonly #judged = new Map<string, boolean>();
   readonly #offers = new Map<string, PodSet>();
   readonly #accepted = new Map<string, PodSet>();
   readonly #refused = new Map<string, Rejection>();
@@ -125,6 +127,7 @@ export class OfferedPods {
     if (prefixes.join() === this.#prefixes) return;
     this.#prefixes = prefixes.join();
     this.#cover = new PrefixCover();
+    this.#judged.clear();
     for (const text of prefixes) {
       const cidr = parseCidr(text);
       if (cidr !== undefined) this.#cover.add(cidr, text);
@@ -162,6 +165,17 @@ export class OfferedPods {
   }
 
   #isOwn(address: string): boolean {
+    let isOwn = this.#judged.get(address);
+    if (isOwn === undefined) {
+      // Addresses that no set has any more.
+      if (this.#judged.size >= 2 * mostAddressesOfMember) this.#judged.clear();
+      isOwn = this.#judge(address);
+      this.#judged.set(address, isOwn);
+    }
+    return isOwn;
+  }
+
+  #judge(address: string): boolean {
     const ip = parseIp(address);
     if (ip === undefined || formatIp(ip) !== address) return false;
     return this.#cover.coverOf({ family: ip.family, network: ip.value, prefix: bitsOf(ip.family) }) !== undefined;
