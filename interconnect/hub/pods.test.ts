@@ -119,6 +119,13 @@ describe('sets of pods through the hub', () => {
     sees(west, `east ${db.selector} 10.16.0.2`);
   });
 
+  it('keep nothing of a text that is too long for an address', () => {
+    bed.setPods(east, 'db', ['10.16.0.2', 'x'.repeat(100_000)]);
+    bed.want(west, [db]);
+    sees(west, `east ${db.selector} 10.16.0.2`);
+    assert.match(east.remote.rejections[0]?.message ?? '', /left out: a text of more than 39 characters$/);
+  });
+
   it('are read once in a report', () => {
     bed.want(west, [db]);
     bed.settle();

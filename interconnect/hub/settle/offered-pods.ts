@@ -19,6 +19,9 @@ import { Refusals } from './refusals.ts';
 
 /** Addresses that a rejection names. */
 const mostNamed = 5;
+/** Characters of an IPv6 address. */
+const longestAddress = 39;
+const tooLong = `a text of more than ${longestAddress} characters`;
 /** Characters of a reason. */
 const longestReason = 63;
 
@@ -94,7 +97,7 @@ export class OfferedPods {
       mentioned.add(change.id);
       if (!asked.has(change.id) || this.#lost.has(change.id)) continue;
       const before = this.#offers.get(change.id);
-      const after = changedPodSet(before, change);
+      const after = changedPodSet(before, { ...change, added: change.added.map(bounded) });
       // A change that left before the member was asked anew: it sends the whole set, too.
       if (after === undefined) continue;
       this.#count -= before?.addresses.size ?? 0;
@@ -187,6 +190,11 @@ export class OfferedPods {
     const message = `pods of ${this.#cluster} that others want have addresses outside of the prefixes that it offers, which are left out: ${named.join(', ')}${rest}`;
     return { kind: 'pods', value: id, code: 'AddressNotOffered', message, holder: '', transitSwitch: '' };
   }
+}
+
+/** What is no address is kept until it is taken back, so that its size counts. */
+function bounded(address: string): string {
+  return address.length > longestAddress ? tooLong : address;
 }
 
 function isSame(one: PodSet, other: PodSet): boolean {
