@@ -168,6 +168,11 @@ export class Membership {
     this.#sendNewestPaths();
   }
 
+  /** The hub knows what this cluster wants, and sends nothing else: what it sent before has arrived. */
+  get arePodsSettled(): boolean {
+    return this.#unansweredPods === undefined && this.#pods.isWantedSent;
+  }
+
   /** The hub has answered to the exports of the last `sendExports`: what it refused of them is known. */
   get areExportsKnown(): boolean {
     return this.#exports.isSent && this.#unansweredExports === undefined;

@@ -31,7 +31,8 @@ describe('pods of other clusters in a round', () => {
   let remote: RemotePods;
   let uses: Map<string, { uses: readonly RouteUse[] }>;
   let members: Map<string, Partial<Member>>;
-  let hub: { members: Map<string, Partial<Member>>; isComplete: boolean; updates: number };
+  let hub: { members: Map<string, Partial<Member>>; expected: Set<string>; isComplete: boolean; updates: number };
+  let arePodsSettled: boolean;
   let sent: (readonly WantedSet[])[];
   let slices: Map<string, { owner: { name: string }; entries: readonly RemotePod[] }>;
   let policies: Map<string, readonly RemotePeer[]>;
@@ -49,10 +50,16 @@ describe('pods of other clusters in a round', () => {
         adminPolicyPeers: none,
         baselinePolicyPeers: none,
         remotePodSlices: { entries: () => slices.entries() },
+        subnets: none,
       },
       clusters: { hub, pods: remote },
       remotes: { view: uses },
-      membership: { sendPods: (wanted: readonly WantedSet[]) => sent.push(wanted) },
+      membership: {
+        sendPods: (wanted: readonly WantedSet[]) => sent.push(wanted),
+        get arePodsSettled() {
+          return arePodsSettled;
+        },
+      },
       selected: new SelectedPods(),
     };
     pods = new Pods(options as unknown as PodsOptions);
@@ -73,7 +80,8 @@ describe('pods of other clusters in a round', () => {
   beforeEach(() => {
     uses = new Map([['west', { uses: [routeTo('10.17.0.0/16')] }]]);
     members = new Map([['west', { name: 'west', foreign: false, connected: true, lastSeenMs: 0 }]]);
-    hub = { members, isComplete: true, updates: 1 };
+    hub = { members, expected: new Set(), isComplete: true, updates: 1 };
+    arePodsSettled = true;
     slices = new Map();
     policies = new Map([['shop/db', [peer]]]);
     start();
@@ -122,6 +130,8 @@ describe('pods of other clusters in a round', () => {
     assert.equal(pods.stateOf('west')?.since, '1970-01-01T00:00:01.000Z');
     // The hub started again and expects it.
     members.delete('west');
+    hub.expected.add('west');
+    hub.updates += 1;
     assert.deepEqual(round(), ['  1970-01-01T00:00:01.000Z', `${vpc} 10.17.0.2 `]);
   });
 
@@ -158,5 +168,37 @@ describe('pods of other clusters in a round', () => {
     policies.set('shop/db', [peer]);
     pods.withdraw();
     assert.equal(pods.entries, undefined);
+  });
+
+  it('end with the membership of their cluster: one that joins under its name has none of them', () => {
+    receive({ added: ['10.17.0.2'] });
+    round(['west']);
+    members.delete('west');
+    hub.updates += 1;
+    assert.deepEqual(round(), []);
+    assert.deepEqual([sent.at(-1), pods.entries?.has('west'), remote.get('west', set)], [[], false, undefined]);
+    members.set('west', { name: 'west', foreign: false, connected: true, lastSeenMs: 0 });
+    hub.updates += 1;
+    assert.deepEqual(round(), []);
+    assert.equal(pods.stateOf('west')?.pending, 1);
+  });
+
+  it('are not forgotten before the hub knows that they are not wanted: changes of them may be on the way', () => {
+    receive({ added: ['10.17.0.2'] });
+    round(['west']);
+    arePodsSettled = false;
+    policies.clear();
+    pods.policiesChanged();
+    assert.deepEqual(round(), [], 'no policy names them');
+    receive({ isWhole: false, added: ['10.17.0.3'] });
+    policies.set('shop/db', [peer]);
+    pods.policiesChanged();
+    assert.deepEqual(round(), ['  ', `${vpc} 10.17.0.2 `, `${vpc} 10.17.0.3 `]);
+    policies.clear();
+    pods.policiesChanged();
+    round();
+    arePodsSettled = true;
+    round();
+    assert.equal(remote.get('west', set), undefined);
   });
 });

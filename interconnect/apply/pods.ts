@@ -4,6 +4,7 @@
  */
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import type { RemotePod } from '../../lib/api/kinds/remote-pod-slice.ts';
+import { entryOf } from '../../lib/desired/entry-of.ts';
 import { learnedOrigin } from '../../lib/route-policy/policy.ts';
 import { remotePodSets } from '../../lib/slices/remote-pods.ts';
 import type { Edges } from '../model/edges.ts';
@@ -32,10 +33,11 @@ export interface PodsOptions {
     | 'adminPolicyPeers'
     | 'baselinePolicyPeers'
     | 'remotePodSlices'
+    | 'subnets'
   >;
   readonly clusters: Pick<Clusters, 'hub' | 'pods'>;
   readonly remotes: Pick<RemoteClusters, 'view'>;
-  readonly membership: Pick<Membership, 'sendPods'>;
+  readonly membership: Pick<Membership, 'sendPods' | 'arePodsSettled'>;
   readonly selected: SelectedPods;
 }
 
@@ -62,11 +64,16 @@ export class Pods {
   #wantedText = '[]';
   #local: LocalView | undefined;
   #edges: Edges | undefined;
+  /** By cluster: the sets that it is asked for. */
+  #wantedBy: ReadonlyMap<string, readonly string[]> = new Map();
+  #areKeptNew = true;
   #arePeersNew = true;
   #isRestored = false;
   #asked: unknown;
   #hubUpdates = -1;
   #news = new Set<string>();
+  /** Clusters that are asked for other sets now. */
+  #changed = new Set<string>();
 
   constructor(options: PodsOptions) {
     this.#options = options;
@@ -110,7 +117,7 @@ export class Pods {
 
   /** Settles what this cluster wants and sends. `state`: what it offers. */
   observe(spec: InterconnectSpec, { cluster }: LocalView, state: Pick<MemberState, 'attachments'>): void {
-    const { watch, clusters, membership, selected } = this.#options;
+    const { watch, sources, clusters, membership, selected } = this.#options;
     this.#restore();
     this.#settleWanted(cluster);
     if (clusters.pods.asked.length > 0) watch.start();
@@ -118,13 +125,14 @@ export class Pods {
     this.#asked = clusters.pods.asked;
     const { enabled, namespaceSelector } = spec.sharePods;
     selected.setSharing({ isShared: enabled, namespaces: namespaceSelector });
-    const offered = state.attachments.flatMap(({ prefixes }) =>
-      prefixes.filter(({ origin }) => origin !== learnedOrigin),
+    const offered = state.attachments.flatMap(({ vpc, prefixes }) =>
+      prefixes.flatMap(({ origin, cidr }) => (origin === learnedOrigin ? [] : [{ vpc, cidr }])),
     );
-    selected.setPrefixes(offered.map(({ cidr }) => cidr));
+    selected.setOffers(offered, sources.subnets.entries());
     // Selectors that list no clusters name those that the hub knows.
     if (!clusters.hub.isComplete) return;
     membership.sendPods(this.#wanted, watch.isSynced || !enabled ? selected.sets() : new Map<string, PodSet>());
+    this.#forgetUnwanted();
   }
 
   /** Call after the other clusters were settled. */
@@ -139,7 +147,8 @@ export class Pods {
     for (const name of new Set([...changed, ...gone]))
       if (this.#owned.setCluster(name, remotes.view.get(name)?.uses)) isOwnedNew = true;
     if (isOwnedNew) this.#judged.clear();
-    const dirty = new Set(clusters.pods.takeDirty());
+    const dirty = new Set([...clusters.pods.takeDirty(), ...this.#changed]);
+    this.#changed.clear();
     if (isOwnedNew || areVpcsNew) for (const name of this.#clustersWanted()) dirty.add(name);
     for (const name of this.#clustersWanted()) if (this.#isStateNew(name)) dirty.add(name);
     for (const name of this.#states.keys()) if (this.#isStateNew(name)) dirty.add(name);
@@ -157,6 +166,7 @@ export class Pods {
     this.#local = undefined;
     this.#edges = undefined;
     this.#arePeersNew = true;
+    this.#areKeptNew = true;
   }
 
   /** The sets that an earlier process received, before anything is asked for. */
@@ -182,7 +192,8 @@ export class Pods {
     if (!this.#arePeersNew && hub.updates === this.#hubUpdates) return;
     this.#arePeersNew = false;
     this.#hubUpdates = hub.updates;
-    const known = [...hub.members.keys()];
+    // A set of a cluster that has left is not wanted: one that joins under its name does not have these addresses.
+    const known = [...new Set([...hub.members.keys(), ...hub.expected])];
     const wanted = wantedSets({
       peers: policyPeersOf(sources).flatMap((reflector) => [...reflector.entries()].map(([, peers]) => peers)),
       ownCluster,
@@ -193,17 +204,32 @@ export class Pods {
     if (text === this.#wantedText) return;
     this.#wantedText = text;
     this.#wanted = wanted;
-    const byId = new Map(wanted.map(({ id, clusters: names }) => [id, new Set(names)]));
-    // Before the hub has named the others, nothing is known of selectors that list none.
-    if (hub.isComplete) pods.keep((cluster, id) => byId.get(id)?.has(cluster) === true);
+    const wantedBy = new Map<string, string[]>();
+    for (const { id, clusters: names } of wanted) for (const name of names) entryOf(wantedBy, name, () => []).push(id);
+    // Those that it names no more are planned once more.
+    for (const name of this.#wantedBy.keys()) this.#changed.add(name);
+    this.#wantedBy = wantedBy;
+    for (const name of wantedBy.keys()) this.#changed.add(name);
+    this.#areKeptNew = true;
+  }
+
+  /**
+   * Not before the hub has answered to a list without them: changes of a set may be on the way, and a set that is wanted again meanwhile is sent whole only by
+   * a hub that has read that it was not wanted.
+   */
+  #forgetUnwanted(): void {
+    const { clusters, membership } = this.#options;
+    if (!this.#areKeptNew || !membership.arePodsSettled) return;
+    this.#areKeptNew = false;
+    clusters.pods.keep((cluster, id) => this.#wantedOf(cluster).includes(id));
   }
 
   #wantedOf(cluster: string): readonly string[] {
-    return this.#wanted.flatMap(({ id, clusters }) => (clusters.includes(cluster) ? [id] : []));
+    return this.#wantedBy.get(cluster) ?? [];
   }
 
-  #clustersWanted(): ReadonlySet<string> {
-    return new Set(this.#wanted.flatMap(({ clusters }) => clusters));
+  #clustersWanted(): Iterable<string> {
+    return this.#wantedBy.keys();
   }
 
   #sinceOf(cluster: string): string | undefined {
@@ -224,8 +250,11 @@ export class Pods {
 
   #plan(cluster: string, local: LocalView): void {
     const { hub, pods } = this.#options.clusters;
-    // The hub does not know this cluster yet: its prefixes are not known here, and what was written stays.
-    if (!hub.members.has(cluster)) return;
+    if (!hub.members.has(cluster)) {
+      // If the hub waits for the cluster, its prefixes are not known here yet, and what was written stays. Otherwise it has left.
+      if (!hub.expected.has(cluster)) this.#entries.delete(cluster);
+      return;
+    }
     const sets = this.#wantedOf(cluster).flatMap((id) => {
       const set = pods.get(cluster, id);
       return set === undefined ? [] : [[id, set] as const];

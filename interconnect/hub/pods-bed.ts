@@ -189,6 +189,8 @@ export class PodsBed {
     });
     member.own.set(member.wants, new Map(sets));
     this.#report(member);
+    if (member.unanswered > 0 || !member.own.isWantedSent) return;
+    member.remote.keep((cluster, id) => member.wants.some((one) => one.id === id && one.clusters.includes(cluster)));
   }
 
   #report(member: PodsMember): void {

@@ -102,6 +102,39 @@ describe('sets of pods through the hub', () => {
     sees(west);
   });
 
+  it('are sent whole to a member that wants them again, also while another one still wants them', () => {
+    const north = bed.member('north', ['10.18.0.0/16']);
+    bed.connect(north);
+    bed.setPods(east, 'db', ['10.16.0.2']);
+    bed.want(west, [db]);
+    bed.want(north, [db]);
+    sees(west, `east ${db.selector} 10.16.0.2`);
+    bed.want(west, []);
+    bed.settle();
+    assert.equal(west.remote.get('east', db.id), undefined);
+    bed.want(west, [db]);
+    sees(west, `east ${db.selector} 10.16.0.2`);
+    // Before the hub has answered that it is not wanted.
+    for (const sets of [[], [db]]) bed.want(west, sets);
+    sees(west, `east ${db.selector} 10.16.0.2`);
+  });
+
+  it('keep nothing of a text that is too long for an address', () => {
+    bed.setPods(east, 'db', ['10.16.0.2', 'x'.repeat(100_000)]);
+    bed.want(west, [db]);
+    sees(west, `east ${db.selector} 10.16.0.2`);
+    assert.match(east.remote.rejections[0]?.message ?? '', /left out: a text of more than 39 characters$/);
+  });
+
+  it('are read once in a report', () => {
+    bed.want(west, [db]);
+    bed.settle();
+    const change = { id: db.id, isWhole: true, removed: [], refusal: '' };
+    const changed = ['10.16.0.2', '10.16.0.3'].map((address) => ({ ...change, added: [address] }));
+    bed.receive(east, { revision: 9, wanted: null, changed });
+    sees(west, `east ${db.selector} 10.16.0.2`);
+  });
+
   it('of a member that shares none are refused with the reason', () => {
     east.refusal = 'NotShared';
     bed.setPods(east, 'db', ['10.16.0.2']);

@@ -51,12 +51,18 @@ export interface PodUpdate {
   readonly rejections: { readonly rejections: readonly Rejection[] } | null;
 }
 
+/** An address as the controller allocated it. */
+export interface PodAddress {
+  /** Canonical. */
+  readonly address: string;
+  readonly subnet: string;
+}
+
 /** A pod with the network of the cluster. */
 export interface SharedPod {
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Canonical, as the controller allocated them. */
-  readonly addresses: readonly string[];
+  readonly addresses: readonly PodAddress[];
 }
 
 /** Sets that one member may want. */

@@ -49,6 +49,11 @@ export class OwnPods {
     for (const id of this.#sent.keys()) if (!sets.has(id)) this.#sent.delete(id);
   }
 
+  /** Whether the newest list of what this cluster wants was sent in this session. */
+  get isWantedSent(): boolean {
+    return this.#wanted !== undefined && this.#sentWanted === JSON.stringify(this.#wanted);
+  }
+
   /** Undefined if the hub has everything, or nothing was set yet. */
   next(): PodReport | undefined {
     const wanted = this.#wanted;

@@ -8,7 +8,7 @@ import { ips, pods } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Reflector } from '../../lib/kube/types.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import type { SharedPod } from '../model/pod-sets.ts';
+import type { PodAddress, SharedPod } from '../model/pod-sets.ts';
 
 export interface PodsWatchOptions {
   readonly client: KubeClient;
@@ -28,7 +28,7 @@ interface Labelled {
 
 interface Held {
   readonly pod: string;
-  readonly addresses: readonly string[];
+  readonly addresses: readonly PodAddress[];
 }
 
 export class PodsWatch {
@@ -94,11 +94,14 @@ function parsePod(raw: RawObject): Labelled {
 }
 
 function parseIpObject(raw: RawObject): Held {
-  const { namespace, podName, v4IpAddress, v6IpAddress, ipAddress } = fieldsOf(raw['spec']);
+  const { namespace, podName, subnet, v4IpAddress, v6IpAddress, ipAddress } = fieldsOf(raw['spec']);
   const texts = [textOf(v4IpAddress), textOf(v6IpAddress), ...textOf(ipAddress).split(',')];
   const addresses = texts.flatMap((text) => {
     const ip = parseIp(text);
     return ip === undefined ? [] : [formatIp(ip)];
   });
-  return { pod: `${textOf(namespace)}/${textOf(podName)}`, addresses: [...new Set(addresses)] };
+  return {
+    pod: `${textOf(namespace)}/${textOf(podName)}`,
+    addresses: [...new Set(addresses)].map((address) => ({ address, subnet: textOf(subnet) })),
+  };
 }

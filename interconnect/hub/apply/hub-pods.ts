@@ -94,8 +94,9 @@ export class HubPods {
     if (wanted !== null) {
       this.#refused.set(open, refuseWanted(wanted.sets));
       feed.rejectionsChanged();
-      const { asked, added } = this.#wanted.set(open, wanted.sets);
+      const { asked, added, removed } = this.#wanted.set(open, wanted.sets);
       this.#askedChanged(asked);
+      for (const [member, ids] of removed) for (const id of ids) feed.forget({ member, id });
       for (const [member, ids] of added) for (const id of ids) feed.changed({ member, id });
     }
     const offered = this.#of(open.name);

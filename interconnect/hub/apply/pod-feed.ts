@@ -34,6 +34,10 @@ export interface PodFeedOptions {
   readonly rejections: () => readonly Rejection[];
 }
 
+function keyOf({ member, id }: SetId): string {
+  return `${member} ${id}`;
+}
+
 export class PodFeed {
   readonly #options: PodFeedOptions;
   readonly #sent = new Map<string, PodSet>();
@@ -68,7 +72,14 @@ export class PodFeed {
 
   /** The set may be another one now. */
   changed(set: SetId): void {
-    this.#dirty.set(`${set.member} ${set.id}`, set);
+    this.#dirty.set(keyOf(set), set);
+  }
+
+  /** The member does not want the set any more, and forgets it: if it wants it again, it is sent the whole. */
+  forget(set: SetId): void {
+    const key = keyOf(set);
+    this.#dirty.delete(key);
+    this.#sent.delete(key);
   }
 
   askedChanged(): void {

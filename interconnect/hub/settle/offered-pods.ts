@@ -19,6 +19,9 @@ import { Refusals } from './refusals.ts';
 
 /** Addresses that a rejection names. */
 const mostNamed = 5;
+/** Characters of an IPv6 address. */
+const longestAddress = 39;
+const tooLong = `a text of more than ${longestAddress} characters`;
 /** Characters of a reason. */
 const longestReason = 63;
 
@@ -26,6 +29,8 @@ export class OfferedPods {
   #cluster: string;
   #cover = new PrefixCover();
   #prefixes = '';
+  /** By address, until the prefixes change: most addresses of a large set are the same in its next change. */
+  readonly #judged = new Map<string, boolean>();
   readonly #offers = new Map<string, PodSet>();
   readonly #accepted = new Map<string, PodSet>();
   readonly #refused = new Map<string, Rejection>();
@@ -85,10 +90,14 @@ export class OfferedPods {
   /** `asked`: sets that the member was asked for. It may send what it was asked for before. Returns whether it is to be asked for others now. */
   read(changes: readonly PodSetChange[], asked: ReadonlySet<string>): boolean {
     const lostBefore = this.#lost.size;
+    const mentioned = new Set<string>();
     for (const change of changes) {
+      // A set is mentioned once in a report: each mention costs a judgement of all its addresses.
+      if (mentioned.has(change.id)) continue;
+      mentioned.add(change.id);
       if (!asked.has(change.id) || this.#lost.has(change.id)) continue;
       const before = this.#offers.get(change.id);
-      const after = changedPodSet(before, change);
+      const after = changedPodSet(before, { ...change, added: change.added.map(bounded) });
       // A change that left before the member was asked anew: it sends the whole set, too.
       if (after === undefined) continue;
       this.#count -= before?.addresses.size ?? 0;
@@ -121,6 +130,7 @@ export class OfferedPods {
     if (prefixes.join() === this.#prefixes) return;
     this.#prefixes = prefixes.join();
     this.#cover = new PrefixCover();
+    this.#judged.clear();
     for (const text of prefixes) {
       const cidr = parseCidr(text);
       if (cidr !== undefined) this.#cover.add(cidr, text);
@@ -158,6 +168,17 @@ export class OfferedPods {
   }
 
   #isOwn(address: string): boolean {
+    let isOwn = this.#judged.get(address);
+    if (isOwn === undefined) {
+      // Addresses that no set has any more.
+      if (this.#judged.size >= 2 * mostAddressesOfMember) this.#judged.clear();
+      isOwn = this.#judge(address);
+      this.#judged.set(address, isOwn);
+    }
+    return isOwn;
+  }
+
+  #judge(address: string): boolean {
     const ip = parseIp(address);
     if (ip === undefined || formatIp(ip) !== address) return false;
     return this.#cover.coverOf({ family: ip.family, network: ip.value, prefix: bitsOf(ip.family) }) !== undefined;
@@ -169,6 +190,11 @@ export class OfferedPods {
     const message = `pods of ${this.#cluster} that others want have addresses outside of the prefixes that it offers, which are left out: ${named.join(', ')}${rest}`;
     return { kind: 'pods', value: id, code: 'AddressNotOffered', message, holder: '', transitSwitch: '' };
   }
+}
+
+/** What is no address is kept until it is taken back, so that its size counts. */
+function bounded(address: string): string {
+  return address.length > longestAddress ? tooLong : address;
 }
 
 function isSame(one: PodSet, other: PodSet): boolean {

@@ -16,37 +16,56 @@ interface Asked {
   readonly by: Set<object>;
 }
 
+interface Wanted {
+  readonly selector: string;
+  readonly clusters: ReadonlySet<string>;
+}
+
+/** Sets by member. */
+type ByMember = ReadonlyMap<string, readonly string[]>;
+
+export interface WantedChange {
+  /** Members that are asked for something else now. */
+  readonly asked: ReadonlySet<string>;
+  /** What the session did not want before. */
+  readonly added: ByMember;
+  /** What it does not want any more. */
+  readonly removed: ByMember;
+}
+
 export class WantedPods {
   /** By member that is asked, and by set. */
   readonly #asked = new Map<string, Map<string, Asked>>();
-  readonly #wants = new Map<object, ReadonlyMap<string, WantedSet>>();
+  readonly #wants = new Map<object, ReadonlyMap<string, Wanted>>();
 
-  /** Replaces what a session wants. Returns the members that are asked for something else now, and the sets that the session did not want before, by member. */
-  set(
-    session: object,
-    sets: readonly WantedSet[],
-  ): { asked: ReadonlySet<string>; added: ReadonlyMap<string, string[]> } {
-    const before = this.#wants.get(session) ?? new Map<string, WantedSet>();
+  /** Replaces what a session wants. */
+  set(session: object, sets: readonly WantedSet[]): WantedChange {
+    const before = this.#wants.get(session) ?? new Map<string, Wanted>();
+    const valid = sets.filter((one) => refuseForm(one) === undefined);
     const after = new Map(
-      sets.flatMap((one) => (refuseForm(one) === undefined ? [[one.id, one] as const] : [])).slice(0, mostWanted),
+      valid
+        .map(({ id, selector, clusters }) => [id, { selector, clusters: new Set(clusters) }] as const)
+        .slice(0, mostWanted),
     );
-    const changed = new Set<string>();
-    const added = new Map<string, string[]>();
+    const asked = new Set<string>();
+    const [added, removed] = [new Map<string, string[]>(), new Map<string, string[]>()];
     for (const [id, { clusters }] of before)
-      for (const cluster of clusters)
-        if (after.get(id)?.clusters.includes(cluster) !== true && this.#remove(session, cluster, id))
-          changed.add(cluster);
+      for (const cluster of clusters) {
+        if (after.get(id)?.clusters.has(cluster) === true) continue;
+        entryOf(removed, cluster, () => []).push(id);
+        if (this.#remove(session, cluster, id)) asked.add(cluster);
+      }
     for (const [id, { clusters, selector }] of after)
-      for (const cluster of new Set(clusters)) {
-        if (before.get(id)?.clusters.includes(cluster) === true) continue;
+      for (const cluster of clusters) {
+        if (before.get(id)?.clusters.has(cluster) === true) continue;
         entryOf(added, cluster, () => []).push(id);
-        const sets = entryOf(this.#asked, cluster, () => new Map<string, Asked>());
-        if (!sets.has(id)) changed.add(cluster);
-        entryOf(sets, id, () => ({ selector, by: new Set<object>() })).by.add(session);
+        const known = entryOf(this.#asked, cluster, () => new Map<string, Asked>());
+        if (!known.has(id)) asked.add(cluster);
+        entryOf(known, id, () => ({ selector, by: new Set<object>() })).by.add(session);
       }
     if (after.size === 0) this.#wants.delete(session);
     else this.#wants.set(session, after);
-    return { asked: changed, added };
+    return { asked, added, removed };
   }
 
   isWantedBy(session: object, cluster: string, id: string): boolean {

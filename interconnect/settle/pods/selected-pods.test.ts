@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { matchesSelector } from '../../../lib/api/label-selector.ts';
+import { parseCidr } from '../../../lib/net/cidr.ts';
 import { setOf } from '../../../lib/policies/remote-peers.ts';
 import { policyLabels } from '../../../lib/policies/selection.ts';
 import { selectorOfText, selectorText } from '../../../lib/store/selector-index.ts';
@@ -15,8 +16,11 @@ const asked = (matchLabels: Readonly<Record<string, string>>): AskedSet => {
 const web = asked({ 'pod:app': 'web' });
 const shop = asked({ name: 'shop' });
 const pod = (app: string, addresses: readonly string[], namespace = 'shop'): SharedPod => {
-  return { namespace, labels: { app }, addresses };
+  return { namespace, labels: { app }, addresses: addresses.map((address) => ({ address, subnet: 'pods' })) };
 };
+const offers = (vpc: string, ...cidrs: readonly string[]) => cidrs.map((cidr) => ({ vpc, cidr }));
+const subnet = (name: string, vpc: string, cidr: string) =>
+  [name, { vpc, cidrs: [parseCidr(cidr)].filter((one) => one !== undefined) }] as const;
 
 describe('the pods of this cluster that others ask for', () => {
   let selected: SelectedPods;
@@ -27,7 +31,7 @@ describe('the pods of this cluster that others ask for', () => {
   beforeEach(() => {
     selected = new SelectedPods();
     selected.setSharing({ isShared: true, namespaces: {} });
-    selected.setPrefixes(['10.16.0.0/16']);
+    selected.setOffers(offers('blue', '10.16.0.0/16'), []);
     selected.setNamespace('shop', { team: 'a' });
     selected.setPod('shop/one', pod('web', ['10.16.0.1', '10.99.0.1']));
     selected.setPod('shop/two', pod('db', ['10.16.0.2']));
@@ -38,12 +42,27 @@ describe('the pods of this cluster that others ask for', () => {
     assert.deepEqual(shown(), { [web.id]: '10.16.0.1', [shop.id]: '10.16.0.1,10.16.0.2' });
     selected.setPod('shop/two', pod('web', ['10.16.0.2']));
     assert.deepEqual(shown(), { [web.id]: '10.16.0.1,10.16.0.2', [shop.id]: '10.16.0.1,10.16.0.2' });
-    selected.setPrefixes(['10.16.0.0/16', '10.99.0.0/16']);
+    selected.setOffers(offers('blue', '10.16.0.0/16', '10.99.0.0/16'), []);
     assert.equal(shown()[web.id], '10.16.0.1,10.16.0.2,10.99.0.1');
     selected.setPod('shop/one', undefined);
     assert.deepEqual(shown(), { [web.id]: '10.16.0.2', [shop.id]: '10.16.0.2' });
     selected.setAsked([shop]);
     assert.deepEqual(shown(), { [shop.id]: '10.16.0.2' });
+  });
+
+  it('have no address that is also one of another VPC which takes part', () => {
+    const blue = subnet('blue', 'blue', '10.16.0.0/16');
+    const offered = offers('blue', '10.16.0.0/16', '10.99.0.0/16');
+    selected.setOffers(offered, [blue, subnet('pods', 'blue', '10.16.0.0/17')]);
+    assert.equal(shown()[web.id], '10.16.0.1,10.99.0.1');
+    // Of a VPC that takes no part, whose networks blue passes on in part.
+    selected.setOffers(offered, [blue, subnet('pods', 'red', '10.16.0.0/16')]);
+    assert.equal(shown()[web.id], '10.99.0.1');
+    const both = [...offered, ...offers('red', '10.16.0.0/16')];
+    selected.setOffers(both, [blue, subnet('pods', 'red', '10.16.0.0/16')]);
+    assert.equal(shown()[web.id], '10.99.0.1');
+    selected.setOffers(both, [subnet('pods', 'red', '10.16.0.0/16')]);
+    assert.equal(shown()[web.id], '10.16.0.1,10.99.0.1');
   });
 
   it('are none of a namespace that is not known or not shared', () => {
@@ -92,7 +111,7 @@ describe('the pods of this cluster that others ask for', () => {
     let wanted: readonly AskedSet[] = [];
     selected = new SelectedPods();
     selected.setSharing({ isShared: true, namespaces: {} });
-    selected.setPrefixes(['10.16.0.0/16']);
+    selected.setOffers(offers('blue', '10.16.0.0/16'), []);
     for (let step = 0; step < 1500; step += 1) {
       const namespace = pick(random, ['shop', 'team', 'ops']);
       const key = `${namespace}/${random(4)}`;
@@ -115,8 +134,8 @@ describe('the pods of this cluster that others ask for', () => {
           const labels = namespaces.get(one.namespace);
           return labels !== undefined && matchesSelector(selectorOfText(selector), policyLabels(one, labels));
         });
-        const own = found.flatMap(({ addresses }) => addresses.filter((address) => address.startsWith('10.16.')));
-        return [id, [...new Set(own)].sort().join()];
+        const own = found.flatMap(({ addresses }) => addresses.filter(({ address }) => address.startsWith('10.16.')));
+        return [id, [...new Set(own.map(({ address }) => address))].sort().join()];
       });
       assert.deepEqual(shown(), Object.fromEntries(expected), `step ${step}`);
     }

@@ -4,20 +4,49 @@
  */
 import type { LabelSelector } from '../../../lib/api/kinds/shared.ts';
 import { matchesSelector } from '../../../lib/api/label-selector.ts';
-import { parseCidr } from '../../../lib/net/cidr.ts';
+import { entryOf } from '../../../lib/desired/entry-of.ts';
+import { formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import { bitsOf, parseIp } from '../../../lib/net/ip.ts';
 import { PrefixCover } from '../../../lib/net/prefix-cover.ts';
 import { readRemoteSelector } from '../../../lib/policies/remote-peers.ts';
 import { policyLabels } from '../../../lib/policies/selection.ts';
 import { selectorIndex, type Labels } from '../../../lib/store/selector-index.ts';
 import { Store } from '../../../lib/store/store.ts';
-import { mostAddresses, tooManyAddresses, type AskedSet, type PodSet, type SharedPod } from '../../model/pod-sets.ts';
+import {
+  mostAddresses,
+  tooManyAddresses,
+  type AskedSet,
+  type PodAddress,
+  type PodSet,
+  type SharedPod,
+} from '../../model/pod-sets.ts';
 
 /** What this cluster shares with others. */
 export interface Sharing {
   readonly isShared: boolean;
   /** Namespaces whose pods may be in sets. */
   readonly namespaces: LabelSelector;
+}
+
+/** A prefix that this cluster offers, of a VPC. */
+export interface OfferedPrefix {
+  readonly vpc: string;
+  readonly cidr: string;
+}
+
+export interface PodSubnet {
+  readonly vpc: string;
+  readonly cidrs: readonly Cidr[];
+}
+
+/** Of a VPC that takes part: what is offered of it, and its subnets, offered or not. */
+interface VpcCover {
+  readonly offered: PrefixCover;
+  readonly subnets: PrefixCover;
+}
+
+function newCover(): VpcCover {
+  return { offered: new PrefixCover(), subnets: new PrefixCover() };
 }
 
 interface Member {
@@ -41,8 +70,9 @@ export class SelectedPods {
   readonly #counts = new Map<string, Map<string, number>>();
   readonly #dirty = new Set<string>();
   #sets = new Map<string, PodSet>();
-  #cover = new PrefixCover();
-  #prefixes = '';
+  #offers: ReadonlyMap<string, VpcCover> = new Map();
+  #vpcOf: ReadonlyMap<string, string> = new Map();
+  #offersText = '';
   #sharing: Sharing = { isShared: false, namespaces: {} };
   #sharingText = '';
 
@@ -112,16 +142,23 @@ export class SelectedPods {
     this.#placeAll();
   }
 
-  /** Normalised CIDRs that this cluster offers. */
-  setPrefixes(cidrs: Iterable<string>): void {
-    const prefixes = [...new Set(cidrs)].sort();
-    if (prefixes.join() === this.#prefixes) return;
-    this.#prefixes = prefixes.join();
-    this.#cover = new PrefixCover();
-    for (const text of prefixes) {
-      const cidr = parseCidr(text);
-      if (cidr !== undefined) this.#cover.add(cidr, text);
+  /** @param prefixes normalised CIDRs that this cluster offers */
+  setOffers(prefixes: readonly OfferedPrefix[], subnets: Iterable<readonly [string, PodSubnet]>): void {
+    const all = [...subnets];
+    const text = JSON.stringify([
+      prefixes.map(({ vpc, cidr }) => `${vpc} ${cidr}`).sort(),
+      all.map(([name, { vpc, cidrs }]) => [name, vpc, cidrs.map(formatCidr).join()].join(' ')).sort(),
+    ]);
+    if (text === this.#offersText) return;
+    this.#offersText = text;
+    const offers = new Map<string, VpcCover>();
+    for (const { vpc, cidr: value } of prefixes) {
+      const cidr = parseCidr(value);
+      if (cidr !== undefined) entryOf(offers, vpc, newCover).offered.add(cidr, value);
     }
+    for (const [name, { vpc, cidrs }] of all) for (const cidr of cidrs) offers.get(vpc)?.subnets.add(cidr, name);
+    this.#offers = offers;
+    this.#vpcOf = new Map(all.map(([name, { vpc }]) => [name, vpc]));
     this.#placeAll();
   }
 
@@ -144,14 +181,23 @@ export class SelectedPods {
     if (pod === undefined || namespace === undefined || this.#asked.size === 0 || !this.#sharing.isShared)
       return nobody;
     if (!matchesSelector(this.#sharing.namespaces, namespace)) return nobody;
-    const addresses = pod.addresses.filter((address) => this.#isOffered(address));
+    const addresses = pod.addresses.flatMap((one) => (this.#isOffered(one) ? [one.address] : []));
     return addresses.length === 0 ? nobody : { ids: this.#selectors.matching(policyLabels(pod, namespace)), addresses };
   }
 
-  #isOffered(address: string): boolean {
+  /** Not if a VPC that is offered has the same address in a subnet of its own: there it is that of another pod, which the policies of others would let through. */
+  #isOffered({ address, subnet }: PodAddress): boolean {
     const ip = parseIp(address);
     if (ip === undefined) return false;
-    return this.#cover.coverOf({ family: ip.family, network: ip.value, prefix: bitsOf(ip.family) }) !== undefined;
+    const cidr = { family: ip.family, network: ip.value, prefix: bitsOf(ip.family) };
+    const own = this.#vpcOf.get(subnet);
+    let isOffered = false;
+    for (const [vpc, { offered, subnets }] of this.#offers) {
+      if (offered.coverOf(cidr) === undefined) continue;
+      if (vpc !== own && subnets.coverOf(cidr) !== undefined) return false;
+      isOffered = true;
+    }
+    return isOffered;
   }
 
   #count(id: string, address: string, step: 1 | -1): void {

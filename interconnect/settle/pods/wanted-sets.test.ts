@@ -15,10 +15,10 @@ function of(app: string, expression: { key: string; operator: 'In' | 'Exists'; v
 const input = { ownCluster: 'east', clusters: ['north', 'west'], isKnown: () => false };
 
 describe('what policies of this cluster want of others', () => {
-  it('is one set for equal selectors, of all clusters that any of them names, and never of this one', () => {
+  it('is one set for equal selectors, of all members that any of them names, and never of this one', () => {
     const peers = [[named('db', 'west', 'east')], [named('db', 'moon')], [], [named('own', 'east')]];
     const [set, ...others] = wantedSets({ ...input, peers });
-    assert.deepEqual([set?.clusters, others], [['moon', 'west'], []]);
+    assert.deepEqual([set?.clusters, others], [['west'], []]);
     const [all] = wantedSets({ ...input, peers: [[of('db', { key, operator: 'Exists' })]] });
     assert.deepEqual(all, { ...set, clusters: ['north', 'west'] });
     assert.deepEqual(wantedSets({ ...input, clusters: [], peers: [[of('db', { key, operator: 'Exists' })]] }), []);

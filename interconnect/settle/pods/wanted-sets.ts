@@ -1,12 +1,13 @@
 /** The sets of pods of other clusters that policies of this cluster ask for. Pure. */
 import { entryOf } from '../../../lib/desired/entry-of.ts';
-import { listedClusters, longestSelector, namesCluster, type RemotePeer } from '../../../lib/policies/remote-peers.ts';
+import { longestSelector, namesCluster, type RemotePeer } from '../../../lib/policies/remote-peers.ts';
 import { mostWanted, type WantedSet } from '../../model/pod-sets.ts';
 
 export interface WantedInput {
   /** The peers of each policy. */
   readonly peers: Iterable<readonly RemotePeer[]>;
   readonly ownCluster: string;
+  /** Those that are members. */
   readonly clusters: Iterable<string>;
   /** Whether the set is known of any cluster. */
   readonly isKnown: (set: string) => boolean;
@@ -22,8 +23,7 @@ export function wantedSets({ peers, ownCluster, clusters, isKnown }: WantedInput
     for (const peer of ofPolicy) {
       if (peer.selector.length > longestSelector) continue;
       const set = entryOf(wanted, peer.set, () => ({ selector: peer.selector, clusters: new Set<string>() }));
-      for (const name of [...known, ...listedClusters(peer)])
-        if (name !== ownCluster && namesCluster(peer, name)) set.clusters.add(name);
+      for (const name of known) if (name !== ownCluster && namesCluster(peer, name)) set.clusters.add(name);
     }
   return [...wanted]
     .filter(([, set]) => set.clusters.size > 0)
