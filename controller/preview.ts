@@ -7,6 +7,7 @@ import { openDryRun } from '../lib/desired/dry-run.ts';
 import { vpcs } from '../lib/kube/resources.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
 import type { Logger } from '../lib/run/logger.ts';
+import { IdlePolicies } from './apply/idle-policies.ts';
 import { openNorthbound, room } from './apply/northbound.ts';
 import type { Northbound } from './apply/northbound.ts';
 import { DirtyKeys } from './plan/dirty-keys.ts';
@@ -55,6 +56,10 @@ export async function preview(options: PreviewOptions): Promise<string> {
   // No server is asked: the addresses stay as they are.
   cluster.domains.restore(northbound.domainRecords(), Date.now());
   cluster.settle();
+  // A start waits before a policy is said to select nothing.
+  const idlePolicies = new IdlePolicies({ cluster, onChange: () => undefined });
+  idlePolicies.start();
+  idlePolicies.close();
   const keys = [...new DirtyKeys(cluster).take()].sort();
   const target = openDryRun({ client: northbound.client, room, ownEntries, ownerOf: ownerByName });
   for (const key of keys) target.set(key, planKey(cluster, key));

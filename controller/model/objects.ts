@@ -3,7 +3,7 @@
  * read by all later stages. Only fields that plans and statuses need. Invalid values of a user are kept as
  * written, to be judged by `plan/`.
  */
-import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
+import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
 import type { PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { ProviderNodeSpec } from '../../lib/api/provider-nodes.ts';
@@ -14,25 +14,8 @@ import type { RemotePodSets } from '../../lib/slices/remote-pods.ts';
 import type { UnlistedNetwork } from '../../lib/slices/remote-routes.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Family, Ip } from '../../lib/net/ip.ts';
-import { vipPort } from './ovn-names.ts';
-
-export interface ObjectFacts {
-  readonly name: string;
-  readonly uid: string;
-  readonly resourceVersion: string;
-  /** Milliseconds since 1970. */
-  readonly createdMs: number;
-  readonly isDeleting: boolean;
-}
-
-/** Further fields of the objects of our API: a generation, finalizers and a status to write. */
-export interface ApiObjectFacts extends ObjectFacts {
-  readonly generation: number;
-  readonly finalizers: readonly string[];
-  readonly conditions: readonly Condition[];
-  /** The rest of the status. */
-  readonly status: Readonly<Record<string, unknown>>;
-}
+import type { ApiObjectFacts, ObjectFacts } from './object-facts.ts';
+import type { OvnDnatRule, OvnEip, OvnFip, OvnSnatRule } from './external-objects.ts';
 
 /** The controller among an object's owners. */
 export interface OwnerRef {
@@ -321,69 +304,6 @@ export interface VpcDns extends ApiObjectFacts {
   };
 }
 
-/** An address of a network outside of the cluster. */
-export interface OvnEip extends ApiObjectFacts {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly spec: {
-    /** Empty for the default, as `type`. */
-    readonly externalSubnet: string;
-    readonly v4Ip: string;
-    readonly v6Ip: string;
-    readonly macAddress: string;
-    readonly type: string;
-  };
-}
-
-/** The address inside of a VPC that a rule is about. */
-export interface InsideSpec {
-  readonly ovnEip: string;
-  /** `vip` if `ipName` names a Vip; otherwise it names an IP object. */
-  readonly ipType: string;
-  readonly ipName: string;
-  readonly vpc: string;
-  readonly v4Ip: string;
-  readonly v6Ip: string;
-}
-
-/** An address outside that stands for one inside. */
-export interface OvnFip extends ApiObjectFacts {
-  readonly spec: InsideSpec & {
-    /** `distributed`, or another text for centralized. */
-    readonly type: string;
-  };
-}
-
-/** The address outside with which packets of a network leave. */
-export interface OvnSnatRule extends ApiObjectFacts {
-  readonly spec: {
-    readonly ovnEip: string;
-    readonly vpcSubnet: string;
-    readonly ipName: string;
-    readonly vpc: string;
-    readonly v4IpCidr: string;
-    readonly v6IpCidr: string;
-  };
-}
-
-/** Under which name the address inside is held; none if it is given by itself. */
-export function insidePorts({ ipType, ipName }: Pick<InsideSpec, 'ipType' | 'ipName'>): readonly string[] {
-  if (ipName === '') return [];
-  return [ipType === 'vip' ? vipPort(ipName) : ipName];
-}
-
-/** A port of an address outside that leads to one inside. */
-export interface OvnDnatRule extends ApiObjectFacts {
-  /** Whether a Kube-OVN served it before, in a load balancer of its own. */
-  readonly isFormer: boolean;
-  readonly spec: InsideSpec & {
-    /** Decimal, as `externalPort`. */
-    readonly internalPort: string;
-    readonly externalPort: string;
-    /** `tcp`, `udp` or `sctp`. */
-    readonly protocol: string;
-  };
-}
-
 export interface SecurityGroupRule {
   readonly ipVersion: string;
   readonly protocol: string;
@@ -441,11 +361,6 @@ export interface ClusterPolicy extends ApiObjectFacts, ClusterRules {}
 
 /** A policy of a namespace or of the whole cluster. */
 export type Policy = NetworkPolicy | ClusterPolicy;
-
-/** The kinds of rules that use addresses outside, by the name of their store. */
-export const externalRuleStores = ['ovnFips', 'ovnSnatRules', 'ovnDnatRules'] as const;
-
-export type ExternalRuleStore = (typeof externalRuleStores)[number];
 
 /** All kinds that are watched, by the name of their store. */
 export interface Kinds {

@@ -12,7 +12,8 @@ import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
 import type { DomainRecord } from './domain.ts';
 import type { Interface } from './interfaces.ts';
 import type { MonitorState } from './monitors.ts';
-import type { ExternalRuleStore, Kinds, Pod, Policy } from './objects.ts';
+import type { ExternalRuleStore } from './external-objects.ts';
+import type { Kinds, Pod, Policy } from './objects.ts';
 import type {
   ExternalRule,
   GatewayPort,

@@ -2,7 +2,7 @@
 import { annotation } from '../../lib/api/names.ts';
 import { type Fields, fieldsOf, textOf } from '../../lib/kube/fields.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { InsideSpec, OvnDnatRule, OvnEip, OvnFip, OvnSnatRule } from '../model/objects.ts';
+import type { InsideSpec, OvnDnatRule, OvnEip, OvnFip, OvnSnatRule } from '../model/external-objects.ts';
 import { apiFactsOf } from './fields.ts';
 
 export function parseOvnEip(raw: RawObject): OvnEip {

@@ -4,7 +4,7 @@ import { readSelector } from '../../lib/api/label-selector.ts';
 import { fieldsOf, type Fields } from '../../lib/kube/fields.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
-import type { ApiObjectFacts, ObjectFacts } from '../model/objects.ts';
+import type { ApiObjectFacts, ObjectFacts } from '../model/object-facts.ts';
 import { shared } from './shared.ts';
 
 export function selectorsOf(value: unknown): readonly LabelSelector[] {

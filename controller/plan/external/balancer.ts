@@ -1,6 +1,6 @@
 /** Load balancers of OvnDnatRules: one for each OvnEip and protocol, to which rules contribute their ports. */
 import { ref, type Contribution, type DesiredRow } from '../../../lib/desired/row.ts';
-import type { OvnDnatRule } from '../../model/objects.ts';
+import type { OvnDnatRule } from '../../model/external-objects.ts';
 import type { View } from '../../model/view.ts';
 import { ruleKey } from '../../settle/external/external-rules.ts';
 import { vendorIds } from '../names.ts';

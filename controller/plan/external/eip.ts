@@ -6,7 +6,7 @@ import { controllerFinalizer, label } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Change } from '../../model/change.ts';
-import type { OvnEip } from '../../model/objects.ts';
+import type { OvnEip } from '../../model/external-objects.ts';
 import { eipPort } from '../../model/ovn-names.ts';
 import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';

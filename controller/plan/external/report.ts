@@ -1,6 +1,7 @@
 /** The statuses of the rules that use addresses outside. */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { ApiObjectFacts, ExternalRuleStore, OvnFip } from '../../model/objects.ts';
+import type { ExternalRuleStore, OvnFip } from '../../model/external-objects.ts';
+import type { ApiObjectFacts } from '../../model/object-facts.ts';
 import type { ExternalRule } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { ruleKey } from '../../settle/external/external-rules.ts';

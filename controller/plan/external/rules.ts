@@ -4,7 +4,7 @@
  */
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { backendKey } from '../../../lib/services/backends.ts';
-import type { ExternalRuleStore } from '../../model/objects.ts';
+import type { ExternalRuleStore } from '../../model/external-objects.ts';
 import type { ExternalRule } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { ruleKey } from '../../settle/external/external-rules.ts';

@@ -1,6 +1,6 @@
 /** Common parts of the reports of ProviderNetworks and Vlans. */
 import { controllerFinalizer } from '../../../lib/api/names.ts';
-import type { ApiObjectFacts } from '../../model/objects.ts';
+import type { ApiObjectFacts } from '../../model/object-facts.ts';
 import { foreignFinalizers } from '../finalizers.ts';
 import type { WantedCondition, WantedEvent } from '../report.ts';
 

@@ -6,7 +6,8 @@ import { type Ip } from '../../../lib/net/ip.ts';
 import { parseMac } from '../../../lib/net/mac.ts';
 import { annotationOf, annotationPrefix } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
-import type { IpObject, Node, OvnEip, Pod, Vip } from '../../model/objects.ts';
+import type { OvnEip } from '../../model/external-objects.ts';
+import type { IpObject, Node, Pod, Vip } from '../../model/objects.ts';
 import { isOwnIp } from './own-ip.ts';
 import { parseAddresses } from './port-request.ts';
 

@@ -7,8 +7,9 @@
 import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';
 import { addTo, allOf, removeFrom, type Few } from '../../../lib/desired/few.ts';
 import type { Change } from '../../model/change.ts';
-import { externalRuleStores } from '../../model/objects.ts';
-import type { ExternalRuleStore, Kinds, OvnFip } from '../../model/objects.ts';
+import { externalRuleStores } from '../../model/external-objects.ts';
+import type { ExternalRuleStore, OvnFip } from '../../model/external-objects.ts';
+import type { Kinds } from '../../model/objects.ts';
 import type { ExternalRule, GatewayPort } from '../../model/settled.ts';
 import type { Indexes, View } from '../../model/view.ts';
 import { gatewayNodeText } from './gateway-port.ts';

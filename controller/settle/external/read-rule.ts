@@ -8,8 +8,15 @@ import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { bitsOf, formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import { hasRouterPort } from '../../model/net-in-force.ts';
-import { insidePorts } from '../../model/objects.ts';
-import type { ExternalRuleStore, InsideSpec, OvnDnatRule, OvnEip, OvnFip, OvnSnatRule } from '../../model/objects.ts';
+import { insidePorts } from '../../model/external-objects.ts';
+import type {
+  ExternalRuleStore,
+  InsideSpec,
+  OvnDnatRule,
+  OvnEip,
+  OvnFip,
+  OvnSnatRule,
+} from '../../model/external-objects.ts';
 import { eipPort } from '../../model/ovn-names.ts';
 import type { ExternalPair, ExternalRule, GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';

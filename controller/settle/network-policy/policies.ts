@@ -27,7 +27,7 @@ import {
   selectionOf,
 } from '../../../lib/policies/selection.ts';
 import { lowestNumbers, mostNumbers } from '../../../lib/policies/numbers.ts';
-import { isClusterPolicy, type NamedPort } from '../../../lib/policies/policy.ts';
+import { isClusterPolicy } from '../../../lib/policies/policy.ts';
 import { wantsNetwork } from '../../model/interfaces.ts';
 import { clusterPolicyKey, isClusterKey, type ClusterPolicy, type Pod, type Policy } from '../../model/objects.ts';
 import type { PolicyIndex, PolicyPlace, View } from '../../model/view.ts';
@@ -35,6 +35,7 @@ import { ClusterOrder } from './cluster-order.ts';
 import { Counts } from './counts.ts';
 import { IsolatedBefore } from './isolated-before.ts';
 import { SelectedCounts } from './selected.ts';
+import { servedPorts } from './served-ports.ts';
 
 type Known = Pick<View, 'pods' | 'namespaces' | 'networkPolicies' | 'ports' | 'verdicts' | 'keysIn'>;
 export interface PoliciesOptions {
@@ -493,9 +494,3 @@ function rulesText(policy: Policy): string {
 }
 
 const noLabels: Labels = {};
-const noPorts: readonly NamedPort[] = [];
-
-/** The named ports of a pod that has the network of the cluster now. */
-function servedPorts(pod: Pod | undefined): readonly NamedPort[] {
-  return pod !== undefined && wantsNetwork(pod) ? pod.namedPorts : noPorts;
-}

@@ -2,7 +2,7 @@
 import { externalSubnet } from '../../../../lib/api/names.ts';
 import { byAge } from '../../../../lib/desired/rights.ts';
 import { defaultInterface } from '../../../model/interfaces.ts';
-import type { OvnEip } from '../../../model/objects.ts';
+import type { OvnEip } from '../../../model/external-objects.ts';
 import { eipPort } from '../../../model/ovn-names.ts';
 import type { View } from '../../../model/view.ts';
 import { gatewayPortName, gatewayPortNamed } from '../../external/external-subnets.ts';
