@@ -33,9 +33,7 @@ function usersOf(view: View, eip: string): readonly { readonly store: keyof type
   return keys.flatMap((key) => {
     const verdict = view.externalRules.get(key);
     const rule = ruleAt(key);
-    return rule === undefined || verdict === undefined || verdict.refusal !== undefined || verdict.pairs.length === 0
-      ? []
-      : [rule];
+    return rule === undefined || verdict === undefined || verdict.refusal !== undefined ? [] : [rule];
   });
 }
 
@@ -44,7 +42,7 @@ function planEip(view: View, name: string): Desired {
   const eip = view.ovnEips.get(name);
   const rule = usersOf(view, name)
     .map(({ store, name: of }) => view.externalRules.get(`${store}/${of}`))
-    .find((one) => one !== undefined);
+    .find((one) => one !== undefined && one.pairs.length > 0);
   return {
     rows,
     contributions,

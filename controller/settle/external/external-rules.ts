@@ -13,7 +13,7 @@ import type { Kinds } from '../../model/objects.ts';
 import type { ExternalRule, GatewayPort } from '../../model/settled.ts';
 import type { Indexes, View } from '../../model/view.ts';
 import { gatewayNodeText } from './gateway-port.ts';
-import { readRule } from './read-rule.ts';
+import { anyVpc, readRule } from './read-rule.ts';
 import type { EntryClaim, ReadRule } from './read-rule.ts';
 
 export interface ExternalRulesOptions {
@@ -166,7 +166,10 @@ export class ExternalRules {
       if (read === undefined) continue;
       const rival = rivalOf(taken, read.claims);
       if (rival === undefined) {
-        for (const { entry, value } of read.claims) if (!taken.has(entry)) taken.set(entry, { value, key });
+        for (const { entry, value } of read.claims) {
+          const holder = taken.get(entry);
+          if (holder === undefined || holder.value === anyVpc) taken.set(entry, { value, key });
+        }
         this.#set(key, read.verdict);
       } else {
         const message = `${rival.claim.what} is in use by ${titleOf(rival.by)}, which had it before: ${rival.claim.remedy ?? 'use another, or delete one of the two'}`;
@@ -197,13 +200,20 @@ export class ExternalRules {
   }
 }
 
+/** Whether two rules may have an entry together. */
+function areCompatible(first: string, second: string): boolean {
+  if (first === second) return true;
+  const values = [first, second];
+  return values.includes(anyVpc) && values.every((value) => value.startsWith('nat/'));
+}
+
 function rivalOf(
   taken: ReadonlyMap<string, Claimed>,
   claims: readonly EntryClaim[],
 ): { readonly claim: EntryClaim; readonly by: string } | undefined {
   for (const claim of claims) {
     const holder = taken.get(claim.entry);
-    if (holder !== undefined && holder.value !== claim.value) return { claim, by: holder.key };
+    if (holder !== undefined && !areCompatible(holder.value, claim.value)) return { claim, by: holder.key };
   }
   return undefined;
 }

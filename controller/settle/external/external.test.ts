@@ -243,3 +243,61 @@ describe('rules', () => {
     }
   });
 });
+
+describe('rules that wait', () => {
+  const pod = (name: string): Made => ({ kind: 'pods', raw: { metadata: { name }, spec: { nodeName: 'n1' } } });
+  const older = fip('older', { ovnEip: 'a', ipName: 'web.default' }, 2);
+  const newer = fip('newer', { ovnEip: 'a', ipName: 'db.default' }, 9);
+
+  test('keep their OvnEip while the pod of their address is away', async () => {
+    const controller = await controllerOf([...outside(), pod('web'), pod('db'), eip('a'), older]);
+    controller.remove('pods', 'default/web');
+    await put(controller, newer);
+    assert.deepEqual(
+      ['ovnFips/older', 'ovnFips/newer'].map((key) => stateOf(controller, key)),
+      ['IpNotFound', 'AddressInUse'],
+    );
+    await put(controller, pod('web'));
+    assert.deepEqual(
+      ['ovnFips/older', 'ovnFips/newer'].map((key) => stateOf(controller, key)),
+      ['in force', 'AddressInUse'],
+    );
+    controller.close();
+  });
+
+  test('share an OvnEip with rules of a VPC, and not with an OvnFip', async () => {
+    const waiting = snat('waiting', { ovnEip: 'a', ipName: 'web.default' }, 2);
+    const controller = await controllerOf([...outside(), pod('db'), eip('a'), waiting]);
+    await put(controller, snat('placed', { ovnEip: 'a', vpcSubnet: 'inner' }, 8), newer);
+    assert.deepEqual(
+      ['ovnSnatRules/waiting', 'ovnSnatRules/placed', 'ovnFips/newer'].map((key) => stateOf(controller, key)),
+      ['IpNotFound', 'in force', 'AddressInUse'],
+    );
+    controller.close();
+  });
+
+  test('keep an OvnEip that is being deleted', async () => {
+    const controller = await controllerOf([...outside(), pod('web'), eip('a'), older]);
+    const stored = controller.objects.get('OvnEip/a');
+    assert.ok(stored !== undefined);
+    controller.put('ovnEips', {
+      ...stored,
+      metadata: { ...stored.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' },
+    });
+    await controller.settle();
+    controller.remove('pods', 'default/web');
+    await controller.settle();
+    assert.ok(controller.objects.has('OvnEip/a'));
+    controller.remove('ovnFips', 'older');
+    await controller.settle();
+    assert.ok(!controller.objects.has('OvnEip/a'));
+    controller.close();
+  });
+});
+
+test('an OvnEip that chooses the address of a router may leave out the default Subnet', async () => {
+  const chosen = eip('blue-external', { type: 'lrp', v4Ip: '203.0.113.77' });
+  const controller = await controllerOf([...outside(), chosen]);
+  assert.doesNotMatch(ready(controller, 'Vpc/blue'), /NameConflict/);
+  controller.close();
+});

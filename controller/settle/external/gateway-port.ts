@@ -1,4 +1,5 @@
 /** Decides whether the router of a VPC has a port in a Subnet outside, and which nodes may hold it. Pure. */
+import { subnetOfEip } from '../address/holders/eip.ts';
 import { annotation, defaultVpc, label, providerNetworkKey } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byAge } from '../../../lib/desired/rights.ts';
@@ -57,7 +58,7 @@ function nameProblem(view: View, vpc: Vpc, subnet: string): Problem | undefined 
       'NameConflict',
       `OvnEip ${name} is of type ${eip.spec.type || 'nat'}, and the address of the router needs this name: delete it`,
     );
-  if (eip !== undefined && eip.spec.externalSubnet !== subnet)
+  if (eip !== undefined && subnetOfEip(eip) !== subnet)
     return obstacle('NameConflict', `OvnEip ${name} is not of Subnet ${subnet}: delete it`);
   for (const [otherVpc, otherSubnet] of splitsOf(name)) {
     const other = otherVpc === vpc.name ? undefined : view.vpcs.get(otherVpc);

@@ -234,6 +234,29 @@ function pathClaim(vpc: string, inside: string, value: 'gateway' | 'node'): Entr
   return { entry: `path/${vpc}/${inside}`, value, code: 'PinnedElsewhere', what, remedy };
 }
 
+/** The value of a claim of a rule whose VPC is not known yet: any VPC may be the one. */
+export const anyVpc = 'nat/?';
+
+/** What a rule claims of its OvnEip, also while the address inside is not there: a rule that waits keeps its right. */
+function addressClaims(
+  view: View,
+  store: ExternalRuleStore,
+  name: string,
+  { eip, vpc }: Pick<ExternalRule, 'eip' | 'vpc'>,
+): EntryClaim[] {
+  const own = `${store}/${name}`;
+  const shared = vpc === '' ? anyVpc : `nat/${vpc}`;
+  const claims: EntryClaim[] = [
+    { entry: `eip/${eip}`, value: store === 'ovnFips' ? own : shared, code: 'AddressInUse', what: `OvnEip ${eip}` },
+  ];
+  const rule = store === 'ovnDnatRules' ? view.ovnDnatRules.get(name) : undefined;
+  if (rule === undefined) return claims;
+  const { protocol, externalPort } = rule.spec;
+  const what = `port ${externalPort}/${protocol} of OvnEip ${eip}`;
+  claims.push({ entry: `port/${eip}/${protocol}/${externalPort}`, value: own, code: 'PortInUse', what });
+  return claims;
+}
+
 function claimsOf(
   view: View,
   store: ExternalRuleStore,
@@ -242,14 +265,10 @@ function claimsOf(
 ): readonly EntryClaim[] {
   const own = `${store}/${name}`;
   const isFip = store === 'ovnFips';
-  const claims: EntryClaim[] = [
-    { entry: `eip/${eip}`, value: isFip ? own : `nat/${vpc}`, code: 'AddressInUse', what: `OvnEip ${eip}` },
-  ];
+  const claims = addressClaims(view, store, name, { eip, vpc });
   const rule = store === 'ovnDnatRules' ? view.ovnDnatRules.get(name) : undefined;
   if (rule !== undefined) {
-    const { protocol, externalPort, internalPort } = rule.spec;
-    const what = `port ${externalPort}/${protocol} of OvnEip ${eip}`;
-    claims.push({ entry: `port/${eip}/${protocol}/${externalPort}`, value: own, code: 'PortInUse', what });
+    const { protocol, internalPort } = rule.spec;
     for (const { inside } of pairs) {
       const reply = `the way of replies from port ${internalPort}/${protocol} of ${inside}, which is one Subnet outside,`;
       const entry = `reply/${vpc}/${inside}/${protocol}/${internalPort}`;
@@ -290,7 +309,8 @@ export function readRule(view: View, store: ExternalRuleStore, name: string): Re
   const unread: ExternalRule = { eip: ovnEip, vpc: '', subnet: '', pairs: [] };
   const failed = (verdict: ExternalRule, outcome: object, insideSubnet?: string): ReadRule => ({
     verdict: { ...verdict, ...outcome },
-    claims: [],
+    claims:
+      'refusal' in outcome ? [] : addressClaims(view, store, name, { eip: ovnEip, vpc: verdict.vpc || rule.spec.vpc }),
     insideSubnet,
   });
   const inside =
