@@ -55,7 +55,8 @@ async function hubProblem({
   const labelSelector = 'app.kubernetes.io/name=isthmus-hub';
   try {
     const all = (await client.list(pods, { namespace, labelSelector, signal })).map(parseWorkload);
-    if (all.some(({ isReady }) => isReady)) return undefined;
+    // Without any, the hub runs elsewhere than in pods of the chart.
+    if (all.length === 0 || all.some(({ isReady }) => isReady)) return undefined;
     return `no pod of the hub is ready in namespace ${namespace}: sessions are shown as they were written last`;
   } catch (error) {
     if (error instanceof KubeApiError && (error.status === 403 || error.status === 404)) return undefined;
