@@ -1,7 +1,7 @@
 /**
  * Deletions of NetworkPolicies, after the deletion of their Namespace. Kubernetes deletes the contents of a Namespace once that is being deleted, but the watches of policies and of
  * Namespaces are two, and the first one may be ahead: the policy would end while pods are left (CVE-2024-7598). In: deleted policies, and Namespaces that are not being deleted. Out: the
- * deletions, once the API server has said that the Namespace was not being deleted at that time, or the watch of Namespaces has told that it is. Rule: without an answer the policy stays.
+ * deletions, once the API server has said that the Namespace was not being deleted at that time, or the watch of Namespaces has shown that it is. Rule: without an answer the policy stays.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KubeApiError, KubeUnreachable } from '../../lib/kube/errors.ts';
@@ -132,7 +132,7 @@ export class PolicyDeletions {
     }
   }
 
-  /** Whether the watch tells within a while that the Namespace is being deleted. @throws the signal's reason if it aborts */
+  /** Whether the watch shows within a while that the Namespace is being deleted. @throws the signal's reason if it aborts */
   async #isSeenEnding(namespace: string): Promise<boolean> {
     const onChange = (check: () => void): (() => void) => {
       this.#listeners.add(check);

@@ -55,7 +55,7 @@ describe('the private key', () => {
 });
 
 describe('WireGuard in user space', () => {
-  it('is told only what changes', () => {
+  it('receives only what changes', () => {
     const lines = formatChange(change).split('\n');
     assert.deepEqual(lines, [
       'set=1',

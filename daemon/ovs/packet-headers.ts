@@ -1,4 +1,4 @@
-/** Reads the headers of a packet that policies judge. Whoever sent it chose every byte: nothing is believed but what is there. Pure. */
+/** Reads the headers of a packet that policies judge. The sender chose every byte: nothing is believed but what is there. Pure. */
 import { ipText } from '../../lib/netlink/message.ts';
 import type { PacketHeaders } from '../model/packet-in.ts';
 

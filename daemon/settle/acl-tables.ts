@@ -1,5 +1,5 @@
 /**
- * Tells the flows of an ACL from others with the same cookie. A cookie is only the beginning of a uuid, and all that ovn-controller makes flows of has
+ * Distinguishes the flows of an ACL from others with the same cookie. A cookie is only the beginning of a uuid, and all that ovn-controller makes flows of has
  * one: logical flows of other stages, ports, datapaths. Pure.
  */
 import type { AclFlow } from '../model/acl-flow.ts';

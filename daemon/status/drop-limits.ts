@@ -1,4 +1,4 @@
-/** Which dropped packets become events. Whoever sends them decides how many there are, so that events are limited by pair of pod and peer, by pod, and in all. */
+/** Which dropped packets become events. Their sender decides how many there are, so that events are limited by pair of pod and peer, by pod, and in all. */
 import { TokenBucket, type BucketLimits } from '../../lib/run/token-bucket.ts';
 
 export interface DropLimitsOptions {

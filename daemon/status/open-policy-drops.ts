@@ -58,7 +58,7 @@ function subnetOf(cluster: Cluster, { pod, provider }: PodPort<Pod>): Subnet | u
 }
 
 /**
- * VPCs may have the same addresses: the peer is in the same Subnet, or both are in the default VPC. Whoever reads events of one Namespace must not learn names of
+ * VPCs may have the same addresses: the peer is in the same Subnet, or both are in the default VPC. A reader of events of one Namespace must not learn names of
  * pods in others, at addresses that he chose.
  */
 function peerOf(cluster: Cluster, sandboxes: Sandboxes, at: PodPort<Pod>, address: string): Pod | undefined {

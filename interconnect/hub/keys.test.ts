@@ -57,7 +57,7 @@ describe('keys of gateways at the hub', () => {
     );
   });
 
-  it('keep their addresses and wishes over a restart of the hub, whoever comes first', async () => {
+  it('keep their addresses and wishes over a restart of the hub, in any order of members', async () => {
     await join('west', stateOf('b1', 12));
     await join('east', stateOf('a1', 11, wish));
     await bed.restart({ tunnelCidr: '100.126.4.0/24' });

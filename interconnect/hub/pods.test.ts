@@ -59,7 +59,7 @@ describe('sets of pods through the hub', () => {
     assert.deepEqual([east.remote.asked, bed.hub.size], [[], 0]);
   });
 
-  it('contain no address of another member, whose owner is told', () => {
+  it('contain no address of another member, of which its owner hears', () => {
     bed.setPods(east, 'db', ['10.16.0.2', '10.17.0.9', '192.0.2.1', 'text', '10.16.0.02']);
     bed.want(west, [db]);
     sees(west, `east ${db.selector} 10.16.0.2`);

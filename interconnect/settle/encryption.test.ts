@@ -72,7 +72,7 @@ describe('gateways of another cluster', () => {
     assert.deepEqual([required.ips, required.refused], [['100.126.0.2'], ['b1 PeerHasNoKey']]);
     assert.deepEqual(accepted(one, facts('preferred')).ips, ['172.30.2.11', '100.126.0.2']);
   });
-  it('have no tunnel as long as this cluster has no key and encryption is required, whoever requires it', () => {
+  it('have no tunnel as long as this cluster has no key and encryption is required, by either side', () => {
     const notReady = { isReady: false };
     assert.deepEqual(accepted(both, facts('required', notReady)).ips, []);
     const theirs = accepted(member(both.gateways, { encryption: 'required' }), facts('off', notReady));

@@ -1,4 +1,4 @@
-/** What this cluster tells the hub about its paths, for people who look at the hub. In: statuses of RemoteClusters. Pure. */
+/** What this cluster reports to the hub about its paths, for people who look at the hub. In: statuses of RemoteClusters. Pure. */
 import type { RemoteClusterStatus, RemotePathStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import { mostListedPaths, type PathReport, type PathSummary } from '../model/messages.ts';
 

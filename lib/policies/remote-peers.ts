@@ -1,6 +1,6 @@
 /**
  * Peers that are pods of other clusters. In: policies. Out: the sets of addresses that they ask for, and the clusters that each of them names. A set is known by
- * a digest of its selector without the names of clusters, so that equal selectors are one set, whoever asks for it. Used by the controller and by the agent. Pure.
+ * a digest of its selector without the names of clusters, so that equal selectors are one set for all that ask for it. Used by the controller and by the agent. Pure.
  */
 import type { LabelSelector } from '../api/kinds/shared.ts';
 import { isSelector, matchesSelector } from '../api/label-selector.ts';

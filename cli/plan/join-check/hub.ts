@@ -5,7 +5,7 @@ import { instant, span } from '../../model/units.ts';
 import { notSeen, outcome, type Outcome } from '../check/outcome.ts';
 import { cause } from '../diagnose/step.ts';
 
-/** Certificates and tokens are judged by the clock of whoever reads them. */
+/** Certificates and tokens are judged by the clock of their reader. */
 const mostApartMs = 60_000;
 /** A kubelet renews the Lease of its node every ten seconds. */
 const heartbeatMs = 20_000;

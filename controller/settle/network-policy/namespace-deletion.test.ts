@@ -36,7 +36,7 @@ function ports(cluster: TestCluster): readonly boolean[] {
   });
 }
 
-/** Deletes a Namespace; each watch tells of it in order, but none knows where the others are. */
+/** Deletes a Namespace; each watch brings it in order, but none knows where the others are. */
 async function deletion(seed: number): Promise<void> {
   const random = randomOf(seed);
   const cluster = start();

@@ -203,7 +203,7 @@ describe('what waits for pods', () => {
     cluster.change('pods', 'a/db', undefined);
     policy(cluster, { podSelector: { matchLabels: { app: 'typo' } } });
     cluster.settle();
-    assert.match(said(cluster), /^SelectsNothing/, 'its author is told at once');
+    assert.match(said(cluster), /^SelectsNothing/, 'its author sees it at once');
   });
 
   test('is a policy of the whole cluster that selects none, also by the labels of Namespaces', () => {

@@ -232,7 +232,7 @@ function inRank(rights: readonly Right[]): readonly Right[] {
   );
 }
 
-/** Who has which address: both ways. */
+/** The holder of each address, both ways. */
 class Agreements {
   readonly #services = new Map<string, Map<Family, Agreement>>();
   /** Address → Service. */

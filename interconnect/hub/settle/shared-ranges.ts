@@ -12,7 +12,7 @@ interface Limited {
   readonly allowedPrefixes: MemberSpec['allowedPrefixes'];
 }
 
-/** The limit is that of prefixes: who may offer the one may have the other. */
+/** The limit is that of prefixes: a member that may offer the one may have the other. */
 export function refuseRanges(
   ranges: readonly string[],
   { cluster, handle, allowedPrefixes }: Limited,

@@ -1,5 +1,5 @@
 /**
- * The sets of pods that members want of each other. In: for each session, what it wants. Out: for each member, the sets that it is asked for, and who wants one.
+ * The sets of pods that members want of each other. In: for each session, what it wants. Out: for each member, the sets that it is asked for, and the members that want each.
  * Pure. A set counts once, however many members want it.
  */
 import { setOf, longestSelector } from '../../../lib/policies/remote-peers.ts';

@@ -77,7 +77,7 @@ export const interconnectSpec = z.object({
     .boolean()
     .default(true)
     .describe(
-      "Whether the annotations global, shared and affinity of service.cilium.io are read. `global: 'true'` exports a Service like a ServiceExport of its name: who may write Services may then export them.",
+      "Whether the annotations global, shared and affinity of service.cilium.io are read. `global: 'true'` exports a Service like a ServiceExport of its name: authors of Services may then export them.",
     ),
   sharePods: z
     .object({
