@@ -212,7 +212,7 @@ export class Bed {
   /** Kills a process of Isthmus, like a crash, and waits for its end. */
   async kill(name: string, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
     const child = this.#children.get(name);
-    if (child === undefined || child.exitCode !== null) return;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const exit = once(child, 'exit');
     child.kill(signal);
     await exit;

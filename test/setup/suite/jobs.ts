@@ -35,7 +35,7 @@ export const sharedLab = 'lab';
 const labUp = 'lab up';
 const labDown = 'lab down';
 /** Files with a lab, or with clusters joined by OVN, of their own. */
-const hasOwnLab = /^test\/system\/(?:lab|ic|interconnect)[^/]*$/;
+const hasOwnLab = /^test\/system\/(?:lab|ic|interconnect|multicluster)[^/]*$/;
 
 /** Files that take longer than their size suggests. All others are ordered by size, which is close enough. */
 const slow: readonly string[] = ['test/system/central.test.ts', 'test/system/central-recovery.test.ts'];
