@@ -2,18 +2,11 @@
  * For `status/policy-drops.ts`: receives copies of the packets that flows of the integration bridge send to ovn-controller, over a connection of its own: a flood delays nothing else. After a number of
  * packets it reads no more for the rest of a second. Open vSwitch then keeps a hundred of them and drops others (`do_send_packet_ins`), so that a flood costs neither side more.
  */
-import { connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Socket } from 'node:net';
 import type { Logger } from '../../lib/run/logger.ts';
 import type { PacketIn } from '../model/packet-in.ts';
-import {
-  askForPackets,
-  message,
-  messageType,
-  readMessages,
-  showPortsOfFirstPieces,
-  type Message,
-} from './openflow-codec.ts';
+import { askForPackets, messageType, showPortsOfFirstPieces } from './openflow-codec.ts';
+import { OpenflowConnection } from './openflow-connection.ts';
 import { readPacketIn } from './packet-in-codec.ts';
 
 export interface PacketInsOptions {
@@ -31,15 +24,32 @@ const windowMs = 1000;
 
 export class PacketIns {
   readonly #options: PacketInsOptions;
-  readonly #stop = new AbortController();
-  #socket: Socket | undefined;
+  readonly #connection: OpenflowConnection;
   #isUp = false;
   #inWindow = 0;
   #windowAt = -Infinity;
 
   constructor(options: PacketInsOptions) {
     this.#options = options;
-    void this.#run();
+    this.#connection = new OpenflowConnection({
+      path: options.path,
+      purpose: 'samples of dropped packets',
+      retryMs,
+      log: options.log,
+      onUp: (socket) => {
+        // Without the second message, Open vSwitch sends no packets over its socket.
+        socket.write(Buffer.concat([askForPackets(), showPortsOfFirstPieces()]));
+        this.#isUp = true;
+      },
+      onMessage: (one, socket) => {
+        if (one.type !== messageType.packetIn) return;
+        this.#count(socket);
+        options.onPacket(readPacketIn(one));
+      },
+      onDown: () => {
+        this.#isUp = false;
+      },
+    });
   }
 
   /** Whether packets would come. */
@@ -48,62 +58,7 @@ export class PacketIns {
   }
 
   close(): void {
-    this.#stop.abort();
-    this.#socket?.destroy();
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#stop;
-    let reported: string | undefined;
-    while (!signal.aborted) {
-      const end = await this.#connection();
-      if (signal.aborted as boolean) return;
-      const { path, log } = this.#options;
-      if (end !== reported) log.warn({ socket: path }, `samples of dropped packets: ${end}; trying again`);
-      reported = end;
-      await sleep(retryMs, undefined, { signal, ref: false }).catch(() => undefined);
-    }
-  }
-
-  /** Runs one connection; resolves with the reason of its end. */
-  #connection(): Promise<string> {
-    const { promise, resolve } = Promise.withResolvers<string>();
-    const socket = connect(this.#options.path);
-    this.#socket = socket;
-    let bytes: Buffer = Buffer.alloc(0);
-    let reason = 'the connection to the bridge ended';
-    socket.on('connect', () => socket.write(message(messageType.hello)));
-    socket.on('data', (chunk: Buffer) => {
-      try {
-        const { messages, rest } = readMessages(bytes.length === 0 ? chunk : Buffer.concat([bytes, chunk]));
-        bytes = rest;
-        for (const one of messages) this.#take(socket, one);
-      } catch (error) {
-        if (!(error instanceof RangeError)) throw error;
-        socket.destroy(error);
-      }
-    });
-    socket.on('error', (error) => {
-      reason = error.message;
-    });
-    socket.on('close', () => {
-      this.#isUp = false;
-      resolve(reason);
-    });
-    return promise;
-  }
-
-  #take(socket: Socket, one: Message): void {
-    if (one.type === messageType.hello) {
-      // Without the second message, Open vSwitch sends no packets over its socket.
-      socket.write(Buffer.concat([askForPackets(), showPortsOfFirstPieces()]));
-      this.#isUp = true;
-    } else if (one.type === messageType.echoRequest) socket.write(message(messageType.echoReply, one.body, one.xid));
-    else if (one.type === messageType.packetIn) {
-      this.#count(socket);
-      this.#options.onPacket(readPacketIn(one));
-    } else if (one.type === messageType.error)
-      socket.destroy(new Error(`the bridge refused, OpenFlow error ${one.body.subarray(0, 4).toString('hex')}`));
+    this.#connection.close();
   }
 
   #count(socket: Socket): void {

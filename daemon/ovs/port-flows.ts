@@ -4,8 +4,7 @@
  * stay when this process ends, and the next process replaces them all at once.
  */
 import { randomInt } from 'node:crypto';
-import { connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import type { Socket } from 'node:net';
 import type { Logger } from '../../lib/run/logger.ts';
 import type { PacketMatch } from '../model/packet-match.ts';
 import {
@@ -15,14 +14,12 @@ import {
   bundleAdd,
   bundleControl,
   deleteFlows,
-  message,
   messageType,
   readBundleControl,
-  readMessages,
   removedCookie,
   showPortsOfFirstPieces,
-  type Message,
 } from './openflow-codec.ts';
+import { OpenflowConnection } from './openflow-connection.ts';
 
 /** Drops by OpenFlow port number. */
 type Drops = ReadonlyMap<number, readonly PacketMatch[]>;
@@ -42,8 +39,8 @@ const retryMs = 100;
 const settingMs = 5_000;
 
 export class PortFlows {
-  readonly #options: PortFlowsOptions;
-  readonly #stop = new AbortController();
+  readonly #connection: OpenflowConnection;
+  readonly #keepSetting: NodeJS.Timeout;
   readonly #wanted = new Map<number, readonly PacketMatch[]>();
   /** The drops in the bridge by port, and the bundle that added them. */
   readonly #installed = new Map<number, { readonly drops: readonly PacketMatch[]; readonly bundle: number }>();
@@ -57,9 +54,29 @@ export class PortFlows {
   #isFresh = true;
   #isSet = false;
 
-  constructor(options: PortFlowsOptions) {
-    this.#options = options;
-    void this.#run();
+  constructor({ path, log }: PortFlowsOptions) {
+    this.#connection = new OpenflowConnection({
+      path,
+      purpose: 'flows of ports',
+      retryMs,
+      log,
+      onUp: (socket) => {
+        socket.write(Buffer.concat([askForRemovals(), showPortsOfFirstPieces()]));
+        this.#socket = socket;
+        this.#send();
+      },
+      onMessage: (one) => {
+        if (one.type === messageType.flowRemoved) this.#removed(removedCookie(one));
+        else if (one.type === messageType.bundleControl) this.#committed(readBundleControl(one));
+      },
+      onDown: () => {
+        this.#socket = undefined;
+        this.#sent = undefined;
+        this.#isFresh = true;
+        this.#installed.clear();
+      },
+    });
+    this.#keepSetting = setInterval(() => this.#socket?.write(showPortsOfFirstPieces()), settingMs).unref();
   }
 
   /** Equal drops must be the same array, because arrays are compared by identity. */
@@ -83,63 +100,8 @@ export class PortFlows {
   }
 
   close(): void {
-    this.#stop.abort();
-    this.#socket?.destroy();
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#stop;
-    let reported: string | undefined;
-    while (!signal.aborted) {
-      const end = await this.#connection();
-      if (signal.aborted as boolean) return;
-      // Open vSwitch makes the socket together with the bridge, and makes both again when it starts.
-      if (end !== reported)
-        this.#options.log.warn({ socket: this.#options.path }, `flows of ports: ${end}; trying again`);
-      reported = end;
-      await sleep(retryMs, undefined, { signal, ref: false }).catch(() => undefined);
-    }
-  }
-
-  /** Runs one connection; resolves with the reason of its end. */
-  #connection(): Promise<string> {
-    const { promise, resolve } = Promise.withResolvers<string>();
-    const socket = connect(this.#options.path);
-    let bytes: Buffer = Buffer.alloc(0);
-    let reason = 'the connection to the bridge ended';
-    const keepSetting = setInterval(() => {
-      if (this.#socket === socket) socket.write(showPortsOfFirstPieces());
-    }, settingMs).unref();
-    socket.on('connect', () => socket.write(message(messageType.hello)));
-    socket.on('data', (chunk: Buffer) => {
-      const { messages, rest } = readMessages(Buffer.concat([bytes, chunk]));
-      bytes = rest;
-      for (const one of messages) this.#take(socket, one);
-    });
-    socket.on('error', (error) => {
-      reason = error.message;
-    });
-    socket.on('close', () => {
-      clearInterval(keepSetting);
-      this.#socket = undefined;
-      this.#sent = undefined;
-      this.#isFresh = true;
-      this.#installed.clear();
-      resolve(reason);
-    });
-    return promise;
-  }
-
-  #take(socket: Socket, one: Message): void {
-    if (one.type === messageType.hello) {
-      socket.write(Buffer.concat([askForRemovals(), showPortsOfFirstPieces()]));
-      this.#socket = socket;
-      this.#send();
-    } else if (one.type === messageType.echoRequest) socket.write(message(messageType.echoReply, one.body, one.xid));
-    else if (one.type === messageType.flowRemoved) this.#removed(removedCookie(one));
-    else if (one.type === messageType.bundleControl) this.#committed(readBundleControl(one));
-    else if (one.type === messageType.error)
-      socket.destroy(new Error(`the bridge refused them, OpenFlow error ${one.body.subarray(0, 4).toString('hex')}`));
+    clearInterval(this.#keepSetting);
+    this.#connection.close();
   }
 
   /** A flow was removed. If no later bundle has replaced it, another program removed it. */
