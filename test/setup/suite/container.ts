@@ -24,6 +24,14 @@ export class Container {
     return [join(import.meta.dirname, 'contained.sh'), folder, ...argv];
   }
 
+  /** CPU time of everything that ran in it, in milliseconds; undefined where the kernel does not count it. */
+  cpuMs(): number | undefined {
+    const file = join(this.#root, this.#cgroup, 'cpu.stat');
+    const text = unlessGone(() => readFileSync(file, 'utf8'), ['ENOENT']);
+    const usage = /^usage_usec (\d+)$/m.exec(text ?? '')?.[1];
+    return usage === undefined ? undefined : Number(usage) / 1000;
+  }
+
   /** Ends everything in it. @returns the names of the programs that still ran */
   async end(): Promise<string[]> {
     const left = processesIn(this.#cgroup);

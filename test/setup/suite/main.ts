@@ -73,13 +73,13 @@ class Suite {
   async #perform(job: Job): Promise<boolean> {
     const { child, ended } = perform(job, join(this.#dir, String(this.#performed++)));
     this.#children.add(child);
-    const { isPassed, ms, output, results } = await ended;
+    const { isPassed, ms, cpuMs, output, results } = await ended;
     this.#children.delete(child);
     const verdict = isPassed ? 'passed' : this.#isStopped ? 'was stopped' : 'failed';
     const atMs = performance.now() - this.#startedMs;
     console.log(`${seconds(atMs)}  ${job.name}: ${verdict} after ${seconds(ms).trim()}`);
     process.stdout.write(withoutCounts(output));
-    this.#timings.push({ name: job.name, ms });
+    this.#timings.push({ name: job.name, ms, cpuMs });
     if (results !== undefined) {
       this.#counts.push(results.counts);
       this.#failures.push(...results.files.map(renderFailures).filter((text) => text !== ''));

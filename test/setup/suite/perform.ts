@@ -19,6 +19,8 @@ const graceMs = 10_000;
 export interface Outcome {
   readonly isPassed: boolean;
   readonly ms: number;
+  /** CPU time, if it is known. */
+  readonly cpuMs: number | undefined;
   readonly output: string;
   /** Of jobs that run test files and have come to their end. */
   readonly results: Results | undefined;
@@ -54,11 +56,13 @@ export function perform(job: Job, place: string, limitMs = mostMs): Performance 
   const ended = once(child, 'close').then(async ([code]: unknown[]) => {
     clearTimeout(limit);
     clearTimeout(kill);
+    const cpuMs = container?.cpuMs();
     const left = (await container?.end()) ?? [];
     if (left.length > 0) note += `${job.name} left processes, which were ended: ${left.join(', ')}\n`;
     return {
       isPassed: code === 0 && !isLate,
       ms: performance.now() - startedMs,
+      cpuMs,
       output: readFileSync(log, 'utf8') + note,
       results: existsSync(report) ? resultsIn(readFileSync(report, 'utf8')) : undefined,
     };

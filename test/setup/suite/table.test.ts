@@ -6,11 +6,11 @@ test('the slowest tests come first, up to the limit', () => {
   const timings = [
     { name: 'lab up', ms: 12_340 },
     { name: 'a.test.ts', ms: 100 },
-    { name: 'b.test.ts', ms: 123_456 },
+    { name: 'b.test.ts', ms: 123_456, cpuMs: 61_000 },
   ];
   assert.equal(
     renderSlowest(timings, 2),
-    ['the slowest files and phases:', ' 123.5 s  b.test.ts', '  12.3 s  lab up'].join('\n'),
+    ['the slowest files and phases:', ' 123.5 s  b.test.ts (CPU 61.0 s)', '  12.3 s  lab up'].join('\n'),
   );
 });
 

@@ -7,11 +7,16 @@ const mostErrorLines = 5;
 export interface Timing {
   readonly name: string;
   readonly ms: number;
+  /** CPU time, if it is known. */
+  readonly cpuMs?: number | undefined;
 }
 
 export function renderSlowest(timings: readonly Timing[], count = 10): string {
   const slowest = timings.toSorted((one, other) => other.ms - one.ms).slice(0, count);
-  const lines = slowest.map(({ name, ms }) => `${seconds(ms)}  ${name}`);
+  const lines = slowest.map(({ name, ms, cpuMs }) => {
+    const cpu = cpuMs === undefined ? '' : ` (CPU ${seconds(cpuMs).trim()})`;
+    return `${seconds(ms)}  ${name}${cpu}`;
+  });
   return ['the slowest files and phases:', ...lines].join('\n');
 }
 
