@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventually, eventuallyPasses, notYet } from './testing-eventually.ts';
+import { eventually, eventuallyPasses, notYet, restMs } from './testing-eventually.ts';
 
 test('gives the first answer that is something', async () => {
   const answers = [undefined, null, false, notYet('soon'), 0];
@@ -17,6 +17,10 @@ test('gives what a check of assertions returns, also nothing', async () => {
     eventuallyPasses(() => looks === 0, 50),
     /^Error: \(\) => looks === 0: not within 50 ms/,
   );
+});
+
+test('looks less often after a longer wait', () => {
+  assert.deepEqual([0, 2500, 10_000, 25_000, 100_000].map(restMs), [100, 100, 400, 1000, 1000]);
 });
 
 test('names what was awaited and the last state', async () => {

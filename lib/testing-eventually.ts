@@ -18,19 +18,24 @@ export function notYet(why: string): NotYet {
 
 type Answer<T> = Exclude<T, false | null | undefined | NotYet>;
 
+/** Many checks start a program: after a longer wait they are repeated at intervals of this share of it, up to a second. */
+const restShare = 0.04;
+const longestRestMs = 1000;
+const usualEveryMs = 100;
+
 /**
  * Repeats `check`, at growing intervals up to `everyMs`, until it throws nothing and returns something other than false, null, undefined
- * and `notYet`, and gives that. The limit only keeps a test from hanging.
+ * and `notYet`, and gives that. Without `everyMs` the intervals go on growing with the wait. The limit only keeps a test from hanging.
  * @throws Error that names what was awaited, and what `check` returned or threw last
  */
 export async function eventually<T>(
   what: string,
   check: () => Promise<T> | T,
   timeoutMs = 120_000,
-  everyMs = 100,
+  everyMs?: number,
 ): Promise<Answer<T>> {
-  const endMs = performance.now() + timeoutMs;
-  for (let pauseMs = 10; ; pauseMs = Math.min(pauseMs * 1.5, everyMs)) {
+  const startMs = performance.now();
+  for (let pauseMs = 10; ; pauseMs *= 1.5) {
     let last: unknown;
     try {
       const value = await check();
@@ -39,9 +44,10 @@ export async function eventually<T>(
     } catch (error) {
       last = error;
     }
-    if (performance.now() > endMs)
+    const waitedMs = performance.now() - startMs;
+    if (waitedMs > timeoutMs)
       throw new Error(`${what}: not within ${timeoutMs} ms; last ${stateOf(last)}`, { cause: last });
-    await sleep(Math.min(pauseMs, everyMs));
+    await sleep(Math.min(pauseMs, everyMs ?? restMs(waitedMs)));
   }
 }
 
@@ -60,6 +66,11 @@ export async function eventuallyPasses<T>(
   };
   const [value] = await eventually(check.toString(), passed, timeoutMs, everyMs);
   return value;
+}
+
+/** The longest time between two looks after so long a wait, where no interval is asked for. */
+export function restMs(waitedMs: number): number {
+  return Math.min(Math.max(usualEveryMs, waitedMs * restShare), longestRestMs);
 }
 
 function isAnswer<T>(value: T): value is Answer<T> {

@@ -161,7 +161,7 @@ async function untilReady({ dir, kubeconfig }: Place, server: ChildProcess): Pro
       await client.close();
     }
   };
-  const found = await eventually('kube-apiserver', look, 60_000).catch((cause: unknown) => {
+  const found = await eventually('kube-apiserver', look, 180_000).catch((cause: unknown) => {
     throw new Error(`${(cause as Error).message}: ${log()}`, { cause });
   });
   if (found === 'ended') throw new Error(`kube-apiserver ended: ${log()}`);

@@ -154,7 +154,9 @@ const passing: readonly string[] = [
   'CeaseOtherConfigurationChange',
 ];
 
-function isExplaining({ reason }: Notification, session: Session): boolean {
+function isExplaining({ reason, isSent }: Notification, session: Session): boolean {
+  // With this one gobgpd answers whatever comes in place of an OPEN, also the NOTIFICATION that refuses its own.
+  if (session.reason === 'OpenRefusedByNeighbor' && isSent && reason === 'FiniteStateMachineError') return false;
   if (refusedOpen.includes(session.reason)) return !passing.includes(reason);
   return session.reason === undefined;
 }

@@ -333,6 +333,21 @@ test('a notification that ended the session does not explain an OPEN that is ref
   assert.equal(reasonOf('BadBgpIdentifier', refused), 'BadBgpIdentifier');
 });
 
+test("gobgpd's answer to a NOTIFICATION in place of an OPEN is not the reason why the neighbour refuses", () => {
+  const reasonOf = (isSent: boolean, session: Pick<ObservedSession, 'state' | 'reason'>) => {
+    const reason = 'FiniteStateMachineError';
+    const notifications = new Map([[address, { reason, message: reason, isSent }]]);
+    return statusOf(withSessions(), seen({ [address]: session }), undefined, notifications).peers.get('tor')?.entry
+      ?.reason;
+  };
+  const refused = { state: 'Idle', reason: 'OpenRefusedByNeighbor' } as const;
+  assert.equal(reasonOf(true, refused), 'OpenRefusedByNeighbor');
+  assert.equal(reasonOf(false, refused), 'FiniteStateMachineError');
+  // No NOTIFICATION came: another message did.
+  assert.equal(reasonOf(true, { state: 'Idle', reason: 'OpenRefused' }), 'FiniteStateMachineError');
+  assert.equal(reasonOf(true, { state: 'Idle' }), 'FiniteStateMachineError');
+});
+
 test('a source address that the node does not have is reported, and does not end a session', () => {
   const peers = [peerOf('tor', '10.0.0.254', { sourceAddress: '10.0.0.77' }), peerOf('self', '10.0.0.99')];
   const at = (ownAddresses: readonly string[] | undefined, session: ObservedSession['state']) => {

@@ -260,7 +260,7 @@ export class CentralBed {
   }
 
   /** Waits until exactly these nodes serve both databases and the clients' remotes name them. */
-  async untilServing(which: readonly CentralNode[], timeoutMs = 60_000): Promise<void> {
+  async untilServing(which: readonly CentralNode[], timeoutMs = 120_000): Promise<void> {
     const wanted = which.map((node) => node.remote(6641)).sort();
     const what = `${which.map(({ name }) => name).join(' ')} serve`;
     await eventually(
@@ -310,7 +310,7 @@ export class CentralBed {
   }
 
   /** Connects to the leader of the northbound database. @throws Error with the last state if that takes too long */
-  async client(which: readonly CentralNode[], timeoutMs = 60_000): Promise<OvsdbClient> {
+  async client(which: readonly CentralNode[], timeoutMs = 120_000): Promise<OvsdbClient> {
     const [first] = which;
     const limit = new AbortController();
     let last = 'no attempt';

@@ -175,7 +175,7 @@ async function untilCertified({ access }: NodeAccess): Promise<void> {
   );
 }
 
-async function connect(remote: string, tls: TlsFiles, timeoutMs = 5000): Promise<OvsdbClient> {
+async function connect(remote: string, tls: TlsFiles, timeoutMs = 30_000): Promise<OvsdbClient> {
   return await openOvsdb({
     remotes: [remote],
     database: 'OVN_Southbound',

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
 import { ovnProgram, schemaFile } from '../../lib/ovsdb/src/testing.ts';
 import { CentralBed, copiesOf, insert, type CentralNode } from './central-bed.ts';
-import { eventually } from '../../lib/testing-eventually.ts';
+import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
 
 let api: TestApiServer;
 before(async () => {
@@ -22,18 +22,15 @@ test('a single node creates the databases at once, also with an IPv6 address, an
   const node = await bed.node(1, '::1');
   node.start();
   await bed.untilServing([node]);
+  const remotes = { nb: 'tcp:[::1]:6641', sb: 'tcp:[::1]:6642', 'sb-chassis': 'tcp:[::1]:6642' };
+  await eventuallyPasses(async () => assert.deepEqual(await bed.data('isthmus-ovn'), remotes));
   const began = /"time":"([^"]+)"[^\n]*"msg":"leading"/.exec(node.log('central'))?.[1] ?? '';
   const published =
     /"time":"([^"]+)"[^\n]*"msg":"remotes for clients are published"/.exec(node.log('central'))?.[1] ?? '';
   t.diagnostic(`${Date.parse(published) - Date.parse(began)} ms from the lease to the remotes of clients`);
-  assert.deepEqual(await bed.data('isthmus-ovn'), {
-    nb: 'tcp:[::1]:6641',
-    sb: 'tcp:[::1]:6642',
-    'sb-chassis': 'tcp:[::1]:6642',
-  });
   await eventually('northd works', () => node.control('northd', 'status').includes('active'));
   await eventually('it is ready', () => node.ready());
-  assert.equal((await bed.data())['status'], '1 of 1 members serve');
+  await eventuallyPasses(async () => assert.equal((await bed.data())['status'], '1 of 1 members serve'));
 
   // The node gets another address; no other node has the rows.
   const writer = await bed.client([node]);

@@ -8,7 +8,7 @@ import { conditionsOf } from '../../lib/api/conditions.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { fieldsOf } from '../../lib/kube/fields.ts';
 import { clusterNetworkPolicies } from '../../lib/kube/resources.ts';
-import { eventually } from '../../lib/testing-eventually.ts';
+import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
 import { pick, randomOf } from '../../lib/testing-random.ts';
 import type { ClusterPeer, ClusterPolicy, ClusterRule } from '../model/cluster-policies.ts';
 import type { Policy } from '../model/network-policies.ts';
@@ -124,7 +124,7 @@ describe('policies of the whole cluster', () => {
     await agree('pods of shop are closed again', policy);
     await bed.removeAll();
     await bed.untilEqual('all connections are allowed at the end');
-    assert.deepEqual(bed.rows(), []);
+    await eventuallyPasses(() => assert.deepEqual(bed.rows(), []));
   });
 
   it('of the tier Admin accept what a NetworkPolicy closes', async () => {
@@ -458,6 +458,6 @@ describe('policies of the whole cluster', () => {
     assert.notDeepEqual(bed.rows(), []);
     await bed.removeAll();
     await bed.untilEqual('all policies are gone');
-    assert.deepEqual(bed.rows(), []);
+    await eventuallyPasses(() => assert.deepEqual(bed.rows(), []));
   });
 });

@@ -322,7 +322,7 @@ describe('nodes', () => {
     await bed.createSubnet('ovn', { cidrBlock: '10.67.0.0/24' });
     await bed.event('GatewayRefused', 'ovn', /node default-n1.*ovn\.default\.n1/);
     assert.ok(bed.policy('ip4.src == $ovn.default.n1_ip4'));
-    assert.ok(bed.policy('ip4.src == $ovn.n1_ip4'), 'the other nodes of the subnet are served');
+    await eventually('the other nodes of the subnet are served', () => bed.policy('ip4.src == $ovn.n1_ip4'));
     await bed.kube.delete(subnets, { name: 'ovn' });
     await bed.kube.delete(nodes, { name: 'default-n1' });
   });
@@ -348,8 +348,8 @@ describe('nodes', () => {
       ];
       return rows.every((row) => row === undefined) && !names.includes('node-n3');
     });
-    const privates = [...southbound.cache.table('Chassis_Private').rows.values()].map(nameOf);
-    assert.ok(!privates.includes('c-n3'));
+    const privates = () => [...southbound.cache.table('Chassis_Private').rows.values()].map(nameOf);
+    await eventually('nor its private row', () => !privates().includes('c-n3'));
     assert.ok(chassis('stranger') && chassis('far') && chassis('c-n1'));
     assert.ok(bed.row('Logical_Switch_Port', 'left.default'), 'its pods have their ports until they are gone');
     await bed.kube.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n3', annotations } });

@@ -138,7 +138,7 @@ describe('a learned prefix', () => {
     await learn('n2', {});
     t.diagnostic(`withdrawal to northbound row ${await went}`);
     await eventually('no policy', () => bed.policy('ip4.dst == $isthmus.learned.v4') === undefined);
-    assert.equal(bed.row('Address_Set', 'isthmus.learned.v6'), undefined);
+    await eventually('no set', () => bed.row('Address_Set', 'isthmus.learned.v6') === undefined);
     assert.equal(exitOf('192.0.2.9'), 'node-n1');
   });
 

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Row } from 'ovsdb-client';
 import { pods, securityGroups } from '../../lib/kube/resources.ts';
 import { ControllerBed, nameOf } from './controller-bed.ts';
-import { eventually } from '../../lib/testing-eventually.ts';
+import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
 
 let bed: ControllerBed;
 /** Observed gaps: a guarded port outside its groups, or a group without its rules. */
@@ -180,7 +180,8 @@ describe('security groups', () => {
     await eventually('the second group', () => bed.members('ovn.sg.db').length === 1);
     await annotate('web', { security_groups: 'db' });
     await eventually('out of the first', () => bed.members('ovn.sg.web.tier').length === 0);
-    assert.deepEqual(textsOf(bed.row('Address_Set', 'ovn.sg.web.tier.associated.v4'), 'addresses'), []);
+    const associated = () => textsOf(bed.row('Address_Set', 'ovn.sg.web.tier.associated.v4'), 'addresses');
+    await eventually('its address too', () => associated().length === 0);
     await annotate('web', { security_groups: null });
     await eventually('no group', () => bed.members(denyAll).length === 0 && bed.members('ovn.sg.db').length === 0);
     await annotate('web', { security_groups: 'web-tier' });
@@ -214,7 +215,7 @@ describe('security groups', () => {
     await bed.kube.delete(securityGroups, { name: 'late' });
     await eventually('the group is gone', () => bed.row('Port_Group', 'ovn.sg.late') === undefined);
     assert.ok(bed.members(denyAll).includes('early.default'), 'its members stay closed');
-    assert.equal(bed.row('Address_Set', 'ovn.sg.late.associated.v4'), undefined);
+    await eventually('its set too', () => bed.row('Address_Set', 'ovn.sg.late.associated.v4') === undefined);
     await bed.deletePod('early');
   });
 
@@ -276,9 +277,10 @@ describe('security groups', () => {
     const body = { status: { phase: 'Succeeded' } };
     await bed.kube.request('PATCH', path, body, { contentType: 'application/merge-patch+json' });
     await eventually('the port is gone', () => port('job') === undefined);
-    assert.ok(!bed.members(denyAll).includes('job.default'));
-    const members = textsOf(bed.row('Address_Set', 'ovn.sg.db.associated.v4'), 'addresses');
-    assert.deepEqual(members, [await bed.address('web')]);
+    await eventually('it is closed no more', () => !bed.members(denyAll).includes('job.default'));
+    const address = await bed.address('web');
+    const members = () => textsOf(bed.row('Address_Set', 'ovn.sg.db.associated.v4'), 'addresses');
+    await eventuallyPasses(() => assert.deepEqual(members(), [address]));
   });
 });
 

@@ -163,7 +163,9 @@ describe('services of a switch', () => {
       assert.equal(bed.rows('DHCP_Options').length, 0);
       assert.equal((await bed.status(subnets, 'served'))['dhcpV4OptionsUUID'], undefined);
     });
-    assert.deepEqual(bed.row('Logical_Router_Port', 'ovn-cluster-served')?.['ipv6_ra_configs'], {});
+    await until('no advertisements', () =>
+      assert.deepEqual(bed.row('Logical_Router_Port', 'ovn-cluster-served')?.['ipv6_ra_configs'], {}),
+    );
   });
 
   test('the multicast querier has an address and an IP object, and releases them', async () => {

@@ -247,7 +247,7 @@ describe('a subnet in a VLAN', () => {
     await bed.deletePod('web', 'logical');
     await bed.kube.delete(subnets, { name: 'logical' });
     await eventually('the subnet is gone', () => isGone(subnets, 'logical'));
-    assert.equal(bed.row('Logical_Switch_Port', 'localnet.logical'), undefined);
+    await eventually('its port', () => bed.row('Logical_Switch_Port', 'localnet.logical') === undefined);
   });
 
   test('joined with the overlay reaches it through the router, and other networks through the physical gateway', async () => {
@@ -430,7 +430,7 @@ describe('a configuration in use', () => {
       await eventually(`${resource.kind} ${name} is gone`, () => isGone(resource, name));
     await ready(subnets, 'late', /^False VlanNotFound .*v10, which does not exist/);
     await ready(vlans, 'v97', /^False ProviderNetworkNotFound .*net1, which does not exist/);
-    assert.equal(bed.row('Address_Set', 'joined.u2o_exclude_ip.ip4'), undefined);
+    await eventually('its set', () => bed.row('Address_Set', 'joined.u2o_exclude_ip.ip4') === undefined);
     await eventually('its IP object', () => isGone(ips, 'u2o-interconnection.ovn-cluster.joined'));
   });
 });

@@ -13,7 +13,7 @@ import {
   vpcs,
 } from '../../lib/kube/resources.ts';
 import { ControllerBed, nameOf } from './controller-bed.ts';
-import { eventually } from '../../lib/testing-eventually.ts';
+import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
 
 let bed: ControllerBed;
 before(async () => {
@@ -186,9 +186,11 @@ describe('subnets', () => {
       'the subnet is gone',
       async () => !(await bed.kube.list(subnets)).some(({ metadata }) => metadata.name === 'blue'),
     );
-    assert.equal(bed.row('Logical_Switch', 'blue'), undefined);
-    assert.equal(bed.row('Port_Group', 'blue.n1'), undefined);
-    assert.equal(bed.policy('ip4.dst == 10.50.0.0/24'), undefined);
+    await eventuallyPasses(() => {
+      assert.equal(bed.row('Logical_Switch', 'blue'), undefined);
+      assert.equal(bed.row('Port_Group', 'blue.n1'), undefined);
+      assert.equal(bed.policy('ip4.dst == 10.50.0.0/24'), undefined);
+    });
   });
 
   test('with one address let a second pod wait until the address is released', async () => {

@@ -258,7 +258,7 @@ test('an interface with a logical port but without a sandbox is guarded too', as
 async function until<T>(ask: () => Promise<T>, expected: T): Promise<void> {
   let last: T | undefined;
   const isSo = async (): Promise<boolean> => isDeepStrictEqual((last = await ask()), expected);
-  await eventually('the answer', isSo, 30_000).catch(() => assert.deepEqual(last, expected));
+  await eventually('the answer', isSo).catch(() => assert.deepEqual(last, expected));
 }
 
 function bridge(): string {

@@ -148,7 +148,7 @@ const deeds: Readonly<Record<string, readonly (readonly string[])[]>> = {
 for (const [what, commands] of Object.entries(deeds))
   test(`the daemon restores ${what}`, async () => {
     for (const [program = '', ...args] of commands) exec(program, ...args);
-    await eventually('the network to be as before', () => state() === wanted, 5000).catch((error: unknown) =>
+    await eventually('the network to be as before', () => state() === wanted, 30_000).catch((error: unknown) =>
       assert.equal(state(), wanted, String(error)),
     );
   });

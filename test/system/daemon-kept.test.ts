@@ -66,11 +66,12 @@ before(async () => {
     policyRoutingTableID: 1001,
   });
   await node.startDaemon(cluster.kubeconfig);
-  await eventually('the node to be as wanted', () => {
+  wanted = await eventually('the node to be as wanted', async () => {
     const now = state();
-    return now.includes('table 1001') && now.includes('ovn-installed') && now.includes('lookup 1001');
+    const isWhole = ['table 1001', 'lookup 1001', 'ovn-installed'].every((part) => now.includes(part));
+    await sleep(300);
+    return isWhole && node.hasDaemonLogged('NetworkReady') && state() === now && now;
   });
-  wanted = state();
   const pod = await cluster.makePod('kept');
   await cluster.allocate(pod, '10.16.0.21');
   const { status, json } = await node.cni('ADD', pod.env);
@@ -247,8 +248,8 @@ test('a pod deleted while its interface is restored leaves nothing behind', asyn
   const removing = node.cni('DEL', pod.env);
   await node.startDaemon(cluster.kubeconfig);
   assert.deepEqual(await removing, { status: 0, json: {} });
-  assert.ok(!exec('ip', '-o', 'link').includes(port));
-  assert.equal(records(), '');
+  await eventually('no link', () => !exec('ip', '-o', 'link').includes(port));
+  await eventually('no record', () => records() === '');
 });
 
 test('the integration bridge is restored with ovn0 and the ports of pods', async () => {

@@ -14,7 +14,7 @@ import { remoteRoutes } from '../../lib/slices/remote-routes.ts';
 import { bgpNodeStates, events, nodes, remoteClusters, transitSwitches } from '../../lib/kube/resources.ts';
 import { manyPrefixes, overFourPaths, putRoutes } from './route-lists.ts';
 import { lendPort } from './bgp/lend-port.ts';
-import { eventually } from '../../lib/testing-eventually.ts';
+import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
 
 const node = new TestNode();
 let cluster: TestCluster;
@@ -179,9 +179,11 @@ test('IPv6 prefixes and IPv4 prefixes with an IPv6 next hop are kernel routes', 
     { prefix: '2001:db8::/32', nextHop: 'fd00:31:2::1' },
     { prefix: '192.0.2.0/24', nextHop: 'fd00:31:1::1' },
   );
-  await eventually('three', () => learned().length === 2 || undefined);
-  assert.match(learned().join('\n'), /^192\.0\.2\.0\/24 via inet6 fd00:31:1::1 dev up-a proto bgp metric 86/m);
-  assert.match(learned().join('\n'), /^2001:db8::\/32 proto bgp metric 486.*nexthop.*nexthop/m);
+  await eventuallyPasses(() => {
+    assert.equal(learned().length, 2);
+    assert.match(learned().join('\n'), /^192\.0\.2\.0\/24 via inet6 fd00:31:1::1 dev up-a proto bgp metric 86/m);
+    assert.match(learned().join('\n'), /^2001:db8::\/32 proto bgp metric 486.*nexthop.*nexthop/m);
+  });
   exec('ping', '-c1', '-W20', farSix);
   exec('ping', '-c1', '-W20', far);
   await learn({ prefix: '2001:db8::/32', nextHop: 'fd00:31:2::1' });

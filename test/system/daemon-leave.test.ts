@@ -8,7 +8,7 @@ import { startCluster, type TestCluster } from '../../daemon/testing-cluster.ts'
 import { exec, TestNode } from '../../daemon/testing.ts';
 import { annotation, leftReason } from '../../lib/api/names.ts';
 import { nodes, pods, providerNetworks } from '../../lib/kube/resources.ts';
-import { eventually } from '../../lib/testing-eventually.ts';
+import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
 
 const node = new TestNode();
 const daemonUid = '5b0f3c0e-0000-4000-8000-000000000001';
@@ -106,17 +106,21 @@ test('a daemon asked to leave restores the node and reports it, also after a res
   await eventually('another ovn-controller', () => readdirSync(join(node.dir, 'run')).filter(isSocket).length === 2);
   await cluster.annotateNode({ [annotation.leave]: daemonUid });
   await eventually('the release of the node', async () => (await networkReason()) === leftReason);
-  assert.deepEqual(readdirSync(confDir), []);
-  assert.deepEqual(readdirSync(binDir), ['portmap']);
-  assert.ok(!existsSync(join(node.dir, 'daemon.sock')));
-  assert.deepEqual(host(), before);
-  assert.doesNotMatch(node.vsctl('list-br'), /br-up/);
-  assert.doesNotMatch(node.vsctl('get', 'open', '.', 'external_ids'), /ovn-remote|ovn-encap|hostname/);
-  assert.doesNotMatch(node.vsctl('--columns=name', 'list', 'Port'), /ovn0|mirror0|_h"/);
-  assert.ok(existsSync(join(node.dir, 'isthmus-left')), 'the mark for the pods of the switch exists');
+  await eventuallyPasses(() => {
+    assert.deepEqual(readdirSync(confDir), []);
+    assert.deepEqual(readdirSync(binDir), ['portmap']);
+    assert.ok(!existsSync(join(node.dir, 'daemon.sock')));
+    assert.deepEqual(host(), before);
+    assert.doesNotMatch(node.vsctl('list-br'), /br-up/);
+    assert.doesNotMatch(node.vsctl('get', 'open', '.', 'external_ids'), /ovn-remote|ovn-encap|hostname/);
+    assert.doesNotMatch(node.vsctl('--columns=name', 'list', 'Port'), /ovn0|mirror0|_h"/);
+    assert.ok(existsSync(join(node.dir, 'isthmus-left')), 'the mark for the pods of the switch exists');
+  });
   await eventually('an ovn-controller that knows of the chassis to end', () => !node.runs('ovn-controller'));
-  const { metadata } = await cluster.admin.get(nodes, { name: 'n1' });
-  assert.equal(metadata.annotations?.[annotation.chassis], undefined);
+  await eventually('the Node not to name it', async () => {
+    const { metadata } = await cluster.admin.get(nodes, { name: 'n1' });
+    return metadata.annotations?.[annotation.chassis] === undefined;
+  });
 
   await node.kill('daemon', 'SIGTERM');
   node.launchDaemon(cluster.kubeconfig, ...flags());
@@ -131,6 +135,6 @@ test('the next daemon serves the node again after the request to leave is withdr
   await cluster.annotateNode({ [annotation.leave]: null });
   await node.startDaemon(cluster.kubeconfig, ...flags());
   await eventually('the node to be ready', async () => (await networkReason()) === 'NetworkReady');
-  assert.ok(existsSync(conflist));
-  assert.ok(!existsSync(join(node.dir, 'isthmus-left')));
+  await eventually('the CNI configuration', () => existsSync(conflist));
+  await eventually('no mark', () => !existsSync(join(node.dir, 'isthmus-left')));
 });

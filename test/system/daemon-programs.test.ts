@@ -103,7 +103,7 @@ test('a userspace datapath has the tunnel address on a bridge or ProviderNetwork
   exec('ip', 'link', 'del', 'lb0');
   exec('ip', 'addr', 'add', address, 'dev', 'up0');
   await untilCondition(t, 'False', 'NetworkReady');
-  assert.equal(holder(), 'br-tunnel');
+  await eventually('the bridge for tunnels to have it', () => holder() === 'br-tunnel');
   await node.kill('daemon');
   await node.startDaemon(cluster.kubeconfig);
   await pause(1000);
@@ -112,7 +112,7 @@ test('a userspace datapath has the tunnel address on a bridge or ProviderNetwork
   const up = { metadata: { name: 'up' }, spec: { defaultInterface: 'up0' } };
   await cluster.admin.create(providerNetworks, { apiVersion: 'kubeovn.io/v1', kind: 'ProviderNetwork', ...up });
   await eventually('the ProviderNetwork to have the interface', () => holder() === 'br-up');
-  assert.doesNotMatch(node.vsctl('list-br'), /br-tunnel/);
+  await eventually('no bridge for tunnels', () => !node.vsctl('list-br').includes('br-tunnel'));
   await untilCondition(t, 'False', 'NetworkReady');
   await cluster.admin.delete(providerNetworks, { name: 'up' });
   await eventually('the bridge for tunnels to have it again', () => holder() === 'br-tunnel');

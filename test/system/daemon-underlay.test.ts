@@ -9,7 +9,7 @@ import { gateway, heldBy, nothing, TestLan } from '../../daemon/testing-lan.ts';
 import { exec, TestNode } from '../../daemon/testing.ts';
 import { annotation, providerNetworkKey } from '../../lib/api/names.ts';
 import { nodes, providerNetworks } from '../../lib/kube/resources.ts';
-import { eventually } from '../../lib/testing-eventually.ts';
+import { eventually, eventuallyPasses, notYet, type NotYet } from '../../lib/testing-eventually.ts';
 
 const node = new TestNode();
 let cluster: TestCluster;
@@ -53,10 +53,13 @@ async function makeNetwork(name: string, spec: object = {}, annotations: Readonl
 /** Waits for the reason why a network is not ready. */
 async function untilRefused(network: string, code: string): Promise<string> {
   const what = `${network} to be refused with ${code}`;
-  const message = await eventually(what, async () => (await marks(network))['err_mesg']);
-  assert.ok(message.startsWith(`${code}: `), `${message}\n${node.log('daemon')}`);
-  assert.equal((await marks(network))['ready'], 'false');
-  return message;
+  const refused = async (): Promise<string | NotYet> => {
+    const { err_mesg: message = '', ready } = await marks(network);
+    return message.startsWith(`${code}: `) && ready === 'false' ? message : notYet(`ready ${ready}: ${message}`);
+  };
+  return eventually(what, refused).catch((error: unknown) => {
+    throw new Error(`${String(error)}\n${node.log('daemon')}`, { cause: error });
+  });
 }
 
 /** Drops outgoing packets of one interface. */
@@ -106,13 +109,35 @@ async function untilReady(network: string): Promise<void> {
   });
 }
 
+/** Waits until a network that was refused is ready. */
+async function untilWell(network: string): Promise<void> {
+  await eventually(`${network} to be ready`, async () => {
+    const { ready, err_mesg: message } = await marks(network);
+    return (ready === 'true' && message === undefined) || notYet(`ready ${ready}: ${message}`);
+  });
+}
+
 /** Waits until the node is as before the network was created. */
 async function untilBack(network: string): Promise<void> {
   await eventually(`${network} to be gone`, async () => Object.keys(await marks(network)).length === 0);
-  assert.ok(!node.vsctl('list-br').split('\n').includes(`br-${network}`), node.vsctl('list-br'));
+  await eventually('the bridge to be gone', () => !node.vsctl('list-br').split('\n').includes(`br-${network}`));
   await eventually('the device to be gone', () => !exec('ip', '-o', 'link').includes(` br-${network}:`));
-  assert.deepEqual(heldBy('eth1'), before_);
-  assert.equal(exec('nft', 'list', 'ruleset', 'netdev'), '');
+  await untilHeld('eth1');
+  await eventuallyPasses(() => assert.equal(exec('nft', 'list', 'ruleset', 'netdev'), ''));
+}
+
+/** Waits until a device has the addresses and routes that the interface had before. */
+function untilHeld(device: string, wanted = before_): Promise<void> {
+  return eventuallyPasses(() => assert.deepEqual(heldBy(device), wanted));
+}
+
+function untilMapped(wanted: string): Promise<void> {
+  return eventuallyPasses(() => assert.equal(mappings(), wanted));
+}
+
+/** Waits until the Node says nothing else of a network. */
+function untilMarked(network: string, wanted: Readonly<Record<string, string>>): Promise<void> {
+  return eventuallyPasses(async () => assert.deepEqual(await marks(network), wanted));
 }
 
 /** The number of lost pings from the gateway to the node, sent every 10 ms. */
@@ -143,20 +168,20 @@ function pingGateway(): void {
 test('an interface moves into the bridge and back with all its addresses and routes', async () => {
   const lost = lostWhile(() => makeNetwork('phys').then(() => untilReady('phys')));
   assert.ok((await lost) < 500, `${await lost} packets of a hundred a second were lost`);
-  assert.deepEqual(await marks('phys'), { ready: 'true', interface: 'eth1', mtu: '1500' });
-  assert.deepEqual(heldBy('eth1'), nothing);
-  assert.deepEqual(heldBy('br-phys'), before_);
+  await untilMarked('phys', { ready: 'true', interface: 'eth1', mtu: '1500' });
+  await untilHeld('eth1', nothing);
+  await untilHeld('br-phys');
   const macOf = (device: string): string =>
     /link\/ether (\S+)/.exec(exec('ip', '-o', 'link', 'show', device))?.[1] ?? '';
   assert.equal(macOf('br-phys'), macOf('eth1'));
   assert.deepEqual(node.vsctl('list-ports', 'br-phys').split('\n'), ['eth1']);
-  assert.equal(mappings(), 'physnet1:br-ex,phys:br-phys');
+  await untilMapped('physnet1:br-ex,phys:br-phys');
   pingGateway();
   assert.doesNotMatch(exec('ip', 'netns', 'exec', lan.netns, 'ping', '-c2', '-i0.2', '10.20.0.11'), /DUP/);
 
   await deleteNetwork('phys');
   await untilBack('phys');
-  assert.equal(mappings(), 'physnet1:br-ex');
+  await untilMapped('physnet1:br-ex');
   pingGateway();
 });
 
@@ -180,7 +205,7 @@ test('deleted addresses, routes, ports and bridges are restored, and an address 
 
   exec('ip', 'addr', 'add', '10.20.0.77/24', 'dev', 'eth1');
   await eventually('the new address', () => heldBy('br-phys').addresses.some((line) => line.includes('10.20.0.77')));
-  assert.deepEqual(heldBy('eth1'), nothing);
+  await untilHeld('eth1', nothing);
   await deleteNetwork('phys');
   await eventually('the address to come back', () =>
     heldBy('eth1').addresses.some((one) => one.includes('10.20.0.77')),
@@ -203,7 +228,7 @@ test('a dry run reports its plan and changes nothing', async () => {
   assert.deepEqual(heldBy('eth1'), before_);
   await setDryRun(null);
   await untilReady('phys');
-  assert.equal((await marks('phys'))['plan'], undefined);
+  await eventually('no plan', async () => (await marks('phys'))['plan'] === undefined);
   await deleteNetwork('phys');
   await untilBack('phys');
 });
@@ -216,9 +241,9 @@ test('a move that loses the gateway is rolled back, and retried only after the s
     message,
     /because the default gateway 10\.20\.0\.1( and the API server)? did not answer within 10 s; look at port security/,
   );
-  assert.deepEqual(heldBy('eth1'), before_);
-  assert.equal(node.vsctl('list-ports', 'br-phys'), '');
-  assert.equal(mappings(), 'physnet1:br-ex');
+  await untilHeld('eth1');
+  await eventually('no port', () => node.vsctl('list-ports', 'br-phys') === '');
+  await untilMapped('physnet1:br-ex');
   pingGateway();
   heal('arp');
   await restart();
@@ -241,7 +266,7 @@ test('a move that loses the API server is rolled back, and a daemon killed durin
   await node.startDaemon(lan.kubeconfig);
   const message = await untilRefused('phys', 'RolledBack');
   assert.match(message, /because the API server did not answer within 10 s/);
-  assert.deepEqual(heldBy('eth1'), before_);
+  await untilHeld('eth1');
 
   // A dry run is enough for another attempt.
   await setDryRun('true');
@@ -252,7 +277,7 @@ test('a move that loses the API server is rolled back, and a daemon killed durin
   heal('ip');
   await node.startDaemon(lan.kubeconfig);
   await untilReady('phys');
-  assert.deepEqual(heldBy('br-phys'), before_);
+  await untilHeld('br-phys');
   await deleteNetwork('phys');
   await untilBack('phys');
 });
@@ -273,7 +298,7 @@ test('a gateway that is lost before and after the rollback is reported, even if 
     await untilRefused('phys', 'RolledBack'),
     /Back on eth1, the default gateway 10\.20\.0\.1 .*did not answer either/,
   );
-  assert.deepEqual(heldBy('eth1'), before_);
+  await untilHeld('eth1');
   await deleteNetwork('phys');
   await untilBack('phys');
 });
@@ -302,7 +327,7 @@ test('a daemon killed at any moment of a move completes it after its restart', a
     await node.kill('daemon');
     await node.startDaemon(lan.kubeconfig);
     await untilReady('phys');
-    assert.deepEqual(heldBy('br-phys'), before_, `killed after ${delayMs} ms`);
+    await untilHeld('br-phys');
   }
 });
 
@@ -342,9 +367,8 @@ test('unfit interfaces are refused with a reason, and do not affect other networ
 
   lan.addNic('eth2', 'p2');
   exec('ip', 'addr', 'add', '10.22.0.5/24', 'dev', 'eth2');
-  await eventually('late to be ready', async () => (await marks('late'))['ready'] === 'true');
-  assert.equal((await marks('late'))['err_mesg'], undefined);
-  assert.equal(mappings(), 'physnet1:br-ex,late:br-late,phys:br-phys');
+  await untilWell('late');
+  await untilMapped('physnet1:br-ex,late:br-late,phys:br-phys');
   exec('ip', 'link', 'del', 'eth2');
   await untilRefused('late', 'InterfaceNotFound');
   assert.match(exec('ip', '-o', 'addr', 'show', 'br-late'), /10\.22\.0\.5\/24/);
@@ -354,12 +378,12 @@ test('unfit interfaces are refused with a reason, and do not affect other networ
   // Excluded from the node, it releases the interface to the waiting network.
   await cluster.admin.patch(providerNetworks, { name: 'phys' }, 'merge', { spec: { excludeNodes: ['n1'] } });
   await eventually('the rival to have it', async () => (await marks('rival'))['ready'] === 'true');
-  assert.deepEqual(await marks('phys'), {});
-  assert.deepEqual(heldBy('br-rival'), before_);
+  await untilMarked('phys', {});
+  await untilHeld('br-rival');
   for (const name of ['late', 'lo', 'ours', 'swap', 'phys', 'rival']) await deleteNetwork(name);
   await untilBack('rival');
   await eventually('eth2 to have its address', () => exec('ip', '-o', 'addr', 'show', 'eth2').includes('10.22.0.5/24'));
-  assert.equal(mappings(), 'physnet1:br-ex');
+  await untilMapped('physnet1:br-ex');
 });
 
 test('an interface that is down or has no carrier is reported, and its network is ready again when it is up', async () => {
@@ -373,8 +397,7 @@ test('an interface that is down or has no carrier is reported, and its network i
   await eventually('the other end', async () => (await marks('side'))['err_mesg']?.includes('has no link: look at'));
   assert.match(exec('ip', '-o', 'addr', 'show', 'br-side'), /10\.22\.0\.5\/24/);
   exec('ip', '-n', lan.netns, 'link', 'set', 'p2', 'up');
-  await eventually('it to be ready', async () => (await marks('side'))['ready'] === 'true');
-  assert.equal((await marks('side'))['err_mesg'], undefined);
+  await untilWell('side');
 });
 
 test('a change of the interface is reported by a dry run, then replaces the first interface with the second', async () => {
@@ -391,8 +414,8 @@ test('a change of the interface is reported by a dry run, then replaces the firs
     const now = await marks('phys');
     return now['ready'] === 'true' && now['interface'] === 'eth2';
   });
-  assert.deepEqual(heldBy('eth1'), before_);
-  assert.match(exec('ip', '-o', 'addr', 'show', 'br-phys'), /10\.22\.0\.5\/24/);
+  await untilHeld('eth1');
+  await eventuallyPasses(() => assert.match(exec('ip', '-o', 'addr', 'show', 'br-phys'), /10\.22\.0\.5\/24/));
   pingGateway();
   await deleteNetwork('phys');
   await untilBack('phys');

@@ -7,7 +7,7 @@ import { startCluster, type TestCluster, type TestPod } from '../../daemon/testi
 import { exec, TestNode } from '../../daemon/testing.ts';
 import { annotation } from '../../lib/api/names.ts';
 import { nodes, subnets } from '../../lib/kube/resources.ts';
-import { eventually } from '../../lib/testing-eventually.ts';
+import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
 
 const node = new TestNode();
 let cluster: TestCluster;
@@ -53,10 +53,12 @@ test('a node has ovn0, routes, NAT rules, a chassis annotation and a condition',
   await eventually('ovn0 with its address', hasNodeAddress);
   const link = exec('ip', '-o', 'link', 'show', 'ovn0');
   assert.match(link, /mtu 1442 .*link\/ether 02:00:64:40:00:02/, 'MTU of the uplink less 58');
-  assert.match(exec('ip', 'route'), /10\.16\.0\.0\/16 via 100\.64\.0\.1 dev ovn0 proto 155 src 100\.64\.0\.2/);
-  assert.match(rules(), /set nat4 \{[^}]*10\.16\.0\.0\/16/);
-  assert.match(rules(), /set cluster4 \{[^}]*10\.16\.0\.0\/16, 100\.64\.0\.0\/16/);
-  assert.equal(readFileSync('/proc/sys/net/ipv4/ip_forward', 'utf8').trim(), '1');
+  await eventuallyPasses(() => {
+    assert.match(exec('ip', 'route'), /10\.16\.0\.0\/16 via 100\.64\.0\.1 dev ovn0 proto 155 src 100\.64\.0\.2/);
+    assert.match(rules(), /set nat4 \{[^}]*10\.16\.0\.0\/16/);
+    assert.match(rules(), /set cluster4 \{[^}]*10\.16\.0\.0\/16, 100\.64\.0\.0\/16/);
+    assert.equal(readFileSync('/proc/sys/net/ipv4/ip_forward', 'utf8').trim(), '1');
+  });
   assert.equal(node.vsctl('get', 'bridge', 'br-int', 'datapath_type', 'fail_mode'), 'netdev\nsecure');
   assert.equal(node.vsctl('get', 'open', '.', 'external_ids:ovn-remote'), `"${node.remote('sb')}"`);
   await eventually('the condition of the Node', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ovnDnatRules, ovnEips, ovnFips, ovnSnatRules, vpcs } from '../../lib/kube/resources.ts';
 import type { Resource } from '../../lib/kube/types.ts';
-import { eventually } from '../../lib/testing-eventually.ts';
+import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
 import { addOutside, gatewayLabel, label, outside, removeOutside } from './external-bed.ts';
 import { words } from './ovn-bed.ts';
 import { ServiceBed } from './service-bed.ts';
@@ -82,6 +82,11 @@ async function eip(name: string, spec: object = {}): Promise<readonly [v4: strin
   return [v4Ip, v6Ip];
 }
 
+/** Waits until an OvnEip says what it is used for. */
+function untilNat(name: string, nat: string): Promise<void> {
+  return eventuallyPasses(async () => assert.equal((await statusOf(ovnEips, name)).nat, nat));
+}
+
 function rowsLeft(): readonly string[] {
   const { controller } = bed;
   const balancers = controller.rows('Load_Balancer').filter(({ name }) => String(name).startsWith('eip@'));
@@ -106,8 +111,8 @@ describe('a VPC with a Subnet outside', () => {
     nbctl(['lr-nat-add', 'blue', 'snat', addresses[0], '10.90.0.0/16']);
     const former = await eventually('the former row', () => bed.controller.rows('NAT')[0]?._uuid);
     await create(ovnSnatRules, 'all', { ovnEip: 'shared', vpcSubnet: 'blue-net' });
+    await eventually('a row of each family', () => bed.controller.rows('NAT').length === 2);
     assert.ok(bed.controller.rows('NAT').some(({ _uuid: uuid }) => uuid === former));
-    assert.equal(bed.controller.rows('NAT').length, 2);
     for (const pod of ['b1', 'b2'])
       for (const [index, server] of outside.server.entries()) {
         await becomes(pod, server, 80, `lan ${addresses[index]}`);
@@ -115,7 +120,7 @@ describe('a VPC with a Subnet outside', () => {
       }
     // A datagram to the server would be answered from the address of the router.
     await becomes('b2', outside.router[0], 80, `lan ${addresses[0]}`, 'UDP');
-    assert.equal((await statusOf(ovnEips, 'shared')).nat, 'snat');
+    await untilNat('shared', 'snat');
   });
 
   test('publishes ports of the same address', async () => {
@@ -127,7 +132,7 @@ describe('a VPC with a Subnet outside', () => {
     for (const [index, address] of [v4Ip, v6Ip].entries())
       await becomes(outside.name, address, 8000, `b2 ${outside.router[index]}`);
     await becomes(outside.name, v4Ip, 8000, `b2 ${outside.router[0]}`, 'UDP');
-    assert.equal((await statusOf(ovnEips, 'shared')).nat, 'dnat,snat');
+    await untilNat('shared', 'dnat,snat');
     // A rule that a Kube-OVN served keeps its load balancer.
     const vip = `${v4Ip}:8001`;
     nbctl(['lb-add', 'former', vip, `${bed.addressesOf('b1')[0]}:8080`, 'tcp']);
@@ -172,8 +177,10 @@ describe('a VPC with a Subnet outside', () => {
         await becomes(outside.name, address, 8080, `${pod} ${outside.router[index]}`);
         await becomes('b1', address, 8080, `${pod} ${(await shared())[index]}`);
       }
-      const mac = (await statusOf(ovnEips, type === 'distributed' ? 'fixed' : 'blue-external')).macAddress;
-      assert.match(bed.in(outside.name, `ip neigh show ${addresses[0]}`), new RegExp(`lladdr ${mac}`));
+      await eventuallyPasses(async () => {
+        const mac = (await statusOf(ovnEips, type === 'distributed' ? 'fixed' : 'blue-external')).macAddress;
+        assert.match(bed.in(outside.name, `ip neigh show ${addresses[0]}`), new RegExp(`lladdr ${mac}`));
+      });
       await remove(ovnFips, pod);
       await remove(ovnEips, 'fixed');
       await becomes(pod, outside.server[0], 80, `lan ${(await shared())[0]}`);
@@ -221,7 +228,7 @@ describe('a VPC with a Subnet outside', () => {
     await bed.controller.kube.patch(vpcs, { name: 'blue' }, 'merge', { spec: { enableExternal: false } });
     await eventually('no port', () => bed.controller.row('Logical_Router_Port', 'blue-external') === undefined);
     await eventually('no OvnEip', async () => (await bed.controller.kube.list(ovnEips)).length === 0);
-    assert.deepEqual(bed.controller.rows('Gateway_Chassis'), []);
+    await eventuallyPasses(() => assert.deepEqual(bed.controller.rows('Gateway_Chassis'), []));
     words(`ovn-nbctl --timeout=60 --wait=hv --db=${bed.controller.server.remote} sync`);
     assert.equal(await bed.connect('b1', outside.server[0]), 'silence');
   });

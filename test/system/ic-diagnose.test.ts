@@ -7,6 +7,7 @@ import { openLab } from '../lab/lib/lab.ts';
 import { runCli } from './cli-bed.ts';
 import { faults } from './diagnose-faults.ts';
 import { mend } from './diagnose-injections.ts';
+import { conditionsOf } from './workload.ts';
 import { eventually, notYet } from '../../lib/testing-eventually.ts';
 
 describe('diagnose names the first cause when', () => {
@@ -45,14 +46,13 @@ describe('diagnose names the first cause when', () => {
   after(() => mend(lab));
 
   it('the only gateway of a cluster is dead, which the conditions of the cluster report too', async () => {
-    const conditionsOf = async (kind: string, name: string): Promise<Readonly<Record<string, string>>> => {
-      const text = await lab.kubectl('east', ['get', kind, name, '-o', 'json']);
-      const { status } = JSON.parse(text) as { status?: { conditions?: { type: string; status: string }[] } };
-      return Object.fromEntries((status?.conditions ?? []).map(({ type, status: is }) => [type, is]));
+    const byType = async (...what: readonly ['interconnect' | 'icgw' | 'remotecluster', string]) => {
+      const conditions = await conditionsOf(lab, 'east', ...what);
+      return Object.fromEntries(conditions.map(({ type, status }) => [type, status]));
     };
     const statuses = async (): Promise<string> => {
-      const own = await conditionsOf('interconnect', 'default');
-      const [gateway, remote] = [await conditionsOf('icgw', 'n1'), await conditionsOf('remotecluster', 'west')];
+      const own = await byType('interconnect', 'default');
+      const [gateway, remote] = [await byType('icgw', 'n1'), await byType('remotecluster', 'west')];
       const list = [own['Ready'], own['GatewaysReady'], own['RoutesConverged'], gateway['Ready'], remote['Ready']];
       return list.join(' ');
     };

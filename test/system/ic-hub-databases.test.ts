@@ -80,7 +80,7 @@ describe('a Raft cluster of three interconnect databases', () => {
     await remakeDatabase(hub, 'icnb');
     await startInterconnectDatabases(hub);
     await client.synced();
-    assert.equal(names().length, 4);
+    await eventually('the rows of before', () => names().length === 4 || notYet(names().join()));
     await Promise.all(servers.map(kill));
     for (const name of servers) rmSync(join(dir, `${name}.db`));
     for (const name of servers) await remakeDatabase(hub, name);

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { subnets, transitSwitches } from '../../lib/kube/resources.ts';
 import { type Bed } from './interconnect-bed.ts';
 import { lookAt } from './interconnect-view.ts';
-import { eventually } from '../../lib/testing-eventually.ts';
+import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
 
 export async function joinsAnotherVpc(bed: Bed): Promise<void> {
   for (const [cluster, prefix] of [
@@ -31,8 +31,8 @@ export async function joinsAnotherVpc(bed: Bed): Promise<void> {
     await eventually(`${cluster} lets it go`, async () =>
       (await bed.kube(cluster).list(transitSwitches)).every(({ metadata }) => metadata.name !== 'blue'),
     );
-    assert.ok(!bed.nb(cluster, 'ls-list').includes('blue'), cluster);
-    assert.equal(bed.nb(cluster, 'lr-route-list', 'blue-vpc').trim(), '');
+    await eventually(`${cluster} has no switch of it`, () => !bed.nb(cluster, 'ls-list').includes('blue'));
+    await eventually(`${cluster} has no route of it`, () => bed.nb(cluster, 'lr-route-list', 'blue-vpc').trim() === '');
     await bed.kube(cluster).delete(subnets, { name: 'blue-pods' });
     bed.nb(cluster, 'lr-del', 'blue-vpc');
   }
@@ -66,7 +66,7 @@ export async function leavesPeering(bed: Bed): Promise<void> {
   await eventually('east lets it go', async () =>
     (await client.list(transitSwitches)).every(({ metadata }) => metadata.name !== name),
   );
-  assert.match(ports(), /^\S+ \(red-vpc-blue\)$/);
+  await eventuallyPasses(() => assert.match(ports(), /^\S+ \(red-vpc-blue\)$/));
   await client.delete(subnets, { name: 'red-pods' });
   bed.nb('east', 'lr-del', 'red-vpc');
 }

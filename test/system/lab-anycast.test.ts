@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { endpointSlices } from '../../lib/kube/resources.ts';
 import { loadBalancerReady } from '../../lib/services/load-balancer.ts';
-import { eventually, notYet, type NotYet } from '../../lib/testing-eventually.ts';
+import { eventually, eventuallyPasses, notYet, type NotYet } from '../../lib/testing-eventually.ts';
 import { takeDown } from '../lab/down.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
 import { startOwnLab } from './own-lab.ts';
@@ -204,19 +204,23 @@ describe('one address in two clusters', () => {
     });
     [address = '', address6 = ''] = seen;
     assert.match(seen.join(), /^203\.0\.113\.\d+,2001:db8:5::/);
-    const table = await lab.kubectl('west', ['get', 'sharedaddresses']);
-    assert.match(table, new RegExp(`shop.web +\\["${address}",.*\\["east"\\]`));
+    await eventuallyPasses(async () => {
+      const table = await lab.kubectl('west', ['get', 'sharedaddresses']);
+      assert.match(table, new RegExp(`shop.web +\\["${address}",.*\\["east"\\]`));
+    });
   });
 
   it('is announced by both with the attributes of each, and clients reach both', async () => {
     await untilRouted('east', 'west');
-    const { paths } = JSON.parse(await lab.vtysh('tor', `show bgp ipv4 unicast ${address}/32 json`)) as {
-      paths: { aspath: { string: string }; metric: number; community?: { string: string } }[];
-    };
-    assert.deepEqual(
-      paths.map(({ aspath, metric, community }) => `${aspath.string} ${metric} ${community?.string}`).sort(),
-      ['65001 10 65001:10', '65002 20 65002:20'],
-    );
+    await eventuallyPasses(async () => {
+      const { paths } = JSON.parse(await lab.vtysh('tor', `show bgp ipv4 unicast ${address}/32 json`)) as {
+        paths: { aspath: { string: string }; metric: number; community?: { string: string } }[];
+      };
+      assert.deepEqual(
+        paths.map(({ aspath, metric, community }) => `${aspath.string} ${metric} ${community?.string}`).sort(),
+        ['65001 10 65001:10', '65002 20 65002:20'],
+      );
+    });
     for (const one of [address, address6]) await untilBothAnswer(one);
   });
 
@@ -240,7 +244,7 @@ describe('one address in two clusters', () => {
     await lab.kubectl('east', ['delete', 'serviceexport', name, '-n', namespace]);
     await untilRouted('west');
     await eventually('no address in east', async () => (await ingressOf('east')).length === 0 || undefined);
-    assert.equal((await readyOf('east', name))?.reason, 'AddressPending');
+    await eventuallyPasses(async () => assert.equal((await readyOf('east', name))?.reason, 'AddressPending'));
     assert.equal(await answering(), 'west');
     await applyObjects(lab, 'east', serviceOf(name));
     await untilRouted('east', 'west');

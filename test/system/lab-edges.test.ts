@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { remoteClusters } from '../../lib/kube/resources.ts';
 import { killAll } from '../lab/down.ts';
 import type { RouterLayout } from '../lab/layout.ts';
 import { openLab } from '../lab/lib/lab.ts';
@@ -14,7 +15,7 @@ import { startRouter } from '../lab/router.ts';
 import { node24 } from '../lab/rooms.ts';
 import { tryRun } from '../lab/run.ts';
 import { addWorkload, applyObjects, removeWorkload, waitForPods } from './workload.ts';
-import { eventually, notYet, type NotYet } from '../../lib/testing-eventually.ts';
+import { eventually, eventuallyPasses, notYet, type NotYet } from '../../lib/testing-eventually.ts';
 
 const prefix = '198.51.100.0/24';
 /** The default hold time of sessions: how long a node keeps the session of a silent router. */
@@ -25,6 +26,7 @@ const apiVersion = 'isthmus.network/v1alpha1';
 
 describe('a prefix behind a router of the other cluster', () => {
   const lab = openLab();
+  const kube = lab.kube('west');
   const [east, west] = [lab.cluster('east'), lab.cluster('west')];
   const edge: RouterLayout = {
     name: 'edge',
@@ -70,6 +72,7 @@ describe('a prefix behind a router of the other cluster', () => {
     for (const cluster of ['east', 'west'] as const) await applyObjects(lab, cluster, made[cluster]);
   });
   after(async () => {
+    await kube.close();
     await setImport('tor', null);
     await configure(lab.router('tor'), ` no neighbor ${edge.address}`);
     for (const cluster of ['east', 'west'] as const)
@@ -101,8 +104,8 @@ describe('a prefix behind a router of the other cluster', () => {
   }
 
   async function routesInWest(): Promise<readonly string[]> {
-    const text = await lab.kubectl('west', ['get', 'remotecluster', 'east', '-o', 'json']);
-    const { routes = [] } = (JSON.parse(text) as { status: { routes?: Record<string, string>[] } }).status;
+    const { status } = await kube.get(remoteClusters, { name: 'east' });
+    const { routes = [] } = status as { routes?: Record<string, string>[] };
     const found = routes.filter((route) => route['prefix'] === prefix);
     return found.map((route) => [route['state'], route['origin'], route['reason'] ?? ''].join(' ').trim());
   }
@@ -149,6 +152,16 @@ describe('a prefix behind a router of the other cluster', () => {
     return [source, `${host.cluster}/${host.name}`];
   }
 
+  /** Waits until a node of these sends what the pod sends, with the pod's address: flows follow the statuses. */
+  async function untilSentBy(node: RegExp): Promise<void> {
+    const walker = await lab.addressOf('west', `${namespace}/walker`);
+    await eventuallyPasses(async () => {
+      const [source, host = ''] = await senderOf();
+      assert.match(host, node);
+      assert.equal(source, walker);
+    });
+  }
+
   /** The number of packets that the BGP nodes sent into the overlay. */
   async function sentIntoOverlay(): Promise<number> {
     const argv = ['ip', '-s', '-j', 'link', 'show', 'ovn0'];
@@ -177,9 +190,7 @@ describe('a prefix behind a router of the other cluster', () => {
       'west to take it',
       (routes) => routes.length > 0 && routes.every((route) => route === 'Active bgp'),
     );
-    const [source, host] = await senderOf();
-    assert.equal(source, await lab.addressOf('west', `${namespace}/walker`));
-    assert.match(host ?? '', /^east\/n[12]$/);
+    await untilSentBy(/^east\/n[12]$/);
     await untilWhy('east', /198\.51\.100\.0\/24 +west +ts +Offered +to-west rules\[0\]/);
     await untilWhy('west', /has a route to cluster east by 198\.51\.100\.0\/24/);
   });
@@ -225,14 +236,13 @@ describe('a prefix behind a router of the other cluster', () => {
       'west to prefer its own',
       (routes) => routes.length > 0 && routes.every((one) => one === 'Backup bgp NotPreferred'),
     );
-    const [, host] = await senderOf();
-    assert.match(host ?? '', /^west\/n[12]$/);
+    await eventuallyPasses(async () => assert.match((await senderOf())[1] ?? '', /^west\/n[12]$/));
     await untilWhy('west', /leaves by routers of this cluster: 198\.51\.100\.0\/24, learned by n1, n2 from tor/);
     await configure(edge, ` no neighbor ${address}`);
     await untilInWest(
       'west to use it again',
       (routes) => routes.length > 0 && routes.every((one) => one === 'Active bgp'),
     );
-    assert.equal((await senderOf())[0], await lab.addressOf('west', `${namespace}/walker`));
+    await untilSentBy(/^east\/n[12]$/);
   });
 });

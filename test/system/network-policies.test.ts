@@ -1,9 +1,9 @@
 /** NetworkPolicies by packets: a real API server, the controller, OVN, and Open vSwitch on two nodes, compared with a model of the API's documents. */
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { after, afterEach, before, describe, it } from 'node:test';
 import { pick, randomOf } from '../../lib/testing-random.ts';
 import { apiVersionOf, namespaces, networkPolicies } from '../../lib/kube/resources.ts';
-import { eventually } from '../../lib/testing-eventually.ts';
+import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
 import type { Policy } from '../model/network-policies.ts';
 import { startExecKubelet } from './exec-kubelet.ts';
 import { checkAnswer, readerOf, runPolicy, unparsedMatches } from './policy-answers.ts';
@@ -25,6 +25,7 @@ describe('network policies', () => {
     await bed.addPod('mon', { namespace: 'ops', node: 'n2', labels: { app: 'mon' }, ports: http(8080) });
   });
   after(() => bed.close());
+  afterEach(() => bed.removeAll());
 
   const policy = (name: string, spec: Policy['spec'], namespace = 'shop'): Policy => ({
     metadata: { namespace, name },
@@ -293,7 +294,7 @@ describe('network policies', () => {
     assert.notDeepEqual(bed.rows(), []);
     await bed.removeAll();
     await bed.untilEqual('all policies are gone');
-    assert.deepEqual(bed.rows(), []);
+    await eventuallyPasses(() => assert.deepEqual(bed.rows(), []));
   });
 });
 

@@ -297,7 +297,7 @@ export class PolicyBed {
   }
 
   /** Waits until packets and model agree. */
-  async untilEqual(what: string, timeoutMs = 20_000): Promise<void> {
+  async untilEqual(what: string, timeoutMs?: number): Promise<void> {
     await eventually(
       what,
       async () => {

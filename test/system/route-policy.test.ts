@@ -157,7 +157,7 @@ describe('RoutePolicies', { timeout: 600_000 }, () => {
       data,
     });
     await eventuallyPasses(async () => (await specOf()) === '192.0.2.1:6650 host-1');
-    assert.equal(await policiesAre(), 'ovn-ic-config,ovn-ic-config-import');
+    await eventuallyPasses(async () => (await policiesAre()) === 'ovn-ic-config,ovn-ic-config-import');
 
     await edit({ 'gw-nodes': 'n1,n2', 'auto-route': 'true' });
     await eventuallyPasses(async () => (await specOf()) === '192.0.2.1:6650 host-1,n2');

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { SwitchLbRuleStatus } from '../../lib/api/kinds/switch-lb-rule.ts';
 import { ips, securityGroups, services, switchLbRules, vips } from '../../lib/kube/resources.ts';
-import { eventually } from '../../lib/testing-eventually.ts';
+import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
 import type { ServiceWhy } from '../../cli/plan/service/why.ts';
 import { runProgram } from './cli-bed.ts';
 import { ServiceBed } from './service-bed.ts';
@@ -226,7 +226,7 @@ describe('pods reach SwitchLBRules', () => {
     assert.equal((await statusOf('late')).unserved, undefined);
     await untilOnly('c');
     const taken = { code: 0, problems: [], served: ['1.1.1.1 TCP default/c', '1.1.1.1 UDP default/c'] };
-    assert.deepEqual(await why('service', 'default/slr-late', 'default/a'), taken);
+    await eventuallyPasses(async () => assert.deepEqual(await why('service', 'default/slr-late', 'default/a'), taken));
     await eventually('the Service of a rule that is gone', async () => {
       const all = await bed.controller.kube.list(services);
       return all.every(({ metadata }) => metadata.name !== 'slr-web');

@@ -79,7 +79,7 @@ test('pods on both nodes reach the gate of their node by the addresses of the Se
       await becomes(pod, address, seen);
       await becomes(pod, address, seen, 'TCP');
     }
-  assert.equal(await readyOf('blue'), 'true VpcDnsReady');
+  await eventually('the status', async () => (await readyOf('blue')) === 'true VpcDnsReady');
 });
 
 test('pods of another VPC do not', async () => {
@@ -94,6 +94,7 @@ test('a second VpcDns of the VPC is refused, and a restart changes nothing', asy
   assert.match(events, /delete one of the two/);
   const versions = async (): Promise<string> =>
     (await bed.controller.kube.list(vpcDnses)).map(({ metadata }) => metadata.resourceVersion).join();
+  await bed.controller.quiet();
   const before = await versions();
   await bed.controller.kill();
   const { changes } = bed.controller;

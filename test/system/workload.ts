@@ -2,6 +2,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
+import {
+  interconnectGateways,
+  interconnects,
+  loadBalancerPools,
+  remoteClusters,
+  subnets,
+  transitSwitches,
+} from '../../lib/kube/resources.ts';
 import { inNetns } from '../lab/run.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
 import { eventually, notYet } from '../../lib/testing-eventually.ts';
@@ -97,16 +105,29 @@ export interface Condition {
   readonly message?: string;
 }
 
+const withConditions = {
+  icgw: interconnectGateways,
+  interconnect: interconnects,
+  lbpool: loadBalancerPools,
+  remotecluster: remoteClusters,
+  subnet: subnets,
+  transitswitch: transitSwitches,
+} as const;
+
+/** Without a kubectl, which takes longer than the answer: tests ask again and again. */
 export async function conditionsOf(
   lab: LabHandle,
   cluster: string,
-  kind: string,
+  kind: keyof typeof withConditions,
   name: string,
 ): Promise<readonly Condition[]> {
-  const object = JSON.parse(await lab.kubectl(cluster, ['get', kind, name, '-o', 'json'])) as {
-    status?: { conditions?: Condition[] };
-  };
-  return object.status?.conditions ?? [];
+  const kube = lab.kube(cluster);
+  try {
+    const { status } = (await kube.get(withConditions[kind], { name })) as { status?: { conditions?: Condition[] } };
+    return status?.conditions ?? [];
+  } finally {
+    await kube.close();
+  }
 }
 
 /**

@@ -147,17 +147,18 @@ describe('verdicts on Subnets', () => {
     );
   });
 
-  const addMany = (cluster: TestCluster, from: number, count: number): void => {
-    for (let i = from; i < from + count; i += 1) {
-      subnet(cluster, `s${i}`, { cidrBlock: `10.${64 + (i >> 8)}.${i & 255}.0/24` }, created(2));
-      cluster.settle();
-    }
+  const add = (cluster: TestCluster, i: number): void =>
+    subnet(cluster, `s${i}`, { cidrBlock: `10.${64 + (i >> 8)}.${i & 255}.0/24` }, created(2));
+  /** At once, as at the start of a controller. */
+  const fill = (cluster: TestCluster, count: number): void => {
+    for (let i = 0; i < count; i += 1) add(cluster, i);
+    cluster.settle();
   };
 
   test('an edit costs the same with 50 and with 5,000 Subnets', async (context) => {
     const [few, many] = [basic(), basic()];
-    addMany(few, 0, 50);
-    addMany(many, 0, 5000);
+    fill(few, 50);
+    fill(many, 5000);
     let mtu = 1300;
     const edit = (cluster: TestCluster) => () => {
       for (let i = 0; i < 200; i += 1) {
@@ -173,7 +174,10 @@ describe('verdicts on Subnets', () => {
   });
 
   const comeAndGo = (cluster: TestCluster) => () => {
-    addMany(cluster, 6000, 100);
+    for (let i = 6000; i < 6100; i += 1) {
+      add(cluster, i);
+      cluster.settle();
+    }
     for (let i = 6000; i < 6100; i += 1) {
       subnet(cluster, `s${i}`, undefined);
       cluster.settle();
@@ -202,8 +206,8 @@ describe('verdicts on Subnets', () => {
     test(`a network costs the same when it comes as the 50th and as the 2,000th, beside ${what}`, async (context) => {
       const [few, many] = [basic(), basic()];
       for (const cluster of [few, many]) prepare(cluster);
-      addMany(few, 0, 50);
-      addMany(many, 0, 2000);
+      fill(few, 50);
+      fill(many, 2000);
       const growth = await growthOf({ small: comeAndGo(few), large: comeAndGo(many) });
       context.diagnostic(
         `a Subnet beside 2,000 comes and goes in ${growth.toFixed(1)} times the time of one beside 50`,

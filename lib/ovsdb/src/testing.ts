@@ -26,7 +26,7 @@ export {
 } from './testing-installation.ts';
 
 const run = promisify(execFile);
-const startTimeoutMs = 60_000;
+const startTimeoutMs = 180_000;
 
 export interface TestServerOptions {
   /** Path of an `.ovsschema` file; `schemaFile` knows those of OVN and Open vSwitch. */

@@ -1,6 +1,7 @@
 /**
  * Runs the suite or a part of it, several jobs at once.   main.ts all|without-check|unit|system [FILE…]   FILE: only these system tests
- * Called by run-tests.sh, which removes the lab, and by npm. AT_ONCE: number of concurrent jobs; by default the number of cores plus one.
+ * Called by run-tests.sh, which removes the lab, and by npm. AT_ONCE: number of concurrent jobs; by default the number of cores plus one, and
+ * more while a part of the machine is idle.
  *
  * Tests depend on the timing of real servers and of a machine that may stall: if one or two files of the unit tests or of the system
  * tests fail, they run once more at the end, alone. The last lines name files that passed only then, for investigation.
@@ -9,10 +10,12 @@ import type { ChildProcess } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { poolVariable, servePool } from '../../../lib/kube/testing-pool.ts';
 import { checkJobs, type Job, nextJob, sharedLab, systemJobs, type TestFile, unitJobs } from './jobs.ts';
 import { perform } from './perform.ts';
 import type { Counts, FileResult } from './results.ts';
+import { atOnceFor, IdleTime } from './spare.ts';
 import { renderCounts, renderFailures, renderSlowest, seconds, type Timing, withoutCounts } from './table.ts';
 
 const unitTests = [
@@ -23,6 +26,8 @@ const unitTests = [
 const systemTests = 'test/system/**/*.test.ts';
 /** More failed files than this have a cause other than timing. */
 const mostOnceMore = 2;
+/** Between two choices of the number of concurrent jobs: longer than a job needs to begin with its work. */
+const lookMs = 10_000;
 
 class Suite {
   readonly #dir = mkdtempSync(join(tmpdir(), 'isthmus-suite-'));
@@ -38,8 +43,8 @@ class Suite {
   #performed = 0;
   #isStopped = false;
 
-  /** @returns whether all passed */
-  async run(jobs: readonly Job[], atOnce: number): Promise<boolean> {
+  /** @param atOnce the number of concurrent jobs. @param isFixed or the least number of them. @returns whether all passed */
+  async run(jobs: readonly Job[], atOnce: number, isFixed: boolean): Promise<boolean> {
     const waiting = [...jobs];
     const passed = new Set<string>();
     const running = new Map<Job, Promise<void>>();
@@ -48,13 +53,23 @@ class Suite {
       running.delete(job);
       if (isPassed) passed.add(job.name);
     };
+    const idle = new IdleTime();
+    let [most, lookedMs] = [atOnce, performance.now()];
     for (;;) {
-      const next = this.#isStopped ? undefined : nextJob(waiting, [...running.keys()], passed, atOnce);
+      const next = this.#isStopped ? undefined : nextJob(waiting, [...running.keys()], passed, most);
       if (next !== undefined) {
         waiting.splice(waiting.indexOf(next), 1);
         running.set(next, finish(next));
-      } else if (running.size > 0) await Promise.race(running.values());
-      else break;
+        continue;
+      }
+      if (running.size === 0) break;
+      await Promise.race([
+        ...running.values(),
+        sleep(lookedMs + lookMs - performance.now(), undefined, { ref: false }),
+      ]);
+      if (performance.now() < lookedMs + lookMs) continue;
+      lookedMs = performance.now();
+      if (!isFixed) most = atOnceFor(idle.look(), most, atOnce);
     }
     const notRun = waiting.filter(({ files }) => files.length > 0);
     if (notRun.length > 0)
@@ -178,6 +193,7 @@ for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
     process.exitCode = 128 + constants.signals[signal];
   });
 const closePool = jobs.some(({ tier }) => tier === 'system') ? await openPool() : undefined;
-const isPassed = await suite.run(jobs, Number(process.env['AT_ONCE'] ?? availableParallelism() + 1));
+const asked = process.env['AT_ONCE'];
+const isPassed = await suite.run(jobs, Number(asked ?? availableParallelism() + 1), asked !== undefined);
 await closePool?.();
 process.exitCode ??= isPassed ? 0 : 1;

@@ -299,7 +299,7 @@ test('a drained node sends graceful-shutdown, then withdraws its routes and keep
   assert.deepEqual(await prefixes(), []);
   await drain(null);
   await untilRoutes(frr, ['10.16.0.0/16']);
-  assert.deepEqual((await frr.path('10.16.0.0/16'))?.communities, []);
+  await eventuallyPasses(async () => assert.deepEqual((await frr.path('10.16.0.0/16'))?.communities, []));
   assert.equal((await counters(frr)).established, established);
 });
 

@@ -38,12 +38,14 @@ test('sessions of the values are established, and `isthmus bgp` lists them', asy
     assert.match(out, new RegExp(`n1 +\\(flags\\) ${frr.link.v4} +${frr.link.v4} +65101 +Established`));
     assert.equal(code, 0);
   });
-  const why = await isthmusBgp(bed.server.kubeconfig, 'why', prefix, '-o', 'json');
-  const { answers } = JSON.parse(why.out) as { answers: { peer: string; state: string; advertisements: string[] }[] };
-  assert.deepEqual(
-    answers.map((answer) => [answer.peer, answer.state, answer.advertisements]),
-    [[peer, 'Announced', ['all']]],
-  );
+  await eventuallyPasses(async () => {
+    const why = await isthmusBgp(bed.server.kubeconfig, 'why', prefix, '-o', 'json');
+    const { answers } = JSON.parse(why.out) as { answers: { peer: string; state: string; advertisements: string[] }[] };
+    assert.deepEqual(
+      answers.map((answer) => [answer.peer, answer.state, answer.advertisements]),
+      [[peer, 'Announced', ['all']]],
+    );
+  });
   const routes = await isthmusBgp(bed.server.kubeconfig, 'routes', '--peer', peer);
   assert.match(routes.out, /10\.20\.0\.0\/24/);
   assert.equal((await isthmusBgp(bed.server.kubeconfig, 'why', prefix, '--peer', 'other')).code, 1);
@@ -55,9 +57,11 @@ test('a BgpInstance that selects the node takes precedence over the values', asy
   await eventuallyPasses(async () => assert.equal(await instanceOf('n1'), 'rack'));
   await bed.createPeer(frr, 4);
   await untilRoutes(frr, [prefix]);
-  const why = await isthmusBgp(bed.server.kubeconfig, 'why', prefix);
-  assert.match(why.out, /frr/);
-  assert.ok(!why.out.includes('(flags)'), why.out);
+  await eventuallyPasses(async () => {
+    const why = await isthmusBgp(bed.server.kubeconfig, 'why', prefix);
+    assert.match(why.out, /frr/);
+    assert.ok(!why.out.includes('(flags)'), why.out);
+  });
   const { established } = await counters(frr);
   await bed.kube.delete(bgpInstances, { name: 'rack' });
   await eventuallyPasses(async () => assert.ok((await counters(frr)).established > established));
