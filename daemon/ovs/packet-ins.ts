@@ -1,5 +1,5 @@
 /**
- * For `status/policy-drops.ts`: receives copies of the packets that flows of the integration bridge send to ovn-controller, over a connection of its own: a flood delays nothing else. After a number of
+ * For `status/policy-drops.ts` and `status/asked-domains.ts`: receives copies of the packets that flows of the integration bridge send to ovn-controller, over a connection of its own: a flood delays nothing else. After a number of
  * packets it reads no more for the rest of a second. Open vSwitch then keeps a hundred of them and drops others (`do_send_packet_ins`), so that a flood costs neither side more.
  */
 import { connect, type Socket } from 'node:net';
@@ -12,6 +12,7 @@ import {
   messageType,
   readMessages,
   showPortsOfFirstPieces,
+  takeControllerId,
   type Message,
 } from './openflow-codec.ts';
 import { readPacketIn } from './packet-in-codec.ts';
@@ -21,6 +22,10 @@ export interface PacketInsOptions {
   readonly path: string;
   readonly onPacket: (packet: PacketIn) => void;
   readonly log: Pick<Logger, 'warn'>;
+  /** Of which flows packets are received: those of ovn-controller by default, or those of this daemon that name the id. */
+  readonly controllerId?: number;
+  /** What is missing while the bridge does not answer, for the log; default `samples of dropped packets`. */
+  readonly what?: string;
   /** Packets in a second; default 1,000. */
   readonly perSecond?: number;
 }
@@ -58,8 +63,8 @@ export class PacketIns {
     while (!signal.aborted) {
       const end = await this.#connection();
       if (signal.aborted as boolean) return;
-      const { path, log } = this.#options;
-      if (end !== reported) log.warn({ socket: path }, `samples of dropped packets: ${end}; trying again`);
+      const { path, log, what = 'samples of dropped packets' } = this.#options;
+      if (end !== reported) log.warn({ socket: path }, `${what}: ${end}; trying again`);
       reported = end;
       await sleep(retryMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
@@ -96,7 +101,9 @@ export class PacketIns {
   #take(socket: Socket, one: Message): void {
     if (one.type === messageType.hello) {
       // Without the second message, Open vSwitch sends no packets over its socket.
-      socket.write(Buffer.concat([askForPackets(), showPortsOfFirstPieces()]));
+      const { controllerId } = this.#options;
+      const id = controllerId === undefined ? [] : [takeControllerId(controllerId)];
+      socket.write(Buffer.concat([...id, askForPackets(), showPortsOfFirstPieces()]));
       this.#isUp = true;
     } else if (one.type === messageType.echoRequest) socket.write(message(messageType.echoReply, one.body, one.xid));
     else if (one.type === messageType.packetIn) {

@@ -365,7 +365,7 @@ describe('policies of the whole cluster', () => {
       await agree(what, policy);
       assert.match(await untilReady(policy, 'False', 'NotSupported'), message);
     };
-    const names: ClusterPeer = { domainNames: ['*.example.test'] };
+    const names: ClusterPeer = { domainNames: ['*.test'] };
     await bed.apply(closed);
     await check(
       'an Accept matches nothing',
@@ -373,7 +373,7 @@ describe('policies of the whole cluster', () => {
       /spec\.ingress\[0\].*from\[1\]/,
     );
     await check(
-      'names with * match nothing',
+      'what is no name matches nothing',
       { egress: [to('Accept', names)] },
       /spec\.egress\[0\].*to\[0\].*domainNames/,
     );
@@ -392,6 +392,17 @@ describe('policies of the whole cluster', () => {
     const names = await DomainNames.open(bed, clusterPolicy('names', { egress }), untilReady);
     try {
       await names.prove();
+    } finally {
+      await names.close();
+    }
+  });
+
+  it('accept what DNS answers for names with *, once a pod asks for them', async () => {
+    const everything: ClusterPeer = { networks: ['0.0.0.0/0', '::/0'] };
+    const egress = [to('Accept', { domainNames: ['*.Example.test'] }), to('Deny', everything)];
+    const names = await DomainNames.open(bed, clusterPolicy('names', { egress }), untilReady);
+    try {
+      await names.proveAsked();
     } finally {
       await names.close();
     }

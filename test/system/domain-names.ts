@@ -1,16 +1,20 @@
 /** Policies with domain names by packets: addresses outside of the cluster are those of a node's loopback, and a server of the test answers for their name. */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../../daemon/settle/asked-names.ts';
 import { TestDns } from '../../lib/dns/testing.ts';
+import { askedDomains } from '../../lib/kube/resources.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 import type { ClusterPolicy } from '../model/cluster-policies.ts';
 import { keptPort, servedPorts, silenceMs, type PolicyBed } from './policy-bed.ts';
 import { Agent } from './service-agent.ts';
+import { AskingNode } from './asked-domains.ts';
 
 const [first, second, third] = ['198.51.100.1', '198.51.100.2', 'fd00:51::1'] as const;
 const name = 'shop.example.test';
 /** What the name is an alias of. */
 const host = 'a.example.test';
+const dnsPort = 53;
 /** Longer than a TTL of a second and the grace. */
 const expiryMs = 13_000;
 
@@ -34,9 +38,9 @@ export class DomainNames {
   /** @param policy accepts the name for the pods of the namespace shop, and denies all other destinations */
   static async open(bed: PolicyBed, policy: ClusterPolicy, untilReady: UntilReady): Promise<DomainNames> {
     const { services } = bed;
-    for (const address of [first, second]) services.in('n1', `ip addr add ${address}/32 dev lo`);
-    services.in('n1', `ip addr add ${third}/128 dev lo nodad`);
-    const world = await Agent.start(services.space('n1'), [first, second, third], servedPorts, keptPort);
+    for (const address of [first, second]) services.in('n1', `ip addr replace ${address}/32 dev lo`);
+    services.in('n1', `ip addr replace ${third}/128 dev lo nodad`);
+    const world = await Agent.start(services.space('n1'), [first, second, third], [...servedPorts, dnsPort], keptPort);
     return new DomainNames(bed, await TestDns.start(), world, policy, untilReady);
   }
 
@@ -57,6 +61,73 @@ export class DomainNames {
     await this.#bed.removeAll();
     await this.#until('everything is open again', first, true);
     assert.deepEqual(this.#bed.rows(), []);
+  }
+
+  /** The policy names `*.example.test`. */
+  async proveAsked(): Promise<void> {
+    const { controller } = this.#bed.services;
+    await controller.kill();
+    await this.#start();
+    const [ours, others] = ['a.example.test', 'b.shop.example.test'];
+    this.#dns.zones.set(ours, { addresses: [first, third], ttl: 1 });
+    this.#dns.zones.set(others, { addresses: [second], ttl: 1 });
+    const asking = await AskingNode.open(this.#bed, 'n1', 'web');
+    try {
+      await this.#until('everything is open', first, true);
+      assert.equal(asking.hasCopies, false, 'no policy names a name with *');
+      await this.#bed.applyCluster(this.#policy);
+      await eventually('questions are copied', () => asking.hasCopies);
+      await this.#untilReady(this.#policy, 'True', 'PolicyReady');
+      await this.#until('a name that no pod asked for matches nothing', first, false);
+      asking.question(first, ours, 'a.example.net', 'example.test');
+      asking.forgedAnswer(first, others);
+      await this.#until('the name that the pod asked for', first, true);
+      await this.#until('that of IPv6', third, true);
+      assert.deepEqual(await asking.reported(), [ours]);
+      assert.equal(await this.#reaches(second), false, 'nobody asked for the other name');
+      assert.notEqual(
+        await this.#bed.place('web').agent.ask('UDP', first, dnsPort, silenceMs),
+        'silent',
+        'packets that are copied go on',
+      );
+      asking.question(third, others);
+      await this.#until('a name below, by a question over IPv6', second, true);
+
+      await this.#forgets(ours, others);
+      await controller.kill();
+      assert.deepEqual(await this.#writtenByStart(), [], 'a start with the same names writes nothing');
+      await this.#isFlooded(asking);
+    } finally {
+      await asking.close();
+      await this.#bed.services.controller.kube.delete(askedDomains, { name: 'n1' });
+    }
+  }
+
+  /** A name that no pod has asked for within an hour is for running connections. */
+  async #forgets(gone: string, stays: string): Promise<void> {
+    const { agent } = this.#bed.place('web');
+    const kept = String(Number(await agent.ask('check')) + 1);
+    assert.equal(await agent.ask('keep', first, keptPort), 'alive');
+    const names = [{ name: stays, namespace: 'shop', since: 1 }];
+    await this.#bed.services.controller.kube.patch(askedDomains, { name: 'n1' }, 'merge', { spec: { names } });
+    await this.#until(`${gone} is for no new connection`, first, false);
+    assert.equal(await this.#reaches(second), true);
+    assert.equal(await agent.ask('check'), kept, 'a connection to it stays');
+  }
+
+  /** A pod that asks for many names has as many as its limit, and an event. */
+  async #isFlooded(asking: AskingNode): Promise<void> {
+    const many = Array.from({ length: limits.pod + 20 }, (_, index) => `n${index}.example.test`);
+    asking.question(first, ...many);
+    await eventually('an event names the limit', () =>
+      asking.events.some((event) => event.startsWith('shop/web: it asks for more than 100 domain names')),
+    );
+    await eventually('the limit is reached', async () => (await asking.reported()).length === limits.pod);
+    await this.#bed.removeAll();
+    await eventually('no name is reported without a policy', async () => (await asking.reported()).length === 0);
+    await eventually('no question is copied any more', () => !asking.hasCopies);
+    await this.#until('everything is open again', first, true);
+    await eventually('no rows are left', () => this.#bed.rows().length === 0);
   }
 
   async #becomeReachable(): Promise<void> {
