@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ageColumn, mapList, type Kind } from './shared.ts';
+import { ageColumn, type Kind } from './shared.ts';
 
 /** Domain names of a node. */
 export const mostAskedOfNode = 2000;
@@ -25,7 +25,6 @@ export const askedDomainsKind: Kind = {
     names: z
       .array(askedDomain)
       .max(mostAskedOfNode)
-      .meta(mapList('name'))
       .describe(
         'The names that pods of the node asked for within the last hour, and that a name with `*` in a policy matches.',
       ),
