@@ -100,7 +100,7 @@ describe('the report of domain names', () => {
     t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
     const { report, ask, state, events, changes } = open();
     const before = changes();
-    for (let time = 0; time < 1000; time += 1) ask(1, 'a.example.com');
+    for (let time = 0; time < 1000; time += 1) for (const port of [1, 3]) ask(port, 'a.example.com');
     assert.equal(report.isObserved({ podUid: 'web' }), false);
     assert.equal(report.isObserved({ podUid: 'db' }), true);
     assert.deepEqual(events, ['web TooManyDnsQuestions']);

@@ -94,8 +94,8 @@ export class AskedDomainsReport<P extends AskingPod = Pod> {
     const datagram = readDatagram(frame);
     const name = datagram && askedName(datagram);
     const pod = this.#options.podAt(cookie & 0xffff);
-    if (pod === undefined || this.#isTooMuch(pod) || name === undefined || parseDomainName(name) !== name) return;
-    if (isResolver(pod)) return;
+    if (pod === undefined || isResolver(pod) || this.#isTooMuch(pod)) return;
+    if (name === undefined || parseDomainName(name) !== name) return;
     const noted = this.#names.note(name, pod, this.#nowMs);
     if (noted === 'new') this.#writeSoon();
     else if (noted in limits) this.#reportLimit(pod, noted as keyof typeof limits);

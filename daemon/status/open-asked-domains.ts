@@ -7,7 +7,7 @@ import type { Pod } from '../model/pod.ts';
 import type { Sandbox } from '../model/sandbox.ts';
 import { PacketIns } from '../ovs/packet-ins.ts';
 import { copyControllerId } from '../ovs/port-flows.ts';
-import { AskedDomainsReport, type DomainPatterns } from './asked-domains.ts';
+import { AskedDomainsReport, isResolver, type DomainPatterns } from './asked-domains.ts';
 import { podAtOf, type PodAtSources } from './pod-at.ts';
 
 export interface OpenAskedDomainsOptions extends PodAtSources {
@@ -33,7 +33,7 @@ export interface OpenedAskedDomains {
 }
 
 export function openAskedDomains(options: OpenAskedDomainsOptions): OpenedAskedDomains {
-  const { client, node, sources, bridgeSocket: path, report, signal, log } = options;
+  const { client, node, cluster, sources, bridgeSocket: path, report, signal, log } = options;
   const { patterns, own } = sources;
   const listeners: (() => void)[] = [];
   const podAt = podAtOf(options);
@@ -59,7 +59,10 @@ export function openAskedDomains(options: OpenAskedDomainsOptions): OpenedAskedD
     log,
   });
   return {
-    isObserved: (sandbox) => names.isObserved(sandbox),
+    isObserved(sandbox) {
+      const pod = cluster.podOf(sandbox);
+      return names.isObserved(sandbox) && (pod === undefined || !isResolver(pod));
+    },
     onObserved: (listener) => listeners.push(listener),
     async close() {
       packets.close();

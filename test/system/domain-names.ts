@@ -24,24 +24,21 @@ export class DomainNames {
   readonly #bed: PolicyBed;
   readonly #dns: TestDns;
   readonly #world: Agent;
-  readonly #policy: ClusterPolicy;
   readonly #untilReady: UntilReady;
 
-  private constructor(bed: PolicyBed, dns: TestDns, world: Agent, policy: ClusterPolicy, untilReady: UntilReady) {
+  private constructor(bed: PolicyBed, dns: TestDns, world: Agent, untilReady: UntilReady) {
     this.#bed = bed;
     this.#dns = dns;
     this.#world = world;
-    this.#policy = policy;
     this.#untilReady = untilReady;
   }
 
-  /** @param policy accepts the name for the pods of the namespace shop, and denies all other destinations */
-  static async open(bed: PolicyBed, policy: ClusterPolicy, untilReady: UntilReady): Promise<DomainNames> {
+  static async open(bed: PolicyBed, untilReady: UntilReady): Promise<DomainNames> {
     const { services } = bed;
-    for (const address of [first, second]) services.in('n1', `ip addr replace ${address}/32 dev lo`);
-    services.in('n1', `ip addr replace ${third}/128 dev lo nodad`);
+    for (const address of [first, second]) services.in('n1', `ip addr add ${address}/32 dev lo`);
+    services.in('n1', `ip addr add ${third}/128 dev lo nodad`);
     const world = await Agent.start(services.space('n1'), [first, second, third], [...servedPorts, dnsPort], keptPort);
-    return new DomainNames(bed, await TestDns.start(), world, policy, untilReady);
+    return new DomainNames(bed, await TestDns.start(), world, untilReady);
   }
 
   /** The controller that follows asks no server. */
@@ -53,21 +50,20 @@ export class DomainNames {
     await this.#bed.services.startController();
   }
 
-  async prove(): Promise<void> {
-    await this.#becomeReachable();
+  /** @param policy accepts the name for the pods of the namespace shop, and denies all other destinations */
+  async prove(policy: ClusterPolicy): Promise<void> {
+    await this.#becomeReachable(policy);
     const kept = await this.#change();
-    await this.#losesItsServer(kept);
-    await this.#opensNothingOfTheCluster();
+    await this.#losesItsServer(policy, kept);
+    await this.#opensNothingOfTheCluster(policy);
     await this.#bed.removeAll();
     await this.#until('everything is open again', first, true);
     assert.deepEqual(this.#bed.rows(), []);
   }
 
-  /** The policy names `*.example.test`. */
-  async proveAsked(): Promise<void> {
+  /** After `prove`. @param policy the same with `*.example.test` */
+  async proveAsked(policy: ClusterPolicy): Promise<void> {
     const { controller } = this.#bed.services;
-    await controller.kill();
-    await this.#start();
     const [ours, others] = ['a.example.test', 'b.shop.example.test'];
     this.#dns.zones.set(ours, { addresses: [first, third], ttl: 1 });
     this.#dns.zones.set(others, { addresses: [second], ttl: 1 });
@@ -75,9 +71,9 @@ export class DomainNames {
     try {
       await this.#until('everything is open', first, true);
       assert.equal(asking.hasCopies, false, 'no policy names a name with *');
-      await this.#bed.applyCluster(this.#policy);
+      await this.#bed.applyCluster(policy);
       await eventually('questions are copied', () => asking.hasCopies);
-      await this.#untilReady(this.#policy, 'True', 'PolicyReady');
+      await this.#untilReady(policy, 'True', 'PolicyReady');
       await this.#until('a name that no pod asked for matches nothing', first, false);
       asking.question(first, ours, 'a.example.net', 'example.test');
       asking.forgedAnswer(first, others);
@@ -130,16 +126,16 @@ export class DomainNames {
     await eventually('no rows are left', () => this.#bed.rows().length === 0);
   }
 
-  async #becomeReachable(): Promise<void> {
+  async #becomeReachable(policy: ClusterPolicy): Promise<void> {
     await this.#until('everything is open', first, true);
-    await this.#bed.applyCluster(this.#policy);
-    assert.match(await this.#untilNot('DomainNamesNotResolved'), /kube-dns has no ready endpoint/);
+    await this.#bed.applyCluster(policy);
+    assert.match(await this.#untilNot(policy, 'DomainNamesNotResolved'), /kube-dns has no ready endpoint/);
     await this.#until('a name without answers matches nothing', first, false);
     this.#dns.zones.set(name, { alias: host, ttl: 600 });
     this.#answer(first, third);
     await this.#bed.services.controller.kill();
     await this.#start();
-    await this.#untilReady(this.#policy, 'True', 'PolicyReady');
+    await this.#untilReady(policy, 'True', 'PolicyReady');
     await this.#until('the first address', first, true);
     await this.#until('that of IPv6', third, true);
     assert.equal(await this.#reaches(first, 'UDP'), true);
@@ -162,11 +158,11 @@ export class DomainNames {
     return kept;
   }
 
-  async #losesItsServer(kept: string): Promise<void> {
+  async #losesItsServer(policy: ClusterPolicy, kept: string): Promise<void> {
     const { controller } = this.#bed.services;
     this.#dns.isSilent = true;
     const silentMs = performance.now();
-    assert.match(await this.#untilNot('DomainNamesNotResolved'), /no DNS server answers.*stay as they are/);
+    assert.match(await this.#untilNot(policy, 'DomainNamesNotResolved'), /no DNS server answers.*stay as they are/);
     await controller.kill();
     assert.deepEqual(await this.#writtenByStart(), [], 'a start without answers writes nothing');
     await sleep(Math.max(0, expiryMs - (performance.now() - silentMs)));
@@ -175,14 +171,14 @@ export class DomainNames {
     assert.equal(await this.#bed.place('web').agent.ask('check'), kept, 'the connection stays');
   }
 
-  async #opensNothingOfTheCluster(): Promise<void> {
+  async #opensNothingOfTheCluster(policy: ClusterPolicy): Promise<void> {
     const [node = ''] = this.#bed.place('n2').served;
     this.#answer(second, '169.254.169.254', node);
     this.#dns.isSilent = false;
-    assert.match(await this.#untilNot('AddressRefused'), /169\.254\.169\.254 is for one link/);
+    assert.match(await this.#untilNot(policy, 'AddressRefused'), /169\.254\.169\.254 is for one link/);
     assert.equal(await this.#reaches(node), false, 'a name opens no node');
     this.#answer(second);
-    await this.#untilReady(this.#policy, 'True', 'PolicyReady');
+    await this.#untilReady(policy, 'True', 'PolicyReady');
     await this.#bed.services.controller.kill();
     assert.deepEqual(await this.#writtenByStart(), [], 'a start with the same answers writes nothing');
     assert.equal(await this.#reaches(second), true);
@@ -215,7 +211,7 @@ export class DomainNames {
     await eventually(what, async () => (await this.#reaches(address)) === isReached);
   }
 
-  #untilNot(reason: string): Promise<string> {
-    return this.#untilReady(this.#policy, 'False', reason);
+  #untilNot(policy: ClusterPolicy, reason: string): Promise<string> {
+    return this.#untilReady(policy, 'False', reason);
   }
 }
