@@ -62,12 +62,14 @@ import { openGatewayMetrics } from './status/gateway-metrics.ts';
 import { openWireGuardMetrics } from './status/wireguard-metrics.ts';
 import { GatewayReport } from './status/gateway-report.ts';
 import { reportDryRun, reportServices } from './status/services.ts';
+import { openAskedDomains } from './status/open-asked-domains.ts';
 import { openPolicyCounters } from './status/open-policy-counters.ts';
 import { openPolicyDrops } from './status/open-policy-drops.ts';
 import { openGauges, openMetrics } from './status/metrics.ts';
 import { findUnavailable, openPublisher } from './status/open-publisher.ts';
 import { askApi, isApiWell } from './watch/api-server.ts';
 import { ApiServers } from './watch/api-servers.ts';
+import { openAskedSources } from './watch/asked-domains.ts';
 import { Departure } from './watch/departure.ts';
 import { untilRegistered } from './watch/node.ts';
 import { Prober } from './watch/probes.ts';
@@ -241,6 +243,19 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   if (services !== undefined) reportServices(services, objectEvents, cluster);
   if (dryRun !== undefined) reportDryRun(dryRun, objectEvents, cluster);
   gates.onResult(() => cluster.node && objectEvents.reportGates(cluster.node, gates.problems));
+  const askedSources = await openAskedSources({ client: kube, node: nodeName, signal, log });
+  const asked = openAskedDomains({
+    client: kube,
+    node: self,
+    sources: askedSources,
+    local,
+    cluster,
+    sandboxes,
+    bridgeSocket: bridgeSocket(settings),
+    report: (pod, problem) => objectEvents.reportPod(pod, problem),
+    signal,
+    log,
+  });
   const pods = openPodPorts({
     local,
     cluster,
@@ -248,8 +263,10 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     hasMirror: mirrorInterface !== '',
     bridgeSocket: bridgeSocket(settings),
     onProblem: (pod, problem) => objectEvents.reportPod(pod, problem),
+    isObserved: (sandbox) => asked.isObserved(sandbox),
     log,
   });
+  asked.onObserved(() => pods.guards.refresh());
   const parts = { local, cluster, sandboxes, programs, chassis, nodeNetwork, learned, underlay, encapIp };
   await Promise.all([startRounds(parts), programWatch.asked]);
 
@@ -360,6 +377,8 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   ])
     part.close();
   await Promise.all([
+    asked.close(),
+    askedSources.close(),
     services?.close(),
     dryRun?.close(),
     policySources?.close(),

@@ -3,6 +3,7 @@
  * read by all later stages. Only fields that plans and statuses need. Invalid values of a user are kept as
  * written, to be judged by `plan/`.
  */
+import type { AskedDomain } from '../../lib/api/kinds/asked-domains.ts';
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
 import type { PodCondition } from '../../lib/api/pod-addresses.ts';
@@ -389,6 +390,8 @@ export interface Kinds {
   readonly endpointSlices: EndpointSlice;
   readonly loadBalancerPools: LoadBalancerPool;
   readonly sharedAddresses: SharedAddress;
+  /** By node: the domain names that its pods asked for. */
+  readonly askedDomains: readonly AskedDomain[];
   readonly switchLbRules: SwitchLbRule;
   readonly vpcDnses: VpcDns;
   readonly ovnEips: OvnEip;

@@ -31,6 +31,7 @@ export class ObjectStores implements Stores {
   readonly services = new Store<Kinds['services']>();
   readonly endpointSlices = new Store<Kinds['endpointSlices']>();
   readonly loadBalancerPools = new Store<Kinds['loadBalancerPools']>();
+  readonly askedDomains = new Store<Kinds['askedDomains']>();
   readonly sharedAddresses = new Store<Kinds['sharedAddresses']>();
   readonly switchLbRules = new Store<Kinds['switchLbRules']>();
   readonly vpcDnses = new Store<Kinds['vpcDnses']>();

@@ -15,6 +15,7 @@ import { remotePodView } from './kinds.ts';
 import { remotePod } from '../../lib/api/kinds/remote-pod-slice.ts';
 import { remoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
 import { securityGroupKind } from '../../lib/api/kinds/security-group.ts';
+import { askedDomainsKind } from '../../lib/api/kinds/asked-domains.ts';
 import { sharedAddressKind } from '../../lib/api/kinds/shared-address.ts';
 import { subnetKind } from '../../lib/api/kinds/subnet.ts';
 import { switchLbRuleKind } from '../../lib/api/kinds/switch-lb-rule.ts';
@@ -67,6 +68,7 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   services: serviceSchemas,
   endpointSlices: endpointSliceSchemas,
   loadBalancerPools: loadBalancerPoolKind,
+  askedDomains: askedDomainsKind,
   sharedAddresses: sharedAddressKind,
   switchLbRules: switchLbRuleKind,
   vpcDnses: vpcDnsKind,

@@ -21,6 +21,7 @@ import {
   pods,
   providerNetworks,
   securityGroups,
+  askedDomains,
   sharedAddresses,
   serviceCidrs,
   services,
@@ -61,6 +62,7 @@ import {
   parseTransitSwitch,
   parseVpc,
 } from './networks.ts';
+import { parseAskedDomains } from '../../lib/policies/asked-domains.ts';
 import { parseProviderNetwork, parseVlan } from './underlay.ts';
 import { parseVpcDns } from './vpc-dns.ts';
 import {
@@ -123,6 +125,7 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   endpointSlices: { resource: endpointSlices, parse: parseEndpointSlice },
   // An installation that brings the CRDs by itself may not have these yet.
   loadBalancerPools: { resource: loadBalancerPools, parse: parseLoadBalancerPool, isOptional: true },
+  askedDomains: { resource: askedDomains, parse: parseAskedDomains, isOptional: true },
   sharedAddresses: { resource: sharedAddresses, parse: parseSharedAddress, isOptional: true },
   switchLbRules: { resource: switchLbRules, parse: parseSwitchLbRule, isOptional: true },
   vpcDnses: { resource: vpcDnses, parse: parseVpcDns, isOptional: true },

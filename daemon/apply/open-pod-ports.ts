@@ -4,6 +4,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { hasNetns } from '../host/netns.ts';
 import type { Pod } from '../model/pod.ts';
+import type { Sandbox } from '../model/sandbox.ts';
 import { PortFlows } from '../ovs/port-flows.ts';
 import { guardOf, isGuardedBy } from '../plan/port-guard.ts';
 import { isAbandoned } from '../plan/sandbox.ts';
@@ -22,6 +23,8 @@ export interface OpenPodPortsOptions {
   /** OpenFlow socket of the integration bridge. */
   readonly bridgeSocket: string;
   readonly onProblem: (pod: Pod, problem: Problem) => void;
+  /** Whether the daemon reads the questions of DNS of a pod. */
+  readonly isObserved: (sandbox: Sandbox) => boolean;
   readonly log: Logger;
 }
 
@@ -33,7 +36,7 @@ export interface OpenedPodPorts {
 }
 
 export function openPodPorts(options: OpenPodPortsOptions): OpenedPodPorts {
-  const { local, cluster, sandboxes, hasMirror, bridgeSocket, onProblem, log } = options;
+  const { local, cluster, sandboxes, hasMirror, bridgeSocket, onProblem, isObserved, log } = options;
   const { netlink, ovs, target } = local;
   const { pods, subnets } = cluster.objects;
   const ports = new SandboxPorts(ovs, target);
@@ -57,6 +60,7 @@ export function openPodPorts(options: OpenPodPortsOptions): OpenedPodPorts {
     sandboxes,
     flows,
     guardOf: (sandbox) => guardOf({ sandbox, pod: cluster.podOf(sandbox), subnets: cluster.subnets }),
+    isObserved,
   });
   pods.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || guards.refresh());
   // The status of a Subnet changes with each of its pods.

@@ -1,14 +1,14 @@
 /**
- * Keeps the flows that drop packets of pods' ports. It follows the interfaces of the local database, sandboxes, pods and Subnets,
- * passes the matches to drop of each port to ovs/port-flows.ts, and lets ADD wait until a new port has its flows. Interfaces with a
+ * Keeps the flows that drop packets of pods' ports, and those that copy questions of DNS. It follows the interfaces of the local database, sandboxes, pods and Subnets,
+ * passes the rules of each port to ovs/port-flows.ts, and lets ADD wait until a new port has its flows. Interfaces with a
  * logical port but without a sandbox are guarded as well: pods of a former Kube-OVN, and virtual machines that were attached by hand.
  */
 import type { OvsdbClient } from 'ovsdb-client';
 import { nodeInterface } from '../../lib/api/names.ts';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
 import type { PortFlows } from '../ovs/port-flows.ts';
-import { droppedBy, unknownGuard, type Guard } from '../plan/port-guard.ts';
-import type { PacketMatch } from '../model/packet-match.ts';
+import { portRules, unknownGuard, type Guard } from '../plan/port-guard.ts';
+import type { PortRules } from '../model/packet-match.ts';
 import type { Sandbox } from '../model/sandbox.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 import { waitUntil } from '../../lib/run/wait-until.ts';
@@ -18,13 +18,15 @@ export interface PortGuardsOptions {
   readonly sandboxes: Pick<Sandboxes, 'all'>;
   readonly flows: Pick<PortFlows, 'set' | 'isInForce' | 'subscribe'>;
   readonly guardOf: (sandbox: Sandbox) => Guard;
+  /** Whether the daemon reads the questions of DNS that come from the port; default never. */
+  readonly isObserved?: (sandbox: Sandbox) => boolean;
 }
 
 export class PortGuards {
   readonly #options: PortGuardsOptions;
   readonly #stop: () => void;
-  /** The matches to drop, as computed last, by sandbox. */
-  readonly #known = new Map<Sandbox, readonly PacketMatch[]>();
+  /** The rules of ports, as computed last, by sandbox. */
+  readonly #known = new Map<Sandbox, PortRules>();
 
   constructor(options: PortGuardsOptions) {
     this.#options = options;
@@ -32,7 +34,7 @@ export class PortGuards {
     this.#set();
   }
 
-  /** To be called when the result of `guardOf` may have changed, by default for all sandboxes. */
+  /** To be called when the result of `guardOf` or `isObserved` may have changed, by default for all sandboxes. */
   refresh(isConcerned: (sandbox: Sandbox) => boolean = () => true): void {
     const concerned = [...this.#known.keys()].filter(isConcerned);
     for (const sandbox of concerned) this.#known.delete(sandbox);
@@ -41,22 +43,23 @@ export class PortGuards {
 
   #set(): void {
     const { ovs, sandboxes, flows } = this.#options;
-    const drops = new Map<number, readonly PacketMatch[]>();
+    const rules = new Map<number, PortRules>();
     const byInterface = new Map([...sandboxes.all()].map((sandbox) => [sandbox.hostInterface, sandbox]));
     for (const row of ovs.cache.table('Interface').rows.values()) {
       const [name, port] = [row['name'] as string, row['ofport']];
       if (typeof port !== 'number' || port < 1 || name === nodeInterface) continue;
       if (externalIdOf(row, 'iface-id') === undefined) continue;
       const sandbox = byInterface.get(name);
-      drops.set(port, sandbox === undefined ? droppedBy(unknownGuard) : this.#droppedBy(sandbox));
+      rules.set(port, sandbox === undefined ? portRules(unknownGuard, false) : this.#rulesOf(sandbox));
     }
-    flows.set(drops);
+    flows.set(rules);
     for (const sandbox of this.#known.keys())
       if (byInterface.get(sandbox.hostInterface) !== sandbox) this.#known.delete(sandbox);
   }
 
-  #droppedBy(sandbox: Sandbox): readonly PacketMatch[] {
-    const known = this.#known.get(sandbox) ?? droppedBy(this.#options.guardOf(sandbox));
+  #rulesOf(sandbox: Sandbox): PortRules {
+    const { guardOf, isObserved = () => false } = this.#options;
+    const known = this.#known.get(sandbox) ?? portRules(guardOf(sandbox), isObserved(sandbox));
     this.#known.set(sandbox, known);
     return known;
   }

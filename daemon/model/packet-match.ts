@@ -18,3 +18,10 @@ export interface PacketMatch {
   readonly icmp6Type?: number;
   readonly neighbourTarget?: string;
 }
+
+/** What flows do with the packets of a port. */
+export interface PortRules {
+  readonly drops: readonly PacketMatch[];
+  /** Packets of which the daemon gets a copy, and that go on as others do. */
+  readonly copies: readonly PacketMatch[];
+}

@@ -13,6 +13,7 @@ export const messageType = {
   error: 1,
   echoRequest: 2,
   echoReply: 3,
+  experimenter: 4,
   setConfig: 9,
   packetIn: 10,
   flowRemoved: 11,
@@ -69,6 +70,8 @@ export function readMessages(bytes: Buffer): { readonly messages: readonly Messa
 }
 
 const basic = 0x8000;
+/** OVN's number of the datapath, which its flows of the first table set. */
+const metadataField = 2;
 const nicira = 0x0001;
 const present = u16(0x1000);
 
@@ -85,12 +88,13 @@ function field(oxmClass: number, number: number, value: Buffer, mask: Buffer = n
 }
 
 /** Fields must come after their prerequisites. */
-function matchBytes(inPort: number, match: PacketMatch): Buffer {
+function matchBytes(inPort: number, match: PacketMatch, isFirstPass = false): Buffer {
   const { ethernetDestination: to, etherType, ipProtocol, ipv4Source, ipv6Source, ipv6Destination } = match;
   const { ipv4Destination, arpSender, udpDestination, icmp4Type, icmp6Type, neighbourTarget } = match;
   const byte = (value: number): Buffer => Buffer.from([value]);
   const fields = Buffer.concat([
     field(basic, 0, u32(inPort)),
+    isFirstPass ? field(basic, metadataField, u64(0n)) : none,
     to === undefined ? none : field(basic, 3, macBytes(to.mac), macBytes(to.mask)),
     etherType === undefined ? none : field(basic, 5, u16(etherType)),
     match.isTagged === undefined ? none : field(basic, 6, present, present),
@@ -130,6 +134,7 @@ interface FlowMod {
   readonly cookieMask: bigint;
   readonly priority: number;
   readonly match: Buffer;
+  readonly instructions?: Buffer;
 }
 
 /** A flow without instructions drops the packets that match. */
@@ -146,6 +151,7 @@ function flowMod(mod: FlowMod): Buffer {
     u16(tellsRemoval),
     Buffer.alloc(2),
     mod.match,
+    mod.instructions ?? none,
   ];
   return message(messageType.flowMod, Buffer.concat(fields));
 }
@@ -153,6 +159,8 @@ function flowMod(mod: FlowMod): Buffer {
 const firstTable = 0;
 /** Higher than all flows of ovn-controller in this table. */
 const priority = 60_000;
+/** Lower than drops: what is dropped is not copied. */
+const copyPriority = 50_000;
 
 export interface Drop {
   readonly inPort: number;
@@ -163,6 +171,43 @@ export interface Drop {
 /** Adds a flow to the first table; its removal by any controller is reported. */
 export function addDrop({ inPort, match, cookie }: Drop): Buffer {
   return flowMod({ command: command.add, cookie, cookieMask: 0n, priority, match: matchBytes(inPort, match) });
+}
+
+const vendor = u32(0x2320);
+const experimenter = 0xffff;
+const [setField, applyActions] = [25, 4];
+const [toController, resubmitTable] = [20, 14];
+/** The first table again, as from the port by which the packet came. */
+const inPortAgain = 0xfff8;
+const actionReason = 1;
+/** A question has a name of at most 255 bytes, after at most 14 + 8 bytes of Ethernet, 60 of IP, 8 of UDP and 12 of DNS. */
+const copiedBytes = 512;
+
+function action(type: number, body: Buffer): Buffer {
+  const bytes = padded(Buffer.concat([u16(type), u16(0), body]));
+  bytes.writeUInt16BE(bytes.length, 2);
+  return bytes;
+}
+
+/**
+ * Adds a flow to the first table that copies packets to connections with the id, and then has the table judge them once more, as if they had just come: with another datapath
+ * than 0, this flow matches them no longer, and the flow of ovn-controller for the port sets that of the port.
+ */
+export function addCopy({ inPort, match, cookie }: Drop, controllerId: number): Buffer {
+  const actions = Buffer.concat([
+    action(
+      experimenter,
+      Buffer.concat([vendor, u16(toController), u16(copiedBytes), u16(controllerId), Buffer.from([actionReason, 0])]),
+    ),
+    action(setField, field(basic, metadataField, u64(0xffff_ffffn))),
+    action(
+      experimenter,
+      Buffer.concat([vendor, u16(resubmitTable), u16(inPortAgain), Buffer.from([firstTable, 0, 0, 0])]),
+    ),
+  ]);
+  const instructions = Buffer.concat([u16(applyActions), u16(8 + actions.length), Buffer.alloc(4), actions]);
+  const flow = { command: command.add, cookie, cookieMask: 0n, priority: copyPriority };
+  return flowMod({ ...flow, match: matchBytes(inPort, match, true), instructions });
 }
 
 /** Deletes all flows of the first table whose cookies agree in the bits of the mask. */
@@ -210,6 +255,13 @@ export function askForRemovals(): Buffer {
 /** Asks for copies of the packets that flows send to ovn-controller, and nothing else. */
 export function askForPackets(): Buffer {
   return askFor(anyReason, 0);
+}
+
+const setControllerId = 20;
+
+/** Asks for packets of flows that name this id, and no longer for those of ovn-controller, which have the id 0. */
+export function takeControllerId(id: number): Buffer {
+  return message(messageType.experimenter, Buffer.concat([vendor, u32(setControllerId), Buffer.alloc(6), u16(id)]));
 }
 
 /** A value of Open vSwitch: first fragments are matched by their ports. Otherwise all flows of the bridge see 0 for them. */

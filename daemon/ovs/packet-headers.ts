@@ -17,14 +17,30 @@ const [fragmentHeader, authenticationHeader] = [44, 51];
 /** A packet may have any number of them. */
 const mostExtensions = 8;
 
+const nothing = Buffer.alloc(0);
+
 /** Undefined if it is no packet of IP, or ends before its addresses. */
 export function readHeaders(frame: Buffer): PacketHeaders | undefined {
-  const headers = readPacket(frame);
+  const headers = readPacket(frame)?.headers;
   // An address of one host may be in a frame for all: each port of the switch gets it.
   return headers && { ...headers, isMulticast: headers.isMulticast || (frame.readUInt8(0) & 1) === 1 };
 }
 
-function readPacket(frame: Buffer): PacketHeaders | undefined {
+const udpHeaderBytes = 8;
+
+/** What is in a datagram of UDP, perhaps without its end; undefined for another packet. */
+export function readDatagram(frame: Buffer): Buffer | undefined {
+  const { headers, rest = nothing } = readPacket(frame) ?? {};
+  return headers?.protocol === 'UDP' && rest.length >= udpHeaderBytes ? rest.subarray(udpHeaderBytes) : undefined;
+}
+
+interface Packet {
+  readonly headers: PacketHeaders;
+  /** From the header of its protocol on. */
+  readonly rest: Buffer;
+}
+
+function readPacket(frame: Buffer): Packet | undefined {
   let at = 12;
   for (let tags = 0; tags <= 2 && at + 2 <= frame.length; tags += 1) {
     const type = frame.readUInt16BE(at);
@@ -36,14 +52,16 @@ function readPacket(frame: Buffer): PacketHeaders | undefined {
   return undefined;
 }
 
-function headersOf(ends: Pick<PacketHeaders, 'source' | 'destination' | 'isMulticast'>, number: number, rest: Buffer) {
+function packetOf(
+  ends: Pick<PacketHeaders, 'source' | 'destination' | 'isMulticast'>,
+  number: number,
+  rest: Buffer,
+): Packet {
   const port = withPorts.has(number) && rest.length >= 4 ? rest.readUInt16BE(2) : undefined;
-  return { protocol: protocolNames.get(number) ?? `IP protocol ${number}`, ...ends, port };
+  return { headers: { protocol: protocolNames.get(number) ?? `IP protocol ${number}`, ...ends, port }, rest };
 }
 
-const nothing = Buffer.alloc(0);
-
-function readV4(bytes: Buffer): PacketHeaders | undefined {
+function readV4(bytes: Buffer): Packet | undefined {
   if (bytes.length < 20) return undefined;
   const isLater = (bytes.readUInt16BE(6) & 0x1fff) !== 0;
   const first = bytes.readUInt8(16);
@@ -53,10 +71,10 @@ function readV4(bytes: Buffer): PacketHeaders | undefined {
     isMulticast: first >= 224,
   };
   const rest = isLater ? nothing : bytes.subarray(4 * (bytes.readUInt8(0) & 0xf));
-  return headersOf(ends, bytes.readUInt8(9), rest);
+  return packetOf(ends, bytes.readUInt8(9), rest);
 }
 
-function readV6(bytes: Buffer): PacketHeaders | undefined {
+function readV6(bytes: Buffer): Packet | undefined {
   if (bytes.length < 40) return undefined;
   const ends = {
     source: ipText(bytes.subarray(8, 24)),
@@ -77,5 +95,5 @@ function readV6(bytes: Buffer): PacketHeaders | undefined {
       rest = rest.subarray(own === authenticationHeader ? 4 * (units + 2) : 8 * (units + 1));
     } else break;
   }
-  return headersOf(ends, next, rest);
+  return packetOf(ends, next, rest);
 }

@@ -1,11 +1,11 @@
 /**
- * For `status/policy-drops.ts`: receives copies of the packets that flows of the integration bridge send to ovn-controller, over a connection of its own: a flood delays nothing else. After a number of
+ * For `status/policy-drops.ts` and `status/asked-domains.ts`: receives copies of the packets that flows of the integration bridge send to ovn-controller, over a connection of its own: a flood delays nothing else. After a number of
  * packets it reads no more for the rest of a second. Open vSwitch then keeps a hundred of them and drops others (`do_send_packet_ins`), so that a flood costs neither side more.
  */
 import type { Socket } from 'node:net';
 import type { Logger } from '../../lib/run/logger.ts';
 import type { PacketIn } from '../model/packet-in.ts';
-import { askForPackets, messageType, showPortsOfFirstPieces } from './openflow-codec.ts';
+import { askForPackets, messageType, showPortsOfFirstPieces, takeControllerId } from './openflow-codec.ts';
 import { OpenflowConnection } from './openflow-connection.ts';
 import { readPacketIn } from './packet-in-codec.ts';
 
@@ -14,6 +14,10 @@ export interface PacketInsOptions {
   readonly path: string;
   readonly onPacket: (packet: PacketIn) => void;
   readonly log: Pick<Logger, 'warn'>;
+  /** Of which flows packets are received: those of ovn-controller by default, or those of this daemon that name the id. */
+  readonly controllerId?: number;
+  /** What is missing while the bridge does not answer, for the log; default `samples of dropped packets`. */
+  readonly what?: string;
   /** Packets in a second; default 1,000. */
   readonly perSecond?: number;
 }
@@ -33,12 +37,13 @@ export class PacketIns {
     this.#options = options;
     this.#connection = new OpenflowConnection({
       path: options.path,
-      purpose: 'samples of dropped packets',
+      purpose: options.what ?? 'samples of dropped packets',
       retryMs,
       log: options.log,
       onUp: (socket) => {
-        // Without the second message, Open vSwitch sends no packets over its socket.
-        socket.write(Buffer.concat([askForPackets(), showPortsOfFirstPieces()]));
+        // Without the last message, Open vSwitch sends no packets over its socket.
+        const id = options.controllerId === undefined ? [] : [takeControllerId(options.controllerId)];
+        socket.write(Buffer.concat([...id, askForPackets(), showPortsOfFirstPieces()]));
         this.#isUp = true;
       },
       onMessage: (one, socket) => {

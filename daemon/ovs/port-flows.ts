@@ -1,13 +1,14 @@
 /**
- * Flows of the integration bridge that drop packets of ports, with a higher priority than those of ovn-controller. Each change is one
+ * Flows of the integration bridge that drop packets of ports, or copy them to this daemon, with a higher priority than those of ovn-controller. Each change is one
  * bundle. ovn-controller deletes all flows of the bridge when it starts; Open vSwitch reports that, and the flows are added again. Flows
  * stay when this process ends, and the next process replaces them all at once.
  */
 import { randomInt } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { Logger } from '../../lib/run/logger.ts';
-import type { PacketMatch } from '../model/packet-match.ts';
+import type { PortRules } from '../model/packet-match.ts';
 import {
+  addCopy,
   addDrop,
   askForRemovals,
   bundle,
@@ -21,8 +22,12 @@ import {
 } from './openflow-codec.ts';
 import { OpenflowConnection } from './openflow-connection.ts';
 
-/** Drops by OpenFlow port number. */
-type Drops = ReadonlyMap<number, readonly PacketMatch[]>;
+/** By OpenFlow port number. */
+type Rules = ReadonlyMap<number, PortRules>;
+
+/** The packets that flows copy are for connections with this id: `dn`. */
+export const copyControllerId = 0x646e;
+const nothing: PortRules = { drops: [], copies: [] };
 
 export interface PortFlowsOptions {
   /** Path of the bridge's OpenFlow socket. */
@@ -41,13 +46,13 @@ const settingMs = 5_000;
 export class PortFlows {
   readonly #connection: OpenflowConnection;
   readonly #keepSetting: NodeJS.Timeout;
-  readonly #wanted = new Map<number, readonly PacketMatch[]>();
-  /** The drops in the bridge by port, and the bundle that added them. */
-  readonly #installed = new Map<number, { readonly drops: readonly PacketMatch[]; readonly bundle: number }>();
+  readonly #wanted = new Map<number, PortRules>();
+  /** The rules in the bridge by port, and the bundle that added them. */
+  readonly #installed = new Map<number, { readonly rules: PortRules; readonly bundle: number }>();
   readonly #listeners = new Set<() => void>();
   #socket: Socket | undefined;
   /** The bundle that was sent and is not committed yet. */
-  #sent: { readonly id: number; readonly drops: Drops; readonly isAll: boolean } | undefined;
+  #sent: { readonly id: number; readonly rules: Rules; readonly isAll: boolean } | undefined;
   /** Starts at a random number, because removals of the last process's flows are reported, too. */
   #bundles = randomInt(bundlesKept);
   /** Whether the flows of the bridge are not known yet. */
@@ -79,10 +84,10 @@ export class PortFlows {
     this.#keepSetting = setInterval(() => this.#socket?.write(showPortsOfFirstPieces()), settingMs).unref();
   }
 
-  /** Equal drops must be the same array, because arrays are compared by identity. */
-  set(drops: Drops): void {
-    for (const port of this.#wanted.keys()) if (!drops.has(port)) this.#wanted.delete(port);
-    for (const [port, matches] of drops) this.#wanted.set(port, matches);
+  /** Equal rules must be the same object, because they are compared by identity. */
+  set(rules: Rules): void {
+    for (const port of this.#wanted.keys()) if (!rules.has(port)) this.#wanted.delete(port);
+    for (const [port, one] of rules) this.#wanted.set(port, one);
     this.#isSet = true;
     this.#send();
   }
@@ -90,7 +95,7 @@ export class PortFlows {
   /** Whether the bridge has the wanted flows of the port. */
   isInForce(port: number): boolean {
     const wanted = this.#wanted.get(port);
-    return wanted !== undefined && this.#installed.get(port)?.drops === wanted;
+    return wanted !== undefined && this.#installed.get(port)?.rules === wanted;
   }
 
   /** Called after each committed bundle. */
@@ -115,13 +120,13 @@ export class PortFlows {
 
   #committed({ id, type }: { readonly id: number; readonly type: number }): void {
     if (type !== bundle.committed || this.#sent?.id !== id) return;
-    const { drops, isAll } = this.#sent;
+    const { rules, isAll } = this.#sent;
     this.#sent = undefined;
     this.#isFresh = false;
     if (isAll) this.#installed.clear();
-    for (const [port, matches] of drops) {
-      if (matches.length === 0) this.#installed.delete(port);
-      else this.#installed.set(port, { drops: matches, bundle: id });
+    for (const [port, one] of rules) {
+      if (one === nothing) this.#installed.delete(port);
+      else this.#installed.set(port, { rules: one, bundle: id });
     }
     for (const listener of this.#listeners) listener();
     this.#send();
@@ -132,28 +137,29 @@ export class PortFlows {
     const socket = this.#socket;
     if (socket === undefined || this.#sent !== undefined || !this.#isSet) return;
     const isAll = this.#isFresh;
-    const drops = isAll ? new Map(this.#wanted) : this.#difference();
-    if (!isAll && drops.size === 0) return;
+    const rules = isAll ? new Map(this.#wanted) : this.#difference();
+    if (!isAll && rules.size === 0) return;
     this.#bundles = (this.#bundles + 1) % bundlesKept;
     const id = this.#bundles;
-    this.#sent = { id, drops, isAll };
+    this.#sent = { id, rules, isAll };
     const bytes = [bundleControl(id, bundle.open)];
     const add = (inner: Buffer): number => bytes.push(bundleAdd(id, inner));
     if (isAll) add(deleteFlows(ours, ofOurs));
-    for (const [port, matches] of drops) {
+    for (const [port, { drops, copies }] of rules) {
       if (!isAll) add(deleteFlows(ours | BigInt(port), ofOurs | 0xffffn));
       const cookie = ours | (BigInt(id) << 16n) | BigInt(port);
-      for (const match of matches) add(addDrop({ inPort: port, match, cookie }));
+      for (const match of drops) add(addDrop({ inPort: port, match, cookie }));
+      for (const match of copies) add(addCopy({ inPort: port, match, cookie }, copyControllerId));
     }
     bytes.push(bundleControl(id, bundle.commit));
     socket.write(Buffer.concat(bytes));
   }
 
-  /** Ports whose drops must change; empty drops mean none. */
-  #difference(): Drops {
-    const drops = new Map<number, readonly PacketMatch[]>();
-    for (const port of this.#installed.keys()) if (!this.#wanted.has(port)) drops.set(port, []);
-    for (const [port, matches] of this.#wanted) if (!this.isInForce(port)) drops.set(port, matches);
-    return drops;
+  /** Ports whose rules must change. */
+  #difference(): Rules {
+    const rules = new Map<number, PortRules>();
+    for (const port of this.#installed.keys()) if (!this.#wanted.has(port)) rules.set(port, nothing);
+    for (const [port, one] of this.#wanted) if (!this.isInForce(port)) rules.set(port, one);
+    return rules;
   }
 }

@@ -10,7 +10,7 @@ import { parseIp, familyOf } from '../../lib/net/ip.ts';
 import type { Pod } from '../model/pod.ts';
 import type { Sandbox } from '../model/sandbox.ts';
 import type { Subnet } from '../model/subnet.ts';
-import type { PacketMatch } from '../model/packet-match.ts';
+import type { PacketMatch, PortRules } from '../model/packet-match.ts';
 
 const etherType = { ipv4: 0x0800, arp: 0x0806, ipv6: 0x86dd, lldp: 0x88cc } as const;
 const protocol = { none: 0, icmp4: 1, igmp: 2, udp: 17, icmp6: 58, pim: 103 } as const;
@@ -100,6 +100,22 @@ export function droppedBy({ isRouter, gateways }: Guard): readonly PacketMatch[]
   const matches = isRouter ? toBridges : [...toBridges, ...ofRouters, ...gateways.flatMap(asRouter)];
   matchesOf.set(key, matches);
   return matches;
+}
+
+const dnsPort = 53;
+const questions: readonly PacketMatch[] = [ipv4, ipv6].map((network) => ({
+  ...network,
+  ipProtocol: protocol.udp,
+  udpDestination: dnsPort,
+}));
+const rulesOf = new Map<readonly PacketMatch[], Readonly<Record<'quiet' | 'copying', PortRules>>>();
+
+/** What flows do with packets of a port: with `isCopying`, questions of DNS are copied to the daemon. Equal guards get the same object. */
+export function portRules(guard: Guard, isCopying: boolean): PortRules {
+  const drops = droppedBy(guard);
+  const known = rulesOf.get(drops) ?? { quiet: { drops, copies: [] }, copying: { drops, copies: questions } };
+  rulesOf.set(drops, known);
+  return isCopying ? known.copying : known.quiet;
 }
 
 export interface Guard {

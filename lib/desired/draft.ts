@@ -145,21 +145,32 @@ export class Draft {
 
   /** Removals come first, so that a name or index that they free can be used in the same transaction. */
   operations(): readonly Operation[] {
-    const operations: Operation[] = [...this.#removals, ...this.#releases()];
-    for (const inserted of this.inserted.values())
-      operations.push({
-        op: 'insert',
-        table: inserted.wanted.table,
-        row: wholeRow(inserted),
-        uuidName: inserted.self.named,
-      });
-    for (const { table, row, columns } of this.changed.values())
-      if (columns.size > 0)
-        operations.push({ op: 'update', table, where: [['_uuid', '==', row._uuid]], row: Object.fromEntries(columns) });
+    return this.#ownedOperations().map(({ operation }) => operation);
+  }
+
+  /** The owner of the row that an operation of `operations()` writes, by its index; undefined if it may be of several owners. */
+  ownerOf(index: number): string | undefined {
+    return this.#ownedOperations()[index]?.owner;
+  }
+
+  #ownedOperations(): readonly { readonly operation: Operation; readonly owner: string | undefined }[] {
+    const operations: { operation: Operation; owner: string | undefined }[] = [];
+    for (const operation of [...this.#removals, ...this.#releases()]) operations.push({ operation, owner: undefined });
+    for (const inserted of this.inserted.values()) {
+      const { owner, self, wanted } = inserted;
+      const row = wholeRow(inserted);
+      operations.push({ operation: { op: 'insert', table: wanted.table, row, uuidName: self.named }, owner });
+    }
+    for (const { table, row, columns, owner } of this.changed.values()) {
+      if (columns.size === 0) continue;
+      const where = [['_uuid', '==', row._uuid] as const];
+      operations.push({ operation: { op: 'update', table, where, row: Object.fromEntries(columns) }, owner });
+    }
     for (const changed of this.changed.values()) {
       const mutations = mutationsOf(changed);
       const where = [['_uuid', '==', changed.row._uuid] as const];
-      if (mutations.length > 0) operations.push({ op: 'mutate', table: changed.table, where, mutations });
+      if (mutations.length === 0) continue;
+      operations.push({ operation: { op: 'mutate', table: changed.table, where, mutations }, owner: undefined });
     }
     return operations;
   }

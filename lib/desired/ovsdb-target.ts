@@ -7,7 +7,7 @@
  */
 import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { OvsdbError, TransactionRejected, type Change, type Operation, type OvsdbClient } from 'ovsdb-client';
-import { WorkQueue, halvesOf, type Task } from './work-queue.ts';
+import { WorkQueue, halvesOf, without, type Task } from './work-queue.ts';
 import { rowId, type ColumnId } from './contributions.ts';
 import { indexDatabase, type DatabaseOptions } from './database.ts';
 import { driftOf, memberNames } from './drift.ts';
@@ -66,6 +66,17 @@ export interface OvsdbTargetOptions extends DatabaseOptions {
 
 /** Delay between tries when the server neither commits nor refuses; a lost connection takes longer to return anyway. */
 const unansweredDelayMs = 200;
+
+/** Owners that are taken out of one transaction, one after the other; if more are at fault, halves are faster. */
+const mostIsolated = 3;
+/** The transaction may be too large; what else the server says while it is out of order is not about the rows. */
+const tooMuch = 'resources exhausted';
+
+interface Refusal {
+  readonly problem: Problem;
+  /** Index of the operation at fault, if the server names one. */
+  readonly operation: number | undefined;
+}
 
 /** The result of an owner's plan. */
 interface Outcome {
@@ -272,8 +283,11 @@ class Target implements OvsdbTarget {
     this.#waiters = this.#waiters.filter(({ revision }) => revision >= oldest);
   }
 
-  /** Sends one transaction. If the server refuses it, sends its halves, down to the owner or column at fault. */
-  async #apply(task: Task): Promise<void> {
+  /**
+   * Sends one transaction. If the server refuses it and says which operation is at fault, its owner is tried alone after all others, which stay together. Otherwise, or after many
+   * such owners, sends its halves, down to the owner or column at fault.
+   */
+  async #apply(task: Task, isolated = 0): Promise<void> {
     const { owners, unheld } = task;
     const plans = this.#plans;
     const wanted = new Map(
@@ -290,11 +304,18 @@ class Target implements OvsdbTarget {
       isPending: (owner) => plans.isPending(owner),
     });
     this.#queue.wait(built);
-    const refused = await this.#transact(built.draft.operations(), owners.length);
+    const result = await this.#transact(built.draft.operations(), owners.length);
     // The write may have happened: after the re-sync, only remaining differences are written.
-    if (refused === 'lost') return this.#queue.putBack(task);
+    if (result === 'lost') return this.#queue.putBack(task);
+    const refused = result?.problem;
     if (refused !== undefined && owners.length + unheld.length > 1) {
-      for (const half of halvesOf(task)) await this.#apply(half);
+      const atFault = result?.operation === undefined ? undefined : built.draft.ownerOf(result.operation);
+      if (atFault !== undefined && wanted.has(atFault) && isolated < mostIsolated) {
+        const [others, one] = without(task, atFault);
+        await this.#apply(others, isolated + 1);
+        return this.#apply(one);
+      }
+      for (const half of halvesOf(task)) await this.#apply(half, mostIsolated);
       return;
     }
     if (refused !== undefined) for (const [id] of unheld) this.#refuseColumn(id, refused);
@@ -331,7 +352,7 @@ class Target implements OvsdbTarget {
     return parts;
   }
 
-  async #transact(operations: readonly Operation[], owners: number): Promise<Problem | 'lost' | undefined> {
+  async #transact(operations: readonly Operation[], owners: number): Promise<Refusal | 'lost' | undefined> {
     if (operations.length === 0) return undefined;
     const { reader } = this.#options;
     const start = performance.now();
@@ -341,8 +362,10 @@ class Target implements OvsdbTarget {
       return undefined;
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
-      if (error instanceof TransactionRejected)
-        return { code: 'DatabaseRefused', message: `the database refused the rows: ${error.message}` };
+      if (error instanceof TransactionRejected && (error.retry === 'never' || error.error === tooMuch)) {
+        const problem = { code: 'DatabaseRefused', message: `the database refused the rows: ${error.message}` };
+        return { problem, operation: error.operation };
+      }
       this.#options.logger.warn(
         { code: error.code },
         `a transaction of ${operations.length} operations had no answer: ${error.message}`,

@@ -16,6 +16,14 @@ export interface Task {
   readonly unheld: UnheldColumns;
 }
 
+/** Takes one owner out of a task. */
+export function without({ owners, unheld }: Task, owner: string): readonly [others: Task, one: Task] {
+  return [
+    { owners: owners.filter((each) => each !== owner), unheld },
+    { owners: [owner], unheld: [] },
+  ];
+}
+
 /** Splits a task of more than one part into two smaller tasks. */
 export function halvesOf({ owners, unheld }: Task): readonly [Task, Task] {
   if (owners.length > 0 && unheld.length > 0)

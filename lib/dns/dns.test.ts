@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { randomOf } from '../testing-random.ts';
 import { askDns } from './ask.ts';
-import { encodeQuestion, MalformedMessage, parseAnswer, type Question } from './message.ts';
-import { parseDomainName } from './name.ts';
+import { askedName, encodeQuestion, MalformedMessage, parseAnswer, type Question } from './message.ts';
+import { parseDomainName, parseDomainPattern, patternsOf } from './name.ts';
 import { recordBytes, replyBytes, TestDns } from './testing.ts';
 
 test('domain names are compared in lower case and without the last dot', () => {
@@ -23,6 +23,31 @@ test('domain names are compared in lower case and without the last dot', () => {
     `${'a.'.repeat(127)}b`,
   ])
     assert.equal(parseDomainName(text), undefined, text);
+});
+
+test('a name with * matches the names below it, at any depth', () => {
+  assert.equal(parseDomainPattern('*.Example.com.'), '*.example.com');
+  for (const text of ['*', '*.', '*.com', '*.*.example.com', 'a.*.example.com', '*a.example.com', 'example.com'])
+    assert.equal(parseDomainPattern(text), undefined, text);
+  const patterns = new Set(['*.example.com', '*.b.example.com', '*.other.com']);
+  assert.deepEqual(patternsOf('example.com', patterns), []);
+  assert.deepEqual(patternsOf('badexample.com', patterns), []);
+  assert.deepEqual(patternsOf('b.example.com', patterns), ['*.example.com']);
+  assert.deepEqual(patternsOf('c.a.b.example.com', patterns), ['*.b.example.com', '*.example.com']);
+});
+
+test('the name of a question is read, of whatever a client sends', () => {
+  const question = encodeQuestion(7, { name: 'WWW.Example.com', family: 6 });
+  assert.equal(askedName(question), 'www.example.com');
+  assert.equal(askedName(replyBytes(question, {})), undefined);
+  const random = randomOf(11);
+  for (let time = 0; time < 2000; time += 1) {
+    const bytes = Buffer.from(question.subarray(0, random(question.length + 1)));
+    for (let changes = random(4); changes > 0 && bytes.length > 0; changes -= 1)
+      bytes[random(bytes.length)] = random(256);
+    const name = askedName(bytes);
+    assert.ok(name === undefined || name.length <= 1024);
+  }
 });
 
 describe('an answer', () => {

@@ -37,6 +37,7 @@ const internet = 1;
 const udpBytes = 1232;
 const headerBytes = 12;
 const responseBit = 0x8000;
+const opcodeBits = 0x7800;
 const truncatedBit = 0x0200;
 const recursionDesired = 0x0100;
 const refusals: Readonly<Record<number, string>> = { 1: 'FORMERR', 2: 'SERVFAIL', 4: 'NOTIMP', 5: 'REFUSED' };
@@ -217,4 +218,21 @@ export function parseAnswer(bytes: Buffer, id: number, question: Question): Answ
   if (addresses.length > 0 && code === 0) return { kind: 'addresses', addresses };
   const about = Array.from({ length: authorities }, () => reader.record());
   return { kind: 'none', exists: code === 0, ttlSeconds: negativeTtl(bytes, reader, about) };
+}
+
+/** The name that a client asks for addresses of, in lower case; undefined for any other message. Nothing of it is believed: the sender chose every byte. */
+export function askedName(bytes: Buffer): string | undefined {
+  if (bytes.length < headerBytes) return undefined;
+  const reader = new Reader(bytes);
+  const [, flags, questions] = [reader.word(), reader.word(), reader.word()];
+  if ((flags & (responseBit | opcodeBits)) !== 0 || questions !== 1) return undefined;
+  reader.offset = headerBytes;
+  try {
+    const name = reader.name();
+    const [type, kind] = [reader.word(), reader.word()];
+    return kind === internet && (type === types.A || type === types.AAAA) ? name : undefined;
+  } catch (error) {
+    if (error instanceof MalformedMessage) return undefined;
+    throw error;
+  }
 }

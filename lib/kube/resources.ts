@@ -90,6 +90,7 @@ export const switchLbRules = resource('kubeovn.io', 'v1', 'switch-lb-rules', 'Sw
 export const vpcDnses = resource('kubeovn.io', 'v1', 'vpc-dnses', 'VpcDns', false);
 export const loadBalancerPools = resource('isthmus.network', 'v1', 'loadbalancerpools', 'LoadBalancerPool', false);
 export const sharedAddresses = resource('isthmus.network', 'v1alpha1', 'sharedaddresses', 'SharedAddress', false);
+export const askedDomains = resource('isthmus.network', 'v1alpha1', 'askeddomains', 'AskedDomains', false);
 export const securityGroups = resource('kubeovn.io', 'v1', 'security-groups', 'SecurityGroup', false);
 
 export const providerNetworks = resource('kubeovn.io', 'v1', 'provider-networks', 'ProviderNetwork', false);

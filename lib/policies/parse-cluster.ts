@@ -5,7 +5,7 @@
 import { isSelector } from '../api/label-selector.ts';
 import type { LabelSelector } from '../api/kinds/shared.ts';
 import { label } from '../api/names.ts';
-import { parseDomainName } from '../dns/name.ts';
+import { parseDomainName, parseDomainPattern } from '../dns/name.ts';
 import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../kube/fields.ts';
 import type { Fields } from '../kube/fields.ts';
 import type { RawObject } from '../kube/types.ts';
@@ -111,14 +111,9 @@ function domainsOf(
   values: readonly string[],
   field: string,
 ): { readonly names: readonly string[]; readonly flaw: string | undefined } {
-  const parsed = values.map((text) => ({ text, name: parseDomainName(text) }));
-  const others = parsed.filter(({ name }) => name === undefined).map(({ text }) => text);
-  const wildcard = others.find((text) => text.startsWith('*.'));
-  const [first = wildcard] = others;
-  const flaw =
-    wildcard === undefined
-      ? first && `${field}: ${JSON.stringify(first.slice(0, 64))} is not a domain name, and matches nothing`
-      : `${field}: ${wildcard} matches nothing, because names with * are not supported: list the names, or use networks`;
+  const parsed = values.map((text) => ({ text, name: parseDomainName(text) ?? parseDomainPattern(text) }));
+  const other = parsed.find(({ name }) => name === undefined)?.text;
+  const flaw = other && `${field}: ${JSON.stringify(other.slice(0, 64))} is not a domain name, and matches nothing`;
   return { names: parsed.flatMap(({ name }) => name ?? []), flaw };
 }
 

@@ -36,7 +36,7 @@ export interface BlockPeer {
 export interface RulePeers {
   readonly pods: readonly PodPeer[];
   readonly blocks: readonly BlockPeer[];
-  /** Domain names as `parseDomainName` returns them; absent without any. Destinations are the addresses that the DNS of pods has for them. */
+  /** Domain names as `parseDomainName` or `parseDomainPattern` returns them; absent without any. Destinations are the addresses that the DNS of pods has for them. */
   readonly domains?: readonly string[];
 }
 

@@ -365,7 +365,7 @@ describe('policies of the whole cluster', () => {
       await agree(what, policy);
       assert.match(await untilReady(policy, 'False', 'NotSupported'), message);
     };
-    const names: ClusterPeer = { domainNames: ['*.example.test'] };
+    const names: ClusterPeer = { domainNames: ['*.test'] };
     await bed.apply(closed);
     await check(
       'an Accept matches nothing',
@@ -373,7 +373,7 @@ describe('policies of the whole cluster', () => {
       /spec\.ingress\[0\].*from\[1\]/,
     );
     await check(
-      'names with * match nothing',
+      'what is no name matches nothing',
       { egress: [to('Accept', names)] },
       /spec\.egress\[0\].*to\[0\].*domainNames/,
     );
@@ -386,12 +386,14 @@ describe('policies of the whole cluster', () => {
     await check('no networks of sources', { ingress: [from('Deny', { networks: ['10.0.0.0/8'] })] }, /from\[0\]/);
   });
 
-  it('accept what DNS answers for a name, as long as it does', async () => {
+  it('accept what DNS answers for a name, as long as it does, and for names with * that pods ask for', async () => {
     const everything: ClusterPeer = { networks: ['0.0.0.0/0', '::/0'] };
-    const egress = [to('Accept', { domainNames: ['Shop.Example.test.'] }), to('Deny', everything)];
-    const names = await DomainNames.open(bed, clusterPolicy('names', { egress }), untilReady);
+    const named = (name: string): ClusterPolicy =>
+      clusterPolicy('names', { egress: [to('Accept', { domainNames: [name] }), to('Deny', everything)] });
+    const names = await DomainNames.open(bed, untilReady);
     try {
-      await names.prove();
+      await names.prove(named('Shop.Example.test.'));
+      await names.proveAsked(named('*.Example.test'));
     } finally {
       await names.close();
     }

@@ -42,6 +42,17 @@ describe('the daemon of n1', () => {
     body: { status },
   });
 
+  const asked = (name: string): Try => ({
+    what: `AskedDomains ${name}`,
+    path: `${ours}/askeddomains/${name}?fieldManager=isthmus-daemon&force=true`,
+    body: {
+      apiVersion,
+      kind: 'AskedDomains',
+      metadata: { name, ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name, uid: 'u' }] },
+      spec: { names: [{ name: 'www.example.com', namespace: 'shop', since: 1 }] },
+    },
+    format: 'apply-patch+yaml',
+  });
   const network = (key: ProviderNetworkKey) => providerNetworkKey('net1', key);
   const ofNetwork = (value: string | null) => {
     const each = (keys: readonly ProviderNetworkKey[]) => Object.fromEntries(keys.map((key) => [network(key), value]));
@@ -59,6 +70,7 @@ describe('the daemon of n1', () => {
     },
     { what: 'a new status', path: '', ...statusOf('n1', { conditions: [condition('NetworkUnavailable', 'False')] }) },
     gateway('n1', { tunnels: [], probes: [], siblingTunnels: [], silentPrograms: [], checkedAt: time }),
+    asked('n1'),
     {
       what: 'an event about a pod',
       ...bed.eventOf('isthmus-daemon', 'n1', { kind: 'Pod', namespace: 'default', name: 'web' }),
@@ -160,6 +172,7 @@ describe('the daemon of n1', () => {
       /may not change the label rack/,
     ],
     [gateway('n2', { tunnels: [] }), /may not write InterconnectGateway n2, only the one of its own name/],
+    [asked('n2'), /may not write AskedDomains n2, only the one of its own name/],
     [gateway('n1', { peers: [] }), /may not change status\.peers of its InterconnectGateway, which the agent writes/],
     [gateway('n1', { chassis: 'c2' }), /may not change status\.chassis/],
     [

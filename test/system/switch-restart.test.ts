@@ -79,7 +79,7 @@ test('packets pass before ovn-controller has installed its flows, and none are l
   const daemon = new PortFlows({ path: join(folder, 'br-int.mgmt'), log: { warn: () => undefined } });
   t.after(() => daemon.close());
   const port = Number(bed.vsctl('a', 'get', 'interface', 'pa_h', 'ofport'));
-  daemon.set(new Map([[port, dropped]]));
+  daemon.set(new Map([[port, { drops: dropped, copies: [] }]]));
   await eventually('the guards', () => daemon.isInForce(port));
   const wanted = guards();
   assert.equal(wanted.length, dropped.length, wanted.join('\n'));

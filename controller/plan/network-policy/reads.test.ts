@@ -13,7 +13,8 @@ import { clusterPolicy, parseNetworkPolicy } from '../../watch/network-policies.
 import { parseNamespace, parseNode, parsePod } from '../../watch/workloads.ts';
 import { planKey } from '../plan.ts';
 
-const domains = ['a.test', 'b.test'];
+const domains = ['a.shop.test', 'b.shop.test'];
+const pattern = '*.shop.test';
 const others = ['north', 'west'];
 const relevant = /^(?:pod|peer|remote-peer|network-policy|cluster-policy|selection|domain-name|isolation|node)\//;
 
@@ -29,7 +30,7 @@ function start(): TestCluster {
 }
 
 type Entry = readonly [
-  'remotePods' | 'namespaces' | 'pods' | 'nodes' | 'networkPolicies' | 'clusterNetworkPolicies',
+  'askedDomains' | 'remotePods' | 'namespaces' | 'pods' | 'nodes' | 'networkPolicies' | 'clusterNetworkPolicies',
   string,
   unknown,
 ];
@@ -102,7 +103,11 @@ for (const seed of [1, 2, 3])
             ],
           }),
         });
-        const outside = [{ nodes: selector() }, { networks: ['10.0.0.0/8'] }, { domainNames: [pick(random, domains)] }];
+        const outside = [
+          { nodes: selector() },
+          { networks: ['10.0.0.0/8'] },
+          { domainNames: [pick(random, [...domains, pattern])] },
+        ];
         const spec = {
           tier: pick(random, ['Admin', 'Baseline']),
           priority: random(3),
@@ -132,6 +137,10 @@ for (const seed of [1, 2, 3])
           ),
         );
         put('remotePods', west, random(6) === 0 ? undefined : remotePodSets(entries));
+      }
+      if (random(4) === 0) {
+        const asked = domains.filter(() => random(2) > 0).map((one) => ({ name: one, namespace: 'a', since: 1 }));
+        put('askedDomains', pick(random, ['n1', 'n2']), random(4) === 0 ? undefined : asked);
       }
       const addresses = [{ address: `192.0.2.${random(4)}`, ttlSeconds: random(60) }];
       const answer = {

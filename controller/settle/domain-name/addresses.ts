@@ -124,6 +124,32 @@ export class DomainAddresses {
     return this.expire(nowMs) || isExpired || added.length > 0;
   }
 
+  /** Takes note that a server answered about another name, or failed to. @returns whether the addresses changed */
+  heard(server: string, hasAnswered: boolean, nowMs: number): boolean {
+    this.#heardMs.set(server, nowMs);
+    if (hasAnswered) this.#answeredMs.set(server, nowMs);
+    this.#weigh();
+    return this.expire(nowMs);
+  }
+
+  /** Makes all addresses former ones. @returns whether the addresses changed */
+  retire(nowMs: number): boolean {
+    const isChanged = this.#current.size > 0;
+    for (const address of this.#current.keys()) this.#left.set(address, nowMs + keptMs);
+    this.#current.clear();
+    return this.expire(nowMs) || isChanged;
+  }
+
+  /** Takes over the addresses of a name that is no longer asked about, as former ones. */
+  inherit(from: DomainAddresses, nowMs: number): void {
+    const former = [...from.#left, ...[...from.#current.keys()].map((address) => [address, nowMs + keptMs] as const)];
+    for (const [address, untilMs] of former) {
+      if (this.#current.has(address)) continue;
+      this.#left.set(address, Math.max(untilMs, this.#left.get(address) ?? 0));
+    }
+    this.expire(nowMs);
+  }
+
   /** Ends what ends with the time. @returns whether the addresses changed */
   expire(nowMs: number): boolean {
     let isChanged = false;

@@ -1,3 +1,4 @@
+import { askedDomainsKind } from './asked-domains.ts';
 import { bgpAdvertisementKind } from './bgp-advertisement.ts';
 import { bgpInstanceKind } from './bgp-instance.ts';
 import { bgpNodeStateKind } from './bgp-node-state.ts';
@@ -40,6 +41,7 @@ export const allKinds: readonly Kind[] = [
   switchLbRuleKind,
   loadBalancerPoolKind,
   sharedAddressKind,
+  askedDomainsKind,
   vpcDnsKind,
   securityGroupKind,
   providerNetworkKind,

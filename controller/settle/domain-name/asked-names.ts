@@ -1,0 +1,51 @@
+/**
+ * Which of the domain names that pods asked for are resolved, where policies name them with `*`. In: what the daemons report (AskedDomains), and the patterns of policies
+ * in force. Out: the names in the order in which they count, and the patterns of which some are left out. Rule: any pod may ask for any name, and a node may report any, so that
+ * nodes take turns, and on each node namespaces: nobody can take more than his share from others. Pure.
+ */
+import type { AskedDomain } from '../../../lib/api/kinds/asked-domains.ts';
+import { patternsOf } from '../../../lib/dns/name.ts';
+
+/** Names that are resolved beside those that policies name without `*`. */
+export const mostAskedNames = 1000;
+
+interface Patterns {
+  has(pattern: string): boolean;
+}
+
+export interface ChosenNames {
+  /** The patterns of each name. */
+  readonly names: ReadonlyMap<string, readonly string[]>;
+  /** Patterns with names that are left out. */
+  readonly short: ReadonlySet<string>;
+}
+
+function byAge(a: AskedDomain, b: AskedDomain): number {
+  return a.since - b.since || (a.name < b.name ? -1 : 1);
+}
+
+/** One of each list, then the next of each. */
+function turns<T>(lists: readonly (readonly T[])[]): readonly T[] {
+  const longest = Math.max(0, ...lists.map(({ length }) => length));
+  return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();
+}
+
+/** The names of a node that patterns match, in the order in which they count. */
+export function namesOfNode(entries: readonly AskedDomain[], patterns: Patterns): readonly string[] {
+  const matching = entries.filter(({ name }) => patternsOf(name, patterns).length > 0).toSorted(byAge);
+  const namespaces = [...Map.groupBy(matching, ({ namespace }) => namespace).values()];
+  return turns(namespaces).map(({ name }) => name);
+}
+
+/** @param nodes the names of each node, as `namesOfNode` returns them */
+export function chooseNames(nodes: readonly (readonly string[])[], patterns: Patterns): ChosenNames {
+  const names = new Map<string, readonly string[]>();
+  const short = new Set<string>();
+  for (const name of turns(nodes)) {
+    if (names.has(name)) continue;
+    const own = patternsOf(name, patterns);
+    if (names.size < mostAskedNames) names.set(name, own);
+    else for (const pattern of own) short.add(pattern);
+  }
+  return { names, short };
+}
