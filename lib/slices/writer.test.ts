@@ -180,7 +180,7 @@ describe('SliceWriter', () => {
         begun.push(body.metadata.name);
         await new Promise(setImmediate);
         inFlight -= 1;
-        return server.client.create(resource, body as never);
+        return server.client.create(resource, body);
       },
     } as unknown as typeof server.client;
     const slices = new SliceWriter(kind, { client, writer });

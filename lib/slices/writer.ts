@@ -149,19 +149,20 @@ export class SliceWriter<Entry> {
   }
 }
 
-/** Begins no further work after a failure, and ends with it once all that has begun is done. */
+/** Begins no further work after a failure, and fails with it once all that has begun is done. */
 async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  let next = 0;
-  let failure: { readonly reason: unknown } | undefined;
+  const waiting = [...items];
   const worker = async (): Promise<void> => {
-    while (next < items.length && failure === undefined) {
-      const item = items[next++] as T;
-      await work(item).catch((reason: unknown) => (failure ??= { reason }));
+    try {
+      for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await work(item);
+    } finally {
+      // Nothing is left, or this one has failed.
+      waiting.length = 0;
     }
   };
-  await Promise.all(Array.from({ length: parallel }, worker));
-  // As the API server's client threw it.
-  if (failure !== undefined) throw (failure as { readonly reason: unknown }).reason;
+  const workers = Array.from({ length: parallel }, worker);
+  await Promise.allSettled(workers);
+  await Promise.all(workers);
 }
 
 /** The API server increases the versions of a kind. */
