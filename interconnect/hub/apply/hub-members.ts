@@ -111,7 +111,7 @@ export class HubMembers {
       log.warn(fields, 'a part of the state of a member was refused');
     };
     this.#exports = new HubExports({ registry, onRefused, onChanged: (name) => this.#figuresChanged(name), now });
-    this.#pods = new HubPods({ onRefused });
+    this.#pods = new HubPods({ isMember: (name) => registry.member(name) !== undefined, onRefused });
     this.#members = new Members(options, {
       onRecord: (record) => {
         target.set(memberOwner(record.handle), planMember(record));
