@@ -304,6 +304,7 @@ export class HubMembers {
     this.#sessions.setUnreachable(open, new Set(state.unreachable));
     this.#members.request(open.name, state);
     if (!state.tellsExports) this.#exports.readNothing(open.name);
+    if (this.#presences.setTellsPods(open.name, state.tellsPods === true)) this.#sessions.memberChanged(open.name);
     if (!state.tellsPaths) this.#setReport(open.name, null);
   }
 
