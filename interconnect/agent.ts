@@ -126,7 +126,9 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
   const network = new Network(targets, remotes);
   const exchange = openExchange({ membership, clusters });
   const exports = new ExportSources(sources);
-  const exported = new ExportedServicesWatch({ client, exports, signal, log, onChange });
+  /** Clients of other clusters wait for an endpoint or a label; a burst is spaced, and not gathered before the first round. */
+  const onAwaited = (): void => void rounds.soon();
+  const exported = new ExportedServicesWatch({ client, exports, signal, log, onChange: onAwaited });
   const services = new Services({
     watch: exported,
     sources,
@@ -144,9 +146,9 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     log,
     onPod: (key, pod) => {
       selected.setPod(key, pod);
-      if (selected.isChanged && podsWatch.isSynced) onChange();
+      if (selected.isChanged && podsWatch.isSynced) onAwaited();
     },
-    onSynced: onChange,
+    onSynced: onAwaited,
   });
   const pods = new Pods({ watch: podsWatch, sources, clusters, remotes, membership, selected });
   const member = new Member({ reader, clusters, cluster, remotes, network, services, pods, now });

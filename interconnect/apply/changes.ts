@@ -125,7 +125,8 @@ export class Changes {
   exportsUpdated(update: ExportUpdate): boolean {
     const { clusters, rounds } = this.#options;
     const changed = clusters.exports.apply(update);
-    rounds.request();
+    // The hub and the other agent have gathered changes already.
+    rounds.soon();
     return changed !== undefined;
   }
 
@@ -133,7 +134,7 @@ export class Changes {
   podsUpdated(update: PodUpdate): boolean {
     const { clusters, rounds } = this.#options;
     const isKnown = clusters.pods.apply(update);
-    rounds.request();
+    rounds.soon();
     return isKnown;
   }
 

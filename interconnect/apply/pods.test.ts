@@ -90,7 +90,13 @@ describe('pods of other clusters in a round', () => {
   it('are asked for, and are those that have arrived', () => {
     assert.deepEqual(round(['west']), []);
     assert.deepEqual(sent.at(-1), [{ id: set, selector: peer.selector, clusters: ['west'] }]);
-    assert.deepEqual(pods.stateOf('west'), { wanted: 1, pending: 1, refusals: new Map(), since: undefined });
+    assert.deepEqual(pods.stateOf('west'), {
+      wanted: 1,
+      pending: 1,
+      refusals: new Map(),
+      since: undefined,
+      isUnsupported: false,
+    });
     receive({ added: ['10.17.0.2'] });
     assert.deepEqual(round(), ['  ', `${vpc} 10.17.0.2 `]);
     assert.equal(pods.stateOf('west')?.pending, 0);

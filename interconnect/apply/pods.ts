@@ -50,6 +50,8 @@ export interface PodsState {
   /** Why others are not sent, by reason. */
   readonly refusals: ReadonlyMap<string, number>;
   readonly since: string | undefined;
+  /** Its agent sends no pods. */
+  readonly isUnsupported: boolean;
 }
 
 export class Pods {
@@ -89,6 +91,7 @@ export class Pods {
     const { clusters } = this.#options;
     const ids = this.#wantedOf(cluster);
     if (ids.length === 0 || this.#local === undefined) return undefined;
+    const isUnsupported = clusters.hub.members.get(cluster)?.lacksPods === true;
     const refusals = new Map<string, number>();
     let pending = 0;
     for (const id of ids) {
@@ -96,7 +99,7 @@ export class Pods {
       if (set === undefined) pending += 1;
       else if (set.refusal !== '') refusals.set(set.refusal, (refusals.get(set.refusal) ?? 0) + 1);
     }
-    return { wanted: ids.length, pending, refusals, since: this.#sinceOf(cluster) };
+    return { wanted: ids.length, pending, refusals, since: this.#sinceOf(cluster), isUnsupported };
   }
 
   /** Clusters of which `stateOf` is different since the last call. */

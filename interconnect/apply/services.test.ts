@@ -293,6 +293,33 @@ describe('imported Services in a round', () => {
     assert.deepEqual([sent.length, sent[3]?.has(key)], [4, true]);
   });
 
+  it('have endpoints that are not shared in the EndpointSlices of this cluster only', () => {
+    const metadata = { namespace: 'shop', name: 'web', uid: 'u', resourceVersion: '1' };
+    const spec = { clusterIP: 'None', clusterIPs: ['None'], ipFamilies: ['IPv4'], ports: [{ name: 'http', port: 80 }] };
+    const service = parseLocalService({ metadata, spec });
+    const slices = [{ service: key, endpoints: [endpointAt('10.16.0.11')] }];
+    const object = parseServiceExport({ metadata });
+    const inSlices = (): unknown => {
+      const state = services.imports.get(key);
+      const all = state === undefined ? [] : [...services.endpointsOf(key, state)];
+      return all.map(([cluster, { endpoints }]) => [cluster, endpoints.map(({ address }) => address).join()]);
+    };
+    own.set(key, { object: { ...object, isShared: false }, service, slices });
+    ownDirty.add(key);
+    round(['west']);
+    assert.deepEqual(sent.at(-1)?.has(key), false);
+    assert.deepEqual(inSlices(), [
+      ['west', '10.17.0.11'],
+      [local.cluster, '10.16.0.11'],
+    ]);
+    services.takeNews();
+    own.set(key, { object, service, slices });
+    ownDirty.add(key);
+    round();
+    assert.deepEqual([sent.at(-1)?.has(key), services.takeNews().has(key)], [true, true]);
+    assert.equal((inSlices() as unknown[]).length, 2);
+  });
+
   it('claim a shared address for an exported Service that names a pool, as long as it does', () => {
     const metadata = { namespace: 'shop', name: 'web', uid: 'u', resourceVersion: '1' };
     const annotations = { 'isthmus.network/load-balancer-pool': 'world' };

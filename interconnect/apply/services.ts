@@ -237,6 +237,13 @@ export class Services {
     return cluster === own || [...vpcs.keys()].some((vpc) => this.#reach.reaches(vpc, cluster, address));
   }
 
+  /** By cluster: what its EndpointSlices have. Endpoints that this cluster does not share serve its own clients. */
+  endpointsOf(key: string, { exports }: ImportState): ImportState['exports'] {
+    const unshared = this.own.get(key)?.unshared;
+    if (unshared === undefined || this.#local === undefined) return exports;
+    return new Map([...exports, [this.#local.cluster, unshared]]);
+  }
+
   /** This cluster is not a member any more: removes all rows. */
   withdraw(): void {
     for (const key of [...this.own.keys(), ...this.imports.keys()]) this.#news.add(key);

@@ -17,11 +17,11 @@ import {
   subarray,
 } from 'fast-check';
 import type { Family } from '../../lib/net/ip.ts';
-import { cpuMsOf } from '../../lib/testing-growth.ts';
 import type { ExportReport } from '../model/export-messages.ts';
 import type { ExportedService } from '../model/exported-service.ts';
 import { endpoint, exported } from '../model/testing-exports.ts';
 import { ExportsBed, textOf, type BedMember } from './exports-bed.ts';
+import { costOfEndpoint } from './exports-cost.ts';
 
 describe('exports after any sequence of events', () => {
   const names = ['a', 'b', 'c', 'd'];
@@ -205,62 +205,8 @@ describe('reports with any content', () => {
 });
 
 describe('the work for one changed endpoint', () => {
-  /** Each export is of use to five members. */
-  async function cost(count: number): Promise<{ cpuMs: number; importer: number; others: number }> {
-    const bed = new ExportsBed();
-    try {
-      const perMember = 100;
-      const namespace = (at: number) => `n${Math.floor(at / 6)}`;
-      const members = Array.from({ length: count }, (_, at) =>
-        bed.member(`m${at}`, [`10.${at >> 8}.${at & 255}.0/24`]),
-      );
-      const exportsOf = (at: number) =>
-        Array.from({ length: perMember }, (_, index) =>
-          exported(
-            `${namespace(at)}/s${index}-${at}`,
-            Array.from({ length: at === 0 ? 10 : 2 }, (_, host) => `10.${at >> 8}.${at & 255}.${host + 1}`),
-          ),
-        );
-      for (const [at, member] of members.entries()) {
-        // Only bytes count below.
-        member.isThin = at > 5;
-        bed.connect(member);
-        bed.setExports(member, exportsOf(at), [namespace(at)]);
-      }
-      for (let turn = 0; turn < 3; turn += 1) bed.settle();
-      assert.equal(bed.hub.size, count * perMember);
-      const [first] = members;
-      assert.ok(first);
-      let services = exportsOf(0);
-      const times: number[] = [];
-      for (const member of members) Object.assign(member, { bytes: 0, isThin: false });
-      const rounds = 20;
-      for (let round = 0; round < rounds; round += 1) {
-        const changed = services.with(
-          0,
-          exported(`${namespace(0)}/s0-0`, [
-            `10.0.0.${round + 20}`,
-            ...Array.from({ length: 9 }, (_, host) => `10.0.0.${host + 1}`),
-          ]),
-        );
-        services = changed;
-        times.push(
-          await cpuMsOf(() => {
-            bed.setExports(first, changed, [namespace(0)]);
-            bed.settle();
-          }),
-        );
-      }
-      const importers = members.slice(1, 6).map(({ bytes }) => bytes / rounds);
-      const others = members.slice(6).reduce((sum, { bytes }) => sum + bytes, 0);
-      return { cpuMs: Math.min(...times), importer: Math.max(...importers), others };
-    } finally {
-      bed.close();
-    }
-  }
-
   it('does not grow with the number of members, and others receive nothing', async (t) => {
-    const [small, large] = [await cost(50), await cost(1000)];
+    const [small, large] = [await costOfEndpoint(50), await costOfEndpoint(1000)];
     t.diagnostic(
       `50 members: ${small.cpuMs.toFixed(2)} ms CPU; 1000 members: ${large.cpuMs.toFixed(2)} ms CPU, ${large.importer} bytes to each importer`,
     );

@@ -43,6 +43,22 @@ describe('figures of a member', () => {
     await south.sendState({ gateways: [], attachments: [], unreachable: [], tellsExports: false, tellsPaths: false });
     await untilFigures('south', { prefixes: 0, exports: 0, rejections: 0, report: null });
   });
+
+  it('are shown to others with whether its agent sends pods', async () => {
+    const [watcher, north] = [await bed.member('watcher'), await bed.member('north')];
+    const state = { gateways: [], attachments: [], unreachable: [], tellsExports: true, tellsPaths: true };
+    await watcher.sendState({ ...state, tellsPods: true });
+    const untilShown = (lacksPods: boolean): Promise<void> =>
+      watcher.until(() => watcher.members.get('north')?.lacksPods === lacksPods);
+    await north.sendState({ ...state, tellsPods: true });
+    await untilShown(false);
+    await north.sendState(state);
+    await untilShown(true);
+    north.close();
+    const again = await bed.member('north');
+    await again.sendState({ ...state, tellsPods: true });
+    await untilShown(false);
+  });
 });
 
 describe('a report of paths', () => {

@@ -101,7 +101,14 @@ export class TestMember {
     ];
     const ends = [0, 1, 2, 3].map((index) => ({ index, gateways: [chassis], holder: chassis, draining: false }));
     const filled = attachments.map((one) => (one.ends.length === 0 ? { ...one, ends } : one));
-    return await this.sendState({ gateways, attachments: filled, unreachable, tellsExports: true, tellsPaths: true });
+    return await this.sendState({
+      gateways,
+      attachments: filled,
+      unreachable,
+      tellsExports: true,
+      tellsPaths: true,
+      tellsPods: true,
+    });
   }
 
   /** Sends a state as it is. */

@@ -82,7 +82,10 @@ export class PodsBed {
   }
 
   #start(): HubPods {
-    return new HubPods({ onRefused: (_, __, rejections) => this.logged.push(rejections) });
+    return new HubPods({
+      isMember: (name) => this.members.has(name),
+      onRefused: (_, __, rejections) => this.logged.push(rejections),
+    });
   }
 
   member(name: string, prefixes: readonly string[]): PodsMember {

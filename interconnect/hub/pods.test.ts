@@ -166,6 +166,14 @@ describe('sets of pods through the hub', () => {
     );
   });
 
+  it('are asked of members only: names that a member invents are not kept', () => {
+    const invented = Array.from({ length: 1000 }, (_, at) => `c${at}`);
+    bed.want(west, [wanted('db', 'east', ...invented)]);
+    bed.setPods(east, 'db', ['10.16.0.2']);
+    sees(west, `east ${db.selector} 10.16.0.2`);
+    assert.deepEqual([bed.hub.asked, bed.hub.rejections], [1, 0]);
+  });
+
   it('end the session of a member that does not wait for answers', () => {
     bed.settle();
     west.isDeaf = true;
@@ -177,9 +185,10 @@ describe('sets of pods through the hub', () => {
 
   it('follow a renamed member', () => {
     bed.setPods(east, 'db', ['10.16.0.2']);
-    bed.want(west, [wanted('db', 'east', 'orient')]);
+    bed.want(west, [db]);
     sees(west, `east ${db.selector} 10.16.0.2`);
     bed.rename(east, 'orient');
+    bed.want(west, [wanted('db', 'orient')]);
     sees(west, `orient ${db.selector} 10.16.0.2`);
   });
 

@@ -89,6 +89,7 @@ const state: MemberState = {
   unreachable: ['south'],
   tellsExports: true,
   tellsPaths: true,
+  tellsPods: true,
   encryption: { mode: 'preferred', clusters: { west: 'required' } },
 };
 const port = {
@@ -135,6 +136,7 @@ const update: HubUpdate = {
           nextHops: [{ switch: 'ts1', address: '100.100.32.2' }],
         },
       ],
+      lacksPods: true,
       encryption: 'required',
     },
   ],

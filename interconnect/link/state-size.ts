@@ -92,6 +92,7 @@ export const memberState: Shape = {
   8: number,
   9: pathReport,
   10: encryption,
+  40: number,
 };
 
 const malformed: Problem = {

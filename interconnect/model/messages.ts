@@ -90,6 +90,8 @@ export interface MemberState {
   readonly tellsExports: boolean;
   /** False of a member of a release before `PathReport`. */
   readonly tellsPaths: boolean;
+  /** False or absent of a member of a release before policies across clusters. */
+  readonly tellsPods?: boolean;
   /** Absent or null: a member of a release before encryption. */
   readonly encryption?: EncryptionWish | null;
 }
@@ -176,6 +178,8 @@ export interface Member {
   readonly gateways: readonly Gateway[];
   readonly ports: readonly Port[];
   readonly routes: readonly Route[];
+  /** Its agent is of a release that sends no pods. */
+  readonly lacksPods?: boolean;
   /** Its wish for tunnels to the receiver; absent or empty: it has said nothing. */
   readonly encryption?: EncryptionMode | '';
 }

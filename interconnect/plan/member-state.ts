@@ -48,6 +48,7 @@ export function memberState(parts: MemberParts): Omit<MemberState, 'revision'> {
     unreachable: [...unreachable].sort(),
     tellsExports: true,
     tellsPaths: true,
+    tellsPods: true,
   };
 }
 

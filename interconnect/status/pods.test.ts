@@ -5,7 +5,7 @@ import type { RawObject } from '../../lib/kube/types.ts';
 import type { Slice } from '../../lib/slices/slice.ts';
 import { PodReporter, podsVerdict, type PodReporterOptions } from './pods.ts';
 
-const known = { wanted: 2, pending: 0, refusals: new Map<string, number>(), since: undefined };
+const known = { wanted: 2, pending: 0, refusals: new Map<string, number>(), since: undefined, isUnsupported: false };
 
 describe('what policies know of the pods of a cluster', () => {
   it('is a condition while policies name the cluster: what is missing first, then since when it is away', () => {
@@ -21,6 +21,8 @@ describe('what policies know of the pods of a cluster', () => {
     assert.equal(of({ ...known, pending: 1, since }), 'False Pending');
     const refusals = new Map([['NotShared', 2]]);
     assert.equal(of({ ...known, pending: 1, refusals }), 'False NotSent');
+    const unsupported = podsVerdict('west', { ...known, refusals, pending: 1, isUnsupported: true });
+    assert.deepEqual([unsupported?.status, unsupported?.reason], ['Unknown', 'Unsupported']);
     assert.match(podsVerdict('west', { ...known, refusals })?.message ?? '', /2 of 2 .*: NotShared/);
   });
 

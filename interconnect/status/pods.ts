@@ -46,10 +46,14 @@ export class PodReporter {
 /** What policies know of the pods of a cluster; undefined without policies that name it. */
 export function podsVerdict(cluster: string, state: PodsState | undefined): Verdict | undefined {
   if (state === undefined) return undefined;
-  const { wanted, pending, refusals, since } = state;
+  const { wanted, pending, refusals, since, isUnsupported } = state;
   const type = 'PolicyPods';
   const of = (count: number): string => `${count} of ${wanted} selectors of policies`;
   const not = (reason: string, message: string): Verdict => ({ type, status: 'False', reason, message });
+  if (isUnsupported) {
+    const message = `${cluster} is of a release that sends no pods: the addresses are those that an earlier one sent; upgrade Isthmus there`;
+    return unknown(type, 'Unsupported', message);
+  }
   const refused = [...refusals].map(([reason, count]) => `${of(count)}: ${reason}`);
   if (refused.length > 0)
     return not('NotSent', `${cluster} does not send the addresses of all pods: ${refused.join('; ')}`);

@@ -68,6 +68,7 @@ describe('the objects of Services', () => {
         },
         isHeld: () => false,
         isReached: () => true,
+        endpointsOf: (_: string, { exports }: ImportState) => exports,
         takeNews: () => {
           const taken = news;
           news = new Set();
@@ -136,7 +137,7 @@ describe('the objects of Services', () => {
     const key = 'shop/web';
     const object = { ...parseServiceExport({ metadata }), isAlias: true };
     globalServices.set(key, { ...plainService, namespace: 'shop', name: 'web', uid: 'u', isGlobal: true });
-    own.set(key, { object, invalid: undefined, exported: undefined, endpoints: new Map() });
+    own.set(key, { object, invalid: undefined, exported: undefined, unshared: undefined, endpoints: new Map() });
     news.add(key);
     await report();
     assert.deepEqual(events, []);
@@ -151,6 +152,7 @@ describe('the objects of Services', () => {
       object: parseServiceExport({ metadata }),
       invalid: undefined,
       exported: undefined,
+      unshared: undefined,
       endpoints: new Map(),
     });
     reporter.seen('Service', key);

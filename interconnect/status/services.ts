@@ -45,7 +45,15 @@ export interface ServiceReporterOptions {
   >;
   readonly services: Pick<
     Services,
-    'own' | 'imports' | 'clients' | 'areAnnotationsRead' | 'isComplete' | 'isHeld' | 'isReached' | 'takeNews'
+    | 'own'
+    | 'imports'
+    | 'clients'
+    | 'areAnnotationsRead'
+    | 'isComplete'
+    | 'isHeld'
+    | 'isReached'
+    | 'endpointsOf'
+    | 'takeNews'
   >;
   readonly exchange: Pick<ExportExchange, 'deliveryOf'>;
   /** Unix milliseconds. */
@@ -214,7 +222,11 @@ export class ServiceReporter {
     else if (!object.isDeleting) {
       this.#align(key, object, state);
       const isReached = (cluster: string, address: string): boolean => services.isReached(cluster, address);
-      this.#writeSlices(key, planImportSlices({ state, owner: object.uid, isReached }), object);
+      this.#writeSlices(
+        key,
+        planImportSlices({ state, exports: services.endpointsOf(key, state), owner: object.uid, isReached }),
+        object,
+      );
     }
   }
 

@@ -25,6 +25,12 @@ const owner = { name: 'n1', uid: 'u' };
 const entries = (from: number, to: number, value = 0): readonly Entry[] =>
   Array.from({ length: to - from }, (_, at) => ({ key: String(from + at).padStart(4, '0'), value }));
 
+/** The same plan, with the writes whose order does not matter the other way round. */
+function turned({ writes, deletes }: SlicePlan<Entry>): SlicePlan<Entry> {
+  const [gaining, others] = [true, false].map((which) => writes.filter(({ isGaining }) => isGaining === which));
+  return { writes: [...(gaining ?? []).toReversed(), ...(others ?? []).toReversed()], deletes: deletes.toReversed() };
+}
+
 /** What the API server has after each step of a plan. */
 function* steps(slices: readonly Slice<Entry>[], { writes, deletes }: SlicePlan<Entry>): Generator<Slice<Entry>[]> {
   const present = new Map(slices.map((slice) => [slice.name, slice]));
@@ -101,9 +107,14 @@ describe('planSlices', () => {
     const few = planSlices(kind, owner, entries(12, 14), slices);
     assert.deepEqual([few.writes.map(({ name }) => name), few.deletes], [['n1.1'], ['n1.0', 'n1.2']]);
     const none = planSlices(kind, owner, [], slices);
-    assert.deepEqual([none.writes, none.deletes], [[{ name: 'n1.0', entries: [], isNew: false }], ['n1.1', 'n1.2']]);
+    assert.deepEqual(
+      [none.writes, none.deletes],
+      [[{ name: 'n1.0', entries: [], isNew: false, isGaining: false }], ['n1.1', 'n1.2']],
+    );
     assert.deepEqual(planSlices(kind, owner, [], after(slices, none)), nothing);
-    assert.deepEqual(planSlices(kind, owner, [], []).writes, [{ name: 'n1.0', entries: [], isNew: true }]);
+    assert.deepEqual(planSlices(kind, owner, [], []).writes, [
+      { name: 'n1.0', entries: [], isNew: true, isGaining: true },
+    ]);
   });
 
   it('takes over slices of an earlier object of the name, with none of what they hold', () => {
@@ -131,7 +142,10 @@ describe('planSlices', () => {
     const [first, second] = made(entries(0, 20)) as [Slice<Entry>, Slice<Entry>];
     const double = { ...second, entries: [...entries(9, 10), ...entries(11, 20)] };
     const plan = planSlices(kind, owner, [...entries(0, 10), ...entries(11, 20)], [first, double]);
-    assert.deepEqual(plan, { writes: [{ name: 'n1.1', entries: entries(11, 20), isNew: false }], deletes: [] });
+    assert.deepEqual(plan, {
+      writes: [{ name: 'n1.1', entries: entries(11, 20), isNew: false, isGaining: false }],
+      deletes: [],
+    });
   });
 
   it('keeps slices small whatever text entries carry; what moves is written to its new slice first', () => {
@@ -160,7 +174,7 @@ describe('planSlices', () => {
       const plan = planSlices(kind, owner, wanted, slices);
       const keys = new Set(wanted.map(({ key }) => key));
       const staying = [...before].filter((key) => keys.has(key));
-      for (const step of steps(slices, plan)) {
+      for (const step of [...steps(slices, plan), ...steps(slices, turned(plan))]) {
         const held = new Set(step.flatMap((slice) => slice.entries.map(({ key }) => key)));
         for (const key of staying) assert.ok(held.has(key), `round ${round}: ${key} is in no slice`);
       }

@@ -10,10 +10,15 @@ export interface SliceWrite<Entry> {
   readonly name: string;
   readonly entries: readonly Entry[];
   readonly isNew: boolean;
+  /** It has entries that it did not have. */
+  readonly isGaining: boolean;
 }
 
 export interface SlicePlan<Entry> {
-  /** In an order in which no wanted entry is ever missing: slices that gain entries come first. */
+  /**
+   * Slices that gain entries come first. No wanted entry is ever missing if all of these are written before the others, in any order
+   * among each other: a slice that loses a wanted entry to another one gains none.
+   */
   readonly writes: readonly SliceWrite<Entry>[];
   /** Slices to delete after all writes. */
   readonly deletes: readonly string[];
@@ -141,8 +146,8 @@ function sizeOf(entry: unknown): number {
   return JSON.stringify(entry).length;
 }
 
-function written<Entry>(kind: SlicedKind<Entry>, { name, isNew, entries }: Draft<Entry>): SliceWrite<Entry> {
-  return { name, isNew, entries: sorted(kind, entries) };
+function written<Entry>(kind: SlicedKind<Entry>, { name, isNew, isGaining, entries }: Draft<Entry>): SliceWrite<Entry> {
+  return { name, isNew, isGaining, entries: sorted(kind, entries) };
 }
 
 function sorted<Entry>({ keyOf }: SlicedKind<Entry>, entries: Iterable<Entry>): readonly Entry[] {

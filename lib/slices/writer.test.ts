@@ -161,11 +161,33 @@ describe('SliceWriter', () => {
     const { server, slices, write } = open();
     await write('abc');
     server.lose('n1.0');
-    // The watch has not delivered it yet: this write fails, and the next one succeeds.
-    assert.deepEqual(await write('abc', 1), []);
+    // The watch has not delivered it yet: the write of one slice fails, and the next one succeeds.
+    assert.deepEqual(await write('abc', 1), ['patch n1.1 c']);
     server.deliver(slices);
-    assert.deepEqual(await write('abc', 1), ['patch n1.1 ac', 'create n1.0 b']);
+    assert.deepEqual(await write('abc', 1), ['create n1.0 ab']);
     assert.equal(server.entries, 'abc');
+  });
+
+  it('writes several slices of an owner at a time', async () => {
+    const server = new Server();
+    const writer = new ObjectWriter();
+    let [inFlight, most] = [0, 0];
+    const begun: string[] = [];
+    const client = {
+      ...server.client,
+      create: async (resource: never, body: RawObject) => {
+        most = Math.max(most, (inFlight += 1));
+        begun.push(body.metadata.name);
+        await new Promise(setImmediate);
+        inFlight -= 1;
+        return server.client.create(resource, body);
+      },
+    } as unknown as typeof server.client;
+    const slices = new SliceWriter(kind, { client, writer });
+    slices.write(owner, list('abcdefghijklmnopqrstuvwx'));
+    await writer.idle();
+    assert.deepEqual([begun.length, most], [12, 8]);
+    assert.equal(server.entries, 'abcdefghijklmnopqrstuvwx');
   });
 
   it('deletes all slices of a removed owner, also of one that it never wrote for', async () => {

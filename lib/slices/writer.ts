@@ -1,7 +1,7 @@
 /**
  * Writes the slices of the owners of one room. In: the wanted entries of an owner, and every slice event of the watch. Out: the
- * writes of `planSlices`, one after the other for each owner. Rule: the written version counts until the watch has caught up
- * with it; older versions that arrive in the meantime cause no further write.
+ * writes of `planSlices` in their order, several at a time where the order does not matter. Rule: the written version counts until
+ * the watch has caught up with it; older versions that arrive in the meantime cause no further write.
  */
 import { apiVersionOf } from '../kube/resources.ts';
 import type { KubeClient } from '../kube/types.ts';
@@ -13,6 +13,9 @@ export interface SliceWriterOptions {
   readonly client: Pick<KubeClient, 'create' | 'patch' | 'delete'>;
   readonly writer: Pick<ObjectWriter, 'enqueue'>;
 }
+
+/** Writes of one owner in flight: the slices of ten thousand entries would otherwise wait for as many answers in turn. */
+const parallel = 8;
 
 /** Slices that were written or deleted after their last watch event. */
 interface Owned<Entry> {
@@ -72,7 +75,7 @@ export class SliceWriter<Entry> {
     if (this.#present(owner).length === 0) return;
     this.#enqueue(owner, async () => {
       if (this.#wanted.has(owner)) return;
-      for (const slice of this.#present(owner)) await this.#delete(owner, slice.name);
+      await forEach(this.#present(owner), (slice) => this.#delete(owner, slice.name));
     });
   }
 
@@ -85,8 +88,11 @@ export class SliceWriter<Entry> {
     if (wanted === undefined) return;
     const { owner, entries } = wanted;
     const { writes, deletes } = planSlices(this.#kind, owner, entries, this.#present(name));
-    for (const write of writes) await this.#write(owner, write);
-    for (const slice of deletes) await this.#delete(name, slice);
+    const write = (one: SliceWrite<Entry>) => this.#write(owner, one);
+    const [gaining, others] = [true, false].map((isGaining) => writes.filter((one) => one.isGaining === isGaining));
+    await forEach(gaining ?? [], write);
+    await forEach(others ?? [], write);
+    await forEach(deletes, (slice) => this.#delete(name, slice));
   }
 
   async #write(owner: SliceOwner, { name, entries, isNew }: SliceWrite<Entry>): Promise<void> {
@@ -141,6 +147,22 @@ export class SliceWriter<Entry> {
     owned.written.delete(name);
     if (owned.seen.size === 0 && owned.written.size === 0) this.#owned.delete(owner);
   }
+}
+
+/** Begins no further work after a failure, and fails with it once all that has begun is done. */
+async function forEach<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const waiting = [...items];
+  const worker = async (): Promise<void> => {
+    try {
+      for (let item = waiting.shift(); item !== undefined; item = waiting.shift()) await work(item);
+    } finally {
+      // Nothing is left, or this one has failed.
+      waiting.length = 0;
+    }
+  };
+  const workers = Array.from({ length: parallel }, worker);
+  await Promise.allSettled(workers);
+  await Promise.all(workers);
 }
 
 /** The API server increases the versions of a kind. */

@@ -3,7 +3,7 @@ import { serviceExports } from '../../../lib/kube/resources.ts';
 import type { RawObject } from '../../../lib/kube/types.ts';
 import { createExport, deleteExport, getExport, hasService } from '../../apply/service-exports.ts';
 import { waitFor } from '../../apply/wait.ts';
-import { command, duration, durationMs, type ExitCode } from '../../command/command.ts';
+import { command, duration, durationMs, type ExitCode, type Terminal } from '../../command/command.ts';
 import { CommandFailed } from '../../command/failure.ts';
 import { exportVerdict } from '../../plan/mcs/export-verdict.ts';
 import { clusterFlags, withCluster } from '../../watch/cluster.ts';
@@ -25,12 +25,13 @@ export const exportService = command(
     withCluster(rest, terminal, async ({ client }): Promise<ExitCode> => {
       const name = parseServiceName(text);
       const service = `${name.namespace}/${name.name}`;
-      if (!(await hasService(client, name)))
+      const inTime = timeLimit(rest.timeout, terminal);
+      if (!(await hasService(client, name, inTime())))
         throw new CommandFailed({ code: 'NoService', message: `there is no Service ${service} to export` });
-      const isNew = await createExport(client, name);
+      const isNew = await createExport(client, name, inTime());
       const { value, tookMs } = await waitFor(
         async () => {
-          const raw = await getExport(client, name);
+          const raw = await getExport(client, name, inTime());
           return exportVerdict(conditionsOf(raw), raw?.metadata.generation);
         },
         { timeoutMs: durationMs(wait), signal: terminal.signal },
@@ -60,15 +61,21 @@ export const unexport = command(
     withCluster(own, terminal, async ({ client }): Promise<ExitCode> => {
       const name = parseServiceName(text);
       const service = `${name.namespace}/${name.name}`;
-      if ((await getExport(client, name)) === undefined) {
+      const inTime = timeLimit(own.timeout, terminal);
+      if ((await getExport(client, name, inTime())) === undefined) {
         terminal.out(`${service} is not exported\n`);
         return 0;
       }
-      await deleteExport(client, name);
+      await deleteExport(client, name, inTime());
       terminal.out(`${service} is no longer exported: ${serviceExports.kind} deleted\n`);
       return 0;
     }),
 );
+
+/** For each request its own: --timeout from its start, or the end of the command. */
+function timeLimit(timeout: string, { signal }: Terminal): () => AbortSignal {
+  return () => AbortSignal.any([signal, AbortSignal.timeout(durationMs(timeout))]);
+}
 
 function conditionsOf(raw: RawObject | undefined): readonly Condition[] {
   return ((raw?.['status'] ?? {}) as { conditions?: readonly Condition[] }).conditions ?? [];

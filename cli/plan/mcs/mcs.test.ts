@@ -5,7 +5,7 @@ import { renderImportWhy, renderShared } from '../../render/mcs/services.ts';
 import { paintFor } from '../../render/paint.ts';
 import { judgeDns } from './dns.ts';
 import { exportVerdict } from './export-verdict.ts';
-import { sharedOf } from './services.ts';
+import { absenceOf, sharedOf } from './services.ts';
 import { explainImport } from './why.ts';
 
 const ready = { type: 'Ready', status: 'True', reason: 'Ready', message: 'its endpoints are those of all' } as const;
@@ -50,6 +50,16 @@ function reading(more: Partial<SharedServices> = {}): SharedServices {
     ...more,
   };
 }
+describe('a Service that is named', () => {
+  it('is absent only if nothing of it is there and everything was read', () => {
+    const absence = (more: Partial<SharedServices>, service: string) =>
+      absenceOf(sharedOf(reading(more), service), service)?.code;
+    assert.equal(absence({}, 'shop/web'), undefined);
+    assert.equal(absence({}, 'shop/wbe'), 'NotShared');
+    assert.equal(absence({ isServed: false }, 'shop/wbe'), undefined);
+  });
+});
+
 const obstacles = (more: Partial<SharedServices>) =>
   explainImport(reading(more), 'shop', 'web').obstacles.map(({ code }) => code);
 const warnings = (more: Partial<SharedServices>) =>
@@ -125,6 +135,17 @@ describe('why an import is not reached', () => {
   it('is nothing where it has a ready endpoint', () => {
     const why = explainImport(reading(), 'shop', 'web');
     assert.deepEqual([why.isServed, why.obstacles, why.warnings], [true, [], []]);
+  });
+
+  it('is the network of the client where that is a node’s', () => {
+    const from = (node: string | undefined) => explainImport(reading(), 'shop', 'web', { name: 'pod/shop/a', node });
+    assert.deepEqual([from(undefined).isServed, from('n1').isServed], [true, false]);
+    const text = renderImportWhy(from('n1'), paintFor(false));
+    assert.match(text, /^shop\/web of the cluster set is not reached from pod\/shop\/a of east\n/);
+    assert.match(
+      text,
+      /ClientOnNode: pod\/shop\/a uses the addresses of node n1, to which other clusters have no route/,
+    );
   });
 
   it('is the first thing that is missing where there is no import', () => {

@@ -70,6 +70,13 @@ export function sharedOf(reading: SharedServices, service: string | undefined): 
   };
 }
 
+/** Why there is nothing to show of a Service; undefined if there is something, or if some of it cannot be read. */
+export function absenceOf({ cluster, exports, imports, unreadable }: Shared, service: string): Problem | undefined {
+  if (exports.length + imports.length + unreadable.length > 0) return undefined;
+  const message = `${cluster} neither exports nor imports ${service}: isthmus why import ${service}`;
+  return { code: 'NotShared', message };
+}
+
 function exportOf({ namespace, name, conditions }: SharedServices['exports'][number]): ShownExport {
   const [valid, ready, conflict] = ['Valid', 'Ready', 'Conflict'].map((type) => conditionOf(conditions, type));
   const service = `${namespace}/${name}`;

@@ -1,12 +1,22 @@
-/** Why an imported Service is or is not reached from this cluster. In: SharedServices of its namespace. Pure. */
+/** Why an imported Service is or is not reached from this cluster. In: SharedServices of its namespace, and the client. Pure. */
 import type { SharedServices } from '../../model/shared-services.ts';
 import { cause, type Cause } from '../diagnose/step.ts';
 import { importOf, notServed, sharedOf, type ShownExport, type ShownImport } from './services.ts';
 
+/** Where connections come from. */
+export interface ImportClient {
+  /** As the user wrote it: `pod/shop/a`, `node/n1`. */
+  readonly name: string;
+  /** The node whose addresses it uses: it is one, or a pod in the network of one. Undefined of other pods. */
+  readonly node: string | undefined;
+}
+
 export interface ImportWhy {
   readonly service: string;
   readonly cluster: string;
-  /** Pods of this cluster reach an endpoint by its address, or by its endpoints if it is headless. */
+  /** Undefined: any pod of the cluster. */
+  readonly client: string | undefined;
+  /** The client reaches an endpoint by its address, or by its endpoints if it is headless. */
   readonly isServed: boolean;
   readonly import: ShownImport | undefined;
   /** The export of this cluster, if it has one. */
@@ -16,25 +26,39 @@ export interface ImportWhy {
   readonly warnings: readonly Cause[];
 }
 
-export function explainImport(reading: SharedServices, namespace: string, name: string): ImportWhy {
+export function explainImport(
+  reading: SharedServices,
+  namespace: string,
+  name: string,
+  client?: ImportClient,
+): ImportWhy {
   const service = `${namespace}/${name}`;
   const { exports, names, cluster } = sharedOf(reading, service);
   const found = reading.imports.find((one) => one.namespace === namespace && one.name === name);
   const shown = found === undefined ? undefined : importOf(found, reading);
-  const obstacles =
-    found === undefined || shown === undefined
+  const obstacles = [
+    ...onNode(client),
+    ...(found === undefined || shown === undefined
       ? absent(reading, namespace, name)
-      : [...foreign(found.isOurs, service), ...unready(shown), ...unserved(shown, reading)];
+      : [...foreign(found.isOurs, service), ...unready(shown), ...unserved(shown, reading)]),
+  ];
   const [own] = exports;
   return {
     service,
     cluster,
+    client: client?.name,
     isServed: obstacles.length === 0,
     import: shown,
     export: own,
     obstacles,
     warnings: [...exportProblems(own), ...sourceProblems(shown, reading), ...(shown === undefined ? [] : names.causes)],
   };
+}
+
+function onNode(client: ImportClient | undefined): readonly Cause[] {
+  if (client?.node === undefined) return [];
+  const message = `${client.name} uses the addresses of node ${client.node}, to which other clusters have no route back: imports are served to pods with addresses of the cluster`;
+  return [cause('ClientOnNode', message, 'connect from a pod without hostNetwork, or to the Service of this cluster')];
 }
 
 function absent(reading: SharedServices, namespace: string, name: string): readonly Cause[] {

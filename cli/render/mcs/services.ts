@@ -34,10 +34,10 @@ export function renderShared({ cluster, exports, imports, names, unreadable }: S
 }
 
 export function renderImportWhy(why: ImportWhy, paint: Paint): string {
-  const { service, cluster, isServed, obstacles, warnings } = why;
+  const { service, cluster, client, isServed, obstacles, warnings } = why;
   const verdict = isServed ? paint('is reached', 'good') : paint('is not reached', 'bad');
   const lines = [
-    `${paint(inLine(service), 'strong')} of the cluster set ${verdict} from pods of ${inLine(cluster)}`,
+    `${paint(inLine(service), 'strong')} of the cluster set ${verdict} from ${client === undefined ? 'pods' : inLine(client)} of ${inLine(cluster)}`,
     ...renderCauses('Obstacles', obstacles, 'bad', paint),
     ...renderCauses('Warnings', warnings, 'doubtful', paint),
     ...renderSection(

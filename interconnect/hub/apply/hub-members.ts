@@ -19,6 +19,7 @@ import { Members, type MembersOptions } from '../settle/members.ts';
 import { acceptReport } from '../settle/path-report.ts';
 import { Presences } from '../settle/presence.ts';
 import { refuseCopy, refuseRename } from '../settle/rename.ts';
+import { DueFigures } from '../state/due-figures.ts';
 import { moveEntry } from '../state/member-records.ts';
 import { HubExports } from './hub-exports.ts';
 import { HubPods } from './hub-pods.ts';
@@ -56,8 +57,6 @@ export interface HubMembersOptions extends MembersOptions {
 const mostLogged = 10;
 /** Figures of a member are written so often at most: only people read them. */
 const figuresEveryMs = 2000;
-/** Members whose figures are written each time: where all paths of a mesh flap, others come later. */
-const mostFigures = 20;
 
 /** Of a member whose rows are removed. */
 const nothing: MemberFigures = { prefixes: 0, exports: 0, rejections: 0, report: undefined };
@@ -79,7 +78,7 @@ export class HubMembers {
   /** The figures of each member that were reported last. */
   readonly #figures = new Map<string, MemberFigures>();
   /** Members whose figures may be others since. */
-  readonly #figured = new Set<string>();
+  readonly #due = new DueFigures();
   #figuresTimer: NodeJS.Timeout | undefined;
 
   constructor(options: HubMembersOptions, records: ReadonlyMap<string, MemberRecord>) {
@@ -111,7 +110,7 @@ export class HubMembers {
       log.warn(fields, 'a part of the state of a member was refused');
     };
     this.#exports = new HubExports({ registry, onRefused, onChanged: (name) => this.#figuresChanged(name), now });
-    this.#pods = new HubPods({ onRefused });
+    this.#pods = new HubPods({ isMember: (name) => registry.member(name) !== undefined, onRefused });
     this.#members = new Members(options, {
       onRecord: (record) => {
         target.set(memberOwner(record.handle), planMember(record));
@@ -223,6 +222,7 @@ export class HubMembers {
     moveEntry(this.#ports, before, name);
     moveEntry(this.#reports, before, name);
     this.#figures.delete(before);
+    this.#due.forget(before);
     this.#views.forget(before);
     clearTimeout(this.#graces.get(before));
     if (this.#graces.delete(before)) this.#disconnected(name);
@@ -245,6 +245,7 @@ export class HubMembers {
     this.#sessions.refuse(name, { code: 'NotAMember', message: `${name} has left` });
     clearTimeout(this.#graces.get(name));
     for (const map of [this.#graces, this.#ports, this.#reports, this.#figures]) map.delete(name);
+    this.#due.forget(name);
     this.#presences.delete(name);
     this.#views.forget(name);
     this.#members.disown(name);
@@ -303,6 +304,7 @@ export class HubMembers {
     this.#sessions.setUnreachable(open, new Set(state.unreachable));
     this.#members.request(open.name, state);
     if (!state.tellsExports) this.#exports.readNothing(open.name);
+    if (this.#presences.setTellsPods(open.name, state.tellsPods === true)) this.#sessions.memberChanged(open.name);
     if (!state.tellsPaths) this.#setReport(open.name, null);
   }
 
@@ -320,7 +322,7 @@ export class HubMembers {
   }
 
   #figuresChanged(name: string): void {
-    this.#figured.add(name);
+    this.#due.changed(name);
     this.#planFigures();
   }
 
@@ -331,16 +333,10 @@ export class HubMembers {
     }, figuresEveryMs);
   }
 
-  /** The longest waiting first: a member that changes without end does not hold back others. */
   #reportFigures(): void {
-    let left = mostFigures;
-    for (const name of this.#figured) {
-      if (left === 0) return this.#planFigures();
-      this.#figured.delete(name);
-      if (isSame(this.#figures.get(name), this.#figuresOf(name))) continue;
-      left -= 1;
-      this.#report(name);
-    }
+    const isNew = (name: string): boolean => !isSame(this.#figures.get(name), this.#figuresOf(name));
+    for (const name of this.#due.take(isNew, performance.now())) this.#report(name);
+    if (this.#due.isWaiting) this.#planFigures();
   }
 
   #figuresOf(name: string): MemberFigures {

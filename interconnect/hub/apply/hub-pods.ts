@@ -25,6 +25,7 @@ const tooEarly: Problem = {
 };
 
 export interface HubPodsOptions {
+  readonly isMember: (cluster: string) => boolean;
   readonly onRefused: (cluster: string, count: number, rejections: readonly Rejection[]) => void;
 }
 
@@ -32,7 +33,7 @@ export class HubPods {
   readonly #options: HubPodsOptions;
   readonly #offered = new Map<string, OfferedPods>();
   readonly #feeds = new Map<OpenSession, PodFeed>();
-  readonly #wanted = new WantedPods();
+  readonly #wanted: WantedPods;
   /** Of what a session wants. */
   readonly #refused = new Map<OpenSession, readonly Rejection[]>();
   readonly #stale = new Set<PodFeed>();
@@ -40,6 +41,7 @@ export class HubPods {
 
   constructor(options: HubPodsOptions) {
     this.#options = options;
+    this.#wanted = new WantedPods(options.isMember);
   }
 
   /** Sets that members send. */
@@ -48,6 +50,10 @@ export class HubPods {
   }
   get addresses(): number {
     return this.#offered.values().reduce((sum, { addressCount }) => sum + addressCount, 0);
+  }
+  /** Sets that members are asked for. */
+  get asked(): number {
+    return this.#wanted.size;
   }
   /** Of members that have a session. */
   get rejections(): number {

@@ -75,6 +75,8 @@ export interface Presence {
   readonly connected: boolean;
   /** Unix milliseconds. */
   readonly lastSeenMs: number;
+  /** Its agent is of a release that sends no pods. */
+  readonly lacksPods?: boolean;
 }
 
 /** An availability zone that runs plain ovn-ic: shown to members, never written. */

@@ -31,6 +31,7 @@ export function memberOf(
     foreign: false,
     connected: presence.connected,
     lastSeenMs: presence.connected ? 0 : presence.lastSeenMs,
+    lacksPods: presence.lacksPods ?? false,
     gateways: record.gateways,
     encryption: record.encryption?.clusters[receiver] ?? record.encryption?.mode ?? '',
     ports: attachments.flatMap(({ ports }) => ports.map((port) => portOf(record.handle, port))),

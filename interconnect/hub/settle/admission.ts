@@ -100,6 +100,7 @@ export function requestOf({ gateways, attachments, encryption }: MemberRecord): 
     unreachable: [],
     tellsExports: true,
     tellsPaths: true,
+    tellsPods: true,
     ...wish,
   };
 }

@@ -6,6 +6,7 @@ import type { Presence } from '../model/record.ts';
 import { moveEntry } from '../state/member-records.ts';
 
 const present: Presence = { connected: true, lastSeenMs: 0 };
+const withoutPods: Presence = { ...present, lacksPods: true };
 
 export class Presences {
   readonly #presence = new Map<string, Presence>();
@@ -29,9 +30,17 @@ export class Presences {
     return true;
   }
 
+  /** Call with each state of a session. Returns whether others are to be shown something else. */
+  setTellsPods(name: string, tellsPods: boolean): boolean {
+    const shown = tellsPods ? present : withoutPods;
+    if (this.#presence.get(name)?.connected !== true || this.#presence.get(name) === shown) return false;
+    this.#presence.set(name, shown);
+    return true;
+  }
+
   /** Call when its session ended: it is still shown as present for a grace period. */
   disconnect(name: string, nowMs: number): void {
-    this.#presence.set(name, present);
+    this.#presence.set(name, this.#presence.get(name) === withoutPods ? withoutPods : present);
     this.#absentSince.set(name, nowMs);
   }
 

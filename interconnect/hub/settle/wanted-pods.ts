@@ -1,6 +1,7 @@
 /**
  * The sets of pods that members want of each other. In: for each session, what it wants. Out: for each member, the sets that it is asked for, and the members that want each.
- * Pure. A set counts once, however many members want it.
+ * Pure. A set counts once, however many members want it. Names that are no members cost nothing: a member names those that the hub told it, and whoever
+ * invents others would fill the memory of the hub with them.
  */
 import { setOf, longestSelector } from '../../../lib/policies/remote-peers.ts';
 import { entryOf } from '../../../lib/desired/entry-of.ts';
@@ -37,6 +38,16 @@ export class WantedPods {
   /** By member that is asked, and by set. */
   readonly #asked = new Map<string, Map<string, Asked>>();
   readonly #wants = new Map<object, ReadonlyMap<string, Wanted>>();
+  readonly #isMember: (cluster: string) => boolean;
+
+  constructor(isMember: (cluster: string) => boolean) {
+    this.#isMember = isMember;
+  }
+
+  /** Pairs of a member and a set that it is asked for. */
+  get size(): number {
+    return this.#asked.values().reduce((sum, { size }) => sum + size, 0);
+  }
 
   /** Replaces what a session wants. */
   set(session: object, sets: readonly WantedSet[]): WantedChange {
@@ -44,7 +55,10 @@ export class WantedPods {
     const valid = sets.filter((one) => refuseForm(one) === undefined);
     const after = new Map(
       valid
-        .map(({ id, selector, clusters }) => [id, { selector, clusters: new Set(clusters) }] as const)
+        .map(
+          ({ id, selector, clusters }) =>
+            [id, { selector, clusters: new Set(clusters.filter(this.#isMember)) }] as const,
+        )
         .slice(0, mostWanted),
     );
     const asked = new Set<string>();

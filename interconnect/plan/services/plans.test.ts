@@ -145,7 +145,7 @@ describe('the load balancers of an import', () => {
 describe('the EndpointSlices of an import', () => {
   const slicesOf = (state: ImportState, unreached = '') => {
     const isReached = (_: string, address: string) => address !== unreached;
-    return planImportSlices({ state, owner: 'u', isReached });
+    return planImportSlices({ state, exports: state.exports, owner: 'u', isReached });
   };
 
   it('name the cluster, and call only endpoints ready that are reached', () => {

@@ -14,7 +14,9 @@ const mostEndpoints = 100;
 const mostHalves = 24;
 
 export interface SliceInput {
-  readonly state: ImportState;
+  readonly state: Pick<ImportState, 'merged'>;
+  /** By cluster: what it exports, and of this cluster also what it does not share with others. */
+  readonly exports: ImportState['exports'];
   /** Uid of the ServiceImport. */
   readonly owner: string;
   /** Whether pods of this cluster reach an endpoint now: only such an endpoint is ready. */
@@ -22,8 +24,8 @@ export interface SliceInput {
 }
 
 /** By name. */
-export function planImportSlices({ state, owner, isReached }: SliceInput): ReadonlyMap<string, SliceBody> {
-  const { merged, exports } = state;
+export function planImportSlices({ state, exports, owner, isReached }: SliceInput): ReadonlyMap<string, SliceBody> {
+  const { merged } = state;
   const slices = new Map<string, SliceBody>();
   for (const [cluster, exported] of exports) {
     const appProtocols = new Map(exported.ports.map((port) => [portId(port), port.appProtocol]));

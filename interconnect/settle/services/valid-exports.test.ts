@@ -132,8 +132,10 @@ describe('an export of this cluster', () => {
   });
 
   it('keeps endpoints that are not shared for clients of this cluster', () => {
-    const { exported: sent, endpoints, invalid } = exported(clusterIp, { isShared: false });
+    const { exported: sent, unshared, endpoints, invalid } = exported(clusterIp, { isShared: false });
     assert.deepEqual([sent, invalid, endpoints.get('ovn-cluster')?.length], [undefined, undefined, 1]);
+    assert.equal(unshared?.endpoints.length, 1);
+    assert.equal(exported(clusterIp).unshared, undefined);
   });
 
   it('is the same object while it is equal', () => {

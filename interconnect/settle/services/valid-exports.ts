@@ -32,6 +32,8 @@ export interface OwnExport {
   readonly invalid: Problem | undefined;
   /** What other clusters get; undefined for an export that is not valid or not shared. */
   readonly exported: ExportedService | undefined;
+  /** What clients of this cluster alone get; undefined for an export that is not valid, or that is shared. */
+  readonly unshared: ExportedService | undefined;
   /** Endpoints that serve pods of a VPC here. */
   readonly endpoints: ReadonlyMap<string, readonly ExportedEndpoint[]>;
 }
@@ -103,7 +105,7 @@ export function ownExportOf(
   const { object, service } = facts;
   const invalid = problemOf(facts);
   if (service === undefined || invalid !== undefined)
-    return { object, invalid, exported: undefined, endpoints: new Map() };
+    return { object, invalid, exported: undefined, unshared: undefined, endpoints: new Map() };
   const all = endpointsOf(facts.slices);
   const places = placesOf(service, vpcs);
   const endpoints = new Map<string, ExportedEndpoint[]>();
@@ -130,7 +132,8 @@ export function ownExportOf(
     endpoints: sent,
     ...(claim && { shared: claim }),
   };
-  const kept = before?.exported !== undefined && isSame(before.exported, exported) ? before.exported : exported;
+  const former = before?.exported ?? before?.unshared;
+  const kept = former !== undefined && isSame(former, exported) ? former : exported;
   const isAsServed =
     before?.endpoints.size === endpoints.size &&
     [...endpoints].every(([vpc, list]) => areSame(before.endpoints.get(vpc) ?? [], list));
@@ -138,6 +141,7 @@ export function ownExportOf(
     object,
     invalid,
     exported: object.isShared ? kept : undefined,
+    unshared: object.isShared ? undefined : kept,
     endpoints: isAsServed ? before.endpoints : endpoints,
   };
 }
