@@ -8,6 +8,7 @@ import {
   planDevice,
   planInsideRules,
   planKernelRules,
+  planPeers,
   planTunnels,
   planUserspaceRules,
 } from './wireguard.ts';
@@ -199,5 +200,42 @@ describe('rules of the node', () => {
     assert.equal(plan(true)?.end, '169.254.126.2');
     assert.equal(plan(false)?.end, '100.126.0.1');
     assert.doesNotMatch(plan(false)?.rules.node ?? '', /daddr set/);
+  });
+});
+
+describe('a peer that is about to change its key', () => {
+  const rotating = key('b1', 3, { nextKey: keyOf(33) });
+  const wanted = { privateKey: keyOf(9), listenPort: 51_820 };
+  const device = (...peers: SeenPeer[]) => ({ ...wanted, peers });
+  const changes = (...peers: SeenPeer[]) =>
+    planDevice(device(...peers), { ...wanted, peers: planPeers([rotating], device(...peers)) }, () => undefined)?.peers;
+  const idle = seenPeer(33, { handshakeMs: 0, keepaliveSeconds: 0, allowedIps: [] });
+
+  it('keeps its address at the old key until the first handshake with the new one', () => {
+    assert.deepEqual(changes(seenPeer(3, { allowedIps: ['100.126.0.3/32'] })), [{ publicKey: keyOf(33) }]);
+    assert.equal(changes(idle, seenPeer(3, { allowedIps: ['100.126.0.3/32'] })), undefined);
+  });
+  it('has it at the new one afterwards, which is given the address before it is taken from the other', () => {
+    const before = seenPeer(3, { allowedIps: ['100.126.0.3/32'] });
+    assert.deepEqual(changes({ ...idle, handshakeMs: 1 }, before), [
+      { publicKey: keyOf(33), keepaliveSeconds: 25, allowedIps: ['100.126.0.3/32'] },
+      { publicKey: keyOf(3), keepaliveSeconds: 0, allowedIps: [] },
+    ]);
+  });
+  it('cannot announce a key of another gateway', () => {
+    const theirs = [
+      key('b1', 3, { nextKey: keyOf(1) }),
+      key('b2', 4, { nextKey: keyOf(3) }),
+      key('b3', 5, { nextKey: 'x' }),
+    ];
+    const plan = planTunnels([own, other(...theirs)], 'a1', node);
+    assert.deepEqual(
+      plan?.peers.map(({ chassis, nextKey }) => [chassis, nextKey]),
+      [
+        ['b1', undefined],
+        ['b2', undefined],
+        ['b3', undefined],
+      ],
+    );
   });
 });

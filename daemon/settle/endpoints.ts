@@ -3,11 +3,16 @@
  * if the peer announces other endpoints, or if there has been no session for a while: then the next of them is tried. Pure: the time is a
  * parameter.
  */
-import type { GatewayKey } from '../../lib/api/kinds/gateway-key-slice.ts';
 import { hasSession, type SeenPeer } from '../model/wireguard.ts';
 
 /** WireGuard repeats a handshake every five seconds. */
 const patienceMs = 15_000;
+
+interface Peer {
+  readonly publicKey: string;
+  /** The best first. */
+  readonly endpoints: readonly string[];
+}
 
 interface Choice {
   readonly list: string;
@@ -19,7 +24,7 @@ export class Endpoints {
   #choices = new Map<string, Choice>();
 
   /** Forgets peers that are gone. */
-  keep(peers: readonly GatewayKey[]): void {
+  keep(peers: readonly Pick<Peer, 'publicKey'>[]): void {
     this.#choices = new Map(
       peers.flatMap(({ publicKey }) => {
         const choice = this.#choices.get(publicKey);
@@ -29,7 +34,7 @@ export class Endpoints {
   }
 
   /** The endpoint to set now; undefined if that of WireGuard stays. */
-  choose({ publicKey, endpoints }: GatewayKey, seen: SeenPeer | undefined, nowMs: number): string | undefined {
+  choose({ publicKey, endpoints }: Peer, seen: SeenPeer | undefined, nowMs: number): string | undefined {
     const list = endpoints.join();
     const before = this.#choices.get(publicKey);
     const isNew = seen === undefined || seen.endpoint === '' || (before !== undefined && before.list !== list);

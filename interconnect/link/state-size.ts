@@ -34,7 +34,8 @@ interface Shape {
 const [text, number] = ['text', 'number'] as const;
 const map: Shape = { 1: text, 2: text };
 const encap: Shape = { 1: text, 2: text, 3: map };
-const wireGuard: Shape = { 1: text, 2: text, 3: text };
+const wireGuard: Shape = { 1: text, 2: text, 3: text, 4: text };
+const acceptedKey: Shape = { 1: text, 2: text };
 const gateway: Shape = { 1: text, 2: text, 3: encap, 4: wireGuard };
 const encryption: Shape = { 1: text, 2: map };
 const prefix: Shape = { 1: text, 2: text, 3: text, 4: text, 5: text, 6: text };
@@ -92,6 +93,7 @@ export const memberState: Shape = {
   8: number,
   9: pathReport,
   10: encryption,
+  11: acceptedKey,
 };
 
 const malformed: Problem = {

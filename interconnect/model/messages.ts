@@ -22,6 +22,21 @@ export interface WireGuard {
   readonly endpoints: readonly string[];
   /** Within the tunnels, allocated by the hub; empty before. */
   readonly address: string;
+  /** The key that is to replace `publicKey`; absent or empty outside of a rotation. */
+  readonly nextKey?: string;
+}
+
+/** A next key of a gateway of another member. */
+export interface AcceptedKey {
+  readonly cluster: string;
+  readonly publicKey: string;
+}
+
+/** Members whose gateways all accept a next key of the receiver. */
+export interface KeyAcceptance {
+  readonly publicKey: string;
+  /** Sorted. */
+  readonly clusters: readonly string[];
 }
 
 export type EncryptionMode = 'off' | 'preferred' | 'required';
@@ -92,6 +107,8 @@ export interface MemberState {
   readonly tellsPaths: boolean;
   /** Absent or null: a member of a release before encryption. */
   readonly encryption?: EncryptionWish | null;
+  /** Next keys of others that all gateways of this member accept. */
+  readonly acceptedKeys?: readonly AcceptedKey[];
 }
 
 /** All paths of a member to one other cluster. */
@@ -223,6 +240,8 @@ export interface HubUpdate {
   readonly tunnelCidr?: string;
   /** Chassis of the receiver's gateways → address within the tunnels. */
   readonly tunnelAddresses?: Readonly<Record<string, string>>;
+  /** One for each next key of the receiver's gateways that others have been told of. */
+  readonly keyAcceptances?: readonly KeyAcceptance[];
 }
 
 export interface JoinRequest {

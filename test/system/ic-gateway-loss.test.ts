@@ -9,6 +9,8 @@ import { loseGateway, whileHubIsFrozen } from '../bench/ic/faults.ts';
 import { takeDown } from '../lab/down.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
 import {
+  askForKeys,
+  keysOf,
   packetsInTunnels,
   requireEncryption,
   sendDatagram,
@@ -17,6 +19,7 @@ import {
   tunnelAddressOf,
   untilEncrypted,
   watchUnderlay,
+  whileSending,
 } from './encryption.ts';
 import { startOwnLab } from './own-lab.ts';
 import { addWorkload, applyObjects, conditionsOf, longestGapMs, subnetManifest, waitForPods } from './workload.ts';
@@ -146,6 +149,62 @@ describe('two clusters of two nodes', () => {
     const { clear, encrypted } = await capture.packets();
     assert.deepEqual(clear, []);
     assert.ok(encrypted.length > 1000, `${encrypted.length} packets of WireGuard`);
+  });
+
+  it('all keys are replaced at once, without loss', async (t) => {
+    await untilProtected();
+    const before = await Promise.all(clusters.map((cluster) => keysOf(lab, cluster)));
+    let gaps: readonly number[] = [];
+    const counts = await whileSending(lab, pods.get('plain') ?? '', async () => {
+      gaps = await gapsDuring(async () => {
+        await Promise.all(clusters.map((cluster) => askForKeys(lab, cluster, 'all at once')));
+        for (const [index, cluster] of clusters.entries())
+          await eventually(`all gateways of ${cluster} to have new keys`, async () => {
+            const now = await keysOf(lab, cluster);
+            const isDone = [...now].every(
+              ([node, { publicKey, nextKey }]) =>
+                nextKey === undefined && publicKey !== before[index]?.get(node)?.publicKey,
+            );
+            return isDone || notYet(JSON.stringify([...now]));
+          });
+      });
+    });
+    const text = gaps.map((gap) => `${gap.toFixed(0)} ms`).join(', ');
+    t.diagnostic(`longest gaps: ${text}; ${counts.sent} lines of TCP`);
+    // Without the overlap, tunnels would be down until the hub has passed on the new keys, and BFD would say so.
+    assert.ok(
+      gaps.every((gap) => gap < 300),
+      text,
+    );
+    assert.ok(counts.sent > 100);
+    assert.equal(counts.received, counts.sent);
+    for (const cluster of clusters) await untilEncrypted(lab, cluster);
+  });
+
+  it('a rotation waits for the hub, and a daemon that is killed meanwhile goes on with it', async () => {
+    const old = (await keysOf(lab, 'east')).get(victim);
+    let next: string | undefined;
+    await whileHubIsFrozen(lab, async () => {
+      await askForKeys(lab, 'east', 'while the hub is away');
+      const untilMade = () =>
+        eventually('a next key', async () => {
+          next = (await keysOf(lab, 'east')).get(victim)?.nextKey?.publicKey;
+          return next !== undefined || notYet('there is none');
+        });
+      await untilMade();
+      const made = next;
+      await lab.kill(`east/${victim}`, 'daemon');
+      await lab.heal();
+      await untilMade();
+      assert.equal(next, made);
+      assert.equal((await keysOf(lab, 'east')).get(victim)?.publicKey, old?.publicKey);
+    });
+    await eventually('the next key to be in use', async () => {
+      const { publicKey, nextKey } = (await keysOf(lab, 'east')).get(victim) ?? {};
+      return (publicKey === next && nextKey === undefined) || notYet(JSON.stringify([publicKey, nextKey, next]));
+    });
+    for (const cluster of clusters) await untilEncrypted(lab, cluster);
+    await lab.ping(lab.ns('east', 'plain/one'), pods.get('plain') ?? '');
   });
 
   it('a pod reaches nothing at addresses within tunnels, not even with a packet that looks like a tunnel', async () => {

@@ -18,6 +18,7 @@ import { foreignOf, switchesFor, tunnelAddressesOf } from '../plan/view.ts';
 import { Members, type MembersOptions } from '../settle/members.ts';
 import { acceptReport } from '../settle/path-report.ts';
 import { Presences } from '../settle/presence.ts';
+import { admitAcceptedKeys, keyAcceptances } from '../settle/wireguard.ts';
 import { refuseCopy, refuseRename } from '../settle/rename.ts';
 import { moveEntry } from '../state/member-records.ts';
 import { HubExports } from './hub-exports.ts';
@@ -103,6 +104,7 @@ export class HubMembers {
         tunnelCidr: options.tunnelCidr,
         tunnelAddresses: tunnelAddressesOf(known().held(receiver)),
       }),
+      acceptances: (receiver, acceptedBy) => keyAcceptances(known().held(receiver), acceptedBy),
       untilApplied: options.untilApplied,
       onSent: () => this.#retire(),
     });
@@ -301,6 +303,7 @@ export class HubMembers {
   #receive(open: OpenSession, state: MemberState): void {
     open.revision = state.revision;
     this.#sessions.setUnreachable(open, new Set(state.unreachable));
+    this.#sessions.setAcceptedKeys(open, admitAcceptedKeys(state.acceptedKeys));
     this.#members.request(open.name, state);
     if (!state.tellsExports) this.#exports.readNothing(open.name);
     if (!state.tellsPaths) this.#setReport(open.name, null);
