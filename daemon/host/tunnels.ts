@@ -100,7 +100,7 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
   async set(plan: TunnelsPlan | 'none'): Promise<readonly HostProblem[]> {
     this.#isBusy = true;
     try {
-      const text = JSON.stringify(plan);
+      const text = textOf(plan);
       if (plan === 'none') await this.#remove();
       else if (!(await this.#isAsCompared(text))) {
         // A change from now on is in doubt again.
@@ -321,6 +321,11 @@ async function removeLinks(netlink: Rtnetlink, namespace: string): Promise<void>
   else if (device !== undefined) await keepAddresses(netlink, device, []);
   removeNetns(namespace);
   await new NftTable('inet', { name: ruleTable }).remove();
+}
+
+/** Without the peers, which only WireGuard has: they may change their keys, and everything else need not be compared for that. */
+function textOf(plan: TunnelsPlan | 'none'): string {
+  return JSON.stringify(plan === 'none' ? plan : { ...plan, peers: [] });
 }
 
 async function kernel<T>(netns: Netns | undefined, work: () => Promise<T>): Promise<T> {
