@@ -12,7 +12,14 @@ import { HostLoop } from '../host/loop.ts';
 import { isRefusal, Refusal } from '../host/refusal.ts';
 import { KernelTunnels } from '../host/tunnels.ts';
 import { beginRotation, endRotation, openKeys, randomMac, type Keys } from '../host/wireguard-key.ts';
-import { hasSession, linkAddress, tunnelLinks, type KeySlice, type TunnelsPlan } from '../model/wireguard.ts';
+import {
+  hasSession,
+  linkAddress,
+  tunnelLinks,
+  type KeySlice,
+  type SeenPeer,
+  type TunnelsPlan,
+} from '../model/wireguard.ts';
 import { hasFixedSources, systemId, tunnelEnds } from '../ovs/local.ts';
 import { keepTunnelNeighbour, keepTunnelRoute, removeTunnelRoute } from '../ovs/tunnel-route.ts';
 import { isStillUsed, planDevice, planPeers, planTunnelBridge, planTunnels } from '../plan/wireguard.ts';
@@ -173,6 +180,7 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
       peers: seenPeers().map(({ chassis, nextKey, seen }) => ({
         chassis,
         session: seen.some((peer) => hasSession(peer, nowMs)) ? 'Up' : 'None',
+        ...endpointOf(seen),
         ...(nextKey !== undefined && accepted.has(nextKey) ? { nextKey } : {}),
       })),
       ...(problem === undefined ? {} : { problem }),
@@ -306,6 +314,12 @@ const names: ReadonlySet<string> = new Set(Object.values(tunnelLinks));
 
 function isLinkEvent(type: number): boolean {
   return type === RTM.NEWLINK || type === RTM.DELLINK;
+}
+
+/** That of the key with the last handshake. */
+function endpointOf(seen: readonly SeenPeer[]): { readonly endpoint?: string } {
+  const [newest] = seen.toSorted((a, b) => b.handshakeMs - a.handshakeMs);
+  return newest === undefined || newest.endpoint === '' ? {} : { endpoint: newest.endpoint };
 }
 
 function reportOf({ current, next }: Keys): Pick<GatewayWireGuard, 'publicKey' | 'keyMadeAt' | 'nextKey'> {

@@ -78,7 +78,7 @@ const wantedSet: Shape = { 1: text, 2: text, 3: text };
 const podSetChange: Shape = { 1: text, 2: number, 3: text, 4: text, 5: text };
 const podReport: Shape = { 1: 'long', 2: { 1: wantedSet }, 3: podSetChange };
 
-const pathSummary: Shape = { 1: text, 2: number, 3: number, 4: text, 5: text, 6: 'long' };
+const pathSummary: Shape = { 1: text, 2: number, 3: number, 4: text, 5: text, 6: 'long', 7: text };
 const pathReport: Shape = { 1: text, 2: number, 3: number, 4: pathSummary };
 
 /** MemberState of hub.proto; for tests. */

@@ -122,6 +122,8 @@ export interface PathSummary {
   readonly reason: string;
   /** Unix milliseconds of the newest change; 0 if none is known. */
   readonly sinceMs: number;
+  /** Of the tunnels to it: `off`, `encrypted`, or a code that says why they are not; absent or empty: not said. */
+  readonly encryption?: string;
 }
 
 /** How the paths of a member stand. Shown at the hub; nothing is decided by it. */

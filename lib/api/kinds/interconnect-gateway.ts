@@ -100,6 +100,7 @@ export const gatewayWireGuard = z.object({
         session: z
           .enum(['Up', 'None'])
           .describe('Up: there was a handshake in the last three minutes, after which WireGuard sends nothing.'),
+        endpoint: z.string().describe('Where WireGuard sends to it: `address:port`.').optional(),
         nextKey: z.string().describe('The next key of the other gateway, if this one accepts it.').optional(),
       }),
     )
