@@ -21,7 +21,6 @@ import {
   transitSwitches,
   vpcs,
 } from '../../lib/kube/resources.ts';
-import { eventually, notYet } from '../../lib/testing-eventually.ts';
 import { addressOf, allGood, CliBed, namespace, program, startHandshake } from './cli-bed.ts';
 
 describe('isthmus', () => {
@@ -412,37 +411,6 @@ describe('isthmus', () => {
     assert.match((await bed.run(['drain', 'n9'])).err, /NoSuchGateway: n9 is not a gateway of east; there are e1, e2/);
     assert.equal((await bed.run(['undrain', 'e1'])).code, 0);
     assert.equal(await bed.isDrained('e1'), false);
-  });
-
-  it('rotate-keys asks gateways for new keys and waits for them, or says what they wait for', async () => {
-    const report = async (wireGuard: object | null): Promise<void> => {
-      const subresource = { subresource: 'status' } as const;
-      await bed.kube.patch(interconnectGateways, { name: 'e1' }, 'merge', { status: { wireGuard } }, subresource);
-    };
-    assert.match((await bed.run(['rotate-keys'])).err, /NoKey: no gateway of east has a WireGuard key/);
-    await report({ guarded: true, publicKey: 'old' });
-    const idle = await bed.run(['rotate-keys', '--wait', '1s']);
-    assert.equal(idle.code, 1);
-    assert.match(idle.err, /StillRotating: after 1s: e1 has made no new key/);
-    const requestOf = async (): Promise<string> => {
-      const { spec } = await bed.kube.get(interconnectGateways, { name: 'e1' });
-      return (spec as { rotateKey: string }).rotateKey;
-    };
-    assert.match(await requestOf(), /^20\d\d-/);
-    await report({ nextKey: { publicKey: 'new', madeAt: '2026-01-01T00:00:00Z' } });
-    assert.match(
-      (await bed.run(['rotate-keys', 'e1', '--wait', '1s'])).err,
-      /e1 waits until the other clusters accept/,
-    );
-    const earlier = await requestOf();
-    const rotating = bed.run(['rotate-keys', 'e1']);
-    await eventually('the request', async () => (await requestOf()) !== earlier || notYet(earlier));
-    await report({ publicKey: 'new', nextKey: null });
-    const { code, out, err } = await rotating;
-    assert.equal(code, 0, err);
-    assert.match(out, /^1 key replaced after /);
-    assert.match((await bed.run(['rotate-keys', 'n9'])).err, /NoSuchGateway/);
-    await report(null);
   });
 
   it('bench reports the probes and the hub’s handshake times', async () => {

@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
-import type { Diagnosis } from '../../cli/plan/diagnose/diagnose.ts';
 import { loseGateway, whileHubIsFrozen } from '../bench/ic/faults.ts';
 import { takeDown } from '../lab/down.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
@@ -22,8 +21,6 @@ import {
   watchUnderlay,
   whileSending,
 } from './encryption.ts';
-import { runCli } from './cli-bed.ts';
-import { drop, eachWay, mend } from './diagnose-injections.ts';
 import { startOwnLab } from './own-lab.ts';
 import { addWorkload, applyObjects, conditionsOf, longestGapMs, subnetManifest, waitForPods } from './workload.ts';
 import { eventually, notYet } from '../../lib/testing-eventually.ts';
@@ -210,28 +207,6 @@ describe('two clusters of two nodes', () => {
     });
     for (const cluster of clusters) await untilEncrypted(lab, cluster);
     await lab.ping(lab.ns('east', 'plain/one'), pods.get('plain') ?? '');
-  });
-
-  it('diagnose names the port of WireGuard that is blocked, and status says what is encrypted', async () => {
-    const kubeconfig = ['--kubeconfig', join(lab.cluster('east').dir, 'kubeconfig')];
-    const { out } = await runCli(['status', ...kubeconfig]);
-    assert.match(out, /ENCRYPTION[^\n]*\n +west .* required /);
-    const [from, to] = clusters.map((cluster) => lab.cluster(cluster).nodes.map(({ address }) => address));
-    await drop(lab, eachWay(lab, 'udp dport 51820'));
-    try {
-      await eventually('the port to be named', async () => {
-        const { out: text, err } = await runCli(['diagnose', 'west', '-o', 'json', ...kubeconfig]);
-        if (text === '') return notYet(err);
-        const [first] = (JSON.parse(text) as Diagnosis).causes;
-        const isNamed = [...(from ?? []), ...(to ?? [])].every((address) =>
-          first?.message.includes(`${address}:51820`),
-        );
-        return (first?.code === 'WireGuardBlocked' && isNamed) || notYet(JSON.stringify(first ?? 'nothing'));
-      });
-    } finally {
-      await mend(lab);
-    }
-    await untilProtected();
   });
 
   it('a pod reaches nothing at addresses within tunnels, not even with a packet that looks like a tunnel', async () => {
