@@ -166,6 +166,7 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
     });
   };
   let accepted: ReadonlySet<string> = new Set();
+  const own = familyOf(encapIp) === 6 ? `[${encapIp}]:${options.port}` : `${encapIp}:${options.port}`;
   const report = (): GatewayWireGuard | undefined => {
     if (isUnsupported) return { guarded: kernel.isGuarded, problem: unsupported };
     if (plan === undefined) return undefined;
@@ -174,7 +175,7 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
     const { address } = kernel;
     return {
       ...(keys === undefined ? {} : { ...reportOf(keys), listenPort: options.port }),
-      endpoints: [familyOf(encapIp) === 6 ? `[${encapIp}]:${options.port}` : `${encapIp}:${options.port}`],
+      endpoints: [...new Set([...(cluster.gateway?.endpoints ?? []), own])],
       ...(address === undefined ? {} : { address }),
       guarded: kernel.isGuarded,
       peers: seenPeers().map(({ chassis, nextKey, seen }) => ({

@@ -51,6 +51,8 @@ export interface InterconnectGateway {
   readonly peers: readonly GatewayPeer[];
   /** Other gateways of this cluster. */
   readonly siblings: readonly GatewaySibling[];
+  /** Where others reach its WireGuard besides its tunnel address, the best first. */
+  readonly endpoints: readonly string[];
   /** The last request to replace its key; empty for none. */
   readonly rotateKey: string;
   /** A sentence for each peer that is left out. */

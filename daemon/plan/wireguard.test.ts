@@ -135,6 +135,18 @@ describe('the endpoint of a peer', () => {
   it('is none for a peer that announces none, which has to begin', () => {
     assert.equal(new Endpoints().choose({ ...peer, endpoints: [] }, undefined, 0), undefined);
   });
+  it('is where the peer came from, once WireGuard was started again, and then the announced ones', () => {
+    const endpoints = new Endpoints();
+    assert.equal(endpoints.choose(peer, undefined, 0), '192.0.2.3:1');
+    const learned = seenPeer(3, { endpoint: '203.0.113.1:7' });
+    assert.equal(endpoints.choose(peer, learned, 1000), undefined);
+    const fresh = seenPeer(3, { endpoint: '', handshakeMs: 0 });
+    assert.equal(endpoints.choose(peer, fresh, 2000), '203.0.113.1:7');
+    const silent = { ...learned, handshakeMs: 0 };
+    assert.equal(endpoints.choose(peer, silent, 17_000), '192.0.2.3:1');
+    assert.equal(endpoints.choose(peer, silent, 32_000), '192.0.2.4:1');
+    assert.equal(endpoints.choose({ ...peer, endpoints: ['192.0.2.9:1'] }, fresh, 33_000), '192.0.2.9:1');
+  });
 });
 
 describe('rules of the node', () => {

@@ -12,6 +12,7 @@ test('an object without a status, and one with all the daemon reads', () => {
     resourceVersion,
     peers: [],
     refused: [],
+    endpoints: [],
     rotateKey: '',
     siblings: [],
     wantedMtu: undefined,

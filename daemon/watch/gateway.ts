@@ -18,7 +18,9 @@ import type { Interconnect, TransitSwitch, InterconnectGateway } from '../model/
 
 // A field of another release that cannot be parsed counts as absent; the daemon writes its own fields again.
 const shape = z.looseObject({
-  spec: z.looseObject({ rotateKey: z.string().default('').catch('') }).optional(),
+  spec: z
+    .looseObject({ rotateKey: z.string().default('').catch(''), endpoints: z.array(z.string()).default([]).catch([]) })
+    .optional(),
   status: z
     .looseObject({
       peers: z.array(gatewayPeer).optional().catch(undefined),
@@ -50,6 +52,7 @@ export function parseGateway(raw: RawObject): InterconnectGateway {
         ({ chassis, cluster, address }) =>
           `gateway ${chassis} of cluster ${cluster} has no usable tunnel address: ${JSON.stringify(address)}; its tunnel is not reported`,
       ),
+    endpoints: spec?.endpoints ?? [],
     rotateKey: spec?.rotateKey ?? '',
     siblings: status?.siblings ?? [],
     wantedMtu: status?.wantedMTU,

@@ -128,3 +128,18 @@ export async function askForKeys(lab: LabHandle, cluster: string, request: strin
   for (const { name } of lab.cluster(cluster).nodes)
     await lab.kubectl(cluster, ['patch', 'icgw', name, '--type', 'merge', '-p', patch]);
 }
+
+/** Gives packets of WireGuard that leave a node another source, `address:port`, as a router before it would. */
+export async function translate(lab: LabHandle, { netns }: { readonly netns: string }, to: string): Promise<void> {
+  const [address = ''] = to.split(':');
+  const rules = [
+    'add table ip translated',
+    'delete table ip translated',
+    'add table ip translated',
+    'add chain ip translated out { type nat hook postrouting priority 100; }',
+    `add rule ip translated out udp sport 51820 snat to ${to}`,
+  ];
+  // The node answers ARP for it.
+  const commands = [`ip addr replace ${address}/32 dev lo`, `nft -f - <<END\n${rules.join('\n')}\nEND`, 'conntrack -F'];
+  await lab.exec(netns, ['sh', '-c', commands.join('\n')]);
+}

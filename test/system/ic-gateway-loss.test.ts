@@ -16,11 +16,13 @@ import {
   sendDatagram,
   sentBytes,
   streamBytes,
+  translate,
   tunnelAddressOf,
   untilEncrypted,
   watchUnderlay,
   whileSending,
 } from './encryption.ts';
+import { drop, mend } from './diagnose-injections.ts';
 import { startOwnLab } from './own-lab.ts';
 import { addWorkload, applyObjects, conditionsOf, longestGapMs, subnetManifest, waitForPods } from './workload.ts';
 import { eventually, notYet } from '../../lib/testing-eventually.ts';
@@ -207,6 +209,43 @@ describe('two clusters of two nodes', () => {
     });
     for (const cluster of clusters) await untilEncrypted(lab, cluster);
     await lab.ping(lab.ns('east', 'plain/one'), pods.get('plain') ?? '');
+  });
+
+  it('a gateway behind address translation is followed by the others, also when WireGuard there was started again', async (t) => {
+    for (const cluster of clusters) await requireEncryption(lab, cluster);
+    for (const cluster of clusters) await untilEncrypted(lab, cluster);
+    await untilProtected();
+    const [node] = lab.cluster('east').nodes;
+    assert.ok(node);
+    const outside = node.address.replace(/\d+$/, '99');
+    // Nothing passes to or from the address that the gateway announces.
+    await drop(lab, [`ip daddr ${node.address} udp dport 51820`, `ip saddr ${node.address} udp sport 51820`]);
+    try {
+      const [gap = 0] = await gapsDuring(() => translate(lab, node, `${outside}:45000`));
+      t.diagnostic(`translated: ${gap.toFixed(0)} ms`);
+      const untilFollowed = (to: string) =>
+        eventually(`the gateways of west to send to ${to}`, async () => {
+          const peers = [...(await keysOf(lab, 'west')).values()].flatMap((report) => report.peers ?? []);
+          return peers.filter(({ endpoint }) => endpoint === to).length === 2 || notYet(JSON.stringify(peers));
+        });
+      await untilFollowed(`${outside}:45000`);
+      await untilProtected();
+      const [moved = 0] = await gapsDuring(() => translate(lab, node, `${outside}:46000`));
+      t.diagnostic(`another port: ${moved.toFixed(0)} ms`);
+      await untilFollowed(`${outside}:46000`);
+      await lab.kill('west/n1', 'wireguard');
+      await lab.heal();
+      await untilFollowed(`${outside}:46000`);
+      await untilProtected();
+    } finally {
+      await lab.exec(node.netns, [
+        'sh',
+        '-c',
+        `nft delete table ip translated; ip addr del ${outside}/32 dev lo; conntrack -F`,
+      ]);
+      await mend(lab);
+    }
+    await untilProtected();
   });
 
   it('a pod reaches nothing at addresses within tunnels, not even with a packet that looks like a tunnel', async () => {

@@ -7,6 +7,18 @@ export const interconnectGatewaySpec = z.object({
     .boolean()
     .default(false)
     .describe('Move all paths to other gateways, without loss, and keep them there: before maintenance.'),
+  endpoints: z
+    .array(
+      z
+        .string()
+        .max(64)
+        .regex(/^(\[[0-9a-fA-F:]+\]|[0-9.]+):[1-9][0-9]{0,4}$/),
+    )
+    .max(3)
+    .default([])
+    .describe(
+      'Where other clusters reach WireGuard of this gateway if not at its tunnel address, the best first: `address:port` of an address translation or of a load balancer that leads to it. Not needed where this gateway can reach those of the other cluster: they follow it.',
+    ),
   rotateKey: z
     .string()
     .max(64)
