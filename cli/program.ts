@@ -18,6 +18,7 @@ import { check } from './commands/ic/check.ts';
 import { connect } from './commands/ic/connect.ts';
 import { exportService, unexport } from './commands/ic/export.ts';
 import { remove } from './commands/ic/remove.ts';
+import { rotateKeys } from './commands/ic/rotate-keys.ts';
 import { services } from './commands/ic/services.ts';
 import { join } from './commands/join.ts';
 import { leave } from './commands/leave.ts';
@@ -63,6 +64,7 @@ const groups: readonly Group[] = [
       bench,
       drain,
       undrain,
+      rotateKeys,
       token,
       check,
       connect,

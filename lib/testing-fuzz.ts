@@ -20,6 +20,7 @@ export interface ObjectSchemas {
   readonly endpoints?: z.ZodType | undefined;
   readonly ports?: z.ZodType | undefined;
   readonly routes?: z.ZodType | undefined;
+  readonly cidr?: z.ZodType | undefined;
 }
 
 /** Each run is the same, so that a failure can be repeated. */
@@ -52,9 +53,9 @@ export function fuzzParser(parse: Parser, schemas: ObjectSchemas): void {
   );
 }
 
-function objectsOf({ spec, status, data, endpoints, ports, routes }: ObjectSchemas): fc.Arbitrary<RawObject> {
+function objectsOf({ spec, status, data, endpoints, ports, routes, cidr }: ObjectSchemas): fc.Arbitrary<RawObject> {
   const fields = Object.fromEntries(
-    Object.entries({ spec, status, data, endpoints, ports, routes }).flatMap(([name, schema]) =>
+    Object.entries({ spec, status, data, endpoints, ports, routes, cidr }).flatMap(([name, schema]) =>
       schema === undefined ? [] : [[name, valuesOf(z.toJSONSchema(schema, { io: 'input' }) as JsonSchema)] as const],
     ),
   );

@@ -36,7 +36,7 @@ export function renderStatus(status: Status, nowMs: number, paint: Paint): strin
     ...renderSection(
       'Other clusters',
       renderTable(
-        ['NAME', 'PHASE', 'LAST SEEN', 'PATHS', 'ROUTES', 'REJECTED'],
+        ['NAME', 'PHASE', 'LAST SEEN', 'PATHS', 'ENCRYPTION', 'ROUTES', 'REJECTED'],
         status.remoteClusters.map((one) => remoteRow(one, nowMs)),
         paint,
       ),
@@ -137,9 +137,19 @@ function remoteRow({ name, status }: RemoteCluster, nowMs: number): readonly Cel
     toned(phase, phaseTone(phase)),
     lastSeen === undefined ? 'now' : `${since(lastSeen, nowMs)} ago`,
     pathsUp,
+    encryptionCell(status),
     routesActive,
     routesRejected > 0 ? toned(String(routesRejected), 'bad') : routesRejected,
   ];
+}
+
+/** The mode, and why tunnels are not encrypted. */
+function encryptionCell({ encryption: mode, conditions }: RemoteCluster['status']): Cell {
+  if (mode === undefined) return '';
+  if (mode === 'off') return toned(mode, 'faint');
+  const condition = conditionOf(conditions, 'Encrypted');
+  if (condition?.status === 'True') return toned(mode, 'good');
+  return toned(`${mode}: ${condition?.reason ?? 'not known'}`, 'bad');
 }
 
 function phaseTone(phase: string): Tone {

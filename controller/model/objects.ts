@@ -189,6 +189,12 @@ export interface TransitSwitch {
   readonly paths: readonly string[];
 }
 
+/** What the agent tells daemons of encrypted tunnels to a cluster. */
+export interface KeySlice {
+  /** Network of the addresses within tunnels; undefined if it cannot be read. */
+  readonly cidr: Cidr | undefined;
+}
+
 /** A prefix of another cluster that this one accepts. */
 export interface RemoteRoute {
   readonly cidr: Cidr;
@@ -381,6 +387,7 @@ export interface Kinds {
   readonly virtualMachineInstances: VirtualMachine;
   readonly attachments: Attachment;
   readonly transitSwitches: TransitSwitch;
+  readonly keySlices: KeySlice;
   readonly remoteClusters: RemoteCluster;
   /** By RemoteCluster: the sets of addresses of its pods that policies name. */
   readonly remotePods: RemotePodSets;

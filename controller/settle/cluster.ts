@@ -56,6 +56,7 @@ const judgedBy: ReadonlySet<keyof Kinds> = new Set([
   'providerNetworks',
   'ipPools',
   'transitSwitches',
+  'keySlices',
   'loadBalancerPools',
 ]);
 

@@ -25,6 +25,7 @@ export class ObjectStores implements Stores {
   readonly virtualMachineInstances = new Store<Kinds['virtualMachineInstances']>();
   readonly attachments = new Store<Kinds['attachments']>();
   readonly transitSwitches = new Store<Kinds['transitSwitches']>();
+  readonly keySlices = new Store<Kinds['keySlices']>();
   readonly remoteClusters = new Store<Kinds['remoteClusters']>();
   readonly remotePods = new Store<Kinds['remotePods']>();
   readonly serviceCidrs = new Store<Kinds['serviceCidrs']>();

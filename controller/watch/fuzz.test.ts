@@ -19,6 +19,7 @@ import { askedDomainsKind } from '../../lib/api/kinds/asked-domains.ts';
 import { sharedAddressKind } from '../../lib/api/kinds/shared-address.ts';
 import { subnetKind } from '../../lib/api/kinds/subnet.ts';
 import { switchLbRuleKind } from '../../lib/api/kinds/switch-lb-rule.ts';
+import { gatewayKeySliceKind } from '../../lib/api/kinds/gateway-key-slice.ts';
 import { transitSwitchKind } from '../../lib/api/kinds/transit-switch.ts';
 import { vipKind } from '../../lib/api/kinds/vip.ts';
 import { vlanKind } from '../../lib/api/kinds/vlan.ts';
@@ -61,6 +62,7 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   virtualMachines: {},
   virtualMachineInstances: {},
   transitSwitches: transitSwitchKind,
+  keySlices: { cidr: gatewayKeySliceKind.data?.shape['cidr'] as z.ZodType },
   remoteClusters: { ...remoteClusterKind, routes: z.array(remoteRoute) },
   remotePods: { ...remoteClusterKind, routes: z.array(remotePod) },
   bgpNodeStates: { ...bgpNodeStateKind, routes: z.array(bgpRoute) },

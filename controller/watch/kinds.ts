@@ -28,6 +28,7 @@ import {
   statefulSets,
   subnets,
   switchLbRules,
+  gatewayKeySlices,
   transitSwitches,
   vips,
   virtualMachineInstances,
@@ -59,6 +60,7 @@ import {
   parseSecurityGroup,
   parseServiceCidr,
   parseSubnet,
+  parseKeySlice,
   parseTransitSwitch,
   parseVpc,
 } from './networks.ts';
@@ -113,6 +115,7 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   virtualMachines: { resource: virtualMachines, parse: parseVirtualMachine, isOptional: true },
   virtualMachineInstances: { resource: virtualMachineInstances, parse: parseVirtualMachine, isOptional: true },
   transitSwitches: { resource: transitSwitches, parse: parseTransitSwitch },
+  keySlices: { resource: gatewayKeySlices, parse: parseKeySlice },
   // Only the interconnect needs the kind.
   remoteClusters: withSlices(remoteClusterView),
   // Of policies that name other clusters.

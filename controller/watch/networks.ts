@@ -8,6 +8,7 @@ import { parseCidr } from '../../lib/net/cidr.ts';
 import { learnedOrigin } from '../../lib/route-policy/policy.ts';
 import type { SlicedView } from '../../lib/slices/slice.ts';
 import type {
+  KeySlice,
   RemoteCluster,
   RemoteRoute,
   SecurityGroup,
@@ -218,6 +219,10 @@ export function parseTransitSwitch(raw: RawObject): TransitSwitch {
   const vpc = textOf(status['vpc']) || textOf(spec['vpc']) || defaultVpc;
   const paths = recordsOf(status['paths']).map((path) => textOf(path['switch']));
   return { name: raw.metadata.name, vpc, cidrs: texts.flatMap((text) => parseCidr(text) ?? []), paths };
+}
+
+export function parseKeySlice(raw: RawObject): KeySlice {
+  return { cidr: parseCidr(textOf(raw['cidr'])) };
 }
 
 type RemoteRoutes = Pick<RemoteCluster, 'routes' | 'unlisted'>;

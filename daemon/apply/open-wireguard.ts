@@ -11,12 +11,20 @@ import type { KernelEvent } from '../host/kernel-events.ts';
 import { HostLoop } from '../host/loop.ts';
 import { isRefusal, Refusal } from '../host/refusal.ts';
 import { KernelTunnels } from '../host/tunnels.ts';
-import { ensureKey, randomMac, type KeyPair } from '../host/wireguard-key.ts';
-import { hasSession, linkAddress, tunnelLinks, type TunnelsPlan } from '../model/wireguard.ts';
+import { beginRotation, endRotation, openKeys, randomMac, type Keys } from '../host/wireguard-key.ts';
+import {
+  hasSession,
+  linkAddress,
+  tunnelLinks,
+  type KeySlice,
+  type SeenPeer,
+  type TunnelsPlan,
+} from '../model/wireguard.ts';
 import { hasFixedSources, systemId, tunnelEnds } from '../ovs/local.ts';
 import { keepTunnelNeighbour, keepTunnelRoute, removeTunnelRoute } from '../ovs/tunnel-route.ts';
-import { isStillUsed, planDevice, planTunnelBridge, planTunnels } from '../plan/wireguard.ts';
+import { isStillUsed, planDevice, planPeers, planTunnelBridge, planTunnels } from '../plan/wireguard.ts';
 import { Endpoints } from '../settle/endpoints.ts';
+import { Acceptances, nextStep } from '../settle/key-rotation.ts';
 import type { Cluster } from '../state/cluster.ts';
 import type { Local } from './open-local.ts';
 
@@ -27,7 +35,7 @@ export interface OpenWireGuardOptions {
   readonly isGateway: () => boolean;
   readonly encapIp: string;
   readonly isUserspaceDatapath: boolean;
-  /** File of the private key. */
+  /** File of the private key, with others beside it. */
   readonly keyFile: string;
   /** File of the network namespace. */
   readonly namespace: string;
@@ -61,6 +69,10 @@ const unsupported =
   'ovn-controller of OVN 24.03 and newer gives tunnels the address of the underlay as their source (local_ip); encrypted tunnels have IPv4 addresses, so that of the underlay has to be one, too';
 const owner = 'tunnels/bridge';
 const checkMs = 1000;
+/** While a peer may change its key: nothing reports its first handshake, and until it was seen, packets of the peer are dropped. */
+const changeCheckMs = 25;
+/** Reads of a WireGuard with many peers take longer, and may not take all of the processor. */
+const longestShare = 0.2;
 /** WireGuard's own part of a packet, with an outer header of IPv6. */
 const overhead = 80;
 const usualMtu = 1500;
@@ -71,8 +83,9 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
   const { netlink, kernelEvents, ovs, target } = local;
   const listeners = new Set<() => void>();
   const endpoints = new Endpoints();
+  const acceptances = new Acceptances();
   let plan: TunnelsPlan | undefined;
-  let key: KeyPair | undefined;
+  let keys: Keys | undefined;
   let keyProblem: string | undefined;
   /** Of the bridge while there is no key. */
   const spareMac = randomMac();
@@ -89,7 +102,7 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
     socket: options.socket,
     mtu,
     plug: async (isWanted) => {
-      if (isWanted) target.set(owner, planTunnelBridge(key?.mac ?? spareMac));
+      if (isWanted) target.set(owner, planTunnelBridge(keys?.mac ?? spareMac));
       else target.drop(owner);
       await target.untilApplied();
     },
@@ -115,10 +128,12 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
       }
     },
     changesOf: (seen) => {
-      if (plan === undefined || key === undefined) return undefined;
+      if (plan === undefined || keys === undefined) return undefined;
       const known = new Map(seen.peers.map((peer) => [peer.publicKey, peer]));
-      endpoints.keep(plan.peers);
-      return planDevice(seen, { privateKey: key.privateKey, listenPort: options.port, peers: plan.peers }, (peer) =>
+      const peers = planPeers(plan.peers, seen);
+      endpoints.keep(peers);
+      const { privateKey } = keys.current;
+      return planDevice(seen, { privateKey, listenPort: options.port, peers }, (peer) =>
         endpoints.choose(peer, known.get(peer.publicKey), Date.now()),
       );
     },
@@ -142,32 +157,94 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
     },
   });
 
+  /** Each peer with what WireGuard has of its keys. */
+  const seenPeers = () => {
+    const known = new Map((kernel.device?.peers ?? []).map((peer) => [peer.publicKey, peer]));
+    return (plan?.peers ?? []).map(({ chassis, publicKey, nextKey }) => {
+      const seen = [publicKey, nextKey ?? ''].flatMap((key) => known.get(key) ?? []);
+      return { chassis, nextKey, seen };
+    });
+  };
+  let accepted: ReadonlySet<string> = new Set();
+  const own = familyOf(encapIp) === 6 ? `[${encapIp}]:${options.port}` : `${encapIp}:${options.port}`;
   const report = (): GatewayWireGuard | undefined => {
     if (isUnsupported) return { guarded: kernel.isGuarded, problem: unsupported };
     if (plan === undefined) return undefined;
     const problem = keyProblem ?? loop.problems?.[0]?.message;
-    const seen = new Map((kernel.device?.peers ?? []).map((peer) => [peer.publicKey, peer]));
     const nowMs = Date.now();
     const { address } = kernel;
     return {
-      ...(key === undefined ? {} : { publicKey: key.publicKey, listenPort: options.port }),
-      endpoints: [familyOf(encapIp) === 6 ? `[${encapIp}]:${options.port}` : `${encapIp}:${options.port}`],
+      ...(keys === undefined ? {} : { ...reportOf(keys), listenPort: options.port }),
+      endpoints: [...new Set([...(cluster.gateway?.endpoints ?? []), own])],
       ...(address === undefined ? {} : { address }),
       guarded: kernel.isGuarded,
-      peers: plan.peers.map(({ chassis, publicKey }) => {
-        const peer = seen.get(publicKey);
-        return { chassis, session: peer !== undefined && hasSession(peer, nowMs) ? 'Up' : 'None' };
-      }),
+      peers: seenPeers().map(({ chassis, nextKey, seen }) => ({
+        chassis,
+        session: seen.some((peer) => hasSession(peer, nowMs)) ? 'Up' : 'None',
+        ...endpointOf(seen),
+        ...(nextKey !== undefined && accepted.has(nextKey) ? { nextKey } : {}),
+      })),
       ...(problem === undefined ? {} : { problem }),
     };
   };
   let isSafe = false;
   const notify = (): void => {
     isSafe = plan === undefined || kernel.isGuarded;
+    const next = seenPeers().flatMap(({ nextKey, seen }) => seen.filter(({ publicKey }) => publicKey === nextKey));
+    accepted = acceptances.accept(
+      next.map(({ publicKey }) => publicKey),
+      Date.now(),
+    );
     const text = JSON.stringify([isSafe, report()]);
     if (text === reported) return;
     reported = text;
     for (const listener of listeners) listener();
+  };
+
+  let rotationProblem = '';
+  /** Goes on with the rotation of the key, if it is time. */
+  const rotate = (slices: readonly KeySlice[], found: Keys): Keys => {
+    const { policy, request } = cluster.keyRotation;
+    const name = systemId(ovs);
+    const own = slices.find(({ isOwn }) => isOwn)?.gateways.find(({ chassis }) => chassis === name);
+    const nowMs = Date.now();
+    const step = nextStep({ keys: found, request, policy, own, peers: plan?.peers ?? [], nowMs });
+    if (step === 'none') return found;
+    try {
+      if (step === 'begin') return beginRotation(options.keyFile, found, request);
+      const changed = endRotation(options.keyFile, found);
+      acceptances.changed(nowMs);
+      log.info({ publicKey: changed.current.publicKey }, 'the key of encrypted tunnels was replaced');
+      return changed;
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      // It is tried every second.
+      if (error.message !== rotationProblem) log.warn({ err: error }, 'the key of encrypted tunnels is not replaced');
+      rotationProblem = error.message;
+      return found;
+    }
+  };
+
+  let changeTimer: NodeJS.Timeout | undefined;
+  let isClosed = false;
+  /** Reads WireGuard often while a peer may change its key. */
+  const awaitChange = (delayMs: number): void => {
+    const isAwaited = plan?.peers.some(({ nextKey }) => nextKey !== undefined) === true;
+    if (isClosed || changeTimer !== undefined || !isAwaited) return;
+    changeTimer = setTimeout(() => {
+      const startedMs = performance.now();
+      kernel
+        .check()
+        .then(notify, (error: unknown) => {
+          if (!isRefusal(error)) throw error;
+          // The next application says what is wrong.
+          kernel.doubt();
+        })
+        .finally(() => {
+          changeTimer = undefined;
+          awaitChange(Math.max(changeCheckMs, (performance.now() - startedMs) / longestShare));
+        });
+    }, delayMs).unref();
   };
 
   const refresh = (): void => {
@@ -177,9 +254,9 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
     // Without a key nobody makes an encrypted tunnel to this node, and it makes none.
     isUnsupported = plan !== undefined && familyOf(encapIp) === 6 && hasFixedSources(ovs);
     if (isUnsupported && !kernel.isGuarded) plan = undefined;
-    if (plan !== undefined && key === undefined) {
+    if (plan !== undefined && keys === undefined) {
       try {
-        key = ensureKey(options.keyFile);
+        keys = openKeys(options.keyFile, cluster.keyRotation.request);
         keyProblem = undefined;
       } catch (error) {
         if (!isRefusal(error)) throw error;
@@ -189,6 +266,8 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
         keyProblem = found;
       }
     }
+    if (plan !== undefined && keys !== undefined) keys = rotate(slices, keys);
+    awaitChange(changeCheckMs);
     notify();
     // Without a key the node is guarded all the same: ovn-controller may have tunnels that were encrypted.
     loop.set(plan ?? 'none');
@@ -215,9 +294,8 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
       return report();
     },
     get figures() {
-      const seen = new Map((kernel.device?.peers ?? []).map((peer) => [peer.publicKey, peer]));
-      return (plan?.peers ?? []).flatMap(({ chassis, publicKey }) => {
-        const peer = seen.get(publicKey);
+      return seenPeers().flatMap(({ chassis, seen }) => {
+        const peer = seen.toSorted((a, b) => b.handshakeMs - a.handshakeMs)[0];
         if (peer === undefined) return [];
         const { handshakeMs, receivedBytes, sentBytes } = peer;
         return [{ chassis, handshakeMs, receivedBytes, sentBytes }];
@@ -225,7 +303,9 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
     },
     subscribe: (listener) => void listeners.add(listener),
     close() {
+      isClosed = true;
       clearInterval(timer);
+      clearTimeout(changeTimer);
       loop.close();
     },
   };
@@ -235,4 +315,19 @@ const names: ReadonlySet<string> = new Set(Object.values(tunnelLinks));
 
 function isLinkEvent(type: number): boolean {
   return type === RTM.NEWLINK || type === RTM.DELLINK;
+}
+
+/** That of the key with the last handshake. */
+function endpointOf(seen: readonly SeenPeer[]): { readonly endpoint?: string } {
+  const [newest] = seen.toSorted((a, b) => b.handshakeMs - a.handshakeMs);
+  return newest === undefined || newest.endpoint === '' ? {} : { endpoint: newest.endpoint };
+}
+
+function reportOf({ current, next }: Keys): Pick<GatewayWireGuard, 'publicKey' | 'keyMadeAt' | 'nextKey'> {
+  const isoOf = (ms: number): string => new Date(ms).toISOString();
+  return {
+    publicKey: current.publicKey,
+    keyMadeAt: isoOf(current.madeMs),
+    ...(next === undefined ? {} : { nextKey: { publicKey: next.publicKey, madeAt: isoOf(next.madeMs) } }),
+  };
 }

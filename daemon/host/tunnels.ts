@@ -6,7 +6,6 @@
  * namespace of the node they would be for the node itself, and not go to Open vSwitch. In the namespace, nftables also translates addresses. The socket of
  * WireGuard stays in the namespace of the node. With the datapath of the kernel, a route to the WireGuard interface is enough.
  */
-import { rmSync } from 'node:fs';
 import type { Link } from '../../lib/netlink/link.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import { linkAddress, tunnelLinks, type DeviceChange, type SeenDevice, type TunnelsPlan } from '../model/wireguard.ts';
@@ -19,6 +18,7 @@ import { Rtnetlink } from './rtnetlink.ts';
 import { hasIpv6, setSysctl } from './sysctl.ts';
 import { type HostProblem, type HostTarget, linkMissing } from './target.ts';
 import { changeKernelDevice, readKernelDevice } from './wireguard-netlink.ts';
+import { removeKeys } from './wireguard-key.ts';
 import { changeUapi, readUapi } from './wireguard-uapi.ts';
 
 /** rtm_protocol of the routes of tunnels: those of the host network are compared as a whole. */
@@ -53,6 +53,7 @@ export interface TunnelsHostOptions {
 
 export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
   readonly #options: TunnelsHostOptions;
+  #isBusy = false;
   #isGuarded = false;
   #device: SeenDevice | undefined;
   #address: string | undefined;
@@ -85,9 +86,21 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
     this.#compared = { plan: '', atMs: 0 };
   }
 
-  async set(plan: TunnelsPlan | 'none'): Promise<readonly HostProblem[]> {
+  /** Reads WireGuard again and changes what is to be changed, unless that is being done anyway. @throws Refusal */
+  async check(): Promise<void> {
+    if (this.#isBusy || this.#device === undefined) return;
+    this.#isBusy = true;
     try {
-      const text = JSON.stringify(plan);
+      await this.#checkDevice(this.#device);
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  async set(plan: TunnelsPlan | 'none'): Promise<readonly HostProblem[]> {
+    this.#isBusy = true;
+    try {
+      const text = textOf(plan);
       if (plan === 'none') await this.#remove();
       else if (!(await this.#isAsCompared(text))) {
         // A change from now on is in doubt again.
@@ -99,6 +112,8 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
       if (!isRefusal(error)) throw error;
       this.doubt();
       return [refusalProblem(error)];
+    } finally {
+      this.#isBusy = false;
     }
   }
 
@@ -106,16 +121,22 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
   async #isAsCompared(text: string): Promise<boolean> {
     const { plan, atMs } = this.#compared;
     if (plan !== text || performance.now() - atMs >= trustMs || this.#device === undefined) return false;
-    const { isUserspace, namespace, socket } = this.#options;
+    return await this.#checkDevice(this.#device);
+  }
+
+  /** False if WireGuard was started again since it was read as `before`, and has no settings. */
+  async #checkDevice(before: SeenDevice): Promise<boolean> {
+    const { isUserspace, namespace } = this.#options;
     const netns = isUserspace && this.#isKernel ? openNetns(namespace) : undefined;
     try {
       const name = tunnelLinks.device;
-      const seen = this.#isKernel ? await kernel(netns, () => readKernelDevice(name)) : await readUapi(socket);
-      // It was started again, and has no settings.
-      if (seen.privateKey !== this.#device.privateKey) return false;
+      const seen = await this.#read(this.#isKernel, name, netns);
+      if (seen.privateKey !== before.privateKey) return false;
       this.#device = seen;
       const change = this.#options.changesOf(seen);
-      if (change !== undefined) await this.#change(this.#isKernel, name, netns, change);
+      if (change === undefined) return true;
+      await this.#change(this.#isKernel, name, netns, change);
+      this.#device = await this.#read(this.#isKernel, name, netns);
       return true;
     } finally {
       netns?.close();
@@ -289,7 +310,7 @@ export async function removeTunnels(
   { namespace, key }: { readonly namespace: string; readonly key: string },
 ): Promise<void> {
   await removeLinks(netlink, namespace);
-  rmSync(key, { force: true });
+  removeKeys(key);
 }
 
 async function removeLinks(netlink: Rtnetlink, namespace: string): Promise<void> {
@@ -300,6 +321,11 @@ async function removeLinks(netlink: Rtnetlink, namespace: string): Promise<void>
   else if (device !== undefined) await keepAddresses(netlink, device, []);
   removeNetns(namespace);
   await new NftTable('inet', { name: ruleTable }).remove();
+}
+
+/** Without the peers, which only WireGuard has: they may change their keys, and everything else need not be compared for that. */
+function textOf(plan: TunnelsPlan | 'none'): string {
+  return JSON.stringify(plan === 'none' ? plan : { ...plan, peers: [] });
 }
 
 async function kernel<T>(netns: Netns | undefined, work: () => Promise<T>): Promise<T> {

@@ -1,42 +1,119 @@
-/** The private key of this node: a file that only root can read, made once. It leaves this process for WireGuard alone. */
+/**
+ * The private keys of this node: files that only root can read. They leave this process for WireGuard alone. `<file>` has the key in use;
+ * `<file>.next` the one that is to replace it, during a rotation; `<file>.json` what must outlive both.
+ */
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { z } from 'zod';
 import { Refusal } from './refusal.ts';
 
 export interface KeyPair {
   /** Base64 of 32 bytes, as is the public key. */
   readonly privateKey: string;
   readonly publicKey: string;
-  /** A MAC address that follows from the private key, so that nobody else knows it. */
+  /** Unix milliseconds. */
+  readonly madeMs: number;
+}
+
+export interface Keys {
+  readonly current: KeyPair;
+  readonly next: KeyPair | undefined;
+  /** A MAC address that follows from the first private key, so that nobody else knows it, and that no rotation changes. */
   readonly mac: string;
+  /** The last request for a rotation that was begun or needed none. */
+  readonly request: string;
 }
 
 /** PKCS #8 of an X25519 key, up to its 32 bytes (RFC 8410). */
 const prefix = Buffer.from('302e020100300506032b656e04220420', 'hex');
+const recordShape = z.object({ mac: z.string(), request: z.string() });
 
-/** @throws Refusal if the file has no key, a system error if it cannot be read or written */
-export function ensureKey(file: string): KeyPair {
-  let text: string;
+/**
+ * Makes a key if there is none; it needs no rotation that was requested before.
+ * @throws Refusal if a file has something else, a system error if it cannot be read or written
+ */
+export function openKeys(file: string, request: string): Keys {
+  const found = readKey(file);
+  if (found === undefined) {
+    const made = makeKey(file);
+    return record(file, { current: made, next: undefined, mac: macOfKey(made), request });
+  }
+  const { mac = macOfKey(found), request: begun = '' } = readRecord(`${file}.json`) ?? {};
+  return { current: found, next: readKey(nextOf(file)), mac, request: begun };
+}
+
+/** Begins a rotation, or notes that the one that has begun is what was requested. */
+export function beginRotation(file: string, keys: Keys, request: string): Keys {
+  // The key first: a rotation that was requested and not noted is asked for again, one that was noted and not begun is not.
+  const next = keys.next ?? makeKey(nextOf(file));
+  return record(file, { ...keys, next, request });
+}
+
+/** The next key takes the place of the other one, which is gone. */
+export function endRotation(file: string, keys: Keys): Keys {
+  if (keys.next === undefined) return keys;
+  renameSync(nextOf(file), file);
+  return { ...keys, current: keys.next, next: undefined };
+}
+
+export function removeKeys(file: string): void {
+  for (const one of [file, nextOf(file), `${file}.json`]) rmSync(one, { force: true });
+}
+
+export function randomMac(): string {
+  return macOf(randomBytes(6));
+}
+
+function nextOf(file: string): string {
+  return `${file}.next`;
+}
+
+function readKey(file: string): KeyPair | undefined {
   try {
-    text = readFileSync(file, 'utf8').trim();
+    const text = readFileSync(file, 'utf8').trim();
     chmodSync(file, 0o600);
+    return pairOf(file, text);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    text = makeKey(file);
+    return undefined;
   }
+}
+
+function pairOf(file: string, text: string): KeyPair {
   const bytes = Buffer.from(text, 'base64');
   if (bytes.length !== 32)
     throw new Refusal('KeyInvalid', `${file} is not base64 of 32 bytes; delete it, and the daemon makes another key`);
   const key = createPrivateKey({ key: Buffer.concat([prefix, bytes]), format: 'der', type: 'pkcs8' });
   const { x = '' } = createPublicKey(key).export({ format: 'jwk' });
-  const digest = createHash('sha256').update('isthmus bridge').update(bytes).digest();
-  const mac = macOf(digest);
-  return { privateKey: bytes.toString('base64'), publicKey: Buffer.from(x, 'base64url').toString('base64'), mac };
+  const publicKey = Buffer.from(x, 'base64url').toString('base64');
+  return { privateKey: bytes.toString('base64'), publicKey, madeMs: Math.floor(statSync(file).mtimeMs) };
 }
 
-export function randomMac(): string {
-  return macOf(randomBytes(6));
+/** Undefined for one that cannot be read: the MAC address follows from the key then. */
+function readRecord(file: string): z.infer<typeof recordShape> | undefined {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return undefined;
+  }
+  try {
+    return recordShape.safeParse(JSON.parse(text)).data;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return undefined;
+  }
+}
+
+function record(file: string, keys: Keys): Keys {
+  writeWhole(`${file}.json`, JSON.stringify({ mac: keys.mac, request: keys.request }));
+  return keys;
+}
+
+function macOfKey({ privateKey }: KeyPair): string {
+  return macOf(createHash('sha256').update('isthmus bridge').update(Buffer.from(privateKey, 'base64')).digest());
 }
 
 /** Of one interface, and of no vendor. */
@@ -47,14 +124,18 @@ function macOf(bytes: Buffer): string {
     .replaceAll(/(..)(?!$)/g, '$1:');
 }
 
-/** Written whole or not at all, also if the node loses its power. */
-function makeKey(file: string): string {
+function makeKey(file: string): KeyPair {
   const { d = '' } = generateKeyPairSync('x25519').privateKey.export({ format: 'jwk' });
   const text = Buffer.from(d, 'base64url').toString('base64');
+  writeWhole(file, text);
+  return pairOf(file, text);
+}
+
+/** Written whole or not at all, also if the node loses its power. */
+function writeWhole(file: string, text: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const next = `${file}.new`;
   rmSync(next, { force: true });
   writeFileSync(next, `${text}\n`, { mode: 0o600, flag: 'wx', flush: true });
   renameSync(next, file);
-  return text;
 }

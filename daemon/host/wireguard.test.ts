@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { AttrStream, wg } from '../../lib/netlink/wireguard.ts';
-import { ensureKey } from './wireguard-key.ts';
+import { beginRotation, endRotation, openKeys } from './wireguard-key.ts';
 import { deviceOf, endpointText, seenDevice, socketAddress } from './wireguard-netlink.ts';
 import { changeUapi, formatChange, parseDevice, readUapi } from './wireguard-uapi.ts';
 
@@ -32,25 +32,40 @@ const change = {
 describe('the private key', () => {
   it('is made once, in a file that only root reads', (t) => {
     const file = join(folder(t), 'state', 'wireguard.key');
-    const first = ensureKey(file);
+    const first = openKeys(file, '');
     assert.equal(statSync(file).mode & 0o777, 0o600);
-    assert.equal(readFileSync(file, 'utf8').trim(), first.privateKey);
-    assert.deepEqual(ensureKey(file), first);
+    assert.equal(readFileSync(file, 'utf8').trim(), first.current.privateKey);
+    assert.deepEqual(openKeys(file, ''), first);
   });
   it('has the public key of RFC 7748, section 6.1', (t) => {
     const file = join(folder(t), 'key');
     const bob = '5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb';
     writeFileSync(file, Buffer.from(bob, 'hex').toString('base64'));
-    const { publicKey: own, mac } = ensureKey(file);
+    const { mac, current } = openKeys(file, '');
     const expected = 'de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f';
-    assert.equal(Buffer.from(own, 'base64').toString('hex'), expected);
+    assert.equal(Buffer.from(current.publicKey, 'base64').toString('hex'), expected);
     // Of one interface, and of nobody's vendor.
     assert.equal(Number.parseInt(mac.slice(0, 2), 16) & 3, 2);
   });
   it('is refused if the file has something else', (t) => {
     const file = join(folder(t), 'key');
     writeFileSync(file, 'hello');
-    assert.throws(() => ensureKey(file), /delete it/);
+    assert.throws(() => openKeys(file, ''), /delete it/);
+  });
+  it('is replaced by the next one, which a restart finds at every step, with the same MAC address', (t) => {
+    const file = join(folder(t), 'state', 'wireguard.key');
+    const first = openKeys(file, 'before the node was there');
+    const begun = beginRotation(file, first, 'now');
+    assert.deepEqual([begun.current, begun.request, begun.mac], [first.current, 'now', first.mac]);
+    assert.ok(begun.next);
+    assert.deepEqual(openKeys(file, ''), begun);
+    assert.equal(statSync(`${file}.next`).mode & 0o777, 0o600);
+    const again = beginRotation(file, begun, 'later');
+    assert.deepEqual(again, { ...begun, request: 'later' });
+    const ended = endRotation(file, again);
+    assert.deepEqual(ended, { current: begun.next, next: undefined, mac: first.mac, request: 'later' });
+    assert.deepEqual(openKeys(file, ''), ended);
+    assert.deepEqual(readdirSync(dirname(file)).sort(), ['wireguard.key', 'wireguard.key.json']);
   });
 });
 

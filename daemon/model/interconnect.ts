@@ -22,6 +22,15 @@ export interface Interconnect {
   readonly vpc: string;
   /** Host of the hub: a name or an address. */
   readonly hub: string;
+  /** When the keys of gateways are replaced. */
+  readonly keyRotation: KeyRotation;
+}
+
+export interface KeyRotation {
+  /** Age at which a key is replaced; 0 for never. */
+  readonly intervalMs: number;
+  /** Clusters that do not accept the next key are waited for so long. */
+  readonly maxWaitMs: number;
 }
 
 export interface TransitSwitch {
@@ -42,6 +51,10 @@ export interface InterconnectGateway {
   readonly peers: readonly GatewayPeer[];
   /** Other gateways of this cluster. */
   readonly siblings: readonly GatewaySibling[];
+  /** Where others reach its WireGuard besides its tunnel address, the best first. */
+  readonly endpoints: readonly string[];
+  /** The last request to replace its key; empty for none. */
+  readonly rotateKey: string;
   /** A sentence for each peer that is left out. */
   readonly refused: readonly string[];
   /** Size in bytes of the IP packets that must pass between tunnel addresses. */

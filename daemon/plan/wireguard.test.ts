@@ -8,6 +8,7 @@ import {
   planDevice,
   planInsideRules,
   planKernelRules,
+  planPeers,
   planTunnels,
   planUserspaceRules,
 } from './wireguard.ts';
@@ -134,6 +135,18 @@ describe('the endpoint of a peer', () => {
   it('is none for a peer that announces none, which has to begin', () => {
     assert.equal(new Endpoints().choose({ ...peer, endpoints: [] }, undefined, 0), undefined);
   });
+  it('is where the peer came from, once WireGuard was started again, and then the announced ones', () => {
+    const endpoints = new Endpoints();
+    assert.equal(endpoints.choose(peer, undefined, 0), '192.0.2.3:1');
+    const learned = seenPeer(3, { endpoint: '203.0.113.1:7' });
+    assert.equal(endpoints.choose(peer, learned, 1000), undefined);
+    const fresh = seenPeer(3, { endpoint: '', handshakeMs: 0 });
+    assert.equal(endpoints.choose(peer, fresh, 2000), '203.0.113.1:7');
+    const silent = { ...learned, handshakeMs: 0 };
+    assert.equal(endpoints.choose(peer, silent, 17_000), '192.0.2.3:1');
+    assert.equal(endpoints.choose(peer, silent, 32_000), '192.0.2.4:1');
+    assert.equal(endpoints.choose({ ...peer, endpoints: ['192.0.2.9:1'] }, fresh, 33_000), '192.0.2.9:1');
+  });
 });
 
 describe('rules of the node', () => {
@@ -199,5 +212,42 @@ describe('rules of the node', () => {
     assert.equal(plan(true)?.end, '169.254.126.2');
     assert.equal(plan(false)?.end, '100.126.0.1');
     assert.doesNotMatch(plan(false)?.rules.node ?? '', /daddr set/);
+  });
+});
+
+describe('a peer that is about to change its key', () => {
+  const rotating = key('b1', 3, { nextKey: keyOf(33) });
+  const wanted = { privateKey: keyOf(9), listenPort: 51_820 };
+  const device = (...peers: SeenPeer[]) => ({ ...wanted, peers });
+  const changes = (...peers: SeenPeer[]) =>
+    planDevice(device(...peers), { ...wanted, peers: planPeers([rotating], device(...peers)) }, () => undefined)?.peers;
+  const idle = seenPeer(33, { handshakeMs: 0, keepaliveSeconds: 0, allowedIps: [] });
+
+  it('keeps its address at the old key until the first handshake with the new one', () => {
+    assert.deepEqual(changes(seenPeer(3, { allowedIps: ['100.126.0.3/32'] })), [{ publicKey: keyOf(33) }]);
+    assert.equal(changes(idle, seenPeer(3, { allowedIps: ['100.126.0.3/32'] })), undefined);
+  });
+  it('has it at the new one afterwards, which is given the address before it is taken from the other', () => {
+    const before = seenPeer(3, { allowedIps: ['100.126.0.3/32'] });
+    assert.deepEqual(changes({ ...idle, handshakeMs: 1 }, before), [
+      { publicKey: keyOf(33), keepaliveSeconds: 25, allowedIps: ['100.126.0.3/32'] },
+      { publicKey: keyOf(3), keepaliveSeconds: 0, allowedIps: [] },
+    ]);
+  });
+  it('cannot announce a key of another gateway', () => {
+    const theirs = [
+      key('b1', 3, { nextKey: keyOf(1) }),
+      key('b2', 4, { nextKey: keyOf(3) }),
+      key('b3', 5, { nextKey: 'x' }),
+    ];
+    const plan = planTunnels([own, other(...theirs)], 'a1', node);
+    assert.deepEqual(
+      plan?.peers.map(({ chassis, nextKey }) => [chassis, nextKey]),
+      [
+        ['b1', undefined],
+        ['b2', undefined],
+        ['b3', undefined],
+      ],
+    );
   });
 });

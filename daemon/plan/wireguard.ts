@@ -41,7 +41,7 @@ export function planTunnels(
     return isKey(publicKey) && ip !== undefined && formatIp(ip) === address && cidrContains(cidr, ip);
   };
   const address = own.gateways.find((one) => one.chassis === chassis && isUsable(one))?.address;
-  const taken = new Set(own.gateways.flatMap((one) => [one.publicKey, one.address]));
+  const taken = new Set(own.gateways.flatMap((one) => [one.publicKey, one.nextKey ?? '', one.address]));
   const peers = new Map<string, GatewayKey>();
   for (const slice of all) {
     if (slice.isOwn) continue;
@@ -49,7 +49,10 @@ export function planTunnels(
       if (!isUsable(gateway) || peers.has(gateway.chassis)) continue;
       if (taken.has(gateway.publicKey) || taken.has(gateway.address)) continue;
       taken.add(gateway.publicKey).add(gateway.address);
-      peers.set(gateway.chassis, gateway);
+      const { nextKey = '', ...rest } = gateway;
+      const isAccepted = isKey(nextKey) && !taken.has(nextKey);
+      if (isAccepted) taken.add(nextKey);
+      peers.set(gateway.chassis, isAccepted ? gateway : rest);
     }
   }
   const sorted = [...peers.values()].sort((a, b) => (a.chassis < b.chassis ? -1 : 1));
@@ -187,14 +190,38 @@ const keepaliveSeconds = 25;
 export interface WantedDevice {
   readonly privateKey: string;
   readonly listenPort: number;
-  readonly peers: readonly GatewayKey[];
+  readonly peers: readonly WantedPeer[];
+}
+
+/** A key of a gateway. */
+export interface WantedPeer {
+  readonly publicKey: string;
+  readonly endpoints: readonly string[];
+  /** Empty for a key that the gateway does not use: WireGuard answers to it, and sends it nothing. */
+  readonly address: string;
+}
+
+/**
+ * Both keys of a gateway that is about to change its key. WireGuard allows an address to one key only, and only a gateway that has changed
+ * can make a handshake with the next key: then the address moves, and the other key goes.
+ */
+export function planPeers(gateways: readonly GatewayKey[], seen: Pick<SeenDevice, 'peers'>): readonly WantedPeer[] {
+  const known = new Map(seen.peers.map((peer) => [peer.publicKey, peer]));
+  return gateways.flatMap(({ publicKey, nextKey, address, endpoints }): readonly WantedPeer[] => {
+    if (nextKey === undefined) return [{ publicKey, address, endpoints }];
+    const hasChanged = (known.get(nextKey)?.handshakeMs ?? 0) > 0;
+    return [
+      { publicKey: nextKey, address: hasChanged ? address : '', endpoints },
+      { publicKey, address: hasChanged ? '' : address, endpoints },
+    ];
+  });
 }
 
 /** `endpointOf`: the endpoint to set now; undefined leaves the one that WireGuard has, which may have learned a newer one. */
 export function planDevice(
   seen: SeenDevice,
   { privateKey, listenPort, peers }: WantedDevice,
-  endpointOf: (peer: GatewayKey) => string | undefined,
+  endpointOf: (peer: WantedPeer) => string | undefined,
 ): DeviceChange | undefined {
   const known = new Map(seen.peers.map((peer) => [peer.publicKey, peer]));
   const wanted = new Set(peers.map(({ publicKey }) => publicKey));
@@ -204,14 +231,15 @@ export function planDevice(
   const set = peers.flatMap((peer): readonly PeerChange[] => {
     const { publicKey, address } = peer;
     const before = known.get(publicKey);
-    const allowed = `${address}/32`;
+    const allowed = address === '' ? [] : [`${address}/32`];
+    const keepalive = address === '' ? 0 : keepaliveSeconds;
     const endpoint = endpointOf(peer);
     const change = {
       ...(endpoint === undefined ? {} : { endpoint }),
-      ...(before?.keepaliveSeconds === keepaliveSeconds ? {} : { keepaliveSeconds }),
-      ...(before?.allowedIps.join() === allowed ? {} : { allowedIps: [allowed] }),
+      ...((before?.keepaliveSeconds ?? 0) === keepalive ? {} : { keepaliveSeconds: keepalive }),
+      ...((before?.allowedIps ?? []).join() === allowed.join() ? {} : { allowedIps: allowed }),
     };
-    return Object.keys(change).length === 0 ? [] : [{ publicKey, ...change }];
+    return before !== undefined && Object.keys(change).length === 0 ? [] : [{ publicKey, ...change }];
   });
   const change = {
     ...(seen.privateKey === privateKey ? {} : { privateKey }),

@@ -51,7 +51,12 @@ test('transit switches join their VPCs, and that of the hub joins the VPC of the
   const cluster = clusterWith({
     transitSwitches: mirrorOf({ ts1: { vpc: 'blue', networks: ['169.254.1.0/24'] } }),
     interconnects: mirrorOf({
-      hub: { gateways: { matchLabels: { edge: 'true' } }, vpc: 'ovn-cluster', hub: '192.0.2.1' },
+      hub: {
+        gateways: { matchLabels: { edge: 'true' } },
+        vpc: 'ovn-cluster',
+        hub: '192.0.2.1',
+        keyRotation: { intervalMs: 0, maxWaitMs: 0 },
+      },
     }),
     remotes: mirrorOf({ west: [{ prefix: '10.32.0.0/16', transitSwitch: 'ts1' }] }),
   });

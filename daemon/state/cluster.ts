@@ -5,7 +5,13 @@ import type { LifelineFacts } from '../../lib/bgp/lifelines.ts';
 import { apiService, dnsService } from '../../lib/services/gate.ts';
 import { serviceKey, type Service } from '../../lib/services/service.ts';
 import type { BgpNodeState } from '../model/bgp-node-state.ts';
-import type { Interconnect, InterconnectGateway, RemoteRoute, TransitSwitch } from '../model/interconnect.ts';
+import type {
+  Interconnect,
+  InterconnectGateway,
+  KeyRotation,
+  RemoteRoute,
+  TransitSwitch,
+} from '../model/interconnect.ts';
 import type { Node } from '../model/node.ts';
 import type { Pod } from '../model/pod.ts';
 import type { ProviderNetwork } from '../model/provider-network.ts';
@@ -84,6 +90,14 @@ export class Cluster {
   /** Selectors of gateway nodes; none if the cluster is not a member of an interconnect, or has left it. */
   get gatewaySelectors(): readonly LabelSelector[] {
     return valuesOf(this.objects.interconnects).flatMap(({ gateways }) => gateways ?? []);
+  }
+
+  /** When the key of this node is replaced, and the last request for that. */
+  get keyRotation(): { readonly policy: KeyRotation; readonly request: string } {
+    const [policy = { intervalMs: 0, maxWaitMs: 0 }] = valuesOf(this.objects.interconnects).map(
+      (one) => one.keyRotation,
+    );
+    return { policy, request: this.gateway?.rotateKey ?? '' };
   }
 
   /** Transit switch → the VPC that it joins. */

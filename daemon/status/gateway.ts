@@ -169,13 +169,15 @@ export class GatewayStatusWriter {
 function writtenOf({ guarded, ...report }: GatewayWireGuard): WrittenWireGuard {
   const {
     publicKey = null,
+    keyMadeAt = null,
+    nextKey = null,
     listenPort = null,
     endpoints = null,
     address = null,
     peers = null,
     problem = null,
   } = report;
-  return { publicKey, listenPort, endpoints, address, guarded, peers, problem };
+  return { publicKey, keyMadeAt, nextKey, listenPort, endpoints, address, guarded, peers, problem };
 }
 
 function isSame(a: GatewayFields, b: GatewayFields): boolean {

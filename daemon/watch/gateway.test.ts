@@ -12,6 +12,8 @@ test('an object without a status, and one with all the daemon reads', () => {
     resourceVersion,
     peers: [],
     refused: [],
+    endpoints: [],
+    rotateKey: '',
     siblings: [],
     wantedMtu: undefined,
     tunnels: [],
@@ -29,7 +31,15 @@ test('an object without a status, and one with all the daemon reads', () => {
   const siblingTunnels = [{ chassis: 'a2', address: 'fd00::2', state: 'down' }];
   const own = { siblings, siblingTunnels, silentPrograms: ['ovs-vswitchd'], checkedAt: '2026-01-01T00:00:00Z' };
   const status = { chassis: 'a1', peers, tunnels, probes, wantedMTU: 1500, ...own };
-  assert.deepEqual(parseGateway({ metadata, status }), { ...empty, peers, tunnels, probes, wantedMtu: 1500, ...own });
+  assert.deepEqual(parseGateway({ metadata, spec: { rotateKey: 'now' }, status }), {
+    ...empty,
+    rotateKey: 'now',
+    peers,
+    tunnels,
+    probes,
+    wantedMtu: 1500,
+    ...own,
+  });
 });
 
 test('an invalid address reaches no program, and is named', () => {
@@ -48,14 +58,25 @@ test('a field of an unknown form is absent, and the others are read', () => {
   assert.deepEqual([facts.peers, facts.tunnels, facts.wantedMtu], [peers, [], undefined]);
 });
 
-test('the selector of an Interconnect, the VPC it joins, and its hub without the port', () => {
+test('the selector of an Interconnect, the VPC it joins, its hub without the port, and its rotation of keys', () => {
+  const noRotation = { intervalMs: 0, maxWaitMs: 86_400_000 };
+  const encryption = { keyRotation: { intervalHours: 2, maxWaitHours: 0 } };
   const gatewayNodeSelector = { matchLabels: { gw: 'true' } };
-  assert.deepEqual(parseInterconnect({ metadata, spec: { gatewayNodeSelector, vpc: 'blue', hub: '[fd00::9]:6650' } }), {
-    gateways: gatewayNodeSelector,
-    vpc: 'blue',
-    hub: 'fd00::9',
+  assert.deepEqual(
+    parseInterconnect({ metadata, spec: { gatewayNodeSelector, vpc: 'blue', hub: '[fd00::9]:6650', encryption } }),
+    {
+      keyRotation: { intervalMs: 7_200_000, maxWaitMs: 0 },
+      gateways: gatewayNodeSelector,
+      vpc: 'blue',
+      hub: 'fd00::9',
+    },
+  );
+  assert.deepEqual(parseInterconnect({ metadata, spec: {} }), {
+    gateways: undefined,
+    vpc: 'ovn-cluster',
+    hub: '',
+    keyRotation: noRotation,
   });
-  assert.deepEqual(parseInterconnect({ metadata, spec: {} }), { gateways: undefined, vpc: 'ovn-cluster', hub: '' });
 });
 
 test('a transit switch belongs to the VPC in force, not to the VPC in the spec', () => {

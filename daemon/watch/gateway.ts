@@ -18,6 +18,9 @@ import type { Interconnect, TransitSwitch, InterconnectGateway } from '../model/
 
 // A field of another release that cannot be parsed counts as absent; the daemon writes its own fields again.
 const shape = z.looseObject({
+  spec: z
+    .looseObject({ rotateKey: z.string().default('').catch(''), endpoints: z.array(z.string()).default([]).catch([]) })
+    .optional(),
   status: z
     .looseObject({
       peers: z.array(gatewayPeer).optional().catch(undefined),
@@ -35,7 +38,7 @@ const shape = z.looseObject({
 
 export function parseGateway(raw: RawObject): InterconnectGateway {
   const { name, uid, resourceVersion } = raw.metadata;
-  const status = readAs(shape, raw).data?.status;
+  const { spec, status } = readAs(shape, raw).data ?? {};
   const peers = status?.peers ?? [];
   const isUsable = ({ address }: { readonly address: string }): boolean => parseIp(address) !== undefined;
   return {
@@ -49,6 +52,8 @@ export function parseGateway(raw: RawObject): InterconnectGateway {
         ({ chassis, cluster, address }) =>
           `gateway ${chassis} of cluster ${cluster} has no usable tunnel address: ${JSON.stringify(address)}; its tunnel is not reported`,
       ),
+    endpoints: spec?.endpoints ?? [],
+    rotateKey: spec?.rotateKey ?? '',
     siblings: status?.siblings ?? [],
     wantedMtu: status?.wantedMTU,
     tunnels: status?.tunnels ?? [],
@@ -62,6 +67,16 @@ export function parseGateway(raw: RawObject): InterconnectGateway {
 
 const interconnectShape = z.looseObject({ spec: z.looseObject({ gatewayNodeSelector: labelSelector }) });
 const hubShape = z.looseObject({ spec: z.looseObject({ hub: z.string() }) });
+const hourMs = 3_600_000;
+/** Of an object of an earlier release, or one that cannot be read. */
+const noRotation = { intervalHours: 0, maxWaitHours: 24 };
+const rotationShape = z.looseObject({
+  spec: z.looseObject({
+    encryption: z.looseObject({
+      keyRotation: z.looseObject({ intervalHours: z.int().min(0), maxWaitHours: z.int().min(0) }),
+    }),
+  }),
+});
 const vpcShape = z.looseObject({ spec: z.looseObject({ vpc: z.string().optional() }) });
 const transitShape = z.looseObject({
   status: z.looseObject({ cidr: z.string().optional(), vpc: z.string().optional() }).optional(),
@@ -69,7 +84,9 @@ const transitShape = z.looseObject({
 
 export function parseInterconnect(raw: RawObject): Interconnect {
   const { hub = '' } = readAs(hubShape, raw).data?.spec ?? {};
+  const { intervalHours, maxWaitHours } = readAs(rotationShape, raw).data?.spec.encryption.keyRotation ?? noRotation;
   return {
+    keyRotation: { intervalMs: intervalHours * hourMs, maxWaitMs: maxWaitHours * hourMs },
     gateways: readAs(interconnectShape, raw).data?.spec.gatewayNodeSelector,
     vpc: parseJoinedVpc(raw),
     hub: hub.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'),

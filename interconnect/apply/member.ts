@@ -9,9 +9,10 @@ import type { LinkState } from '../model/link-state.ts';
 import type { KeySlice } from '../model/key-slice.ts';
 import type { LocalView } from '../model/local.ts';
 import type { MemberState } from '../model/messages.ts';
-import type { EncryptionWish, Gateway } from '../model/messages.ts';
+import type { AcceptedKey, EncryptionWish, Gateway } from '../model/messages.ts';
 import { encryptedMtuOf } from '../model/path-mtu.ts';
 import { planKeySlices } from '../plan/key-slices.ts';
+import { acceptedKeys } from '../settle/key-acceptance.ts';
 import { memberState, ownGateways, publishedGateways } from '../plan/member-state.ts';
 import { OwnEncryption, wishOf } from '../settle/encryption.ts';
 import type { OwnCluster } from '../settle/own-cluster.ts';
@@ -60,6 +61,7 @@ export class Member {
       facts: this.#encryption.facts,
       own: addressed,
       members: hub.members.values(),
+      acceptances: hub.tunnels.acceptances,
     });
   }
 
@@ -82,6 +84,7 @@ export class Member {
       gateways: this.#published(local),
       ...this.#keys(),
       encryption: this.#wishOf(spec),
+      acceptedKeys: this.#acceptedKeys(spec, local),
       unreachable: [...remotes.view.unreachable, ...neverReached(hub, () => databases.carriedAtStart())],
     });
     pods.observe(spec, local, state);
@@ -162,6 +165,12 @@ export class Member {
       wireGuardOf: (chassis: string) => tunnels.gateway(chassis)?.wireGuard,
       tunnelAddresses: hub.tunnels.addresses,
     };
+  }
+
+  #acceptedKeys(spec: InterconnectSpec, local: LocalView): readonly AcceptedKey[] {
+    const { tunnels, hub } = this.#options.clusters;
+    const reports = this.#published(local).flatMap((chassis) => tunnels.gateway(chassis)?.wireGuard ?? []);
+    return acceptedKeys(this.#wishOf(spec), hub.members.values(), reports);
   }
 
   #ownGateways(local: LocalView): readonly Gateway[] {

@@ -71,7 +71,7 @@ describe('a report of paths', () => {
       { ...west, cluster: 'elsewhere' },
       { ...west, cluster: 'north', up: 3 },
       { ...west, cluster: 'north', state: '\u001B[2J' },
-      { ...west, cluster: 'north', up: 0, state: 'Down', reason: 'a\nb', sinceMs: 1e300 },
+      { ...west, cluster: 'north', up: 0, state: 'Down', reason: 'a\nb', sinceMs: 1e300, encryption: '\u001B[2J' },
     ];
     const report = acceptReport({ version: '1.0\u001B', clusters: 2, clustersUp: 1, listed: forged }, known);
     assert.deepEqual(report, {
@@ -83,9 +83,9 @@ describe('a report of paths', () => {
   });
 
   it('has no time that the API server would refuse, with the whole status', () => {
-    const late = { ...west, sinceMs: Date.UTC(10_000, 0, 1) };
+    const late = { ...west, sinceMs: Date.UTC(10_000, 0, 1), encryption: 'off' };
     const report = acceptReport({ version: '1', clusters: 1, clustersUp: 1, listed: [late] }, known);
-    assert.deepEqual(report.listed, [{ ...west, sinceMs: 0 }]);
+    assert.deepEqual(report.listed, [{ ...west, sinceMs: 0, encryption: 'off' }]);
   });
 
   it('stays in the status while the hub does not know it, and goes with a member that does not report', () => {

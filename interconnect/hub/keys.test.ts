@@ -95,4 +95,32 @@ describe('keys of gateways at the hub', () => {
     await thief.sendState({ ...theirs, gateways: [{ ...gateway, wireGuard: borrowed }] });
     assert.deepEqual({ ...thief.last?.tunnelAddresses }, { x1: '100.126.4.2' });
   });
+
+  it('are replaced once others say that they accept the next one, which nobody else can take', async () => {
+    const next = keyOf(21);
+    const rotating = (state: Omit<MemberState, 'revision'>): Omit<MemberState, 'revision'> => ({
+      ...state,
+      gateways: state.gateways.map((one) => ({ ...one, wireGuard: { ...one.wireGuard!, nextKey: next } })),
+    });
+    const west = await join('west', stateOf('b1', 12));
+    const north = await join('north', stateOf('c1', 13));
+    const east = await join('east', rotating(stateOf('a1', 11)));
+    const acceptances = (member: TestMember) =>
+      (member.last?.keyAcceptances ?? []).map(({ publicKey, clusters }) => [publicKey, ...clusters]);
+    await west.until(() => west.members.get('east')?.gateways[0]?.wireGuard?.nextKey === next);
+    await east.until(() => acceptances(east).length === 1);
+    assert.deepEqual(acceptances(east), [[next]]);
+    const accepted = { acceptedKeys: [{ cluster: 'east', publicKey: next }] };
+    await west.sendState({ ...stateOf('b1', 12), ...accepted });
+    await east.until(() => acceptances(east)[0]?.length === 2);
+    assert.deepEqual(acceptances(east), [[next, 'west']]);
+    assert.deepEqual(acceptances(north), [], 'nobody else is told');
+    const [refusal] = await north.sendState(rotating(stateOf('c1', 13)));
+    assert.deepEqual([refusal?.kind, refusal?.code], ['key', 'NextKeyRefused']);
+    const [thief] = await north.sendState(stateOf('c1', 21));
+    assert.deepEqual([thief?.code, thief?.holder], ['DuplicateKey', 'east']);
+    await bed.restart({ tunnelCidr: '100.126.4.0/24' });
+    const again = await join('west', { ...stateOf('b1', 12), ...accepted });
+    await again.until(() => again.members.get('east')?.gateways[0]?.wireGuard?.nextKey === next);
+  });
 });

@@ -61,7 +61,7 @@ const state: MemberState = {
       chassis: 'a1',
       hostname: 'n1',
       encaps: [{ type: 'geneve', ip: '172.30.0.11', options: { csum: 'true' } }],
-      wireGuard: { publicKey: 'key', endpoints: ['172.30.0.11:51820'], address: '100.126.0.1' },
+      wireGuard: { publicKey: 'key', endpoints: ['172.30.0.11:51820'], address: '100.126.0.1', nextKey: 'next' },
     },
   ],
   attachments: [
@@ -91,6 +91,7 @@ const state: MemberState = {
   tellsPaths: true,
   tellsPods: true,
   encryption: { mode: 'preferred', clusters: { west: 'required' } },
+  acceptedKeys: [{ cluster: 'west', publicKey: 'theirs' }],
 };
 const port = {
   switch: 'ts1',
@@ -153,6 +154,7 @@ const update: HubUpdate = {
   expected: ['north'],
   tunnelCidr: '100.126.0.0/16',
   tunnelAddresses: { a1: '100.126.0.1' },
+  keyAcceptances: [{ publicKey: 'next', clusters: ['west'] }],
 };
 
 const service = exported('shop/web', [], {

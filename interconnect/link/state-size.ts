@@ -34,7 +34,8 @@ interface Shape {
 const [text, number] = ['text', 'number'] as const;
 const map: Shape = { 1: text, 2: text };
 const encap: Shape = { 1: text, 2: text, 3: map };
-const wireGuard: Shape = { 1: text, 2: text, 3: text };
+const wireGuard: Shape = { 1: text, 2: text, 3: text, 4: text };
+const acceptedKey: Shape = { 1: text, 2: text };
 const gateway: Shape = { 1: text, 2: text, 3: encap, 4: wireGuard };
 const encryption: Shape = { 1: text, 2: map };
 const prefix: Shape = { 1: text, 2: text, 3: text, 4: text, 5: text, 6: text };
@@ -77,7 +78,7 @@ const wantedSet: Shape = { 1: text, 2: text, 3: text };
 const podSetChange: Shape = { 1: text, 2: number, 3: text, 4: text, 5: text };
 const podReport: Shape = { 1: 'long', 2: { 1: wantedSet }, 3: podSetChange };
 
-const pathSummary: Shape = { 1: text, 2: number, 3: number, 4: text, 5: text, 6: 'long' };
+const pathSummary: Shape = { 1: text, 2: number, 3: number, 4: text, 5: text, 6: 'long', 7: text };
 const pathReport: Shape = { 1: text, 2: number, 3: number, 4: pathSummary };
 
 /** MemberState of hub.proto; for tests. */
@@ -92,7 +93,8 @@ export const memberState: Shape = {
   8: number,
   9: pathReport,
   10: encryption,
-  40: number,
+  11: acceptedKey,
+  12: number,
 };
 
 const malformed: Problem = {

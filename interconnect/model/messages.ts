@@ -22,6 +22,21 @@ export interface WireGuard {
   readonly endpoints: readonly string[];
   /** Within the tunnels, allocated by the hub; empty before. */
   readonly address: string;
+  /** The key that is to replace `publicKey`; absent or empty outside of a rotation. */
+  readonly nextKey?: string;
+}
+
+/** A next key of a gateway of another member. */
+export interface AcceptedKey {
+  readonly cluster: string;
+  readonly publicKey: string;
+}
+
+/** Members whose gateways all accept a next key of the receiver. */
+export interface KeyAcceptance {
+  readonly publicKey: string;
+  /** Sorted. */
+  readonly clusters: readonly string[];
 }
 
 export type EncryptionMode = 'off' | 'preferred' | 'required';
@@ -94,6 +109,8 @@ export interface MemberState {
   readonly tellsPods?: boolean;
   /** Absent or null: a member of a release before encryption. */
   readonly encryption?: EncryptionWish | null;
+  /** Next keys of others that all gateways of this member accept. */
+  readonly acceptedKeys?: readonly AcceptedKey[];
 }
 
 /** All paths of a member to one other cluster. */
@@ -107,6 +124,8 @@ export interface PathSummary {
   readonly reason: string;
   /** Unix milliseconds of the newest change; 0 if none is known. */
   readonly sinceMs: number;
+  /** Of the tunnels to it: `off`, `encrypted`, or a code that says why they are not; absent or empty: not said. */
+  readonly encryption?: string;
 }
 
 /** How the paths of a member stand. Shown at the hub; nothing is decided by it. */
@@ -227,6 +246,8 @@ export interface HubUpdate {
   readonly tunnelCidr?: string;
   /** Chassis of the receiver's gateways → address within the tunnels. */
   readonly tunnelAddresses?: Readonly<Record<string, string>>;
+  /** One for each next key of the receiver's gateways that others have been told of. */
+  readonly keyAcceptances?: readonly KeyAcceptance[];
 }
 
 export interface JoinRequest {

@@ -4,8 +4,9 @@
  */
 import type { GatewayKey } from '../../lib/api/kinds/gateway-key-slice.ts';
 import type { KeySlice } from '../model/key-slice.ts';
-import type { Gateway, Member } from '../model/messages.ts';
+import type { Gateway, KeyAcceptance, Member } from '../model/messages.ts';
 import { modeOf, tunnelAddressOf, type EncryptionFacts } from '../settle/encryption.ts';
+import { clustersWithout } from '../settle/key-acceptance.ts';
 
 export interface KeySlicesInput {
   /** Name of this cluster. */
@@ -14,17 +15,33 @@ export interface KeySlicesInput {
   /** Gateways of this cluster, as they are sent to the hub. */
   readonly own: readonly Gateway[];
   readonly members: Iterable<Member>;
+  /** Of next keys of this cluster. */
+  readonly acceptances: readonly KeyAcceptance[];
 }
 
 /** Empty without a network for the addresses: there is no encryption then. */
-export function planKeySlices({ cluster, facts, own, members }: KeySlicesInput): ReadonlyMap<string, KeySlice> {
+export function planKeySlices(input: KeySlicesInput): ReadonlyMap<string, KeySlice> {
+  const { cluster, facts, own } = input;
   const { cidr, wish } = facts;
   if (cidr === '') return new Map();
-  const slices = new Map<string, KeySlice>([[cluster, { cidr, isOwn: true, gateways: keysOf(own, cidr) }]]);
+  const members = [...input.members].filter((member) => member.name !== cluster);
+  const ownKeys = keysOf(own, cidr).map((key) => withWaiting(key, input, members));
+  const slices = new Map<string, KeySlice>([[cluster, { cidr, isOwn: true, gateways: ownKeys }]]);
   for (const member of members)
-    if (!member.foreign && member.name !== cluster && modeOf(wish, member) !== 'off')
+    if (!member.foreign && modeOf(wish, member) !== 'off')
       slices.set(member.name, { cidr, isOwn: false, gateways: keysOf(member.gateways, cidr) });
   return slices;
+}
+
+/** The next key is there for the daemon once other clusters have been told of it. */
+function withWaiting(
+  { nextKey, ...key }: GatewayKey,
+  { facts, acceptances }: KeySlicesInput,
+  members: readonly Member[],
+): GatewayKey {
+  if (nextKey === undefined) return key;
+  const waitsFor = clustersWithout(nextKey, facts.wish, members, acceptances);
+  return waitsFor === undefined ? key : { ...key, nextKey, waitsFor: [...waitsFor] };
 }
 
 function keysOf(gateways: readonly Gateway[], cidr: string): readonly GatewayKey[] {
@@ -32,8 +49,9 @@ function keysOf(gateways: readonly Gateway[], cidr: string): readonly GatewayKey
     .flatMap((gateway): GatewayKey[] => {
       const address = tunnelAddressOf(gateway, cidr);
       if (address === undefined || gateway.wireGuard == null) return [];
-      const { publicKey, endpoints } = gateway.wireGuard;
-      return [{ chassis: gateway.chassis, publicKey, address, endpoints: [...endpoints] }];
+      const { publicKey, endpoints, nextKey = '' } = gateway.wireGuard;
+      const key = { chassis: gateway.chassis, publicKey, address, endpoints: [...endpoints] };
+      return [nextKey === '' ? key : { ...key, nextKey }];
     })
     .sort((a, b) => (a.chassis < b.chassis ? -1 : 1));
 }

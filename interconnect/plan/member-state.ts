@@ -2,7 +2,16 @@
 import type { GatewayWireGuard } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { Ends, EndState } from '../model/networks.ts';
 import { isUsable, type LocalView, type LocalVpc, type TransitRequest } from '../model/local.ts';
-import type { Attachment, EncryptionWish, Gateway, HeldPort, MemberState, PathEnd, Prefix } from '../model/messages.ts';
+import type {
+  AcceptedKey,
+  Attachment,
+  EncryptionWish,
+  Gateway,
+  HeldPort,
+  MemberState,
+  PathEnd,
+  Prefix,
+} from '../model/messages.ts';
 
 export interface MemberParts {
   readonly local: LocalView;
@@ -18,6 +27,7 @@ export interface MemberParts {
   readonly wireGuardOf: (chassis: string) => GatewayWireGuard | undefined;
   /** Chassis → address within tunnels, as the hub allocated it. */
   readonly tunnelAddresses: Readonly<Record<string, string>>;
+  readonly acceptedKeys: readonly AcceptedKey[];
 }
 
 /** The state of this cluster for the hub, without its revision. */
@@ -44,6 +54,7 @@ export function memberState(parts: MemberParts): Omit<MemberState, 'revision'> {
   return {
     gateways: ownGateways(parts),
     encryption: parts.encryption,
+    acceptedKeys: parts.acceptedKeys,
     attachments,
     unreachable: [...unreachable].sort(),
     tellsExports: true,
@@ -62,7 +73,8 @@ export function ownGateways({ local, gateways, wireGuardOf, tunnelAddresses }: G
     const report = wireGuardOf(name);
     if (report?.publicKey === undefined) return [gateway];
     const address = tunnelAddresses[name] ?? report.address ?? '';
-    const wireGuard = { publicKey: report.publicKey, endpoints: report.endpoints ?? [], address };
+    const { publicKey, endpoints = [], nextKey } = report;
+    const wireGuard = { publicKey, endpoints, address, ...(nextKey && { nextKey: nextKey.publicKey }) };
     return [{ ...gateway, wireGuard }];
   });
 }

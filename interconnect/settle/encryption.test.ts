@@ -140,7 +140,13 @@ describe('slices of keys', () => {
       { ...member([keyed(b1, 3)]), name: 'north', encryption: 'off' } as const,
     ];
     const wishes = wish('off', { west: 'required' });
-    const slices = planKeySlices({ cluster: 'east', facts: facts('off', { wish: wishes }), own, members });
+    const slices = planKeySlices({
+      cluster: 'east',
+      facts: facts('off', { wish: wishes }),
+      own,
+      members,
+      acceptances: [],
+    });
     assert.deepEqual(
       [...slices].map(([name, { isOwn, gateways }]) => [name, isOwn, gateways.map(({ address }) => address)]),
       [
@@ -150,6 +156,7 @@ describe('slices of keys', () => {
     );
   });
   it('are none without a network', () => {
-    assert.equal(planKeySlices({ cluster: 'east', facts: facts('required', { cidr: '' }), own, members: [] }).size, 0);
+    const none = { cluster: 'east', facts: facts('required', { cidr: '' }), own, members: [], acceptances: [] };
+    assert.equal(planKeySlices(none).size, 0);
   });
 });

@@ -114,7 +114,7 @@ function overlapOf(text: string, { vpcs, nodeAddresses }: OwnEncryptionInput['lo
 export interface OwnEncryptionInput {
   readonly wish: EncryptionWish;
   readonly members: Iterable<Member>;
-  readonly hub: HubTunnels;
+  readonly hub: Pick<HubTunnels, 'cidr' | 'addresses'>;
   readonly local: Pick<LocalView, 'vpcs' | 'nodeAddresses'>;
   /** Chassis of this cluster that others have tunnels to. */
   readonly published: readonly string[];

@@ -20,6 +20,7 @@ const parts = {
   encryption: { mode: 'off', clusters: {} } as const,
   wireGuardOf: () => undefined,
   tunnelAddresses: {},
+  acceptedKeys: [],
 };
 
 describe('the state for the hub', () => {

@@ -2,7 +2,7 @@
  * The hub's view of all members, assembled from its updates, for the rounds of `apply/member.ts`. It stays when a session is lost,
  * until the next full update.
  */
-import type { HubUpdate, Member, Rejection, SilentDatabase, TransitSwitch } from '../model/messages.ts';
+import type { HubUpdate, KeyAcceptance, Member, Rejection, SilentDatabase, TransitSwitch } from '../model/messages.ts';
 
 /** Addresses within encrypted tunnels that the hub allocated. */
 export interface HubTunnels {
@@ -10,9 +10,11 @@ export interface HubTunnels {
   readonly cidr: string;
   /** By chassis of this cluster's gateways. */
   readonly addresses: Readonly<Record<string, string>>;
+  /** Of the next keys of this cluster's gateways that other members have been told of. */
+  readonly acceptances: readonly KeyAcceptance[];
 }
 
-const noTunnels: HubTunnels = { cidr: '', addresses: {} };
+const noTunnels: HubTunnels = { cidr: '', addresses: {}, acceptances: [] };
 
 /** The changes of an update. */
 export interface HubNews {
@@ -76,8 +78,9 @@ export class HubView {
   }
 
   /** Equal values stay the same object. */
-  #setTunnels({ tunnelCidr: cidr = '', tunnelAddresses: addresses = {} }: HubUpdate): void {
-    const tunnels = { cidr, addresses };
+  #setTunnels(update: HubUpdate): void {
+    const { tunnelCidr: cidr = '', tunnelAddresses: addresses = {}, keyAcceptances: acceptances = [] } = update;
+    const tunnels = { cidr, addresses, acceptances };
     if (JSON.stringify(tunnels) !== JSON.stringify(this.#tunnels)) this.#tunnels = tunnels;
   }
 

@@ -1,12 +1,20 @@
 /** The condition Encrypted of RemoteClusters and of the Interconnect. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { Member } from '../model/messages.ts';
+import type { EncryptionMode, Member } from '../model/messages.ts';
 import { keyProblem, modeOf, wishToward } from '../settle/encryption.ts';
 import type { RemoteState } from '../settle/remotes.ts';
 import { bad, good, summary, type Verdict } from './conditions.ts';
 import type { Situation } from './situation.ts';
 
 const type = 'Encrypted';
+
+/** The mode of the pair; absent if neither this cluster nor another one wants encryption. */
+export function encryptionOf(
+  member: Member,
+  { encryption }: Pick<Situation, 'encryption'>,
+): { readonly encryption?: EncryptionMode } {
+  return encryption === undefined ? {} : { encryption: modeOf(encryption.wish, member) };
+}
 
 /** None for a pair of clusters whose tunnels are not to be encrypted. */
 export function encryptedVerdict(
@@ -43,7 +51,8 @@ function problemsOf(member: Member, { gateways, verdicts }: RemoteState, situati
     if (problem !== undefined) problems.push({ code: 'WireGuardDown', message: `gateway ${localGateway}: ${problem}` });
     else if (report.peers?.find(({ chassis }) => chassis === remoteGateway)?.session !== 'Up') {
       const ends = member.gateways.find(({ chassis }) => chassis === remoteGateway)?.wireGuard?.endpoints ?? [];
-      const message = `${localGateway} and ${remoteGateway} of ${member.name} have no handshake: let UDP pass between them, to ${ends.join(' or ')} and back`;
+      const ours = (report.endpoints ?? []).join(' or ');
+      const message = `${localGateway} and ${remoteGateway} of ${member.name} have no handshake: let UDP pass between ${ours} and ${ends.join(' or ')}, in both directions`;
       problems.push({ code: 'NoHandshake', message });
     }
   }

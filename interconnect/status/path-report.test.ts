@@ -12,6 +12,8 @@ const path = (index: number, state: RemotePathStatus['state'], rest: Partial<Rem
   ...rest,
 });
 
+const encrypted = (status: 'True' | 'False', reason: string) => ({ type: 'Encrypted', status, reason }) as const;
+
 describe('the report of paths for the hub', () => {
   it('has the worst state of each cluster, its reason, and the newest change', () => {
     const paths = [
@@ -20,14 +22,15 @@ describe('the report of paths for the hub', () => {
       path(2, 'HoldDown', { reason: 'HoldDown' }),
     ];
     const report = pathReport('1.2.3', [
-      ['a', { paths: [path(0, 'Up')] }],
-      ['west', { paths }],
+      ['b', { paths: [path(0, 'Up')], encryption: 'off' }],
+      ['a', { paths: [path(0, 'Up')], encryption: 'required', conditions: [encrypted('True', 'Encrypted')] }],
+      ['west', { paths, encryption: 'preferred', conditions: [encrypted('False', 'PeerHasNoKey')] }],
       ['new', { paths: [] }],
     ]);
     assert.deepEqual(report, {
       version: '1.2.3',
-      clusters: 2,
-      clustersUp: 1,
+      clusters: 3,
+      clustersUp: 2,
       listed: [
         {
           cluster: 'west',
@@ -36,8 +39,10 @@ describe('the report of paths for the hub', () => {
           state: 'Down',
           reason: 'TunnelDown',
           sinceMs: Date.parse('2026-01-02T00:00:00Z'),
+          encryption: 'PeerHasNoKey',
         },
-        { cluster: 'a', paths: 1, up: 1, state: 'Up', reason: '', sinceMs: 0 },
+        { cluster: 'a', paths: 1, up: 1, state: 'Up', reason: '', sinceMs: 0, encryption: 'encrypted' },
+        { cluster: 'b', paths: 1, up: 1, state: 'Up', reason: '', sinceMs: 0, encryption: 'off' },
       ],
     });
   });

@@ -10,9 +10,10 @@ export function pathReport(
   version: string,
   remotes: Iterable<readonly [cluster: string, status: RemoteClusterStatus]>,
 ): PathReport {
-  const all = Array.from(remotes).flatMap(([cluster, { paths = [] }]) =>
-    paths.length === 0 ? [] : [summaryOf(cluster, paths)],
-  );
+  const all = Array.from(remotes).flatMap(([cluster, status]) => {
+    const { paths = [] } = status;
+    return paths.length === 0 ? [] : [{ ...summaryOf(cluster, paths), encryption: encryptionOf(status) }];
+  });
   const isUp = ({ paths, up }: PathSummary): boolean => paths === up;
   const listed = all.toSorted((a, b) => Number(isUp(a)) - Number(isUp(b)) || (a.cluster < b.cluster ? -1 : 1));
   return {
@@ -21,6 +22,12 @@ export function pathReport(
     clustersUp: all.filter(isUp).length,
     listed: listed.slice(0, mostListedPaths),
   };
+}
+
+function encryptionOf({ encryption: mode = 'off', conditions = [] }: RemoteClusterStatus): string {
+  const found = conditions.find(({ type }) => type === 'Encrypted');
+  if (mode === 'off' || found === undefined) return 'off';
+  return found.status === 'True' ? 'encrypted' : (found.reason ?? 'Unknown');
 }
 
 function summaryOf(cluster: string, paths: readonly RemotePathStatus[]): PathSummary {

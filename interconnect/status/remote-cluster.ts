@@ -8,7 +8,7 @@ import { handleOf } from '../model/port-names.ts';
 import type { RouteUse } from '../settle/route-use.ts';
 import type { RemoteState } from '../settle/remotes.ts';
 import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
-import { encryptedVerdict } from './encrypted.ts';
+import { encryptedVerdict, encryptionOf } from './encrypted.ts';
 import { faultOf, daemonSilent } from './gateway-health.ts';
 import { mtuProblem, probeOf } from './mtu.ts';
 import { isActive, listRoutes, type RouteLists } from './prefix-list.ts';
@@ -45,10 +45,14 @@ export function renderRemoteCluster(
     foreign: member.foreign,
     ...(handle === member.name ? {} : { handle }),
     ...(member.lastSeenMs > 0 ? { lastSeen: new Date(member.lastSeenMs).toISOString() } : {}),
-    gateways: member.gateways.map(({ chassis, hostname, encaps }) => ({
+    ...encryptionOf(member, situation),
+    gateways: member.gateways.map(({ chassis, hostname, encaps, wireGuard }) => ({
       chassis,
       hostname,
       address: encaps[0]?.ip ?? '',
+      ...(state?.gateways.encrypted.has(chassis) === true
+        ? { encrypted: true, endpoints: [...(wireGuard?.endpoints ?? [])] }
+        : {}),
     })),
     paths,
     pathsUp: `${paths.filter((path) => path.state === 'Up').length}/${paths.length}`,

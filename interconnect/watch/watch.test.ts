@@ -32,7 +32,7 @@ describe('parsing', () => {
       gatewayNodeSelector: { matchLabels: { 'ovn.kubernetes.io/ic-gw': 'true' } },
       clusterSetCIDR: '100.127.0.0/16,fd00:100:127::/112',
       sharePods: { enabled: true, namespaceSelector: {} },
-      encryption: { mode: 'off', clusters: [] },
+      encryption: { mode: 'off', clusters: [], keyRotation: { intervalHours: 720, maxWaitHours: 24 } },
       failback: { holdDownSeconds: 5 },
       ciliumAnnotations: true,
       mtu: 0,
@@ -80,7 +80,7 @@ describe('the local view', () => {
     clusterSetCIDR: '100.127.0.0/16',
     ciliumAnnotations: true,
     sharePods: { enabled: true, namespaceSelector: {} },
-    encryption: { mode: 'off', clusters: [] },
+    encryption: { mode: 'off', clusters: [], keyRotation: { intervalHours: 720, maxWaitHours: 24 } },
     mtu: 0,
   };
   const subnet = (name: string, cidrBlock: string, vpc = '') =>

@@ -1,7 +1,9 @@
 /** Encrypted tunnels between the clusters of a lab: turning them on, and captures that tell whether packets are in the clear. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { GatewayWireGuard } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
 import { conditionsOf } from './workload.ts';
 import { eventually, notYet } from '../../lib/testing-eventually.ts';
@@ -88,4 +90,56 @@ export async function sentBytes(lab: LabHandle, address: string): Promise<number
   const send = `head -c ${streamBytes} /dev/zero | socat -u - TCP:${address}:${listenPort},retry=50,interval=0.1`;
   await lab.exec(lab.ns('east', 'plain/one'), ['sh', '-c', send]);
   return Number(await received);
+}
+
+/** Sends a line of TCP from east to a pod of west every 20 ms while `work` runs. Returns how many were sent, and how many arrived. */
+export async function whileSending(
+  lab: LabHandle,
+  address: string,
+  work: () => Promise<unknown>,
+): Promise<{ readonly sent: number; readonly received: number }> {
+  const stop = join(lab.layout.dir, 'stop-sending');
+  const listen = ['socat', '-u', `TCP-LISTEN:${listenPort},reuseaddr`, 'SYSTEM:wc -l'];
+  const received = lab.exec(lab.ns('west', 'plain/one'), listen);
+  const lines = `n=0; while [ ! -e ${stop} ]; do echo $n; n=$((n+1)); sleep 0.02; done; echo $n > ${stop}.count`;
+  const send = `(${lines}) | socat -u - TCP:${address}:${listenPort},retry=50,interval=0.1; cat ${stop}.count`;
+  const sent = lab.exec(lab.ns('east', 'plain/one'), ['sh', '-c', send]);
+  try {
+    await work();
+  } finally {
+    writeFileSync(stop, '');
+  }
+  const counts = { sent: Number(await sent), received: Number(await received) };
+  for (const file of [stop, `${stop}.count`]) rmSync(file);
+  return counts;
+}
+
+/** Keys of all gateways of a cluster, by node, as their daemons report them. */
+export async function keysOf(lab: LabHandle, cluster: string): Promise<ReadonlyMap<string, GatewayWireGuard>> {
+  const { items } = JSON.parse(await lab.kubectl(cluster, ['get', 'icgw', '-o', 'json'])) as {
+    items: { metadata: { name: string }; status: { wireGuard: GatewayWireGuard } }[];
+  };
+  return new Map(items.map(({ metadata, status }) => [metadata.name, status.wireGuard]));
+}
+
+/** Asks all gateways of a cluster for new keys. */
+export async function askForKeys(lab: LabHandle, cluster: string, request: string): Promise<void> {
+  const patch = JSON.stringify({ spec: { rotateKey: request } });
+  for (const { name } of lab.cluster(cluster).nodes)
+    await lab.kubectl(cluster, ['patch', 'icgw', name, '--type', 'merge', '-p', patch]);
+}
+
+/** Gives packets of WireGuard that leave a node another source, `address:port`, as a router before it would. */
+export async function translate(lab: LabHandle, { netns }: { readonly netns: string }, to: string): Promise<void> {
+  const [address = ''] = to.split(':');
+  const rules = [
+    'add table ip translated',
+    'delete table ip translated',
+    'add table ip translated',
+    'add chain ip translated out { type nat hook postrouting priority 100; }',
+    `add rule ip translated out udp sport 51820 snat to ${to}`,
+  ];
+  // The node answers ARP for it.
+  const commands = [`ip addr replace ${address}/32 dev lo`, `nft -f - <<END\n${rules.join('\n')}\nEND`, 'conntrack -F'];
+  await lab.exec(netns, ['sh', '-c', commands.join('\n')]);
 }

@@ -9,15 +9,20 @@ import { loseGateway, whileHubIsFrozen } from '../bench/ic/faults.ts';
 import { takeDown } from '../lab/down.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
 import {
+  askForKeys,
+  keysOf,
   packetsInTunnels,
   requireEncryption,
   sendDatagram,
   sentBytes,
   streamBytes,
+  translate,
   tunnelAddressOf,
   untilEncrypted,
   watchUnderlay,
+  whileSending,
 } from './encryption.ts';
+import { drop, mend } from './diagnose-injections.ts';
 import { startOwnLab } from './own-lab.ts';
 import { addWorkload, applyObjects, conditionsOf, longestGapMs, subnetManifest, waitForPods } from './workload.ts';
 import { eventually, notYet } from '../../lib/testing-eventually.ts';
@@ -31,6 +36,8 @@ const namespaces = ['plain', 'blue'] as const;
 const [survivor, victim] = ['n2', 'n1'];
 /** Detection takes 300 ms; without failover the gap lasts until the gateway is back. */
 const longestMs = 2500;
+/** Less than the time in which BFD finds that a tunnel is down. */
+const goodMs = 200;
 
 function blueVpc(octet: number): object[] {
   return [
@@ -146,6 +153,99 @@ describe('two clusters of two nodes', () => {
     const { clear, encrypted } = await capture.packets();
     assert.deepEqual(clear, []);
     assert.ok(encrypted.length > 1000, `${encrypted.length} packets of WireGuard`);
+  });
+
+  it('all keys are replaced at once, without loss', async (t) => {
+    await untilProtected();
+    const rotate = async (request: string): Promise<void> => {
+      const before = await Promise.all(clusters.map((cluster) => keysOf(lab, cluster)));
+      await Promise.all(clusters.map((cluster) => askForKeys(lab, cluster, request)));
+      for (const [index, cluster] of clusters.entries())
+        await eventually(`all gateways of ${cluster} to have new keys`, async () => {
+          const now = await keysOf(lab, cluster);
+          const isDone = [...now].every(
+            ([node, { publicKey, nextKey }]) =>
+              nextKey === undefined && publicKey !== before[index]?.get(node)?.publicKey,
+          );
+          return isDone || notYet(JSON.stringify([...now]));
+        });
+    };
+    const longest: number[] = [];
+    for (let time = 1; time <= 3 && Math.min(Infinity, ...longest) >= goodMs; time += 1) {
+      const counts = await whileSending(lab, pods.get('plain') ?? '', async () => {
+        longest.push(Math.max(...(await gapsDuring(() => rotate(`time ${time}`)))));
+      });
+      assert.ok(counts.sent > 100);
+      assert.equal(counts.received, counts.sent, 'lines of TCP');
+    }
+    const text = longest.map((gap) => `${gap.toFixed(0)} ms`).join(', ');
+    t.diagnostic(`longest gaps: ${text}`);
+    // Without the overlap, BFD would find that a tunnel is down, and the gap would last at least so long.
+    assert.ok(Math.min(...longest) < goodMs, text);
+    for (const cluster of clusters) await untilEncrypted(lab, cluster);
+  });
+
+  it('a rotation waits for the hub, and a daemon that is killed meanwhile goes on with it', async () => {
+    const old = (await keysOf(lab, 'east')).get(victim);
+    let next: string | undefined;
+    await whileHubIsFrozen(lab, async () => {
+      await askForKeys(lab, 'east', 'while the hub is away');
+      const untilMade = () =>
+        eventually('a next key', async () => {
+          next = (await keysOf(lab, 'east')).get(victim)?.nextKey?.publicKey;
+          return next !== undefined || notYet('there is none');
+        });
+      await untilMade();
+      const made = next;
+      await lab.kill(`east/${victim}`, 'daemon');
+      await lab.heal();
+      await untilMade();
+      assert.equal(next, made);
+      assert.equal((await keysOf(lab, 'east')).get(victim)?.publicKey, old?.publicKey);
+    });
+    await eventually('the next key to be in use', async () => {
+      const { publicKey, nextKey } = (await keysOf(lab, 'east')).get(victim) ?? {};
+      return (publicKey === next && nextKey === undefined) || notYet(JSON.stringify([publicKey, nextKey, next]));
+    });
+    for (const cluster of clusters) await untilEncrypted(lab, cluster);
+    await lab.ping(lab.ns('east', 'plain/one'), pods.get('plain') ?? '');
+  });
+
+  it('a gateway behind address translation is followed by the others, also when WireGuard there was started again', async (t) => {
+    for (const cluster of clusters) await requireEncryption(lab, cluster);
+    for (const cluster of clusters) await untilEncrypted(lab, cluster);
+    await untilProtected();
+    const [node] = lab.cluster('east').nodes;
+    assert.ok(node);
+    const outside = node.address.replace(/\d+$/, '99');
+    // Nothing passes to or from the address that the gateway announces.
+    await drop(lab, [`ip daddr ${node.address} udp dport 51820`, `ip saddr ${node.address} udp sport 51820`]);
+    try {
+      const [gap = 0] = await gapsDuring(() => translate(lab, node, `${outside}:45000`));
+      t.diagnostic(`translated: ${gap.toFixed(0)} ms`);
+      const untilFollowed = (to: string) =>
+        eventually(`the gateways of west to send to ${to}`, async () => {
+          const peers = [...(await keysOf(lab, 'west')).values()].flatMap((report) => report.peers ?? []);
+          return peers.filter(({ endpoint }) => endpoint === to).length === 2 || notYet(JSON.stringify(peers));
+        });
+      await untilFollowed(`${outside}:45000`);
+      await untilProtected();
+      const [moved = 0] = await gapsDuring(() => translate(lab, node, `${outside}:46000`));
+      t.diagnostic(`another port: ${moved.toFixed(0)} ms`);
+      await untilFollowed(`${outside}:46000`);
+      await lab.kill('west/n1', 'wireguard');
+      await lab.heal();
+      await untilFollowed(`${outside}:46000`);
+      await untilProtected();
+    } finally {
+      await lab.exec(node.netns, [
+        'sh',
+        '-c',
+        `nft delete table ip translated; ip addr del ${outside}/32 dev lo; conntrack -F`,
+      ]);
+      await mend(lab);
+    }
+    await untilProtected();
   });
 
   it('a pod reaches nothing at addresses within tunnels, not even with a packet that looks like a tunnel', async () => {

@@ -1,10 +1,87 @@
 /** Faults of paths and other clusters, and the cause that the diagnosis must report. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { spoil } from '../../testing-snapshots.ts';
-import { tryFault, type Fault, tunnels, noIcmp, pathsAre, phaseIs, gone } from '../../testing-faults.ts';
+import { spoil, type Pair } from '../../testing-snapshots.ts';
+import { tryFault, type Fault, tunnels, noIcmp, pathsAre, phaseIs, gone, unheard } from '../../testing-faults.ts';
+
+/** All tunnels of a pair are encrypted. */
+function encrypt({ east, west }: Pair): void {
+  for (const [side, place] of [
+    [east, 1],
+    [west, 2],
+  ] as const) {
+    const [remote] = side.remotes;
+    for (const [at, { status }] of side.gateways.entries())
+      status.wireGuard = {
+        guarded: true,
+        publicKey: 'key',
+        endpoints: [`192.0.2.${place}${at + 1}:51820`],
+        peers: (status.tunnels ?? []).map(({ chassis, address }) => ({
+          chassis,
+          session: 'Up',
+          endpoint: `${address}:51820`,
+        })),
+      };
+    if (remote === undefined) continue;
+    remote.status.encryption = 'required';
+    remote.status.conditions?.push({ type: 'Encrypted', status: 'True', reason: 'Encrypted', message: 'all' });
+    for (const gateway of remote.status.gateways ?? [])
+      Object.assign(gateway, { encrypted: true, endpoints: [`${gateway.address}:51820`] });
+  }
+}
+
+function notEncrypted(pair: Pair, mode: 'preferred' | 'required', reason: string, message: string): void {
+  encrypt(pair);
+  const status = pair.east.remotes[0]?.status;
+  assert.ok(status);
+  status.encryption = mode;
+  for (const condition of status.conditions ?? [])
+    if (condition.type === 'Encrypted') Object.assign(condition, { status: 'False', reason, message });
+}
 
 const faults: readonly Fault[] = [
+  {
+    name: 'the port of WireGuard is blocked',
+    make: (pair) => {
+      encrypt(pair);
+      tunnels(pair.east, gone);
+      tunnels(pair.west, gone);
+    },
+    code: 'WireGuardBlocked',
+    says: /nothing arrives from the other end: udp between 192\.0\.2\.11:51820 and 192\.0\.2\.21:51820, .* is dropped/,
+  },
+  {
+    name: 'packets of WireGuard pass in one direction only',
+    make: (pair) => {
+      encrypt(pair);
+      tunnels(pair.east, unheard);
+      tunnels(pair.west, gone);
+    },
+    code: 'WireGuardBlocked',
+    says: /packets of east do not arrive at the other end/,
+  },
+  {
+    name: 'a gateway there has no key, and encryption is required',
+    make: (pair) => notEncrypted(pair, 'required', 'PeerHasNoKey', 'gateway w1 of west has no WireGuard key'),
+    code: 'PeerHasNoKey',
+    says: /not all encrypted \(required\): gateway w1 of west has no WireGuard key/,
+  },
+  {
+    name: 'a gateway there has no key, and encryption is preferred',
+    make: (pair) => notEncrypted(pair, 'preferred', 'PeerHasNoKey', 'gateway w1 of west has no WireGuard key'),
+    code: 'PeerHasNoKey',
+    says: /\(preferred\)/,
+    as: 'warning',
+  },
+  {
+    name: 'there is no handshake',
+    make: (pair) => {
+      notEncrypted(pair, 'preferred', 'NoHandshake', 'let UDP pass between 192.0.2.11:51820 and 192.0.2.21:51820');
+      tunnels(pair.east, gone);
+    },
+    code: 'NoHandshake',
+    says: /192\.0\.2\.11:51820 and 192\.0\.2\.21:51820/,
+  },
   {
     name: 'every gateway is drained',
     make: ({ east }) => {

@@ -49,6 +49,7 @@ export type StepId =
   | 'conflicts'
   | 'converged'
   | 'peer'
+  | 'encryption'
   | 'tunnels'
   | 'mtu'
   | 'paths'

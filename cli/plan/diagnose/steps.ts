@@ -1,4 +1,5 @@
 /** All steps in the order of dependence: first those that explain most others, last those that only show symptoms. */
+import { checkEncryption } from './encryption.ts';
 import {
   checkChassis,
   checkDatabases,
@@ -46,10 +47,11 @@ export const steps: readonly Step[] = [
     needs: ['gateway-nodes', 'gateway-health', 'chassis', 'databases', 'drain', 'transit'],
     check: checkPorts,
   },
+  { id: 'encryption', name: 'encryption', needs: ['gateway-health', 'chassis'], check: checkEncryption },
   {
     id: 'tunnels',
     name: 'tunnels',
-    needs: ['gateway-nodes', 'gateway-health', 'chassis', 'databases', 'failover'],
+    needs: ['gateway-nodes', 'gateway-health', 'chassis', 'databases', 'failover', 'encryption'],
     check: checkTunnels,
   },
   { id: 'mtu', name: 'MTU and loss', needs: [], check: checkMtu },

@@ -18,6 +18,8 @@ export interface Pair {
   /** The same tunnel from the other end. */
   readonly reverse: GatewayTunnel | undefined;
   readonly probe: GatewayProbe | undefined;
+  /** Both ends of WireGuard, `address:port`; undefined if the tunnel is not encrypted. */
+  readonly wireGuard: { readonly ours: string; readonly theirs: string } | undefined;
 }
 
 type Fault =
@@ -46,7 +48,7 @@ export function pairsOf({ near, far, peer }: Side): readonly Pair[] {
         );
         const reverse = theirs?.status.tunnels?.find(({ chassis }) => chassis === ours.status.chassis);
         const probe = ours.status.probes?.find(({ chassis }) => chassis === tunnel.chassis);
-        return [{ ours, cluster, tunnel, reverse, probe }];
+        return [{ ours, cluster, tunnel, reverse, probe, wireGuard: wireGuardOf(near, ours, tunnel.chassis) }];
       }),
     );
 }
@@ -56,6 +58,17 @@ function clusterOf(near: Snapshot, ours: Gateway, chassis: string): string | und
   const peer = ours.status.peers?.find((one) => one.chassis === chassis);
   if (peer !== undefined) return peer.cluster;
   return near.remotes.find(({ status }) => status.gateways?.some((one) => one.chassis === chassis) === true)?.name;
+}
+
+/** Packets of an encrypted tunnel are on the underlay as packets of WireGuard. */
+function wireGuardOf({ remotes }: Snapshot, { status }: Gateway, chassis: string): Pair['wireGuard'] {
+  const theirs = remotes
+    .flatMap(({ status: { gateways = [] } }) => gateways)
+    .find((one) => one.chassis === chassis && one.encrypted === true);
+  if (theirs === undefined) return undefined;
+  const seen = status.wireGuard?.peers?.find((one) => one.chassis === chassis)?.endpoint;
+  const [own = '?'] = status.wireGuard?.endpoints ?? [];
+  return { ours: own, theirs: seen ?? theirs.endpoints?.[0] ?? '?' };
 }
 
 const expired = /control detection time expired/i;
@@ -110,17 +123,44 @@ export function checkTunnels(side: Side): Outcome | undefined {
   if (pairs.length === 0)
     return side.near.remotes.length === 0 ? undefined : unknown('no gateway daemon reports a tunnel to it');
   const faults = faultsOf(pairs);
-  const groups = Map.groupBy(pairs, (pair) => faults.get(pair));
+  const groups = Map.groupBy(pairs, (pair) => `${faults.get(pair) ?? ''} ${pair.wireGuard !== undefined}`);
   const failures: Cause[] = [];
   const warnings: Cause[] = [];
-  for (const [fault, members] of groups) {
-    if (fault === undefined) continue;
-    const found = causeOf(fault, members, side);
+  for (const members of groups.values()) {
+    const [first] = members;
+    const fault = first && faults.get(first);
+    if (first === undefined || fault === undefined) continue;
+    const found =
+      first.wireGuard !== undefined && blocked.has(fault)
+        ? wireGuardCause(fault, members, side)
+        : causeOf(fault, members, side);
     if (fault === 'no-bfd' || fault === 'off') warnings.push(found);
     else failures.push(found);
   }
-  const up = groups.get(undefined)?.length ?? 0;
+  const up = pairs.length - faults.size;
   return judged(failures, warnings, `${plural(up, 'tunnel')} up`);
+}
+
+/** Faults of which the port of the tunnel may be the cause. */
+const blocked: ReadonlySet<Fault> = new Set(['out', 'in', 'both', 'mute', 'gateway-mute']);
+
+function wireGuardCause(fault: Fault, pairs: readonly Pair[], { near }: Side): Cause {
+  const ways = pairs.flatMap(({ wireGuard }) =>
+    wireGuard === undefined ? [] : [`${wireGuard.ours} and ${wireGuard.theirs}`],
+  );
+  const names = [...new Set(ways)];
+  const between = `${names.slice(0, shown).join(', ')}${names.length > shown ? `, and ${names.length - shown} more` : ''}`;
+  const what =
+    fault === 'out'
+      ? `packets of ${near.label} do not arrive at the other end, whose packets arrive here`
+      : fault === 'in'
+        ? `packets of the other end do not arrive at ${near.label}, while ours arrive there`
+        : 'nothing arrives from the other end';
+  return cause(
+    'WireGuardBlocked',
+    `the tunnel is encrypted, and ${what}: udp between ${between} is dropped on the way, or WireGuard or Open vSwitch of one end is dead: ${nameAll(pairs, near.label)}`,
+    `let udp between ${between} through, in both directions, on every firewall, security group and policy; then check wireguard-go (pod isthmus-wireguard) and ovs-vswitchd of both gateways`,
+  );
 }
 
 function causeOf(fault: Fault, pairs: readonly Pair[], side: Side): Cause {

@@ -38,6 +38,8 @@ export interface MeshSide {
   readonly up: number | undefined;
   readonly paths: number | undefined;
   readonly reason: string | undefined;
+  /** Of its tunnels: `off`, `encrypted`, or a code that says why they are not; undefined if it does not say. */
+  readonly encryption: string | undefined;
   readonly sinceMs: number | undefined;
   /** The member is not connected: the report is its last one. */
   readonly isOld: boolean;
@@ -146,6 +148,7 @@ function sideOf(member: HubMember & Pick<Member, 'isDeleting'>, to: string, join
     up: undefined,
     paths: undefined,
     reason: undefined,
+    encryption: undefined,
     sinceMs: undefined,
     isOld: presenceOf(member) !== 'connected',
   };
@@ -154,8 +157,8 @@ function sideOf(member: HubMember & Pick<Member, 'isDeleting'>, to: string, join
   const listed = report.paths ?? [];
   const found = listed.find(({ cluster }) => cluster === to);
   if (found === undefined) return { ...side, state: unlistedState(report, listed, joined.length - 1) };
-  const { up, paths, reason, since, state } = found;
-  return { ...side, state: stateOf(up, paths, state), up, paths, reason, sinceMs: timeOf(since) };
+  const { up, paths, reason, since, state, encryption } = found;
+  return { ...side, state: stateOf(up, paths, state), up, paths, reason, encryption, sinceMs: timeOf(since) };
 }
 
 type Report = NonNullable<HubMember['status']['report']>;

@@ -39,7 +39,7 @@ export function renderMesh(mesh: Mesh, nowMs: number, paint: Paint): string {
     ...renderSection(
       'Pairs',
       renderTable(
-        ['FIRST', 'SECOND', 'STATE', 'FIRST REPORTS', 'FOR', 'SECOND REPORTS', 'FOR', 'REASON'],
+        ['FIRST', 'SECOND', 'STATE', 'FIRST REPORTS', 'FOR', 'SECOND REPORTS', 'FOR', 'ENCRYPTION', 'REASON'],
         pairs.map((pair) => pairRow(pair, nowMs)),
         paint,
       ),
@@ -72,8 +72,17 @@ function pairRow({ clusters, state, sides }: MeshPair, nowMs: number): readonly 
     toned(state, tones[state]),
     ...sideCells(first, nowMs),
     ...sideCells(second, nowMs),
+    encryptionCell(sides),
     reasons.join(', '),
   ];
+}
+
+/** What both say, once if it is the same. */
+function encryptionCell(sides: readonly MeshSide[]): Cell {
+  const said = [...new Set(sides.flatMap(({ encryption }) => encryption ?? []))];
+  if (said.length === 0) return '';
+  const isGood = said.every((one) => one === 'off' || one === 'encrypted');
+  return toned(said.join(', '), isGood ? (said.includes('encrypted') ? 'good' : 'faint') : 'bad');
 }
 
 function sideCells(side: MeshSide | undefined, nowMs: number): readonly Cell[] {

@@ -18,7 +18,15 @@ import { hasRouterPort, routingInForce } from '../../model/net-in-force.ts';
 import type { NetInForce } from '../../model/net-in-force.ts';
 import { partsOf } from '../../model/net-parts.ts';
 import { vpcNameOf } from '../../model/objects.ts';
-import type { LoadBalancerPool, Node, RemoteCluster, Subnet, TransitSwitch, Vpc } from '../../model/objects.ts';
+import type {
+  KeySlice,
+  LoadBalancerPool,
+  Node,
+  RemoteCluster,
+  Subnet,
+  TransitSwitch,
+  Vpc,
+} from '../../model/objects.ts';
 import { portGroupPart } from '../../model/ovn-names.ts';
 import type { Verdict, Link, VlanVerdict } from '../../model/settled.ts';
 import { poolOverlapOf } from '../load-balancer/pool-overlap.ts';
@@ -27,7 +35,7 @@ import { cidrText } from './accepted-note.ts';
 import { withheldGateways } from './former-gateways.ts';
 import { Places } from './places.ts';
 import type { Place } from './places.ts';
-import { remoteOverlapOf, transitOverlapOf } from './remote-overlap.ts';
+import { remoteOverlapOf, transitOverlapOf, tunnelOverlapOf } from './remote-overlap.ts';
 import { patchOf, scopesOf } from './subnet-claims.ts';
 import { defineSubnet, gatewayIp } from './subnet-net.ts';
 import { readVips } from './vip-list.ts';
@@ -40,6 +48,7 @@ export interface Evidence {
   readonly vlans: ReadonlyMap<string, VlanVerdict>;
   readonly nodes: ReadonlyMap<string, Node>;
   readonly transitSwitches: ReadonlyMap<string, TransitSwitch>;
+  readonly keySlices: ReadonlyMap<string, KeySlice>;
   readonly remoteClusters: ReadonlyMap<string, RemoteCluster>;
   readonly loadBalancerPools: ReadonlyMap<string, LoadBalancerPool>;
   /** Addresses by which pods reach the API server. */
@@ -337,7 +346,11 @@ class Judge {
   /** For new Subnets only: the interconnect must avoid an older one. */
   #remoteConflictOf(subnet: Subnet, net: SubnetNet): Problem | undefined {
     const inForce = this.#evidence.inForce.get(subnet.name);
-    return transitOverlapOf(subnet, net, this.#evidence) ?? remoteOverlapOf(subnet, net, inForce, this.#evidence);
+    return (
+      transitOverlapOf(subnet, net, this.#evidence) ??
+      tunnelOverlapOf(subnet, net, this.#evidence) ??
+      remoteOverlapOf(subnet, net, inForce, this.#evidence)
+    );
   }
 
   #apiConflictOf(net: SubnetNet): Problem | undefined {

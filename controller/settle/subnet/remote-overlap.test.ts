@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { viewOf } from '../../../lib/slices/testing.ts';
 import { TestCluster } from '../../testing-cluster.ts';
-import { remoteClusterView, parseSubnet, parseTransitSwitch, parseVpc } from '../../watch/networks.ts';
+import { remoteClusterView, parseKeySlice, parseSubnet, parseTransitSwitch, parseVpc } from '../../watch/networks.ts';
 import { planSubnetConditions } from '../../plan/conditions.ts';
 import { planKey } from '../../plan/plan.ts';
 import { acceptedNoteOf } from './former-gateways.ts';
@@ -235,5 +235,46 @@ describe('names of a Subnet and its Vpc', () => {
     cluster.settle();
     assert.equal(problemOf(cluster, 'red'), undefined);
     assert.equal(problemOf(cluster, 'blue')?.code, 'NameConflict');
+  });
+});
+
+describe('the network of addresses within encrypted tunnels', () => {
+  const encrypt = (cluster: TestCluster, cidr: string | undefined): void => {
+    const value = cidr === undefined ? undefined : parseKeySlice({ metadata: meta('east'), cidr });
+    cluster.change('keySlices', 'east', value);
+    cluster.settle();
+  };
+  const problemOf = (cluster: TestCluster, name: string) => {
+    cluster.settle();
+    const problem = cluster.verdicts.get(name)?.problem;
+    return problem && `${problem.code} ${problem.message}`;
+  };
+
+  it('is refused to new subnets of VPCs that other clusters reach, as long as some pair is encrypted', () => {
+    const cluster = start(member());
+    encrypt(cluster, '100.126.0.0/16');
+    const within = { cidrBlock: '100.126.8.0/24' };
+    subnet(cluster, 'inside', within);
+    assert.match(
+      problemOf(cluster, 'inside') ?? '',
+      /^CIDROverlap spec.cidrBlock 100.126.8.0\/24 overlaps 100.126.0.0\/16,/,
+    );
+    subnet(cluster, 'isolated', { cidrBlock: '100.126.9.0/24', vpc: 'blue' });
+    assert.equal(problemOf(cluster, 'isolated'), undefined);
+    encrypt(cluster, '100.125.0.0/16');
+    assert.equal(problemOf(cluster, 'inside'), undefined);
+    encrypt(cluster, '100.126.0.0/16');
+    assert.equal(problemOf(cluster, 'inside'), undefined, 'the interconnect refuses the network instead');
+    subnet(cluster, 'wide', { cidrBlock: '100.124.0.0/14' });
+    assert.match(problemOf(cluster, 'wide') ?? '', /^CIDROverlap/);
+    encrypt(cluster, undefined);
+    subnet(cluster, 'inside', undefined);
+    assert.equal(problemOf(cluster, 'wide'), undefined);
+  });
+  it('of a form that cannot be read refuses nothing', () => {
+    const cluster = start(member());
+    encrypt(cluster, 'everything');
+    subnet(cluster, 'inside', { cidrBlock: '100.126.8.0/24' });
+    assert.equal(problemOf(cluster, 'inside'), undefined);
   });
 });

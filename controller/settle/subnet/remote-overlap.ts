@@ -9,7 +9,7 @@ import type { Cidr } from '../../../lib/net/cidr.ts';
 import { PrefixIndex } from '../../../lib/net/prefix-index.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import { vpcNameOf } from '../../model/objects.ts';
-import type { RemoteCluster, RemoteRoute, Subnet, TransitSwitch } from '../../model/objects.ts';
+import type { KeySlice, RemoteCluster, RemoteRoute, Subnet, TransitSwitch } from '../../model/objects.ts';
 import { cidrText } from './accepted-note.ts';
 
 /** Reason of a refusal that ends once the other cluster withdraws the prefix. */
@@ -18,6 +18,7 @@ export const interconnectOverlap = 'InterconnectOverlap';
 export interface Remotes {
   readonly remoteClusters: ReadonlyMap<string, RemoteCluster>;
   readonly transitSwitches: ReadonlyMap<string, TransitSwitch>;
+  readonly keySlices: ReadonlyMap<string, KeySlice>;
 }
 
 function cidrsOf(net: SubnetNet | undefined): readonly Cidr[] {
@@ -51,6 +52,25 @@ export function transitOverlapOf(
     return {
       code: 'CIDROverlap',
       message: `spec.cidrBlock ${cidrText(net)} overlaps ${formatCidr(cidr)}, the network between clusters (transit switch ${transit.name}): choose a free CIDR`,
+    };
+  }
+  return undefined;
+}
+
+/** The overlap with the addresses within encrypted tunnels: nodes drop packets of pods that have one. */
+export function tunnelOverlapOf(
+  subnet: Subnet,
+  net: SubnetNet,
+  { transitSwitches, keySlices }: Pick<Remotes, 'transitSwitches' | 'keySlices'>,
+): Problem | undefined {
+  const vpc = vpcNameOf(subnet.spec);
+  const isJoined = vpc === defaultVpc || transitSwitches.values().some((transit) => transit.vpc === vpc);
+  if (!isJoined) return undefined;
+  for (const { cidr } of keySlices.values()) {
+    if (cidr === undefined || !cidrsOf(net).some((part) => cidrsOverlap(part, cidr))) continue;
+    return {
+      code: 'CIDROverlap',
+      message: `spec.cidrBlock ${cidrText(net)} overlaps ${formatCidr(cidr)}, the network of addresses within encrypted tunnels between clusters: choose a free CIDR, or set another network with hub.tunnelCIDR in the cluster of the hub`,
     };
   }
   return undefined;
@@ -94,7 +114,7 @@ export function remoteOverlapOf(
   subnet: Subnet,
   net: SubnetNet,
   inForce: SubnetNet | undefined,
-  { remoteClusters, transitSwitches }: Remotes,
+  { remoteClusters, transitSwitches }: Pick<Remotes, 'remoteClusters' | 'transitSwitches'>,
 ): Problem | undefined {
   const vpc = vpcNameOf(subnet.spec);
   const held = cidrsOf(inForce);

@@ -26,11 +26,20 @@ type Judged = Pick<
   | 'vlanVerdicts'
   | 'nodes'
   | 'transitSwitches'
+  | 'keySlices'
   | 'remoteClusters'
   | 'loadBalancerPools'
   | 'capabilities'
   | 'indexes'
 >;
+
+/** Kinds whose objects have networks that a new Subnet must not overlap. */
+const surroundings: ReadonlySet<Change['kind']> = new Set([
+  'transitSwitches',
+  'keySlices',
+  'remoteClusters',
+  'loadBalancerPools',
+]);
 
 export interface SubnetVerdictsOptions {
   readonly view: Judged;
@@ -96,8 +105,7 @@ export class SubnetVerdicts {
     } else if (kind === 'nodes' && change.before?.addresses.join() !== change.after?.addresses.join()) {
       this.#areInVlansDue = true;
       this.#areUnsettledDue = true;
-    } else if (kind === 'transitSwitches' || kind === 'remoteClusters' || kind === 'loadBalancerPools')
-      this.#areUnsettledDue = true;
+    } else if (surroundings.has(kind)) this.#areUnsettledDue = true;
   }
 
   linksChanged(): void {
@@ -138,6 +146,7 @@ export class SubnetVerdicts {
       vlans: view.vlanVerdicts,
       nodes: view.nodes,
       transitSwitches: view.transitSwitches,
+      keySlices: view.keySlices,
       remoteClusters: view.remoteClusters,
       loadBalancerPools: view.loadBalancerPools,
       apiServer: view.capabilities.apiServer ?? [],

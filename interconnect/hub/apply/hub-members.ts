@@ -18,6 +18,7 @@ import { foreignOf, switchesFor, tunnelAddressesOf } from '../plan/view.ts';
 import { Members, type MembersOptions } from '../settle/members.ts';
 import { acceptReport } from '../settle/path-report.ts';
 import { Presences } from '../settle/presence.ts';
+import { admitAcceptedKeys, keyAcceptances } from '../settle/wireguard.ts';
 import { refuseCopy, refuseRename } from '../settle/rename.ts';
 import { DueFigures } from '../state/due-figures.ts';
 import { moveEntry } from '../state/member-records.ts';
@@ -102,6 +103,7 @@ export class HubMembers {
         tunnelCidr: options.tunnelCidr,
         tunnelAddresses: tunnelAddressesOf(known().held(receiver)),
       }),
+      acceptances: (receiver, acceptedBy) => keyAcceptances(known().held(receiver), acceptedBy),
       untilApplied: options.untilApplied,
       onSent: () => this.#retire(),
     });
@@ -302,6 +304,7 @@ export class HubMembers {
   #receive(open: OpenSession, state: MemberState): void {
     open.revision = state.revision;
     this.#sessions.setUnreachable(open, new Set(state.unreachable));
+    this.#sessions.setAcceptedKeys(open, admitAcceptedKeys(state.acceptedKeys));
     this.#members.request(open.name, state);
     if (!state.tellsExports) this.#exports.readNothing(open.name);
     if (this.#presences.setTellsPods(open.name, state.tellsPods === true)) this.#sessions.memberChanged(open.name);

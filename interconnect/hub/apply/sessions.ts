@@ -3,7 +3,15 @@
  * content. For each session only changes since its last update are compared, and equal views are not sent.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { HubUpdate, Member, Rejection, SilentDatabase, TransitSwitch } from '../../model/messages.ts';
+import type {
+  AcceptedKey,
+  HubUpdate,
+  KeyAcceptance,
+  Member,
+  Rejection,
+  SilentDatabase,
+  TransitSwitch,
+} from '../../model/messages.ts';
 import type { MemberSession } from '../../link/server.ts';
 import { isNews } from '../plan/view.ts';
 
@@ -19,6 +27,8 @@ export interface SessionSource {
   silentDatabases(): readonly SilentDatabase[];
   /** Network of the addresses within encrypted tunnels, and those of the receiver's gateways. */
   tunnels(receiver: string): Pick<HubUpdate, 'tunnelCidr' | 'tunnelAddresses'>;
+  /** `acceptedBy`: the members that say to accept a next key of the receiver. */
+  acceptances(receiver: string, acceptedBy: (publicKey: string) => readonly string[]): readonly KeyAcceptance[];
   /** Resolves when the databases hold everything planned so far. */
   untilApplied(): Promise<void>;
   /** All pending updates were sent to all sessions. */
@@ -33,6 +43,8 @@ export interface OpenSession {
   revision: number;
   /** Other members to which all its paths are down. */
   unreachable: ReadonlySet<string>;
+  /** Next keys of others that all its gateways accept: `<cluster> <key>` → both. */
+  acceptedKeys: ReadonlyMap<string, AcceptedKey>;
   /** The last update; undefined before the first. */
   sent: Omit<HubUpdate, 'full'> | undefined;
   readonly members: Map<string, Member>;
@@ -82,6 +94,7 @@ export class Sessions {
       name,
       revision: 0,
       unreachable: new Set(),
+      acceptedKeys: new Map(),
       sent: undefined,
       members: new Map(),
       dirty: new Set(),
@@ -119,6 +132,7 @@ export class Sessions {
     if (this.#sessions.get(name) !== open) return false;
     this.#sessions.delete(name);
     for (const other of open.unreachable) this.ownChanged(other);
+    for (const { cluster } of open.acceptedKeys.values()) this.ownChanged(cluster);
     if (candidate === undefined) return true;
     this.accept(candidate);
     return false;
@@ -129,6 +143,14 @@ export class Sessions {
     const turned = open.unreachable.symmetricDifference(unreachable);
     open.unreachable = unreachable;
     for (const name of turned) this.ownChanged(name);
+  }
+
+  /** Sets which next keys of others a member accepts; the owners of those that changed are sent an update. */
+  setAcceptedKeys(open: OpenSession, accepted: ReadonlyMap<string, AcceptedKey>): void {
+    const before = open.acceptedKeys;
+    open.acceptedKeys = accepted;
+    for (const [text, { cluster }] of before) if (!accepted.has(text)) this.ownChanged(cluster);
+    for (const [text, { cluster }] of accepted) if (!before.has(text)) this.ownChanged(cluster);
   }
 
   /**
@@ -247,11 +269,16 @@ export class Sessions {
       carriesPods: true,
       takesPaths: true,
       ...this.#source.tunnels(name),
+      keyAcceptances: this.#source.acceptances(name, (publicKey) => this.#acceptedBy(`${name} ${publicKey}`)),
     };
   }
 
   #unreachedBy(name: string): readonly string[] {
     return [...this.#sessions].flatMap(([other, { unreachable }]) => (unreachable.has(name) ? [other] : [])).sort();
+  }
+
+  #acceptedBy(text: string): readonly string[] {
+    return [...this.#sessions].flatMap(([other, open]) => (open.acceptedKeys.has(text) ? [other] : [])).sort();
   }
 
   /** An empty update for a session that has had none yet. The member must not conclude anything from it. */

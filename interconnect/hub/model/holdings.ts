@@ -15,7 +15,7 @@ export interface Held {
   readonly chassis: readonly string[];
   /** `type/ip` */
   readonly encaps: readonly string[];
-  /** Public keys of WireGuard. */
+  /** Public keys of WireGuard, also those that are to replace them. */
   readonly publicKeys: readonly string[];
   /** Addresses within encrypted tunnels. */
   readonly tunnelAddresses: readonly string[];

@@ -110,7 +110,8 @@ export function isNews(before: Omit<HubUpdate, 'full'> | undefined, after: Omit<
   if (before === undefined || after.members.length + after.removed.length > 0) return true;
   if (before.revision !== after.revision) return true;
   const textOf = (update: typeof after): string => {
-    const { transitSwitches, rejections, expected, silentDatabases, unreachedBy, tunnelCidr, tunnelAddresses } = update;
+    const { transitSwitches, rejections, expected, silentDatabases, unreachedBy } = update;
+    const { tunnelCidr, tunnelAddresses, keyAcceptances } = update;
     return JSON.stringify([
       transitSwitches,
       rejections,
@@ -119,6 +120,7 @@ export function isNews(before: Omit<HubUpdate, 'full'> | undefined, after: Omit<
       unreachedBy,
       tunnelCidr,
       tunnelAddresses,
+      keyAcceptances,
     ]);
   };
   return textOf(before) !== textOf(after);

@@ -14,11 +14,12 @@ export function acceptReport(
 ): PathReport {
   const seen = new Set<string>();
   const sound = listed.slice(0, mostListedPaths).flatMap((summary) => {
-    const { cluster, reason, sinceMs } = summary;
+    const { cluster, reason, sinceMs, encryption = '', ...rest } = summary;
     if (!isSound(summary) || !isKnown(cluster) || seen.has(cluster)) return [];
     seen.add(cluster);
     const isTime = sinceMs > 0 && sinceMs <= latestMs;
-    return [{ ...summary, reason: codeForm.test(reason) ? reason : '', sinceMs: isTime ? sinceMs : 0 }];
+    const sound = { ...rest, cluster, reason: codeForm.test(reason) ? reason : '', sinceMs: isTime ? sinceMs : 0 };
+    return [codeForm.test(encryption) ? { ...sound, encryption } : sound];
   });
   return { version: versionForm.test(version) ? version : 'unknown', clusters, clustersUp, listed: sound };
 }

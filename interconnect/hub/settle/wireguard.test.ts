@@ -3,7 +3,14 @@ import { describe, it } from 'node:test';
 import type { Gateway, WireGuard } from '../../model/messages.ts';
 import { gateway } from '../../model/testing.ts';
 import { Refusals } from './refusals.ts';
-import { admitWireGuard, isEndpoint, isPublicKey, type WireGuardFacts } from './wireguard.ts';
+import {
+  admitAcceptedKeys,
+  admitWireGuard,
+  isEndpoint,
+  isPublicKey,
+  keyAcceptances,
+  type WireGuardFacts,
+} from './wireguard.ts';
 
 const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString('base64');
 const end = (byte: number, fields: Partial<WireGuard> = {}): WireGuard => ({
@@ -103,5 +110,45 @@ describe('keys of gateways', () => {
     for (const text of bad) assert.equal(isEndpoint(text), false, text);
     const many = Array.from({ length: 6 }, (_, at) => `192.0.2.${at + 1}:1`);
     assert.deepEqual(admitted([end(1, { endpoints: [...bad, ...many] }), null]).ends[0]?.endpoints, many.slice(0, 4));
+  });
+});
+
+describe('next keys of gateways', () => {
+  it('are passed on, unless they are no keys or another gateway has them', () => {
+    const wishes = [end(1, { nextKey: keyOf(11) }), end(2, { nextKey: keyOf(11) })];
+    const { ends, codes } = admitted(wishes);
+    assert.deepEqual(
+      ends.map((one) => one?.nextKey),
+      [keyOf(11), undefined],
+    );
+    assert.deepEqual(codes, ['NextKeyRefused'], 'the gateway itself keeps its key');
+    const others = {
+      publicKey: (key: string) => (key === keyOf(12) ? 'west' : undefined),
+      tunnelAddress: () => undefined,
+    };
+    for (const nextKey of [keyOf(12), 'x', keyOf(1)])
+      assert.deepEqual(admitted([end(1, { nextKey }), null], { others }).codes, ['NextKeyRefused']);
+  });
+  it('are accepted by the members that say so', () => {
+    const good = { cluster: 'west', publicKey: keyOf(1) };
+    const all = [good, { cluster: 'west', publicKey: 'x' }, { cluster: 'not a name', publicKey: keyOf(2) }];
+    assert.deepEqual([...admitAcceptedKeys(all).values()], [good]);
+    const record = {
+      name: 'east',
+      handle: 'east',
+      attachments: [],
+      gateways: [
+        { ...plain[0]!, wireGuard: end(1, { nextKey: keyOf(11) }) },
+        { ...plain[1]!, wireGuard: end(2) },
+      ],
+    };
+    assert.deepEqual(
+      keyAcceptances(record, (key) => [`of ${key === keyOf(11)}`]),
+      [{ publicKey: keyOf(11), clusters: ['of true'] }],
+    );
+    assert.deepEqual(
+      keyAcceptances(undefined, () => []),
+      [],
+    );
   });
 });

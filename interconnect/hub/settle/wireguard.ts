@@ -5,9 +5,9 @@
  */
 import { cidrContains, lastOf, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
-import type { Gateway, WireGuard } from '../../model/messages.ts';
+import type { AcceptedKey, Gateway, KeyAcceptance, WireGuard } from '../../model/messages.ts';
 import type { Others } from '../model/holdings.ts';
-import type { MemberRecord } from '../model/record.ts';
+import { clusterName, type MemberRecord } from '../model/record.ts';
 import type { Refusals } from './refusals.ts';
 
 const mostEndpoints = 4;
@@ -62,6 +62,20 @@ export function admitWireGuard(
       return no('DuplicateKey', `${about}: ${whose} has its public key already; ${advice}`, holder);
     }
     keys.add(wish.publicKey);
+    const next = nextKeyOf(wish, (key) => keys.has(key) || facts.others.publicKey(key) !== undefined);
+    if (next === 'refused') {
+      const advice =
+        'delete the file wireguard.key.next beside its private key and restart its daemon, which makes another one';
+      const message = `gateway ${gateway.chassis} keeps its key: its next one is no key, or another gateway has it already; ${advice}`;
+      refusals.add({
+        kind: 'key',
+        value: gateway.chassis,
+        code: 'NextKeyRefused',
+        message,
+        holder: '',
+        transitSwitch: '',
+      });
+    } else if (next !== undefined) keys.add(next);
     const address = kept.get(gateway.chassis) ?? (cidr && freeAddress(cidr, isFree, facts.hasUnknownPorts));
     if (address === undefined)
       return no(
@@ -70,8 +84,35 @@ export function admitWireGuard(
       );
     taken.add(address);
     const endpoints = wish.endpoints.filter(isEndpoint).slice(0, mostEndpoints);
-    const wireGuard: WireGuard = { publicKey: wish.publicKey, endpoints, address };
+    const nextKey = next === undefined || next === 'refused' ? {} : { nextKey: next };
+    const wireGuard: WireGuard = { publicKey: wish.publicKey, endpoints, address, ...nextKey };
     return { ...gateway, wireGuard };
+  });
+}
+
+function nextKeyOf({ nextKey = '' }: WireGuard, isTaken: (key: string) => boolean): string | undefined {
+  if (nextKey === '') return undefined;
+  return isPublicKey(nextKey) && !isTaken(nextKey) ? nextKey : 'refused';
+}
+
+const mostAccepted = 10_000;
+
+/** Next keys that a member says to accept, by text; what cannot be a key of another member is left out. */
+export function admitAcceptedKeys(accepted: readonly AcceptedKey[] = []): ReadonlyMap<string, AcceptedKey> {
+  const usable = accepted
+    .slice(0, mostAccepted)
+    .filter((one) => isPublicKey(one.publicKey) && clusterName.test(one.cluster));
+  return new Map(usable.map((one) => [`${one.cluster} ${one.publicKey}`, one]));
+}
+
+/** What the member of a record is told of its next keys. `clusters`: the members that say to accept a key of it. */
+export function keyAcceptances(
+  record: MemberRecord | undefined,
+  clusters: (publicKey: string) => readonly string[],
+): readonly KeyAcceptance[] {
+  return (record?.gateways ?? []).flatMap(({ wireGuard }) => {
+    const publicKey = wireGuard?.nextKey ?? '';
+    return publicKey === '' ? [] : [{ publicKey, clusters: clusters(publicKey) }];
   });
 }
 

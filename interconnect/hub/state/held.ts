@@ -1,7 +1,7 @@
 /** The exclusive things that a member or a foreign zone holds. Pure. */
 import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
 import { encapKey } from '../model/owners.ts';
-import type { Gateway } from '../../model/messages.ts';
+import type { Gateway, WireGuard } from '../../model/messages.ts';
 import type { Held } from '../model/holdings.ts';
 import { logicalPortOf, type AllocatedPort, type ForeignMember, type MemberRecord } from '../model/record.ts';
 
@@ -30,7 +30,13 @@ function gatewaysHeld(gateways: readonly Gateway[]): Omit<Held, 'ports' | 'prefi
   return {
     chassis: gateways.map(({ chassis }) => chassis),
     encaps: gateways.flatMap(({ encaps }) => encaps.map(({ type, ip }) => encapKey(type, ip))),
-    publicKeys: gateways.flatMap(({ wireGuard }) => wireGuard?.publicKey ?? []),
+    publicKeys: gateways.flatMap(({ wireGuard }) => keysOf(wireGuard ?? undefined)),
     tunnelAddresses: gateways.flatMap(({ wireGuard }) => wireGuard?.address ?? []),
   };
+}
+
+function keysOf(wireGuard: WireGuard | undefined): readonly string[] {
+  if (wireGuard === undefined) return [];
+  const { publicKey, nextKey = '' } = wireGuard;
+  return nextKey === '' ? [publicKey] : [publicKey, nextKey];
 }

@@ -52,13 +52,14 @@ export function renderMember(
 }
 
 function reportOf({ version, clusters, clustersUp, listed }: PathReport): MemberReport {
-  const paths = listed.map(({ cluster, paths: all, up, state, reason, sinceMs }) => ({
+  const paths = listed.map(({ cluster, paths: all, up, state, reason, sinceMs, encryption = '' }) => ({
     cluster,
     paths: all,
     up,
     state,
     ...(reason === '' ? {} : { reason }),
     ...(sinceMs === 0 ? {} : { since: new Date(sinceMs).toISOString() }),
+    ...(encryption === '' ? {} : { encryption }),
   }));
   return { version, clusters, clustersUp, paths };
 }

@@ -202,12 +202,20 @@ function hiddenPrefixes(ids: Readonly<Record<string, string>>): readonly Prefix[
   });
 }
 
-const wireGuardShape = z.object({ publicKey: z.string(), endpoints: texts, address: z.string() });
+const wireGuardShape = z.object({
+  publicKey: z.string(),
+  endpoints: texts,
+  address: z.string(),
+  nextKey: z.string().default(''),
+});
 const mode = z.enum(['off', 'preferred', 'required']);
 const encryptionShape = z.object({ mode, clusters: z.record(z.string(), mode) });
 
 function wireGuardOf(row: Row): WireGuard | undefined {
-  return wireGuardShape.safeParse(parseJson(mapOf(row, 'external_ids')[hubId.wireGuard] ?? '')).data;
+  const { data } = wireGuardShape.safeParse(parseJson(mapOf(row, 'external_ids')[hubId.wireGuard] ?? ''));
+  if (data === undefined) return undefined;
+  const { nextKey, ...rest } = data;
+  return nextKey === '' ? rest : { ...rest, nextKey };
 }
 
 function encryptionOf(row: Row): EncryptionWish | undefined {

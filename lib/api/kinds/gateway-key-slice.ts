@@ -7,6 +7,14 @@ export const gatewayKey = z.object({
   publicKey: z.string().describe('Base64.'),
   address: z.string().describe('Its address within the tunnels.'),
   endpoints: z.array(z.string()).describe('Where it is reached: `address:port`, the best first.'),
+  nextKey: z
+    .string()
+    .describe('The key that is to replace `publicKey`, in base64; both are accepted meanwhile.')
+    .optional(),
+  waitsFor: z
+    .array(z.string())
+    .describe('Of a gateway of this cluster with a next key: clusters that do not accept that key yet.')
+    .optional(),
 });
 
 export type GatewayKey = z.infer<typeof gatewayKey>;

@@ -51,6 +51,10 @@ export const pathSummary = z.object({
   state: z.string().describe('Of the worst path: Up, HoldDown, Draining, Moving, Unknown or Down.'),
   reason: z.string().describe('Why it is not up: a code.').optional(),
   since: dateTime.describe('The newest change of a path.').optional(),
+  encryption: z
+    .string()
+    .describe('Of the tunnels to it: off, encrypted, or a code that says why they are not.')
+    .optional(),
 });
 
 /** What a member reports about itself. The hub decides nothing by it. */

@@ -7,6 +7,25 @@ export const interconnectGatewaySpec = z.object({
     .boolean()
     .default(false)
     .describe('Move all paths to other gateways, without loss, and keep them there: before maintenance.'),
+  endpoints: z
+    .array(
+      z
+        .string()
+        .max(64)
+        .regex(/^(\[[0-9a-fA-F:]+\]|[0-9.]+):[1-9][0-9]{0,4}$/),
+    )
+    .max(3)
+    .default([])
+    .describe(
+      'Where other clusters reach WireGuard of this gateway if not at its tunnel address, the best first: `address:port` of an address translation or of a load balancer that leads to it. Not needed where this gateway can reach those of the other cluster: they follow it.',
+    ),
+  rotateKey: z
+    .string()
+    .max(64)
+    .default('')
+    .describe(
+      'Each new value makes the node replace its WireGuard key once, without loss. `isthmus ic rotate-keys` sets the time.',
+    ),
 });
 
 /** A gateway of another cluster, as the hub knows it. */
@@ -75,6 +94,11 @@ export const gatewayProbe = z.object({
 /** WireGuard on the node of a gateway. */
 export const gatewayWireGuard = z.object({
   publicKey: z.string().describe('Base64. The private key is in a file on the node and nowhere else.').optional(),
+  keyMadeAt: dateTime.describe('When the key was made, by the clock of the node.').optional(),
+  nextKey: z
+    .object({ publicKey: z.string().describe('Base64.'), madeAt: dateTime })
+    .describe('The key that replaces `publicKey` once the gateways of other clusters accept it.')
+    .optional(),
   listenPort: z.int().describe('UDP port.').optional(),
   endpoints: z.array(z.string()).describe('Where other gateways reach it: `address:port`.').optional(),
   address: z.string().describe('Its address within the tunnels, once the node has it.').optional(),
@@ -88,6 +112,8 @@ export const gatewayWireGuard = z.object({
         session: z
           .enum(['Up', 'None'])
           .describe('Up: there was a handshake in the last three minutes, after which WireGuard sends nothing.'),
+        endpoint: z.string().describe('Where WireGuard sends to it: `address:port`.').optional(),
+        nextKey: z.string().describe('The next key of the other gateway, if this one accepts it.').optional(),
       }),
     )
     .meta(mapList('chassis'))

@@ -25,6 +25,25 @@ const encryption = z.object({
     .default([])
     .meta(mapList('name'))
     .describe('Other modes for some clusters.'),
+  keyRotation: z
+    .object({
+      intervalHours: z
+        .int()
+        .min(0)
+        .max(87_600)
+        .default(720)
+        .describe('Age at which the key of a gateway is replaced; 0: only when `isthmus ic rotate-keys` asks for it.'),
+      maxWaitHours: z
+        .int()
+        .min(0)
+        .max(8760)
+        .default(24)
+        .describe(
+          'How long a gateway keeps its old key for clusters that do not accept the new one yet, such as one that is not connected to the hub. Tunnels to these are interrupted afterwards, until they know the new key.',
+        ),
+    })
+    .default({ intervalHours: 720, maxWaitHours: 24 })
+    .describe('How the keys of the gateways of this cluster are replaced.'),
 });
 
 /** This cluster's membership. One object, named `default`; the chart makes it from `interconnect.hub` and `interconnect.token`. */
@@ -91,7 +110,11 @@ export const interconnectSpec = z.object({
     .describe(
       'Addresses of pods of this cluster that policies of other clusters name with `isthmus.network/cluster`. No labels are sent.',
     ),
-  encryption: encryption.default({ mode: 'off', clusters: [] }),
+  encryption: encryption.default({
+    mode: 'off',
+    clusters: [],
+    keyRotation: { intervalHours: 720, maxWaitHours: 24 },
+  }),
   mtu: z
     .int()
     .min(0)

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { encryptionMode } from './interconnect.ts';
 import { ageColumn, conditions, dateTime, mapList, type Kind } from './shared.ts';
 
 /** Between one gateway of this cluster and the gateway that holds the other cluster's port of the same path. */
@@ -44,7 +45,23 @@ export const remoteClusterStatus = z.object({
     .describe('Its name when it joined, which its rows in OVN have; absent if it still has that name.')
     .optional(),
   lastSeen: dateTime.optional(),
-  gateways: z.array(z.object({ chassis: z.string(), hostname: z.string().optional(), address: z.string() })).optional(),
+  encryption: encryptionMode
+    .describe('Whether tunnels to it are to be encrypted: the stricter mode of the two clusters.')
+    .optional(),
+  gateways: z
+    .array(
+      z.object({
+        chassis: z.string(),
+        hostname: z.string().optional(),
+        address: z.string(),
+        encrypted: z.boolean().describe('Whether tunnels to it are encrypted.').optional(),
+        endpoints: z
+          .array(z.string())
+          .describe('Where its WireGuard is reached: `address:port`; absent if tunnels to it are not encrypted.')
+          .optional(),
+      }),
+    )
+    .optional(),
   paths: z.array(remotePath).meta(mapList('transitSwitch', 'path')).optional(),
   pathsUp: z.string().describe('Paths that carry traffic, of all: `2/2`.').optional(),
   routes: z
