@@ -46,7 +46,7 @@ export type IptablesEipStatus = z.infer<typeof iptablesEipStatus>;
 
 function fixed(field: string): Rule {
   return {
-    rule: `!oldSelf.?status.?ready.orValue(false) || oldSelf.spec.?${field}.orValue('') == '' || self.spec.?${field}.orValue('') == oldSelf.spec.?${field}.orValue('')`,
+    rule: `!oldSelf.?status.?ready.orValue(false) || oldSelf.spec.?${field}.orValue('') == '' || self.spec.?${field}.orValue('') in [oldSelf.spec.?${field}.orValue('')]`,
     message: `${field} of an IptablesEIP is fixed once it is ready: delete the object and create it again`,
   };
 }

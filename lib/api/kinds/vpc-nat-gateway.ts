@@ -146,7 +146,7 @@ export const vpcNatGatewayKind: Kind = {
   rules: [
     { rule: 'has(self.spec)', message: 'spec is needed, with vpc and externalSubnets' },
     {
-      rule: `self.spec.?vpc.orValue('') == oldSelf.spec.?vpc.orValue('')`,
+      rule: `self.spec.?vpc.orValue('') in [oldSelf.spec.?vpc.orValue('')]`,
       message: 'vpc of a VpcNatGateway is fixed: create another VpcNatGateway',
     },
   ],
