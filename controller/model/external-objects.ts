@@ -1,26 +1,77 @@
 /** Addresses of networks outside of the cluster, and the rules that use them. */
+import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { ApiObjectFacts } from './object-facts.ts';
 import { vipPort } from './ovn-names.ts';
 
-/** An address of a network outside of the cluster. */
+/** An address of a network outside of the cluster: an OvnEip, or an IptablesEIP, which belongs to a VpcNatGateway. */
 export interface OvnEip extends ApiObjectFacts {
+  /** Its name among those of both kinds: see `iptablesEipId`. */
+  readonly id: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly spec: {
-    /** Empty for the default, as `type`. */
     readonly externalSubnet: string;
     readonly v4Ip: string;
     readonly v6Ip: string;
     readonly macAddress: string;
+    /** Empty for the default. */
     readonly type: string;
+    /** Undefined for an OvnEip, whose rules name their VPC or an object in it. */
+    readonly natGateway: string | undefined;
   };
+  /** Fields that are set and not served, with what to do instead. */
+  readonly unsupported: readonly string[];
+}
+
+/** Connects the router of a VPC with Subnets outside. */
+export interface VpcNatGateway extends ApiObjectFacts {
+  readonly spec: {
+    readonly vpc: string;
+    /** Empty where there is no `lanIp`. */
+    readonly subnet: string;
+    readonly lanIp: string;
+    readonly externalSubnets: readonly string[];
+    /** Nodes that match one of them may hold the ports; without any, nodes with the label of gateways. */
+    readonly nodeSelectors: readonly LabelSelector[];
+  };
+  /** Parts of the spec that are set and not served, with what to do instead. */
+  readonly unsupported: readonly string[];
+}
+
+const iptablesPrefix = 'iptables/';
+
+/** The name of an IptablesEIP among those of all addresses outside; no OvnEip has such a name. */
+export function iptablesEipId(name: string): string {
+  return iptablesPrefix + name;
+}
+
+type EipStores = { readonly [K in 'ovnEips' | 'iptablesEips']: ReadonlyMap<string, OvnEip> };
+
+/** The store of an address outside, and its name there. */
+export function eipRef(id: string): { readonly kind: keyof EipStores; readonly name: string } {
+  return id.startsWith(iptablesPrefix)
+    ? { kind: 'iptablesEips', name: id.slice(iptablesPrefix.length) }
+    : { kind: 'ovnEips', name: id };
+}
+
+export function eipAt(stores: EipStores, id: string): OvnEip | undefined {
+  const { kind, name } = eipRef(id);
+  return stores[kind].get(name);
+}
+
+/** `OvnEip web` */
+export function eipTitle(id: string): string {
+  const { kind, name } = eipRef(id);
+  return `${kind === 'ovnEips' ? 'OvnEip' : 'IptablesEIP'} ${name}`;
 }
 
 /** The address inside of a VPC that a rule is about. */
 export interface InsideSpec {
-  readonly ovnEip: string;
+  /** The `id` of the address outside. */
+  readonly eip: string;
   /** `vip` if `ipName` names a Vip; otherwise it names an IP object. */
   readonly ipType: string;
   readonly ipName: string;
+  /** Empty in rules of a VpcNatGateway, which has the VPC. */
   readonly vpc: string;
   readonly v4Ip: string;
   readonly v6Ip: string;
@@ -37,7 +88,7 @@ export interface OvnFip extends ApiObjectFacts {
 /** The address outside with which packets of a network leave. */
 export interface OvnSnatRule extends ApiObjectFacts {
   readonly spec: {
-    readonly ovnEip: string;
+    readonly eip: string;
     readonly vpcSubnet: string;
     readonly ipName: string;
     readonly vpc: string;
@@ -56,6 +107,8 @@ export function insidePorts({ ipType, ipName }: Pick<InsideSpec, 'ipType' | 'ipN
 export interface OvnDnatRule extends ApiObjectFacts {
   /** Whether a Kube-OVN served it before, in a load balancer of its own. */
   readonly isFormer: boolean;
+  /** Whether rules with the same port share its connections. */
+  readonly isShared: boolean;
   readonly spec: InsideSpec & {
     /** Decimal, as `externalPort`. */
     readonly internalPort: string;
@@ -65,7 +118,43 @@ export interface OvnDnatRule extends ApiObjectFacts {
   };
 }
 
-/** The kinds of rules that use addresses outside, by the name of their store. */
-export const externalRuleStores = ['ovnFips', 'ovnSnatRules', 'ovnDnatRules'] as const;
+/** The kinds of rules that use addresses outside, by the name of their store. Their texts are for messages. */
+export const externalRuleKinds = {
+  ovnFips: { use: 'fip', kind: 'OvnFip', eipField: 'spec.ovnEip', insideField: 'v4Ip' },
+  ovnSnatRules: { use: 'snat', kind: 'OvnSnatRule', eipField: 'spec.ovnEip', insideField: 'v4IpCidr' },
+  ovnDnatRules: { use: 'dnat', kind: 'OvnDnatRule', eipField: 'spec.ovnEip', insideField: 'v4Ip' },
+  iptablesFips: { use: 'fip', kind: 'IptablesFIPRule', eipField: 'spec.eip', insideField: 'internalIp' },
+  iptablesSnats: { use: 'snat', kind: 'IptablesSnatRule', eipField: 'spec.eip', insideField: 'internalCIDR' },
+  iptablesDnats: { use: 'dnat', kind: 'IptablesDnatRule', eipField: 'spec.eip', insideField: 'internalIp' },
+} as const;
 
-export type ExternalRuleStore = (typeof externalRuleStores)[number];
+export type ExternalRuleStore = keyof typeof externalRuleKinds;
+
+export const externalRuleStores = Object.keys(externalRuleKinds) as readonly ExternalRuleStore[];
+
+export type RuleObject =
+  | { readonly use: 'fip'; readonly rule: OvnFip }
+  | { readonly use: 'snat'; readonly rule: OvnSnatRule }
+  | { readonly use: 'dnat'; readonly rule: OvnDnatRule };
+
+type RuleStores = { readonly [K in 'ovnFips' | 'iptablesFips']: ReadonlyMap<string, OvnFip> } & {
+  readonly [K in 'ovnSnatRules' | 'iptablesSnats']: ReadonlyMap<string, OvnSnatRule>;
+} & { readonly [K in 'ovnDnatRules' | 'iptablesDnats']: ReadonlyMap<string, OvnDnatRule> };
+
+/** The rule of a name, by what it does, whatever its kind. */
+export function ruleObject(stores: RuleStores, store: ExternalRuleStore, name: string): RuleObject | undefined {
+  if (store === 'ovnFips' || store === 'iptablesFips') {
+    const rule = stores[store].get(name);
+    return rule && { use: 'fip', rule };
+  }
+  if (store === 'ovnSnatRules' || store === 'iptablesSnats') {
+    const rule = stores[store].get(name);
+    return rule && { use: 'snat', rule };
+  }
+  const rule = stores[store].get(name);
+  return rule && { use: 'dnat', rule };
+}
+
+export function isExternalRuleStore(kind: string): kind is ExternalRuleStore {
+  return Object.hasOwn(externalRuleKinds, kind);
+}

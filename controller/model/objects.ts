@@ -16,7 +16,7 @@ import type { UnlistedNetwork } from '../../lib/slices/remote-routes.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Family, Ip } from '../../lib/net/ip.ts';
 import type { ApiObjectFacts, ObjectFacts } from './object-facts.ts';
-import type { OvnDnatRule, OvnEip, OvnFip, OvnSnatRule } from './external-objects.ts';
+import type { OvnDnatRule, OvnEip, OvnFip, OvnSnatRule, VpcNatGateway } from './external-objects.ts';
 
 /** The controller among an object's owners. */
 export interface OwnerRef {
@@ -405,6 +405,12 @@ export interface Kinds {
   readonly ovnFips: OvnFip;
   readonly ovnSnatRules: OvnSnatRule;
   readonly ovnDnatRules: OvnDnatRule;
+  readonly vpcNatGateways: VpcNatGateway;
+  /** The kinds of a VpcNatGateway give the same values as those without. */
+  readonly iptablesEips: OvnEip;
+  readonly iptablesFips: OvnFip;
+  readonly iptablesSnats: OvnSnatRule;
+  readonly iptablesDnats: OvnDnatRule;
   readonly networkPolicies: NetworkPolicy;
   readonly clusterNetworkPolicies: ClusterPolicy;
   readonly adminNetworkPolicies: ClusterPolicy;

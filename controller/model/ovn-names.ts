@@ -5,9 +5,14 @@ export function vipPort(name: string): string {
   return `vip/${name}`;
 }
 
-/** Under which name an OvnEip holds its address; no port of a pod or node can have it. */
-export function eipPort(name: string): string {
-  return `eip/${name}`;
+/** Under which name an address outside is held, by the `id` of its object; no port of a pod or node can have it. */
+export function eipPort(id: string): string {
+  return `eip/${id}`;
+}
+
+/** Under which name a VpcNatGateway holds its `lanIp`; no port of a pod or node can have it. */
+export function natGatewayPort(name: string): string {
+  return `nat-gateway/${name}`;
 }
 
 /** The networks that a router reaches inside, as an address set for the policies of its gateway ports. */

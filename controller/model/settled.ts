@@ -164,6 +164,8 @@ export interface GatewayPort {
   readonly isPlaced: boolean;
   /** The families of the VPC's packets without another route that leave by this port. */
   readonly exitOf: readonly Family[];
+  /** Addresses of VpcNatGateways: a route of the Vpc with such a next hop leads to this port. */
+  readonly lanIps: readonly string[];
   /** Whether all packets of the VPC to networks outside leave by this port. */
   readonly isOnlyExit: boolean;
   /** Why there is no port. */
@@ -181,7 +183,7 @@ export interface ExternalPair {
 
 /** The decisions about a rule that uses an address outside. Rows exist if there is neither a refusal nor an obstacle. */
 export interface ExternalRule {
-  /** The OvnEip. */
+  /** The `id` of the address outside. */
   readonly eip: string;
   /** Empty while the address inside is not known. */
   readonly vpc: string;

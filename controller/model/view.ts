@@ -88,7 +88,14 @@ export interface Indexes {
   readonly vpcsByDefaultSubnet: Index;
   /** Vpcs with enableExternal by the Subnets outside that they name; all of them also under the empty key. */
   readonly vpcsByExternalSubnet: Index;
-  /** Rules by the OvnEip that they name. */
+  readonly natGatewaysByVpc: Index;
+  /** VpcNatGateways by the Subnets outside that they name; all of them also under the empty key. */
+  readonly natGatewaysByExternalSubnet: Index;
+  /** VpcNatGateways that select nodes, all under the empty key. */
+  readonly selectingNatGateways: Index;
+  /** IptablesEIPs. */
+  readonly eipsByNatGateway: Index;
+  /** Rules by the `id` of the address outside that they name. */
   readonly externalRulesByEip: Readonly<Record<ExternalRuleStore, Index>>;
   /** Rules by the name under which their address inside is held, where they name its holder. */
   readonly externalRulesByPort: Readonly<Record<ExternalRuleStore, Index>>;

@@ -12,10 +12,18 @@ import { learnedExemptionFeature, learnedRouteFeature } from './bgp/routes.ts';
 import type { Feature } from './feature.ts';
 import { domainNameFeature } from './domain-name/domain-name.ts';
 import { centralizedGatewayFeature } from './gateway/centralized.ts';
-import { eipFeature } from './external/eip.ts';
+import { eipFeature, iptablesEipFeature } from './external/eip.ts';
 import { externalExitFeature } from './external/exit.ts';
 import { gatewayPortFeature } from './external/gateway-port.ts';
-import { dnatRuleFeature, fipFeature, snatRuleFeature } from './external/rules.ts';
+import { natGatewayFeature } from './external/nat-gateway.ts';
+import {
+  dnatRuleFeature,
+  fipFeature,
+  iptablesDnatFeature,
+  iptablesFipFeature,
+  iptablesSnatFeature,
+  snatRuleFeature,
+} from './external/rules.ts';
 import { distributedGatewayFeature } from './gateway/distributed.ts';
 import { loadBalancerAddressFeature } from './load-balancer-pool/address.ts';
 import { loadBalancerPoolFeature } from './load-balancer-pool/load-balancer-pool.ts';
@@ -85,6 +93,11 @@ export const features: readonly Feature[] = [
   fipFeature,
   snatRuleFeature,
   dnatRuleFeature,
+  natGatewayFeature,
+  iptablesEipFeature,
+  iptablesFipFeature,
+  iptablesSnatFeature,
+  iptablesDnatFeature,
   distributedGatewayFeature,
   nodeAddressesFeature,
   nodeFeature,

@@ -6,6 +6,7 @@ import { selectorIndex } from '../../lib/store/selector-index.ts';
 import type { Store } from '../../lib/store/store.ts';
 import { nodeTraits } from '../model/node-traits.ts';
 import { insidePorts } from '../model/external-objects.ts';
+import type { OvnDnatRule, OvnFip, OvnSnatRule } from '../model/external-objects.ts';
 import { vpcNameOf } from '../model/objects.ts';
 import type { Kinds } from '../model/objects.ts';
 import { securityPortGroup } from '../model/ovn-names.ts';
@@ -15,9 +16,24 @@ import type { Indexes } from '../model/view.ts';
 
 export type Stores = { readonly [K in keyof Kinds]: Store<Kinds[K]> };
 
+/** An index of the rules of each kind that use addresses outside. */
+function rulesIndex(
+  stores: Stores,
+  keysOf: (rule: OvnFip | OvnSnatRule | OvnDnatRule) => readonly string[],
+): Indexes['externalRulesByEip'] {
+  return {
+    ovnFips: index(stores.ovnFips, keysOf),
+    ovnSnatRules: index(stores.ovnSnatRules, keysOf),
+    ovnDnatRules: index(stores.ovnDnatRules, keysOf),
+    iptablesFips: index(stores.iptablesFips, keysOf),
+    iptablesSnats: index(stores.iptablesSnats, keysOf),
+    iptablesDnats: index(stores.iptablesDnats, keysOf),
+  };
+}
+
 export function indexesOf(stores: Stores): Indexes {
   const { pods, nodes, subnets, vpcs, vips, ipPools, securityGroups, services, endpointSlices, switchLbRules } = stores;
-  const { vpcDnses, ovnFips, ovnSnatRules, ovnDnatRules } = stores;
+  const { vpcDnses, ovnFips, ovnSnatRules, vpcNatGateways, iptablesEips } = stores;
   return {
     podsByNode: index(pods, ({ node }) => (node === undefined ? [] : [node])),
     podsByPortGroup: index(pods, (pod) => namedGroupsOf(pod).map(securityPortGroup)),
@@ -44,16 +60,12 @@ export function indexesOf(stores: Stores): Indexes {
     vpcsByExternalSubnet: index(vpcs, ({ spec }) =>
       spec.enableExternal ? ['', externalSubnet, ...spec.extraExternalSubnets] : [],
     ),
-    externalRulesByEip: {
-      ovnFips: index(ovnFips, ({ spec }) => [spec.ovnEip]),
-      ovnSnatRules: index(ovnSnatRules, ({ spec }) => [spec.ovnEip]),
-      ovnDnatRules: index(ovnDnatRules, ({ spec }) => [spec.ovnEip]),
-    },
-    externalRulesByPort: {
-      ovnFips: index(ovnFips, ({ spec }) => insidePorts(spec)),
-      ovnSnatRules: index(ovnSnatRules, ({ spec }) => (spec.ipName === '' ? [] : [spec.ipName])),
-      ovnDnatRules: index(ovnDnatRules, ({ spec }) => insidePorts(spec)),
-    },
+    natGatewaysByVpc: index(vpcNatGateways, ({ spec }) => [spec.vpc]),
+    natGatewaysByExternalSubnet: index(vpcNatGateways, ({ spec }) => ['', ...spec.externalSubnets]),
+    selectingNatGateways: index(vpcNatGateways, ({ spec }) => (spec.nodeSelectors.length > 0 ? [''] : [])),
+    eipsByNatGateway: index(iptablesEips, ({ spec }) => [spec.natGateway ?? '']),
+    externalRulesByEip: rulesIndex(stores, ({ spec }) => [spec.eip]),
+    externalRulesByPort: rulesIndex(stores, ({ spec }) => insidePorts({ ipType: '', ...spec })),
     snatRulesBySubnet: index(ovnSnatRules, ({ spec }) => (spec.vpcSubnet === '' ? [] : [spec.vpcSubnet])),
     distributedFips: index(ovnFips, ({ spec }) => (spec.type === 'distributed' ? [''] : [])),
     subnetsByVpc: index(subnets, ({ spec }) => [vpcNameOf(spec)]),

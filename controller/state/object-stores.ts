@@ -40,6 +40,11 @@ export class ObjectStores implements Stores {
   readonly ovnFips = new Store<Kinds['ovnFips']>();
   readonly ovnSnatRules = new Store<Kinds['ovnSnatRules']>();
   readonly ovnDnatRules = new Store<Kinds['ovnDnatRules']>();
+  readonly vpcNatGateways = new Store<Kinds['vpcNatGateways']>();
+  readonly iptablesEips = new Store<Kinds['iptablesEips']>();
+  readonly iptablesFips = new Store<Kinds['iptablesFips']>();
+  readonly iptablesSnats = new Store<Kinds['iptablesSnats']>();
+  readonly iptablesDnats = new Store<Kinds['iptablesDnats']>();
   readonly bgpNodeStates = new Store<Kinds['bgpNodeStates']>();
   readonly networkPolicies = new Store<Kinds['networkPolicies']>();
   readonly clusterNetworkPolicies = new Store<Kinds['clusterNetworkPolicies']>();

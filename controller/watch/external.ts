@@ -1,5 +1,5 @@
 /** The edge, addresses outside of the cluster: OvnEips, and the rules of VPCs that use them. */
-import { annotation } from '../../lib/api/names.ts';
+import { annotation, externalSubnet } from '../../lib/api/names.ts';
 import { type Fields, fieldsOf, textOf } from '../../lib/kube/fields.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { InsideSpec, OvnDnatRule, OvnEip, OvnFip, OvnSnatRule } from '../model/external-objects.ts';
@@ -9,20 +9,23 @@ export function parseOvnEip(raw: RawObject): OvnEip {
   const spec = fieldsOf(raw['spec']);
   return {
     ...apiFactsOf(raw),
+    id: raw.metadata.name,
     labels: raw.metadata.labels ?? {},
     spec: {
-      externalSubnet: textOf(spec['externalSubnet']),
+      externalSubnet: textOf(spec['externalSubnet']) || externalSubnet,
       v4Ip: textOf(spec['v4Ip']),
       v6Ip: textOf(spec['v6Ip']),
       macAddress: textOf(spec['macAddress']),
       type: textOf(spec['type']),
+      natGateway: undefined,
     },
+    unsupported: [],
   };
 }
 
 function insideOf(spec: Fields): InsideSpec {
   return {
-    ovnEip: textOf(spec['ovnEip']),
+    eip: textOf(spec['ovnEip']),
     ipType: textOf(spec['ipType']),
     ipName: textOf(spec['ipName']),
     vpc: textOf(spec['vpc']),
@@ -41,7 +44,7 @@ export function parseOvnSnatRule(raw: RawObject): OvnSnatRule {
   return {
     ...apiFactsOf(raw),
     spec: {
-      ovnEip: textOf(spec['ovnEip']),
+      eip: textOf(spec['ovnEip']),
       vpcSubnet: textOf(spec['vpcSubnet']),
       ipName: textOf(spec['ipName']),
       vpc: textOf(spec['vpc']),
@@ -56,6 +59,7 @@ export function parseOvnDnatRule(raw: RawObject): OvnDnatRule {
   return {
     ...apiFactsOf(raw),
     isFormer: raw.metadata.annotations?.[annotation.formerEip] !== undefined,
+    isShared: false,
     spec: {
       ...insideOf(spec),
       internalPort: textOf(spec['internalPort']),

@@ -2,6 +2,11 @@ import { describe, it } from 'node:test';
 import { z } from 'zod';
 import { bgpNodeStateKind } from '../../lib/api/kinds/bgp-node-state.ts';
 import { bgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
+import { iptablesDnatRuleKind } from '../../lib/api/kinds/iptables-dnat-rule.ts';
+import { iptablesEipKind } from '../../lib/api/kinds/iptables-eip.ts';
+import { iptablesFipRuleKind } from '../../lib/api/kinds/iptables-fip-rule.ts';
+import { iptablesSnatRuleKind } from '../../lib/api/kinds/iptables-snat-rule.ts';
+import { vpcNatGatewayKind } from '../../lib/api/kinds/vpc-nat-gateway.ts';
 import { ipKind } from '../../lib/api/kinds/ip.ts';
 import { ipPoolKind } from '../../lib/api/kinds/ippool.ts';
 import { loadBalancerPoolKind } from '../../lib/api/kinds/load-balancer-pool.ts';
@@ -78,6 +83,11 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   ovnFips: ovnFipKind,
   ovnSnatRules: ovnSnatRuleKind,
   ovnDnatRules: ovnDnatRuleKind,
+  vpcNatGateways: vpcNatGatewayKind,
+  iptablesEips: iptablesEipKind,
+  iptablesFips: iptablesFipRuleKind,
+  iptablesSnats: iptablesSnatRuleKind,
+  iptablesDnats: iptablesDnatRuleKind,
   networkPolicies: networkPolicySchemas,
   clusterNetworkPolicies: clusterPolicySchemas,
   adminNetworkPolicies: adminPolicySchemas,

@@ -7,6 +7,10 @@ import {
   baselineAdminNetworkPolicies,
   clusterNetworkPolicies,
   endpointSlices,
+  iptablesDnats,
+  iptablesEips,
+  iptablesFips,
+  iptablesSnats,
   ipPools,
   ips,
   loadBalancerPools,
@@ -35,6 +39,7 @@ import {
   virtualMachines,
   vlans,
   vpcDnses,
+  vpcNatGateways,
   vpcs,
 } from '../../lib/kube/resources.ts';
 import type { RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
@@ -65,6 +70,13 @@ import {
   parseVpc,
 } from './networks.ts';
 import { parseAskedDomains } from '../../lib/policies/asked-domains.ts';
+import {
+  parseIptablesDnatRule,
+  parseIptablesEip,
+  parseIptablesFipRule,
+  parseIptablesSnatRule,
+  parseVpcNatGateway,
+} from './nat-gateways.ts';
 import { parseProviderNetwork, parseVlan } from './underlay.ts';
 import { parseVpcDns } from './vpc-dns.ts';
 import {
@@ -136,6 +148,11 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   ovnFips: { resource: ovnFips, parse: parseOvnFip, isOptional: true },
   ovnSnatRules: { resource: ovnSnatRules, parse: parseOvnSnatRule, isOptional: true },
   ovnDnatRules: { resource: ovnDnatRules, parse: parseOvnDnatRule, isOptional: true },
+  vpcNatGateways: { resource: vpcNatGateways, parse: parseVpcNatGateway, isOptional: true },
+  iptablesEips: { resource: iptablesEips, parse: parseIptablesEip, isOptional: true },
+  iptablesFips: { resource: iptablesFips, parse: parseIptablesFipRule, isOptional: true },
+  iptablesSnats: { resource: iptablesSnats, parse: parseIptablesSnatRule, isOptional: true },
+  iptablesDnats: { resource: iptablesDnats, parse: parseIptablesDnatRule, isOptional: true },
   networkPolicies: { resource: networkPolicies, parse: parseNetworkPolicy },
   // Of the Network Policy API, whose CRDs may not be installed.
   clusterNetworkPolicies: {

@@ -11,6 +11,8 @@ export const defaultSubnet = 'ovn-default';
 export const joinSubnet = 'join';
 /** The Subnet outside that `spec.enableExternal` of a Vpc means. */
 export const externalSubnet = 'external';
+/** The Subnet outside of a VpcNatGateway that names none. */
+export const natGatewaySubnet = 'ovn-vpc-external-network';
 
 /** The hub's own transit switch, which every member joins; has the name of Kube-OVN's first transit switch. */
 export const hubSwitch = 'ts';

@@ -100,8 +100,11 @@ export const ovnEips = resource('kubeovn.io', 'v1', 'ovn-eips', 'OvnEip', false)
 export const ovnFips = resource('kubeovn.io', 'v1', 'ovn-fips', 'OvnFip', false);
 export const ovnSnatRules = resource('kubeovn.io', 'v1', 'ovn-snat-rules', 'OvnSnatRule', false);
 export const ovnDnatRules = resource('kubeovn.io', 'v1', 'ovn-dnat-rules', 'OvnDnatRule', false);
-/** Served only where a Kube-OVN installation left it. */
+export const vpcNatGateways = resource('kubeovn.io', 'v1', 'vpc-nat-gateways', 'VpcNatGateway', false);
 export const iptablesEips = resource('kubeovn.io', 'v1', 'iptables-eips', 'IptablesEIP', false);
+export const iptablesFips = resource('kubeovn.io', 'v1', 'iptables-fip-rules', 'IptablesFIPRule', false);
+export const iptablesSnats = resource('kubeovn.io', 'v1', 'iptables-snat-rules', 'IptablesSnatRule', false);
+export const iptablesDnats = resource('kubeovn.io', 'v1', 'iptables-dnat-rules', 'IptablesDnatRule', false);
 
 export const interconnects = resource('isthmus.network', 'v1alpha1', 'interconnects', 'Interconnect', false);
 export const remoteClusters = resource('isthmus.network', 'v1alpha1', 'remoteclusters', 'RemoteCluster', false);

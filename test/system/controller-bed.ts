@@ -19,6 +19,10 @@ import {
   events,
   ipPools,
   ips,
+  iptablesDnats,
+  iptablesEips,
+  iptablesFips,
+  iptablesSnats,
   loadBalancerPools,
   namespaces,
   nodes,
@@ -37,6 +41,7 @@ import {
   vips,
   vlans,
   vpcDnses,
+  vpcNatGateways,
   vpcs,
 } from '../../lib/kube/resources.ts';
 import { startApiServer } from '../../lib/kube/testing.ts';
@@ -68,6 +73,19 @@ const tables = [
   'QoS',
   'ACL',
   'Address_Set',
+];
+
+/** Addresses outside, and the rules that use them. */
+const outsideKinds: readonly Resource[] = [
+  ovnEips,
+  ovnFips,
+  ovnSnatRules,
+  ovnDnatRules,
+  vpcNatGateways,
+  iptablesEips,
+  iptablesFips,
+  iptablesSnats,
+  iptablesDnats,
 ];
 
 export interface PodOptions {
@@ -155,10 +173,7 @@ export class ControllerBed {
       loadBalancerPools,
       switchLbRules,
       vpcDnses,
-      ovnEips,
-      ovnFips,
-      ovnSnatRules,
-      ovnDnatRules,
+      ...outsideKinds,
     ]) {
       await eventually(`${resource.plural} are served`, async () => this.kube.list(resource).catch(() => undefined));
     }
@@ -421,10 +436,7 @@ export class ControllerBed {
       ipPools,
       vips,
       securityGroups,
-      ovnEips,
-      ovnFips,
-      ovnSnatRules,
-      ovnDnatRules,
+      ...outsideKinds,
     ];
     for (const resource of [...kinds, events]) {
       const answer = (await this.kube.request('GET', collectionPath(resource))) as { items: RawObject[] };

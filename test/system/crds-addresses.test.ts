@@ -1,9 +1,13 @@
-/** The CRDs of IP, IPPool, Vip, SwitchLBRule, SecurityGroup and of addresses outside on a real API server, like in crds.test.ts. */
+/** The CRDs of IP, IPPool, Vip, SwitchLBRule, SecurityGroup, VpcNatGateway and of addresses outside on a real API server, like in crds.test.ts. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
   ipPools,
   ips,
+  iptablesDnats,
+  iptablesEips,
+  iptablesFips,
+  iptablesSnats,
   ovnDnatRules,
   ovnEips,
   ovnFips,
@@ -11,6 +15,7 @@ import {
   securityGroups,
   switchLbRules,
   vips,
+  vpcNatGateways,
 } from '../../lib/kube/resources.ts';
 import type { KubeClient, Resource } from '../../lib/kube/types.ts';
 import { object, openCrdBed, type CrdBed } from './crd-bed.ts';
@@ -23,6 +28,10 @@ before(async () => {
   bed = await openCrdBed([
     ipPools,
     ips,
+    iptablesDnats,
+    iptablesEips,
+    iptablesFips,
+    iptablesSnats,
     ovnDnatRules,
     ovnEips,
     ovnFips,
@@ -30,6 +39,7 @@ before(async () => {
     securityGroups,
     switchLbRules,
     vips,
+    vpcNatGateways,
   ]);
   ({ kube, tryCreate } = bed);
 });
@@ -232,6 +242,89 @@ describe('addresses outside', () => {
     await assert.rejects(patch({ spec: { ovnEip: 'c' } }), /the spec of an OvnFip is fixed once it is ready/);
     await patch({ spec: { ovnEip: 'b' }, metadata: { labels: { a: 'b' } } });
     await kube.delete(ovnFips, { name: 'fixed' });
+  });
+});
+
+describe('a VpcNatGateway and its addresses', () => {
+  const web = { eip: 'a', externalPort: '80', internalPort: '8080', internalIp: '10.90.0.2', protocol: 'tcp' };
+
+  test('accept the specs of Kube-OVN users', async () => {
+    const accepted: readonly [Resource, object][] = [
+      [vpcNatGateways, { vpc: 'blue', subnet: 'inner', lanIp: '10.90.0.254', externalSubnets: ['external'] }],
+      [
+        vpcNatGateways,
+        {
+          vpc: 'blue',
+          subnet: 'inner',
+          namespace: 'kube-system',
+          lanIp: '10.90.0.254',
+          selector: ['kubernetes.io/hostname: n1', 'kubernetes.io/os: linux'],
+          tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoSchedule', tolerationSeconds: 5 }],
+          affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } } },
+          qosPolicy: 'slow',
+          noDefaultEIP: true,
+          routes: [{ cidr: '10.0.0.0/8', nextHopIP: 'gateway' }],
+          replicas: 2,
+          internalSubnets: ['inner'],
+          internalCIDRs: ['10.90.0.0/24'],
+          annotations: { a: 'b' },
+          bgpSpeaker: {
+            enabled: true,
+            asn: 65000,
+            remoteAsn: 65001,
+            neighbors: ['192.0.2.1'],
+            holdTime: '90s',
+            extraArgs: ['-v'],
+          },
+          bfd: { enabled: true, minRX: 1000, minTX: 1000, multiplier: 3 },
+        },
+      ],
+      [iptablesEips, { natGwDp: 'gw' }],
+      [
+        iptablesEips,
+        { natGwDp: 'gw', v4ip: '203.0.113.9', v6ip: '', macAddress: '', externalSubnet: '', qosPolicy: '' },
+      ],
+      [iptablesFips, { eip: 'a', internalIp: '10.90.0.2' }],
+      [iptablesSnats, { eip: 'a', internalCIDR: '10.90.0.0/24' }],
+      [iptablesSnats, { eip: 'a', internalCIDR: '10.90.0.2' }],
+      [iptablesDnats, web],
+      [iptablesDnats, { ...web, protocol: 'UDP', type: 'share' }],
+    ];
+    for (const [resource, spec] of accepted) assert.equal(await tryCreate(resource, 'one', spec), 'accepted');
+  });
+
+  const refused: readonly [what: string, resource: Resource, spec: object, message: RegExp][] = [
+    ['a lanIp that is none', vpcNatGateways, { vpc: 'blue', lanIp: '10.90.0' }, /lanIp must be an IP address/],
+    ['an IPv6 address as v4ip', iptablesEips, { natGwDp: 'gw', v4ip: 'fd00::1' }, /v4ip must be an IPv4 address/],
+    ['an IPv6 address inside', iptablesFips, { eip: 'a', internalIp: 'fd00::1' }, /internalIp must be an IPv4/],
+    ['a rule without an address outside', iptablesFips, { internalIp: '10.90.0.2' }, /spec.eip: Required/],
+    [
+      'a CIDR that is none',
+      iptablesSnats,
+      { eip: 'a', internalCIDR: '10.0.0.0/33' },
+      /internalCIDR must be an IPv4 CIDR/,
+    ],
+    ['port 0', iptablesDnats, { ...web, externalPort: '0' }, /externalPort must be a port/],
+    ['an unknown type', iptablesDnats, { ...web, type: 'both' }, /"exclusive", "share"/],
+  ];
+  for (const [what, resource, spec, message] of refused)
+    test(`refuse ${what}`, async () => assert.match(await tryCreate(resource, 'bad', spec), message));
+
+  test('keep what Kube-OVN does not let change', async () => {
+    await kube.create(iptablesEips, object(iptablesEips, 'kept', { natGwDp: 'gw' }));
+    const patch = (resource: Resource, spec: object) => kube.patch(resource, { name: 'kept' }, 'merge', { spec });
+    await patch(iptablesEips, { v4ip: '203.0.113.9' });
+    await kube.patch(iptablesEips, { name: 'kept' }, 'merge', { status: { ready: true } }, { subresource: 'status' });
+    await assert.rejects(patch(iptablesEips, { natGwDp: 'other' }), /natGwDp of an IptablesEIP is fixed/);
+    await assert.rejects(patch(iptablesEips, { v4ip: '203.0.113.8' }), /v4ip of an IptablesEIP is fixed/);
+    await patch(iptablesEips, { qosPolicy: 'slow' });
+    await kube.create(iptablesDnats, object(iptablesDnats, 'kept', web));
+    await patch(iptablesDnats, { type: 'exclusive', internalPort: '8081' });
+    await assert.rejects(patch(iptablesDnats, { type: 'share' }), /type of an IptablesDnatRule is fixed/);
+    await kube.create(vpcNatGateways, object(vpcNatGateways, 'kept', { vpc: 'blue' }));
+    await patch(vpcNatGateways, { externalSubnets: ['external'] });
+    await assert.rejects(patch(vpcNatGateways, { vpc: 'green' }), /vpc of a VpcNatGateway is fixed/);
+    for (const resource of [iptablesEips, iptablesDnats, vpcNatGateways]) await kube.delete(resource, { name: 'kept' });
   });
 });
 

@@ -1,18 +1,21 @@
-/** Load balancers of OvnDnatRules: one for each OvnEip and protocol, to which rules contribute their ports. */
+/** Load balancers of published ports: one for each address outside and protocol, to which rules contribute their ports. */
 import { ref, type Contribution, type DesiredRow } from '../../../lib/desired/row.ts';
+import { backendKey } from '../../../lib/services/backends.ts';
+import { ruleObject } from '../../model/external-objects.ts';
 import type { OvnDnatRule } from '../../model/external-objects.ts';
+import type { ExternalRule } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
-import { ruleKey } from '../../settle/external/external-rules.ts';
+import { ruleAt, rulesAt } from '../../settle/external/external-rules.ts';
 import { vendorIds } from '../names.ts';
 import { isInForce } from './rule-rows.ts';
 
 /** A name that no load balancer of a Kube-OVN has, which are named as their rules. */
-export function eipBalancer(eip: string, protocol: string): string {
-  return `eip@${eip}/${protocol}`;
+export function eipBalancer(id: string, protocol: string): string {
+  return `eip@${id}/${protocol}`;
 }
 
 export function balancerOf({ name, isFormer, spec }: OvnDnatRule): string {
-  return isFormer ? name : eipBalancer(spec.ovnEip, spec.protocol);
+  return isFormer ? name : eipBalancer(spec.eip, spec.protocol);
 }
 
 export interface BalancerRows {
@@ -45,17 +48,42 @@ export function balancerRows(key: string, protocol: string, routers: readonly st
   };
 }
 
-/** Those of an OvnEip that rules in force need. */
-export function eipBalancers(view: View, eip: string): BalancerRows {
+/** The port outside of a rule, and the port inside that it leads to, in each family. */
+export function vipsOf({ spec }: OvnDnatRule, { pairs }: ExternalRule): readonly (readonly [string, string])[] {
+  return pairs.map(({ outside, inside }) => [
+    backendKey(outside, Number(spec.externalPort)),
+    backendKey(inside, Number(spec.internalPort)),
+  ]);
+}
+
+/** Those of an address outside that rules in force need, and the ports that several rules share. */
+export function eipBalancers(view: View, id: string): BalancerRows {
   const routers = new Map<string, string>();
-  for (const name of view.indexes.externalRulesByEip.ovnDnatRules.of(eip)) {
-    const rule = view.ovnDnatRules.get(name);
-    const verdict = view.externalRules.get(ruleKey('ovnDnatRules', name));
-    if (rule !== undefined && !rule.isFormer && isInForce(verdict)) routers.set(rule.spec.protocol, verdict.vpc);
+  const shared = new Map<string, Map<string, Set<string>>>();
+  for (const key of rulesAt(view.indexes, 'externalRulesByEip', id)) {
+    const at = ruleAt(key);
+    const object = at && ruleObject(view, at.store, at.name);
+    const verdict = view.externalRules.get(key);
+    if (object?.use !== 'dnat' || object.rule.isFormer || !isInForce(verdict)) continue;
+    const { protocol } = object.rule.spec;
+    routers.set(protocol, verdict.vpc);
+    if (!object.rule.isShared) continue;
+    const vips = shared.get(protocol) ?? new Map<string, Set<string>>();
+    shared.set(protocol, vips);
+    for (const [vip, backend] of vipsOf(object.rule, verdict)) vips.set(vip, (vips.get(vip) ?? new Set()).add(backend));
   }
   const each = [...routers.keys()].sort().map((protocol) => {
     const vpc = routers.get(protocol);
-    return balancerRows(eipBalancer(eip, protocol), protocol, vpc === undefined ? [] : [vpc]);
+    return balancerRows(eipBalancer(id, protocol), protocol, vpc === undefined ? [] : [vpc]);
   });
-  return { rows: each.flatMap(({ rows }) => rows), contributions: each.flatMap(({ contributions }) => contributions) };
+  const vips = [...shared].map(([protocol, backends]): Contribution => ({
+    table: 'Load_Balancer',
+    key: eipBalancer(id, protocol),
+    column: 'vips',
+    entries: Object.fromEntries([...backends].map(([vip, all]) => [vip, [...all].sort().join(',')])),
+  }));
+  return {
+    rows: each.flatMap(({ rows }) => rows),
+    contributions: [...each.flatMap(({ contributions }) => contributions), ...vips],
+  };
 }

@@ -1,17 +1,19 @@
 /**
- * OvnEips: addresses of networks outside. In: an OvnEip, its address, the rules that use it. Out: the load balancers of its OvnDnatRules, and its
- * status. The OvnEip of a router's port is made here, and removed with the port.
+ * OvnEips and IptablesEIPs: addresses of networks outside. In: such an object, its address, the rules that use it. Out: the load balancers of its
+ * published ports, and its status. The OvnEip of a router's port is made here, and removed with the port.
  */
 import { controllerFinalizer, label } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Change } from '../../model/change.ts';
-import type { OvnEip } from '../../model/external-objects.ts';
+import { eipAt, eipRef, externalRuleKinds, iptablesEipId } from '../../model/external-objects.ts';
+import type { ExternalRuleStore, OvnEip } from '../../model/external-objects.ts';
 import { eipPort } from '../../model/ovn-names.ts';
 import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { ruleAt, rulesAt } from '../../settle/external/external-rules.ts';
 import { gatewayPortName, gatewayPortNamed } from '../../settle/external/external-subnets.ts';
+import { natGatewayProblem, natGatewaysReading } from '../../settle/external/nat-gateways.ts';
 import { obstacleConditions } from '../conditions.ts';
 import { failure, refusalEvents } from '../events.ts';
 import type { Feature } from '../feature.ts';
@@ -24,11 +26,8 @@ import { eipBalancers } from './balancer.ts';
 /** At most so many rules are named in a message. */
 const namedRules = 5;
 
-const uses = { ovnFips: 'fip', ovnSnatRules: 'snat', ovnDnatRules: 'dnat' } as const;
-const kindOf = { ovnFips: 'OvnFip', ovnSnatRules: 'OvnSnatRule', ovnDnatRules: 'OvnDnatRule' } as const;
-
 /** Rules that have the address, in force or waiting for something else. */
-function usersOf(view: View, eip: string): readonly { readonly store: keyof typeof uses; readonly name: string }[] {
+function usersOf(view: View, eip: string): readonly { readonly store: ExternalRuleStore; readonly name: string }[] {
   const keys = [...rulesAt(view.indexes, 'externalRulesByEip', eip)].sort();
   return keys.flatMap((key) => {
     const verdict = view.externalRules.get(key);
@@ -37,10 +36,10 @@ function usersOf(view: View, eip: string): readonly { readonly store: keyof type
   });
 }
 
-function planEip(view: View, name: string): Desired {
-  const { rows, contributions } = eipBalancers(view, name);
-  const eip = view.ovnEips.get(name);
-  const rule = usersOf(view, name)
+function planEip(view: View, id: string): Desired {
+  const { rows, contributions } = eipBalancers(view, id);
+  const eip = eipAt(view, id);
+  const rule = usersOf(view, id)
     .map(({ store, name: of }) => view.externalRules.get(`${store}/${of}`))
     .find((one) => one !== undefined && one.pairs.length > 0);
   return {
@@ -52,7 +51,7 @@ function planEip(view: View, name: string): Desired {
 }
 
 /** Why the object gets no address whatever else is there. */
-function flawOf(view: View, { name, spec }: OvnEip): Problem | undefined {
+function flawOf(view: View, { name, spec, unsupported }: OvnEip): Problem | undefined {
   if (spec.type === 'lsp') {
     const message =
       'spec.type lsp: no port of a node has an address of a Subnet outside; traffic leaves by the gateway ports of Vpcs: delete it, or use type nat';
@@ -62,7 +61,21 @@ function flawOf(view: View, { name, spec }: OvnEip): Problem | undefined {
     const message = `spec.type lrp: no Vpc has a port of the name ${name}, which is <vpc>-<subnet>: set spec.enableExternal of the Vpc, or delete the OvnEip`;
     return { code: 'NoGatewayPort', message };
   }
-  return undefined;
+  const [first] = unsupported;
+  return first === undefined ? undefined : { code: 'NotSupported', message: unsupported.join('; ') };
+}
+
+/** Why the VpcNatGateway of an IptablesEIP gives it no packets. */
+function gatewayObstacle(view: View, { spec: { natGateway } }: OvnEip): Problem | undefined {
+  if (natGateway === undefined) return undefined;
+  const gateway = view.vpcNatGateways.get(natGateway);
+  if (gateway === undefined)
+    return {
+      code: 'NatGatewayNotFound',
+      message: `spec.natGwDp: VpcNatGateway ${natGateway} does not exist: create it`,
+    };
+  const problem = natGatewayProblem(view, gateway);
+  return problem && { code: 'NatGatewayNotReady', message: `VpcNatGateway ${natGateway}: ${problem.message}` };
 }
 
 function deletionOf(view: View, eip: OvnEip, port: GatewayPort | undefined): Problem | undefined {
@@ -72,33 +85,35 @@ function deletionOf(view: View, eip: OvnEip, port: GatewayPort | undefined): Pro
       code: 'Deleting',
       message: `it is the address of Vpc ${port.vpc}: remove Subnet ${port.subnet} from the Subnets outside of the Vpc`,
     };
-  const users = usersOf(view, eip.name).map(({ store, name }) => `${kindOf[store]} ${name}`);
+  const users = usersOf(view, eip.id).map(({ store, name }) => `${externalRuleKinds[store].kind} ${name}`);
   if (users.length === 0) return undefined;
   const rest = users.length > namedRules ? ` and ${users.length - namedRules} more` : '';
   return { code: 'Deleting', message: `waits for the deletion of ${users.slice(0, namedRules).join(', ')}${rest}` };
 }
 
 function statusOf(view: View, eip: OvnEip, outcome: Outcome, port: GatewayPort | undefined): StatusReport {
-  const allocation = view.allocation(eipPort(eip.name));
+  const { id, spec } = eip;
+  const kind = spec.natGateway === undefined ? 'OvnEip' : 'IptablesEIP';
+  const allocation = view.allocation(eipPort(id));
   const refusal = flawOf(view, eip);
-  const missing = allocation === undefined ? view.addressProblem(eipPort(eip.name)) : undefined;
-  const refused = refusalOf(outcome);
-  const obstacle = deletionOf(view, eip, port) ?? refused ?? missing;
-  const conditions = obstacleConditions(eip.generation, refusal, obstacle, 'OvnEipReady');
+  const missing = allocation === undefined ? view.addressProblem(eipPort(id)) : undefined;
+  const unconnected = gatewayObstacle(view, eip);
+  const obstacle = deletionOf(view, eip, port) ?? refusalOf(outcome) ?? missing ?? unconnected;
+  const conditions = obstacleConditions(eip.generation, refusal, obstacle, `${kind}Ready`);
   const known = eip.conditions.find(({ type }) => type === 'Ready');
-  const isNew = missing !== undefined && known?.message !== missing.message;
-  const nat = [...new Set(usersOf(view, eip.name).map(({ store }) => uses[store]))];
-  const fields = {
-    type: eip.spec.type || 'nat',
-    nat: nat.join(','),
-    ready: refusal === undefined && allocation !== undefined,
-    v4Ip: allocation?.v4 ?? '',
-    v6Ip: allocation?.v6 ?? '',
-    macAddress: allocation?.mac ?? '',
-  };
+  const isNew = (problem: Problem | undefined): problem is Problem =>
+    problem !== undefined && known?.message !== problem.message;
+  const nat = [...new Set(usersOf(view, id).map(({ store }) => externalRuleKinds[store].use))].join(',');
+  const ready = refusal === undefined && unconnected === undefined && allocation !== undefined;
+  const { v4 = '', v6 = '', mac = '' } = allocation ?? {};
+  const fields =
+    spec.natGateway === undefined
+      ? { type: spec.type || 'nat', nat, ready, v4Ip: v4, v6Ip: v6, macAddress: mac }
+      : { nat, ready, ip: v4 };
   const events = [
-    ...refusalEvents('ValidateOvnEipFailed', conditions, eip.conditions),
-    ...(isNew ? [failure('AcquireAddressFailed', missing)] : []),
+    ...refusalEvents(`Validate${kind}Failed`, conditions, eip.conditions),
+    ...(isNew(missing) ? [failure('AcquireAddressFailed', missing)] : []),
+    ...(missing === undefined && isNew(unconnected) ? [failure(`${kind}NotReady`, unconnected)] : []),
   ];
   return { fields, conditions, events };
 }
@@ -127,31 +142,48 @@ function missingReport(view: View, name: string): readonly ObjectReport[] {
   ];
 }
 
-function reportEip(view: View, name: string, outcome: Outcome): readonly ObjectReport[] {
-  const object = { kind: 'ovnEips', name } as const;
-  const eip = view.ovnEips.get(name);
-  if (eip === undefined) return missingReport(view, name);
-  const port = eip.spec.type === 'lrp' ? gatewayPortNamed(view, name) : undefined;
+function reportEip(view: View, id: string, outcome: Outcome): readonly ObjectReport[] {
+  const object = eipRef(id);
+  const eip = eipAt(view, id);
+  if (eip === undefined) return object.kind === 'ovnEips' ? missingReport(view, id) : [{ object }];
+  const port = eip.spec.type === 'lrp' ? gatewayPortNamed(view, id) : undefined;
   const isFormer = port === undefined && eip.spec.type === 'lrp' && eip.labels[label.gatewayOf] !== undefined;
   if (isFormer && !eip.isDeleting) return [{ object, presence: 'forbidden' }];
-  const finalizers = finalizersOf(eip, port !== undefined || usersOf(view, name).length > 0);
+  const finalizers = finalizersOf(eip, port !== undefined || usersOf(view, id).length > 0);
   const labels = port === undefined ? {} : { labels: { [label.gatewayOf]: port.vpc } };
   return [{ object, finalizers, ...labels, status: statusOf(view, eip, outcome, port) }];
 }
 
-function* eipsOf(change: Change): Generator<string> {
-  if (change.kind === 'ovnEips') yield change.name;
-  else if (change.kind === 'externalRules') {
+/** The `id`s of the addresses whose plan or status reads the change. */
+function* eipsOf(change: Change, view: View): Generator<string> {
+  const { kind, name } = change;
+  if (kind === 'ovnEips') yield name;
+  else if (kind === 'iptablesEips') yield iptablesEipId(name);
+  else if (kind === 'externalRules') {
     for (const verdict of [change.before, change.after]) if (verdict !== undefined) yield verdict.eip;
-  } else if (change.kind === 'ports' && change.name.startsWith('eip/')) yield change.name.slice('eip/'.length);
-  else if (change.kind === 'gatewayPorts') yield gatewayPortName(portAt(change.name));
+  } else if (kind === 'ports' && name.startsWith('eip/')) yield name.slice('eip/'.length);
+  else if (kind === 'gatewayPorts') yield gatewayPortName(portAt(name));
+  for (const gateway of natGatewaysReading(change, view))
+    for (const eip of view.indexes.eipsByNatGateway.of(gateway)) yield iptablesEipId(eip);
+}
+
+function featureOf(name: string, idOf: (name: string) => string, all: Feature['all']): Feature {
+  const isOwn = (id: string): boolean => (eipRef(id).kind === 'ovnEips') === (name === 'ovn-eip');
+  return {
+    name,
+    all,
+    reads: (change, view) => new Set([...eipsOf(change, view)].filter(isOwn).map((id) => eipRef(id).name)),
+    plan: (view, of) => planEip(view, idOf(of)),
+    report: (view, of, outcome) => reportEip(view, idOf(of), outcome),
+  };
 }
 
 /** Keys: the name of the OvnEip. */
-export const eipFeature: Feature = {
-  name: 'ovn-eip',
-  all: (view) => new Set([...view.ovnEips.keys(), ...[...view.gatewayPorts.values()].map(gatewayPortName)]),
-  reads: (change) => new Set(eipsOf(change)),
-  plan: planEip,
-  report: reportEip,
-};
+export const eipFeature = featureOf(
+  'ovn-eip',
+  (name) => name,
+  (view) => new Set([...view.ovnEips.keys(), ...[...view.gatewayPorts.values()].map(gatewayPortName)]),
+);
+
+/** Keys: the name of the IptablesEIP. */
+export const iptablesEipFeature = featureOf('iptables-eip', iptablesEipId, (view) => view.iptablesEips.keys());

@@ -9,7 +9,12 @@ import type { Allocation } from '../../ipam/subnet-pool.ts';
 import { eipPort } from '../../model/ovn-names.ts';
 import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
-import { gatewayPortKey, gatewayPortName, gatewayPortNamed } from '../../settle/external/external-subnets.ts';
+import {
+  gatewayPortKey,
+  gatewayPortName,
+  gatewayPortNamed,
+  vpcsNaming,
+} from '../../settle/external/external-subnets.ts';
 import { servedNet } from '../../settle/subnet/served-net.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
@@ -101,7 +106,7 @@ export const gatewayPortFeature: Feature = {
       const port = gatewayPortNamed(view, change.name.slice('eip/'.length));
       if (port !== undefined) yield gatewayPortKey(port.vpc, port.subnet);
     } else if (change.kind === 'verdicts')
-      for (const vpc of view.indexes.vpcsByExternalSubnet.of(change.name)) yield gatewayPortKey(vpc, change.name);
+      for (const vpc of vpcsNaming(view, change.name)) yield gatewayPortKey(vpc, change.name);
   },
   plan: planPort,
   statusOf: (id) => `vpc/${portAt(id).vpc}`,

@@ -33,6 +33,7 @@ test('after random changes every plan and status is current, and no two plans wa
     );
   const leaving = (): object => (random(5) === 0 ? { deletionTimestamp: '2026-01-09T00:00:00Z' } : {});
   const route = { cidr: '0.0.0.0/0', nextHopIP: '203.0.113.9' };
+  const toGateway = { cidr: '0.0.0.0/0', nextHopIP: '10.90.0.254' };
   const changes: readonly (() => Made)[] = [
     () =>
       made(
@@ -41,7 +42,8 @@ test('after random changes every plan and status is current, and no two plans wa
         {
           enableExternal: random(4) > 0,
           extraExternalSubnets: pick([], ['second'], ['inner'], ['second', 'gone']),
-          staticRoutes: pick([], [], [route]),
+          staticRoutes: pick([], [], [route], [toGateway], [{ ...toGateway, cidr: '192.0.2.0/24' }]),
+          policyRoutes: pick([], [{ priority: 1, match: 'ip4', action: 'reroute', nextHopIP: '10.90.0.254' }]),
         },
         random(3),
         leaving(),
@@ -115,6 +117,55 @@ test('after random changes every plan and status is current, and no two plans wa
         },
         random(3),
         pick({}, { annotations: { 'ovn.kubernetes.io/vpc_eip': 'e1' } }),
+      ),
+    () =>
+      made(
+        'vpcNatGateways',
+        pick('g1', 'g2'),
+        {
+          vpc: pick('blue', 'green', 'gone', ''),
+          externalSubnets: pick(['external'], ['second'], ['second', 'external'], ['gone']),
+          subnet: pick('inner', 'green-net', ''),
+          lanIp: pick('', '10.90.0.254', '10.90.0.253'),
+          selector: pick([], [], ['zone: a']),
+        },
+        random(3),
+        leaving(),
+      ),
+    () =>
+      made(
+        'iptablesEips',
+        pick('e1', 'e2'),
+        {
+          natGwDp: pick('g1', 'g2', 'g3'),
+          externalSubnet: pick('external', 'second', ''),
+          v4ip: pick('', '203.0.113.50'),
+        },
+        random(3),
+        leaving(),
+      ),
+    () =>
+      made('iptablesFips', pick('f1', 'f2'), { eip: pick('e1', 'e2'), internalIp: pick('10.90.0.50', '') }, random(3)),
+    () =>
+      made(
+        'iptablesSnats',
+        's1',
+        { eip: pick('e1', 'e2'), internalCIDR: pick('10.90.0.0/25', '10.90.0.50') },
+        random(3),
+      ),
+    () =>
+      made(
+        'iptablesDnats',
+        pick('d1', 'd2'),
+        {
+          eip: pick('e1', 'e2'),
+          externalPort: '80',
+          internalPort: pick('80', '81'),
+          internalIp: pick('10.90.0.50', '10.90.0.51'),
+          protocol: 'tcp',
+          type: pick('share', 'share', 'exclusive'),
+        },
+        random(3),
       ),
     () => made('vips', 'shared', { subnet: 'inner' }, 1),
     () => {

@@ -1,6 +1,7 @@
 /** The statuses of the rules that use addresses outside. */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { ExternalRuleStore, OvnFip } from '../../model/external-objects.ts';
+import { eipAt, eipRef, externalRuleKinds, ruleObject } from '../../model/external-objects.ts';
+import type { ExternalRuleStore, RuleObject } from '../../model/external-objects.ts';
 import type { ApiObjectFacts } from '../../model/object-facts.ts';
 import type { ExternalRule } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
@@ -11,12 +12,6 @@ import { withoutFormer } from '../finalizers.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome, WantedEvent } from '../report.ts';
 import { isInForce } from './rule-rows.ts';
-
-const names: Readonly<Record<ExternalRuleStore, string>> = {
-  ovnFips: 'OvnFip',
-  ovnSnatRules: 'OvnSnatRule',
-  ovnDnatRules: 'OvnDnatRule',
-};
 
 function sides(rule: ExternalRule | undefined, suffix: 'Ip' | 'IpCidr'): Readonly<Record<string, string>> {
   const of = (family: 4 | 6, side: 'outside' | 'inside'): string =>
@@ -31,15 +26,30 @@ function sides(rule: ExternalRule | undefined, suffix: 'Ip' | 'IpCidr'): Readonl
 }
 
 /** Fields of the status beside `ready`. */
-function fieldsOf(view: View, store: ExternalRuleStore, name: string): Readonly<Record<string, string>> {
-  const verdict = view.externalRules.get(ruleKey(store, name));
-  const rule = isInForce(verdict) ? verdict : undefined;
-  if (store === 'ovnSnatRules') return sides(rule, 'IpCidr');
-  if (store === 'ovnFips') return { ...sides(rule, 'Ip'), macAddress: rule?.local?.mac ?? '' };
-  const spec = view.ovnDnatRules.get(name)?.spec;
-  if (spec === undefined) return {};
-  const { internalPort, externalPort, protocol, ipName } = spec;
+function ovnFields(object: RuleObject, rule: ExternalRule | undefined): Readonly<Record<string, string>> {
+  if (object.use === 'snat') return sides(rule, 'IpCidr');
+  if (object.use === 'fip') return { ...sides(rule, 'Ip'), macAddress: rule?.local?.mac ?? '' };
+  const { internalPort, externalPort, protocol, ipName } = object.rule.spec;
   return { ...sides(rule, 'Ip'), internalPort, externalPort, protocol, ipName };
+}
+
+/** The same of a rule of a VpcNatGateway. */
+function iptablesFields(
+  view: View,
+  object: RuleObject,
+  rule: ExternalRule | undefined,
+): Readonly<Record<string, string>> {
+  const [pair] = rule?.pairs ?? [];
+  const inside = pair?.inside ?? '';
+  const sidesOf = {
+    v4ip: pair?.outside ?? '',
+    v6ip: '',
+    natGwDp: eipAt(view, object.rule.spec.eip)?.spec.natGateway ?? '',
+  };
+  if (object.use === 'snat') return { ...sidesOf, internalCIDR: inside };
+  if (object.use === 'fip') return { ...sidesOf, internalIp: inside };
+  const { internalPort, externalPort, protocol } = object.rule.spec;
+  return { ...sidesOf, internalIp: inside, internalPort, externalPort, protocol };
 }
 
 /** An event about what the rule waits for, unless its status shows it already. */
@@ -60,19 +70,23 @@ export function reportRule(
   outcome: Outcome,
 ): readonly ObjectReport[] {
   const object = { kind: store, name } as const;
-  const rule = (view[store] as ReadonlyMap<string, OvnFip>).get(name);
-  if (rule === undefined) return [{ object }];
+  const read = ruleObject(view, store, name);
+  if (read === undefined) return [{ object }];
+  const { rule } = read;
   const finalizers = withoutFormer(rule.finalizers);
   if (rule.isDeleting) return [{ object, finalizers }];
   const verdict = view.externalRules.get(ruleKey(store, name));
   const refused = refusalOf(outcome);
   const obstacle = refused ?? verdict?.obstacle;
-  const kind = names[store];
+  const { kind } = externalRuleKinds[store];
   const conditions = obstacleConditions(rule.generation, verdict?.refusal, obstacle, `${kind}Ready`);
   const events = [
     ...refusalEvents(`Validate${kind}Failed`, conditions, rule.conditions),
     ...(verdict?.refusal === undefined ? obstacleEvents(rule, kind, obstacle) : []),
   ];
-  const fields = { ready: isInForce(verdict) && refused === undefined, ...fieldsOf(view, store, name) };
+  const inForce = isInForce(verdict) ? verdict : undefined;
+  const isOfGateway = eipRef(rule.spec.eip).kind === 'iptablesEips';
+  const sidesOf = isOfGateway ? iptablesFields(view, read, inForce) : ovnFields(read, inForce);
+  const fields = { ready: inForce !== undefined && refused === undefined, ...sidesOf };
   return [{ object, finalizers, status: { fields, conditions, events } }];
 }

@@ -1,17 +1,17 @@
 /**
- * OvnFips, OvnSnatRules and OvnDnatRules. In: the verdict on a rule. Out: its rows on the router of the VPC, and its status. Rule: the rows of a
+ * Rules that use addresses outside: OvnFips, OvnSnatRules, OvnDnatRules, and those of VpcNatGateways. In: the verdict on a rule. Out: its rows on the router of the VPC, and its status. Rule: the rows of a
  * rule and those of its port outside are one transaction.
  */
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
-import { backendKey } from '../../../lib/services/backends.ts';
-import type { ExternalRuleStore } from '../../model/external-objects.ts';
+import { iptablesEipId, ruleObject } from '../../model/external-objects.ts';
+import type { ExternalRuleStore, OvnDnatRule, RuleObject } from '../../model/external-objects.ts';
 import type { ExternalRule } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { ruleKey } from '../../settle/external/external-rules.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
 import { matchFamily, policyPriority } from '../names.ts';
-import { balancerOf, balancerRows } from './balancer.ts';
+import { balancerOf, balancerRows, vipsOf } from './balancer.ts';
 import { togetherWith } from './gateway-port.ts';
 import { reportRule } from './report.ts';
 import { isInForce, natRow, prefixLengthOf, wayOutRows } from './rule-rows.ts';
@@ -21,8 +21,17 @@ interface Planned {
   readonly contributions?: readonly Contribution[];
 }
 
-function planFip(_: View, name: string, rule: ExternalRule): Planned {
-  const key = `fip/${name}`;
+/** The first part of the keys of a rule's rows. */
+const rowPrefixes: Readonly<Record<ExternalRuleStore, string>> = {
+  ovnFips: 'fip',
+  ovnSnatRules: 'snat',
+  ovnDnatRules: 'dnat',
+  iptablesFips: 'iptables-fip',
+  iptablesSnats: 'iptables-snat',
+  iptablesDnats: 'iptables-dnat',
+};
+
+function planFip(key: string, rule: ExternalRule): Planned {
   const rows = rule.pairs.flatMap((pair) => {
     const source = `${matchFamily(pair.family)}.src == ${pair.inside}`;
     const way = wayOutRows(key, rule.vpc, pair, { source, priority: policyPriority.externalAddress });
@@ -31,8 +40,7 @@ function planFip(_: View, name: string, rule: ExternalRule): Planned {
   return { rows };
 }
 
-function planSnat(_: View, name: string, rule: ExternalRule): Planned {
-  const key = `snat/${name}`;
+function planSnat(key: string, rule: ExternalRule): Planned {
   const rows = rule.pairs.flatMap((pair) => {
     const source = `${matchFamily(pair.family)}.src == ${pair.inside}`;
     const priority = policyPriority.external + prefixLengthOf(pair);
@@ -41,38 +49,34 @@ function planSnat(_: View, name: string, rule: ExternalRule): Planned {
   return { rows };
 }
 
-function planDnat(view: View, name: string, { vpc, pairs }: ExternalRule): Planned {
-  const object = view.ovnDnatRules.get(name);
-  if (object === undefined) return nothing;
-  const key = `dnat/${name}`;
-  const { protocol, internalPort, externalPort } = object.spec;
-  const vips = pairs.map(({ outside, inside }) => [
-    backendKey(outside, Number(externalPort)),
-    backendKey(inside, Number(internalPort)),
-  ]);
-  const entries = Object.fromEntries(vips) as Readonly<Record<string, string>>;
+function planDnat(key: string, object: OvnDnatRule, rule: ExternalRule): Planned {
+  const { vpc, pairs } = rule;
+  const { protocol, internalPort } = object.spec;
   const ways = pairs.flatMap((pair) => {
     const source = `${matchFamily(pair.family)}.src == ${pair.inside} && ${protocol}.src == ${internalPort}`;
     return wayOutRows(key, vpc, pair, { source, priority: policyPriority.externalReply });
   });
+  // The plan of the address has the ports that several rules share.
+  if (object.isShared) return { rows: ways };
   const balancer = balancerOf(object);
+  const entries = Object.fromEntries(vipsOf(object, rule)) as Readonly<Record<string, string>>;
   const contribution: Contribution = { table: 'Load_Balancer', key: balancer, column: 'vips', entries, required: true };
-  // A load balancer that a Kube-OVN made for one rule has its name; others belong to the OvnEip.
+  // A load balancer that a Kube-OVN made for one rule has its name; others belong to the address outside.
   const own = object.isFormer ? balancerRows(balancer, protocol, [vpc]) : { rows: [], contributions: [] };
   return { rows: [...own.rows, ...ways], contributions: [...own.contributions, contribution] };
 }
 
-const planners: Readonly<Record<ExternalRuleStore, (view: View, name: string, rule: ExternalRule) => Planned>> = {
-  ovnFips: planFip,
-  ovnSnatRules: planSnat,
-  ovnDnatRules: planDnat,
-};
+function plannedOf(key: string, object: RuleObject, rule: ExternalRule): Planned {
+  if (object.use === 'fip') return planFip(key, rule);
+  return object.use === 'snat' ? planSnat(key, rule) : planDnat(key, object.rule, rule);
+}
 
 function planRule(view: View, store: ExternalRuleStore, name: string): Desired {
   const rule = view.externalRules.get(ruleKey(store, name));
-  const object = view[store].get(name);
+  const object = ruleObject(view, store, name);
   if (object === undefined || !isInForce(rule)) return nothing;
-  return { ...planners[store](view, name, rule), createdMs: object.createdMs, together: togetherWith(rule) };
+  const key = `${rowPrefixes[store]}/${name}`;
+  return { ...plannedOf(key, object, rule), createdMs: object.rule.createdMs, together: togetherWith(rule) };
 }
 
 /** Keys: the name of the rule. */
@@ -80,10 +84,13 @@ function featureOf(store: ExternalRuleStore, name: string): Feature {
   return {
     name,
     all: (view) => view[store].keys(),
-    *reads(change) {
+    *reads(change, view) {
       if (change.kind === store) yield change.name;
       else if (change.kind === 'externalRules' && change.name.startsWith(`${store}/`))
         yield change.name.slice(store.length + 1);
+      // The status names the VpcNatGateway.
+      else if (change.kind === 'iptablesEips' && change.before?.spec.natGateway !== change.after?.spec.natGateway)
+        yield* view.indexes.externalRulesByEip[store].of(iptablesEipId(change.name));
     },
     plan: (view, id) => planRule(view, store, id),
     report: (view, id, outcome) => reportRule(view, store, id, outcome),
@@ -93,3 +100,6 @@ function featureOf(store: ExternalRuleStore, name: string): Feature {
 export const fipFeature = featureOf('ovnFips', 'ovn-fip');
 export const snatRuleFeature = featureOf('ovnSnatRules', 'ovn-snat-rule');
 export const dnatRuleFeature = featureOf('ovnDnatRules', 'ovn-dnat-rule');
+export const iptablesFipFeature = featureOf('iptablesFips', 'iptables-fip');
+export const iptablesSnatFeature = featureOf('iptablesSnats', 'iptables-snat');
+export const iptablesDnatFeature = featureOf('iptablesDnats', 'iptables-dnat');

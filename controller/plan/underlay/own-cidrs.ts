@@ -4,6 +4,8 @@ import type { Change } from '../../model/change.ts';
 import { hasLogicalGateway } from '../../model/net-in-force.ts';
 import type { Verdict } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
+import { gatewayPortsOf } from '../../settle/external/external-subnets.ts';
+import { lanPort } from '../../settle/external/lan-routes.ts';
 import { isReachable, networksOf } from '../../settle/vpc/next-hops.ts';
 import { readStaticRoutes } from '../../settle/vpc/static-routes.ts';
 import { noteOn } from '../../settle/subnet/accepted-note.ts';
@@ -35,8 +37,14 @@ export function isRewritten(change: Change): boolean {
 /** Networks that the router of a VPC reaches by its own routes, as canonical texts, sorted and each once. */
 export function ownCidrs(view: View, vpc: string, family: Family): readonly string[] {
   const networks = networksOf(view, vpc);
+  const ports = gatewayPortsOf(view, vpc);
   const routes = readStaticRoutes(view.vpcs.get(vpc)?.spec).routes.filter(
-    ({ policy, prefix, nextHop }) => policy === 'dst-ip' && prefix.prefix > 0 && isReachable(networks, nextHop),
+    ({ policy, prefix, nextHop }) =>
+      policy === 'dst-ip' &&
+      prefix.prefix > 0 &&
+      isReachable(networks, nextHop) &&
+      // By a VpcNatGateway a network is outside.
+      lanPort(ports, nextHop) === undefined,
   );
   const remote = [...view.remoteClusters.values()].flatMap((cluster) =>
     cluster.routes.filter(({ transitSwitch }) => view.transitSwitches.get(transitSwitch)?.vpc === vpc),

@@ -6,12 +6,14 @@ import type { Family, Ip } from '../../../lib/net/ip.ts';
 import { checkMatch } from '../../../lib/ovn/match/check.ts';
 import type { PolicyRoute, VpcSpec } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
-import { isReachable, networksOf } from '../../settle/vpc/next-hops.ts';
+import { nextHopOf } from '../../settle/external/lan-routes.ts';
+import { networksOf } from '../../settle/vpc/next-hops.ts';
 import { hasRouter } from '../../settle/vpc/routers.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import { routers, routersReading } from './router.ts';
+import { nextHopProblem } from './static-routes.ts';
 
 const maxPriority = 32767;
 
@@ -116,15 +118,13 @@ function policyKey({ priority, match }: Policy): string {
   return `${priority}/${match}`;
 }
 
-/** Problems of policies with a next hop in no network of the router; OVN ignores such policies. */
+/** Problems of policies with a next hop to which packets do not get; OVN ignores policies with one in no network of the router. */
 export function unreachablePolicies(view: View, vpc: string): readonly Problem[] {
   const policies = readPolicyRoutes(view.vpcs.get(vpc)?.spec).policies.filter(({ nextHops }) => nextHops.length > 0);
   const networks = policies.length === 0 ? [] : networksOf(view, vpc);
   return policies.flatMap(({ place, nextHops }): Problem[] => {
-    const lost = nextHops.find((ip) => !isReachable(networks, ip));
-    if (lost === undefined) return [];
-    const message = `${place}.nextHopIP: no subnet or peering of this Vpc has ${formatIp(lost)}: the policy works once one does`;
-    return [{ code: 'NextHopUnreachable', message }];
+    const problems = nextHops.map((nextHop) => nextHopProblem(view, vpc, { networks, nextHop, place, what: 'policy' }));
+    return problems.filter((problem) => problem !== undefined).slice(0, 1);
   });
 }
 
@@ -132,18 +132,19 @@ function planPolicies(view: View, vpc: string): Desired {
   if (!hasRouter(view, vpc)) return nothing;
   const { policies } = readPolicyRoutes(view.vpcs.get(vpc)?.spec);
   return {
-    rows: policies.map((policy): DesiredRow => ({
-      table: 'Logical_Router_Policy',
-      key: `vpc/${vpc}/${policyKey(policy)}`,
-      columns: {
+    rows: policies.flatMap((policy): readonly DesiredRow[] => {
+      const hops = policy.nextHops.flatMap((hop) => nextHopOf(view, vpc, hop) ?? []);
+      if (policy.nextHops.length > 0 && hops.length === 0) return [];
+      const columns = {
         priority: policy.priority,
         match: policy.match,
         action: policy.action,
-        nexthops: policy.nextHops.map(formatIp),
+        nexthops: [...new Set(hops.map(formatIp))],
         external_ids: vendorIds,
-      },
-      parent: { table: 'Logical_Router', key: vpc, column: 'policies' },
-    })),
+      };
+      const parent = { table: 'Logical_Router', key: vpc, column: 'policies' } as const;
+      return [{ table: 'Logical_Router_Policy', key: `vpc/${vpc}/${policyKey(policy)}`, columns, parent }];
+    }),
   };
 }
 

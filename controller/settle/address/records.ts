@@ -1,12 +1,12 @@
 /** Records of a port from before a restart: annotations or status of its object, its IP object, or its row in the northbound database. */
-import { annotation, externalSubnet, formerFinalizers, joinSubnet } from '../../../lib/api/names.ts';
+import { annotation, formerFinalizers, joinSubnet } from '../../../lib/api/names.ts';
 import { isVouchedFor } from '../../../lib/api/pod-addresses.ts';
 import { formatIp, familyOf } from '../../../lib/net/ip.ts';
 import { type Ip } from '../../../lib/net/ip.ts';
 import { parseMac } from '../../../lib/net/mac.ts';
 import { annotationOf, annotationPrefix } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
-import type { OvnEip } from '../../model/external-objects.ts';
+import type { OvnEip, VpcNatGateway } from '../../model/external-objects.ts';
 import type { IpObject, Node, Pod, Vip } from '../../model/objects.ts';
 import { isOwnIp } from './own-ip.ts';
 import { parseAddresses } from './port-request.ts';
@@ -98,8 +98,14 @@ export function recordOfVip({ spec, status }: Vip): PortRecord | undefined {
 
 export function recordOfEip({ spec, status }: OvnEip): PortRecord | undefined {
   const text = (field: string): string => (typeof status[field] === 'string' ? status[field] : '');
-  const addresses = [text('v4Ip'), text('v6Ip')].filter((part) => part !== '').join(',');
-  return recordOf(spec.externalSubnet || externalSubnet, addresses, text('macAddress'));
+  const fields = spec.natGateway === undefined ? ['v4Ip', 'v6Ip'] : ['ip'];
+  const addresses = fields.map(text).filter((part) => part !== '');
+  return recordOf(spec.externalSubnet, addresses.join(','), text('macAddress'));
+}
+
+/** Only where the spec asks for the same: the former gateway had an address that was chosen for it. */
+export function recordOfNatGateway({ spec, status }: VpcNatGateway): PortRecord | undefined {
+  return spec.lanIp !== '' && status['lanIp'] === spec.lanIp ? recordOf(spec.subnet, spec.lanIp, '') : undefined;
 }
 
 /** A port's row as a record: `0a:… 10.16.0.2 fd00::2` in `addresses`, the subnet in `external_ids:ls`. */

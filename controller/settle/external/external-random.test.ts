@@ -6,13 +6,18 @@ import { planKey } from '../../plan/plan.ts';
 import type { TestController } from '../../testing-api.ts';
 import { controllerOf, made, outside, shuffled, storedIn, type Made } from '../../testing-external.ts';
 
-const eips = ['a', 'b', 'c'].map((name) => made('ovnEips', name, {}, 1));
+const eips = [
+  ...['a', 'b', 'c'].map((name) => made('ovnEips', name, {}, 1)),
+  ...['a', 'b'].map((name) => made('iptablesEips', name, { natGwDp: 'gw', externalSubnet: 'external' }, 1)),
+];
+const gateway = made('vpcNatGateways', 'gw', { vpc: 'blue', externalSubnets: ['external'] });
 const ips = ['10.90.0.11', '10.90.0.12', '10.90.0.13'];
 
 function ruleOf(random: (limit: number) => number, number: number): Made {
   const ovnEip = pick(random, ['a', 'b', 'c']);
   const inside = { vpc: 'blue', v4Ip: pick(random, ips) };
   const name = `rule-${number}`;
+  if (random(3) === 0) return iptablesRule(random, name, number);
   const kind = pick(random, ['ovnFips', 'ovnSnatRules', 'ovnDnatRules'] as const);
   if (kind === 'ovnFips') return made(kind, name, { ovnEip, ...inside }, number + 2);
   if (kind === 'ovnSnatRules') {
@@ -23,9 +28,35 @@ function ruleOf(random: (limit: number) => number, number: number): Made {
   return made(kind, name, { ovnEip, ...inside, ...ports }, number + 2);
 }
 
-const titles = { ovnFips: 'OvnFip', ovnSnatRules: 'OvnSnatRule', ovnDnatRules: 'OvnDnatRule' };
+/** A rule of a VpcNatGateway, whose VPC is the same. */
+function iptablesRule(random: (limit: number) => number, name: string, number: number): Made {
+  const eip = pick(random, ['a', 'b']);
+  const internalIp = pick(random, ips);
+  const kind = pick(random, ['iptablesFips', 'iptablesSnats', 'iptablesDnats'] as const);
+  if (kind === 'iptablesFips') return made(kind, name, { eip, internalIp }, number + 2);
+  if (kind === 'iptablesSnats')
+    return made(kind, name, { eip, internalCIDR: pick(random, [...ips, '10.90.0.0/24']) }, number + 2);
+  const ports = { externalPort: pick(random, ['80', '81']), internalPort: '80', protocol: 'tcp' };
+  return made(kind, name, { eip, internalIp, ...ports, type: pick(random, ['', 'share']) }, number + 2);
+}
+
+const titles = {
+  ovnFips: 'OvnFip',
+  ovnSnatRules: 'OvnSnatRule',
+  ovnDnatRules: 'OvnDnatRule',
+  iptablesFips: 'IptablesFIPRule',
+  iptablesSnats: 'IptablesSnatRule',
+  iptablesDnats: 'IptablesDnatRule',
+};
 const keyOf = ({ kind, raw }: Made): string => `${kind}/${raw.metadata.name}`;
-const features = { ovnFips: 'ovn-fip', ovnSnatRules: 'ovn-snat-rule', ovnDnatRules: 'ovn-dnat-rule' };
+const features = {
+  ovnFips: 'ovn-fip',
+  ovnSnatRules: 'ovn-snat-rule',
+  ovnDnatRules: 'ovn-dnat-rule',
+  iptablesFips: 'iptables-fip',
+  iptablesSnats: 'iptables-snat',
+  iptablesDnats: 'iptables-dnat',
+};
 
 /** What OVN may have once: outside addresses of floating addresses, sources, ports. */
 function entriesOf({ cluster }: TestController, rules: readonly Made[]): readonly string[] {
@@ -71,7 +102,11 @@ describe('rules in conflict', () => {
       const rules = Array.from({ length: 14 }, (_, number) => ruleOf(random, number));
       const objects = [
         ...outside(),
-        ...eips.map(({ kind, raw }, index) => ({ kind, raw: { ...raw, spec: { v4Ip: `203.0.113.${50 + index}` } } })),
+        gateway,
+        ...eips.map(({ kind, raw }, index) => {
+          const address = `203.0.113.${50 + index}`;
+          return { kind, raw: { ...raw, spec: { ...(raw['spec'] as object), v4Ip: address, v4ip: address } } };
+        }),
         ...rules,
       ];
       const verdicts: unknown[] = [];
@@ -86,7 +121,7 @@ describe('rules in conflict', () => {
 
     test(`seed ${seed}: one by one, each stays that is in force, and a restart decides the same and writes nothing`, async () => {
       const random = randomOf(seed * 100);
-      let controller = await controllerOf([...outside(), ...eips]);
+      let controller = await controllerOf([...outside(), gateway, ...eips]);
       let rules: readonly Made[] = [];
       for (let step = 0; step < 24; step += 1) {
         const before = new Map(controller.cluster.externalRules);

@@ -7,12 +7,20 @@
 import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';
 import { addTo, allOf, removeFrom, type Few } from '../../../lib/desired/few.ts';
 import type { Change } from '../../model/change.ts';
-import { externalRuleStores } from '../../model/external-objects.ts';
-import type { ExternalRuleStore, OvnFip } from '../../model/external-objects.ts';
+import {
+  externalRuleKinds,
+  externalRuleStores,
+  iptablesEipId,
+  isExternalRuleStore,
+  ruleObject,
+} from '../../model/external-objects.ts';
+import type { ExternalRuleStore } from '../../model/external-objects.ts';
 import type { Kinds } from '../../model/objects.ts';
 import type { ExternalRule, GatewayPort } from '../../model/settled.ts';
 import type { Indexes, View } from '../../model/view.ts';
+import { vpcsNaming } from './external-subnets.ts';
 import { gatewayNodeText } from './gateway-port.ts';
+import { natGatewaysReading } from './nat-gateways.ts';
 import { anyVpc, readRule } from './read-rule.ts';
 import type { EntryClaim, ReadRule } from './read-rule.ts';
 
@@ -23,12 +31,6 @@ export interface ExternalRulesOptions {
 
 /** Reasons of a refusal in favour of another rule. */
 const lost: ReadonlySet<string> = new Set(['AddressInUse', 'PortInUse', 'PinnedElsewhere', 'Conflict']);
-
-const kindNames: Readonly<Record<ExternalRuleStore, string>> = {
-  ovnFips: 'OvnFip',
-  ovnSnatRules: 'OvnSnatRule',
-  ovnDnatRules: 'OvnDnatRule',
-};
 
 interface Claimed {
   readonly value: string;
@@ -50,7 +52,7 @@ export function ruleAt(key: string): { readonly store: ExternalRuleStore; readon
 /** `OvnFip web` */
 function titleOf(key: string): string {
   const rule = ruleAt(key);
-  return rule === undefined ? key : `${kindNames[rule.store]} ${rule.name}`;
+  return rule === undefined ? key : `${externalRuleKinds[rule.store].kind} ${rule.name}`;
 }
 
 export function* rulesAt(
@@ -82,13 +84,16 @@ export class ExternalRules {
 
   changed(change: Change): void {
     for (const key of this.#concerned(change)) this.#due.add(key);
+    for (const gateway of natGatewaysReading(change, this.#options.view))
+      for (const key of this.#ofNatGateway(gateway)) this.#due.add(key);
   }
 
   *#concerned(change: Change): Generator<string> {
     const { indexes } = this.#options.view;
     const { kind, name } = change;
-    if (kind === 'ovnFips' || kind === 'ovnSnatRules' || kind === 'ovnDnatRules') yield ruleKey(kind, name);
+    if (isExternalRuleStore(kind)) yield ruleKey(kind, name);
     else if (kind === 'ovnEips') yield* rulesAt(indexes, 'externalRulesByEip', name);
+    else if (kind === 'iptablesEips') yield* rulesAt(indexes, 'externalRulesByEip', iptablesEipId(name));
     else if (kind === 'ports') yield* this.#ofPorts(name);
     else if (kind === 'freed' || kind === 'ips') yield* rulesAt(indexes, 'externalRulesByPort', name);
     else if (kind === 'pods') {
@@ -101,12 +106,18 @@ export class ExternalRules {
       for (const rule of indexes.snatRulesBySubnet.of(name)) yield ruleKey('ovnSnatRules', rule);
       yield* allOf(this.#byInsideSubnet.get(name));
       // The gateway of a Subnet outside is the next hop of policies.
-      for (const vpc of indexes.vpcsByExternalSubnet.of(name)) yield* allOf(this.#byVpc.get(vpc));
+      for (const vpc of vpcsNaming(this.#options.view, name)) yield* allOf(this.#byVpc.get(vpc));
     } else if (kind === 'gatewayPorts') {
       if (ruleText(change.before) !== ruleText(change.after))
         yield* allOf(this.#byVpc.get(name.slice(0, name.indexOf('/'))));
     } else if (kind === 'vpcs' && (change.before === undefined) !== (change.after === undefined))
       yield* allOf(this.#byVpc.get(name));
+  }
+
+  *#ofNatGateway(name: string): Generator<string> {
+    const { indexes } = this.#options.view;
+    for (const eip of indexes.eipsByNatGateway.of(name))
+      yield* rulesAt(indexes, 'externalRulesByEip', iptablesEipId(eip));
   }
 
   *#ofPorts(key: string): Generator<string> {
@@ -184,7 +195,7 @@ export class ExternalRules {
     const { view } = this.#options;
     const found = [...keys].sort().flatMap((key) => {
       const at = ruleAt(key);
-      const rule = at && (view[at.store] as ReadonlyMap<string, OvnFip>).get(at.name);
+      const rule = at && ruleObject(view, at.store, at.name)?.rule;
       return rule === undefined ? [] : [{ key, rule }];
     });
     const inOrder = byRight<Kinds[ExternalRuleStore]>(unlessRefused(lost));

@@ -1,15 +1,42 @@
 /** Which Subnets outside a VPC names, and which of them its router has a port in. */
-import { externalSubnet, routerSwitchPort } from '../../../lib/api/names.ts';
-import type { Vpc } from '../../model/objects.ts';
+import { matchesSelector } from '../../../lib/api/label-selector.ts';
+import { externalSubnet, label, routerSwitchPort } from '../../../lib/api/names.ts';
+import type { Node, Vpc } from '../../model/objects.ts';
 import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
+import { natGatewaysOf } from './nat-gateways.ts';
 
-/** In order: the first that is served is the way out. `external` may be missing where others are named. */
-export function externalSubnetsOf(view: Pick<View, 'subnets'>, vpc: Vpc | undefined): readonly string[] {
+/** Those that the Vpc itself names, in order. `external` may be missing where others are named. */
+function namedByVpc(view: Pick<View, 'subnets'>, vpc: Vpc | undefined): readonly string[] {
   if (vpc?.spec.enableExternal !== true) return [];
   const { extraExternalSubnets: others } = vpc.spec;
   const isMeant = others.length === 0 || view.subnets.has(externalSubnet);
   return [...new Set([...(isMeant ? [externalSubnet] : []), ...others])];
+}
+
+/** Those that the Vpc names, then those of its VpcNatGateways. The first that is served is the way out. */
+export function externalSubnetsOf(view: View, vpc: Vpc | undefined): readonly string[] {
+  if (vpc === undefined) return [];
+  const others = natGatewaysOf(view, vpc.name).flatMap(({ spec }) => spec.externalSubnets);
+  return [...new Set([...namedByVpc(view, vpc), ...others])];
+}
+
+/** VPCs that name a Subnet outside, themselves or by a VpcNatGateway; all that name any for an empty text. */
+export function* vpcsNaming({ indexes, vpcNatGateways }: View, subnet: string): Generator<string> {
+  yield* indexes.vpcsByExternalSubnet.of(subnet);
+  for (const name of indexes.natGatewaysByExternalSubnet.of(subnet)) {
+    const vpc = vpcNatGateways.get(name)?.spec.vpc;
+    if (vpc !== undefined) yield vpc;
+  }
+}
+
+/** Whether a node may hold the port of a VPC in a Subnet outside: it has the label of gateways, or a VpcNatGateway selects it. */
+export function mayHold(view: View, vpc: string, subnet: string, { labels }: Node): boolean {
+  const naming = natGatewaysOf(view, vpc).filter(({ spec }) => spec.externalSubnets.includes(subnet));
+  const isByLabel =
+    naming.some(({ spec }) => spec.nodeSelectors.length === 0) || namedByVpc(view, view.vpcs.get(vpc)).includes(subnet);
+  if (isByLabel && labels[label.externalGateway] === 'true') return true;
+  return naming.some(({ spec }) => spec.nodeSelectors.some((selector) => matchesSelector(selector, labels)));
 }
 
 export function gatewayPortKey(vpc: string, subnet: string): string {
@@ -17,10 +44,7 @@ export function gatewayPortKey(vpc: string, subnet: string): string {
 }
 
 /** The ports of a VPC's router outside, in order, those with a problem among them. */
-export function gatewayPortsOf(
-  view: Pick<View, 'subnets' | 'vpcs' | 'gatewayPorts'>,
-  vpc: string,
-): readonly GatewayPort[] {
+export function gatewayPortsOf(view: View, vpc: string): readonly GatewayPort[] {
   const names = externalSubnetsOf(view, view.vpcs.get(vpc));
   return names.flatMap((subnet) => view.gatewayPorts.get(gatewayPortKey(vpc, subnet)) ?? []);
 }

@@ -1,5 +1,4 @@
 /** Decides whether the router of a VPC has a port in a Subnet outside, and which nodes may hold it. Pure. */
-import { subnetOfEip } from '../address/holders/eip.ts';
 import { annotation, defaultVpc, label, providerNetworkKey } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byAge } from '../../../lib/desired/rights.ts';
@@ -15,7 +14,9 @@ import { servedNet } from '../subnet/served-net.ts';
 import { overlapOf } from '../vpc/judge-peerings.ts';
 import { hasRouter } from '../vpc/routers.ts';
 import { userDefaults } from '../vpc/user-defaults.ts';
-import { externalSubnetsOf, gatewayPortName, splitsOf } from './external-subnets.ts';
+import { externalSubnetsOf, gatewayPortName, mayHold, splitsOf } from './external-subnets.ts';
+import { inOrderOfExit } from './lan-routes.ts';
+import { lanIpsOf } from './nat-gateways.ts';
 
 /** The nodes of a port; more would be BFD sessions without any use. */
 const mostNodes = 5;
@@ -58,7 +59,7 @@ function nameProblem(view: View, vpc: Vpc, subnet: string): Problem | undefined 
       'NameConflict',
       `OvnEip ${name} is of type ${eip.spec.type || 'nat'}, and the address of the router needs this name: delete it`,
     );
-  if (eip !== undefined && subnetOfEip(eip) !== subnet)
+  if (eip !== undefined && eip.spec.externalSubnet !== subnet)
     return obstacle('NameConflict', `OvnEip ${name} is not of Subnet ${subnet}: delete it`);
   for (const [otherVpc, otherSubnet] of splitsOf(name)) {
     const other = otherVpc === vpc.name ? undefined : view.vpcs.get(otherVpc);
@@ -100,11 +101,11 @@ export function hasBridge(node: Node | undefined, provider: string): boolean {
 }
 
 /** Nodes that may hold the port. Each VPC has an order of its own, so that nodes share the load; a node that comes or goes does not change the order of the others. */
-function nodesOf(view: View, vpc: string, provider: string): GatewayPort['nodes'] {
+function nodesOf(view: View, vpc: string, subnet: string, provider: string): GatewayPort['nodes'] {
   const found = [...view.nodes.values()].flatMap((node) => {
     const chassis = node.annotations[annotation.chassis] ?? '';
-    const isLabelled = node.labels[label.externalGateway] === 'true';
-    return isLabelled && chassis !== '' && hasBridge(node, provider) ? [{ node: node.name, chassis }] : [];
+    const isChosen = chassis !== '' && hasBridge(node, provider) && mayHold(view, vpc, subnet, node);
+    return isChosen ? [{ node: node.name, chassis }] : [];
   });
   const rank = ({ node }: { readonly node: string }): string => digestName(vpc, node);
   const sorted = found.sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
@@ -115,15 +116,16 @@ function nodesOf(view: View, vpc: string, provider: string): GatewayPort['nodes'
 
 /** Without the exits, which depend on the other ports of the VPC. */
 export function judgeGatewayPort(view: View, vpc: Vpc, subnet: string): GatewayPort {
-  const none = { vpc: vpc.name, subnet, nodes: [], isPlaced: false, exitOf: [], isOnlyExit: false };
+  const lanIps = lanIpsOf(view, vpc.name, subnet);
+  const none = { vpc: vpc.name, subnet, lanIps, nodes: [], isPlaced: false, exitOf: [], isOnlyExit: false };
   const net = servedNet(view, subnet);
   const problem =
     subnetProblem(view, subnet) ?? nameProblem(view, vpc, subnet) ?? (net && overlapProblem(view, vpc, net));
   if (problem !== undefined || net?.underlay === undefined) return { ...none, ...(problem && { problem }) };
   const { provider } = net.underlay;
-  const nodes = nodesOf(view, vpc.name, provider);
+  const nodes = nodesOf(view, vpc.name, subnet, provider);
   if (nodes.length > 0) return { ...none, nodes, isPlaced: true };
-  const message = `no node can hold the port of Vpc ${vpc.name} in Subnet ${subnet}: give nodes that have ProviderNetwork ${provider} the label ${label.externalGateway}=true`;
+  const message = `no node can hold the port of Vpc ${vpc.name} in Subnet ${subnet}: give nodes that have ProviderNetwork ${provider} the label ${label.externalGateway}=true, or the labels of spec.selector of the VpcNatGateway`;
   return { ...none, isPlaced: true, problem: obstacle('NoGatewayNode', message) };
 }
 
@@ -137,7 +139,8 @@ export function withExits(view: View, vpc: string, ports: readonly GatewayPort[]
   };
   const exits = new Map<Family, GatewayPort>();
   for (const family of vpc === defaultVpc ? [] : ([4, 6] as const)) {
-    const first = usable.find((port) => familiesOf(port).includes(family));
+    const inOrder = inOrderOfExit(view, vpc, family, usable);
+    const first = inOrder.find((port) => familiesOf(port).includes(family));
     if (first !== undefined && !taken.has(`/${family}`)) exits.set(family, first);
   }
   return ports.map((port) => {

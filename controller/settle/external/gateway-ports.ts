@@ -4,16 +4,24 @@
  * Vpcs that it concerns.
  */
 import type { Change } from '../../model/change.ts';
+import type { VpcNatGateway } from '../../model/external-objects.ts';
 import type { Vpc } from '../../model/objects.ts';
+import { natGatewayPort } from '../../model/ovn-names.ts';
 import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
-import { gatewayPortKey, gatewayPortName, splitsOf } from './external-subnets.ts';
+import { gatewayPortKey, gatewayPortName, splitsOf, vpcsNaming } from './external-subnets.ts';
 import { gatewayNodeText, judgeGatewayPort, placesOutside, withExits } from './gateway-port.ts';
 
 export interface GatewayPortsOptions {
   readonly view: View;
   /** By `<vpc>/<subnet>`. */
   readonly onChange: (key: string, before: GatewayPort | undefined, after: GatewayPort | undefined) => void;
+}
+
+function natGatewayText(gateway: VpcNatGateway | undefined): string {
+  return gateway === undefined
+    ? ''
+    : JSON.stringify([gateway.uid, gateway.createdMs, gateway.isDeleting, gateway.spec]);
 }
 
 function vpcText(vpc: Vpc | undefined): string {
@@ -37,7 +45,7 @@ export class GatewayPorts {
 
   *#concerned(change: Change): Generator<string> {
     const { view } = this.#options;
-    const { vpcsByExternalSubnet: vpcs } = view.indexes;
+    const vpcs = { of: (subnet: string) => vpcsNaming(view, subnet) };
     const { kind, name } = change;
     if (kind === 'vpcs') {
       if (vpcText(change.before) === vpcText(change.after)) return;
@@ -50,9 +58,29 @@ export class GatewayPorts {
       yield* vpcs.of(name);
       const vpc = view.verdicts.get(name)?.vpc ?? '';
       if (this.#ofVpc.has(vpc)) yield vpc;
+    } else if (kind === 'vpcNatGateways') {
+      if (natGatewayText(change.before) === natGatewayText(change.after)) return;
+      for (const gateway of [change.before, change.after]) if (gateway !== undefined) yield gateway.spec.vpc;
+      // Another Vpc may want a port of the same name.
+      yield* vpcs.of('');
+    } else if (kind === 'iptablesEips' || (kind === 'ports' && name.startsWith(natGatewayPort('')))) {
+      // The address of a VpcNatGateway, or the last one that keeps one in place that is being deleted.
+      const gateways =
+        kind === 'ports'
+          ? [name.slice(natGatewayPort('').length)]
+          : [change.before, change.after].map((eip) => eip?.spec.natGateway ?? '');
+      for (const gateway of gateways) {
+        const vpc = view.vpcNatGateways.get(gateway)?.spec.vpc;
+        if (vpc !== undefined) yield vpc;
+      }
     } else if (kind === 'verdicts' || kind === 'transitSwitches') yield* vpcs.of('');
     else if (kind === 'nodes') {
       if (gatewayNodeText(change.before) !== gatewayNodeText(change.after)) yield* vpcs.of('');
+      else if (JSON.stringify(change.before?.labels) !== JSON.stringify(change.after?.labels))
+        for (const gateway of view.indexes.selectingNatGateways.of('')) {
+          const vpc = view.vpcNatGateways.get(gateway)?.spec.vpc;
+          if (vpc !== undefined) yield vpc;
+        }
     } else if (kind === 'ovnEips') for (const [vpc] of splitsOf(name)) if (view.vpcs.has(vpc)) yield vpc;
   }
 

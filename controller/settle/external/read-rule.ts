@@ -8,23 +8,23 @@ import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { bitsOf, formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import { hasRouterPort } from '../../model/net-in-force.ts';
-import { insidePorts } from '../../model/external-objects.ts';
+import { eipAt, eipRef, eipTitle, externalRuleKinds, insidePorts, ruleObject } from '../../model/external-objects.ts';
 import type {
   ExternalRuleStore,
   InsideSpec,
-  OvnDnatRule,
   OvnEip,
   OvnFip,
   OvnSnatRule,
+  RuleObject,
 } from '../../model/external-objects.ts';
 import { eipPort } from '../../model/ovn-names.ts';
 import type { ExternalPair, ExternalRule, GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
-import { subnetOfEip } from '../address/holders/eip.ts';
 import { servedNet } from '../subnet/served-net.ts';
 import { gatewayIp } from '../subnet/subnet-net.ts';
 import { gatewayPortKey, gatewayPortNamed, gatewayPortsOf } from './external-subnets.ts';
 import { hasBridge } from './gateway-port.ts';
+import { natGatewayProblem } from './nat-gateways.ts';
 
 /** An entry that rules with the same value share, and others do not have. */
 export interface EntryClaim {
@@ -105,14 +105,16 @@ function canonical(text: string, family: Family, field: string): Outcome<string 
   return refuse('InvalidAddress', `spec.${field}: '${text}' is not an IPv${family} address`);
 }
 
-function readInside(view: View, spec: InsideSpec): Outcome<Inside> {
-  const [v4, v6] = [canonical(spec.v4Ip, 4, 'v4Ip'), canonical(spec.v6Ip, 6, 'v6Ip')];
+/** @param field of the IPv4 address, for messages */
+function readInside(view: View, spec: InsideSpec, field: string): Outcome<Inside> {
+  const [v4, v6] = [canonical(spec.v4Ip, 4, field), canonical(spec.v6Ip, 6, 'v6Ip')];
   if (!('value' in v4)) return v4;
   if (!('value' in v6)) return v6;
   const given = textsOf(v4.value, v6.value);
   if (spec.ipName === '') {
     if (Object.keys(given).length > 0 && spec.vpc !== '') return { value: { vpc: spec.vpc, texts: given } };
-    return refuse('InsideMissing', 'spec.ipName, or spec.vpc with spec.v4Ip or spec.v6Ip, is needed: set one of them');
+    const needed = 'spec.ipName, or spec.vpc with spec.v4Ip or spec.v6Ip, is needed: set one of them';
+    return refuse('InsideMissing', field === 'v4Ip' ? needed : `spec.${field} is needed: set it`);
   }
   const held = heldInside(view, spec);
   if (!('value' in held)) return held;
@@ -136,7 +138,8 @@ function sourceText(text: string, family: Family, field: string): Outcome<string
   return { value: formatIp({ family, value: cidr.network }) };
 }
 
-function readSource(view: View, { spec }: OvnSnatRule): Outcome<Inside> {
+/** @param field of the IPv4 network, for messages */
+function readSource(view: View, spec: OvnSnatRule['spec'], field: string): Outcome<Inside> {
   const given = [spec.vpcSubnet, spec.ipName, `${spec.v4IpCidr}${spec.v6IpCidr}`].filter((text) => text !== '');
   if (given.length > 1)
     return refuse(
@@ -155,22 +158,45 @@ function readSource(view: View, { spec }: OvnSnatRule): Outcome<Inside> {
     };
     return { value: { vpc: vpc.value, texts: textsOf(text(4), text(6)), subnet } };
   }
-  const [v4, v6] = [sourceText(spec.v4IpCidr, 4, 'v4IpCidr'), sourceText(spec.v6IpCidr, 6, 'v6IpCidr')];
+  const [v4, v6] = [sourceText(spec.v4IpCidr, 4, field), sourceText(spec.v6IpCidr, 6, 'v6IpCidr')];
   if (!('value' in v4)) return v4;
   if (!('value' in v6)) return v6;
   if (given.length > 0 && spec.vpc !== '') return { value: { vpc: spec.vpc, texts: textsOf(v4.value, v6.value) } };
-  return refuse('InsideMissing', 'spec.vpcSubnet, spec.ipName, or spec.vpc with a CIDR, is needed: set one of them');
+  const needed = 'spec.vpcSubnet, spec.ipName, or spec.vpc with a CIDR, is needed: set one of them';
+  return refuse('InsideMissing', field === 'v4IpCidr' ? needed : `spec.${field} is needed: set it`);
 }
 
-function readEip(view: View, name: string, store: ExternalRuleStore): Outcome<OvnEip> {
-  const eip = view.ovnEips.get(name);
-  if (eip === undefined) return wait('EipNotFound', `spec.ovnEip: OvnEip ${name} does not exist: create it`);
+/** The address outside; one of a VpcNatGateway counts if the gateway does. */
+function readEip(view: View, id: string, store: ExternalRuleStore): Outcome<OvnEip> {
+  const { eipField, use } = externalRuleKinds[store];
+  const [eip, title] = [eipAt(view, id), eipTitle(id)];
+  if (eip === undefined) return wait('EipNotFound', `${eipField}: ${title} does not exist: create it`);
   const type = eip.spec.type || 'nat';
-  if (type === 'lsp' || (type === 'lrp' && store === 'ovnFips'))
-    return refuse('EipNotNat', `spec.ovnEip: OvnEip ${name} is of type ${type}: name one of type nat`);
-  if (view.allocation(eipPort(name)) !== undefined) return { value: eip };
-  const cause = view.addressProblem(eipPort(name))?.message ?? 'see its conditions';
-  return wait('EipNotReady', `spec.ovnEip: OvnEip ${name} has no address: ${cause}`);
+  if (type === 'lsp' || (type === 'lrp' && use === 'fip'))
+    return refuse('EipNotNat', `${eipField}: ${title} is of type ${type}: name one of type nat`);
+  const { natGateway } = eip.spec;
+  if (natGateway !== undefined) {
+    const gateway = view.vpcNatGateways.get(natGateway);
+    if (gateway === undefined)
+      return wait('NatGatewayNotFound', `${title}: VpcNatGateway ${natGateway} does not exist: create it`);
+    const problem = natGatewayProblem(view, gateway);
+    if (problem !== undefined) return wait('NatGatewayNotReady', `VpcNatGateway ${natGateway}: ${problem.message}`);
+  }
+  if (view.allocation(eipPort(id)) !== undefined) return { value: eip };
+  const cause = view.addressProblem(eipPort(id))?.message ?? 'see its conditions';
+  return wait('EipNotReady', `${eipField}: ${title} has no address: ${cause}`);
+}
+
+/** The VPC that a rule, or the VpcNatGateway of its address, names; empty if the address inside has to tell. */
+function vpcOf(view: View, { rule: { spec } }: RuleObject): string {
+  const natGateway = eipAt(view, spec.eip)?.spec.natGateway;
+  return natGateway === undefined ? spec.vpc : (view.vpcNatGateways.get(natGateway)?.spec.vpc ?? '');
+}
+
+function connecting({ spec }: OvnEip, subnet: string): string {
+  return spec.natGateway === undefined
+    ? `set spec.enableExternal of the Vpc, and name ${subnet} in its spec.extraExternalSubnets unless it is the default one`
+    : `name ${subnet} in spec.externalSubnets of VpcNatGateway ${spec.natGateway}`;
 }
 
 /** The port of the router between the two sides. */
@@ -179,10 +205,10 @@ function readPort(view: View, vpc: string, subnet: string, eip: OvnEip): Outcome
   if (port === undefined)
     return wait(
       'NoExternalSubnet',
-      `Vpc ${vpc} is not connected with Subnet ${subnet} of OvnEip ${eip.name}: set spec.enableExternal of the Vpc, and name ${subnet} in its spec.extraExternalSubnets unless it is the default one`,
+      `Vpc ${vpc} is not connected with Subnet ${subnet} of ${eipTitle(eip.id)}: ${connecting(eip, subnet)}`,
     );
   if (port.problem !== undefined) return { obstacle: port.problem };
-  const isOfRouter = eip.spec.type === 'lrp' && gatewayPortNamed(view, eip.name)?.vpc !== vpc;
+  const isOfRouter = eip.spec.type === 'lrp' && gatewayPortNamed(view, eip.id)?.vpc !== vpc;
   if (isOfRouter)
     return refuse(
       'EipNotNat',
@@ -246,14 +272,17 @@ function addressClaims(
 ): EntryClaim[] {
   const own = `${store}/${name}`;
   const shared = vpc === '' ? anyVpc : `nat/${vpc}`;
+  const { use } = externalRuleKinds[store];
   const claims: EntryClaim[] = [
-    { entry: `eip/${eip}`, value: store === 'ovnFips' ? own : shared, code: 'AddressInUse', what: `OvnEip ${eip}` },
+    { entry: `eip/${eip}`, value: use === 'fip' ? own : shared, code: 'AddressInUse', what: eipTitle(eip) },
   ];
-  const rule = store === 'ovnDnatRules' ? view.ovnDnatRules.get(name) : undefined;
-  if (rule === undefined) return claims;
-  const { protocol, externalPort } = rule.spec;
-  const what = `port ${externalPort}/${protocol} of OvnEip ${eip}`;
-  claims.push({ entry: `port/${eip}/${protocol}/${externalPort}`, value: own, code: 'PortInUse', what });
+  const object = ruleObject(view, store, name);
+  if (object?.use !== 'dnat') return claims;
+  const { spec, isShared } = object.rule;
+  const { protocol, externalPort } = spec;
+  const what = `port ${externalPort}/${protocol} of ${eipTitle(eip)}`;
+  const value = isShared ? 'shared' : own;
+  claims.push({ entry: `port/${eip}/${protocol}/${externalPort}`, value, code: 'PortInUse', what });
   return claims;
 }
 
@@ -264,11 +293,10 @@ function claimsOf(
   { eip, vpc, subnet, pairs }: ExternalRule,
 ): readonly EntryClaim[] {
   const own = `${store}/${name}`;
-  const isFip = store === 'ovnFips';
   const claims = addressClaims(view, store, name, { eip, vpc });
-  const rule = store === 'ovnDnatRules' ? view.ovnDnatRules.get(name) : undefined;
-  if (rule !== undefined) {
-    const { protocol, internalPort } = rule.spec;
+  const object = ruleObject(view, store, name);
+  if (object?.use === 'dnat') {
+    const { protocol, internalPort } = object.rule.spec;
     for (const { inside } of pairs) {
       const reply = `the way of replies from port ${internalPort}/${protocol} of ${inside}, which is one Subnet outside,`;
       const entry = `reply/${vpc}/${inside}/${protocol}/${internalPort}`;
@@ -277,10 +305,11 @@ function claimsOf(
     }
     return claims;
   }
+  const isFip = object?.use === 'fip';
   for (const { inside } of pairs) {
     const what = `the address outside of ${inside} in Vpc ${vpc}`;
     claims.push({ entry: `source/${vpc}/${inside}`, value: own, code: isFip ? 'AddressInUse' : 'Conflict', what });
-    if (isFip && view.ovnFips.get(name)?.spec.type === 'distributed') claims.push(pathClaim(vpc, inside, 'node'));
+    if (isFip && object.rule.spec.type === 'distributed') claims.push(pathClaim(vpc, inside, 'node'));
   }
   return claims;
 }
@@ -303,50 +332,54 @@ function withWays(
 
 /** Undefined if the rule does not exist. */
 export function readRule(view: View, store: ExternalRuleStore, name: string): ReadRule | undefined {
-  const rule = view[store].get(name);
-  if (rule === undefined) return undefined;
-  const { ovnEip } = rule.spec;
-  const unread: ExternalRule = { eip: ovnEip, vpc: '', subnet: '', pairs: [] };
+  const object = ruleObject(view, store, name);
+  if (object === undefined) return undefined;
+  const { eip: id } = object.rule.spec;
+  const asked = vpcOf(view, object);
+  const unread: ExternalRule = { eip: id, vpc: '', subnet: '', pairs: [] };
   const failed = (verdict: ExternalRule, outcome: object, insideSubnet?: string): ReadRule => ({
     verdict: { ...verdict, ...outcome },
-    claims:
-      'refusal' in outcome ? [] : addressClaims(view, store, name, { eip: ovnEip, vpc: verdict.vpc || rule.spec.vpc }),
+    claims: 'refusal' in outcome ? [] : addressClaims(view, store, name, { eip: id, vpc: verdict.vpc || asked }),
     insideSubnet,
   });
+  const { insideField } = externalRuleKinds[store];
+  const eip = readEip(view, id, store);
+  // Without its VpcNatGateway, it is not known in which VPC the address inside is.
+  const isOfGateway = eipRef(id).kind === 'iptablesEips';
+  if (isOfGateway && asked === '') return failed(unread, eip);
   const inside =
-    store === 'ovnSnatRules'
-      ? readSource(view, rule as OvnSnatRule)
-      : readInside(view, (rule as OvnFip | OvnDnatRule).spec);
-  const eip = readEip(view, ovnEip, store);
+    object.use === 'snat'
+      ? readSource(view, { ...object.rule.spec, vpc: asked }, insideField)
+      : readInside(view, { ...object.rule.spec, vpc: asked }, insideField);
   if ('refusal' in inside) return failed(unread, inside);
-  if ('refusal' in eip || 'obstacle' in eip) return failed(unread, eip);
-  const subnet = subnetOfEip(eip.value);
+  if (!('value' in eip)) return failed({ ...unread, vpc: isOfGateway ? asked : '' }, eip);
+  const subnet = eip.value.spec.externalSubnet;
   if ('obstacle' in inside) return failed({ ...unread, subnet }, inside);
   const { vpc } = inside.value;
   const known = { ...unread, vpc, subnet };
   const insideSubnet = inside.value.subnet;
   if (!view.vpcs.has(vpc) && vpc !== defaultVpc)
     return failed(known, wait('VpcNotFound', `spec.vpc: Vpc ${vpc} does not exist: create it`), insideSubnet);
-  const allocation = view.allocation(eipPort(ovnEip));
+  const allocation = view.allocation(eipPort(id));
   const outside = textsOf(allocation?.v4, allocation?.v6);
   const pairs = families.flatMap((family): readonly ExternalPair[] => {
     const [from, to] = [outside[family], inside.value.texts[family]];
     return from === undefined || to === undefined ? [] : [{ family, outside: from, inside: to }];
   });
   if (pairs.length === 0) {
-    const message = `OvnEip ${ovnEip} and the address inside have no family in common (${Object.values(outside).join(', ')}; ${Object.values(inside.value.texts).join(', ')}): use an OvnEip of the other family`;
+    const message = `${eipTitle(id)} and the address inside have no family in common (${Object.values(outside).join(', ')}; ${Object.values(inside.value.texts).join(', ')}): use an address of the other family`;
     return failed(known, refuse('FamilyMismatch', message), insideSubnet);
   }
   const verdict = { ...known, pairs: withWays(view, known, pairs) };
   const claims = claimsOf(view, store, name, verdict);
   const port = readPort(view, vpc, subnet, eip.value);
   if (!('value' in port)) return { ...failed(verdict, port, insideSubnet), claims: 'refusal' in port ? [] : claims };
-  if (store === 'ovnDnatRules') {
+  if (object.use === 'dnat') {
     const gateway = gatewayObstacle(view, vpc);
     if (!('value' in gateway)) return { ...failed(verdict, gateway, insideSubnet), claims };
   }
-  if (store === 'ovnFips' && (rule as OvnFip).spec.type === 'distributed') {
-    const local = readLocal(view, rule as OvnFip, inside.value, subnet);
+  if (object.use === 'fip' && object.rule.spec.type === 'distributed') {
+    const local = readLocal(view, object.rule, inside.value, subnet);
     if (!('value' in local))
       return { ...failed(verdict, local, insideSubnet), claims: 'refusal' in local ? [] : claims };
     return { verdict: { ...verdict, local: { port: local.value, mac: allocation?.mac ?? '' } }, claims, insideSubnet };

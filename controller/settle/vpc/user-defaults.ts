@@ -1,12 +1,22 @@
+import { defaultVpc } from '../../../lib/api/names.ts';
 import type { View } from '../../model/view.ts';
+import { gatewayPortsOf } from '../external/external-subnets.ts';
+import { isDefaultRoute, lanPort, nextHopOf } from '../external/lan-routes.ts';
 import { isReachable, networksOf } from './next-hops.ts';
 import { readStaticRoutes } from './static-routes.ts';
 
-/** `<table>/<family>` of default routes that the user gives a VPC, and that lead somewhere. */
+/**
+ * `<table>/<family>` of default routes that the user gives a VPC, and that lead somewhere. Those to a VpcNatGateway are none: they say which port
+ * outside is the way out of the VPC. The default VPC has no such way, and its routes are rows of their own.
+ */
 export function userDefaults(view: View, vpc: string): ReadonlySet<string> {
   const { routes } = readStaticRoutes(view.vpcs.get(vpc)?.spec);
-  const defaults = routes.filter(({ prefix, policy }) => prefix.prefix === 0 && policy === 'dst-ip');
+  const defaults = routes.filter(isDefaultRoute);
   const networks = defaults.length === 0 ? [] : networksOf(view, vpc);
-  const found = defaults.filter(({ nextHop }) => isReachable(networks, nextHop));
+  const ports = vpc === defaultVpc ? [] : gatewayPortsOf(view, vpc);
+  const found = defaults.filter(({ nextHop }) => {
+    const hop = lanPort(ports, nextHop) === undefined ? nextHopOf(view, vpc, nextHop) : undefined;
+    return hop !== undefined && isReachable(networks, hop);
+  });
   return new Set(found.map(({ table, prefix }) => `${table}/${prefix.family}`));
 }

@@ -8,6 +8,10 @@ import { gatewayKeySliceKind } from './gateway-key-slice.ts';
 import { hubMemberKind } from './hub-member.ts';
 import { interconnectGatewayKind } from './interconnect-gateway.ts';
 import { interconnectKind } from './interconnect.ts';
+import { iptablesDnatRuleKind } from './iptables-dnat-rule.ts';
+import { iptablesEipKind } from './iptables-eip.ts';
+import { iptablesFipRuleKind } from './iptables-fip-rule.ts';
+import { iptablesSnatRuleKind } from './iptables-snat-rule.ts';
 import { ipKind } from './ip.ts';
 import { ipPoolKind } from './ippool.ts';
 import { loadBalancerPoolKind } from './load-balancer-pool.ts';
@@ -29,6 +33,7 @@ import { transitSwitchKind } from './transit-switch.ts';
 import { vipKind } from './vip.ts';
 import { vlanKind } from './vlan.ts';
 import { vpcDnsKind } from './vpc-dns.ts';
+import { vpcNatGatewayKind } from './vpc-nat-gateway.ts';
 import { vpcKind } from './vpc.ts';
 
 /** Every kind Isthmus serves, in the order the documentation shows them. */
@@ -50,6 +55,11 @@ export const allKinds: readonly Kind[] = [
   ovnFipKind,
   ovnSnatRuleKind,
   ovnDnatRuleKind,
+  vpcNatGatewayKind,
+  iptablesEipKind,
+  iptablesFipRuleKind,
+  iptablesSnatRuleKind,
+  iptablesDnatRuleKind,
   interconnectKind,
   interconnectGatewayKind,
   gatewayKeySliceKind,

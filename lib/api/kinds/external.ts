@@ -33,6 +33,21 @@ export const v6IpField = familyAddressField('v6Ip', 6).describe('IPv6 address in
 
 export const ipTypeField = z.enum(['', 'vip']).describe('What `ipName` names: an IP object, or with `vip` a Vip.');
 
+const portPattern = '^([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$';
+
+/** A port as a string. */
+export function portField(field: string) {
+  return z
+    .string()
+    .max(5)
+    .meta(
+      rules({
+        rule: `self.matches('${portPattern}')`,
+        message: `${field} must be a port from 1 to 65535, as a string`,
+      }),
+    );
+}
+
 /** The address inside is that of an object, or it is given with its VPC. */
 export const hasInside: Rule = {
   rule: `self.?ipName.orValue('') != '' || self.?vpc.orValue('') != '' && (self.?v4Ip.orValue('') != '' || self.?v6Ip.orValue('') != '')`,

@@ -5,6 +5,7 @@ import {
   ipTypeField,
   objectName,
   ovnEipField,
+  portField,
   readyColumns,
   ruleIps,
   ruleStatus,
@@ -12,21 +13,7 @@ import {
   v6IpField,
   vpcField,
 } from './external.ts';
-import { rules, type Kind } from './shared.ts';
-
-const portPattern = '^([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$';
-
-function portField(field: string) {
-  return z
-    .string()
-    .max(5)
-    .meta(
-      rules({
-        rule: `self.matches('${portPattern}')`,
-        message: `${field} must be a port from 1 to 65535, as a string`,
-      }),
-    );
-}
+import type { Kind } from './shared.ts';
 
 export const ovnDnatRuleSpec = z
   .object({

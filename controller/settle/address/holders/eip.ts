@@ -1,7 +1,7 @@
-/** OvnEips: addresses of networks outside, for rules and for the routers of VPCs. */
-import { externalSubnet } from '../../../../lib/api/names.ts';
+/** OvnEips and IptablesEIPs, by their `id`: addresses of networks outside, for rules and for the routers of VPCs. */
 import { byAge } from '../../../../lib/desired/rights.ts';
 import { defaultInterface } from '../../../model/interfaces.ts';
+import { eipAt, iptablesEipId } from '../../../model/external-objects.ts';
 import type { OvnEip } from '../../../model/external-objects.ts';
 import { eipPort } from '../../../model/ovn-names.ts';
 import type { View } from '../../../model/view.ts';
@@ -11,11 +11,6 @@ import type { Claimant, PortWant } from '../claims.ts';
 import { parseAddresses } from '../port-request.ts';
 import { recordOfEip } from '../records.ts';
 import type { HolderKind } from './kind.ts';
-
-/** The Subnet that an OvnEip is from. */
-export function subnetOfEip({ spec }: OvnEip): string {
-  return spec.externalSubnet === '' ? externalSubnet : spec.externalSubnet;
-}
 
 function eipRequest(eip: OvnEip): PortWant['request'] {
   const { v4Ip, v6Ip, macAddress } = eip.spec;
@@ -31,7 +26,9 @@ function eipRequest(eip: OvnEip): PortWant['request'] {
   const families = addresses?.map(({ family }) => family);
   return {
     value: {
-      subnets: [subnetOfEip(eip)],
+      subnets: [eip.spec.externalSubnet],
+      // Those of VpcNatGateways have IPv4.
+      ...(eip.spec.natGateway === undefined ? {} : { families: [4] }),
       ...(addresses && families ? { addresses, families } : {}),
       ...(macAddress === '' ? {} : { mac: macAddress.toLowerCase() }),
     },
@@ -40,7 +37,7 @@ function eipRequest(eip: OvnEip): PortWant['request'] {
 
 /** The router of a VPC is the holder of its address, whether its OvnEip exists or not. */
 function claimant(view: View, name: string): Claimant | undefined {
-  const eip = view.ovnEips.get(name);
+  const eip = eipAt(view, name);
   const gateway = eip === undefined || eip.spec.type === 'lrp' ? gatewayPortNamed(view, name) : undefined;
   const vpc = gateway && view.vpcs.get(gateway.vpc);
   const holder = vpc && `gateway-port/${name}`;
@@ -59,15 +56,23 @@ function claimant(view: View, name: string): Claimant | undefined {
 
 export const eipHolder: HolderKind = {
   prefix: 'eip',
-  all: (view) => new Set([...view.ovnEips.keys(), ...[...view.gatewayPorts.values()].map(gatewayPortName)]),
-  concerns: (change) => (change.kind === 'ovnEips' ? [change.name] : []),
+  all: (view) =>
+    new Set([
+      ...view.ovnEips.keys(),
+      ...[...view.iptablesEips.keys()].map(iptablesEipId),
+      ...[...view.gatewayPorts.values()].map(gatewayPortName),
+    ]),
+  concerns(change) {
+    if (change.kind === 'iptablesEips') return [iptablesEipId(change.name)];
+    return change.kind === 'ovnEips' ? [change.name] : [];
+  },
   claimant,
   *recorded(view) {
-    for (const eip of [...view.ovnEips.values()].sort(byAge)) {
+    for (const eip of [...view.ovnEips.values(), ...view.iptablesEips.values()].sort(byAge)) {
       const record = recordOfEip(eip);
       yield {
-        name: eip.name,
-        port: eipPort(eip.name),
+        name: eip.id,
+        port: eipPort(eip.id),
         record: satisfies(eipRequest(eip), record) ? record : undefined,
       };
     }

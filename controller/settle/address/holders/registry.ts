@@ -9,6 +9,7 @@ import { eipHolder } from './eip.ts';
 import { foreignPortHolder } from './foreign-port.ts';
 import { healthCheckHolder } from './health-check.ts';
 import type { HolderKind, KeptPort } from './kind.ts';
+import { natGatewayHolder } from './nat-gateway.ts';
 import { nodeHolder } from './node.ts';
 import { nodeServiceHolder } from './node-service.ts';
 import { podHolder } from './pod.ts';
@@ -25,6 +26,7 @@ const kinds: readonly HolderKind[] = [
   reservationHolder,
   vipHolder,
   eipHolder,
+  natGatewayHolder,
   querierHolder,
   healthCheckHolder,
   u2oRouterHolder,
@@ -38,6 +40,7 @@ const byRecord: readonly (readonly [HolderKind, 'recorded' | 'borrowed'])[] = [
   [podHolder, 'recorded'],
   [vipHolder, 'recorded'],
   [eipHolder, 'recorded'],
+  [natGatewayHolder, 'recorded'],
   [podHolder, 'borrowed'],
   [querierHolder, 'recorded'],
   [healthCheckHolder, 'recorded'],

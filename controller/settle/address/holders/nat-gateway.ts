@@ -1,0 +1,45 @@
+/** VpcNatGateways: the addresses inside that routes of users name, which no pod may get. */
+import { byAge } from '../../../../lib/desired/rights.ts';
+import { parseIp } from '../../../../lib/net/ip.ts';
+import type { VpcNatGateway } from '../../../model/external-objects.ts';
+import { defaultInterface } from '../../../model/interfaces.ts';
+import { natGatewayPort } from '../../../model/ovn-names.ts';
+import type { View } from '../../../model/view.ts';
+import type { Claimant, PortWant } from '../claims.ts';
+import { recordOfNatGateway } from '../records.ts';
+import type { HolderKind } from './kind.ts';
+
+function requestOf({ spec }: VpcNatGateway): PortWant['request'] {
+  const lanIp = parseIp(spec.lanIp);
+  if (lanIp === undefined)
+    return { problem: { code: 'InvalidAddress', message: `spec.lanIp: '${spec.lanIp}' is not an IP address` } };
+  return { value: { subnets: [spec.subnet], addresses: [lanIp], families: [lanIp.family] } };
+}
+
+/** One that is being deleted keeps its address until its addresses outside are gone, also over a restart, but gets none. */
+function claimant(view: View, name: string): Claimant | undefined {
+  const gateway = view.vpcNatGateways.get(name);
+  if (gateway === undefined || gateway.spec.lanIp === '' || gateway.spec.subnet === '') return undefined;
+  const port = natGatewayPort(name);
+  const { uid, createdMs, isDeleting } = gateway;
+  if (isDeleting && view.allocation(port) === undefined && recordOfNatGateway(gateway) === undefined) return undefined;
+  return {
+    uid,
+    createdMs,
+    name,
+    holder: uid,
+    wants: [{ port, interface: defaultInterface, request: requestOf(gateway) }],
+  };
+}
+
+export const natGatewayHolder: HolderKind = {
+  prefix: 'nat-gateway',
+  all: (view) => view.vpcNatGateways.keys(),
+  concerns: (change) => (change.kind === 'vpcNatGateways' ? [change.name] : []),
+  claimant,
+  *recorded(view) {
+    for (const gateway of [...view.vpcNatGateways.values()].sort(byAge))
+      yield { name: gateway.name, port: natGatewayPort(gateway.name), record: recordOfNatGateway(gateway) };
+  },
+  followsRequest: true,
+};
