@@ -20,6 +20,7 @@ import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome, StatusReport } from '../report.ts';
 import { portAt, togetherWith } from './gateway-port.ts';
 import { eipBalancers } from './balancer.ts';
+import { holderProblem, holderText, shownHolder } from './holder.ts';
 
 /** At most so many rules are named in a message. */
 const namedRules = 5;
@@ -78,12 +79,23 @@ function deletionOf(view: View, eip: OvnEip, port: GatewayPort | undefined): Pro
   return { code: 'Deleting', message: `waits for the deletion of ${users.slice(0, namedRules).join(', ')}${rest}` };
 }
 
+function holderFields(
+  view: View,
+  { spec, status }: OvnEip,
+  port: GatewayPort | undefined,
+): Readonly<Record<string, string | null>> {
+  if (spec.type !== 'lrp') return {};
+  const shown = shownHolder(status['holder'], status['holderSince']);
+  const { node, since } = port === undefined ? shownHolder('', '') : holderText(view, port, shown);
+  return { holder: node || null, holderSince: since || null };
+}
+
 function statusOf(view: View, eip: OvnEip, outcome: Outcome, port: GatewayPort | undefined): StatusReport {
   const allocation = view.allocation(eipPort(eip.name));
   const refusal = flawOf(view, eip);
   const missing = allocation === undefined ? view.addressProblem(eipPort(eip.name)) : undefined;
   const refused = refusalOf(outcome);
-  const obstacle = deletionOf(view, eip, port) ?? refused ?? missing;
+  const obstacle = deletionOf(view, eip, port) ?? refused ?? missing ?? holderProblem(view, port, eip.conditions);
   const conditions = obstacleConditions(eip.generation, refusal, obstacle, 'OvnEipReady');
   const known = eip.conditions.find(({ type }) => type === 'Ready');
   const isNew = missing !== undefined && known?.message !== missing.message;
@@ -95,6 +107,7 @@ function statusOf(view: View, eip: OvnEip, outcome: Outcome, port: GatewayPort |
     v4Ip: allocation?.v4 ?? '',
     v6Ip: allocation?.v6 ?? '',
     macAddress: allocation?.mac ?? '',
+    ...holderFields(view, eip, port),
   };
   const events = [
     ...refusalEvents('ValidateOvnEipFailed', conditions, eip.conditions),
@@ -139,19 +152,20 @@ function reportEip(view: View, name: string, outcome: Outcome): readonly ObjectR
   return [{ object, finalizers, ...labels, status: statusOf(view, eip, outcome, port) }];
 }
 
-function* eipsOf(change: Change): Generator<string> {
+function* eipsOf(change: Change, view: View): Generator<string> {
   if (change.kind === 'ovnEips') yield change.name;
   else if (change.kind === 'externalRules') {
     for (const verdict of [change.before, change.after]) if (verdict !== undefined) yield verdict.eip;
   } else if (change.kind === 'ports' && change.name.startsWith('eip/')) yield change.name.slice('eip/'.length);
   else if (change.kind === 'gatewayPorts') yield gatewayPortName(portAt(change.name));
+  else if (change.kind === 'gatewayHolders') yield* change.name === '' ? view.ovnEips.keys() : [change.name];
 }
 
 /** Keys: the name of the OvnEip. */
 export const eipFeature: Feature = {
   name: 'ovn-eip',
   all: (view) => new Set([...view.ovnEips.keys(), ...[...view.gatewayPorts.values()].map(gatewayPortName)]),
-  reads: (change) => new Set(eipsOf(change)),
+  reads: (change, view) => new Set(eipsOf(change, view)),
   plan: planEip,
   report: reportEip,
 };

@@ -5,11 +5,13 @@ import type { ApiObjectFacts } from '../../model/object-facts.ts';
 import type { ExternalRule } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { ruleKey } from '../../settle/external/external-rules.ts';
+import { gatewayPortKey } from '../../settle/external/external-subnets.ts';
 import { obstacleConditions } from '../conditions.ts';
 import { failure, refusalEvents } from '../events.ts';
 import { withoutFormer } from '../finalizers.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome, WantedEvent } from '../report.ts';
+import { holderProblem } from './holder.ts';
 import { isInForce } from './rule-rows.ts';
 
 const names: Readonly<Record<ExternalRuleStore, string>> = {
@@ -53,6 +55,16 @@ function obstacleEvents(
   return [failure(`${kind}NotReady`, obstacle)];
 }
 
+/** A distributed address is on the node of its pod, whichever node has the port. */
+function pendingOf(
+  view: View,
+  { vpc, subnet, local }: ExternalRule,
+  { conditions }: ApiObjectFacts,
+): Problem | undefined {
+  const port = view.gatewayPorts.get(gatewayPortKey(vpc, subnet));
+  return local === undefined ? holderProblem(view, port, conditions) : undefined;
+}
+
 export function reportRule(
   view: View,
   store: ExternalRuleStore,
@@ -66,13 +78,13 @@ export function reportRule(
   if (rule.isDeleting) return [{ object, finalizers }];
   const verdict = view.externalRules.get(ruleKey(store, name));
   const refused = refusalOf(outcome);
-  const obstacle = refused ?? verdict?.obstacle;
+  const obstacle = refused ?? verdict?.obstacle ?? (isInForce(verdict) ? pendingOf(view, verdict, rule) : undefined);
   const kind = names[store];
   const conditions = obstacleConditions(rule.generation, verdict?.refusal, obstacle, `${kind}Ready`);
   const events = [
     ...refusalEvents(`Validate${kind}Failed`, conditions, rule.conditions),
     ...(verdict?.refusal === undefined ? obstacleEvents(rule, kind, obstacle) : []),
   ];
-  const fields = { ready: isInForce(verdict) && refused === undefined, ...fieldsOf(view, store, name) };
+  const fields = { ready: isInForce(verdict) && obstacle === undefined, ...fieldsOf(view, store, name) };
   return [{ object, finalizers, status: { fields, conditions, events } }];
 }

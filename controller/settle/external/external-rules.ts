@@ -12,7 +12,7 @@ import type { ExternalRuleStore, OvnFip } from '../../model/external-objects.ts'
 import type { Kinds } from '../../model/objects.ts';
 import type { ExternalRule, GatewayPort } from '../../model/settled.ts';
 import type { Indexes, View } from '../../model/view.ts';
-import { gatewayNodeText } from './gateway-port.ts';
+import { gatewayNodeText } from './gateway-order.ts';
 import { anyVpc, readRule } from './read-rule.ts';
 import type { EntryClaim, ReadRule } from './read-rule.ts';
 

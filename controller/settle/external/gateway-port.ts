@@ -1,14 +1,13 @@
 /** Decides whether the router of a VPC has a port in a Subnet outside, and which nodes may hold it. Pure. */
 import { subnetOfEip } from '../address/holders/eip.ts';
-import { annotation, defaultVpc, label, providerNetworkKey } from '../../../lib/api/names.ts';
+import { defaultVpc, label } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byAge } from '../../../lib/desired/rights.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
-import { digestName } from '../../../lib/ovn/digest-name.ts';
 import { routingInForce } from '../../model/net-in-force.ts';
 import type { NetInForce } from '../../model/net-in-force.ts';
-import type { Node, Vpc } from '../../model/objects.ts';
+import type { Vpc } from '../../model/objects.ts';
 import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { servedNet } from '../subnet/served-net.ts';
@@ -16,9 +15,7 @@ import { overlapOf } from '../vpc/judge-peerings.ts';
 import { hasRouter } from '../vpc/routers.ts';
 import { userDefaults } from '../vpc/user-defaults.ts';
 import { externalSubnetsOf, gatewayPortName, splitsOf } from './external-subnets.ts';
-
-/** The nodes of a port; more would be BFD sessions without any use. */
-const mostNodes = 5;
+import { orderNodes } from './gateway-order.ts';
 
 const routedText = {
   u2o: 'spec.u2oInterconnection joins it with the overlay',
@@ -94,34 +91,15 @@ function overlapProblem(view: View, vpc: Vpc, net: NetInForce): Problem | undefi
   return undefined;
 }
 
-/** Whether the node has the bridge of a ProviderNetwork, as its daemon reports. */
-export function hasBridge(node: Node | undefined, provider: string): boolean {
-  return node?.labels[providerNetworkKey(provider, 'ready')] === 'true';
-}
-
-/** Nodes that may hold the port. Each VPC has an order of its own, so that nodes share the load; a node that comes or goes does not change the order of the others. */
-function nodesOf(view: View, vpc: string, provider: string): GatewayPort['nodes'] {
-  const found = [...view.nodes.values()].flatMap((node) => {
-    const chassis = node.annotations[annotation.chassis] ?? '';
-    const isLabelled = node.labels[label.externalGateway] === 'true';
-    return isLabelled && chassis !== '' && hasBridge(node, provider) ? [{ node: node.name, chassis }] : [];
-  });
-  const rank = ({ node }: { readonly node: string }): string => digestName(vpc, node);
-  const sorted = found.sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
-  const known = new Set<string>();
-  const each = sorted.filter(({ chassis }) => !known.has(chassis) && known.add(chassis));
-  return each.slice(0, mostNodes);
-}
-
-/** Without the exits, which depend on the other ports of the VPC. */
-export function judgeGatewayPort(view: View, vpc: Vpc, subnet: string): GatewayPort {
+/** Without the exits, which depend on the other ports of the VPC. `before`: the chassis of the port until now, in order. */
+export function judgeGatewayPort(view: View, vpc: Vpc, subnet: string, before: readonly string[]): GatewayPort {
   const none = { vpc: vpc.name, subnet, nodes: [], isPlaced: false, exitOf: [], isOnlyExit: false };
   const net = servedNet(view, subnet);
   const problem =
     subnetProblem(view, subnet) ?? nameProblem(view, vpc, subnet) ?? (net && overlapProblem(view, vpc, net));
   if (problem !== undefined || net?.underlay === undefined) return { ...none, ...(problem && { problem }) };
   const { provider } = net.underlay;
-  const nodes = nodesOf(view, vpc.name, provider);
+  const nodes = orderNodes(view, { vpc: vpc.name, subnet, provider, before });
   if (nodes.length > 0) return { ...none, nodes, isPlaced: true };
   const message = `no node can hold the port of Vpc ${vpc.name} in Subnet ${subnet}: give nodes that have ProviderNetwork ${provider} the label ${label.externalGateway}=true`;
   return { ...none, isPlaced: true, problem: obstacle('NoGatewayNode', message) };
@@ -150,17 +128,4 @@ export function withExits(view: View, vpc: string, ports: readonly GatewayPort[]
 /** The VPC's Subnets outside, if it has a router. */
 export function placesOutside(view: View, name: string): readonly string[] {
   return hasRouter(view, name) ? externalSubnetsOf(view, view.vpcs.get(name)) : [];
-}
-
-/** The properties of a node that gateway ports depend on. */
-export function gatewayNodeText(node: Node | undefined): string {
-  if (node === undefined) return '';
-  const ready = Object.keys(node.labels).filter(
-    (key) => key.endsWith(providerNetworkKey('', 'ready')) && node.labels[key] === 'true',
-  );
-  return JSON.stringify([
-    node.labels[label.externalGateway] ?? '',
-    node.annotations[annotation.chassis] ?? '',
-    ready.sort(),
-  ]);
 }

@@ -8,7 +8,8 @@ import type { Vpc } from '../../model/objects.ts';
 import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { gatewayPortKey, gatewayPortName, splitsOf } from './external-subnets.ts';
-import { gatewayNodeText, judgeGatewayPort, placesOutside, withExits } from './gateway-port.ts';
+import { gatewayNodeText } from './gateway-order.ts';
+import { judgeGatewayPort, placesOutside, withExits } from './gateway-port.ts';
 
 export interface GatewayPortsOptions {
   readonly view: View;
@@ -26,9 +27,21 @@ export class GatewayPorts {
   #due = new Set<string>();
   /** Keys of the ports of a Vpc. */
   readonly #ofVpc = new Map<string, readonly string[]>();
+  /** The order of chassis of ports that were not judged yet, as a former process left it, by the name of the port. */
+  #former = new Map<string, readonly string[]>();
 
   constructor(options: GatewayPortsOptions) {
     this.#options = options;
+  }
+
+  /** Call before the first judgement. */
+  restore(orders: ReadonlyMap<string, readonly string[]>): void {
+    this.#former = new Map(orders);
+  }
+
+  /** Marks the ports of all Vpcs: other chassis are alive. */
+  markAll(): void {
+    for (const vpc of this.#options.view.indexes.vpcsByExternalSubnet.of('')) this.#due.add(vpc);
   }
 
   changed(change: Change): void {
@@ -53,6 +66,8 @@ export class GatewayPorts {
     } else if (kind === 'verdicts' || kind === 'transitSwitches') yield* vpcs.of('');
     else if (kind === 'nodes') {
       if (gatewayNodeText(change.before) !== gatewayNodeText(change.after)) yield* vpcs.of('');
+    } else if (kind === 'gatewayHolders') {
+      for (const [vpc] of splitsOf(name)) if (this.#ofVpc.has(vpc)) yield vpc;
     } else if (kind === 'ovnEips') for (const [vpc] of splitsOf(name)) if (view.vpcs.has(vpc)) yield vpc;
   }
 
@@ -68,7 +83,9 @@ export class GatewayPorts {
     const vpc = view.vpcs.get(name);
     const before = new Map((this.#ofVpc.get(name) ?? []).map((key) => [key, this.ports.get(key)]));
     const judged =
-      vpc === undefined ? [] : placesOutside(view, name).map((subnet) => judgeGatewayPort(view, vpc, subnet));
+      vpc === undefined
+        ? []
+        : placesOutside(view, name).map((subnet) => judgeGatewayPort(view, vpc, subnet, this.#orderOf(name, subnet)));
     const keys = judged.map(({ vpc: of, subnet }) => gatewayPortKey(of, subnet));
     if (keys.length === 0) this.#ofVpc.delete(name);
     else this.#ofVpc.set(name, keys);
@@ -84,6 +101,16 @@ export class GatewayPorts {
       onChange(key, was, is);
     }
     return changed;
+  }
+
+  /** The chassis of a port until now. */
+  #orderOf(vpc: string, subnet: string): readonly string[] {
+    const port = this.ports.get(gatewayPortKey(vpc, subnet));
+    if (port !== undefined) return port.nodes.map(({ chassis }) => chassis);
+    const name = gatewayPortName({ vpc, subnet });
+    const former = this.#former.get(name) ?? [];
+    this.#former.delete(name);
+    return former;
   }
 
   #store(ports: readonly GatewayPort[]): void {

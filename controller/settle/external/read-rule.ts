@@ -24,7 +24,7 @@ import { subnetOfEip } from '../address/holders/eip.ts';
 import { servedNet } from '../subnet/served-net.ts';
 import { gatewayIp } from '../subnet/subnet-net.ts';
 import { gatewayPortKey, gatewayPortNamed, gatewayPortsOf } from './external-subnets.ts';
-import { hasBridge } from './gateway-port.ts';
+import { hasBridge } from './gateway-order.ts';
 
 /** An entry that rules with the same value share, and others do not have. */
 export interface EntryClaim {
