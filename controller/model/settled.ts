@@ -179,6 +179,8 @@ export interface GatewayPort {
   readonly exitOf: readonly Family[];
   /** Whether all packets of the VPC to networks outside leave by this port. */
   readonly isOnlyExit: boolean;
+  /** Networks of which that is not so: they have a route table of their own, in which the user has a default route. */
+  readonly detours: readonly string[];
   /** Why there is no port. */
   readonly problem?: Problem;
 }

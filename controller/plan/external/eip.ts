@@ -1,6 +1,6 @@
 /**
  * OvnEips: addresses of networks outside. In: an OvnEip, its address, the rules that use it. Out: the load balancers of its OvnDnatRules, and its
- * status. The OvnEip of a router's port is made here, and removed with the port.
+ * status. The OvnEip of a router's port is made here unless the user made it; what is made here is removed with the port.
  */
 import { controllerFinalizer, label } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
@@ -145,11 +145,11 @@ function reportEip(view: View, name: string, outcome: Outcome): readonly ObjectR
   const eip = view.ovnEips.get(name);
   if (eip === undefined) return missingReport(view, name);
   const port = eip.spec.type === 'lrp' ? gatewayPortNamed(view, name) : undefined;
+  // The label is on those that were made here alone: one of the user's stays, and says that its port is gone.
   const isFormer = port === undefined && eip.spec.type === 'lrp' && eip.labels[label.gatewayOf] !== undefined;
   if (isFormer && !eip.isDeleting) return [{ object, presence: 'forbidden' }];
   const finalizers = finalizersOf(eip, port !== undefined || usersOf(view, name).length > 0);
-  const labels = port === undefined ? {} : { labels: { [label.gatewayOf]: port.vpc } };
-  return [{ object, finalizers, ...labels, status: statusOf(view, eip, outcome, port) }];
+  return [{ object, finalizers, status: statusOf(view, eip, outcome, port) }];
 }
 
 function* eipsOf(change: Change, view: View): Generator<string> {

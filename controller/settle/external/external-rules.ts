@@ -63,7 +63,7 @@ export function* rulesAt(
 
 /** The parts of a port that rules depend on: which nodes may hold it is not among them. */
 function ruleText(port: GatewayPort | undefined): string {
-  return port === undefined ? '' : JSON.stringify([port.problem, port.isPlaced, port.isOnlyExit]);
+  return port === undefined ? '' : JSON.stringify([port.problem, port.isPlaced, port.isOnlyExit, port.detours]);
 }
 
 export class ExternalRules {

@@ -12,7 +12,7 @@ import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { servedNet } from '../subnet/served-net.ts';
 import { overlapOf } from '../vpc/judge-peerings.ts';
-import { hasRouter } from '../vpc/routers.ts';
+import { hasRouter, routedSubnetsOf, routeTableOf } from '../vpc/routers.ts';
 import { userDefaults } from '../vpc/user-defaults.ts';
 import { externalSubnetsOf, gatewayPortName, splitsOf } from './external-subnets.ts';
 import { orderNodes } from './gateway-order.ts';
@@ -93,7 +93,7 @@ function overlapProblem(view: View, vpc: Vpc, net: NetInForce): Problem | undefi
 
 /** Without the exits, which depend on the other ports of the VPC. `before`: the chassis of the port until now, in order. */
 export function judgeGatewayPort(view: View, vpc: Vpc, subnet: string, before: readonly string[]): GatewayPort {
-  const none = { vpc: vpc.name, subnet, nodes: [], isPlaced: false, exitOf: [], isOnlyExit: false };
+  const none = { vpc: vpc.name, subnet, nodes: [], isPlaced: false, exitOf: [], isOnlyExit: false, detours: [] };
   const net = servedNet(view, subnet);
   const problem =
     subnetProblem(view, subnet) ?? nameProblem(view, vpc, subnet) ?? (net && overlapProblem(view, vpc, net));
@@ -105,9 +105,23 @@ export function judgeGatewayPort(view: View, vpc: Vpc, subnet: string, before: r
   return { ...none, isPlaced: true, problem: obstacle('NoGatewayNode', message) };
 }
 
+/** Networks with a default route of the user in their own route table. */
+function detoursOf(view: View, vpc: string, taken: ReadonlySet<string>): readonly string[] {
+  if (taken.size === 0) return [];
+  return routedSubnetsOf(view, vpc).flatMap((name) => {
+    const net = servedNet(view, name);
+    const table = routeTableOf(view, name);
+    const parts = [net?.v4, net?.v6].filter((part) => part !== undefined);
+    return parts.flatMap(({ cidr }) =>
+      table !== '' && taken.has(`${table}/${cidr.family}`) ? [formatCidr(cidr)] : [],
+    );
+  });
+}
+
 /** The ports of one VPC, in order, with their exits. */
 export function withExits(view: View, vpc: string, ports: readonly GatewayPort[]): readonly GatewayPort[] {
   const taken = userDefaults(view, vpc);
+  const detours = detoursOf(view, vpc, taken);
   const usable = ports.filter(({ problem }) => problem === undefined);
   const familiesOf = ({ subnet }: GatewayPort): readonly Family[] => {
     const net = servedNet(view, subnet);
@@ -121,7 +135,7 @@ export function withExits(view: View, vpc: string, ports: readonly GatewayPort[]
   return ports.map((port) => {
     const exitOf = [...exits].flatMap(([family, exit]) => (exit === port ? [family] : []));
     const isOnlyExit = usable.length === 1 && exitOf.length > 0 && exitOf.length === familiesOf(port).length;
-    return { ...port, exitOf, isOnlyExit };
+    return { ...port, exitOf, isOnlyExit, detours };
   });
 }
 

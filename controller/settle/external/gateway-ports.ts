@@ -58,6 +58,7 @@ export class GatewayPorts {
       // Another Vpc may be a peer, or want a port of the same name.
       yield* vpcs.of('');
     } else if (kind === 'subnets' || kind === 'usage') {
+      if (kind === 'subnets' && change.before?.spec.routeTable !== change.after?.spec.routeTable) yield* vpcs.of('');
       if (kind === 'subnets' && change.before?.isDeleting === change.after?.isDeleting) return;
       if (kind === 'usage' && view.subnets.get(name)?.isDeleting !== true) return;
       yield* vpcs.of(name);
