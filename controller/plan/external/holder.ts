@@ -57,7 +57,6 @@ export function holderProblem(
   const isHeld =
     view.gatewayHolders?.has(name) ?? !shown.some(({ type, reason }) => type === 'Ready' && reason === pending);
   if (isHeld) return undefined;
-  const nodes = port.nodes.map(({ node }) => node).join(', ');
-  const message = `no node has the router port ${name}: see that ovn-controller runs on one of its gateway nodes (${nodes})`;
+  const message = `no node has the router port ${name}: see that ovn-controller runs on a node that status.externalGateways of Vpc ${port.vpc} lists`;
   return { code: pending, message };
 }
