@@ -48,6 +48,7 @@ export class GatewayHolders {
   #seen: ReadonlyMap<string, string> = new Map();
   #told: ReadonlyMap<string, GatewayHolder> | undefined;
   #cancel: (() => void) | undefined;
+  #isClosed = false;
 
   constructor(options: GatewayHoldersOptions) {
     this.#options = options;
@@ -59,7 +60,7 @@ export class GatewayHolders {
       if (port === undefined || textOf(change.before) === textOf(change.after)) return;
       const name = gatewayPortName(port);
       if (change.after === undefined) this.#ports.delete(name);
-      else this.#portOf(name).quietUntilMs = this.#timers.nowMs() + quietMs;
+      else this.#quieten(this.#portOf(name), quietMs);
     });
   }
 
@@ -69,7 +70,9 @@ export class GatewayHolders {
     this.#look();
   }
 
+  /** The southbound database may still say something afterwards: nothing waits for it. */
   close(): void {
+    this.#isClosed = true;
     this.#cancel?.();
   }
 
@@ -81,7 +84,13 @@ export class GatewayHolders {
     return port;
   }
 
+  /** An earlier and longer time stays: the order that follows a move is a change of the nodes too. */
+  #quieten(port: Port, ms: number): void {
+    port.quietUntilMs = Math.max(port.quietUntilMs, this.#timers.nowMs() + ms);
+  }
+
   #look(): void {
+    if (this.#isClosed) return;
     this.#cancel?.();
     this.#cancel = undefined;
     const { cluster, onChange, nowMs = Date.now } = this.#options;
@@ -95,8 +104,10 @@ export class GatewayHolders {
       if (chassis === told.get(name)?.chassis) continue;
       const dueMs = this.#dueMs(name, port, { chassis, isFirst: !told.has(name), now });
       if (dueMs > now) nextMs = Math.min(nextMs, dueMs);
-      else if (chassis === undefined) told.delete(name);
-      else {
+      else if (chassis === undefined) {
+        told.delete(name);
+        if (gatewayPortNamed(cluster, name) === undefined) this.#ports.delete(name);
+      } else {
         if (told.has(name)) this.#moved(port, now);
         told.set(name, { chassis, since: timeText(nowMs()) });
       }
@@ -133,6 +144,6 @@ export class GatewayHolders {
   #moved(port: Port, now: number): void {
     port.movedMs.push(now);
     while ((port.movedMs[0] ?? now) < now - unrestMs) port.movedMs.shift();
-    if (port.movedMs.length > mostMoves) port.quietUntilMs = now + unrestMs;
+    if (port.movedMs.length > mostMoves) this.#quieten(port, unrestMs);
   }
 }

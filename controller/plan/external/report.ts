@@ -85,6 +85,7 @@ export function reportRule(
     ...refusalEvents(`Validate${kind}Failed`, conditions, rule.conditions),
     ...(verdict?.refusal === undefined ? obstacleEvents(rule, kind, obstacle) : []),
   ];
-  const fields = { ready: isInForce(verdict) && obstacle === undefined, ...fieldsOf(view, store, name) };
+  // Without a holder the rows are in OVN all the same: the spec stays fixed, so that no edit takes what another rule has.
+  const fields = { ready: isInForce(verdict) && refused === undefined, ...fieldsOf(view, store, name) };
   return [{ object, finalizers, status: { fields, conditions, events } }];
 }

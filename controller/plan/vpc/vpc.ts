@@ -93,6 +93,8 @@ export const vpcFeature: Feature = {
     if (change.kind === 'gatewayHolders') {
       const port = gatewayPortNamed(view, change.name);
       if (port !== undefined) yield port.vpc;
+      // Known for the first time, also of ports that no node has.
+      if (change.name === '') for (const { vpc } of view.gatewayPorts.values()) yield vpc;
     }
     // The status names the reason why the router has no address outside.
     if (change.kind === 'ports' && change.name.startsWith('eip/')) {
