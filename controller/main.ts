@@ -19,6 +19,7 @@ import { IdleMemory } from '../lib/run/idle-memory.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { DomainWatch, parseServers } from './apply/domain-names.ts';
+import { GatewayHolders } from './apply/gateway-holders.ts';
 import { IdlePolicies } from './apply/idle-policies.ts';
 import { hasMovedPolicies } from './apply/moved-policies.ts';
 import { openNorthbound, room, type Northbound } from './apply/northbound.ts';
@@ -164,6 +165,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     onSent: (ms) => metrics.sent(ms),
   });
 
+  const gatewayHolders = new GatewayHolders({ cluster, onChange: () => rounds.request() });
   const southbound = new Southbound({
     databases,
     signal,
@@ -177,6 +179,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
       cluster.setMonitors(states);
       rounds.request();
     },
+    onHolders: (holders) => gatewayHolders.set(holders),
     onRefused: () => metrics.southboundRefused(),
   });
   void southbound.open();
@@ -206,7 +209,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     },
   });
   await bootstrap.run(cluster, signal);
-  cluster.restore(northbound.portRecords(), northbound.nodeHolders());
+  cluster.restore(northbound.portRecords(), northbound.nodeHolders(), northbound.gatewayOrders());
   cluster.policies.restoreIsolated(northbound.isolatedPorts());
   cluster.setFormerPolicies(northbound.formerPolicies());
   cluster.domains.restore(northbound.domainRecords(), Date.now());
@@ -222,6 +225,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   memory.close();
   domains.close();
   idlePolicies.close();
+  gatewayHolders.close();
   rounds.close();
   target.close();
   statusWriter.close();

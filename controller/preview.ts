@@ -50,7 +50,7 @@ export async function preview(options: PreviewOptions): Promise<string> {
   reading.abort();
   const missing = assumeBasics(cluster, options.basics);
   northbound.followForeignPorts((port, foreign) => cluster.setForeignPort(port, foreign));
-  cluster.restore(northbound.portRecords(), northbound.nodeHolders());
+  cluster.restore(northbound.portRecords(), northbound.nodeHolders(), northbound.gatewayOrders());
   cluster.policies.restoreIsolated(northbound.isolatedPorts());
   cluster.setFormerPolicies(northbound.formerPolicies());
   // No server is asked: the addresses stay as they are.

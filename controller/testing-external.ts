@@ -21,11 +21,16 @@ export function made(kind: keyof Kinds, name: string, spec: object, seconds = 0,
 export const bridge = 'net1.provider-network.kubernetes.io/ready';
 export const gateway = 'ovn.kubernetes.io/external-gw';
 
-export function node(name: string, labels: Readonly<Record<string, string>>): Made {
+export function node(
+  name: string,
+  labels: Readonly<Record<string, string>>,
+  { isReady = true, isCordoned = false }: { readonly isReady?: boolean; readonly isCordoned?: boolean } = {},
+): Made {
   const number = name.slice(1);
   const annotations = { 'ovn.kubernetes.io/chassis': `chassis-${number}` };
-  const status = { addresses: [{ type: 'InternalIP', address: `172.30.1.${number}` }] };
-  const { kind, raw } = made('nodes', name, {}, 0, { labels, annotations });
+  const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'Unknown' }];
+  const status = { addresses: [{ type: 'InternalIP', address: `172.30.1.${number}` }], conditions };
+  const { kind, raw } = made('nodes', name, isCordoned ? { unschedulable: true } : {}, 0, { labels, annotations });
   return { kind, raw: { ...raw, status } };
 }
 

@@ -7,7 +7,7 @@ import { openOvsdb } from 'ovsdb-client';
 import type { ColumnSchema, OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
 import { parseIp } from '../../lib/net/ip.ts';
 import { externalId, joinSubnet, nodePortName, vendor } from '../../lib/api/names.ts';
-import { mapOf, textsOf } from '../../lib/ovn/columns.ts';
+import { integerOf, mapOf, textOf, textsOf } from '../../lib/ovn/columns.ts';
 import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
 
 import { nodeServicePort } from '../model/ovn-names.ts';
@@ -106,6 +106,8 @@ export interface Northbound {
   portRecords(): ReadonlyMap<string, PortRecord>;
   /** Nodes that own rows of which only one node can be the owner, by the name of the port group or by the address. */
   nodeHolders(): ReadonlyMap<string, string>;
+  /** The chassis of each router port with several gateways or one, by the name of the port, the one with the highest priority first. */
+  gatewayOrders(): ReadonlyMap<string, readonly string[]>;
   /** Whether policies have port groups of their own, as earlier versions wrote them. */
   hasGroupsOfPolicies(): boolean;
   /** For each policy, the port groups with its ACLs. */
@@ -155,6 +157,21 @@ function domainRecordsOf(rows: Iterable<Row>): ReadonlyMap<string, DomainRecord>
       { current: [...current].filter((address) => !left.has(address)), left },
     ]),
   );
+}
+
+function gatewayOrdersOf({ cache }: OvsdbClient): ReadonlyMap<string, readonly string[]> {
+  const gateways = cache.table('Gateway_Chassis').rows;
+  const orders = new Map<string, readonly string[]>();
+  for (const row of cache.table('Logical_Router_Port').rows.values()) {
+    const found = textsOf(row, 'gateway_chassis').flatMap((uuid) => gateways.get(uuid) ?? []);
+    const sorted = found.sort((a, b) => integerOf(b, 'priority') - integerOf(a, 'priority'));
+    if (sorted.length > 0)
+      orders.set(
+        textOf(row, 'name'),
+        sorted.map((one) => textOf(one, 'chassis_name')),
+      );
+  }
+  return orders;
 }
 
 /** Whether a version of the schema, `7.0.0`, is this one or a later one. */
@@ -245,6 +262,7 @@ export async function openNorthbound(
         }
       return holders;
     },
+    gatewayOrders: () => gatewayOrdersOf(client),
     groupsOfAcls() {
       const groups = new Map<string, Set<string>>();
       for (const row of client.cache.table('ACL').rows.values()) {

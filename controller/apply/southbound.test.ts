@@ -38,6 +38,7 @@ test('a database that refuses writes is reported once, and the chassis are still
     view,
     log: pino({ level: 'silent' }),
     onChassis: (names) => known.push([...names]),
+    onHolders: () => undefined,
     onMonitors: () => undefined,
     onRefused: () => (refusals += 1),
   });
@@ -66,6 +67,7 @@ test('all states of health checks are reported first, then changes', async () =>
     view,
     log: pino({ level: 'silent' }),
     onChassis: () => undefined,
+    onHolders: () => undefined,
     onMonitors: (states) => reported.push([...states]),
     onRefused: () => undefined,
   });

@@ -1,7 +1,7 @@
 /**
  * The southbound database as this room uses it. In: the Nodes, and the existing chassis. Out: a tag on the chassis of
- * nodes, the removal of chassis whose nodes are gone, the names of all chassis, and the states of health checks. The room runs
- * without it: it is opened in parallel, and a missing permission to write is reported once.
+ * nodes, the removal of chassis whose nodes are gone, the names of all chassis, the states of health checks, and which chassis have the
+ * ports of routers. The room runs without it: it is opened in parallel, and a missing permission to write is reported once.
  */
 import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { openOvsdb, OvsdbError, TransactionRejected } from 'ovsdb-client';
@@ -25,6 +25,8 @@ export interface SouthboundOptions {
   readonly onChassis: (names: ReadonlySet<string>) => void;
   /** Called with the states of all health checks, then with those that changed; undefined for one that is gone. */
   readonly onMonitors: (states: ReadonlyMap<string, MonitorState | undefined>) => void;
+  /** Called with the chassis of each router port that has gateways and is on one of them, by the name of the port, whenever they change. */
+  readonly onHolders: (holders: ReadonlyMap<string, string>) => void;
   /** Called when a write was not permitted. */
   readonly onRefused: () => void;
 }
@@ -38,12 +40,17 @@ const monitor = {
   Chassis: ['name', 'hostname', 'external_ids', 'other_config'],
   Chassis_Private: ['name'],
   Service_Monitor: ['logical_port', 'protocol', 'ip', 'port', 'status'],
+  Port_Binding: ['logical_port', 'type', 'chassis'],
 };
+/** Only the ports that stand for those of routers on their gateways; a large cluster has a port for each pod. */
+const where = { Port_Binding: [['type', '==', 'chassisredirect']] } as const;
+const redirectPrefix = 'cr-';
 
 export class Southbound {
   readonly #options: SouthboundOptions;
   #client: OvsdbClient | undefined;
   #names = '';
+  #holders: string | undefined;
   /** Writes that were not permitted. They are not repeated until the planned writes differ. */
   #refused = '';
   readonly #known = Promise.withResolvers<void>();
@@ -63,7 +70,7 @@ export class Southbound {
     const database = 'OVN_Southbound';
     const onState = connectionLog({ log, signal, database, remotes: databases.remotes('sb') });
     try {
-      this.#client = await openOvsdb({ ...access, database, monitor, onState, ...(signal && { signal }) });
+      this.#client = await openOvsdb({ ...access, database, monitor, where, onState, ...(signal && { signal }) });
     } catch (error) {
       if (signal?.aborted === true) return;
       throw error;
@@ -103,10 +110,18 @@ export class Southbound {
   }
 
   #tell({ cache }: OvsdbClient): void {
+    this.#tellHolders(holdersOf(cache));
     const names = [...cache.table('Chassis').rows.values()].map((row) => textOf(row, 'name')).sort();
     if (names.join() === this.#names) return;
     this.#names = names.join();
     this.#options.onChassis(new Set(names));
+  }
+
+  #tellHolders(holders: ReadonlyMap<string, string>): void {
+    const text = JSON.stringify([...holders]);
+    if (text === this.#holders) return;
+    this.#holders = text;
+    this.#options.onHolders(holders);
   }
 
   #tellMonitors(changes: readonly Pick<Change, 'table' | 'before' | 'after'>[]): void {
@@ -163,6 +178,18 @@ function rowsOf({ cache }: OvsdbClient): readonly ChassisRow[] {
       isRemote: { ...externalIds, ...mapOf(row, 'other_config') }['is-remote'] === 'true',
     };
   });
+}
+
+function holdersOf(cache: OvsdbClient['cache']): ReadonlyMap<string, string> {
+  const chassis = cache.table('Chassis').rows;
+  const holders = new Map<string, string>();
+  for (const row of cache.table('Port_Binding').rows.values()) {
+    const holder = chassis.get(textOf(row, 'chassis'));
+    const name = textOf(row, 'logical_port');
+    if (holder !== undefined && name.startsWith(redirectPrefix))
+      holders.set(name.slice(redirectPrefix.length), textOf(holder, 'name'));
+  }
+  return holders;
 }
 
 function keyOfMonitor(row: Row): string {

@@ -2,6 +2,7 @@ import type { Kinds, Policy } from './objects.ts';
 import type {
   Binding,
   ExternalRule,
+  GatewayHolder,
   GatewayPort,
   Verdict,
   PoolVerdict,
@@ -42,6 +43,8 @@ export type Change =
   | { readonly kind: 'learned'; readonly name: string }
   /** The port of a router in a Subnet outside, by `<vpc>/<subnet>`. */
   | Changed<'gatewayPorts', GatewayPort>
+  /** Which chassis has the port of a router in a Subnet outside, by the name of the port; empty when the holders become known. */
+  | Changed<'gatewayHolders', GatewayHolder>
   /** The verdict on a rule that uses an address outside, by `<store>/<name>`. */
   | Changed<'externalRules', ExternalRule>
   /** The ports of an object, by its key (`pod/default/web`, `node/n1`): addresses it got, lost or waits for. */

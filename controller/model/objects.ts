@@ -53,6 +53,8 @@ export interface Node extends ObjectFacts {
   readonly annotations: Readonly<Record<string, string>>;
   /** The kubelet reports Ready, and no condition reports that the node's network is unavailable. */
   readonly isReady: boolean;
+  /** It accepts no further pods: it is about to be drained. */
+  readonly isCordoned: boolean;
 }
 
 export interface Namespace extends ObjectFacts {

@@ -154,12 +154,25 @@ export interface ServedGroup {
   readonly memberId: string;
 }
 
+/** A node that may hold the port of a router. */
+export interface GatewayNode {
+  readonly node: string;
+  readonly chassis: string;
+}
+
+/** Which chassis has the port of a router, as the southbound database says. */
+export interface GatewayHolder {
+  readonly chassis: string;
+  /** When this room first saw it there, as RFC 3339 in seconds. */
+  readonly since: string;
+}
+
 /** The port of a VPC's router in a Subnet outside. */
 export interface GatewayPort {
   readonly vpc: string;
   readonly subnet: string;
   /** The nodes that may hold it, the first one first. */
-  readonly nodes: readonly { readonly node: string; readonly chassis: string }[];
+  readonly nodes: readonly GatewayNode[];
   /** Whether the router has an address there, whether there is a node for the port or not. */
   readonly isPlaced: boolean;
   /** The families of the VPC's packets without another route that leave by this port. */
@@ -168,6 +181,8 @@ export interface GatewayPort {
   readonly lanIps: readonly string[];
   /** Whether all packets of the VPC to networks outside leave by this port. */
   readonly isOnlyExit: boolean;
+  /** Networks of which that is not so: they have a route table of their own, in which the user has a default route. */
+  readonly detours: readonly string[];
   /** Why there is no port. */
   readonly problem?: Problem;
 }

@@ -16,6 +16,7 @@ import type { ExternalRuleStore } from './external-objects.ts';
 import type { Kinds, Pod, Policy } from './objects.ts';
 import type {
   ExternalRule,
+  GatewayHolder,
   GatewayPort,
   LearnedRoute,
   GatewayChoice,
@@ -252,6 +253,8 @@ export interface View extends Stores {
   readonly learned: ReadonlyMap<string, LearnedRoute>;
   /** Ports of routers in Subnets outside, by `<vpc>/<subnet>`. */
   readonly gatewayPorts: ReadonlyMap<string, GatewayPort>;
+  /** Which chassis has each of these ports, by the name of the router's port; undefined while the southbound database is not known. */
+  readonly gatewayHolders: ReadonlyMap<string, GatewayHolder> | undefined;
   /** Verdicts on the rules that use addresses outside, by `<store>/<name>`. */
   readonly externalRules: ReadonlyMap<string, ExternalRule>;
   /** Names of the chassis in the southbound database; undefined if they are not known. */

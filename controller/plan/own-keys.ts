@@ -7,6 +7,7 @@
 import type { OwnEntries } from '../../lib/desired/row.ts';
 import { externalId } from '../../lib/api/names.ts';
 import { parseIp } from '../../lib/net/ip.ts';
+import { tunnelBfd } from '../../lib/ovn/tunnel-bfd.ts';
 import { balancerGroupPrefix } from '../../lib/services/balancer.ts';
 import { leftEntry } from '../model/domain.ts';
 
@@ -49,7 +50,7 @@ const options: Readonly<Record<string, ReadonlySet<string>>> = {
     'virtual-parents',
   ]),
   Logical_Router_Static_Route: new Set(['ecmp_symmetric_reply']),
-  NB_Global: new Set(['use_ct_inv_match']),
+  NB_Global: new Set(['use_ct_inv_match', ...Object.keys(tunnelBfd)]),
   Load_Balancer_Health_Check: new Set(['failure_count', 'interval', 'success_count', 'timeout']),
   Load_Balancer: new Set(['address-family', 'affinity_timeout', 'ct_flush', 'hairpin_snat_ip', 'reject', 'template']),
 };

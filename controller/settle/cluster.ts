@@ -10,7 +10,7 @@ import type { Change, ObjectChange } from '../model/change.ts';
 import type { ForeignPort } from '../model/foreign-port.ts';
 import type { MonitorState } from '../model/monitors.ts';
 import type { Kinds } from '../model/objects.ts';
-import type { Link, LoadBalancerUsage, PoolVerdict, VlanVerdict, Binding } from '../model/settled.ts';
+import type { GatewayHolder, Link, LoadBalancerUsage, PoolVerdict, VlanVerdict, Binding } from '../model/settled.ts';
 import type { Capabilities, FormerRow, HeldPort, View } from '../model/view.ts';
 import { ObjectStores } from '../state/object-stores.ts';
 import { Addresses } from './address/addresses.ts';
@@ -72,6 +72,7 @@ export class Cluster extends ObjectStores implements View {
   readonly serviceVerdicts: View['serviceVerdicts'];
   readonly loadBalancers: View['loadBalancers'];
   readonly gatewayPorts: View['gatewayPorts'];
+  gatewayHolders: ReadonlyMap<string, GatewayHolder> | undefined;
   readonly externalRules: View['externalRules'];
   readonly healthChecks = new HealthChecks(this);
   readonly policies = new Policies({
@@ -228,6 +229,18 @@ export class Cluster extends ObjectStores implements View {
     this.chassis = names;
     this.#activeGateways.markAll();
     this.#learnedRoutes.markAll();
+    this.#gatewayPorts.markAll();
+  }
+
+  /** Sets which chassis have the ports of routers outside, by the names of the ports: all of them. */
+  setGatewayHolders(holders: ReadonlyMap<string, GatewayHolder>): void {
+    const before = this.gatewayHolders;
+    this.gatewayHolders = holders;
+    if (before === undefined) this.#changed({ kind: 'gatewayHolders', name: '', before: undefined, after: undefined });
+    for (const name of new Set([...(before?.keys() ?? []), ...holders.keys()])) {
+      const [was, is] = [before?.get(name), holders.get(name)];
+      if (was?.chassis !== is?.chassis) this.#changed({ kind: 'gatewayHolders', name, before: was, after: is });
+    }
   }
 
   /** Sets the states of some health checks, the first time of all; undefined for one that is gone. */
@@ -270,10 +283,16 @@ export class Cluster extends ObjectStores implements View {
 
   /**
    * Restores holders and their addresses, once all objects are known. `rows` are the ports in the database, by name;
-   * `holders` are the nodes that had traits of which only one node can have each.
+   * `holders` are the nodes that had traits of which only one node can have each; `orders` are the chassis of the ports of routers,
+   * by the name of the port, in order.
    */
-  restore(rows: ReadonlyMap<string, PortRecord>, holders: ReadonlyMap<string, string> = new Map()): void {
+  restore(
+    rows: ReadonlyMap<string, PortRecord>,
+    holders: ReadonlyMap<string, string> = new Map(),
+    orders: ReadonlyMap<string, readonly string[]> = new Map(),
+  ): void {
     this.#traitHolders.restore(holders);
+    this.#gatewayPorts.restore(orders);
     for (const [name, net] of this.#subnetVerdicts.restore()) this.#addresses.define(name, net, new Map());
     this.#bindings.restore();
     this.#links = linksInForce(this, true);

@@ -86,6 +86,7 @@ export function parseNode(raw: RawObject): Node {
     labels: raw.metadata.labels ?? {},
     annotations: pick(raw.metadata.annotations, [...readFromNodes, ...ofNetworks]),
     isReady: has('Ready', 'True') && !has('NetworkUnavailable', 'True'),
+    isCordoned: fieldsOf(raw['spec'])['unschedulable'] === true,
   };
 }
 

@@ -1,13 +1,12 @@
 /** This cluster's end of a path as NB rows, in the form ovn-ic and Kube-OVN give them, and what all paths need. Pure. */
 import { defaultVpc } from '../../lib/api/names.ts';
 import { ref, type Contribution, type Desired, type DesiredRow } from '../../lib/desired/row.ts';
+import { tunnelBfd } from '../../lib/ovn/tunnel-bfd.ts';
 import { transitRouterPort } from '../model/port-names.ts';
 import type { LocalView } from '../model/local.ts';
 import type { OwnNetwork, OwnPath } from '../model/networks.ts';
 import { transitOwner } from '../model/owners.ts';
 
-/** Tunnel BFD decides how long a dead gateway goes unnoticed: 3 × 100 ms here, 3 s with OVS' defaults. */
-const bfdOptions = { 'bfd-min-rx': '100', 'bfd-min-tx': '100', 'bfd-mult': '3' };
 const highestPriority = 1000;
 /** In the group that makes BFD run, this cluster's chassis stand above the others', so that one of them has the port. */
 const otherPriority = 1;
@@ -26,7 +25,7 @@ export const zoneOwner = 'zone/local';
 export function planZone(cluster: string): Desired {
   const contributions: readonly Contribution[] = [
     { table: 'NB_Global', key: '.', column: 'name', value: cluster },
-    { table: 'NB_Global', key: '.', column: 'options', entries: bfdOptions },
+    { table: 'NB_Global', key: '.', column: 'options', entries: tunnelBfd },
   ];
   return { rows: [], contributions };
 }

@@ -130,7 +130,7 @@ export const label = {
   ipReserved: 'ovn.kubernetes.io/ip_reserved',
   /** On a node, with `true`: it may be the gateway of VPCs to Subnets outside. */
   externalGateway: 'ovn.kubernetes.io/external-gw',
-  /** On an OvnEip of type lrp: the Vpc whose router has the address. */
+  /** On an OvnEip of type lrp that the controller made: the Vpc whose router has the address. */
   gatewayOf: 'isthmus.network/gateway-of',
   /** On a Service: the SwitchLBRule that it belongs to. */
   switchLbRule: 'isthmus.network/switch-lb-rule',

@@ -1,6 +1,6 @@
 /**
  * OvnEips and IptablesEIPs: addresses of networks outside. In: such an object, its address, the rules that use it. Out: the load balancers of its
- * published ports, and its status. The OvnEip of a router's port is made here, and removed with the port.
+ * published ports, and its status. The OvnEip of a router's port is made here unless the user made it; what is made here is removed with the port.
  */
 import { controllerFinalizer, label } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
@@ -22,6 +22,7 @@ import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome, StatusReport } from '../report.ts';
 import { portAt, togetherWith } from './gateway-port.ts';
 import { eipBalancers } from './balancer.ts';
+import { holderProblem, holderText, shownHolder } from './holder.ts';
 
 /** At most so many rules are named in a message. */
 const namedRules = 5;
@@ -91,6 +92,17 @@ function deletionOf(view: View, eip: OvnEip, port: GatewayPort | undefined): Pro
   return { code: 'Deleting', message: `waits for the deletion of ${users.slice(0, namedRules).join(', ')}${rest}` };
 }
 
+function holderFields(
+  view: View,
+  { spec, status }: OvnEip,
+  port: GatewayPort | undefined,
+): Readonly<Record<string, string | null>> {
+  if (spec.type !== 'lrp') return {};
+  const shown = shownHolder(status['holder'], status['holderSince']);
+  const { node, since } = port === undefined ? shownHolder('', '') : holderText(view, port, shown);
+  return { holder: node || null, holderSince: since || null };
+}
+
 function statusOf(view: View, eip: OvnEip, outcome: Outcome, port: GatewayPort | undefined): StatusReport {
   const { id, spec } = eip;
   const kind = spec.natGateway === undefined ? 'OvnEip' : 'IptablesEIP';
@@ -98,7 +110,8 @@ function statusOf(view: View, eip: OvnEip, outcome: Outcome, port: GatewayPort |
   const refusal = flawOf(view, eip);
   const missing = allocation === undefined ? view.addressProblem(eipPort(id)) : undefined;
   const unconnected = gatewayObstacle(view, eip);
-  const obstacle = deletionOf(view, eip, port) ?? refusalOf(outcome) ?? missing ?? unconnected;
+  const waiting = missing ?? unconnected ?? holderProblem(view, port, eip.conditions);
+  const obstacle = deletionOf(view, eip, port) ?? refusalOf(outcome) ?? waiting;
   const conditions = obstacleConditions(eip.generation, refusal, obstacle, `${kind}Ready`);
   const known = eip.conditions.find(({ type }) => type === 'Ready');
   const isNew = (problem: Problem | undefined): problem is Problem =>
@@ -108,7 +121,7 @@ function statusOf(view: View, eip: OvnEip, outcome: Outcome, port: GatewayPort |
   const { v4 = '', v6 = '', mac = '' } = allocation ?? {};
   const fields =
     spec.natGateway === undefined
-      ? { type: spec.type || 'nat', nat, ready, v4Ip: v4, v6Ip: v6, macAddress: mac }
+      ? { type: spec.type || 'nat', nat, ready, v4Ip: v4, v6Ip: v6, macAddress: mac, ...holderFields(view, eip, port) }
       : { nat, ready, ip: v4 };
   const events = [
     ...refusalEvents(`Validate${kind}Failed`, conditions, eip.conditions),
@@ -147,11 +160,11 @@ function reportEip(view: View, id: string, outcome: Outcome): readonly ObjectRep
   const eip = eipAt(view, id);
   if (eip === undefined) return object.kind === 'ovnEips' ? missingReport(view, id) : [{ object }];
   const port = eip.spec.type === 'lrp' ? gatewayPortNamed(view, id) : undefined;
+  // The label is on those that were made here alone: one of the user's stays, and says that its port is gone.
   const isFormer = port === undefined && eip.spec.type === 'lrp' && eip.labels[label.gatewayOf] !== undefined;
   if (isFormer && !eip.isDeleting) return [{ object, presence: 'forbidden' }];
   const finalizers = finalizersOf(eip, port !== undefined || usersOf(view, id).length > 0);
-  const labels = port === undefined ? {} : { labels: { [label.gatewayOf]: port.vpc } };
-  return [{ object, finalizers, ...labels, status: statusOf(view, eip, outcome, port) }];
+  return [{ object, finalizers, status: statusOf(view, eip, outcome, port) }];
 }
 
 /** The `id`s of the addresses whose plan or status reads the change. */
@@ -163,6 +176,7 @@ function* eipsOf(change: Change, view: View): Generator<string> {
     for (const verdict of [change.before, change.after]) if (verdict !== undefined) yield verdict.eip;
   } else if (kind === 'ports' && name.startsWith('eip/')) yield name.slice('eip/'.length);
   else if (kind === 'gatewayPorts') yield gatewayPortName(portAt(name));
+  else if (kind === 'gatewayHolders') yield* name === '' ? view.ovnEips.keys() : [name];
   for (const gateway of natGatewaysReading(change, view))
     for (const eip of view.indexes.eipsByNatGateway.of(gateway)) yield iptablesEipId(eip);
 }

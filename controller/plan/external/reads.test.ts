@@ -185,6 +185,14 @@ test('after random changes every plan and status is current, and no two plans wa
   for (let round = 0; round < 700; round += 1) {
     const { kind, raw } = pick(...changes)();
     const key = kinds[kind].resource.namespaced ? `default/${raw.metadata.name}` : raw.metadata.name;
+    if (random(4) === 0) {
+      const holder = {
+        chassis: pick('chassis-1', 'chassis-2', 'chassis-3', 'chassis-9'),
+        since: '2026-01-01T00:00:00Z',
+      };
+      const names = ['blue-external', 'blue-second', 'ovn-cluster-external'].filter(() => random(2) === 0);
+      cluster.setGatewayHolders(new Map(names.map((name) => [name, holder])));
+    }
     if (random(5) === 0) cluster.change(kind, key, undefined);
     else put(cluster, { kind, raw });
     if (random(3) === 0) continue;

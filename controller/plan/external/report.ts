@@ -6,11 +6,13 @@ import type { ApiObjectFacts } from '../../model/object-facts.ts';
 import type { ExternalRule } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { ruleKey } from '../../settle/external/external-rules.ts';
+import { gatewayPortKey } from '../../settle/external/external-subnets.ts';
 import { obstacleConditions } from '../conditions.ts';
 import { failure, refusalEvents } from '../events.ts';
 import { withoutFormer } from '../finalizers.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome, WantedEvent } from '../report.ts';
+import { holderProblem } from './holder.ts';
 import { isInForce } from './rule-rows.ts';
 
 function sides(rule: ExternalRule | undefined, suffix: 'Ip' | 'IpCidr'): Readonly<Record<string, string>> {
@@ -63,6 +65,16 @@ function obstacleEvents(
   return [failure(`${kind}NotReady`, obstacle)];
 }
 
+/** A distributed address is on the node of its pod, whichever node has the port. */
+function pendingOf(
+  view: View,
+  { vpc, subnet, local }: ExternalRule,
+  { conditions }: ApiObjectFacts,
+): Problem | undefined {
+  const port = view.gatewayPorts.get(gatewayPortKey(vpc, subnet));
+  return local === undefined ? holderProblem(view, port, conditions) : undefined;
+}
+
 export function reportRule(
   view: View,
   store: ExternalRuleStore,
@@ -77,16 +89,17 @@ export function reportRule(
   if (rule.isDeleting) return [{ object, finalizers }];
   const verdict = view.externalRules.get(ruleKey(store, name));
   const refused = refusalOf(outcome);
-  const obstacle = refused ?? verdict?.obstacle;
+  const inForce = isInForce(verdict) ? verdict : undefined;
+  const obstacle = refused ?? verdict?.obstacle ?? (inForce && pendingOf(view, inForce, rule));
   const { kind } = externalRuleKinds[store];
   const conditions = obstacleConditions(rule.generation, verdict?.refusal, obstacle, `${kind}Ready`);
   const events = [
     ...refusalEvents(`Validate${kind}Failed`, conditions, rule.conditions),
     ...(verdict?.refusal === undefined ? obstacleEvents(rule, kind, obstacle) : []),
   ];
-  const inForce = isInForce(verdict) ? verdict : undefined;
   const isOfGateway = eipRef(rule.spec.eip).kind === 'iptablesEips';
   const sidesOf = isOfGateway ? iptablesFields(view, read, inForce) : ovnFields(read, inForce);
+  // Without a holder the rows are in OVN all the same: the spec stays fixed, so that no edit takes what another rule has.
   const fields = { ready: inForce !== undefined && refused === undefined, ...sidesOf };
   return [{ object, finalizers, status: { fields, conditions, events } }];
 }

@@ -3,11 +3,13 @@
  * rule and those of its port outside are one transaction.
  */
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import type { Change } from '../../model/change.ts';
 import { iptablesEipId, ruleObject } from '../../model/external-objects.ts';
 import type { ExternalRuleStore, OvnDnatRule, RuleObject } from '../../model/external-objects.ts';
 import type { ExternalRule } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { ruleKey } from '../../settle/external/external-rules.ts';
+import { gatewayPortName } from '../../settle/external/external-subnets.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
 import { matchFamily, policyPriority } from '../names.ts';
@@ -79,6 +81,18 @@ function planRule(view: View, store: ExternalRuleStore, name: string): Desired {
   return { ...plannedOf(key, object, rule), createdMs: object.rule.createdMs, together: togetherWith(rule) };
 }
 
+/** Rules whose port got its first holder, or lost the last. Which node it is does not matter to them. */
+function* waitingFor(
+  view: View,
+  store: ExternalRuleStore,
+  { name, before, after }: Extract<Change, { readonly kind: 'gatewayHolders' }>,
+): Generator<string> {
+  if (name === '') yield* view[store].keys();
+  else if ((before === undefined) !== (after === undefined))
+    for (const [key, { vpc, subnet }] of view.externalRules)
+      if (key.startsWith(`${store}/`) && gatewayPortName({ vpc, subnet }) === name) yield key.slice(store.length + 1);
+}
+
 /** Keys: the name of the rule. */
 function featureOf(store: ExternalRuleStore, name: string): Feature {
   return {
@@ -86,6 +100,7 @@ function featureOf(store: ExternalRuleStore, name: string): Feature {
     all: (view) => view[store].keys(),
     *reads(change, view) {
       if (change.kind === store) yield change.name;
+      else if (change.kind === 'gatewayHolders') yield* waitingFor(view, store, change);
       else if (change.kind === 'externalRules' && change.name.startsWith(`${store}/`))
         yield change.name.slice(store.length + 1);
       // The status names the VpcNatGateway.

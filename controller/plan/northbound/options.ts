@@ -1,8 +1,10 @@
 /**
- * Options of the whole northbound database. In: nothing. Out: entries of `NB_Global.options`. Rule: other rooms and
- * administrators have entries of their own in that column.
+ * Options of the whole northbound database. In: whether routers have ports outside. Out: entries of `NB_Global.options`. Rule: other rooms
+ * and administrators have entries of their own in that column; those of BFD are also of the interconnect, with the same values.
  */
 import type { Desired } from '../../../lib/desired/row.ts';
+import { tunnelBfd } from '../../../lib/ovn/tunnel-bfd.ts';
+import type { View } from '../../model/view.ts';
 import type { Feature } from '../feature.ts';
 
 /**
@@ -12,14 +14,16 @@ import type { Feature } from '../feature.ts';
  */
 const options = { use_ct_inv_match: 'false' };
 
-function planOptions(): Desired {
-  return { rows: [], contributions: [{ table: 'NB_Global', key: '.', column: 'options', entries: options }] };
+function planOptions(view: View): Desired {
+  const hasGateways = [...view.gatewayPorts.values()].some(({ problem }) => problem === undefined);
+  const entries = { ...options, ...(hasGateways ? tunnelBfd : {}) };
+  return { rows: [], contributions: [{ table: 'NB_Global', key: '.', column: 'options', entries }] };
 }
 
 /** One key, `all`. */
 export const northboundOptionsFeature: Feature = {
   name: 'northbound-options',
   all: () => ['all'],
-  reads: () => [],
+  reads: ({ kind }) => (kind === 'gatewayPorts' ? ['all'] : []),
   plan: planOptions,
 };

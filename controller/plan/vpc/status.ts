@@ -7,6 +7,7 @@ import { peeringsOf } from '../../settle/vpc/judge-peerings.ts';
 import { hasRouter, subnetsOf } from '../../settle/vpc/routers.ts';
 import { readStaticRoutes } from '../../settle/vpc/static-routes.ts';
 import { obstacleConditions } from '../conditions.ts';
+import { holderText, shownHolder } from '../external/holder.ts';
 import type { WantedCondition } from '../report.ts';
 import type { View } from '../../model/view.ts';
 import { defaultSubnetOf, defaultSubnetProblem } from '../../settle/vpc/default-subnet.ts';
@@ -104,6 +105,21 @@ export interface VpcStatus extends Readonly<Record<string, unknown>> {
   readonly vpcPeerings: readonly string[];
 }
 
+/** Which node has each port outside; nothing for the many VPCs that never had one. */
+function externalGateways(view: View, { name, status }: Vpc): { readonly externalGateways?: readonly object[] | null } {
+  const shown: unknown = status['externalGateways'];
+  const known = Array.isArray(shown) ? (shown as readonly Readonly<Record<string, unknown>>[]) : [];
+  const ports = gatewayPortsOf(view, name).filter(({ problem }) => problem === undefined);
+  const entries = ports.map((port) => {
+    const { subnet, nodes } = port;
+    const before = known.find((one) => one['subnet'] === subnet);
+    const { node, since } = holderText(view, port, shownHolder(before?.['node'], before?.['since']));
+    return { subnet, ...(node === '' ? {} : { node, since }), nodes: nodes.map((one) => one.node) };
+  });
+  if (entries.length > 0) return { externalGateways: entries };
+  return status['externalGateways'] === undefined ? {} : { externalGateways: null };
+}
+
 export function planVpcStatus(view: View, vpc: Vpc): VpcStatus {
   const { name } = vpc;
   const wanted = defaultSubnetOf(view, vpc);
@@ -121,6 +137,7 @@ export function planVpcStatus(view: View, vpc: Vpc): VpcStatus {
     vpcPeerings: peeringsOf(view, name).flatMap(({ remote, link }) => (link === undefined ? [] : [remote])),
     enableExternal: outside.length > 0,
     extraExternalSubnets: extra.length === 0 ? null : extra,
+    ...externalGateways(view, vpc),
     enableBfd: false,
   };
 }

@@ -89,6 +89,13 @@ export const vpcFeature: Feature = {
   *reads(change, view) {
     if (change.kind !== 'learned') yield* routersReading(change, view);
     else if (isDefaultRoute(change.name)) yield defaultVpc;
+    // The status names the node that has a port outside.
+    if (change.kind === 'gatewayHolders') {
+      const port = gatewayPortNamed(view, change.name);
+      if (port !== undefined) yield port.vpc;
+      // Known for the first time, also of ports that no node has.
+      if (change.name === '') for (const { vpc } of view.gatewayPorts.values()) yield vpc;
+    }
     // The status names the reason why the router has no address outside.
     if (change.kind === 'ports' && change.name.startsWith('eip/')) {
       const port = gatewayPortNamed(view, change.name.slice('eip/'.length));

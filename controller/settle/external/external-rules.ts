@@ -19,7 +19,7 @@ import type { Kinds } from '../../model/objects.ts';
 import type { ExternalRule, GatewayPort } from '../../model/settled.ts';
 import type { Indexes, View } from '../../model/view.ts';
 import { vpcsNaming } from './external-subnets.ts';
-import { gatewayNodeText } from './gateway-port.ts';
+import { gatewayNodeText } from './gateway-order.ts';
 import { natGatewaysReading } from './nat-gateways.ts';
 import { anyVpc, readRule } from './read-rule.ts';
 import type { EntryClaim, ReadRule } from './read-rule.ts';
@@ -65,7 +65,7 @@ export function* rulesAt(
 
 /** The parts of a port that rules depend on: which nodes may hold it is not among them. */
 function ruleText(port: GatewayPort | undefined): string {
-  return port === undefined ? '' : JSON.stringify([port.problem, port.isPlaced, port.isOnlyExit]);
+  return port === undefined ? '' : JSON.stringify([port.problem, port.isPlaced, port.isOnlyExit, port.detours]);
 }
 
 export class ExternalRules {

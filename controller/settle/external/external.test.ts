@@ -95,12 +95,45 @@ describe('gateway ports', () => {
     controller.close();
   });
 
+  test('a rule leads packets past a default route of the user in a table of their own, but not past his other routes', async () => {
+    const routed = (routeTable: string): Made =>
+      made('subnets', 'inner', { vpc: 'blue', cidrBlock: '10.90.0.0/24', namespaces: ['default'], routeTable });
+    const staticRoutes = [
+      { cidr: '0.0.0.0/0', nextHopIP: '10.90.0.99', routeTable: 't' },
+      { cidr: '192.0.2.0/24', nextHopIP: '10.90.0.98', routeTable: 't' },
+      { cidr: '198.18.0.0/15', nextHopIP: '10.99.0.1', routeTable: 't' },
+    ];
+    const controller = await controllerOf([
+      ...outside({ enableExternal: true, staticRoutes }),
+      eip('a'),
+      snat('all', { ovnEip: 'a', vpcSubnet: 'inner' }),
+      snat('one', { ovnEip: 'a', vpc: 'blue', v4IpCidr: '10.91.0.7' }),
+    ]);
+    const policies = (rule: string): readonly unknown[] =>
+      Object.values(column(controller, `ovn-snat-rule/${rule}`, 'Logical_Router_Policy', 'action'));
+    assert.deepEqual(policies('all'), []);
+    await put(controller, routed('t'));
+    assert.deepEqual(policies('all'), ['reroute', 'allow']);
+    assert.deepEqual(policies('one'), [], 'no packets of it are in that table');
+    const own = planKey(controller.cluster, 'external-exit/blue').contributions?.flatMap(({ values }) => values ?? []);
+    assert.ok(own !== undefined && own.includes('192.0.2.0/24'), 'packets to it follow the route of the user');
+    assert.ok(!own.includes('198.18.0.0/15'), 'nothing leads there');
+    await put(controller, routed(''));
+    assert.deepEqual(policies('all'), []);
+    controller.close();
+  });
+
   test('an OvnEip of the name chooses the address; one of type nat is in the way', async () => {
     const chosen = await controllerOf([
       ...outside(),
       eip('blue-external', { externalSubnet: 'external', type: 'lrp', v4Ip: '203.0.113.77' }),
     ]);
     assert.deepEqual(column(chosen, port, 'Logical_Router_Port', 'networks'), { 'blue-external': ['203.0.113.77/24'] });
+    // What the user made is not deleted, whatever becomes of the port.
+    await put(chosen, made('vpcs', 'blue', {}));
+    assert.match(ready(chosen, 'OvnEip/blue-external'), /^False NoGatewayPort spec.type lrp: no Vpc has a port/);
+    await put(chosen, made('vpcs', 'blue', { enableExternal: true }));
+    assert.match(ready(chosen, 'OvnEip/blue-external'), /^True /);
     chosen.close();
     const blocked = await controllerOf([...outside(), eip('blue-external')]);
     assert.match(ready(blocked, 'Vpc/blue'), /^False NameConflict OvnEip blue-external is of type nat/);

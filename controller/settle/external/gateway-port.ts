@@ -1,25 +1,22 @@
 /** Decides whether the router of a VPC has a port in a Subnet outside, and which nodes may hold it. Pure. */
-import { annotation, defaultVpc, label, providerNetworkKey } from '../../../lib/api/names.ts';
+import { defaultVpc, label } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byAge } from '../../../lib/desired/rights.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
-import { digestName } from '../../../lib/ovn/digest-name.ts';
 import { routingInForce } from '../../model/net-in-force.ts';
 import type { NetInForce } from '../../model/net-in-force.ts';
-import type { Node, Vpc } from '../../model/objects.ts';
+import type { Vpc } from '../../model/objects.ts';
 import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { servedNet } from '../subnet/served-net.ts';
 import { overlapOf } from '../vpc/judge-peerings.ts';
-import { hasRouter } from '../vpc/routers.ts';
+import { hasRouter, routedSubnetsOf, routeTableOf } from '../vpc/routers.ts';
 import { userDefaults } from '../vpc/user-defaults.ts';
-import { externalSubnetsOf, gatewayPortName, mayHold, splitsOf } from './external-subnets.ts';
+import { externalSubnetsOf, gatewayPortName, splitsOf } from './external-subnets.ts';
+import { orderNodes } from './gateway-order.ts';
 import { inOrderOfExit } from './lan-routes.ts';
 import { lanIpsOf } from './nat-gateways.ts';
-
-/** The nodes of a port; more would be BFD sessions without any use. */
-const mostNodes = 5;
 
 const routedText = {
   u2o: 'spec.u2oInterconnection joins it with the overlay',
@@ -95,43 +92,39 @@ function overlapProblem(view: View, vpc: Vpc, net: NetInForce): Problem | undefi
   return undefined;
 }
 
-/** Whether the node has the bridge of a ProviderNetwork, as its daemon reports. */
-export function hasBridge(node: Node | undefined, provider: string): boolean {
-  return node?.labels[providerNetworkKey(provider, 'ready')] === 'true';
-}
-
-/** Nodes that may hold the port. Each VPC has an order of its own, so that nodes share the load; a node that comes or goes does not change the order of the others. */
-function nodesOf(view: View, vpc: string, subnet: string, provider: string): GatewayPort['nodes'] {
-  const found = [...view.nodes.values()].flatMap((node) => {
-    const chassis = node.annotations[annotation.chassis] ?? '';
-    const isChosen = chassis !== '' && hasBridge(node, provider) && mayHold(view, vpc, subnet, node);
-    return isChosen ? [{ node: node.name, chassis }] : [];
-  });
-  const rank = ({ node }: { readonly node: string }): string => digestName(vpc, node);
-  const sorted = found.sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
-  const known = new Set<string>();
-  const each = sorted.filter(({ chassis }) => !known.has(chassis) && known.add(chassis));
-  return each.slice(0, mostNodes);
-}
-
-/** Without the exits, which depend on the other ports of the VPC. */
-export function judgeGatewayPort(view: View, vpc: Vpc, subnet: string): GatewayPort {
+/** Without the exits, which depend on the other ports of the VPC. `before`: the chassis of the port until now, in order. */
+export function judgeGatewayPort(view: View, vpc: Vpc, subnet: string, before: readonly string[]): GatewayPort {
   const lanIps = lanIpsOf(view, vpc.name, subnet);
-  const none = { vpc: vpc.name, subnet, lanIps, nodes: [], isPlaced: false, exitOf: [], isOnlyExit: false };
+  const absent = { nodes: [], isPlaced: false, exitOf: [], isOnlyExit: false, detours: [] };
+  const none = { vpc: vpc.name, subnet, lanIps, ...absent };
   const net = servedNet(view, subnet);
   const problem =
     subnetProblem(view, subnet) ?? nameProblem(view, vpc, subnet) ?? (net && overlapProblem(view, vpc, net));
   if (problem !== undefined || net?.underlay === undefined) return { ...none, ...(problem && { problem }) };
   const { provider } = net.underlay;
-  const nodes = nodesOf(view, vpc.name, subnet, provider);
+  const nodes = orderNodes(view, { vpc: vpc.name, subnet, provider, before });
   if (nodes.length > 0) return { ...none, nodes, isPlaced: true };
   const message = `no node can hold the port of Vpc ${vpc.name} in Subnet ${subnet}: give nodes that have ProviderNetwork ${provider} the label ${label.externalGateway}=true, or the labels of spec.selector of the VpcNatGateway`;
   return { ...none, isPlaced: true, problem: obstacle('NoGatewayNode', message) };
 }
 
+/** Networks with a default route of the user in their own route table. */
+function detoursOf(view: View, vpc: string, taken: ReadonlySet<string>): readonly string[] {
+  if (taken.size === 0) return [];
+  return routedSubnetsOf(view, vpc).flatMap((name) => {
+    const net = servedNet(view, name);
+    const table = routeTableOf(view, name);
+    const parts = [net?.v4, net?.v6].filter((part) => part !== undefined);
+    return parts.flatMap(({ cidr }) =>
+      table !== '' && taken.has(`${table}/${cidr.family}`) ? [formatCidr(cidr)] : [],
+    );
+  });
+}
+
 /** The ports of one VPC, in order, with their exits. */
 export function withExits(view: View, vpc: string, ports: readonly GatewayPort[]): readonly GatewayPort[] {
   const taken = userDefaults(view, vpc);
+  const detours = detoursOf(view, vpc, taken);
   const usable = ports.filter(({ problem }) => problem === undefined);
   const familiesOf = ({ subnet }: GatewayPort): readonly Family[] => {
     const net = servedNet(view, subnet);
@@ -146,24 +139,11 @@ export function withExits(view: View, vpc: string, ports: readonly GatewayPort[]
   return ports.map((port) => {
     const exitOf = [...exits].flatMap(([family, exit]) => (exit === port ? [family] : []));
     const isOnlyExit = usable.length === 1 && exitOf.length > 0 && exitOf.length === familiesOf(port).length;
-    return { ...port, exitOf, isOnlyExit };
+    return { ...port, exitOf, isOnlyExit, detours };
   });
 }
 
 /** The VPC's Subnets outside, if it has a router. */
 export function placesOutside(view: View, name: string): readonly string[] {
   return hasRouter(view, name) ? externalSubnetsOf(view, view.vpcs.get(name)) : [];
-}
-
-/** The properties of a node that gateway ports depend on. */
-export function gatewayNodeText(node: Node | undefined): string {
-  if (node === undefined) return '';
-  const ready = Object.keys(node.labels).filter(
-    (key) => key.endsWith(providerNetworkKey('', 'ready')) && node.labels[key] === 'true',
-  );
-  return JSON.stringify([
-    node.labels[label.externalGateway] ?? '',
-    node.annotations[annotation.chassis] ?? '',
-    ready.sort(),
-  ]);
 }

@@ -10,7 +10,8 @@ import { natGatewayPort } from '../../model/ovn-names.ts';
 import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { gatewayPortKey, gatewayPortName, splitsOf, vpcsNaming } from './external-subnets.ts';
-import { gatewayNodeText, judgeGatewayPort, placesOutside, withExits } from './gateway-port.ts';
+import { gatewayNodeText } from './gateway-order.ts';
+import { judgeGatewayPort, placesOutside, withExits } from './gateway-port.ts';
 
 export interface GatewayPortsOptions {
   readonly view: View;
@@ -34,9 +35,21 @@ export class GatewayPorts {
   #due = new Set<string>();
   /** Keys of the ports of a Vpc. */
   readonly #ofVpc = new Map<string, readonly string[]>();
+  /** The order of chassis of ports that were not judged yet, as a former process left it, by the name of the port. */
+  #former = new Map<string, readonly string[]>();
 
   constructor(options: GatewayPortsOptions) {
     this.#options = options;
+  }
+
+  /** Call before the first judgement. */
+  restore(orders: ReadonlyMap<string, readonly string[]>): void {
+    this.#former = new Map(orders);
+  }
+
+  /** Marks the ports of all Vpcs: other chassis are alive. */
+  markAll(): void {
+    for (const vpc of this.#options.view.indexes.vpcsByExternalSubnet.of('')) this.#due.add(vpc);
   }
 
   changed(change: Change): void {
@@ -53,6 +66,7 @@ export class GatewayPorts {
       // Another Vpc may be a peer, or want a port of the same name.
       yield* vpcs.of('');
     } else if (kind === 'subnets' || kind === 'usage') {
+      if (kind === 'subnets' && change.before?.spec.routeTable !== change.after?.spec.routeTable) yield* vpcs.of('');
       if (kind === 'subnets' && change.before?.isDeleting === change.after?.isDeleting) return;
       if (kind === 'usage' && view.subnets.get(name)?.isDeleting !== true) return;
       yield* vpcs.of(name);
@@ -81,6 +95,8 @@ export class GatewayPorts {
           const vpc = view.vpcNatGateways.get(gateway)?.spec.vpc;
           if (vpc !== undefined) yield vpc;
         }
+    } else if (kind === 'gatewayHolders') {
+      for (const [vpc] of splitsOf(name)) if (this.#ofVpc.has(vpc)) yield vpc;
     } else if (kind === 'ovnEips') for (const [vpc] of splitsOf(name)) if (view.vpcs.has(vpc)) yield vpc;
   }
 
@@ -96,7 +112,9 @@ export class GatewayPorts {
     const vpc = view.vpcs.get(name);
     const before = new Map((this.#ofVpc.get(name) ?? []).map((key) => [key, this.ports.get(key)]));
     const judged =
-      vpc === undefined ? [] : placesOutside(view, name).map((subnet) => judgeGatewayPort(view, vpc, subnet));
+      vpc === undefined
+        ? []
+        : placesOutside(view, name).map((subnet) => judgeGatewayPort(view, vpc, subnet, this.#orderOf(name, subnet)));
     const keys = judged.map(({ vpc: of, subnet }) => gatewayPortKey(of, subnet));
     if (keys.length === 0) this.#ofVpc.delete(name);
     else this.#ofVpc.set(name, keys);
@@ -112,6 +130,16 @@ export class GatewayPorts {
       onChange(key, was, is);
     }
     return changed;
+  }
+
+  /** The chassis of a port until now. */
+  #orderOf(vpc: string, subnet: string): readonly string[] {
+    const port = this.ports.get(gatewayPortKey(vpc, subnet));
+    if (port !== undefined) return port.nodes.map(({ chassis }) => chassis);
+    const name = gatewayPortName({ vpc, subnet });
+    const former = this.#former.get(name) ?? [];
+    this.#former.delete(name);
+    return former;
   }
 
   #store(ports: readonly GatewayPort[]): void {

@@ -4,7 +4,7 @@
  */
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
+import { cidrsOverlap, formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { bitsOf, formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import { hasRouterPort } from '../../model/net-in-force.ts';
@@ -23,7 +23,7 @@ import type { View } from '../../model/view.ts';
 import { servedNet } from '../subnet/served-net.ts';
 import { gatewayIp } from '../subnet/subnet-net.ts';
 import { gatewayPortKey, gatewayPortNamed, gatewayPortsOf } from './external-subnets.ts';
-import { hasBridge } from './gateway-port.ts';
+import { hasBridge } from './gateway-order.ts';
 import { natGatewayProblem } from './nat-gateways.ts';
 
 /** An entry that rules with the same value share, and others do not have. */
@@ -314,15 +314,24 @@ function claimsOf(
   return claims;
 }
 
-/** The pairs with the gateway of the Subnet outside, unless it is the only way out of the VPC. */
+/** Whether packets of the pair leave by the port without a policy. */
+function leavesByItself({ isOnlyExit, detours }: GatewayPort, { family, inside }: ExternalPair): boolean {
+  if (!isOnlyExit) return false;
+  const source = parseCidr(inside.includes('/') ? inside : `${inside}/${bitsOf(family)}`);
+  const networks = detours.flatMap((text) => parseCidr(text) ?? []);
+  return source !== undefined && !networks.some((cidr) => cidr.family === family && cidrsOverlap(cidr, source));
+}
+
+/** The pairs with the gateway of the Subnet outside, unless it is the only way out of the packets. */
 function withWays(
   view: View,
   { vpc, subnet }: Pick<ExternalRule, 'vpc' | 'subnet'>,
   pairs: readonly ExternalPair[],
 ): readonly ExternalPair[] {
   const net = servedNet(view, subnet);
-  if (view.gatewayPorts.get(gatewayPortKey(vpc, subnet))?.isOnlyExit === true) return pairs;
+  const port = view.gatewayPorts.get(gatewayPortKey(vpc, subnet));
   return pairs.map((pair) => {
+    if (port !== undefined && leavesByItself(port, pair)) return pair;
     const part = pair.family === 4 ? net?.v4 : net?.v6;
     return part === undefined
       ? pair

@@ -231,7 +231,7 @@ const labels: Record<keyof typeof label, Meaning> = {
   gatewayOf: {
     on: 'OvnEip',
     writer: 'Isthmus',
-    text: 'The Vpc whose router has the address. The OvnEip is removed with the port of the router.',
+    text: 'The Vpc whose router has the address. Isthmus made the OvnEip, and removes it with the port of the router.',
   },
   switchLbRule: {
     on: 'Service',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { familyAddressField, macField } from './address.ts';
 import { fixedOnceReady, readyColumns } from './external.ts';
-import { conditions, type Kind } from './shared.ts';
+import { conditions, dateTime, type Kind } from './shared.ts';
 
 export const ovnEipSpec = z.object({
   externalSubnet: z
@@ -36,6 +36,12 @@ export const ovnEipStatus = z.object({
   v4Ip: z.string().max(64).describe('IPv4 address.').optional(),
   v6Ip: z.string().max(64).describe('IPv6 address.').optional(),
   macAddress: z.string().max(64).describe('MAC address.').optional(),
+  holder: z
+    .string()
+    .max(253)
+    .describe('Of type `lrp`: the node that has the port of the router; absent while no node does.')
+    .optional(),
+  holderSince: dateTime.describe('Since when this node has it.').optional(),
 });
 
 export type OvnEipSpec = z.infer<typeof ovnEipSpec>;
@@ -60,6 +66,7 @@ export const ovnEipKind: Kind = {
     { name: 'Type', type: 'string', path: '.status.type' },
     { name: 'Nat', type: 'string', path: '.status.nat' },
     ...readyColumns,
+    { name: 'Holder', type: 'string', path: '.status.holder' },
     { name: 'ExternalSubnet', type: 'string', path: '.spec.externalSubnet' },
   ],
   rules: [{ rule: 'has(self.spec)', message: 'spec is needed' }, fixedOnceReady('OvnEip')],

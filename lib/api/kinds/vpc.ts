@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { addressField, cidrPairField, matchesWhole, pattern } from './address.ts';
-import { ageColumn, conditionColumn, conditions, labelSelector, rules, type Kind } from './shared.ts';
+import { ageColumn, conditionColumn, conditions, dateTime, labelSelector, rules, type Kind } from './shared.ts';
 
 const names = z.array(z.string().max(253)).max(4096);
 
@@ -141,6 +141,17 @@ export const vpcStatus = z.object({
   extraExternalSubnets: z
     .array(z.string())
     .describe('Those of spec.extraExternalSubnets in which the router has a port.')
+    .optional(),
+  externalGateways: z
+    .array(
+      z.object({
+        subnet: z.string().describe('The Subnet outside.'),
+        node: z.string().describe('The node that has the port there; absent while no node does.').optional(),
+        since: dateTime.describe('Since when this node has it.').optional(),
+        nodes: z.array(z.string()).describe('The nodes that may have it, in order.').optional(),
+      }),
+    )
+    .describe('Which nodes have the ports of the router in Subnets outside.')
     .optional(),
   enableBfd: z.boolean().optional(),
   bfdPort: z
