@@ -127,6 +127,31 @@ describe('the report of domain names', () => {
     await report.close();
   });
 
+  it('is written seldom if one name comes after the other', async (t) => {
+    let nowMs = 0;
+    t.mock.method(performance, 'now', () => nowMs);
+    const { report, ask, state, written } = open();
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const counts: number[] = [];
+    for (let name = 0; name < 95; name += 1) {
+      state.nowMs += 250;
+      ask(1, `n${name}.example.com`);
+      nowMs += 250;
+      t.mock.timers.tick(250);
+      for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+      if (name === 19) counts.push(written.length);
+    }
+    counts.push(written.length);
+    assert.ok((counts[0] ?? 0) <= 11 && (counts[0] ?? 0) >= 8, `${counts[0]} writes in 5 seconds`);
+    assert.ok((counts[1] ?? 0) <= 25, `${counts[1]} writes in 24 seconds`);
+    nowMs += 10_000;
+    t.mock.timers.tick(10_000);
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+    assert.equal(written.at(-1)?.length, 95);
+    t.mock.timers.reset();
+    await report.close();
+  });
+
   it('is written once the API server accepts it', async (t) => {
     const { report, ask, written, refusals } = open();
     refusals.push(new KubeApiError(404, 'NotFound', 'the kind is not served'));
