@@ -29,6 +29,7 @@ export interface DomainPatterns {
 
 export interface AskedDomainsReportOptions<P extends AskingPod> {
   readonly client: Pick<KubeClient, 'patch'>;
+  /** The Node; its uid as it is now. */
   readonly node: { readonly name: string; readonly uid: string };
   /** What the object has, as a former process left it; undefined without one. */
   readonly known: readonly AskedDomain[] | undefined;
