@@ -246,7 +246,13 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   const askedSources = await openAskedSources({ client: kube, node: nodeName, signal, log });
   const asked = openAskedDomains({
     client: kube,
-    node: self,
+    // The Node may be deleted and registered again: an object of the former one would be deleted again and again.
+    node: {
+      name: nodeName,
+      get uid() {
+        return (cluster.node ?? self).uid;
+      },
+    },
     sources: askedSources,
     local,
     cluster,

@@ -113,7 +113,7 @@ export class DomainWatch {
     this.#asked = asked;
     this.#servers = texts.join();
     cluster.domains.setServers(texts);
-    this.#resolver.update(servers, asked);
+    this.#resolver.update(servers, asked, (name) => !cluster.domains.isNamed(name));
   }
 
   #report(left: readonly string[]): void {

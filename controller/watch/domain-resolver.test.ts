@@ -175,3 +175,29 @@ test('it calls when the time changes something, also without names', async () =>
   await bed.pass(0.4);
   assert.equal(bed.times, 1);
 });
+
+test('names that only pods asked for delay no name of a policy, however many they are', async () => {
+  const bed = new Bed();
+  bed.answer = found(1);
+  const invented = Array.from({ length: 1000 }, (_, index) => `x${index}.test`);
+  bed.resolver.update([first], [...invented, 'a.test'], (name) => name !== 'a.test');
+  await bed.pass(10);
+  bed.asked.length = 0;
+  const all = await bed.pass(10);
+  const named = bed.asked.filter((one) => one.endsWith(' a.test')).length;
+  assert.ok(named >= 12, `${named} questions`);
+  assert.ok(all - named <= 1100, `${all} questions`);
+});
+
+test('names that only pods asked for, and that no server answers, leave room for those of policies', async () => {
+  const bed = new Bed();
+  const invented = Array.from({ length: 100 }, (_, index) => `x${index}.test`);
+  bed.isHeld = true;
+  bed.resolver.update([first], invented, () => true);
+  assert.equal(await bed.pass(1), 12);
+  bed.resolver.update([first], [...invented, 'a.test'], (name) => name !== 'a.test');
+  assert.equal(await bed.pass(1), 2);
+  assert.ok(bed.asked.slice(-2).every((one) => one.endsWith(' a.test')));
+  bed.resolver.update([first], ['x50.test'], () => false);
+  assert.equal(await bed.pass(1), 2, 'a policy names it now');
+});

@@ -1,7 +1,7 @@
 /**
  * Asks the servers that answer pods about domain names, again and again: when the TTL of an answer ends, the server forgets the answer, and pods may get
  * another one from then on. In: names and servers. Out: answers, and calls when the time changes something. Rule: the number of questions a second is
- * limited; beyond it answers come later, and addresses stay meanwhile.
+ * limited; beyond it answers come later, and addresses stay meanwhile. Names that only pods asked for take half of everything at most: whoever invents them delays no name of a policy.
  */
 import type { Answer } from '../../lib/dns/message.ts';
 import type { DnsServer } from '../../lib/dns/ask.ts';
@@ -23,6 +23,8 @@ export interface DomainResolverOptions {
 
 /** Questions a second, at the same time, and of these to one server, which may be silent. */
 const limits = { burst: 200, refillMs: 5, parallel: 100, ofServer: 25 } as const;
+/** What questions about observed names take of these. */
+const observedLimits = { burst: 100, refillMs: 10, parallel: 50, ofServer: 12 } as const;
 /** When to ask again, in seconds: after an answer with addresses, after one without, and after a failure. */
 const soonest = 1;
 const latest = { addresses: 300, none: 30, failed: 5 } as const;
@@ -30,8 +32,13 @@ const families = [4, 6] as const;
 /** Times that lie this close together are one wake-up. */
 const granularityMs = 20;
 
+/** Names of policies come first, then those that only pods asked for. */
+const ranks = ['named', 'observed'] as const;
+type Rank = (typeof ranks)[number];
+
 interface Question {
   readonly key: string;
+  readonly rank: Rank;
   readonly name: string;
   readonly family: Family;
   /** Of the monotonic clock. */
@@ -41,8 +48,12 @@ interface Question {
 interface Source {
   readonly server: DnsServer;
   /** Questions that are not being asked, the earliest due first. */
-  waiting: Question[];
-  running: number;
+  readonly waiting: Record<Rank, Question[]>;
+  readonly running: Record<Rank, number>;
+}
+
+function runningOf({ running }: Source): number {
+  return running.named + running.observed;
 }
 
 /** `address:port`, as answers name their server. */
@@ -77,7 +88,9 @@ export class DomainResolver {
   /** By `address:port`. */
   readonly #sources = new Map<string, Source>();
   readonly #bucket: TokenBucket;
+  readonly #observedBucket: TokenBucket;
   #running = 0;
+  #observedRunning = 0;
   #isClosed = false;
   #cancel: (() => void) | undefined;
   #wakeAtMs = Number.POSITIVE_INFINITY;
@@ -85,28 +98,34 @@ export class DomainResolver {
   constructor(options: DomainResolverOptions) {
     this.#options = options;
     this.#bucket = new TokenBucket(limits, options.timers.nowMs());
+    this.#observedBucket = new TokenBucket(observedLimits, options.timers.nowMs());
   }
 
-  /** Sets what is asked: new questions are asked at once. */
-  update(servers: readonly DnsServer[], names: Iterable<string>): void {
+  /** Sets what is asked: new questions are asked at once. @param isObserved whether only pods asked for a name, and no policy has it */
+  update(
+    servers: readonly DnsServer[],
+    names: Iterable<string>,
+    isObserved: (name: string) => boolean = () => false,
+  ): void {
     const wanted = new Set<string>();
-    const all = [...names];
+    const all = [...names].map((name): readonly [string, Rank] => [name, isObserved(name) ? 'observed' : 'named']);
     for (const server of servers) {
       const source = this.#sourceOf(server);
-      for (const name of all)
+      for (const [name, rank] of all)
         for (const family of families) {
-          const key = `${serverText(server)} ${family} ${name}`;
+          const key = `${serverText(server)} ${family} ${name} ${rank}`;
           wanted.add(key);
           if (this.#questions.has(key)) continue;
-          const question = { key, name, family, dueMs: 0 };
+          const question = { key, rank, name, family, dueMs: 0 };
           this.#questions.set(key, question);
-          insert(source.waiting, question);
+          insert(source.waiting[rank], question);
         }
     }
     for (const key of this.#questions.keys()) if (!wanted.has(key)) this.#questions.delete(key);
     for (const [text, source] of this.#sources) {
-      source.waiting = source.waiting.filter(({ key }) => wanted.has(key));
-      if (source.waiting.length === 0 && source.running === 0) this.#sources.delete(text);
+      for (const rank of ranks) source.waiting[rank] = source.waiting[rank].filter(({ key }) => wanted.has(key));
+      const isIdle = ranks.every((rank) => source.waiting[rank].length === 0 && source.running[rank] === 0);
+      if (isIdle) this.#sources.delete(text);
     }
     this.#wake(0);
   }
@@ -120,7 +139,11 @@ export class DomainResolver {
 
   #sourceOf(server: DnsServer): Source {
     const text = serverText(server);
-    const source = this.#sources.get(text) ?? { server, waiting: [], running: 0 };
+    const source = this.#sources.get(text) ?? {
+      server,
+      waiting: { named: [], observed: [] },
+      running: { named: 0, observed: 0 },
+    };
     this.#sources.set(text, source);
     return source;
   }
@@ -147,26 +170,36 @@ export class DomainResolver {
 
   /** Asks what is due. @returns milliseconds until more can be asked; infinite if only an answer makes that possible */
   #askDue(nowMs: number): number {
+    let delayMs = Number.POSITIVE_INFINITY;
+    for (const rank of ranks) delayMs = Math.min(delayMs, this.#askDueOf(rank, nowMs));
+    return delayMs;
+  }
+
+  #askDueOf(rank: Rank, nowMs: number): number {
+    const isObserved = rank === 'observed';
     while (this.#running < limits.parallel) {
-      const source = this.#first();
-      const question = source?.waiting[0];
+      if (isObserved && this.#observedRunning >= observedLimits.parallel) break;
+      const source = this.#first(rank);
+      const question = source?.waiting[rank][0];
       if (source === undefined || question === undefined) break;
       if (question.dueMs > nowMs) return question.dueMs - nowMs;
+      if (isObserved && !this.#observedBucket.take(nowMs)) return this.#observedBucket.waitMs;
       if (!this.#bucket.take(nowMs)) return this.#bucket.waitMs;
-      source.waiting.shift();
+      source.waiting[rank].shift();
       void this.#ask(source, question);
     }
     return Number.POSITIVE_INFINITY;
   }
 
   /** The server whose question has waited longest, so that each has its turn; among equal ones the server with the fewest open questions. */
-  #first(): Source | undefined {
+  #first(rank: Rank): Source | undefined {
     let first: Source | undefined;
     let firstMs = Number.POSITIVE_INFINITY;
     for (const source of this.#sources.values()) {
-      const dueMs = source.waiting[0]?.dueMs;
-      if (dueMs === undefined || source.running >= limits.ofServer || dueMs > firstMs) continue;
-      if (dueMs === firstMs && first !== undefined && first.running <= source.running) continue;
+      const dueMs = source.waiting[rank][0]?.dueMs;
+      if (dueMs === undefined || runningOf(source) >= limits.ofServer || dueMs > firstMs) continue;
+      if (rank === 'observed' && source.running.observed >= observedLimits.ofServer) continue;
+      if (dueMs === firstMs && first !== undefined && runningOf(first) <= runningOf(source)) continue;
       first = source;
       firstMs = dueMs;
     }
@@ -175,18 +208,22 @@ export class DomainResolver {
 
   async #ask(source: Source, question: Question): Promise<void> {
     const { onAnswer, timers } = this.#options;
-    const { key, name, family } = question;
-    source.running += 1;
-    this.#running += 1;
+    const { key, rank, name, family } = question;
+    this.#count(source, rank, 1);
     const answer = await this.#answerOf(source.server, question);
-    source.running -= 1;
-    this.#running -= 1;
+    this.#count(source, rank, -1);
     this.#wake(granularityMs);
     // The answer may be for a question that is no longer asked.
     if (this.#isClosed || this.#questions.get(key) !== question) return;
     question.dueMs = timers.nowMs() + pauseAfter(answer) * 1000;
-    insert(source.waiting, question);
+    insert(source.waiting[rank], question);
     onAnswer({ name, family, server: serverText(source.server), answer });
+  }
+
+  #count(source: Source, rank: Rank, change: 1 | -1): void {
+    source.running[rank] += change;
+    this.#running += change;
+    if (rank === 'observed') this.#observedRunning += change;
   }
 
   /** Whatever is wrong with one server must not end the controller. */

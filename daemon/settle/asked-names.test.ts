@@ -18,11 +18,22 @@ describe('names that pods ask for', () => {
     assert.equal(names.note('www.example.com', web, startMs), 'new');
     assert.equal(names.note('www.example.net', web, startMs), 'unnamed');
     assert.equal(names.note('example.com', web, startMs), 'unnamed');
-    assert.equal(names.note('www.example.com', { uid: 'db', namespace: 'b' }, startMs + 5000), 'known');
+    assert.equal(names.note('www.example.com', { uid: 'db', namespace: 'shop' }, startMs + 5000), 'known');
     assert.deepEqual(names.entries, [{ name: 'www.example.com', namespace: 'shop', since: startMs / 1000 }]);
     assert.equal(names.expire(startMs + rememberedMs), false);
     assert.equal(names.expire(startMs + 5000 + rememberedMs), true);
     assert.deepEqual(names.entries, []);
+  });
+
+  test('count for each Namespace of which a pod asks: nobody takes a name by asking first', () => {
+    const names = started();
+    assert.equal(names.note('www.example.com', { uid: 'evil', namespace: 'evil' }, startMs), 'new');
+    assert.equal(names.note('www.example.com', web, startMs + 5000), 'new');
+    const entry = { name: 'www.example.com', namespace: 'shop', since: startMs / 1000 + 5 };
+    assert.deepEqual(names.entries, [{ name: 'www.example.com', namespace: 'evil', since: startMs / 1000 }, entry]);
+    names.note('www.example.com', web, startMs + 10_000);
+    assert.equal(names.expire(startMs + rememberedMs), true);
+    assert.deepEqual(names.entries, [entry]);
   });
 
   test('are after a restart what they were before, for an hour', () => {

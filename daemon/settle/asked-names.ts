@@ -1,6 +1,7 @@
 /**
  * The domain names that pods of this node asked DNS for, as far as a policy names them with `*`. In: questions, the names with `*`, and the time. Out: what the daemon reports
- * of them (AskedDomains), for `domain-name/domain-names.ts` of the controller. Rule: the author of a pod can ask for any name, so that a pod, a Namespace and the node have limits, and a name is forgotten an hour after its last question.
+ * of them (AskedDomains), for `domain-name/domain-names.ts` of the controller. Rules: the author of a pod can ask for any name, so that a pod, a Namespace and the node have limits, and a name is forgotten an hour after its last question.
+ * Each Namespace has the names that its own pods ask for: whoever asks first must not have the name in his turn alone.
  */
 import { mostAskedOfNode, type AskedDomain } from '../../lib/api/kinds/asked-domains.ts';
 import { patternsOf } from '../../lib/dns/name.ts';
@@ -14,17 +15,22 @@ export interface AskingPod {
   readonly namespace: string;
 }
 
+function keyOf({ name, namespace }: Pick<AskedDomain, 'name' | 'namespace'>): string {
+  return `${name} ${namespace}`;
+}
+
 /** What became of a question: its name counts already, counts from now on, is of no policy, or is one too many for the pod, the Namespace or the node. */
 export type Noted = 'known' | 'new' | 'unnamed' | keyof typeof limits;
 
 interface Asked {
   readonly entry: AskedDomain;
-  /** Of the pod that asked first; undefined after a restart. */
+  /** Of the pod of the Namespace that asked first; undefined after a restart. */
   readonly uid: string | undefined;
   lastMs: number;
 }
 
 export class AskedNames {
+  /** By name and Namespace. */
   readonly #names = new Map<string, Asked>();
   /** Names that count, by pod and by Namespace. */
   readonly #ofPod = new Map<string, number>();
@@ -35,25 +41,27 @@ export class AskedNames {
     return this.#patterns;
   }
 
-  /** Sorted by name. */
+  /** Sorted by name and Namespace. */
   get entries(): readonly AskedDomain[] {
-    return [...this.#names.values()].map(({ entry }) => entry).sort((a, b) => (a.name < b.name ? -1 : 1));
+    const sorted = [...this.#names].sort(([a], [b]) => (a < b ? -1 : 1));
+    return sorted.map(([, { entry }]) => entry);
   }
 
   /** Takes what the former process reported, as if it had been asked for now. */
   restore(entries: readonly AskedDomain[], nowMs: number): void {
-    for (const entry of entries) if (!this.#names.has(entry.name)) this.#add({ entry, uid: undefined, lastMs: nowMs });
+    for (const entry of entries)
+      if (!this.#names.has(keyOf(entry))) this.#add({ entry, uid: undefined, lastMs: nowMs });
   }
 
   /** Sets the names with `*` of policies; names that none of them matches are forgotten. */
   setPatterns(patterns: ReadonlySet<string>): void {
     this.#patterns = patterns;
-    for (const name of this.#names.keys()) if (patternsOf(name, patterns).length === 0) this.#remove(name);
+    for (const [key, { entry }] of this.#names) if (patternsOf(entry.name, patterns).length === 0) this.#remove(key);
   }
 
   /** Takes a question. @param name as `parseDomainName` returns it. @param nowMs since 1970 */
   note(name: string, { uid, namespace }: AskingPod, nowMs: number): Noted {
-    const known = this.#names.get(name);
+    const known = this.#names.get(keyOf({ name, namespace }));
     if (known !== undefined) {
       known.lastMs = nowMs;
       return 'known';
@@ -69,21 +77,21 @@ export class AskedNames {
   /** Forgets names that no pod has asked for. @returns whether there were any */
   expire(nowMs: number): boolean {
     const before = this.#names.size;
-    for (const [name, { lastMs }] of this.#names) if (nowMs - lastMs >= rememberedMs) this.#remove(name);
+    for (const [key, { lastMs }] of this.#names) if (nowMs - lastMs >= rememberedMs) this.#remove(key);
     return this.#names.size < before;
   }
 
   #add(asked: Asked): void {
     const { entry, uid } = asked;
-    this.#names.set(entry.name, asked);
+    this.#names.set(keyOf(entry), asked);
     count(this.#ofNamespace, entry.namespace, 1);
     if (uid !== undefined) count(this.#ofPod, uid, 1);
   }
 
-  #remove(name: string): void {
-    const asked = this.#names.get(name);
+  #remove(key: string): void {
+    const asked = this.#names.get(key);
     if (asked === undefined) return;
-    this.#names.delete(name);
+    this.#names.delete(key);
     count(this.#ofNamespace, asked.entry.namespace, -1);
     if (asked.uid !== undefined) count(this.#ofPod, asked.uid, -1);
   }

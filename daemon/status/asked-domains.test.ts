@@ -31,17 +31,21 @@ function open(known?: readonly AskedDomain[]) {
   const written: (readonly string[])[] = [];
   const events: string[] = [];
   const refusals: Error[] = [];
+  const owners: unknown[] = [];
+  const node = { name: 'n1', uid: 'node' };
   let changes = 0;
   const report = new AskedDomainsReport<AskingPod>({
     client: {
       patch(_resource, _name, _kind, body) {
         const refusal = refusals.pop();
         if (refusal !== undefined) return Promise.reject(refusal);
+        const { metadata } = body as { metadata: { ownerReferences: { uid: string }[] } };
+        owners.push(...metadata.ownerReferences.map(({ uid }) => uid));
         written.push((body as { spec: { names: AskedDomain[] } }).spec.names.map(({ name }) => name));
         return Promise.resolve({ metadata: { name: 'n1', uid: 'u', resourceVersion: '1' } });
       },
     },
-    node: { name: 'n1', uid: 'node' },
+    node,
     known,
     patterns: {
       get all() {
@@ -57,7 +61,7 @@ function open(known?: readonly AskedDomain[]) {
   });
   const ask = (port: number, name: string) =>
     report.take({ cookie: 0x0007_0000 + port, table: 0, frame: question(name) });
-  return { report, ask, state, written, events, refusals, changes: () => changes };
+  return { report, ask, state, written, owners, node, events, refusals, changes: () => changes };
 }
 
 describe('the report of domain names', () => {
@@ -80,6 +84,15 @@ describe('the report of domain names', () => {
     report.gone();
     await eventually('a write', () => written.length > 0);
     assert.deepEqual(written, [['a.example.com']]);
+    await report.close();
+  });
+
+  it('belongs to the Node as it is now', async () => {
+    const { report, written, owners, node } = open([{ name: 'a.example.com', namespace: 'shop', since: 1 }]);
+    node.uid = 'registered again';
+    report.gone();
+    await eventually('a write', () => written.length > 0);
+    assert.deepEqual(owners, ['registered again']);
     await report.close();
   });
 
@@ -124,6 +137,31 @@ describe('the report of domain names', () => {
     assert.deepEqual(events, ['web TooManyDomainNames']);
     await eventually('a write', () => written.length > 0);
     assert.equal(written[0]?.length, 100);
+    await report.close();
+  });
+
+  it('is written seldom if one name comes after the other', async (t) => {
+    let nowMs = 0;
+    t.mock.method(performance, 'now', () => nowMs);
+    const { report, ask, state, written } = open();
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const counts: number[] = [];
+    for (let name = 0; name < 95; name += 1) {
+      state.nowMs += 250;
+      ask(1, `n${name}.example.com`);
+      nowMs += 250;
+      t.mock.timers.tick(250);
+      for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+      if (name === 19) counts.push(written.length);
+    }
+    counts.push(written.length);
+    assert.ok((counts[0] ?? 0) <= 11 && (counts[0] ?? 0) >= 8, `${counts[0]} writes in 5 seconds`);
+    assert.ok((counts[1] ?? 0) <= 25, `${counts[1]} writes in 24 seconds`);
+    nowMs += 10_000;
+    t.mock.timers.tick(10_000);
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+    assert.equal(written.at(-1)?.length, 95);
+    t.mock.timers.reset();
     await report.close();
   });
 

@@ -1,6 +1,6 @@
 /**
  * Reports the domain names that pods of this node ask DNS for (AskedDomains), so that the controller can resolve those that policies name with `*`. In: copies of questions that the
- * bridge sends (`ovs/port-flows.ts`), the policies, and the pod at a port. Out: the names, by at most one write in half a second. Rules: nothing is copied while no policy names a
+ * bridge sends (`ovs/port-flows.ts`), the policies, and the pod at a port. Out: the names, by at most one write in half a second, and one in five seconds if there are many. Rules: nothing is copied while no policy names a
  * name with `*`; a pod that asks more often than a limit is not observed for some seconds, because each copy costs Open vSwitch more than the packet.
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -12,6 +12,7 @@ import { apiVersionOf, askedDomains } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { Logger } from '../../lib/run/logger.ts';
+import { TokenBucket } from '../../lib/run/token-bucket.ts';
 import type { PacketIn } from '../model/packet-in.ts';
 import type { Pod } from '../model/pod.ts';
 import type { Sandbox } from '../model/sandbox.ts';
@@ -28,6 +29,7 @@ export interface DomainPatterns {
 
 export interface AskedDomainsReportOptions<P extends AskingPod> {
   readonly client: Pick<KubeClient, 'patch'>;
+  /** The Node; its uid as it is now. */
   readonly node: { readonly name: string; readonly uid: string };
   /** What the object has, as a former process left it; undefined without one. */
   readonly known: readonly AskedDomain[] | undefined;
@@ -47,6 +49,8 @@ export interface AskedDomainsReportOptions<P extends AskingPod> {
 const [mostQuestions, quietMs] = [200, 10_000];
 const firstWriteMs = 20;
 const spacingMs = 500;
+/** An author who adds one name after the other must not have a long object written each time. */
+const writes = { burst: 20, refillMs: 5000 } as const;
 const sweepMs = 60_000;
 
 /** What resolves names for others asks for all of their names. An author who labels his pod like this takes names from it alone. */
@@ -68,6 +72,8 @@ export class AskedDomainsReport<P extends AskingPod = Pod> {
   readonly #reported = new Set<string>();
   #written: readonly AskedDomain[];
   #timer: NodeJS.Timeout | undefined;
+  readonly #pace = new TokenBucket(writes, performance.now());
+  #lastWriteMs = Number.NEGATIVE_INFINITY;
   #isObserving = false;
   #isClosed = false;
 
@@ -171,11 +177,16 @@ export class AskedDomainsReport<P extends AskingPod = Pod> {
   #writeSoon(delayMs = firstWriteMs): void {
     if (this.#isClosed || this.#timer !== undefined) return;
     if (isDeepStrictEqual(this.#names.entries, this.#written)) return;
-    this.#timer = setTimeout(() => void this.#write(), delayMs).unref();
+    const sinceMs = performance.now() - this.#lastWriteMs;
+    this.#timer = setTimeout(() => void this.#write(), Math.max(delayMs, spacingMs - sinceMs)).unref();
   }
 
   async #write(): Promise<void> {
     const { client, node, log } = this.#options;
+    if (!this.#pace.take(performance.now())) {
+      this.#timer = undefined;
+      return this.#writeSoon(this.#pace.waitMs);
+    }
     const names = this.#names.entries;
     const { name, uid } = node;
     const owner = { apiVersion: 'v1', kind: 'Node', name, uid };
@@ -187,9 +198,10 @@ export class AskedDomainsReport<P extends AskingPod = Pod> {
     };
     const outcome = await this.#writer.enqueue(name, () => client.patch(askedDomains, { name }, 'apply', body));
     this.#timer = undefined;
+    this.#lastWriteMs = performance.now();
     if (outcome === 'written') this.#written = names;
     else if (outcome instanceof Error)
       log.warn({ reason: outcome.message }, 'the domain names that pods ask for cannot be reported now');
-    this.#writeSoon(outcome === 'written' ? spacingMs : sweepMs);
+    this.#writeSoon(outcome === 'written' ? 0 : sweepMs);
   }
 }

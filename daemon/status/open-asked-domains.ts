@@ -60,8 +60,9 @@ export function openAskedDomains(options: OpenAskedDomainsOptions): OpenedAskedD
   });
   return {
     isObserved(sandbox) {
+      // Questions of a pod that is not known count for nobody, so that no limit would end a flood of them.
       const pod = cluster.podOf(sandbox);
-      return names.isObserved(sandbox) && (pod === undefined || !isResolver(pod));
+      return pod !== undefined && !isResolver(pod) && names.isObserved(sandbox);
     },
     onObserved: (listener) => listeners.push(listener),
     async close() {

@@ -64,8 +64,8 @@ export interface OvsdbTargetOptions extends DatabaseOptions {
   }) => void;
 }
 
-/** Delay between tries when the server neither commits nor refuses; a lost connection takes longer to return anyway. */
-const unansweredDelayMs = 200;
+/** Delay between tries when the server neither commits nor refuses, doubled each time; a lost connection takes longer to return anyway. */
+const unanswered = { firstMs: 200, mostMs: 3200 } as const;
 
 /** Owners that are taken out of one transaction, one after the other; if more are at fault, halves are faster. */
 const mostIsolated = 3;
@@ -133,6 +133,8 @@ class Target implements OvsdbTarget {
   readonly #engine: RoundEngine;
   /** Whether all owners are one transaction; undefined before the first one. */
   #isWhole: boolean | undefined;
+  /** Delay after the next transaction without an answer. */
+  #unansweredMs: number = unanswered.firstMs;
   #isSealed = false;
   #isClosed = false;
 
@@ -359,6 +361,7 @@ class Target implements OvsdbTarget {
     try {
       await this.#client.transact(reader === undefined ? operations : [...operations, reader.mark]);
       this.#options.onTransaction?.({ operations: operations.length, owners, ms: performance.now() - start });
+      this.#unansweredMs = unanswered.firstMs;
       return undefined;
     } catch (error) {
       if (!(error instanceof OvsdbError)) throw error;
@@ -370,7 +373,8 @@ class Target implements OvsdbTarget {
         { code: error.code },
         `a transaction of ${operations.length} operations had no answer: ${error.message}`,
       );
-      await setTimeoutAsync(unansweredDelayMs);
+      await setTimeoutAsync(this.#unansweredMs);
+      this.#unansweredMs = Math.min(unanswered.mostMs, 2 * this.#unansweredMs);
       return 'lost';
     }
   }

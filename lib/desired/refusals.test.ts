@@ -109,4 +109,12 @@ describe('rows that the database refuses', () => {
     assert.equal(sent.length, 2);
     assert.equal(sent[0], sent[1]);
   });
+
+  it('are sent less and less often while the server is out of order', async () => {
+    answers.push(...Array.from({ length: 3 }, () => new TransactionRejected({ error: 'I/O error' })));
+    const startMs = performance.now();
+    await write([], 'policies', 3);
+    assert.deepEqual([groups(), codes(), sent.length], [3, [], 4]);
+    assert.ok(performance.now() - startMs >= 1390, '200, 400 and 800 ms');
+  });
 });

@@ -4,15 +4,16 @@ import { parseDomainName } from '../dns/name.ts';
 import { fieldsOf } from '../kube/fields.ts';
 import type { RawObject } from '../kube/types.ts';
 
-/** Each name once; entries that are none are left out. */
+/** Each name once for each Namespace; entries that are none are left out. */
 export function parseAskedDomains(raw: RawObject): readonly AskedDomain[] {
   const { names } = fieldsOf(raw['spec']);
   if (!Array.isArray(names)) return [];
   const found = new Map<string, AskedDomain>();
   for (const each of names.slice(0, mostAskedOfNode)) {
     const { data } = askedDomain.safeParse(each);
-    if (data !== undefined && parseDomainName(data.name) === data.name && !found.has(data.name))
-      found.set(data.name, data);
+    if (data === undefined || parseDomainName(data.name) !== data.name) continue;
+    const key = `${data.name} ${data.namespace}`;
+    if (!found.has(key)) found.set(key, data);
   }
   return [...found.values()];
 }

@@ -43,6 +43,7 @@ export class DomainAddresses {
   readonly #left = new Map<string, number>();
   readonly outcomes = new Map<string, Outcome>();
   #servers: ReadonlySet<string>;
+  readonly #most: number;
   /** When each server has last answered, or failed to. */
   readonly #heardMs = new Map<string, number>();
   readonly #answeredMs = new Map<string, number>();
@@ -50,9 +51,10 @@ export class DomainAddresses {
   #judgedMs = Number.NEGATIVE_INFINITY;
   #nextMs = Number.POSITIVE_INFINITY;
 
-  /** @param servers that are asked */
-  constructor(servers: ReadonlySet<string>) {
+  /** @param servers that are asked. @param most addresses, with the former ones */
+  constructor(servers: ReadonlySet<string>, most = mostAddresses) {
     this.#servers = servers;
+    this.#most = most;
   }
 
   get current(): Iterable<string> {
@@ -113,7 +115,7 @@ export class DomainAddresses {
     }
     // Addresses that have gone make room.
     const isExpired = this.expire(nowMs);
-    const added = [...fresh].slice(0, Math.max(0, mostAddresses - this.#current.size));
+    const added = [...fresh].slice(0, Math.max(0, this.#most - this.#current.size));
     for (const [address, untilMs] of added) {
       this.#left.delete(address);
       this.#current.set(address, untilMs);
@@ -163,7 +165,7 @@ export class DomainAddresses {
       if (untilMs <= nowMs) isChanged = this.#left.delete(address) || isChanged;
     // In the order in which they left.
     for (const address of this.#left.keys()) {
-      if (this.#current.size + this.#left.size <= mostAddresses) break;
+      if (this.#current.size + this.#left.size <= this.#most) break;
       this.#left.delete(address);
       isChanged = true;
     }

@@ -16,7 +16,7 @@ interface Patterns {
 export interface ChosenNames {
   /** The patterns of each name. */
   readonly names: ReadonlyMap<string, readonly string[]>;
-  /** Patterns with names that are left out. */
+  /** Patterns with names that are left out, as far as the next thousand shows them: nodes may have a million. */
   readonly short: ReadonlySet<string>;
 }
 
@@ -25,27 +25,36 @@ function byAge(a: AskedDomain, b: AskedDomain): number {
 }
 
 /** One of each list, then the next of each. */
-function turns<T>(lists: readonly (readonly T[])[]): readonly T[] {
-  const longest = Math.max(0, ...lists.map(({ length }) => length));
-  return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();
+function* turns<T>(lists: readonly (readonly T[])[]): Iterable<T> {
+  let left = lists;
+  for (let at = 0; left.length > 0; at += 1) {
+    left = left.filter(({ length }) => length > at);
+    for (const list of left) yield* list.slice(at, at + 1);
+  }
 }
 
 /** The names of a node that patterns match, in the order in which they count. */
 export function namesOfNode(entries: readonly AskedDomain[], patterns: Patterns): readonly string[] {
   const matching = entries.filter(({ name }) => patternsOf(name, patterns).length > 0).toSorted(byAge);
   const namespaces = [...Map.groupBy(matching, ({ namespace }) => namespace).values()];
-  return turns(namespaces).map(({ name }) => name);
+  // Several namespaces may ask for a name.
+  return [...new Set([...turns(namespaces)].map(({ name }) => name))];
 }
 
 /** @param nodes the names of each node, as `namesOfNode` returns them */
 export function chooseNames(nodes: readonly (readonly string[])[], patterns: Patterns): ChosenNames {
   const names = new Map<string, readonly string[]>();
   const short = new Set<string>();
+  let left = 0;
   for (const name of turns(nodes)) {
     if (names.has(name)) continue;
     const own = patternsOf(name, patterns);
     if (names.size < mostAskedNames) names.set(name, own);
-    else for (const pattern of own) short.add(pattern);
+    else {
+      for (const pattern of own) short.add(pattern);
+      left += 1;
+      if (left === mostAskedNames) break;
+    }
   }
   return { names, short };
 }

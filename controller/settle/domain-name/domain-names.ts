@@ -161,7 +161,7 @@ export class DomainNames implements DomainIndex {
     const isChanged = known[family].answered(server, answer, nowMs, (address) =>
       refusedAs(view, clusterDomain, name, address),
     );
-    if (isChanged && this.#isExact(name)) onAddresses(name);
+    if (isChanged && this.isNamed(name)) onAddresses(name);
     for (const pattern of this.#chosenNames.names.get(name) ?? []) {
       const isHeard = this.#patterns.get(pattern)?.[family].heard(server, answer.kind !== 'failed', nowMs) === true;
       if (isChanged || isHeard) onAddresses(pattern);
@@ -191,13 +191,15 @@ export class DomainNames implements DomainIndex {
       if (ended.length + retired.length > 0) changed.add(pattern);
     }
     for (const name of changed) {
-      if (this.#isExact(name) || this.#patterns.has(name)) this.#options.onAddresses(name);
+      if (this.isNamed(name) || this.#patterns.has(name)) this.#options.onAddresses(name);
       this.#judge(name);
     }
   }
 
   changed(change: Change): void {
     if (change.kind === 'askedDomains') return this.#reported(change.name);
+    if (change.kind === 'nodes' && (change.before === undefined) !== (change.after === undefined))
+      return this.#reported(change.name);
     if (change.kind !== 'policies') return;
     const { before, after } = change;
     const named = [before, after].flatMap((policy) =>
@@ -215,13 +217,15 @@ export class DomainNames implements DomainIndex {
   }
 
   /** Whether a policy names it, without `*`. */
-  #isExact(name: string): boolean {
+  isNamed(name: string): boolean {
     return !isDomainPattern(name) && !isEmpty(this.#options.view.policies.ofDomain(name));
   }
 
-  #newAddresses(): Families {
+  /** A pattern takes over the addresses of many names. */
+  #newAddresses(isPattern = false): Families {
     const servers = this.#servers ?? new Set<string>();
-    return { 4: new DomainAddresses(servers), 6: new DomainAddresses(servers) };
+    const most = isPattern ? mostOfPattern : mostAddresses;
+    return { 4: new DomainAddresses(servers, most), 6: new DomainAddresses(servers, most) };
   }
 
   /** Begins or ends to know a name that a policy names or no longer names. */
@@ -230,7 +234,7 @@ export class DomainNames implements DomainIndex {
     const isPattern = isDomainPattern(name);
     const own = isPattern ? this.#patterns : this.#names;
     const isKept = isNamed || (!isPattern && this.#chosenNames.names.has(name));
-    if (isKept && !own.has(name)) own.set(name, this.#newAddresses());
+    if (isKept && !own.has(name)) own.set(name, this.#newAddresses(isPattern));
     else if (!isKept) own.delete(name);
     this.#options.onAddresses(name);
   }
@@ -238,14 +242,18 @@ export class DomainNames implements DomainIndex {
   /** The names that pods of a node asked for changed. */
   #reported(node: string): void {
     if (this.#patterns.size === 0) return;
+    const before = this.#ofNodes.get(node) ?? [];
     this.#sort(node);
+    if (before.join() === (this.#ofNodes.get(node) ?? []).join()) return;
     this.#choose();
     this.#asked = undefined;
     this.#judgeAll();
   }
 
   #sort(node: string): void {
-    const entries = this.#options.view.askedDomains.get(node);
+    const { askedDomains, nodes } = this.#options.view;
+    // An object may outlive its Node: then no daemon would ever take a name from it.
+    const entries = nodes.get(node) === undefined ? undefined : askedDomains.get(node);
     const names = entries === undefined ? [] : namesOfNode(entries, this.#patterns);
     if (names.length === 0) this.#ofNodes.delete(node);
     else this.#ofNodes.set(node, names);
@@ -263,7 +271,7 @@ export class DomainNames implements DomainIndex {
       if (chosen.names.has(name)) continue;
       const addresses = this.#names.get(name);
       if (addresses !== undefined) this.#leaving.set(name, { addresses, patterns });
-      if (!this.#isExact(name)) this.#names.delete(name);
+      if (!this.isNamed(name)) this.#names.delete(name);
       for (const pattern of patterns) touched.add(pattern);
     }
     for (const [name, patterns] of chosen.names) {
@@ -286,7 +294,7 @@ export class DomainNames implements DomainIndex {
   /** The first names, by the age of the policies that name them. */
   #chosen(): ReadonlySet<string> {
     const observed = this.#chosenNames.names;
-    const exact = [...this.#names.keys()].filter((name) => !observed.has(name) || this.#isExact(name));
+    const exact = [...this.#names.keys()].filter((name) => !observed.has(name) || this.isNamed(name));
     if (exact.length <= mostNames) return new Set(this.#names.keys());
     const { policies } = this.#options.view;
     const bornMs = (name: string): number =>

@@ -27,8 +27,7 @@ class Bed {
   constructor() {
     vpc(this.cluster, 'ovn-cluster', {}, created(1));
     subnet(this.cluster, 'ovn-default', { cidrBlock: '10.16.0.0/16' }, created(1));
-    const status = { addresses: [{ type: 'InternalIP', address: '172.30.0.1' }] };
-    this.cluster.change('nodes', 'n1', parseNode({ metadata: meta('n1'), status }));
+    for (const [index, name] of ['n1', 'n2'].entries()) this.node(name, `172.30.0.${index + 1}`);
     this.cluster.change('namespaces', 'a', parseNamespace({ metadata: meta('a') }));
     const pod = { metadata: meta('web', { namespace: 'a' }), spec: { nodeName: 'n1' } };
     this.cluster.change('pods', 'a/web', parsePod(pod));
@@ -42,6 +41,11 @@ class Bed {
     bed.policy(domainNames);
     bed.cluster.domains.setServers([server]);
     return bed;
+  }
+
+  node(name: string, address: string | undefined): void {
+    const status = { addresses: [{ type: 'InternalIP', address }] };
+    this.cluster.change('nodes', name, address === undefined ? undefined : parseNode({ metadata: meta(name), status }));
   }
 
   policy(domainNames: readonly string[] | undefined): void {
@@ -179,6 +183,26 @@ describe('a domain name with *', () => {
     assert.deepEqual(next.sets()[0], ['192.0.2.1']);
   });
 
+  test('is after a restart what it was before, with more addresses than one name may have', () => {
+    const bed = Bed.of(pattern);
+    const list = (from: number): readonly string[] =>
+      Array.from({ length: 900 }, (_, at) => `198.51.${from + Math.floor(at / 250)}.${at % 250}`);
+    bed.reports('n1', asked('www.example.com'), asked('b.example.com'));
+    bed.answer('www.example.com', list(0));
+    bed.answer('b.example.com', list(10));
+    bed.answer('b.example.com', [], 60);
+    const { rows } = planKey(bed.cluster, `domain-name/${pattern}`);
+    const current = rows[0]?.columns['addresses'] as readonly string[];
+    const left = leftOf(rows[1]?.columns['external_ids'] as Record<string, string>);
+    assert.deepEqual([current.length, left.size], [900, 900]);
+
+    const next = new Bed();
+    next.reports('n1', asked('www.example.com'), asked('b.example.com'));
+    next.policy([pattern]);
+    next.cluster.domains.restore(new Map([[pattern, { current, left }]]), startMs + 90_000);
+    assert.deepEqual(planKey(next.cluster, `domain-name/${pattern}`).rows, rows);
+  });
+
   test('opens nothing after a start without names that pods asked for, and ends no connection', () => {
     const bed = new Bed();
     bed.policy([pattern]);
@@ -213,6 +237,21 @@ describe('a domain name with *', () => {
     assert.match(bed.ready, /^DomainNamesNotResolved .*kube-dns has no ready endpoint/);
   });
 
+  test('has no names of a node that is gone, even if its object stays', () => {
+    const bed = Bed.of(pattern);
+    bed.reports('n2', asked('www.example.com'));
+    bed.reports('n3', asked('forged.example.com'));
+    bed.answer('www.example.com', ['192.0.2.1']);
+    assert.deepEqual([...bed.cluster.domains.asked], ['www.example.com']);
+    bed.node('n2', undefined);
+    bed.cluster.settle();
+    bed.advance(1);
+    assert.deepEqual([[...bed.cluster.domains.asked], bed.sets()], [[], [[], ['192.0.2.1']]]);
+    bed.node('n2', '172.30.0.2');
+    bed.cluster.settle();
+    assert.deepEqual([...bed.cluster.domains.asked], ['www.example.com']);
+  });
+
   test('has a limit of names, and says so', () => {
     const bed = Bed.of(pattern);
     const many = Array.from({ length: mostAskedNames + 5 }, (_, index) => asked(`n${index}.example.com`, 'a', index));
@@ -240,6 +279,13 @@ describe('names that pods asked for', () => {
       patterns,
     );
     assert.deepEqual(names, ['e1.example.com', 'shop.example.com', 'e2.example.com', 'e3.example.com']);
+  });
+
+  test('count in the turn of each namespace that asked for them: nobody holds back a name by asking first', () => {
+    const flood = Array.from({ length: 300 }, (_, at) => asked(`e${at}.example.com`, 'evil', at));
+    const shop = asked('shop.example.com', 'shop', 999);
+    const names = namesOfNode([...flood, { ...shop, namespace: 'evil', since: 998 }, shop], patterns);
+    assert.deepEqual([names.indexOf('shop.example.com'), names.length], [1, 301]);
   });
 
   test('count in turns of nodes, each once', () => {

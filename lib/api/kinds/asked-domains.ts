@@ -7,8 +7,12 @@ export const mostAskedOfNode = 2000;
 /** A domain name that a pod asked DNS for. */
 export const askedDomain = z.object({
   name: z.string().max(253).describe('The domain name, in lower case and without the last dot.'),
-  namespace: z.string().max(63).describe('Namespace of the first pod that asked for it.'),
-  since: z.int().min(0).max(9_999_999_999).describe('When it was asked for first, in seconds since 1970.'),
+  namespace: z.string().max(63).describe('Namespace of the pod that asked for it. A name has an entry for each.'),
+  since: z
+    .int()
+    .min(0)
+    .max(9_999_999_999)
+    .describe('When a pod of the Namespace asked for it first, in seconds since 1970.'),
 });
 
 export type AskedDomain = z.infer<typeof askedDomain>;
