@@ -53,7 +53,14 @@ export function openKeys(file: string, request: string): Keys {
   const known = readRecord(`${file}.json`);
   if (known === undefined) {
     const fresh = { request: '', sinceMs: Date.now(), toldMs: undefined };
-    return record(file, { current: found, next, mac: macOfKey(found), ...fresh });
+    const keys = { current: found, next, mac: macOfKey(found), ...fresh };
+    try {
+      return record(file, keys);
+    } catch (error) {
+      // A disk that is full ends no tunnels: the next start writes it.
+      if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+      return keys;
+    }
   }
   const { mac, request: begun, sinceMs, told } = known;
   const toldMs = next !== undefined && told?.publicKey === next.publicKey ? told.ms : undefined;

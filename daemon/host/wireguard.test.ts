@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -81,6 +90,10 @@ describe('the private key', () => {
     assert.deepEqual([upgraded.current.publicKey, upgraded.current.madeMs], [current.publicKey, 1000]);
     assert.ok(Date.now() - upgraded.sinceMs < 60_000);
     assert.deepEqual(openKeys(file, ''), upgraded, 'and is not younger after each restart');
+    rmSync(`${file}.json`);
+    // Nothing can be written there.
+    mkdirSync(`${file}.json.new`);
+    assert.deepEqual(openKeys(file, '').current, upgraded.current);
   });
 });
 
