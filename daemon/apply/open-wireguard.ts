@@ -11,7 +11,7 @@ import type { KernelEvent } from '../host/kernel-events.ts';
 import { HostLoop } from '../host/loop.ts';
 import { isRefusal, Refusal } from '../host/refusal.ts';
 import { KernelTunnels } from '../host/tunnels.ts';
-import { beginRotation, endRotation, openKeys, randomMac, type Keys } from '../host/wireguard-key.ts';
+import { beginRotation, endRotation, noteTold, openKeys, randomMac, type Keys } from '../host/wireguard-key.ts';
 import {
   hasSession,
   linkAddress,
@@ -24,7 +24,7 @@ import { hasFixedSources, systemId, tunnelEnds } from '../ovs/local.ts';
 import { keepTunnelNeighbour, keepTunnelRoute, removeTunnelRoute } from '../ovs/tunnel-route.ts';
 import { isStillUsed, planDevice, planPeers, planTunnelBridge, planTunnels } from '../plan/wireguard.ts';
 import { Endpoints } from '../settle/endpoints.ts';
-import { Acceptances, nextStep } from '../settle/key-rotation.ts';
+import { Acceptances, isTold, nextStep } from '../settle/key-rotation.ts';
 import type { Cluster } from '../state/cluster.ts';
 import type { Local } from './open-local.ts';
 
@@ -202,16 +202,19 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
   };
 
   let rotationProblem = '';
+  let steadyMs: number | undefined;
   /** Goes on with the rotation of the key, if it is time. */
   const rotate = (slices: readonly KeySlice[], found: Keys): Keys => {
     const { policy, request } = cluster.keyRotation;
     const name = systemId(ovs);
     const own = slices.find(({ isOwn }) => isOwn)?.gateways.find(({ chassis }) => chassis === name);
     const nowMs = Date.now();
-    const step = nextStep({ keys: found, request, policy, own, peers: plan?.peers ?? [], nowMs });
+    steadyMs = isTold(found.next, own) ? (steadyMs ?? nowMs) : undefined;
+    const step = nextStep({ keys: found, request, policy, own, peers: plan?.peers ?? [], steadyMs, nowMs });
     if (step === 'none') return found;
     try {
       if (step === 'begin') return beginRotation(options.keyFile, found, request);
+      if (step === 'told') return noteTold(options.keyFile, found, nowMs);
       const changed = endRotation(options.keyFile, found);
       acceptances.changed(nowMs);
       log.info({ publicKey: changed.current.publicKey }, 'the key of encrypted tunnels was replaced');
@@ -258,6 +261,8 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
       try {
         keys = openKeys(options.keyFile, cluster.keyRotation.request);
         keyProblem = undefined;
+        // A daemon that was killed while it changed the key changes it in WireGuard only now.
+        acceptances.changed(Date.now());
       } catch (error) {
         if (!isRefusal(error)) throw error;
         const found = `the private key cannot be read or made: ${error.message}`;

@@ -54,6 +54,7 @@ export interface TunnelsHostOptions {
 export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
   readonly #options: TunnelsHostOptions;
   #isBusy = false;
+  #checking: Promise<void> = Promise.resolve();
   #isGuarded = false;
   #device: SeenDevice | undefined;
   #address: string | undefined;
@@ -89,15 +90,21 @@ export class KernelTunnels implements HostTarget<TunnelsPlan | 'none'> {
   /** Reads WireGuard again and changes what is to be changed, unless that is being done anyway. @throws Refusal */
   async check(): Promise<void> {
     if (this.#isBusy || this.#device === undefined) return;
+    const check = this.#checkDevice(this.#device);
     this.#isBusy = true;
+    this.#checking = check.then(
+      () => undefined,
+      () => undefined,
+    );
     try {
-      await this.#checkDevice(this.#device);
+      await check;
     } finally {
       this.#isBusy = false;
     }
   }
 
   async set(plan: TunnelsPlan | 'none'): Promise<readonly HostProblem[]> {
+    await this.#checking;
     this.#isBusy = true;
     try {
       const text = textOf(plan);

@@ -23,11 +23,20 @@ export interface Keys {
   readonly mac: string;
   /** The last request for a rotation that was begun or needed none. */
   readonly request: string;
+  /** Unix milliseconds of the first start of a daemon that could replace keys: those of an earlier release are not all replaced after an upgrade. */
+  readonly sinceMs: number;
+  /** When others were first told of the next key, Unix milliseconds. */
+  readonly toldMs: number | undefined;
 }
 
 /** PKCS #8 of an X25519 key, up to its 32 bytes (RFC 8410). */
 const prefix = Buffer.from('302e020100300506032b656e04220420', 'hex');
-const recordShape = z.object({ mac: z.string(), request: z.string() });
+const recordShape = z.object({
+  mac: z.string(),
+  request: z.string(),
+  sinceMs: z.number(),
+  told: z.object({ publicKey: z.string(), ms: z.number() }).optional(),
+});
 
 /**
  * Makes a key if there is none; it needs no rotation that was requested before.
@@ -37,10 +46,25 @@ export function openKeys(file: string, request: string): Keys {
   const found = readKey(file);
   if (found === undefined) {
     const made = makeKey(file);
-    return record(file, { current: made, next: undefined, mac: macOfKey(made), request });
+    const { madeMs: sinceMs } = made;
+    return record(file, { current: made, next: undefined, mac: macOfKey(made), request, sinceMs, toldMs: undefined });
   }
-  const { mac = macOfKey(found), request: begun = '' } = readRecord(`${file}.json`) ?? {};
-  return { current: found, next: readKey(nextOf(file)), mac, request: begun };
+  const next = readKey(nextOf(file));
+  const known = readRecord(`${file}.json`);
+  if (known === undefined) {
+    const fresh = { request: '', sinceMs: Date.now(), toldMs: undefined };
+    const keys = { current: found, next, mac: macOfKey(found), ...fresh };
+    try {
+      return record(file, keys);
+    } catch (error) {
+      // A disk that is full ends no tunnels: the next start writes it.
+      if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+      return keys;
+    }
+  }
+  const { mac, request: begun, sinceMs, told } = known;
+  const toldMs = next !== undefined && told?.publicKey === next.publicKey ? told.ms : undefined;
+  return { current: found, next, mac, request: begun, sinceMs, toldMs };
 }
 
 /** Begins a rotation, or notes that the one that has begun is what was requested. */
@@ -50,11 +74,16 @@ export function beginRotation(file: string, keys: Keys, request: string): Keys {
   return record(file, { ...keys, next, request });
 }
 
+/** Notes that others have been told of the next key. */
+export function noteTold(file: string, keys: Keys, nowMs: number): Keys {
+  return record(file, { ...keys, toldMs: nowMs });
+}
+
 /** The next key takes the place of the other one, which is gone. */
 export function endRotation(file: string, keys: Keys): Keys {
   if (keys.next === undefined) return keys;
   renameSync(nextOf(file), file);
-  return { ...keys, current: keys.next, next: undefined };
+  return { ...keys, current: keys.next, next: undefined, toldMs: undefined };
 }
 
 export function removeKeys(file: string): void {
@@ -108,7 +137,9 @@ function readRecord(file: string): z.infer<typeof recordShape> | undefined {
 }
 
 function record(file: string, keys: Keys): Keys {
-  writeWhole(`${file}.json`, JSON.stringify({ mac: keys.mac, request: keys.request }));
+  const { mac, request, sinceMs, next, toldMs } = keys;
+  const told = next === undefined || toldMs === undefined ? {} : { told: { publicKey: next.publicKey, ms: toldMs } };
+  writeWhole(`${file}.json`, JSON.stringify({ mac, request, sinceMs, ...told }));
   return keys;
 }
 

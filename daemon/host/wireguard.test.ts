@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { AttrStream, wg } from '../../lib/netlink/wireguard.ts';
-import { beginRotation, endRotation, openKeys } from './wireguard-key.ts';
+import { beginRotation, endRotation, noteTold, openKeys } from './wireguard-key.ts';
 import { deviceOf, endpointText, seenDevice, socketAddress } from './wireguard-netlink.ts';
 import { changeUapi, formatChange, parseDevice, readUapi } from './wireguard-uapi.ts';
 
@@ -62,10 +71,29 @@ describe('the private key', () => {
     assert.equal(statSync(`${file}.next`).mode & 0o777, 0o600);
     const again = beginRotation(file, begun, 'later');
     assert.deepEqual(again, { ...begun, request: 'later' });
-    const ended = endRotation(file, again);
-    assert.deepEqual(ended, { current: begun.next, next: undefined, mac: first.mac, request: 'later' });
+    const told = noteTold(file, again, 7);
+    assert.deepEqual([told.toldMs, openKeys(file, '').toldMs], [7, 7]);
+    const ended = endRotation(file, told);
+    const { mac, sinceMs } = first;
+    const rest = { next: undefined, mac, request: 'later', sinceMs, toldMs: undefined };
+    assert.deepEqual(ended, { current: begun.next, ...rest });
     assert.deepEqual(openKeys(file, ''), ended);
     assert.deepEqual(readdirSync(dirname(file)).sort(), ['wireguard.key', 'wireguard.key.json']);
+    assert.equal(beginRotation(file, ended, '').toldMs, undefined);
+  });
+  it('of an earlier release is as old as the first start of one that replaces keys', (t) => {
+    const file = join(folder(t), 'key');
+    const { current } = openKeys(file, '');
+    rmSync(`${file}.json`);
+    utimesSync(file, 1, 1);
+    const upgraded = openKeys(file, '');
+    assert.deepEqual([upgraded.current.publicKey, upgraded.current.madeMs], [current.publicKey, 1000]);
+    assert.ok(Date.now() - upgraded.sinceMs < 60_000);
+    assert.deepEqual(openKeys(file, ''), upgraded, 'and is not younger after each restart');
+    rmSync(`${file}.json`);
+    // Nothing can be written there.
+    mkdirSync(`${file}.json.new`);
+    assert.deepEqual(openKeys(file, '').current, upgraded.current);
   });
 });
 

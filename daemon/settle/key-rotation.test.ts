@@ -13,19 +13,21 @@ const key = (chassis: string, fields: Partial<GatewayKey> = {}): GatewayKey => (
 });
 const next = { publicKey: 'next', madeMs: 10 * hour };
 const facts = (fields: Partial<RotationFacts> = {}): RotationFacts => ({
-  keys: { current: { madeMs: 0 }, next: undefined, request: '' },
+  keys: { current: { madeMs: 0 }, next: undefined, request: '', sinceMs: 0, toldMs: undefined },
   request: '',
   policy: { intervalMs: 24 * hour, maxWaitMs: 5 * hour },
   own: key('m'),
   peers: [key('a'), key('z')],
+  steadyMs: undefined,
   nowMs: hour,
   ...fields,
 });
 const rotating = (fields: Partial<RotationFacts> = {}): RotationFacts =>
   facts({
-    keys: { current: { madeMs: 0 }, next, request: 'first' },
+    keys: { current: { madeMs: 0 }, next, request: 'first', sinceMs: 0, toldMs: 10 * hour },
     request: 'first',
     own: key('m', { nextKey: 'next', waitsFor: [] }),
+    steadyMs: 10 * hour,
     nowMs: 11 * hour,
     ...fields,
   });
@@ -36,10 +38,15 @@ describe('a rotation', () => {
     assert.equal(nextStep(facts({ nowMs: 24 * hour })), 'begin');
     assert.equal(nextStep(facts({ nowMs: 24 * hour, policy: { intervalMs: 0, maxWaitMs: 0 } })), 'none');
     assert.equal(nextStep(facts({ request: 'now' })), 'begin');
-    const done = { current: { madeMs: 0 }, next: undefined, request: 'now' };
+    const done = { ...facts().keys, request: 'now' };
     assert.equal(nextStep(facts({ request: 'now', keys: done })), 'none');
     // A request that was taken back is no other request.
     assert.equal(nextStep(facts({ request: '', keys: done })), 'none');
+  });
+  it('begins no sooner after an upgrade, whatever the age of the key', () => {
+    const upgraded = { ...facts().keys, sinceMs: 100 * hour };
+    assert.equal(nextStep(facts({ keys: upgraded, nowMs: 123 * hour })), 'none');
+    assert.equal(nextStep(facts({ keys: upgraded, nowMs: 124 * hour })), 'begin');
   });
   it('does not begin before others know the key there is', () => {
     assert.equal(nextStep(facts({ own: undefined, request: 'now', nowMs: 99 * hour })), 'none');
@@ -53,6 +60,20 @@ describe('a rotation', () => {
     assert.equal(nextStep(rotating({ own: waiting })), 'none');
     assert.equal(nextStep(rotating({ own: waiting, nowMs: 15 * hour })), 'end', 'it waits no longer than it may');
   });
+  it('waits from when others were told of the next key, however old it is', () => {
+    const waiting = rotating({ own: key('m', { nextKey: 'next', waitsFor: ['west'] }), nowMs: 99 * hour });
+    const keys = { ...waiting.keys, toldMs: undefined };
+    assert.equal(nextStep({ ...waiting, keys }), 'told');
+    assert.equal(nextStep({ ...waiting, keys: { ...keys, toldMs: 98 * hour } }), 'none');
+    // The hub was away until a moment ago: members connect to it again.
+    assert.equal(nextStep({ ...waiting, steadyMs: 98.9 * hour }), 'none');
+    assert.equal(nextStep({ ...waiting, steadyMs: 98.8 * hour }), 'end');
+  });
+  it('does not end together with that of another gateway that waits no longer either', () => {
+    const fields = { peers: [key('a', { nextKey: 'theirs' })], own: key('m', { nextKey: 'next', waitsFor: ['west'] }) };
+    assert.equal(nextStep(rotating({ ...fields, nowMs: 15 * hour })), 'none');
+    assert.equal(nextStep(rotating({ ...fields, nowMs: 15 * hour + 10_000 })), 'end');
+  });
   it('never ends before the hub has told others', () => {
     for (const own of [undefined, key('m'), key('m', { nextKey: 'of an earlier rotation', waitsFor: [] })])
       assert.equal(nextStep(rotating({ own, nowMs: 99 * hour })), 'none');
@@ -60,7 +81,7 @@ describe('a rotation', () => {
   it('waits for the one of a gateway with a lower name, and no other', () => {
     const lower = [key('a', { nextKey: 'theirs' }), key('z')];
     assert.equal(nextStep(rotating({ peers: lower })), 'none');
-    assert.equal(nextStep(rotating({ peers: lower, nowMs: 15 * hour })), 'end', 'a gateway cannot hold it up for ever');
+    assert.equal(nextStep(rotating({ peers: lower, nowMs: 16 * hour })), 'end', 'a gateway cannot hold it up for ever');
     assert.equal(nextStep(rotating({ peers: [key('a'), key('z', { nextKey: 'theirs' })] })), 'end');
   });
 });

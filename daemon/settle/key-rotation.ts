@@ -11,6 +11,10 @@ export interface RotationFacts {
     readonly current: { readonly madeMs: number };
     readonly next: { readonly publicKey: string; readonly madeMs: number } | undefined;
     readonly request: string;
+    /** No key counts as older: by then this node could replace it. */
+    readonly sinceMs: number;
+    /** When others were first told of the next key; undefined before. */
+    readonly toldMs: number | undefined;
   };
   /** Empty if none was ever requested. */
   readonly request: string;
@@ -18,27 +22,50 @@ export interface RotationFacts {
   /** This gateway as the agent has it; undefined before the hub knows its key. */
   readonly own: GatewayKey | undefined;
   readonly peers: readonly GatewayKey[];
+  /** Since when this process has seen, without a break, that others are told of the next key. */
+  readonly steadyMs: number | undefined;
   /** Unix milliseconds. */
   readonly nowMs: number;
 }
 
-/** `begin`: make the next key, or note that the one there is was requested. `end`: change to it. */
-export type RotationStep = 'begin' | 'end' | 'none';
+/**
+ * `begin`: make the next key, or note that the one there is was requested. `told`: note that others have been told of it. `end`: change
+ * to it.
+ */
+export type RotationStep = 'begin' | 'told' | 'end' | 'none';
 
-export function nextStep({ keys, request, policy, own, peers, nowMs }: RotationFacts): RotationStep {
-  const { current, next } = keys;
+/** After the session with the hub has begun again, clusters have this time to say that they accept a key. */
+const settleMs = 600_000;
+/** Between gateways that wait no longer: those that began at the same time would end at the same time, too. */
+const staggerMs = 10_000;
+const mostBefore = 60;
+
+export function nextStep({ keys, request, policy, own, peers, steadyMs, nowMs }: RotationFacts): RotationStep {
+  const { current, next, sinceMs, toldMs } = keys;
   const isRequested = request !== '' && request !== keys.request;
   if (next === undefined) {
-    const isOld = policy.intervalMs > 0 && nowMs - current.madeMs >= policy.intervalMs;
+    const isOld = policy.intervalMs > 0 && nowMs - Math.max(current.madeMs, sinceMs) >= policy.intervalMs;
     // A key that nobody knows of yet needs no successor.
     return own !== undefined && (isRequested || isOld) ? 'begin' : 'none';
   }
   if (isRequested) return 'begin';
   // Nobody could accept a key that was told to nobody, however long ago it was made.
-  if (own?.nextKey !== next.publicKey) return 'none';
-  if (nowMs - next.madeMs >= policy.maxWaitMs) return 'end';
-  const isFirst = !peers.some(({ chassis, nextKey }) => nextKey !== undefined && chassis < own.chassis);
-  return isFirst && own.waitsFor?.length === 0 ? 'end' : 'none';
+  if (!isTold(next, own)) return 'none';
+  const before = peers.filter(({ chassis, nextKey }) => nextKey !== undefined && chassis < own.chassis).length;
+  if (before === 0 && own.waitsFor?.length === 0) return 'end';
+  if (toldMs === undefined) return 'told';
+  if (steadyMs === undefined) return 'none';
+  const { maxWaitMs } = policy;
+  const dueMs = Math.max(toldMs + maxWaitMs, steadyMs + Math.min(maxWaitMs, settleMs));
+  return nowMs >= dueMs + Math.min(before, mostBefore) * staggerMs ? 'end' : 'none';
+}
+
+/** Whether the hub has told others of the next key, and has a session with this cluster. */
+export function isTold(
+  next: { readonly publicKey: string } | undefined,
+  own: GatewayKey | undefined,
+): own is GatewayKey {
+  return next !== undefined && own?.nextKey === next.publicKey;
 }
 
 /** After a change of the own key, until the others have seen it: the first packet of a tunnel is at most 100 ms later. */
@@ -49,7 +76,7 @@ export class Acceptances {
   #keys = new Set<string>();
   #changedMs = Number.NEGATIVE_INFINITY;
 
-  /** The own key has changed. */
+  /** The own key has changed, or may have changed before this process began. */
   changed(nowMs: number): void {
     this.#changedMs = nowMs;
   }

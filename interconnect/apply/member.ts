@@ -39,6 +39,7 @@ export interface MemberOptions {
 export class Member {
   readonly #options: MemberOptions;
   readonly #encryption = new OwnEncryption();
+  #isConnected = false;
 
   constructor(options: MemberOptions) {
     this.#options = options;
@@ -62,6 +63,7 @@ export class Member {
       own: addressed,
       members: hub.members.values(),
       acceptances: hub.tunnels.acceptances,
+      isConnected: this.#isConnected,
     });
   }
 
@@ -69,6 +71,7 @@ export class Member {
   observe(spec: InterconnectSpec, link: Pick<LinkState, 'isConnected' | 'cluster'>): Omit<MemberState, 'revision'> {
     const { reader, clusters, cluster, remotes, services, pods, now } = this.#options;
     const { hub } = clusters;
+    this.#isConnected = link.isConnected;
     // The name that the hub knows counts, not the one of the spec.
     const own = reader.read(spec, link.cluster ?? spec.clusterName, hub);
     const { local } = own;

@@ -17,6 +17,8 @@ export interface KeySlicesInput {
   readonly members: Iterable<Member>;
   /** Of next keys of this cluster. */
   readonly acceptances: readonly KeyAcceptance[];
+  /** Whether there is a session with the hub: without one, gateways keep their keys, which others could not be told of. */
+  readonly isConnected: boolean;
 }
 
 /** Empty without a network for the addresses: there is no encryption then. */
@@ -36,10 +38,10 @@ export function planKeySlices(input: KeySlicesInput): ReadonlyMap<string, KeySli
 /** The next key is there for the daemon once other clusters have been told of it. */
 function withWaiting(
   { nextKey, ...key }: GatewayKey,
-  { facts, acceptances }: KeySlicesInput,
+  { facts, acceptances, isConnected }: KeySlicesInput,
   members: readonly Member[],
 ): GatewayKey {
-  if (nextKey === undefined) return key;
+  if (nextKey === undefined || !isConnected) return key;
   const waitsFor = clustersWithout(nextKey, facts.wish, members, acceptances);
   return waitsFor === undefined ? key : { ...key, nextKey, waitsFor: [...waitsFor] };
 }

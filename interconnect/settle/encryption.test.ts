@@ -146,6 +146,7 @@ describe('slices of keys', () => {
       own,
       members,
       acceptances: [],
+      isConnected: true,
     });
     assert.deepEqual(
       [...slices].map(([name, { isOwn, gateways }]) => [name, isOwn, gateways.map(({ address }) => address)]),
@@ -156,7 +157,14 @@ describe('slices of keys', () => {
     );
   });
   it('are none without a network', () => {
-    const none = { cluster: 'east', facts: facts('required', { cidr: '' }), own, members: [], acceptances: [] };
+    const none = {
+      cluster: 'east',
+      facts: facts('required', { cidr: '' }),
+      own,
+      members: [],
+      acceptances: [],
+      isConnected: true,
+    };
     assert.equal(planKeySlices(none).size, 0);
   });
 });

@@ -64,18 +64,22 @@ describe('the next key of a gateway', () => {
   });
   it('is in the slice of its cluster with these, and in those of others without', () => {
     const facts = { wish, cidr: '100.126.0.0/16', isReady: true };
-    const slices = planKeySlices({
+    const input = {
       cluster: 'east',
       facts,
       own: [keyed('a1', 'next'), keyed('a2', 'unheard')],
       members: [member('west', [keyed('b1', 'theirs')])],
       acceptances: [{ publicKey: 'next', clusters: [] }],
-    });
+      isConnected: true,
+    };
+    const slices = planKeySlices(input);
     const keysOf = (name: string) => slices.get(name)?.gateways.map(({ nextKey, waitsFor }) => [nextKey, waitsFor]);
     assert.deepEqual(keysOf('east'), [
       ['next', ['west']],
       [undefined, undefined],
     ]);
     assert.deepEqual(keysOf('west'), [['theirs', undefined]]);
+    const [own] = planKeySlices({ ...input, isConnected: false }).get('east')?.gateways ?? [];
+    assert.deepEqual([own?.nextKey, own?.waitsFor], [undefined, undefined], 'without a session no key is changed');
   });
 });

@@ -3,6 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readUapi } from '../../daemon/host/wireguard-uapi.ts';
+import type { SeenPeer } from '../../daemon/model/wireguard.ts';
 import type { GatewayWireGuard } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
 import { conditionsOf } from './workload.ts';
@@ -120,6 +122,11 @@ export async function keysOf(lab: LabHandle, cluster: string): Promise<ReadonlyM
     items: { metadata: { name: string }; status: { wireGuard: GatewayWireGuard } }[];
   };
   return new Map(items.map(({ metadata, status }) => [metadata.name, status.wireGuard]));
+}
+
+/** Peers of the WireGuard that runs on a node (`east/n1`) now. */
+export async function peersOf(lab: LabHandle, place: string): Promise<readonly SeenPeer[]> {
+  return (await readUapi(join(lab.layout.dir, place, 'wireguard/isthmus-wg.sock'))).peers;
 }
 
 /** Asks all gateways of a cluster for new keys. */
