@@ -102,9 +102,10 @@ export function hasBridge(node: Node | undefined, provider: string): boolean {
 
 /** Nodes that may hold the port. Each VPC has an order of its own, so that nodes share the load; a node that comes or goes does not change the order of the others. */
 function nodesOf(view: View, vpc: string, subnet: string, provider: string): GatewayPort['nodes'] {
+  const isMeant = mayHold(view, vpc, subnet);
   const found = [...view.nodes.values()].flatMap((node) => {
     const chassis = node.annotations[annotation.chassis] ?? '';
-    const isChosen = chassis !== '' && hasBridge(node, provider) && mayHold(view, vpc, subnet, node);
+    const isChosen = chassis !== '' && hasBridge(node, provider) && isMeant(node);
     return isChosen ? [{ node: node.name, chassis }] : [];
   });
   const rank = ({ node }: { readonly node: string }): string => digestName(vpc, node);
@@ -139,8 +140,8 @@ export function withExits(view: View, vpc: string, ports: readonly GatewayPort[]
   };
   const exits = new Map<Family, GatewayPort>();
   for (const family of vpc === defaultVpc ? [] : ([4, 6] as const)) {
-    const inOrder = inOrderOfExit(view, vpc, family, usable);
-    const first = inOrder.find((port) => familiesOf(port).includes(family));
+    const inOrder = inOrderOfExit(view, vpc, family, ports);
+    const first = inOrder.find((port) => port.problem === undefined && familiesOf(port).includes(family));
     if (first !== undefined && !taken.has(`/${family}`)) exits.set(family, first);
   }
   return ports.map((port) => {
