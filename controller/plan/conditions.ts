@@ -108,6 +108,25 @@ export function obstacleConditions(
   ];
 }
 
+interface Flaws {
+  /** Nothing of the object is served. */
+  readonly refusal: Problem | undefined;
+  /** Fields that are not served, unlike all others. */
+  readonly unserved: Problem | undefined;
+  readonly obstacle: Problem | undefined;
+}
+
+/** Like `obstacleConditions`, for an object that works without the fields that are not served. */
+export function flawConditions(
+  observedGeneration: number | undefined,
+  { refusal, unserved, obstacle }: Flaws,
+  ready: string,
+): readonly WantedCondition[] {
+  const [validated] = obstacleConditions(observedGeneration, refusal ?? unserved, undefined, ready);
+  const [, isReady] = obstacleConditions(observedGeneration, refusal, obstacle, ready);
+  return [validated, isReady].filter((one) => one !== undefined);
+}
+
 /** An event about the first condition that became false, or whose message changed since. */
 export function warnings(known: readonly Condition[], wanted: readonly WantedCondition[]): readonly WantedEvent[] {
   const is = wanted.find(({ status }) => status === 'False');

@@ -14,7 +14,7 @@ import type { View } from '../../model/view.ts';
 import { ruleAt, rulesAt } from '../../settle/external/external-rules.ts';
 import { gatewayPortName, gatewayPortNamed } from '../../settle/external/external-subnets.ts';
 import { natGatewayProblem, natGatewaysReading } from '../../settle/external/nat-gateways.ts';
-import { obstacleConditions } from '../conditions.ts';
+import { flawConditions } from '../conditions.ts';
 import { failure, refusalEvents } from '../events.ts';
 import type { Feature } from '../feature.ts';
 import { foreignFinalizers } from '../finalizers.ts';
@@ -52,7 +52,7 @@ function planEip(view: View, id: string): Desired {
 }
 
 /** Why the object gets no address whatever else is there. */
-function flawOf(view: View, { name, spec, unsupported }: OvnEip): Problem | undefined {
+function flawOf(view: View, { name, spec }: OvnEip): Problem | undefined {
   if (spec.type === 'lsp') {
     const message =
       'spec.type lsp: no port of a node has an address of a Subnet outside; traffic leaves by the gateway ports of Vpcs: delete it, or use type nat';
@@ -62,8 +62,13 @@ function flawOf(view: View, { name, spec, unsupported }: OvnEip): Problem | unde
     const message = `spec.type lrp: no Vpc has a port of the name ${name}, which is <vpc>-<subnet>: set spec.enableExternal of the Vpc, or delete the OvnEip`;
     return { code: 'NoGatewayPort', message };
   }
-  const [first] = unsupported;
-  return first === undefined ? undefined : { code: 'NotSupported', message: unsupported.join('; ') };
+  return undefined;
+}
+
+/** Fields without effect, which do not keep the address from working. */
+function unservedOf({ unsupported }: OvnEip): Problem | undefined {
+  if (unsupported.length === 0) return undefined;
+  return { code: 'NotSupported', message: `not served, everything else is: ${unsupported.join('; ')}` };
 }
 
 /** Why the VpcNatGateway of an IptablesEIP gives it no packets. */
@@ -112,10 +117,11 @@ function statusOf(view: View, eip: OvnEip, outcome: Outcome, port: GatewayPort |
   const unconnected = gatewayObstacle(view, eip);
   const waiting = missing ?? unconnected ?? holderProblem(view, port, eip.conditions);
   const obstacle = deletionOf(view, eip, port) ?? refusalOf(outcome) ?? waiting;
-  const conditions = obstacleConditions(eip.generation, refusal, obstacle, `${kind}Ready`);
+  const conditions = flawConditions(eip.generation, { refusal, unserved: unservedOf(eip), obstacle }, `${kind}Ready`);
   const known = eip.conditions.find(({ type }) => type === 'Ready');
+  // One that the condition does not show would be new each time.
   const isNew = (problem: Problem | undefined): problem is Problem =>
-    problem !== undefined && known?.message !== problem.message;
+    problem !== undefined && refusal === undefined && problem === obstacle && known?.message !== problem.message;
   const nat = [...new Set(usersOf(view, id).map(({ store }) => externalRuleKinds[store].use))].join(',');
   const ready = refusal === undefined && unconnected === undefined && allocation !== undefined;
   const { v4 = '', v6 = '', mac = '' } = allocation ?? {};
@@ -126,7 +132,7 @@ function statusOf(view: View, eip: OvnEip, outcome: Outcome, port: GatewayPort |
   const events = [
     ...refusalEvents(`Validate${kind}Failed`, conditions, eip.conditions),
     ...(isNew(missing) ? [failure('AcquireAddressFailed', missing)] : []),
-    ...(missing === undefined && isNew(unconnected) ? [failure(`${kind}NotReady`, unconnected)] : []),
+    ...(isNew(unconnected) ? [failure(`${kind}NotReady`, unconnected)] : []),
   ];
   return { fields, conditions, events };
 }
@@ -172,7 +178,12 @@ function* eipsOf(change: Change, view: View): Generator<string> {
   const { kind, name } = change;
   if (kind === 'ovnEips') yield name;
   else if (kind === 'iptablesEips') yield iptablesEipId(name);
-  else if (kind === 'externalRules') {
+  // Its load balancers have the protocols of the rules, and the ports that rules share.
+  else if (kind === 'ovnDnatRules' || kind === 'iptablesDnats') {
+    const rules = [change.before, change.after].flatMap((rule) => rule ?? []);
+    const [first, second] = rules.map(({ spec }) => JSON.stringify(spec));
+    if (first !== second) for (const { spec } of rules) yield spec.eip;
+  } else if (kind === 'externalRules') {
     for (const verdict of [change.before, change.after]) if (verdict !== undefined) yield verdict.eip;
   } else if (kind === 'ports' && name.startsWith('eip/')) yield name.slice('eip/'.length);
   else if (kind === 'gatewayPorts') yield gatewayPortName(portAt(name));

@@ -11,11 +11,12 @@ import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { gatewayPortKey, gatewayPortName, splitsOf } from '../../settle/external/external-subnets.ts';
 import { natGatewayProblem, natGatewaysReading } from '../../settle/external/nat-gateways.ts';
-import { obstacleConditions } from '../conditions.ts';
+import { hasRouter } from '../../settle/vpc/routers.ts';
+import { flawConditions } from '../conditions.ts';
 import { failure, refusalEvents } from '../events.ts';
 import type { Feature } from '../feature.ts';
 import { foreignFinalizers } from '../finalizers.ts';
-import type { ObjectReport, StatusReport, WantedCondition } from '../report.ts';
+import type { ObjectReport, StatusReport } from '../report.ts';
 import { portAt, servedPort } from './gateway-port.ts';
 
 /** At most so many addresses are named in a message. */
@@ -27,6 +28,11 @@ function portsOf(view: View, { spec }: VpcNatGateway): readonly GatewayPort[] {
 
 /** Why the router is not connected with one of the Subnets outside. */
 function portProblem(view: View, gateway: VpcNatGateway): Problem | undefined {
+  const { vpc } = gateway.spec;
+  if (!hasRouter(view, vpc)) {
+    const message = `spec.vpc: Vpc ${vpc} is being deleted, and its router is gone: delete the VpcNatGateway, or create the Vpc again`;
+    return { code: 'VpcNotFound', message };
+  }
   for (const port of portsOf(view, gateway)) {
     const key = eipPort(gatewayPortName(port));
     const missing = view.allocation(key) === undefined ? view.addressProblem(key) : undefined;
@@ -52,10 +58,7 @@ function statusOf(view: View, gateway: VpcNatGateway, eips: readonly string[]): 
       ? undefined
       : { code: 'NotSupported', message: `not served, everything else is: ${unsupported.join('; ')}` };
   // A field for the pod does not keep the gateway from working.
-  const conditions = [
-    obstacleConditions(generation, flaw, undefined, 'VpcNatGatewayReady')[0],
-    obstacleConditions(generation, undefined, obstacle, 'VpcNatGatewayReady')[1],
-  ].filter((one): one is WantedCondition => one !== undefined);
+  const conditions = flawConditions(generation, { refusal: undefined, unserved: flaw, obstacle }, 'VpcNatGatewayReady');
   const served = spec.externalSubnets.filter((subnet) => servedPort(view, spec.vpc, subnet) !== undefined);
   const ports = portsOf(view, gateway);
   const nodes = [...new Set(ports.flatMap((port) => port.nodes.map(({ node }) => node)))];
@@ -96,6 +99,8 @@ function* gatewaysOf(change: Change, view: View): Generator<string> {
   yield* natGatewaysReading(change, view);
   const { kind, name } = change;
   if (kind === 'iptablesEips') yield* [change.before, change.after].map((eip) => eip?.spec.natGateway ?? '');
+  // Its router is gone with the last Subnet, if it is being deleted.
+  else if (kind === 'vpcs') yield* view.indexes.natGatewaysByVpc.of(name);
   else if (kind === 'gatewayPorts') yield* view.indexes.natGatewaysByVpc.of(portAt(name).vpc);
   else if (kind === 'ports' && name.startsWith('eip/')) {
     const eip = name.slice('eip/'.length);

@@ -162,7 +162,7 @@ test('after random changes every plan and status is current, and no two plans wa
           externalPort: '80',
           internalPort: pick('80', '81'),
           internalIp: pick('10.90.0.50', '10.90.0.51'),
-          protocol: 'tcp',
+          protocol: pick('tcp', 'udp'),
           type: pick('share', 'share', 'exclusive'),
         },
         random(3),

@@ -51,7 +51,7 @@ export function nextHopProblem(view: View, vpc: string, { networks, nextHop, pla
 
 /** Whether the route is the default route that `plan/external/exit.ts` makes of the port outside to which it leads. */
 function isExit(ports: readonly GatewayPort[], route: Route): boolean {
-  if (!isDefaultRoute(route) || lanPort(ports, route.nextHop) === undefined) return false;
+  if (!isDefaultRoute(route) || route.table !== '' || lanPort(ports, route.nextHop) === undefined) return false;
   return ports.some(({ exitOf }) => exitOf.includes(route.prefix.family));
 }
 
@@ -75,12 +75,14 @@ function planRoutes(view: View, vpc: string): Desired {
   if (!hasRouter(view, vpc)) return nothing;
   const { routes } = readStaticRoutes(view.vpcs.get(vpc)?.spec);
   const ports = gatewayPortsOf(view, vpc);
-  return {
-    rows: routes.flatMap((route): readonly DesiredRow[] => {
-      const hop = isExit(ports, route) ? undefined : nextHopOf(view, vpc, route.nextHop);
-      return hop === undefined ? [] : [routeRow(vpc, route, hop)];
-    }),
-  };
+  // Several next hops may lead to the same gateway, which is one row.
+  const rows = new Map<string, DesiredRow>();
+  for (const route of routes) {
+    const hop = isExit(ports, route) ? undefined : nextHopOf(view, vpc, route.nextHop);
+    const key = hop && routeKey({ ...route, nextHop: hop });
+    if (hop !== undefined && key !== undefined && !rows.has(key)) rows.set(key, routeRow(vpc, route, hop));
+  }
+  return { rows: [...rows.values()] };
 }
 
 /** Keys: the VPC. */

@@ -30,13 +30,15 @@ export function* vpcsNaming({ indexes, vpcNatGateways }: View, subnet: string): 
   }
 }
 
-/** Whether a node may hold the port of a VPC in a Subnet outside: it has the label of gateways, or a VpcNatGateway selects it. */
-export function mayHold(view: View, vpc: string, subnet: string, { labels }: Node): boolean {
+/** Which nodes may hold the port of a VPC in a Subnet outside: those with the label of gateways, or those that a VpcNatGateway selects. */
+export function mayHold(view: View, vpc: string, subnet: string): (node: Node) => boolean {
   const naming = natGatewaysOf(view, vpc).filter(({ spec }) => spec.externalSubnets.includes(subnet));
   const isByLabel =
     naming.some(({ spec }) => spec.nodeSelectors.length === 0) || namedByVpc(view, view.vpcs.get(vpc)).includes(subnet);
-  if (isByLabel && labels[label.externalGateway] === 'true') return true;
-  return naming.some(({ spec }) => spec.nodeSelectors.some((selector) => matchesSelector(selector, labels)));
+  const selectors = naming.flatMap(({ spec }) => spec.nodeSelectors);
+  return ({ labels }) =>
+    (isByLabel && labels[label.externalGateway] === 'true') ||
+    selectors.some((selector) => matchesSelector(selector, labels));
 }
 
 export function gatewayPortKey(vpc: string, subnet: string): string {

@@ -48,9 +48,10 @@ function candidatesOf(
   { vpc, subnet, provider, before }: OrderRequest,
   holder: string | undefined,
 ): readonly Candidate[] {
+  const isMeant = mayHold(view, vpc, subnet);
   const found = [...view.nodes.values()].flatMap((node): readonly Candidate[] => {
     const chassis = chassisOf(node);
-    const isChosen = mayHold(view, vpc, subnet, node);
+    const isChosen = isMeant(node);
     const isLeaving = !isChosen && chassis === holder && before.includes(chassis);
     if (chassis === '' || !hasBridge(node, provider) || !(isChosen || isLeaving)) return [];
     const isDraining = isLeaving || node.isCordoned;

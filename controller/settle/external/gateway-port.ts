@@ -132,8 +132,8 @@ export function withExits(view: View, vpc: string, ports: readonly GatewayPort[]
   };
   const exits = new Map<Family, GatewayPort>();
   for (const family of vpc === defaultVpc ? [] : ([4, 6] as const)) {
-    const inOrder = inOrderOfExit(view, vpc, family, usable);
-    const first = inOrder.find((port) => familiesOf(port).includes(family));
+    const inOrder = inOrderOfExit(view, vpc, family, ports);
+    const first = inOrder.find((port) => port.problem === undefined && familiesOf(port).includes(family));
     if (first !== undefined && !taken.has(`/${family}`)) exits.set(family, first);
   }
   return ports.map((port) => {

@@ -31,7 +31,10 @@ export function isDefaultRoute({ prefix, policy }: Route): boolean {
   return prefix.prefix === 0 && policy === 'dst-ip';
 }
 
-/** The ports in the order in which they may be the way out for a family: first that of the VpcNatGateway to which the user's default route leads. */
+/**
+ * The ports in the order in which they may be the way out for a family. Where default routes of the user lead to VpcNatGateways, only theirs:
+ * while these have no port, packets do not leave by another network.
+ */
 export function inOrderOfExit(
   view: View,
   vpc: string,
@@ -42,5 +45,5 @@ export function inOrderOfExit(
   const named = routes
     .filter((route) => isDefaultRoute(route) && route.table === '' && route.prefix.family === family)
     .flatMap(({ nextHop }) => lanPort(ports, nextHop) ?? []);
-  return [...new Set([...named, ...ports])];
+  return named.length > 0 ? named : ports;
 }

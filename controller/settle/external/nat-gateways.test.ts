@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ExternalRule } from '../../model/settled.ts';
+import { iptablesEipFeature } from '../../plan/external/eip.ts';
 import { planKey } from '../../plan/plan.ts';
 import { bridge, controllerOf, made, node, outside, storedIn, type Made } from '../../testing-external.ts';
 import type { TestController } from '../../testing-api.ts';
@@ -164,10 +165,25 @@ describe('a VpcNatGateway', () => {
     assert.equal(stateOf(controller, 'iptablesFips/a'), 'NatGatewayNotReady');
     await put(controller, made('vpcs', 'green', {}));
     assert.match(conditionOf(controller, 'VpcNatGateway/gw'), /^False VpcMismatch/);
+    // Its address is for pods of the other Vpc, and for a gateway of that.
+    assert.equal(controller.cluster.allocation('nat-gateway/gw'), undefined);
+    await put(controller, gateway('other'));
+    assert.match(conditionOf(controller, 'VpcNatGateway/other'), /^True/);
+    controller.remove('vpcNatGateways', 'other');
     await put(controller, gateway('gw', { vpc: 'green', subnet: '', lanIp: '' }));
     assert.match(conditionOf(controller, 'VpcNatGateway/gw'), /^True/);
     assert.equal(stateOf(controller, 'iptablesFips/a'), 'in force');
     assert.equal(controller.cluster.externalRules.get('iptablesFips/a')?.vpc, 'green');
+  });
+
+  test('is not ready once its Vpc has no router any more', async () => {
+    const leaving = { deletionTimestamp: '2026-01-02T00:00:00Z', finalizers: ['other'] };
+    const controller = await controllerOf([
+      ...outside({}),
+      made('vpcs', 'red', {}, 1, leaving),
+      gateway('gw', { vpc: 'red', subnet: '', lanIp: '' }),
+    ]);
+    assert.match(conditionOf(controller, 'VpcNatGateway/gw'), /^False VpcNotFound spec.vpc: Vpc red is being deleted/);
   });
 
   test('in use stays until its addresses are gone, also over a restart', async () => {
@@ -231,6 +247,52 @@ describe('routes to a lanIp', () => {
     );
   });
 
+  test('are one row where they lead to one gateway', async () => {
+    const staticRoutes = [lanIp, '10.90.0.253', '203.0.113.1'].map((nextHopIP) => ({
+      cidr: '192.0.2.0/24',
+      nextHopIP,
+    }));
+    const controller = await controllerOf([
+      ...outside({ staticRoutes }),
+      gateway('gw'),
+      gateway('other', { lanIp: '10.90.0.253' }),
+    ]);
+    assert.deepEqual(routes(controller).toSorted(), [
+      '0.0.0.0/0 203.0.113.1 dst-ip',
+      '192.0.2.0/24 203.0.113.1 dst-ip',
+    ]);
+  });
+
+  test('never lead out by another network, also while the port is on no node', async () => {
+    const staticRoutes = [...toGateway.staticRoutes, { cidr: '0.0.0.0/0', nextHopIP: lanIp, routeTable: 'own' }];
+    const controller = await controllerOf([
+      ...outside({ enableExternal: true, staticRoutes }),
+      made('subnets', 'tabled', { vpc: 'blue', cidrBlock: '10.91.0.0/24', routeTable: 'own' }),
+      gateway('gw', { externalSubnets: ['second'], selector: ['zone:gone'] }),
+    ]);
+    assert.deepEqual(routes(controller), []);
+    assert.match(
+      conditionOf(controller, 'Vpc/blue'),
+      /staticRoutes\[0\].nextHopIP: the router has no port in the first/,
+    );
+    await put(controller, gateway('gw', { externalSubnets: ['second'] }));
+    assert.deepEqual(routes(controller), ['0.0.0.0/0 198.51.100.1 dst-ip', '0.0.0.0/0 198.51.100.1 dst-ip']);
+  });
+
+  test('in a named table lead to their own gateway', async () => {
+    const staticRoutes = [
+      ...toGateway.staticRoutes,
+      { cidr: '0.0.0.0/0', nextHopIP: '10.90.0.253', routeTable: 'own' },
+    ];
+    const controller = await controllerOf([
+      ...outside({ staticRoutes }),
+      made('subnets', 'tabled', { vpc: 'blue', cidrBlock: '10.91.0.0/24', routeTable: 'own' }),
+      gateway('gw'),
+      gateway('other', { lanIp: '10.90.0.253', externalSubnets: ['second'] }),
+    ]);
+    assert.deepEqual(routes(controller), ['0.0.0.0/0 198.51.100.1 dst-ip', '0.0.0.0/0 203.0.113.1 dst-ip']);
+  });
+
   test('of the default VPC are rows of their own, instead of its route to the nodes', async () => {
     const controller = await controllerOf([
       ...outside({}),
@@ -238,6 +300,56 @@ describe('routes to a lanIp', () => {
       gateway('gw', { vpc: '', subnet: 'ovn-default', lanIp: '10.16.0.254' }),
     ]);
     assert.deepEqual(routes(controller, 'ovn-cluster'), ['0.0.0.0/0 203.0.113.1 dst-ip']);
+  });
+});
+
+describe('an IptablesEIP', () => {
+  const addressOf = ({ cluster }: TestController): string | undefined => cluster.allocation('eip/iptables/a')?.v4;
+
+  test('has the address that its spec asks for, as after a restart', async () => {
+    const controller = await controllerOf([...outside({}), gateway('gw'), eip('a')]);
+    assert.equal(addressOf(controller), '203.0.113.2');
+    await put(controller, eip('a', { v4ip: '203.0.113.77' }));
+    assert.equal(addressOf(controller), '203.0.113.77');
+    assert.equal(addressOf(await controllerOf(storedIn(controller))), '203.0.113.77');
+  });
+
+  test('works without the fields that are not served', async () => {
+    const controller = await controllerOf([...outside({}), gateway('gw'), eip('a', { qosPolicy: 'slow' })]);
+    assert.match(conditionOf(controller, 'IptablesEIP/a', 'Validated'), /^False NotSupported not served, .*qosPolicy/);
+    assert.match(conditionOf(controller, 'IptablesEIP/a'), /^True IptablesEIPReady/);
+  });
+
+  test('is planned again when the ports or the protocol of a rule change', async () => {
+    const shared = { eip: 'a', internalIp: '10.90.0.9', type: 'share' };
+    const controller = await controllerOf([...outside({}), gateway('gw'), eip('a'), dnat('one', shared)]);
+    const before = controller.cluster.iptablesDnats.get('one');
+    for (const change of [{ internalPort: '81' }, { externalPort: '81' }, { protocol: 'udp' }]) {
+      await put(controller, dnat('one', { ...shared, ...change }));
+      const after = controller.cluster.iptablesDnats.get('one');
+      const keys = iptablesEipFeature.reads({ kind: 'iptablesDnats', name: 'one', before, after }, controller.cluster);
+      assert.deepEqual([...keys], ['a'], JSON.stringify(change));
+    }
+  });
+
+  test('in deletion says once that its VpcNatGateway does not work', async () => {
+    const leaving = { deletionTimestamp: '2026-01-02T00:00:00Z', finalizers: ['isthmus.network/controller'] };
+    const controller = await controllerOf([
+      ...outside({}),
+      gateway('gw'),
+      eip('a'),
+      snat('a', { eip: 'a', internalCIDR: '10.90.0.0/24' }),
+    ]);
+    const { raw } = eip('a');
+    controller.put('iptablesEips', {
+      ...controller.objects.get('IptablesEIP/a'),
+      ...raw,
+      metadata: { ...raw.metadata, ...leaving },
+    });
+    controller.remove('vpcNatGateways', 'gw');
+    await controller.settle();
+    assert.match(conditionOf(controller, 'IptablesEIP/a'), /Deleting waits for the deletion of IptablesSnatRule a/);
+    assert.ok(!controller.events.some((event) => event.includes('IptablesEIPNotReady')));
   });
 });
 
@@ -299,7 +411,7 @@ describe('rules of a VpcNatGateway', () => {
       eip('b', { externalSubnet: 'second' }),
       snat('b', { eip: 'b', internalCIDR: '10.90.0.0/24' }),
     ]);
-    assert.match(conditionOf(controller, 'IptablesEIP/a', 'Validated'), /^False NotSupported spec.v6ip/);
+    assert.match(conditionOf(controller, 'IptablesEIP/a', 'Validated'), /^False NotSupported .*spec.v6ip/);
     assert.equal(stateOf(controller, 'iptablesSnats/b'), 'NoExternalSubnet');
     assert.match(
       conditionOf(controller, 'IptablesSnatRule/b'),

@@ -45,8 +45,9 @@ export function* natGatewaysReading(change: Change, view: View): Generator<strin
   const { kind, name } = change;
   if (kind === 'vpcNatGateways') yield name;
   else if (kind === 'ports' && name.startsWith(natGatewayPort(''))) yield name.slice(natGatewayPort('').length);
-  else if (kind === 'vpcs') yield* view.indexes.natGatewaysByVpc.of(name);
-  else if (kind === 'verdicts') {
+  else if (kind === 'vpcs') {
+    if ((change.before === undefined) !== (change.after === undefined)) yield* view.indexes.natGatewaysByVpc.of(name);
+  } else if (kind === 'verdicts') {
     for (const gateway of view.vpcNatGateways.values()) if (gateway.spec.subnet === name) yield gateway.name;
   }
 }

@@ -15,7 +15,9 @@ export const iptablesEipSpec = z.object({
     .optional(),
   v4ip: familyAddressField('v4ip', 4).describe('Address wanted; any free one by default.').optional(),
   v6ip: familyAddressField('v6ip', 6)
-    .describe('Refused: the kinds of a VpcNatGateway have IPv4 addresses. Use an OvnEip for IPv6.')
+    .describe(
+      'Not served, and named in the condition Validated: the kinds of a VpcNatGateway have IPv4 addresses. Use an OvnEip for IPv6.',
+    )
     .optional(),
   macAddress: macField('macAddress')
     .describe('Has no effect: the router of the VPC answers with its own MAC address.')

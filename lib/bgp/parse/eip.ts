@@ -10,10 +10,10 @@ export function parseOvnEip(raw: RawObject): Eip {
   return eip('OvnEip', raw, [status['v4Ip'] || spec['v4Ip'], status['v6Ip'] || spec['v6Ip']]);
 }
 
-/** An external address of a NAT gateway pod. */
+/** An address outside of a VpcNatGateway, which is of IPv4: `v6ip` is not served, and a dual-stack Kube-OVN wrote it into every spec. */
 export function parseIptablesEip(raw: RawObject): Eip {
   const [spec, status] = [fieldsOf(raw['spec']), fieldsOf(raw['status'])];
-  return eip('IptablesEIP', raw, [status['ip'] || spec['v4ip'], spec['v6ip']]);
+  return eip('IptablesEIP', raw, [status['ip'] || spec['v4ip']]);
 }
 
 function eip(kind: Eip['kind'], raw: RawObject, ips: readonly unknown[]): Eip {

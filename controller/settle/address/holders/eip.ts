@@ -77,4 +77,6 @@ export const eipHolder: HolderKind = {
       };
     }
   },
+  // Before it is ready its spec may change; a restart would find that the record is not what it asks for.
+  followsRequest: true,
 };

@@ -20,6 +20,9 @@ function requestOf({ spec }: VpcNatGateway): PortWant['request'] {
 function claimant(view: View, name: string): Claimant | undefined {
   const gateway = view.vpcNatGateways.get(name);
   if (gateway === undefined || gateway.spec.lanIp === '' || gateway.spec.subnet === '') return undefined;
+  // An address of another VPC is none of its own.
+  const of = view.verdicts.get(gateway.spec.subnet)?.vpc;
+  if (of !== undefined && of !== gateway.spec.vpc) return undefined;
   const port = natGatewayPort(name);
   const { uid, createdMs, isDeleting } = gateway;
   if (isDeleting && view.allocation(port) === undefined && recordOfNatGateway(gateway) === undefined) return undefined;
@@ -35,7 +38,11 @@ function claimant(view: View, name: string): Claimant | undefined {
 export const natGatewayHolder: HolderKind = {
   prefix: 'nat-gateway',
   all: (view) => view.vpcNatGateways.keys(),
-  concerns: (change) => (change.kind === 'vpcNatGateways' ? [change.name] : []),
+  concerns(change, view) {
+    if (change.kind === 'vpcNatGateways') return [change.name];
+    if (change.kind !== 'verdicts' || change.before?.vpc === change.after?.vpc) return [];
+    return [...view.vpcNatGateways.values()].flatMap(({ name, spec }) => (spec.subnet === change.name ? [name] : []));
+  },
   claimant,
   *recorded(view) {
     for (const gateway of [...view.vpcNatGateways.values()].sort(byAge))
