@@ -15,6 +15,22 @@ export interface OvnEip extends ApiObjectFacts {
   };
 }
 
+/** Kube-OVN's ConfigMap about the default VPC's port outside, as it is written. */
+export interface ExternalConfig {
+  /** The router of the default VPC has a port in the Subnet `external`. */
+  readonly isEnabled: boolean;
+  /** What an OvnFip without a type is. */
+  readonly type: 'centralized' | 'distributed';
+  /** Nodes that may hold the default VPC's port, besides those with the label. */
+  readonly nodes: readonly string[];
+  /** The next hop, and the address and MAC address of the router; empty if not set. */
+  readonly gateway: string;
+  readonly ip: string;
+  readonly mac: string;
+  /** Keys that nothing reads, and values that are none: as `key`, or `key: value`. */
+  readonly unread: readonly string[];
+}
+
 /** The address inside of a VPC that a rule is about. */
 export interface InsideSpec {
   readonly ovnEip: string;
@@ -29,7 +45,7 @@ export interface InsideSpec {
 /** An address outside that stands for one inside. */
 export interface OvnFip extends ApiObjectFacts {
   readonly spec: InsideSpec & {
-    /** `distributed`, or another text for centralized. */
+    /** `distributed` or `centralized`; empty for that of the ExternalConfig, or centralized. */
     readonly type: string;
   };
 }

@@ -15,7 +15,7 @@ import type { UnlistedNetwork } from '../../lib/slices/remote-routes.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Family, Ip } from '../../lib/net/ip.ts';
 import type { ApiObjectFacts, ObjectFacts } from './object-facts.ts';
-import type { OvnDnatRule, OvnEip, OvnFip, OvnSnatRule } from './external-objects.ts';
+import type { ExternalConfig, OvnDnatRule, OvnEip, OvnFip, OvnSnatRule } from './external-objects.ts';
 
 /** The controller among an object's owners. */
 export interface OwnerRef {
@@ -391,6 +391,8 @@ export interface Kinds {
   readonly sharedAddresses: SharedAddress;
   readonly switchLbRules: SwitchLbRule;
   readonly vpcDnses: VpcDns;
+  /** One at most. */
+  readonly externalConfigs: ExternalConfig;
   readonly ovnEips: OvnEip;
   readonly ovnFips: OvnFip;
   readonly ovnSnatRules: OvnSnatRule;

@@ -2,7 +2,14 @@
 import { annotation } from '../../lib/api/names.ts';
 import { type Fields, fieldsOf, textOf } from '../../lib/kube/fields.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { InsideSpec, OvnDnatRule, OvnEip, OvnFip, OvnSnatRule } from '../model/external-objects.ts';
+import type {
+  ExternalConfig,
+  InsideSpec,
+  OvnDnatRule,
+  OvnEip,
+  OvnFip,
+  OvnSnatRule,
+} from '../model/external-objects.ts';
 import { apiFactsOf } from './fields.ts';
 
 export function parseOvnEip(raw: RawObject): OvnEip {
@@ -17,6 +24,34 @@ export function parseOvnEip(raw: RawObject): OvnEip {
       macAddress: textOf(spec['macAddress']),
       type: textOf(spec['type']),
     },
+  };
+}
+
+const enableKey = 'enable-external-gw';
+const configTypes = ['centralized', 'distributed'] as const;
+/** The interface of nodes is that of the ProviderNetwork. */
+const configKeys = ['type', 'external-gw-nodes', 'external-gw-nic', 'external-gw-addr', 'nic-ip', 'nic-mac'];
+
+export function parseExternalConfig(raw: RawObject): ExternalConfig {
+  const data = fieldsOf(raw['data']);
+  const of = (key: string): string => textOf(data[key]).trim();
+  const [enable, type] = [of(enableKey), of('type')];
+  const unknown = Object.keys(data).filter((key) => key !== enableKey && !configKeys.includes(key));
+  return {
+    isEnabled: enable === 'true',
+    type: configTypes.find((one) => one === type) ?? 'centralized',
+    nodes: of('external-gw-nodes')
+      .split(',')
+      .flatMap((name) => name.trim() || []),
+    gateway: of('external-gw-addr'),
+    // Kube-OVN takes it with a prefix length.
+    ip: of('nic-ip').replace(/\/\d+$/, ''),
+    mac: of('nic-mac').toLowerCase(),
+    unread: [
+      ...(['', 'true', 'false'].includes(enable) ? [] : [`${enableKey}: ${enable}`]),
+      ...(type === '' || configTypes.some((one) => one === type) ? [] : [`type: ${type}`]),
+      ...unknown.sort(),
+    ],
   };
 }
 

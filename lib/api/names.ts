@@ -12,6 +12,9 @@ export const joinSubnet = 'join';
 /** The Subnet outside that `spec.enableExternal` of a Vpc means. */
 export const externalSubnet = 'external';
 
+/** Kube-OVN's settings of the default VPC's way out. */
+export const externalConfig = { namespace: 'kube-system', name: 'ovn-external-gw-config' } as const;
+
 /** The hub's own transit switch, which every member joins; has the name of Kube-OVN's first transit switch. */
 export const hubSwitch = 'ts';
 

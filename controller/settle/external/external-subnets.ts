@@ -3,10 +3,14 @@ import { externalSubnet, routerSwitchPort } from '../../../lib/api/names.ts';
 import type { Vpc } from '../../model/objects.ts';
 import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
+import { isExternal } from './external-config.ts';
 
 /** In order: the first that is served is the way out. `external` may be missing where others are named. */
-export function externalSubnetsOf(view: Pick<View, 'subnets'>, vpc: Vpc | undefined): readonly string[] {
-  if (vpc?.spec.enableExternal !== true) return [];
+export function externalSubnetsOf(
+  view: Pick<View, 'subnets' | 'externalConfigs'>,
+  vpc: Vpc | undefined,
+): readonly string[] {
+  if (vpc === undefined || !isExternal(view, vpc)) return [];
   const { extraExternalSubnets: others } = vpc.spec;
   const isMeant = others.length === 0 || view.subnets.has(externalSubnet);
   return [...new Set([...(isMeant ? [externalSubnet] : []), ...others])];
@@ -18,7 +22,7 @@ export function gatewayPortKey(vpc: string, subnet: string): string {
 
 /** The ports of a VPC's router outside, in order, those with a problem among them. */
 export function gatewayPortsOf(
-  view: Pick<View, 'subnets' | 'vpcs' | 'gatewayPorts'>,
+  view: Pick<View, 'subnets' | 'vpcs' | 'gatewayPorts' | 'externalConfigs'>,
   vpc: string,
 ): readonly GatewayPort[] {
   const names = externalSubnetsOf(view, view.vpcs.get(vpc));

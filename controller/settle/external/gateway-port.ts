@@ -15,6 +15,7 @@ import { servedNet } from '../subnet/served-net.ts';
 import { overlapOf } from '../vpc/judge-peerings.ts';
 import { hasRouter } from '../vpc/routers.ts';
 import { userDefaults } from '../vpc/user-defaults.ts';
+import { configuredNodes } from './external-config.ts';
 import { externalSubnetsOf, gatewayPortName, splitsOf } from './external-subnets.ts';
 
 /** The nodes of a port; more would be BFD sessions without any use. */
@@ -101,10 +102,11 @@ export function hasBridge(node: Node | undefined, provider: string): boolean {
 
 /** Nodes that may hold the port. Each VPC has an order of its own, so that nodes share the load; a node that comes or goes does not change the order of the others. */
 function nodesOf(view: View, vpc: string, provider: string): GatewayPort['nodes'] {
+  const named = configuredNodes(view, vpc);
   const found = [...view.nodes.values()].flatMap((node) => {
     const chassis = node.annotations[annotation.chassis] ?? '';
-    const isLabelled = node.labels[label.externalGateway] === 'true';
-    return isLabelled && chassis !== '' && hasBridge(node, provider) ? [{ node: node.name, chassis }] : [];
+    const isChosen = node.labels[label.externalGateway] === 'true' || named.includes(node.name);
+    return isChosen && chassis !== '' && hasBridge(node, provider) ? [{ node: node.name, chassis }] : [];
   });
   const rank = ({ node }: { readonly node: string }): string => digestName(vpc, node);
   const sorted = found.sort((a, b) => (rank(a) < rank(b) ? -1 : 1));

@@ -3,6 +3,7 @@
  * and Subnet outside that it names, which rules and plans read: that of the port in `plan/external/gateway-port.ts`. Rule: a change costs the
  * Vpcs that it concerns.
  */
+import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Change } from '../../model/change.ts';
 import type { Vpc } from '../../model/objects.ts';
 import type { GatewayPort } from '../../model/settled.ts';
@@ -53,6 +54,9 @@ export class GatewayPorts {
     } else if (kind === 'verdicts' || kind === 'transitSwitches') yield* vpcs.of('');
     else if (kind === 'nodes') {
       if (gatewayNodeText(change.before) !== gatewayNodeText(change.after)) yield* vpcs.of('');
+    } else if (kind === 'externalConfigs') {
+      if (view.vpcs.has(defaultVpc)) yield defaultVpc;
+      yield* vpcs.of('');
     } else if (kind === 'ovnEips') for (const [vpc] of splitsOf(name)) if (view.vpcs.has(vpc)) yield vpc;
   }
 

@@ -23,7 +23,8 @@ import type { View } from '../../model/view.ts';
 import { subnetOfEip } from '../address/holders/eip.ts';
 import { servedNet } from '../subnet/served-net.ts';
 import { gatewayIp } from '../subnet/subnet-net.ts';
-import { gatewayPortKey, gatewayPortNamed, gatewayPortsOf } from './external-subnets.ts';
+import { isDistributed } from './external-config.ts';
+import { gatewayPortKey, gatewayPortName, gatewayPortNamed, gatewayPortsOf } from './external-subnets.ts';
 import { hasBridge } from './gateway-port.ts';
 
 /** An entry that rules with the same value share, and others do not have. */
@@ -182,6 +183,12 @@ function readPort(view: View, vpc: string, subnet: string, eip: OvnEip): Outcome
       `Vpc ${vpc} is not connected with Subnet ${subnet} of OvnEip ${eip.name}: set spec.enableExternal of the Vpc, and name ${subnet} in its spec.extraExternalSubnets unless it is the default one`,
     );
   if (port.problem !== undefined) return { obstacle: port.problem };
+  const key = eipPort(gatewayPortName(port));
+  if (view.allocation(key) === undefined) {
+    // A translation without its port would be one of every port.
+    const why = view.addressProblem(key)?.message ?? `see Vpc ${vpc}`;
+    return wait('NoRouterAddress', `the router of Vpc ${vpc} has no address in Subnet ${subnet}: ${why}`);
+  }
   const isOfRouter = eip.spec.type === 'lrp' && gatewayPortNamed(view, eip.name)?.vpc !== vpc;
   if (isOfRouter)
     return refuse(
@@ -277,10 +284,12 @@ function claimsOf(
     }
     return claims;
   }
+  const fip = isFip ? view.ovnFips.get(name) : undefined;
+  const isAtNode = fip !== undefined && isDistributed(view, fip);
   for (const { inside } of pairs) {
     const what = `the address outside of ${inside} in Vpc ${vpc}`;
     claims.push({ entry: `source/${vpc}/${inside}`, value: own, code: isFip ? 'AddressInUse' : 'Conflict', what });
-    if (isFip && view.ovnFips.get(name)?.spec.type === 'distributed') claims.push(pathClaim(vpc, inside, 'node'));
+    if (isAtNode) claims.push(pathClaim(vpc, inside, 'node'));
   }
   return claims;
 }
@@ -329,12 +338,15 @@ export function readRule(view: View, store: ExternalRuleStore, name: string): Re
     return failed(known, wait('VpcNotFound', `spec.vpc: Vpc ${vpc} does not exist: create it`), insideSubnet);
   const allocation = view.allocation(eipPort(ovnEip));
   const outside = textsOf(allocation?.v4, allocation?.v6);
+  const router = view.allocation(eipPort(gatewayPortName({ vpc, subnet })));
+  const ofRouter = router && textsOf(router.v4, router.v6);
   const pairs = families.flatMap((family): readonly ExternalPair[] => {
     const [from, to] = [outside[family], inside.value.texts[family]];
-    return from === undefined || to === undefined ? [] : [{ family, outside: from, inside: to }];
+    const isRouted = ofRouter === undefined || ofRouter[family] !== undefined;
+    return from === undefined || to === undefined || !isRouted ? [] : [{ family, outside: from, inside: to }];
   });
   if (pairs.length === 0) {
-    const message = `OvnEip ${ovnEip} and the address inside have no family in common (${Object.values(outside).join(', ')}; ${Object.values(inside.value.texts).join(', ')}): use an OvnEip of the other family`;
+    const message = `OvnEip ${ovnEip} and the address inside have no family in common that the router has there (${Object.values(outside).join(', ')}; ${Object.values(inside.value.texts).join(', ')}; ${Object.values(ofRouter ?? {}).join(', ')}): use an OvnEip of the other family`;
     return failed(known, refuse('FamilyMismatch', message), insideSubnet);
   }
   const verdict = { ...known, pairs: withWays(view, known, pairs) };
@@ -345,7 +357,7 @@ export function readRule(view: View, store: ExternalRuleStore, name: string): Re
     const gateway = gatewayObstacle(view, vpc);
     if (!('value' in gateway)) return { ...failed(verdict, gateway, insideSubnet), claims };
   }
-  if (store === 'ovnFips' && (rule as OvnFip).spec.type === 'distributed') {
+  if (store === 'ovnFips' && isDistributed(view, rule as OvnFip)) {
     const local = readLocal(view, rule as OvnFip, inside.value, subnet);
     if (!('value' in local))
       return { ...failed(verdict, local, insideSubnet), claims: 'refusal' in local ? [] : claims };
