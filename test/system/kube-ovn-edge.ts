@@ -1,10 +1,11 @@
 /**
- * The edge of a cluster that Kube-OVN leaves: a network outside, the router's port in it, an OvnFip, an OvnSnatRule and an OvnDnatRule in use,
+ * The edge of a cluster that Kube-OVN leaves: a network outside, the router's port in it by the ConfigMap, an OvnFip, an OvnSnatRule and an OvnDnatRule in use,
  * with the columns, names, labels and statuses that Kube-OVN 1.17 writes. For tests of the adoption of such a cluster.
  */
 import type { Operation } from 'ovsdb-client';
 import {
   apiVersionOf,
+  configMaps,
   nodes,
   objectPath,
   ovnDnatRules,
@@ -14,8 +15,8 @@ import {
   providerNetworks,
   subnets,
   vlans,
-  vpcs,
 } from '../../lib/kube/resources.ts';
+import { externalConfig } from '../../lib/api/names.ts';
 import type { Resource } from '../../lib/kube/types.ts';
 import type { ControllerBed } from './controller-bed.ts';
 
@@ -57,7 +58,7 @@ export async function createFormerEdge(bed: ControllerBed): Promise<void> {
     ['n1', 1],
     ['n2', 2],
   ] as const) {
-    const labels = { 'ovn.kubernetes.io/external-gw': 'true', 'net1.provider-network.kubernetes.io/ready': 'true' };
+    const labels = { 'net1.provider-network.kubernetes.io/ready': 'true' };
     const annotations = { 'ovn.kubernetes.io/chassis': `chassis-${number}` };
     await bed.kube.request('PATCH', objectPath(nodes, { name }), { metadata: { labels, annotations } }, merge);
   }
@@ -72,7 +73,21 @@ export async function createFormerEdge(bed: ControllerBed): Promise<void> {
     gateway: '203.0.113.1',
     excludeIps: ['203.0.113.1..203.0.113.9'],
   });
-  await bed.kube.patch(vpcs, { name: router }, 'merge', { spec: { enableExternal: true } });
+  const { namespace, name } = externalConfig;
+  await bed.kube.create(configMaps, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { namespace, name },
+    data: {
+      'enable-external-gw': 'true',
+      type: 'centralized',
+      'external-gw-nodes': 'n1,n2',
+      'external-gw-nic': 'eth1',
+      'external-gw-addr': '203.0.113.1',
+      'nic-ip': `${formerEips['ovn-cluster-external'].v4Ip}/24`,
+      'nic-mac': formerEips['ovn-cluster-external'].macAddress,
+    },
+  });
   for (const [name, { v4Ip, macAddress, type, nat }] of Object.entries(formerEips))
     await createServed(bed, ovnEips, {
       name,
