@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readBindings } from './eip.ts';
+import { parseEip, readBindings } from './eip.ts';
 import type { OvnTools } from './ovn-tools.ts';
 
 function toolsOf(text: string, asked: (readonly string[])[]): OvnTools {
@@ -33,4 +33,14 @@ test('a text of a user that is no name does not reach a program', async () => {
     assert.equal('code' in answer && answer.code, 'OvnNotAsked', name);
     assert.deepEqual(asked, []);
   }
+});
+
+test('the router of an OvnEip of type lrp is told by its label, or by its name if a user made it', () => {
+  const routerOf = (name: string, spec: object, labels?: Readonly<Record<string, string>>): string =>
+    parseEip({ metadata: { name, uid: 'u', resourceVersion: '1', ...(labels && { labels }) }, spec }).routerOf;
+  assert.equal(routerOf('blue-external', { type: 'lrp' }, { 'isthmus.network/gateway-of': 'blue' }), 'blue');
+  assert.equal(routerOf('a-b-external', { type: 'lrp' }), 'a-b');
+  assert.equal(routerOf('blue-net-2', { type: 'lrp', externalSubnet: 'net-2' }), 'blue');
+  assert.equal(routerOf('blue-net', { type: 'lrp' }), '');
+  assert.equal(routerOf('blue-external', {}), '');
 });

@@ -3,7 +3,7 @@
  * What the user may not ask of OVN or BGP is part of the value.
  * @throws CommandFailed if there is no such OvnEip; KubeUnreachable, KubeApiError, or the timeout's TimeoutError
  */
-import { annotation, externalSubnet, label } from '../../lib/api/names.ts';
+import { annotation, externalSubnet, label, routerSwitchPort } from '../../lib/api/names.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
@@ -60,19 +60,25 @@ function partsOf(raw: RawObject) {
   return { spec: fieldsOf(raw['spec']), status: fieldsOf(raw['status']), isDeleting, conditions: conditionsOf(raw) };
 }
 
-function parseEip(raw: RawObject): Omit<EipReading, 'rules' | 'nodes' | 'ovn' | 'bgp'> {
+export function parseEip(raw: RawObject): Omit<EipReading, 'rules' | 'nodes' | 'ovn' | 'bgp'> {
   const { spec, status, isDeleting, conditions } = partsOf(raw);
   const either = (field: string): string => textOf(status[field]) || textOf(spec[field]);
+  const { name } = raw.metadata;
+  const type = textOf(spec['type']) || 'nat';
+  const subnet = textOf(spec['externalSubnet']) || externalSubnet;
+  // One that a user made has no label, and the name of the router's port all the same.
+  const end = routerSwitchPort('', subnet);
+  const named = type === 'lrp' && name.endsWith(end) ? name.slice(0, -end.length) : '';
   return {
-    name: raw.metadata.name,
-    type: textOf(spec['type']) || 'nat',
-    subnet: textOf(spec['externalSubnet']) || externalSubnet,
+    name,
+    type,
+    subnet,
     addresses: [either('v4Ip'), either('v6Ip')].filter((one) => one !== ''),
     mac: either('macAddress'),
     isReady: status['ready'] === true,
     isDeleting,
     conditions,
-    routerOf: raw.metadata.labels?.[label.gatewayOf] ?? '',
+    routerOf: raw.metadata.labels?.[label.gatewayOf] ?? named,
   };
 }
 

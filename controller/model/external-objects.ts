@@ -22,10 +22,10 @@ export interface ExternalConfig {
   /** What an OvnFip without a type is. */
   readonly type: 'centralized' | 'distributed';
   /** Nodes that may hold the default VPC's port, besides those with the label. */
-  readonly nodes: readonly string[];
-  /** The next hop, and the address and MAC address of the router; empty if not set. */
-  readonly gateway: string;
-  readonly ip: string;
+  readonly nodes: ReadonlySet<string>;
+  /** The next hops, and the addresses and the MAC address of the router; empty if not set. */
+  readonly gateways: readonly string[];
+  readonly ips: readonly string[];
   readonly mac: string;
   /** Keys that nothing reads, and values that are none: as `key`, or `key: value`. */
   readonly unread: readonly string[];

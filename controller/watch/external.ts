@@ -1,5 +1,5 @@
 /** The edge, addresses outside of the cluster: OvnEips, and the rules of VPCs that use them. */
-import { annotation } from '../../lib/api/names.ts';
+import { annotation, externalSubnet } from '../../lib/api/names.ts';
 import { type Fields, fieldsOf, textOf } from '../../lib/kube/fields.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import type {
@@ -28,28 +28,40 @@ export function parseOvnEip(raw: RawObject): OvnEip {
 }
 
 const enableKey = 'enable-external-gw';
+/** The Subnet outside. */
+const switchKey = 'external-gw-switch';
 const configTypes = ['centralized', 'distributed'] as const;
 /** The interface of nodes is that of the ProviderNetwork. */
 const configKeys = ['type', 'external-gw-nodes', 'external-gw-nic', 'external-gw-addr', 'nic-ip', 'nic-mac'];
+/** As far as a value is read and shown: that of a status has a limit. */
+const longestValue = 253;
+
+/** Kube-OVN takes addresses with a prefix length, and those of two families in one text. */
+function addressesIn(text: string): readonly string[] {
+  return text.split(',').flatMap((one) => one.trim().replace(/\/\d+$/, '') || []);
+}
 
 export function parseExternalConfig(raw: RawObject): ExternalConfig {
   const data = fieldsOf(raw['data']);
-  const of = (key: string): string => textOf(data[key]).trim();
-  const [enable, type] = [of(enableKey), of('type')];
-  const unknown = Object.keys(data).filter((key) => key !== enableKey && !configKeys.includes(key));
+  const of = (key: string): string => textOf(data[key]).trim().slice(0, longestValue);
+  const [enable, type, subnet] = [of(enableKey), of('type'), of(switchKey)];
+  const known = [enableKey, switchKey, ...configKeys];
+  const unknown = Object.keys(data).filter((key) => !known.includes(key));
   return {
     isEnabled: enable === 'true',
     type: configTypes.find((one) => one === type) ?? 'centralized',
-    nodes: of('external-gw-nodes')
-      .split(',')
-      .flatMap((name) => name.trim() || []),
-    gateway: of('external-gw-addr'),
-    // Kube-OVN takes it with a prefix length.
-    ip: of('nic-ip').replace(/\/\d+$/, ''),
+    nodes: new Set(
+      textOf(data['external-gw-nodes'])
+        .split(',')
+        .flatMap((name) => name.trim() || []),
+    ),
+    gateways: addressesIn(of('external-gw-addr')),
+    ips: addressesIn(of('nic-ip')),
     mac: of('nic-mac').toLowerCase(),
     unread: [
       ...(['', 'true', 'false'].includes(enable) ? [] : [`${enableKey}: ${enable}`]),
       ...(type === '' || configTypes.some((one) => one === type) ? [] : [`type: ${type}`]),
+      ...(['', externalSubnet].includes(subnet) ? [] : [`${switchKey}: ${subnet}`]),
       ...unknown.sort(),
     ],
   };

@@ -95,6 +95,12 @@ test('what is not served is said by the Vpc, with a remedy', async () => {
   assert.match(await says({ ...enabled, 'external-gw-nic': 'eth1' }), /^True/);
   assert.match(await says({ 'enable-external-gw': 'yes' }), /^False .*enable-external-gw: yes is no setting/);
   assert.match(await says({ type: 'local' }), /type: local is no setting/);
+  assert.ok((await says({ type: 'x'.repeat(100_000) })).length < 1000, 'a status has a limit');
+  assert.match(await says({ ...enabled, 'external-gw-switch': 'external' }), /^True/);
+  assert.match(await says({ ...enabled, 'external-gw-switch': 'other' }), /external-gw-switch: other is no setting/);
+  // Kube-OVN takes prefix lengths, and both families in one text.
+  assert.match(await says({ ...enabled, 'external-gw-addr': '203.0.113.1/24, 2001:db8::1/64' }), /^True/);
+  assert.match(await says({ ...enabled, 'external-gw-addr': '203.0.113.7/24' }), /external-gw-addr is 203\.0\.113\.7,/);
   assert.match(await says({ ...enabled, 'external-gw-vlan': '7' }), /external-gw-vlan is no setting/);
   assert.match(
     await says({ ...enabled, 'external-gw-addr': '203.0.113.254' }),

@@ -105,7 +105,7 @@ function nodesOf(view: View, vpc: string, provider: string): GatewayPort['nodes'
   const named = configuredNodes(view, vpc);
   const found = [...view.nodes.values()].flatMap((node) => {
     const chassis = node.annotations[annotation.chassis] ?? '';
-    const isChosen = node.labels[label.externalGateway] === 'true' || named.includes(node.name);
+    const isChosen = node.labels[label.externalGateway] === 'true' || named.has(node.name);
     return isChosen && chassis !== '' && hasBridge(node, provider) ? [{ node: node.name, chassis }] : [];
   });
   const rank = ({ node }: { readonly node: string }): string => digestName(vpc, node);
