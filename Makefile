@@ -18,7 +18,7 @@ IN_LAB = ISTHMUS_TOOLS="$$($(SETUP) tools-path)"; export ISTHMUS_TOOLS; exec $(N
 # Read by the shell, as a folder's name may mean something to make.
 WITH_MODULES = export PATH="$$PWD/node_modules/.bin:$$PATH";
 
-.PHONY: help cli cluster cluster-down cluster-setup test-cluster test-services test-conformance test-policy-conformance test-cyclonus test-cyclonus-25.03 test-images demo test test-all bench bench-node bench-ic bench-bgp bench-services bench-policy bench-mcs check generate lab-up lab-down lab-status lab-heal setup ovn-25.03 ovn-23.03 test-25.03 test-gobgpd-3 test-model tools tools-path images clean
+.PHONY: help cli cluster cluster-down cluster-setup test-cluster test-services test-conformance test-policy-conformance test-cyclonus test-cyclonus-25.03 test-images demo test test-all bench bench-node bench-ic bench-bgp bench-services bench-policy bench-edge bench-mcs check generate lab-up lab-down lab-status lab-heal setup ovn-25.03 ovn-23.03 test-25.03 test-gobgpd-3 test-model tools tools-path images clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
@@ -78,7 +78,7 @@ cluster-setup: setup
 	@$(SETUP) cluster
 	@ARCHIVES="$$($(SETUP) cache)/images" ENGINE=$(ENGINE) images/build.sh isthmus isthmus-ovn coredns
 
-test-all: test test-images test-cluster test-services test-conformance test-policy-conformance test-cyclonus test-25.03 test-cyclonus-25.03 test-gobgpd-3 test-model bench bench-ic bench-bgp bench-services bench-policy bench-mcs ## all tests, server tests and Cyclonus also on OVN 25.03, BGP tests on gobgpd 3, a long random run, then the benchmarks
+test-all: test test-images test-cluster test-services test-conformance test-policy-conformance test-cyclonus test-25.03 test-cyclonus-25.03 test-gobgpd-3 test-model bench bench-ic bench-bgp bench-services bench-policy bench-edge bench-mcs ## all tests, server tests and Cyclonus also on OVN 25.03, BGP tests on gobgpd 3, a long random run, then the benchmarks
 
 test-25.03: setup ovn-25.03 ## unit tests and system tests on OVN 25.03 and Open vSwitch 3.5
 	@ISTHMUS_OVN=25.03 exec test/setup/run-tests.sh without-check
@@ -114,6 +114,9 @@ bench-services: setup ovn-25.03 ## cost of Services beside kube-proxy's, with OV
 
 bench-policy: setup ovn-25.03 ## cost of network policies and packets that pass them wrongly, with OVN 25.03; rewrites its part of docs/performance.md
 	@export ISTHMUS_OVN=$(or $(ISTHMUS_OVN),25.03); $(IN_LAB) test/bench/policy/main.ts
+
+bench-edge: setup ## cost of thousands of addresses outside and their rules; rewrites its part of docs/performance.md
+	@$(IN_LAB) test/bench/edge/main.ts
 
 check: ## types, lint, format, and whether generated files are up to date
 	@$(SETUP) modules

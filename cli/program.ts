@@ -32,6 +32,7 @@ import { status } from './commands/status.ts';
 import { token } from './commands/token.ts';
 import { policyGraph } from './commands/policy/graph.ts';
 import { policyWhy } from './commands/policy/why.ts';
+import { eip } from './commands/why/eip.ts';
 import { serviceImport } from './commands/why/import.ts';
 import { service } from './commands/why/service.ts';
 import { switchLbRule } from './commands/why/switch-lb-rule.ts';
@@ -80,7 +81,7 @@ const groups: readonly Group[] = [
   {
     name: 'why',
     summary: 'why a packet does or does not reach its destination',
-    commands: [service, serviceImport, switchLbRule],
+    commands: [service, serviceImport, switchLbRule, eip],
   },
   { name: 'policy', summary: 'network policies', commands: [policyWhy, policyGraph] },
   { name: 'nodes', summary: 'the nodes of this cluster', commands: [nodeServices, leaveNodes, forget, inspect] },

@@ -64,6 +64,22 @@ export function eipTitle(id: string): string {
   return `${kind === 'ovnEips' ? 'OvnEip' : 'IptablesEIP'} ${name}`;
 }
 
+/** Kube-OVN's ConfigMap about the default VPC's port outside, as it is written. */
+export interface ExternalConfig {
+  /** The router of the default VPC has a port in the Subnet `external`. */
+  readonly isEnabled: boolean;
+  /** What an OvnFip without a type is. */
+  readonly type: 'centralized' | 'distributed';
+  /** Nodes that may hold the default VPC's port, besides those with the label. */
+  readonly nodes: ReadonlySet<string>;
+  /** The next hops, and the addresses and the MAC address of the router; empty if not set. */
+  readonly gateways: readonly string[];
+  readonly ips: readonly string[];
+  readonly mac: string;
+  /** Keys that nothing reads, and values that are none: as `key`, or `key: value`. */
+  readonly unread: readonly string[];
+}
+
 /** The address inside of a VPC that a rule is about. */
 export interface InsideSpec {
   /** The `id` of the address outside. */
@@ -80,7 +96,7 @@ export interface InsideSpec {
 /** An address outside that stands for one inside. */
 export interface OvnFip extends ApiObjectFacts {
   readonly spec: InsideSpec & {
-    /** `distributed`, or another text for centralized. */
+    /** `distributed` or `centralized`; empty for that of the ExternalConfig, or centralized. */
     readonly type: string;
   };
 }

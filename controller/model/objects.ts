@@ -16,7 +16,7 @@ import type { UnlistedNetwork } from '../../lib/slices/remote-routes.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Family, Ip } from '../../lib/net/ip.ts';
 import type { ApiObjectFacts, ObjectFacts } from './object-facts.ts';
-import type { OvnDnatRule, OvnEip, OvnFip, OvnSnatRule, VpcNatGateway } from './external-objects.ts';
+import type { ExternalConfig, OvnDnatRule, OvnEip, OvnFip, OvnSnatRule, VpcNatGateway } from './external-objects.ts';
 
 /** The controller among an object's owners. */
 export interface OwnerRef {
@@ -403,6 +403,8 @@ export interface Kinds {
   readonly askedDomains: readonly AskedDomain[];
   readonly switchLbRules: SwitchLbRule;
   readonly vpcDnses: VpcDns;
+  /** One at most. */
+  readonly externalConfigs: ExternalConfig;
   readonly ovnEips: OvnEip;
   readonly ovnFips: OvnFip;
   readonly ovnSnatRules: OvnSnatRule;

@@ -87,7 +87,7 @@ export interface Indexes {
   readonly vpcDnsesBySubnet: Index;
   readonly vpcsByNamespace: Index;
   readonly vpcsByDefaultSubnet: Index;
-  /** Vpcs with enableExternal by the Subnets outside that they name; all of them also under the empty key. */
+  /** Vpcs with enableExternal, and the default one, by the Subnets outside that they name; all of them also under the empty key. */
   readonly vpcsByExternalSubnet: Index;
   readonly natGatewaysByVpc: Index;
   /** VpcNatGateways by the Subnets outside that they name; all of them also under the empty key. */
@@ -101,7 +101,7 @@ export interface Indexes {
   /** Rules by the name under which their address inside is held, where they name its holder. */
   readonly externalRulesByPort: Readonly<Record<ExternalRuleStore, Index>>;
   readonly snatRulesBySubnet: Index;
-  /** OvnFips of type distributed, all under the empty key. */
+  /** OvnFips of type `distributed` under this key, those without a type under the empty one. */
   readonly distributedFips: Index;
   readonly subnetsByVpc: Index;
   readonly subnetsByVlan: Index;

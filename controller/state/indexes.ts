@@ -1,5 +1,5 @@
 /** The indexes of the objects that `settle/` and `plan/` look up by something else than their name. */
-import { annotation, externalSubnet, label } from '../../lib/api/names.ts';
+import { annotation, defaultVpc, externalSubnet, label } from '../../lib/api/names.ts';
 import { isExternalLocal } from '../../lib/services/service.ts';
 import { index } from '../../lib/store/index.ts';
 import { selectorIndex } from '../../lib/store/selector-index.ts';
@@ -57,8 +57,9 @@ export function indexesOf(stores: Stores): Indexes {
     vpcDnsesBySubnet: index(vpcDnses, ({ spec }) => (spec.subnet === '' ? [] : [spec.subnet])),
     vpcsByNamespace: index(vpcs, ({ spec }) => spec.namespaces),
     vpcsByDefaultSubnet: index(vpcs, ({ spec }) => [spec.defaultSubnet]),
-    vpcsByExternalSubnet: index(vpcs, ({ spec }) =>
-      spec.enableExternal ? ['', externalSubnet, ...spec.extraExternalSubnets] : [],
+    // A ConfigMap may connect the default one.
+    vpcsByExternalSubnet: index(vpcs, ({ name, spec }) =>
+      spec.enableExternal || name === defaultVpc ? ['', externalSubnet, ...spec.extraExternalSubnets] : [],
     ),
     natGatewaysByVpc: index(vpcNatGateways, ({ spec }) => [spec.vpc]),
     natGatewaysByExternalSubnet: index(vpcNatGateways, ({ spec }) => ['', ...spec.externalSubnets]),
@@ -67,7 +68,7 @@ export function indexesOf(stores: Stores): Indexes {
     externalRulesByEip: rulesIndex(stores, ({ spec }) => [spec.eip]),
     externalRulesByPort: rulesIndex(stores, ({ spec }) => insidePorts({ ipType: '', ...spec })),
     snatRulesBySubnet: index(ovnSnatRules, ({ spec }) => (spec.vpcSubnet === '' ? [] : [spec.vpcSubnet])),
-    distributedFips: index(ovnFips, ({ spec }) => (spec.type === 'distributed' ? [''] : [])),
+    distributedFips: index(ovnFips, ({ spec }) => (spec.type === 'centralized' ? [] : [spec.type])),
     subnetsByVpc: index(subnets, ({ spec }) => [vpcNameOf(spec)]),
     subnetsByVlan: index(subnets, ({ spec }) => (spec.vlan === '' ? [] : [spec.vlan])),
     subnetsByNamespace: index(subnets, ({ spec }) => spec.namespaces),

@@ -36,6 +36,7 @@ export class ObjectStores implements Stores {
   readonly sharedAddresses = new Store<Kinds['sharedAddresses']>();
   readonly switchLbRules = new Store<Kinds['switchLbRules']>();
   readonly vpcDnses = new Store<Kinds['vpcDnses']>();
+  readonly externalConfigs = new Store<Kinds['externalConfigs']>();
   readonly ovnEips = new Store<Kinds['ovnEips']>();
   readonly ovnFips = new Store<Kinds['ovnFips']>();
   readonly ovnSnatRules = new Store<Kinds['ovnSnatRules']>();

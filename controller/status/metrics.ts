@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client';
 import { backendCounts } from '../plan/switch-lb-rule/backends.ts';
 import { nodesOf } from '../plan/underlay/provider-network.ts';
 import type { View } from '../model/view.ts';
+import { openExternalMetrics } from './external-metrics.ts';
 
 export interface Metrics {
   round(figures: { readonly keys: number; readonly ms: number; readonly lagMs: number }): void;
@@ -105,6 +106,7 @@ export function openMetrics(registry: Registry, view: View): Metrics {
     },
   });
   networkNodes.reset();
+  openExternalMetrics(registry, view);
   const refusals = new Counter({
     name: 'isthmus_controller_southbound_refusals_total',
     help: 'writes that the southbound database did not allow',

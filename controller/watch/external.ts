@@ -2,7 +2,14 @@
 import { annotation, externalSubnet } from '../../lib/api/names.ts';
 import { type Fields, fieldsOf, textOf } from '../../lib/kube/fields.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { InsideSpec, OvnDnatRule, OvnEip, OvnFip, OvnSnatRule } from '../model/external-objects.ts';
+import type {
+  ExternalConfig,
+  InsideSpec,
+  OvnDnatRule,
+  OvnEip,
+  OvnFip,
+  OvnSnatRule,
+} from '../model/external-objects.ts';
 import { apiFactsOf } from './fields.ts';
 
 export function parseOvnEip(raw: RawObject): OvnEip {
@@ -20,6 +27,46 @@ export function parseOvnEip(raw: RawObject): OvnEip {
       natGateway: undefined,
     },
     unsupported: [],
+  };
+}
+
+const enableKey = 'enable-external-gw';
+/** The Subnet outside. */
+const switchKey = 'external-gw-switch';
+const configTypes = ['centralized', 'distributed'] as const;
+/** The interface of nodes is that of the ProviderNetwork. */
+const configKeys = ['type', 'external-gw-nodes', 'external-gw-nic', 'external-gw-addr', 'nic-ip', 'nic-mac'];
+/** As far as a value is read and shown: that of a status has a limit. */
+const longestValue = 253;
+
+/** Kube-OVN takes addresses with a prefix length, and those of two families in one text. */
+function addressesIn(text: string): readonly string[] {
+  return text.split(',').flatMap((one) => one.trim().replace(/\/\d+$/, '') || []);
+}
+
+export function parseExternalConfig(raw: RawObject): ExternalConfig {
+  const data = fieldsOf(raw['data']);
+  const of = (key: string): string => textOf(data[key]).trim().slice(0, longestValue);
+  const [enable, type, subnet] = [of(enableKey), of('type'), of(switchKey)];
+  const known = [enableKey, switchKey, ...configKeys];
+  const unknown = Object.keys(data).filter((key) => !known.includes(key));
+  return {
+    isEnabled: enable === 'true',
+    type: configTypes.find((one) => one === type) ?? 'centralized',
+    nodes: new Set(
+      textOf(data['external-gw-nodes'])
+        .split(',')
+        .flatMap((name) => name.trim() || []),
+    ),
+    gateways: addressesIn(of('external-gw-addr')),
+    ips: addressesIn(of('nic-ip')),
+    mac: of('nic-mac').toLowerCase(),
+    unread: [
+      ...(['', 'true', 'false'].includes(enable) ? [] : [`${enableKey}: ${enable}`]),
+      ...(type === '' || configTypes.some((one) => one === type) ? [] : [`type: ${type}`]),
+      ...(['', externalSubnet].includes(subnet) ? [] : [`${switchKey}: ${subnet}`]),
+      ...unknown.sort(),
+    ],
   };
 }
 

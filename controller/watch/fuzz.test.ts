@@ -79,6 +79,7 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   sharedAddresses: sharedAddressKind,
   switchLbRules: switchLbRuleKind,
   vpcDnses: vpcDnsKind,
+  externalConfigs: { data: z.record(z.string(), z.string()) },
   ovnEips: ovnEipKind,
   ovnFips: ovnFipKind,
   ovnSnatRules: ovnSnatRuleKind,

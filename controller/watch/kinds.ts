@@ -6,6 +6,7 @@ import {
   adminNetworkPolicies,
   baselineAdminNetworkPolicies,
   clusterNetworkPolicies,
+  configMaps,
   endpointSlices,
   iptablesDnats,
   iptablesEips,
@@ -42,6 +43,7 @@ import {
   vpcNatGateways,
   vpcs,
 } from '../../lib/kube/resources.ts';
+import { externalConfig } from '../../lib/api/names.ts';
 import type { RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
 import { parseAdminRules, parseBaselineRules, parseClusterRules } from '../../lib/policies/parse-cluster.ts';
 import { parseEndpointSlice, parseService } from '../../lib/services/parse.ts';
@@ -58,7 +60,7 @@ import {
   parseVip,
 } from './addresses.ts';
 import { bgpNodeStateView } from './bgp.ts';
-import { parseOvnDnatRule, parseOvnEip, parseOvnFip, parseOvnSnatRule } from './external.ts';
+import { parseExternalConfig, parseOvnDnatRule, parseOvnEip, parseOvnFip, parseOvnSnatRule } from './external.ts';
 import { clusterPolicy, parseNetworkPolicy } from './network-policies.ts';
 import {
   remoteClusterView,
@@ -93,6 +95,8 @@ export interface WatchedKind<T> {
   readonly parse: (raw: RawObject) => T;
   /** The cluster is also served where the API server does not know the kind. */
   readonly isOptional?: boolean;
+  /** The only object of the kind that is watched: its reader needs no right to others. */
+  readonly only?: { readonly namespace: string; readonly name: string };
   /** Of a kind with slices, which are a part of the value. */
   readonly open?: (options: SlicedReflectorOptions) => Reflector<T>;
 }
@@ -144,6 +148,7 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   sharedAddresses: { resource: sharedAddresses, parse: parseSharedAddress, isOptional: true },
   switchLbRules: { resource: switchLbRules, parse: parseSwitchLbRule, isOptional: true },
   vpcDnses: { resource: vpcDnses, parse: parseVpcDns, isOptional: true },
+  externalConfigs: { resource: configMaps, parse: parseExternalConfig, only: externalConfig },
   ovnEips: { resource: ovnEips, parse: parseOvnEip, isOptional: true },
   ovnFips: { resource: ovnFips, parse: parseOvnFip, isOptional: true },
   ovnSnatRules: { resource: ovnSnatRules, parse: parseOvnSnatRule, isOptional: true },

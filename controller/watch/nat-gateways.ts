@@ -133,7 +133,7 @@ function insideOf(spec: Fields): InsideSpec {
 }
 
 export function parseIptablesFipRule(raw: RawObject): OvnFip {
-  return { ...apiFactsOf(raw), spec: { ...insideOf(fieldsOf(raw['spec'])), type: '' } };
+  return { ...apiFactsOf(raw), spec: { ...insideOf(fieldsOf(raw['spec'])), type: 'centralized' } };
 }
 
 export function parseIptablesSnatRule(raw: RawObject): OvnSnatRule {

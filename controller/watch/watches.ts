@@ -40,9 +40,11 @@ export function afterNamespaces({ client, signal, log, onChange }: WatchOptions)
 
 /** Resolves once the existing objects of the kind were delivered. */
 function watch(kind: keyof Kinds, { client, signal, log, onChange }: WatchOptions): Promise<void> {
-  const { resource, parse, isOptional: optional = false, open }: WatchedKind<Kinds[keyof Kinds]> = kinds[kind];
+  const { resource, parse, isOptional: optional = false, open, only }: WatchedKind<Kinds[keyof Kinds]> = kinds[kind];
+  const selection = only && { namespace: only.namespace, fieldSelector: `metadata.name=${only.name}` };
   const reflector =
-    open?.({ client, signal, log, optional }) ?? reflect({ client, resource, parse, signal, log, optional });
+    open?.({ client, signal, log, optional }) ??
+    reflect({ client, resource, parse, signal, log, optional, ...selection });
   reflector.subscribe(({ key, after }) => onChange(kind, key, after));
   return reflector.synced;
 }

@@ -14,6 +14,9 @@ export const externalSubnet = 'external';
 /** The Subnet outside of a VpcNatGateway that names none. */
 export const natGatewaySubnet = 'ovn-vpc-external-network';
 
+/** Kube-OVN's settings of the default VPC's way out. */
+export const externalConfig = { namespace: 'kube-system', name: 'ovn-external-gw-config' } as const;
+
 /** The hub's own transit switch, which every member joins; has the name of Kube-OVN's first transit switch. */
 export const hubSwitch = 'ts';
 

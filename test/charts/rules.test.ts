@@ -1,10 +1,13 @@
-/** The alerts of the chart: they ask for series that speakers have, are installed on demand, and are in the guide, as every metric is. */
+/** The alerts of the chart: they ask for series that exist, are installed on demand, and are in the guide, as every metric is. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
+import { Registry } from 'prom-client';
 import { z } from 'zod';
+import { Cluster } from '../../controller/settle/cluster.ts';
+import { openExternalMetrics } from '../../controller/status/external-metrics.ts';
 import { chart, parseManifests, renderChart } from './render.ts';
 import { speakerMetrics, speakerSeriesIn } from './speaker-series.ts';
 
@@ -22,9 +25,18 @@ const prometheusRule = z.object({
   spec: z.unknown(),
 });
 
-const text = readFileSync(join(chart, 'rules/bgp.yaml'), 'utf8');
-const alerts = rules.parse(parse(text)).groups.flatMap((group) => group.rules);
-const guide = readFileSync(join(chart, '../../docs/guides/bgp.md'), 'utf8');
+function read(name: string) {
+  const text = readFileSync(join(chart, `rules/${name}.yaml`), 'utf8');
+  return { text, alerts: rules.parse(parse(text)).groups.flatMap((group) => group.rules) };
+}
+
+function guideOf(name: string): string {
+  return readFileSync(join(chart, `../../docs/guides/${name}.md`), 'utf8');
+}
+
+const [bgp, edge] = [read('bgp'), read('edge')];
+const { alerts } = bgp;
+const guide = guideOf('bgp');
 
 test('a speaker exports every series that an alert queries', async () => {
   const { series } = await speakerMetrics();
@@ -40,6 +52,20 @@ test('the guide documents every alert and every metric of a speaker', async () =
   for (const name of [...names, ...alerts.map((each) => each.alert)]) assert.ok(guide.includes(`\`${name}`), name);
 });
 
+test('the controller exports every series that an alert about addresses outside queries, and the guide documents both', async () => {
+  const registry = new Registry();
+  openExternalMetrics(registry, new Cluster());
+  const names = (await registry.getMetricsAsJSON()).map(({ name }) => name);
+  for (const { alert: name, expr } of edge.alerts) {
+    const asked = expr.match(/\bisthmus_controller_\w+/g) ?? [];
+    assert.ok(asked.length > 0, `${name} asks for nothing of Isthmus`);
+    for (const each of asked) assert.ok(names.includes(each), `${name} asks for ${each}`);
+  }
+  const external = guideOf('eip');
+  for (const name of [...names, ...edge.alerts.map((each) => each.alert)])
+    assert.ok(external.includes(`\`${name}`), name);
+});
+
 test('rules are installed on demand, identical to the file', () => {
   const rendered = (...values: string[]) =>
     parseManifests(renderChart(values)).filter(({ kind }) => kind === 'PrometheusRule');
@@ -49,6 +75,9 @@ test('rules are installed on demand, identical to the file', () => {
   );
   assert.deepEqual(
     found.map(({ metadata, spec }) => [metadata.name, metadata.labels['release'], spec]),
-    [['isthmus-bgp', 'prometheus', parse(text)]],
+    [
+      ['isthmus-bgp', 'prometheus', parse(bgp.text)],
+      ['isthmus-edge', 'prometheus', parse(edge.text)],
+    ],
   );
 });

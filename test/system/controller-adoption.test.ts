@@ -1,17 +1,28 @@
 /** The adoption of a Kube-OVN cluster: first a dry run, then the adoption, without lost or duplicated rows. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { ips, networkPolicies, pods, subnets } from '../../lib/kube/resources.ts';
+import {
+  ips,
+  networkPolicies,
+  ovnDnatRules,
+  ovnEips,
+  ovnFips,
+  ovnSnatRules,
+  pods,
+  subnets,
+} from '../../lib/kube/resources.ts';
 import { ControllerBed, nameOf } from './controller-bed.ts';
 import { createFormerObjects, formerPods, formerRouterMacs, formerRows, leftPort } from './kube-ovn-cluster.ts';
-import { eventually } from '../../lib/testing-eventually.ts';
+import { createFormerEdge, formerEdgeRows, formerEips } from './kube-ovn-edge.ts';
+import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
 
 let bed: ControllerBed;
 let uuids: ReadonlyMap<string, string>;
 
 /** A label of a row, for tables with and without names. */
 function labelOf(table: string, row: Readonly<Record<string, unknown>>): string {
-  return `${table} ${nameOf(row as never) || `${String(row['priority'])} ${String(row['match'] ?? row['ip_prefix'])}`}`;
+  const content = row['match'] ?? row['ip_prefix'] ?? row['external_ip'];
+  return `${table} ${nameOf(row as never) || `${String(row['priority'])} ${String(content)}`}`;
 }
 
 const tables = [
@@ -22,7 +33,11 @@ const tables = [
   'Logical_Switch',
   'Logical_Switch_Port',
   'Port_Group',
+  'NAT',
+  'Gateway_Chassis',
 ];
+/** Those of an OvnDnatRule. */
+const published = 'published';
 
 function uuidsNow(): ReadonlyMap<string, string> {
   return new Map(tables.flatMap((table) => bed.rows(table).map((row) => [labelOf(table, row), row._uuid] as const)));
@@ -32,7 +47,9 @@ before(async () => {
   bed = await ControllerBed.open();
   await createFormerObjects(bed);
   await bed.nb.transact(formerRows());
-  await eventually('the rows are there', () => bed.row('Logical_Switch', 'of-another'));
+  await createFormerEdge(bed);
+  await bed.nb.transact(formerEdgeRows());
+  await eventually('the rows are there', () => bed.row('Logical_Switch', 'external'));
   uuids = uuidsNow();
   await createFormerPolicy();
 });
@@ -65,6 +82,34 @@ async function createFormerPolicy(): Promise<void> {
   await eventually('the rows of the policy are there', () => bed.row('Address_Set', formerPolicy.set));
 }
 
+/** The lines about an adopted row, without those of its ids. */
+function adopted(text: string, row: string): readonly string[] {
+  const lines = text.split('\n');
+  const first = lines.findIndex((line) => line.startsWith(`adopt  ${row} `));
+  assert.ok(first >= 0, row);
+  const rest = lines.slice(first + 1);
+  const end = rest.findIndex((line) => !line.startsWith(' '));
+  return rest.slice(0, end).flatMap((line) => (line.includes('external_ids') ? [] : [line.trim()]));
+}
+
+/** Each change that packets notice is a line of its own. */
+function assertEdge(text: string): void {
+  for (const row of ['Logical_Router_Port ovn-cluster-external', 'Logical_Switch_Port localnet.external'])
+    assert.deepEqual(adopted(text, row), [], row);
+  for (const number of [1, 2])
+    assert.deepEqual(adopted(text, `Gateway_Chassis ovn-cluster-external-chassis-${number}`), []);
+  assert.deepEqual(adopted(text, 'NAT snat/leave/ipv4'), ['gateway_port: null -> "ovn-cluster-external"']);
+  // The gateway node has the address from then on.
+  assert.deepEqual(adopted(text, 'NAT fip/floating/ipv4'), [
+    `external_mac: "${formerEips.floating.macAddress}" -> null`,
+    'gateway_port: null -> "ovn-cluster-external"',
+    'logical_port: "web-1.default" -> null',
+  ]);
+  assert.deepEqual(adopted(text, `Load_Balancer ${published}`), []);
+  assert.match(text, /insert Logical_Router_Policy snat\/leave\/ipv4 into Logical_Router ovn-cluster/);
+  assert.doesNotMatch(text, /write {2}Ovn\w+\/\S+ \{"delete"/);
+}
+
 describe('adoption of a Kube-OVN cluster', () => {
   test('is reported by a dry run, which changes nothing', async () => {
     const [versions, changes] = [await bed.versions(), bed.changes];
@@ -76,11 +121,12 @@ describe('adoption of a Kube-OVN cluster', () => {
     assert.match(text, /^ +NAT .*snat.*172\.30\.1\.200.*10\.16\.0\.0\/16 in Logical_Router ovn-cluster$/m);
     assert.match(text, /^ +Load_Balancer my-dnat-rule .*172\.30\.1\.201:80=10\.16\.0\.7:8080/m);
     assert.match(text, /write {2}IP\/lost\.default \{"delete"/);
-    assert.doesNotMatch(text, /mac: /, 'router ports keep their MAC addresses');
+    assert.doesNotMatch(text, /^ +mac: /m, 'router ports keep their MAC addresses');
     assert.match(text, /adopt {2}Logical_Switch join \(subnet\/join\)\nadopt/, 'our ids go without saying');
     const writes = text.split('\n').filter((line) => line.startsWith('write '));
     assert.equal(new Set(writes).size, writes.length, 'each write is listed once');
     assert.doesNotMatch(text, /of-another/);
+    assertEdge(text);
     assert.doesNotMatch(text, /write {2}Pod\/.*"annotations"/, 'pods keep their annotations');
     assert.deepEqual(await bed.versions(), versions);
     assert.equal(bed.changes, changes);
@@ -105,7 +151,9 @@ describe('adoption of a Kube-OVN cluster', () => {
     // The end of each tier of ACLs, and the ports that policies select: Kube-OVN has no such groups.
     const own =
       /^Port_Group (?:isthmus\.(?:empty\.tiers|(?:isolated|cluster\.policies)\.(?:in|out)|cluster\.node\.n\d)|np\..*)$/;
-    const fresh = [...now.keys()].filter((label) => !uuids.has(label) && !own.test(label));
+    // What leads packets of the rules to the port outside; those of Kube-OVN left by the nodes.
+    const ways = /^Logical_Router_Policy (?:29156|29270|29271) .*203\.0\.113\.0\/24$/;
+    const fresh = [...now.keys()].filter((label) => !uuids.has(label) && !own.test(label) && !ways.test(label));
     assert.deepEqual(fresh, [], 'nothing was made twice');
     for (const [name, mac] of Object.entries(formerRouterMacs)) {
       assert.equal(bed.row('Logical_Router_Port', name)?.['mac'], mac);
@@ -118,6 +166,30 @@ describe('adoption of a Kube-OVN cluster', () => {
     assert.deepEqual(bed.members('ovn.default.n1'), ['web-1.default']);
     // Its address belongs to no Service here.
     assert.deepEqual(bed.row('Load_Balancer', 'cluster-tcp-loadbalancer')?.['vips'], {});
+  });
+
+  test('keeps addresses outside, their rules and their statuses', async () => {
+    await eventuallyPasses(async () => {
+      for (const [name, { v4Ip, macAddress, type, nat }] of Object.entries(formerEips)) {
+        const { conditions: _, ...status } = await bed.status(ovnEips, name);
+        assert.deepEqual(status, { v4Ip, v6Ip: '', macAddress, type, nat, ready: true });
+      }
+      const eip = formerEips.shared.v4Ip;
+      const { conditions: _, ...rule } = await bed.status(ovnDnatRules, published);
+      const ports = { protocol: 'tcp', externalPort: '80', internalPort: '8080', ipName: 'web-1.default' };
+      const sides = { v4Eip: eip, v6Eip: '', v4Ip: '10.16.0.7', v6Ip: '' };
+      assert.deepEqual(rule, { ready: true, vpc: 'ovn-cluster', ...sides, ...ports });
+      assert.equal((await bed.status(ovnFips, 'floating'))['v4Eip'], formerEips.floating.v4Ip);
+      assert.equal((await bed.status(ovnSnatRules, 'leave'))['v4IpCidr'], '10.16.0.0/16');
+    });
+    // Adopted rows keep what Isthmus does not write.
+    const options = await bed.nb.transact([
+      { op: 'select', table: 'NAT', where: [['external_ip', '==', formerEips.floating.v4Ip]], columns: ['options'] },
+    ]);
+    assert.match(JSON.stringify(options), /stateless.*false/);
+    assert.deepEqual(bed.row('Load_Balancer', published)?.['vips'], {
+      [`${formerEips.shared.v4Ip}:80`]: '10.16.0.7:8080',
+    });
   });
 
   test('keeps foreign rows and deletes the IP objects of deleted pods', async () => {

@@ -1,10 +1,13 @@
 /** Addresses outside of a VPC, with packets: two nodes, one of them the gateway, and a router with a server behind it. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { ovnDnatRules, ovnEips, ovnFips, ovnSnatRules, vpcs } from '../../lib/kube/resources.ts';
+import { ovnEnvironment } from 'ovsdb-client/testing';
+import { networkPolicies, ovnDnatRules, ovnEips, ovnFips, ovnSnatRules, vpcs } from '../../lib/kube/resources.ts';
 import type { Resource } from '../../lib/kube/types.ts';
+import type { EipWhy } from '../../cli/plan/eip/why.ts';
 import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
 import { addOutside, gatewayLabel, label, outside, removeOutside } from './external-bed.ts';
+import { runProgram } from './cli-bed.ts';
 import { words } from './ovn-bed.ts';
 import { ServiceBed } from './service-bed.ts';
 
@@ -171,12 +174,18 @@ describe('a VPC with a Subnet outside', () => {
   ] as const)
     test(`gives a pod a fixed address, ${type}, in both directions`, async () => {
       const addresses = await eip('fixed');
+      // As a Kube-OVN leaves it, whatever the type is.
+      const [inside = ''] = bed.addressesOf(pod);
+      nbctl(['lr-nat-add', 'blue', 'dnat_and_snat', addresses[0], inside, `${pod}.default`, '0a:00:00:00:00:77']);
+      const former = await eventually('the former row', () => floating(addresses[0])?._uuid);
       await create(ovnFips, pod, { ovnEip: 'fixed', ipName: `${pod}.default`, type });
       for (const [index, address] of addresses.entries()) {
         await becomes(pod, outside.server[index] ?? '', 80, `lan ${address}`);
         await becomes(outside.name, address, 8080, `${pod} ${outside.router[index]}`);
         await becomes('b1', address, 8080, `${pod} ${(await shared())[index]}`);
       }
+      assert.equal(floating(addresses[0])?._uuid, former);
+      if (type === 'centralized') await seenByPolicies(pod, addresses);
       await eventuallyPasses(async () => {
         const mac = (await statusOf(ovnEips, type === 'distributed' ? 'fixed' : 'blue-external')).macAddress;
         assert.match(bed.in(outside.name, `ip neigh show ${addresses[0]}`), new RegExp(`lladdr ${mac}`));
@@ -185,6 +194,56 @@ describe('a VPC with a Subnet outside', () => {
       await remove(ovnEips, 'fixed');
       await becomes(pod, outside.server[0], 80, `lan ${(await shared())[0]}`);
     });
+
+  /** The row of a fixed address. */
+  function floating(address: string): ReturnType<typeof bed.controller.row> {
+    const rows = bed.controller.rows('NAT');
+    return rows.find((row) => row['type'] === 'dnat_and_snat' && row['external_ip'] === address);
+  }
+
+  /** A client outside has its own address, a pod of the VPC the one with which it leaves; what is sent is judged by the address outside. */
+  async function seenByPolicies(pod: string, addresses: readonly string[]): Promise<void> {
+    const [address = ''] = addresses;
+    const [source = ''] = await shared();
+    const from = (ip: string): object => ({ ingress: [{ from: [{ ipBlock: { cidr: `${ip}/32` } }] }] });
+    await bed.controller.create(networkPolicies, 'in', { podSelector: {}, ...from(outside.router[0]) }, 'default');
+    await becomes('b1', address, 8080, 'silence');
+    await becomes(outside.name, address, 8080, `${pod} ${outside.router[0]}`);
+    const name = { name: 'in', namespace: 'default' };
+    await bed.controller.kube.patch(networkPolicies, name, 'merge', { spec: from(source) });
+    await becomes('b1', address, 8080, `${pod} ${source}`);
+    await becomes(outside.name, address, 8080, 'silence');
+    await bed.controller.kube.delete(networkPolicies, name);
+    const to = { egress: [{ to: [{ ipBlock: { cidr: `${address}/32` } }] }], policyTypes: ['Egress'] };
+    await bed.controller.create(networkPolicies, 'out', { podSelector: {}, ...to }, 'default');
+    await becomes('b1', bed.addressesOf(pod)[0] ?? '', 8080, 'silence');
+    await becomes('b1', address, 8080, `${pod} ${source}`);
+    await bed.controller.kube.delete(networkPolicies, { name: 'out', namespace: 'default' });
+    await becomes('b1', bed.addressesOf(pod)[0] ?? '', 8080, `${pod} ${bed.addressesOf('b1')[0]}`);
+  }
+
+  test('explains an address by its rules, the node that holds it and what OVN announces', async () => {
+    const words = ['why', 'eip', 'shared', '--sb', bed.southbound, '-o', 'json'];
+    const [address = ''] = await shared();
+    await eventuallyPasses(async () => {
+      const { code, out, err } = await runProgram(words, {
+        HOME: '/nonexistent',
+        KUBECONFIG: bed.controller.api.kubeconfig,
+        PATH: process.env['PATH'],
+        ...ovnEnvironment(),
+      });
+      assert.equal(code, 0, out + err);
+      const { isServed, rules, reachedBy } = JSON.parse(out) as EipWhy;
+      assert.equal(isServed, true);
+      const nodes = rules.map(({ rule, node, isReady }) => `${rule} ${node} ${isReady}`);
+      const names = ['OvnSnatRule all', 'OvnDnatRule web-tcp', 'OvnDnatRule web-udp'];
+      assert.deepEqual(
+        nodes,
+        names.map((name) => `${name} n1 true`),
+      );
+      assert.ok(reachedBy.arp?.some((text) => text.includes(address) && text.endsWith('by port cr-blue-external')));
+    });
+  });
 
   async function shared(): Promise<readonly string[]> {
     const { v4Ip = '', v6Ip = '' } = await statusOf(ovnEips, 'shared');

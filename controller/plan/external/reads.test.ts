@@ -13,9 +13,10 @@ function put(cluster: TestCluster, { kind, raw }: Made): void {
   const { name } = raw.metadata;
   const { resource, parse } = kinds[kind];
   const metadata = { uid: `uid-${name}`, resourceVersion: '1', generation: 1, ...raw.metadata };
-  const whole = resource.namespaced ? { ...metadata, namespace: 'default' } : metadata;
+  const { namespace = 'default' } = raw.metadata as { readonly namespace?: string };
+  const whole = resource.namespaced ? { ...metadata, namespace } : metadata;
   const value: Kinds[typeof kind] = parse({ ...raw, metadata: whole });
-  cluster.change(kind, resource.namespaced ? `default/${name}` : name, value);
+  cluster.change(kind, resource.namespaced ? `${namespace}/${name}` : name, value);
 }
 
 test('after random changes every plan and status is current, and no two plans want one row', () => {
@@ -34,7 +35,21 @@ test('after random changes every plan and status is current, and no two plans wa
   const leaving = (): object => (random(5) === 0 ? { deletionTimestamp: '2026-01-09T00:00:00Z' } : {});
   const route = { cidr: '0.0.0.0/0', nextHopIP: '203.0.113.9' };
   const toGateway = { cidr: '0.0.0.0/0', nextHopIP: '10.90.0.254' };
+  const config = { name: 'ovn-external-gw-config', namespace: 'kube-system' };
   const changes: readonly (() => Made)[] = [
+    () => ({
+      kind: 'externalConfigs',
+      raw: {
+        metadata: config,
+        data: {
+          'enable-external-gw': pick('true', 'false', 'no'),
+          type: pick('', 'distributed'),
+          'external-gw-nodes': pick('', 'n1', 'n1,n3'),
+          'external-gw-addr': pick('', '203.0.113.1'),
+          'nic-ip': pick('', '203.0.113.50/24'),
+        },
+      },
+    }),
     () =>
       made(
         'vpcs',

@@ -2,6 +2,7 @@ import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Vpc } from '../../model/objects.ts';
 import { eipPort } from '../../model/ovn-names.ts';
+import { configProblems, isExternal } from '../../settle/external/external-config.ts';
 import { gatewayPortName, gatewayPortsOf } from '../../settle/external/external-subnets.ts';
 import { peeringsOf } from '../../settle/vpc/judge-peerings.ts';
 import { hasRouter, subnetsOf } from '../../settle/vpc/routers.ts';
@@ -26,7 +27,8 @@ export function vpcProblems(view: View, vpc: Vpc): readonly Problem[] {
   const subnet = defaultSubnetProblem(view, vpc);
   return [
     ...(fields === '' ? [] : [{ code: 'NotSupported', message }]),
-    ...idleExternal(vpc),
+    ...idleExternal(view, vpc),
+    ...(vpc.name === defaultVpc ? configProblems(view) : []),
     ...readStaticRoutes(vpc.spec).problems,
     ...readPolicyRoutes(vpc.spec).problems,
     ...peeringsOf(view, vpc.name).flatMap(({ problem, isWaiting }) =>
@@ -48,8 +50,9 @@ function outsideProblems(view: View, vpc: string): readonly Problem[] {
 }
 
 /** Subnets outside without the switch that connects them. */
-function idleExternal({ spec }: Vpc): readonly Problem[] {
-  if (spec.enableExternal || spec.extraExternalSubnets.length === 0) return [];
+function idleExternal(view: View, vpc: Vpc): readonly Problem[] {
+  const { spec } = vpc;
+  if (isExternal(view, vpc) || spec.extraExternalSubnets.length === 0) return [];
   const message =
     'spec.extraExternalSubnets has an effect with spec.enableExternal only: set it to true, or remove the list';
   return [{ code: 'ExternalDisabled', message }];

@@ -3,7 +3,7 @@
  * In: Vpcs, and the networks in force of their Subnets. Out: rows by key. Rule: rows of other owners on a router are not
  * changed, and all valid items of a Vpc are served.
  */
-import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
+import { defaultVpc, externalSubnet, joinSubnet } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import { isDefaultRoute } from '../../settle/bgp/learned-route.ts';
@@ -96,6 +96,8 @@ export const vpcFeature: Feature = {
       // Known for the first time, also of ports that no node has.
       if (change.name === '') for (const { vpc } of view.gatewayPorts.values()) yield vpc;
     }
+    if (change.kind === 'externalConfigs' || (change.kind === 'verdicts' && change.name === externalSubnet))
+      yield defaultVpc;
     // The status names the reason why the router has no address outside.
     if (change.kind === 'ports' && change.name.startsWith('eip/')) {
       const port = gatewayPortNamed(view, change.name.slice('eip/'.length));

@@ -18,7 +18,8 @@ import type { ExternalRuleStore } from '../../model/external-objects.ts';
 import type { Kinds } from '../../model/objects.ts';
 import type { ExternalRule, GatewayPort } from '../../model/settled.ts';
 import type { Indexes, View } from '../../model/view.ts';
-import { vpcsNaming } from './external-subnets.ts';
+import { externalConfigOf } from './external-config.ts';
+import { gatewayPortNamed, vpcsNaming } from './external-subnets.ts';
 import { gatewayNodeText } from './gateway-order.ts';
 import { natGatewaysReading } from './nat-gateways.ts';
 import { anyVpc, readRule } from './read-rule.ts';
@@ -100,7 +101,12 @@ export class ExternalRules {
       if (change.before?.node !== change.after?.node) yield* this.#ofPorts(`pod/${name}`);
     } else if (kind === 'nodes') {
       if (gatewayNodeText(change.before) === gatewayNodeText(change.after)) return;
-      for (const fip of indexes.distributedFips.of('')) yield ruleKey('ovnFips', fip);
+      yield* this.#ofTypes([
+        'distributed',
+        ...(externalConfigOf(this.#options.view)?.type === 'distributed' ? [''] : []),
+      ]);
+    } else if (kind === 'externalConfigs') {
+      if (change.before?.type !== change.after?.type) yield* this.#ofTypes(['']);
     } else if (kind === 'verdicts' || kind === 'subnets') {
       if (kind === 'subnets' && change.before?.isDeleting === change.after?.isDeleting) return;
       for (const rule of indexes.snatRulesBySubnet.of(name)) yield ruleKey('ovnSnatRules', rule);
@@ -120,10 +126,20 @@ export class ExternalRules {
       yield* rulesAt(indexes, 'externalRulesByEip', iptablesEipId(eip));
   }
 
+  *#ofTypes(types: readonly string[]): Generator<string> {
+    const { distributedFips } = this.#options.view.indexes;
+    for (const type of types) for (const fip of distributedFips.of(type)) yield ruleKey('ovnFips', fip);
+  }
+
   *#ofPorts(key: string): Generator<string> {
     const { view } = this.#options;
-    if (key.startsWith('eip/')) yield* rulesAt(view.indexes, 'externalRulesByEip', key.slice('eip/'.length));
-    else if (key.startsWith('pod/') || key.startsWith('vip/'))
+    if (key.startsWith('eip/')) {
+      const name = key.slice('eip/'.length);
+      yield* rulesAt(view.indexes, 'externalRulesByEip', name);
+      // Rules need the address of their router's port.
+      const port = gatewayPortNamed(view, name);
+      if (port !== undefined) yield* allOf(this.#byVpc.get(port.vpc));
+    } else if (key.startsWith('pod/') || key.startsWith('vip/'))
       for (const { port } of view.ports(key)) yield* rulesAt(view.indexes, 'externalRulesByPort', port);
   }
 

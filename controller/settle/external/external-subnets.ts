@@ -4,11 +4,12 @@ import { externalSubnet, label, routerSwitchPort } from '../../../lib/api/names.
 import type { Node, Vpc } from '../../model/objects.ts';
 import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
+import { configuredNodes, isExternal } from './external-config.ts';
 import { natGatewaysOf } from './nat-gateways.ts';
 
 /** Those that the Vpc itself names, in order. `external` may be missing where others are named. */
-function namedByVpc(view: Pick<View, 'subnets'>, vpc: Vpc | undefined): readonly string[] {
-  if (vpc?.spec.enableExternal !== true) return [];
+function namedByVpc(view: Pick<View, 'subnets' | 'externalConfigs'>, vpc: Vpc | undefined): readonly string[] {
+  if (vpc === undefined || !isExternal(view, vpc)) return [];
   const { extraExternalSubnets: others } = vpc.spec;
   const isMeant = others.length === 0 || view.subnets.has(externalSubnet);
   return [...new Set([...(isMeant ? [externalSubnet] : []), ...others])];
@@ -30,14 +31,15 @@ export function* vpcsNaming({ indexes, vpcNatGateways }: View, subnet: string): 
   }
 }
 
-/** Which nodes may hold the port of a VPC in a Subnet outside: those with the label of gateways, or those that a VpcNatGateway selects. */
+/** Which nodes may hold the port of a VPC in a Subnet outside: those with the label of gateways or in Kube-OVN's ConfigMap, or those that a VpcNatGateway selects. */
 export function mayHold(view: View, vpc: string, subnet: string): (node: Node) => boolean {
   const naming = natGatewaysOf(view, vpc).filter(({ spec }) => spec.externalSubnets.includes(subnet));
   const isByLabel =
     naming.some(({ spec }) => spec.nodeSelectors.length === 0) || namedByVpc(view, view.vpcs.get(vpc)).includes(subnet);
   const selectors = naming.flatMap(({ spec }) => spec.nodeSelectors);
-  return ({ labels }) =>
-    (isByLabel && labels[label.externalGateway] === 'true') ||
+  const named = configuredNodes(view, vpc);
+  return ({ name, labels }) =>
+    (isByLabel && (labels[label.externalGateway] === 'true' || named.has(name))) ||
     selectors.some((selector) => matchesSelector(selector, labels));
 }
 

@@ -123,6 +123,47 @@ describe('gateway ports', () => {
     controller.close();
   });
 
+  test('a rule waits while the router has no address outside: its translation would be one of every port', async () => {
+    const few = made('subnets', 'external', { cidrBlock: '203.0.113.0/30', gateway: '203.0.113.1', vlan: 'lan' });
+    const objects = outside().map((one) => (one.raw.metadata.name === 'external' ? few : one));
+    const controller = await controllerOf([...objects.filter(({ kind }) => kind !== 'vpcs'), eip('a', {}, 0)]);
+    await put(
+      controller,
+      ...objects.filter(({ kind }) => kind === 'vpcs'),
+      snat('all', { ovnEip: 'a', vpcSubnet: 'inner' }),
+    );
+    assert.deepEqual(column(controller, port, 'Logical_Router_Port', 'networks'), {});
+    assert.equal(stateOf(controller, 'ovnSnatRules/all'), 'NoRouterAddress');
+    assert.deepEqual(planKey(controller.cluster, 'ovn-snat-rule/all').rows, []);
+    const more = made('subnets', 'external', { cidrBlock: '203.0.113.0/24', gateway: '203.0.113.1', vlan: 'lan' });
+    await put(controller, more);
+    assert.equal(Object.keys(column(controller, port, 'Logical_Router_Port', 'networks')).length, 1);
+    assert.equal(stateOf(controller, 'ovnSnatRules/all'), 'in force');
+    controller.close();
+  });
+
+  test('a rule is translated in the families that its router has outside', async () => {
+    const gateways = '203.0.113.1,2001:db8:113::1';
+    const dual = { cidrBlock: '203.0.113.0/24,2001:db8:113::/64', gateway: gateways, vlan: 'lan' };
+    const inner = { vpc: 'blue', cidrBlock: '10.90.0.0/24,fd00:90::/112', namespaces: ['default'] };
+    const objects = outside().map((one) => {
+      const { name } = one.raw.metadata;
+      if (name === 'external') return made('subnets', name, dual);
+      return name === 'inner' ? made('subnets', name, inner) : one;
+    });
+    const controller = await controllerOf([
+      ...objects,
+      eip('blue-external', { type: 'lrp', v4Ip: '203.0.113.9' }, 0),
+      eip('a'),
+      eip('six', { v6Ip: '2001:db8:113::9' }),
+      snat('all', { ovnEip: 'a', vpcSubnet: 'inner' }),
+      snat('none', { ovnEip: 'six', vpcSubnet: 'inner' }),
+    ]);
+    assert.deepEqual(column(controller, 'ovn-snat-rule/all', 'NAT', 'type'), { 'snat/all/ipv4': 'snat' });
+    assert.equal(stateOf(controller, 'ovnSnatRules/none'), 'FamilyMismatch');
+    controller.close();
+  });
+
   test('an OvnEip of the name chooses the address; one of type nat is in the way', async () => {
     const chosen = await controllerOf([
       ...outside(),

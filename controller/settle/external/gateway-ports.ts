@@ -3,6 +3,7 @@
  * and Subnet outside that it names, which rules and plans read: that of the port in `plan/external/gateway-port.ts`. Rule: a change costs the
  * Vpcs that it concerns.
  */
+import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Change } from '../../model/change.ts';
 import type { VpcNatGateway } from '../../model/external-objects.ts';
 import type { Vpc } from '../../model/objects.ts';
@@ -97,6 +98,9 @@ export class GatewayPorts {
         }
     } else if (kind === 'gatewayHolders') {
       for (const [vpc] of splitsOf(name)) if (this.#ofVpc.has(vpc)) yield vpc;
+    } else if (kind === 'externalConfigs') {
+      if (view.vpcs.has(defaultVpc)) yield defaultVpc;
+      yield* vpcs.of('');
     } else if (kind === 'ovnEips') for (const [vpc] of splitsOf(name)) if (view.vpcs.has(vpc)) yield vpc;
   }
 

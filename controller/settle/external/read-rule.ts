@@ -22,7 +22,8 @@ import type { ExternalPair, ExternalRule, GatewayPort } from '../../model/settle
 import type { View } from '../../model/view.ts';
 import { servedNet } from '../subnet/served-net.ts';
 import { gatewayIp } from '../subnet/subnet-net.ts';
-import { gatewayPortKey, gatewayPortNamed, gatewayPortsOf } from './external-subnets.ts';
+import { isDistributed } from './external-config.ts';
+import { gatewayPortKey, gatewayPortName, gatewayPortNamed, gatewayPortsOf } from './external-subnets.ts';
 import { hasBridge } from './gateway-order.ts';
 import { natGatewayProblem } from './nat-gateways.ts';
 
@@ -208,6 +209,12 @@ function readPort(view: View, vpc: string, subnet: string, eip: OvnEip): Outcome
       `Vpc ${vpc} is not connected with Subnet ${subnet} of ${eipTitle(eip.id)}: ${connecting(eip, subnet)}`,
     );
   if (port.problem !== undefined) return { obstacle: port.problem };
+  const key = eipPort(gatewayPortName(port));
+  if (view.allocation(key) === undefined) {
+    // A translation without its port would be one of every port.
+    const why = view.addressProblem(key)?.message ?? `see Vpc ${vpc}`;
+    return wait('NoRouterAddress', `the router of Vpc ${vpc} has no address in Subnet ${subnet}: ${why}`);
+  }
   const isOfRouter = eip.spec.type === 'lrp' && gatewayPortNamed(view, eip.id)?.vpc !== vpc;
   if (isOfRouter)
     return refuse(
@@ -306,10 +313,11 @@ function claimsOf(
     return claims;
   }
   const isFip = object?.use === 'fip';
+  const isAtNode = isFip && isDistributed(view, object.rule);
   for (const { inside } of pairs) {
     const what = `the address outside of ${inside} in Vpc ${vpc}`;
     claims.push({ entry: `source/${vpc}/${inside}`, value: own, code: isFip ? 'AddressInUse' : 'Conflict', what });
-    if (isFip && object.rule.spec.type === 'distributed') claims.push(pathClaim(vpc, inside, 'node'));
+    if (isAtNode) claims.push(pathClaim(vpc, inside, 'node'));
   }
   return claims;
 }
@@ -371,12 +379,15 @@ export function readRule(view: View, store: ExternalRuleStore, name: string): Re
     return failed(known, wait('VpcNotFound', `spec.vpc: Vpc ${vpc} does not exist: create it`), insideSubnet);
   const allocation = view.allocation(eipPort(id));
   const outside = textsOf(allocation?.v4, allocation?.v6);
+  const router = view.allocation(eipPort(gatewayPortName({ vpc, subnet })));
+  const ofRouter = router && textsOf(router.v4, router.v6);
   const pairs = families.flatMap((family): readonly ExternalPair[] => {
     const [from, to] = [outside[family], inside.value.texts[family]];
-    return from === undefined || to === undefined ? [] : [{ family, outside: from, inside: to }];
+    const isRouted = ofRouter === undefined || ofRouter[family] !== undefined;
+    return from === undefined || to === undefined || !isRouted ? [] : [{ family, outside: from, inside: to }];
   });
   if (pairs.length === 0) {
-    const message = `${eipTitle(id)} and the address inside have no family in common (${Object.values(outside).join(', ')}; ${Object.values(inside.value.texts).join(', ')}): use an address of the other family`;
+    const message = `${eipTitle(id)} and the address inside have no family in common that the router has there (${Object.values(outside).join(', ')}; ${Object.values(inside.value.texts).join(', ')}; ${Object.values(ofRouter ?? {}).join(', ')}): use an address of the other family`;
     return failed(known, refuse('FamilyMismatch', message), insideSubnet);
   }
   const verdict = { ...known, pairs: withWays(view, known, pairs) };
@@ -387,7 +398,7 @@ export function readRule(view: View, store: ExternalRuleStore, name: string): Re
     const gateway = gatewayObstacle(view, vpc);
     if (!('value' in gateway)) return { ...failed(verdict, gateway, insideSubnet), claims };
   }
-  if (object.use === 'fip' && object.rule.spec.type === 'distributed') {
+  if (object.use === 'fip' && isDistributed(view, object.rule)) {
     const local = readLocal(view, object.rule, inside.value, subnet);
     if (!('value' in local))
       return { ...failed(verdict, local, insideSubnet), claims: 'refusal' in local ? [] : claims };
