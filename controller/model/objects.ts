@@ -15,6 +15,7 @@ import type { UnlistedNetwork } from '../../lib/slices/remote-routes.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Family, Ip } from '../../lib/net/ip.ts';
 import type { ApiObjectFacts, ObjectFacts } from './object-facts.ts';
+import type { VpcEgressGateway } from './egress-gateway.ts';
 import type { OvnDnatRule, OvnEip, OvnFip, OvnSnatRule } from './external-objects.ts';
 
 /** The controller among an object's owners. */
@@ -395,6 +396,7 @@ export interface Kinds {
   readonly ovnFips: OvnFip;
   readonly ovnSnatRules: OvnSnatRule;
   readonly ovnDnatRules: OvnDnatRule;
+  readonly vpcEgressGateways: VpcEgressGateway;
   readonly networkPolicies: NetworkPolicy;
   readonly clusterNetworkPolicies: ClusterPolicy;
   readonly adminNetworkPolicies: ClusterPolicy;

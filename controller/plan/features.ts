@@ -12,6 +12,8 @@ import { learnedExemptionFeature, learnedRouteFeature } from './bgp/routes.ts';
 import type { Feature } from './feature.ts';
 import { domainNameFeature } from './domain-name/domain-name.ts';
 import { centralizedGatewayFeature } from './gateway/centralized.ts';
+import { egressGatewayFeature } from './egress-gateway/egress-gateway.ts';
+import { egressMemberFeature } from './egress-gateway/members.ts';
 import { eipFeature } from './external/eip.ts';
 import { externalExitFeature } from './external/exit.ts';
 import { gatewayPortFeature } from './external/gateway-port.ts';
@@ -85,6 +87,8 @@ export const features: readonly Feature[] = [
   fipFeature,
   snatRuleFeature,
   dnatRuleFeature,
+  egressGatewayFeature,
+  egressMemberFeature,
   distributedGatewayFeature,
   nodeAddressesFeature,
   nodeFeature,

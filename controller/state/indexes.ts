@@ -5,6 +5,7 @@ import { index } from '../../lib/store/index.ts';
 import { selectorIndex } from '../../lib/store/selector-index.ts';
 import type { Store } from '../../lib/store/store.ts';
 import { nodeTraits } from '../model/node-traits.ts';
+import { placesOfGateway } from '../model/egress-gateway.ts';
 import { insidePorts } from '../model/external-objects.ts';
 import { vpcNameOf } from '../model/objects.ts';
 import type { Kinds } from '../model/objects.ts';
@@ -17,7 +18,7 @@ export type Stores = { readonly [K in keyof Kinds]: Store<Kinds[K]> };
 
 export function indexesOf(stores: Stores): Indexes {
   const { pods, nodes, subnets, vpcs, vips, ipPools, securityGroups, services, endpointSlices, switchLbRules } = stores;
-  const { vpcDnses, ovnFips, ovnSnatRules, ovnDnatRules } = stores;
+  const { vpcDnses, ovnFips, ovnSnatRules, ovnDnatRules, vpcEgressGateways } = stores;
   return {
     podsByNode: index(pods, ({ node }) => (node === undefined ? [] : [node])),
     podsByPortGroup: index(pods, (pod) => namedGroupsOf(pod).map(securityPortGroup)),
@@ -55,6 +56,8 @@ export function indexesOf(stores: Stores): Indexes {
       ovnDnatRules: index(ovnDnatRules, ({ spec }) => insidePorts(spec)),
     },
     snatRulesBySubnet: index(ovnSnatRules, ({ spec }) => (spec.vpcSubnet === '' ? [] : [spec.vpcSubnet])),
+    egressGatewaysBy: index(vpcEgressGateways, placesOfGateway),
+    egressSelectors: selectorIndex(vpcEgressGateways, ({ spec }) => spec.selectors),
     distributedFips: index(ovnFips, ({ spec }) => (spec.type === 'distributed' ? [''] : [])),
     subnetsByVpc: index(subnets, ({ spec }) => [vpcNameOf(spec)]),
     subnetsByVlan: index(subnets, ({ spec }) => (spec.vlan === '' ? [] : [spec.vlan])),

@@ -38,6 +38,7 @@ export class ObjectStores implements Stores {
   readonly ovnFips = new Store<Kinds['ovnFips']>();
   readonly ovnSnatRules = new Store<Kinds['ovnSnatRules']>();
   readonly ovnDnatRules = new Store<Kinds['ovnDnatRules']>();
+  readonly vpcEgressGateways = new Store<Kinds['vpcEgressGateways']>();
   readonly bgpNodeStates = new Store<Kinds['bgpNodeStates']>();
   readonly networkPolicies = new Store<Kinds['networkPolicies']>();
   readonly clusterNetworkPolicies = new Store<Kinds['clusterNetworkPolicies']>();

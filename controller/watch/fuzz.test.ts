@@ -21,6 +21,7 @@ import { switchLbRuleKind } from '../../lib/api/kinds/switch-lb-rule.ts';
 import { transitSwitchKind } from '../../lib/api/kinds/transit-switch.ts';
 import { vipKind } from '../../lib/api/kinds/vip.ts';
 import { vlanKind } from '../../lib/api/kinds/vlan.ts';
+import { vpcEgressGatewayKind } from '../../lib/api/kinds/vpc-egress-gateway.ts';
 import { vpcDnsKind } from '../../lib/api/kinds/vpc-dns.ts';
 import { vpcKind } from '../../lib/api/kinds/vpc.ts';
 import { viewParser } from '../../lib/slices/testing.ts';
@@ -74,6 +75,7 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   ovnFips: ovnFipKind,
   ovnSnatRules: ovnSnatRuleKind,
   ovnDnatRules: ovnDnatRuleKind,
+  vpcEgressGateways: vpcEgressGatewayKind,
   networkPolicies: networkPolicySchemas,
   clusterNetworkPolicies: clusterPolicySchemas,
   adminNetworkPolicies: adminPolicySchemas,

@@ -33,6 +33,7 @@ import {
   virtualMachines,
   vlans,
   vpcDnses,
+  vpcEgressGateways,
   vpcs,
 } from '../../lib/kube/resources.ts';
 import type { RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
@@ -51,6 +52,7 @@ import {
   parseVip,
 } from './addresses.ts';
 import { bgpNodeStateView } from './bgp.ts';
+import { parseVpcEgressGateway } from './egress-gateway.ts';
 import { parseOvnDnatRule, parseOvnEip, parseOvnFip, parseOvnSnatRule } from './external.ts';
 import { clusterPolicy, parseNetworkPolicy } from './network-policies.ts';
 import {
@@ -130,6 +132,7 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   ovnFips: { resource: ovnFips, parse: parseOvnFip, isOptional: true },
   ovnSnatRules: { resource: ovnSnatRules, parse: parseOvnSnatRule, isOptional: true },
   ovnDnatRules: { resource: ovnDnatRules, parse: parseOvnDnatRule, isOptional: true },
+  vpcEgressGateways: { resource: vpcEgressGateways, parse: parseVpcEgressGateway, isOptional: true },
   networkPolicies: { resource: networkPolicies, parse: parseNetworkPolicy },
   // Of the Network Policy API, whose CRDs may not be installed.
   clusterNetworkPolicies: {

@@ -99,6 +99,7 @@ export const ovnEips = resource('kubeovn.io', 'v1', 'ovn-eips', 'OvnEip', false)
 export const ovnFips = resource('kubeovn.io', 'v1', 'ovn-fips', 'OvnFip', false);
 export const ovnSnatRules = resource('kubeovn.io', 'v1', 'ovn-snat-rules', 'OvnSnatRule', false);
 export const ovnDnatRules = resource('kubeovn.io', 'v1', 'ovn-dnat-rules', 'OvnDnatRule', false);
+export const vpcEgressGateways = resource('kubeovn.io', 'v1', 'vpc-egress-gateways', 'VpcEgressGateway', true);
 /** Served only where a Kube-OVN installation left it. */
 export const iptablesEips = resource('kubeovn.io', 'v1', 'iptables-eips', 'IptablesEIP', false);
 

@@ -27,6 +27,7 @@ import {
   ovnEips,
   ovnFips,
   ovnSnatRules,
+  vpcEgressGateways,
   pods,
   providerNetworks,
   securityGroups,
@@ -425,6 +426,7 @@ export class ControllerBed {
       ovnFips,
       ovnSnatRules,
       ovnDnatRules,
+      vpcEgressGateways,
     ];
     for (const resource of [...kinds, events]) {
       const answer = (await this.kube.request('GET', collectionPath(resource))) as { items: RawObject[] };

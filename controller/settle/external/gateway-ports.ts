@@ -50,6 +50,8 @@ export class GatewayPorts {
       yield* vpcs.of(name);
       const vpc = view.verdicts.get(name)?.vpc ?? '';
       if (this.#ofVpc.has(vpc)) yield vpc;
+    } else if (kind === 'egressGateways') {
+      for (const gateway of [change.before, change.after]) if (gateway !== undefined) yield gateway.vpc;
     } else if (kind === 'verdicts' || kind === 'transitSwitches') yield* vpcs.of('');
     else if (kind === 'nodes') {
       if (gatewayNodeText(change.before) !== gatewayNodeText(change.after)) yield* vpcs.of('');

@@ -27,6 +27,7 @@ import { switchLbRuleKind } from './switch-lb-rule.ts';
 import { transitSwitchKind } from './transit-switch.ts';
 import { vipKind } from './vip.ts';
 import { vlanKind } from './vlan.ts';
+import { vpcEgressGatewayKind } from './vpc-egress-gateway.ts';
 import { vpcDnsKind } from './vpc-dns.ts';
 import { vpcKind } from './vpc.ts';
 
@@ -48,6 +49,7 @@ export const allKinds: readonly Kind[] = [
   ovnFipKind,
   ovnSnatRuleKind,
   ovnDnatRuleKind,
+  vpcEgressGatewayKind,
   interconnectKind,
   interconnectGatewayKind,
   gatewayKeySliceKind,
