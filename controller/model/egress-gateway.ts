@@ -112,10 +112,8 @@ export function isLeading(gateway: EgressGateway | undefined): gateway is Egress
   return gateway !== undefined && gateway.refusal === undefined && gateway.obstacle === undefined;
 }
 
-/** Whether packets of the gateway are dropped. */
+/** Whether packets of the gateway are dropped. Those of networks in conflict are so unless the other gateway takes them. */
 export function isDropping(gateway: EgressGateway | undefined): gateway is EgressGateway {
   if (gateway?.isClosed !== true) return false;
-  const { refusal, obstacle } = gateway;
-  // Packets of one in conflict belong to the older gateway.
-  return refusal === undefined ? obstacle !== undefined : refusal.code !== egressConflict;
+  return gateway.refusal !== undefined || gateway.obstacle !== undefined;
 }

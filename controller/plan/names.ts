@@ -19,6 +19,8 @@ export const policyPriority = {
   underlay: 29400,
   /** Plus the prefix length of the source: packets that leave by a Subnet outside. Above gateways and learned prefixes. */
   external: 29140,
+  /** Networks of a closed VpcEgressGateway in conflict: the other gateway has precedence. */
+  egressConflict: 29269,
   /** Networks that leave by a VpcEgressGateway, before OvnSnatRules. */
   egressNetwork: 29270,
   /** Pods that a VpcEgressGateway selects. */

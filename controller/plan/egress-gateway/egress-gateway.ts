@@ -4,7 +4,7 @@
  */
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { Family } from '../../../lib/net/ip.ts';
-import { isDropping, isLeading } from '../../model/egress-gateway.ts';
+import { egressConflict, isDropping, isLeading } from '../../model/egress-gateway.ts';
 import { egressSet, ownNetworksSet } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { egressGatewaysOf } from '../../settle/egress/of-vpc.ts';
@@ -36,13 +36,18 @@ function policyRows(
     family,
     sources,
     action,
+    isInConflict,
   }: {
     readonly family: Family;
     readonly sources: ReturnType<typeof sourcesOf>;
     readonly action: DesiredRow['columns'];
+    readonly isInConflict: boolean;
   },
 ): readonly DesiredRow[] {
-  const priorities = { pods: policyPriority.egressPod, networks: policyPriority.egressNetwork };
+  const priorities = {
+    pods: policyPriority.egressPod,
+    networks: isInConflict ? policyPriority.egressConflict : policyPriority.egressNetwork,
+  };
   return (['pods', 'networks'] as const).flatMap((of) => {
     const source = sources[of];
     if (source === undefined) return [];
@@ -62,7 +67,8 @@ function planGateway(view: View, key: string): Desired {
   const gateway = view.egressGateways.get(key);
   const object = view.vpcEgressGateways.get(key);
   if (gateway === undefined || object === undefined || !(isLeading(gateway) || isDropping(gateway))) return nothing;
-  const { vpc, isClosed, link } = gateway;
+  const { vpc, isClosed, link, refusal } = gateway;
+  const isInConflict = refusal?.code === egressConflict;
   if (!hasRouter(view, vpc)) return nothing;
   const served = servedGateway(view, key);
   const policies = families.flatMap((family) => {
@@ -71,7 +77,7 @@ function planGateway(view: View, key: string): Desired {
     const reroute = isServed && hop !== undefined ? { action: 'reroute', nexthops: [hop] } : undefined;
     const action = reroute ?? (isClosed ? { action: 'drop', nexthops: [] } : undefined);
     const sources = sourcesOf({ key, ...gateway }, family);
-    return action === undefined ? [] : policyRows(vpc, key, { family, sources, action });
+    return action === undefined ? [] : policyRows(vpc, key, { family, sources, action, isInConflict });
   });
   const rows = [...setRows(key, vpc), ...(served === undefined ? [] : routerRows(view, served)), ...policies];
   return { rows, createdMs: object.createdMs };

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Wanted } from '../../../lib/desired/row.ts';
 import { fieldsOf } from '../../../lib/kube/fields.ts';
+import { cidrsOverlap, parseCidr } from '../../../lib/net/cidr.ts';
+import { gateNetwork } from '../../../lib/services/gate.ts';
 import { randomOf } from '../../../lib/testing-random.ts';
 import { isLeading } from '../../model/egress-gateway.ts';
 import { planKey } from '../../plan/plan.ts';
@@ -18,6 +20,8 @@ import {
   type Made,
 } from '../../testing-external.ts';
 
+/** Of gates on nodes, in the daemon. */
+const linkNetwork = '169.254.224.0/20';
 const selectors = [{ podSelector: { matchLabels: { app: 'web' } } }];
 
 function gateway(name: string, spec: object = {}, seconds = 5): Made {
@@ -131,8 +135,12 @@ describe('VpcEgressGateways', () => {
       gateway('few', { replicas: 2, externalIPs: ['203.0.113.9'] }),
       gateway('part', { policies: [policy, { subnets: ['ovn-default'] }] }),
       gateway('local', { trafficPolicy: 'Local' }),
+      made('subnets', 'past', { vpc: 'blue', cidrBlock: '10.95.0.0/24', gateway: '10.95.0.1', vlan: 'dmz' }),
+      gateway('past', { policies: [{ subnets: ['past'] }] }),
     ]);
-    const found = ['bgp', 'limited', 'lost', 'inside', 'few', 'part', 'local'].map((name) => reason(controller, name));
+    const found = ['bgp', 'limited', 'lost', 'inside', 'few', 'part', 'past', 'local'].map((name) =>
+      reason(controller, name),
+    );
     const ready = 'VpcEgressGatewayReady';
     assert.deepEqual(found, [
       'NeedsPods',
@@ -140,6 +148,7 @@ describe('VpcEgressGateways', () => {
       'VpcNotFound',
       'NoExternalSubnet',
       'InvalidAddress',
+      'SubnetNotReady',
       'SubnetNotReady',
       ready,
     ]);
@@ -166,6 +175,47 @@ describe('VpcEgressGateways', () => {
     again.remove('vpcEgressGateways', 'default/first');
     await again.settle();
     assert.equal(reason(again, 'second'), 'VpcEgressGatewayReady');
+  });
+
+  test('a closed one in conflict drops its packets, but those of the other gateway, and loses no address', async () => {
+    const first = { policies: [{ snat: true, subnets: ['inner'] }] };
+    const closed = { bfd: { enabled: true }, replicas: 2 };
+    const controller = await controllerOf([...outside({}), gateway('first', first, 3), gateway('second', closed, 4)]);
+    const { externalIPs = [] } = statusOf(controller, 'second');
+    assert.equal(externalIPs.length, 2);
+    await put(controller, gateway('second', { ...closed, policies: [{ ipBlocks: ['10.90.0.0/16'] }] }, 4), pod('a'));
+    assert.equal(reason(controller, 'second'), 'Conflict');
+    const priorityOf = (name: string, action: string, source: string): unknown =>
+      planKey(controller.cluster, keyOf(name)).rows.find(
+        ({ parent, columns }) =>
+          parent?.key === 'blue' && columns['action'] === action && String(columns['match']).includes(source),
+      )?.columns['priority'];
+    const taken = priorityOf('first', 'reroute', '{10.90.0.0/24}');
+    assert.ok(Number(priorityOf('second', 'drop', '{10.90.0.0/16}')) < Number(taken));
+    assert.ok(Number(priorityOf('second', 'drop', '$VEG.')) > Number(taken));
+    controller.remove('vpcEgressGateways', 'default/first');
+    await put(controller, gateway('second', { ...closed, bgpConf: 'a' }, 4));
+    assert.equal(members(controller, 'a').length, 1);
+    assert.deepEqual(statusOf(controller, 'second').externalIPs, externalIPs);
+    await put(controller, gateway('second', closed, 4));
+    assert.deepEqual(statusOf(controller, 'second').externalIPs, externalIPs);
+    assert.equal(reason(controller, 'second'), 'VpcEgressGatewayReady');
+  });
+
+  test('have links in no network with another use', async () => {
+    const names = Array.from({ length: 60 }, (_, index) => `g${index}`);
+    const controller = await controllerOf([...outside({}), ...names.map((name) => gateway(name, { replicas: 0 }))]);
+    const others = ['169.254.168.0/22', gateNetwork[4].cidr, linkNetwork].map((text) => parseCidr(text));
+    for (const name of names) {
+      const [link] = controller.cluster.egressGateways.get(`default/${name}`)?.link ?? [];
+      const own = parseCidr(`${link?.near}/${link?.prefix}`);
+      assert.ok(own);
+      assert.ok(others.every((other) => other && !cidrsOverlap(own, other)));
+    }
+    // Not even if a status has one of them.
+    const { kind, raw } = gateway('old', { replicas: 0 });
+    await put(controller, { kind, raw: { ...raw, status: { internalIPs: [gateNetwork[4].gate] } } });
+    assert.notEqual(controller.cluster.egressGateways.get('default/old')?.link[0]?.far, gateNetwork[4].gate);
   });
 
   test('have pods of their VPC as members, the oldest gateway that selects one', async () => {

@@ -5,7 +5,7 @@
  * gateways of the VPCs that it concerns.
  */
 import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';
-import { cidrsOverlap, parseCidr } from '../../../lib/net/cidr.ts';
+import { formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import type { Change } from '../../model/change.ts';
 import { egressConflict, isLeading, vpcOfGateway } from '../../model/egress-gateway.ts';
 import type { EgressGateway, EgressNetwork, VpcEgressGateway } from '../../model/egress-gateway.ts';
@@ -13,6 +13,7 @@ import { podKey } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import { egressNodeText, judgeAlone } from './judge.ts';
 import { chooseLinks } from './links.ts';
+import { TakenNetworks } from './taken-networks.ts';
 
 export interface EgressGatewaysOptions {
   readonly view: View;
@@ -30,14 +31,8 @@ function specText(gateway: VpcEgressGateway | undefined): string {
   return JSON.stringify([uid, spec, isDeleting, needsPods, unsupported, validated === egressConflict]);
 }
 
-function overlapOf(networks: readonly EgressNetwork[], others: readonly EgressNetwork[]): string | undefined {
-  return networks.find(({ cidr }) => {
-    const own = parseCidr(cidr);
-    return others.some((other) => {
-      const theirs = parseCidr(other.cidr);
-      return own !== undefined && theirs !== undefined && cidrsOverlap(own, theirs);
-    });
-  })?.cidr;
+function cidrsOf(networks: readonly EgressNetwork[]): readonly Cidr[] {
+  return networks.flatMap(({ cidr }) => parseCidr(cidr) ?? []);
 }
 
 export class EgressGateways {
@@ -94,19 +89,19 @@ export class EgressGateways {
     );
     const gateways = all.filter(({ isDeleting }) => !isDeleting).sort(inOrder);
     const links = chooseLinks(view, vpc, gateways, (key) => this.gateways.get(key)?.link ?? []);
-    const before: { readonly key: string; readonly networks: readonly EgressNetwork[] }[] = [];
+    const taken = new TakenNetworks();
     const after = new Map<string, EgressGateway>();
     for (const gateway of gateways) {
       const key = podKey(gateway);
       const judged = { ...judgeAlone(view, gateway), link: links.get(key) ?? [] };
-      const rival = before.find(({ networks }) => overlapOf(judged.networks, networks) !== undefined);
-      if (judged.refusal === undefined && rival !== undefined) {
-        const network = overlapOf(judged.networks, rival.networks);
-        const message = `spec.policies: ${network} overlaps a network of VpcEgressGateway ${rival.key}, which had it before: use another network, or delete one of the two`;
+      const own = cidrsOf(judged.networks);
+      const network = own.find((cidr) => taken.holderOf(cidr) !== undefined);
+      if (judged.refusal === undefined && network !== undefined) {
+        const message = `spec.policies: ${formatCidr(network)} overlaps a network of VpcEgressGateway ${taken.holderOf(network)}, which had it before: use another network, or delete one of the two`;
         after.set(key, { ...judged, ports: [], refusal: { code: egressConflict, message } });
         continue;
       }
-      if (judged.refusal === undefined) before.push({ key, networks: judged.networks });
+      if (judged.refusal === undefined) taken.add(key, own);
       const isStuck = isLeading(judged) && judged.link.length === 0;
       const message = `Vpc ${vpc} has no free network for the link to the gateway: delete other VpcEgressGateways`;
       after.set(key, isStuck ? { ...judged, obstacle: { code: 'NoLink', message } } : judged);

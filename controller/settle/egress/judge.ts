@@ -9,6 +9,7 @@ import { digestName } from '../../../lib/ovn/digest-name.ts';
 import { nodeLabels, vpcOfGateway } from '../../model/egress-gateway.ts';
 import type { EgressGateway, EgressNetwork, VpcEgressGateway } from '../../model/egress-gateway.ts';
 import { podKey } from '../../model/objects.ts';
+import { hasRouterPort } from '../../model/net-in-force.ts';
 import type { Node } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import { hasBridge, overlapProblem, subnetProblem } from '../external/gateway-port.ts';
@@ -68,6 +69,10 @@ function networksOf(view: View, gateway: VpcEgressGateway): Networks {
       if (isOwn) for (const part of [net.v4, net.v6]) if (part !== undefined) add(part.cidr);
       const message = `spec.policies: Subnet ${name} is not in force in Vpc ${vpcOfGateway(gateway)}, and nothing else is missing: create it, or remove it from the list`;
       if (!isOwn) lack ??= { code: 'SubnetNotReady', message };
+      else if (!hasRouterPort(net)) {
+        const past = `spec.policies: packets of Subnet ${name} go to a router of the physical network and never reach the gateway: remove it from the list`;
+        lack ??= { code: 'SubnetNotReady', message: past };
+      }
     }
   }
   return { networks: [...found.values()].sort((a, b) => (a.cidr < b.cidr ? -1 : 1)), lack };

@@ -3,7 +3,7 @@
  * each family for each link, of networks reserved for this purpose. Pure. Rule: a gateway keeps its link, which its status names.
  */
 import { listedIn } from '../../../lib/desired/rights.ts';
-import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
+import { cidrsOverlap, formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import { familyOf, formatIp, parseIp } from '../../../lib/net/ip.ts';
 import { digestName } from '../../../lib/ovn/digest-name.ts';
@@ -15,6 +15,13 @@ import { overlapOf } from '../vpc/judge-peerings.ts';
 /** Each is divided into networks of four addresses. */
 const ranges = (['169.254.128.0/17', 'fd69:7374:686d:7665::/64'] as const).map((text) => parseCidr(text) as Cidr);
 const [first4] = ranges as [Cidr, Cidr];
+/** Parts of them that have another use. */
+const reserved = [
+  // Metadata, DNS and credentials of clouds; sources of connections of a pod to itself (`lib/services/balancer.ts`).
+  '169.254.168.0/22',
+  // Gates: the network on the router of each VPC (`lib/services/gate.ts`), and the links on nodes.
+  '169.254.224.0/19',
+].map((text) => parseCidr(text) as Cidr);
 /** As many as the smaller range contains. */
 const slots = 2 ** (32 - 17 - 2);
 
@@ -34,12 +41,13 @@ function slotOf(texts: readonly string[]): number | undefined {
   return offset >= 0 && offset % 4 === 0 && offset / 4 < slots ? offset / 4 : undefined;
 }
 
-/** Those that other networks of the router do not contain. */
+/** Those that have no other use, and that other networks of the router do not contain. */
 function isFree(view: View, vpc: string, link: readonly EgressLink[]): boolean {
   const side = view.vpcs.get(vpc);
   return link.every(({ near, prefix }) => {
     const cidr = parseCidr(`${near}/${prefix}`);
-    return side === undefined || (cidr !== undefined && overlapOf(view, side, '', cidr) === undefined);
+    if (cidr === undefined || reserved.some((one) => cidrsOverlap(one, cidr))) return false;
+    return side === undefined || overlapOf(view, side, '', cidr) === undefined;
   });
 }
 

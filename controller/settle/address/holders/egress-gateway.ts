@@ -43,10 +43,9 @@ function requestOf(gateway: VpcEgressGateway, index: number): PortWant['request'
   };
 }
 
-/** The numbers of its ports. */
-function indexesOf({ spec, needsPods, unsupported }: VpcEgressGateway): readonly number[] {
-  const isRefused = needsPods.length > 0 || unsupported.length > 0 || spec.externalSubnet === '';
-  return isRefused ? [] : Array.from({ length: spec.replicas }, (_, index) => index);
+/** The numbers of its ports. One that is refused keeps its addresses: outside they are known as its own. */
+function indexesOf({ spec }: VpcEgressGateway): readonly number[] {
+  return spec.externalSubnet === '' ? [] : Array.from({ length: spec.replicas }, (_, index) => index);
 }
 
 /** Keys: `namespace/name`. */
