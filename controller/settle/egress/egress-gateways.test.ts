@@ -136,9 +136,10 @@ describe('VpcEgressGateways', () => {
       gateway('part', { policies: [policy, { subnets: ['ovn-default'] }] }),
       gateway('local', { trafficPolicy: 'Local' }),
       made('subnets', 'past', { vpc: 'blue', cidrBlock: '10.95.0.0/24', gateway: '10.95.0.1', vlan: 'dmz' }),
+      gateway('many', { policies: [{ ipBlocks: Array.from({ length: 170 }, (_, at) => `fd00:${at}::1`) }] }),
       gateway('past', { policies: [{ subnets: ['past'] }] }),
     ]);
-    const found = ['bgp', 'limited', 'lost', 'inside', 'few', 'part', 'past', 'local'].map((name) =>
+    const found = ['bgp', 'limited', 'lost', 'inside', 'few', 'part', 'many', 'past', 'local'].map((name) =>
       reason(controller, name),
     );
     const ready = 'VpcEgressGatewayReady';
@@ -149,6 +150,7 @@ describe('VpcEgressGateways', () => {
       'NoExternalSubnet',
       'InvalidAddress',
       'SubnetNotReady',
+      'TooManyNetworks',
       'SubnetNotReady',
       ready,
     ]);

@@ -4,7 +4,7 @@ import { matchesSelector } from '../../../lib/api/label-selector.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
-import { bitsOf, parseIp } from '../../../lib/net/ip.ts';
+import { bitsOf, parseIp, type Family } from '../../../lib/net/ip.ts';
 import { digestName } from '../../../lib/ovn/digest-name.ts';
 import { nodeLabels, vpcOfGateway } from '../../model/egress-gateway.ts';
 import type { EgressGateway, EgressNetwork, VpcEgressGateway } from '../../model/egress-gateway.ts';
@@ -18,6 +18,9 @@ import { hasRouter } from '../vpc/routers.ts';
 
 /** The nodes of a port; more would be BFD sessions without any use. */
 const mostNodes = 5;
+
+/** The most rows that translate, of all ports. A small network without `snat` in a large one with it costs one for each bit of the difference. */
+const mostTranslations = 20_000;
 
 type Judged = Omit<EgressGateway, 'link'>;
 type Ports = EgressGateway['ports'];
@@ -97,6 +100,28 @@ function candidatesOf(view: View, { spec }: VpcEgressGateway, provider: string):
   });
 }
 
+/** Not less than the rows that translate, of one port. */
+function translationsOf(networks: readonly EgressNetwork[], hasSelectors: boolean): number {
+  const of = (family: Family): number => {
+    const prefixes = (isTranslated: boolean): readonly number[] =>
+      networks
+        .filter((one) => one.family === family && one.isTranslated === isTranslated)
+        .map(({ cidr }) => parseCidr(cidr)?.prefix ?? 0);
+    const wanted = [...(hasSelectors ? [0] : []), ...prefixes(true)];
+    const widest = Math.min(...wanted);
+    const parts = prefixes(false).map((prefix) => (prefix > widest ? prefix - widest : 0));
+    return wanted.length + parts.reduce((sum, count) => sum + count, 0);
+  };
+  return of(4) + of(6);
+}
+
+function countProblem({ spec }: VpcEgressGateway, networks: readonly EgressNetwork[]): Problem | undefined {
+  const count = translationsOf(networks, spec.selectors.length > 0) * spec.replicas;
+  if (count <= mostTranslations) return undefined;
+  const message = `spec.policies: its networks need up to ${count} rows in OVN, of which a gateway may have ${mostTranslations}: name fewer and wider networks, above all with snat: false, or lower spec.replicas`;
+  return { code: 'TooManyNetworks', message };
+}
+
 /** Each port has an order of its own. A node that comes or goes changes the first node of as few ports as possible. */
 function portsOf(gateway: VpcEgressGateway, candidates: readonly Candidate[]): Ports {
   const { replicas, isSpread } = gateway.spec;
@@ -150,7 +175,7 @@ export function judgeAlone(view: View, gateway: VpcEgressGateway): Judged {
   const { externalSubnet: subnet, selectors, isClosed, replicas } = gateway.spec;
   const vpc = vpcOfGateway(gateway);
   const none = { vpc, subnet, ports: [], networks, hasSelectors: selectors.length > 0, isClosed };
-  const refusal = refusalOf(gateway);
+  const refusal = refusalOf(gateway) ?? countProblem(gateway, networks);
   if (refusal !== undefined) return { ...none, refusal };
   const place = placeProblem(view, gateway);
   if (place !== undefined) return { ...none, obstacle: place };
