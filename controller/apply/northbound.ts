@@ -32,7 +32,15 @@ export const monitor: Readonly<Record<string, readonly string[]>> = {
   Logical_Router_Port: [...common, 'mac', 'networks', 'peer', 'options', 'ipv6_ra_configs', 'gateway_chassis'],
   Gateway_Chassis: [...common, 'chassis_name', 'priority'],
   NAT: ['type', 'external_ip', 'logical_ip', 'external_mac', 'logical_port', 'gateway_port', 'external_ids'],
-  Logical_Router_Static_Route: ['ip_prefix', 'nexthop', 'policy', 'route_table', 'options', 'external_ids'],
+  Logical_Router_Static_Route: [
+    'ip_prefix',
+    'nexthop',
+    'policy',
+    'route_table',
+    'output_port',
+    'options',
+    'external_ids',
+  ],
   Logical_Router_Policy: ['priority', 'match', 'action', 'nexthops', 'external_ids'],
   Logical_Switch: [...common, 'ports', 'acls', 'load_balancer', 'load_balancer_group', 'qos_rules', 'other_config'],
   Logical_Switch_Port: [

@@ -1,4 +1,5 @@
 import type { Kinds, Policy } from './objects.ts';
+import type { EgressGateway } from './egress-gateway.ts';
 import type {
   Binding,
   ExternalRule,
@@ -47,6 +48,8 @@ export type Change =
   | Changed<'gatewayHolders', GatewayHolder>
   /** The verdict on a rule that uses an address outside, by `<store>/<name>`. */
   | Changed<'externalRules', ExternalRule>
+  /** The verdict on a VpcEgressGateway, by `namespace/name`. */
+  | Changed<'egressGateways', EgressGateway>
   /** The ports of an object, by its key (`pod/default/web`, `node/n1`): addresses it got, lost or waits for. */
   | { readonly kind: 'ports'; readonly name: string }
   /** A port that lost its addresses, by its name. */

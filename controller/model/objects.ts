@@ -16,6 +16,7 @@ import type { UnlistedNetwork } from '../../lib/slices/remote-routes.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Family, Ip } from '../../lib/net/ip.ts';
 import type { ApiObjectFacts, ObjectFacts } from './object-facts.ts';
+import type { VpcEgressGateway } from './egress-gateway.ts';
 import type { ExternalConfig, OvnDnatRule, OvnEip, OvnFip, OvnSnatRule, VpcNatGateway } from './external-objects.ts';
 
 /** The controller among an object's owners. */
@@ -415,6 +416,7 @@ export interface Kinds {
   readonly iptablesFips: OvnFip;
   readonly iptablesSnats: OvnSnatRule;
   readonly iptablesDnats: OvnDnatRule;
+  readonly vpcEgressGateways: VpcEgressGateway;
   readonly networkPolicies: NetworkPolicy;
   readonly clusterNetworkPolicies: ClusterPolicy;
   readonly adminNetworkPolicies: ClusterPolicy;

@@ -1,4 +1,5 @@
 import type { Family } from '../../lib/net/ip.ts';
+import { digestName } from '../../lib/ovn/digest-name.ts';
 
 /** Under which name a Vip holds its address; no port of a pod or node can have it. */
 export function vipPort(name: string): string {
@@ -13,6 +14,21 @@ export function eipPort(id: string): string {
 /** Under which name a VpcNatGateway holds its `lanIp`; no port of a pod or node can have it. */
 export function natGatewayPort(name: string): string {
   return `nat-gateway/${name}`;
+}
+
+/** Of a VpcEgressGateway, `namespace/name`: its number among the addresses that it holds outside. No port of a pod or node can have the name. */
+export function egressPort(gateway: string, index: number): string {
+  return `egress-gateway/${gateway}/${index}`;
+}
+
+/** The router of a VpcEgressGateway; no Vpc can have the name. */
+export function egressRouter(gateway: string): string {
+  return `veg@${digestName('egress-gateway', gateway).slice(0, 12)}`;
+}
+
+/** The addresses of the pods that a VpcEgressGateway selects. */
+export function egressSet(gateway: string, family: Family): string {
+  return `VEG.${digestName('egress-gateway', gateway).slice(0, 12)}.ipv${family}`;
 }
 
 /** The networks that a router reaches inside, as an address set for the policies of its gateway ports. */

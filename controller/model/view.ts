@@ -12,6 +12,7 @@ import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
 import type { DomainRecord } from './domain.ts';
 import type { Interface } from './interfaces.ts';
 import type { MonitorState } from './monitors.ts';
+import type { EgressGateway } from './egress-gateway.ts';
 import type { ExternalRuleStore } from './external-objects.ts';
 import type { Kinds, Pod, Policy } from './objects.ts';
 import type {
@@ -101,6 +102,10 @@ export interface Indexes {
   /** Rules by the name under which their address inside is held, where they name its holder. */
   readonly externalRulesByPort: Readonly<Record<ExternalRuleStore, Index>>;
   readonly snatRulesBySubnet: Index;
+  /** VpcEgressGateways by their VPC, and by `subnet/` and the Subnets that they name. */
+  readonly egressGatewaysBy: Index;
+  /** VpcEgressGateways that select the labels of a pod and of its namespace, as `policyLabels` joins them. */
+  readonly egressSelectors: SelectorIndex;
   /** OvnFips of type `distributed` under this key, those without a type under the empty one. */
   readonly distributedFips: Index;
   readonly subnetsByVpc: Index;
@@ -257,6 +262,8 @@ export interface View extends Stores {
   readonly gatewayHolders: ReadonlyMap<string, GatewayHolder> | undefined;
   /** Verdicts on the rules that use addresses outside, by `<store>/<name>`. */
   readonly externalRules: ReadonlyMap<string, ExternalRule>;
+  /** Verdicts on VpcEgressGateways, by `namespace/name`. */
+  readonly egressGateways: ReadonlyMap<string, EgressGateway>;
   /** Names of the chassis in the southbound database; undefined if they are not known. */
   readonly chassis: ReadonlySet<string> | undefined;
   /** The VPC and the subnets of a namespace. */

@@ -12,6 +12,8 @@ import { learnedExemptionFeature, learnedRouteFeature } from './bgp/routes.ts';
 import type { Feature } from './feature.ts';
 import { domainNameFeature } from './domain-name/domain-name.ts';
 import { centralizedGatewayFeature } from './gateway/centralized.ts';
+import { egressGatewayFeature } from './egress-gateway/egress-gateway.ts';
+import { egressMemberFeature } from './egress-gateway/members.ts';
 import { eipFeature, iptablesEipFeature } from './external/eip.ts';
 import { externalExitFeature } from './external/exit.ts';
 import { gatewayPortFeature } from './external/gateway-port.ts';
@@ -98,6 +100,8 @@ export const features: readonly Feature[] = [
   iptablesFipFeature,
   iptablesSnatFeature,
   iptablesDnatFeature,
+  egressGatewayFeature,
+  egressMemberFeature,
   distributedGatewayFeature,
   nodeAddressesFeature,
   nodeFeature,

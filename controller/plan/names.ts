@@ -19,10 +19,16 @@ export const policyPriority = {
   underlay: 29400,
   /** Plus the prefix length of the source: packets that leave by a Subnet outside. Above gateways and learned prefixes. */
   external: 29140,
-  /** The same for an address with an OvnFip, which has precedence over networks. */
-  externalAddress: 29270,
+  /** Networks of a closed VpcEgressGateway in conflict: the other gateway has precedence. */
+  egressConflict: 29269,
+  /** Networks that leave by a VpcEgressGateway, before OvnSnatRules. */
+  egressNetwork: 29270,
+  /** Pods that a VpcEgressGateway selects. */
+  egressPod: 29271,
+  /** An address with an OvnFip, which has precedence over networks and selected pods. */
+  externalAddress: 29272,
   /** The same for replies to an OvnDnatRule. */
-  externalReply: 29271,
+  externalReply: 29273,
   /** Above gateways and learned prefixes. */
   serviceReplyOutside: 29300,
   learned: 29001,

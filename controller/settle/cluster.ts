@@ -22,6 +22,7 @@ import { Ports } from './address/ports.ts';
 import type { PortRecord } from './address/records.ts';
 import { LearnedRoutes } from './bgp/learned-routes.ts';
 import { DomainNames } from './domain-name/domain-names.ts';
+import { EgressGateways } from './egress/egress-gateways.ts';
 import { ExternalRules } from './external/external-rules.ts';
 import { GatewayPorts } from './external/gateway-ports.ts';
 import { specFingerprint, subnetFingerprint, text } from './fingerprint.ts';
@@ -71,6 +72,7 @@ export class Cluster extends ObjectStores implements View {
   readonly learned: View['learned'];
   readonly serviceVerdicts: View['serviceVerdicts'];
   readonly loadBalancers: View['loadBalancers'];
+  readonly egressGateways: View['egressGateways'];
   readonly gatewayPorts: View['gatewayPorts'];
   gatewayHolders: ReadonlyMap<string, GatewayHolder> | undefined;
   readonly externalRules: View['externalRules'];
@@ -100,6 +102,7 @@ export class Cluster extends ObjectStores implements View {
   readonly #learnedRoutes: LearnedRoutes;
   readonly #serviceVerdicts: ServiceVerdicts;
   readonly #loadBalancers: LoadBalancers;
+  readonly #egressGateways: EgressGateways;
   readonly #gatewayPorts: GatewayPorts;
   readonly #externalRules: ExternalRules;
   readonly #listeners: ((change: Change) => void)[] = [];
@@ -150,6 +153,11 @@ export class Cluster extends ObjectStores implements View {
       onPool: (name) => this.#changed({ kind: 'loadBalancerUsage', name }),
     });
     this.loadBalancers = this.#loadBalancers.balancers;
+    this.#egressGateways = new EgressGateways({
+      view: this,
+      onChange: (name, before, after) => this.#changed({ kind: 'egressGateways', name, before, after }),
+    });
+    this.egressGateways = this.#egressGateways.gateways;
     this.#gatewayPorts = new GatewayPorts({
       view: this,
       onChange: (name, before, after) => this.#changed({ kind: 'gatewayPorts', name, before, after }),
@@ -314,6 +322,7 @@ export class Cluster extends ObjectStores implements View {
       this.#settleAddresses();
       this.#serviceVerdicts.settle();
       for (const subnet of this.healthChecks.take()) this.#ports.mark(keyOf(healthCheckHolder, subnet));
+      this.#egressGateways.settle();
       for (const name of this.#gatewayPorts.settle()) this.#ports.mark(keyOf(eipHolder, name));
     }
     this.#externalRules.settle();
@@ -354,6 +363,7 @@ export class Cluster extends ObjectStores implements View {
     this.#learnedRoutes.changed(change);
     this.#serviceVerdicts.changed(change);
     this.#loadBalancers.changed(change);
+    this.#egressGateways.changed(change);
     this.#gatewayPorts.changed(change);
     this.#externalRules.changed(change);
     this.policies.changed(change);

@@ -5,6 +5,7 @@ import { index } from '../../lib/store/index.ts';
 import { selectorIndex } from '../../lib/store/selector-index.ts';
 import type { Store } from '../../lib/store/store.ts';
 import { nodeTraits } from '../model/node-traits.ts';
+import { placesOfGateway } from '../model/egress-gateway.ts';
 import { insidePorts } from '../model/external-objects.ts';
 import type { OvnDnatRule, OvnFip, OvnSnatRule } from '../model/external-objects.ts';
 import { vpcNameOf } from '../model/objects.ts';
@@ -33,7 +34,7 @@ function rulesIndex(
 
 export function indexesOf(stores: Stores): Indexes {
   const { pods, nodes, subnets, vpcs, vips, ipPools, securityGroups, services, endpointSlices, switchLbRules } = stores;
-  const { vpcDnses, ovnFips, ovnSnatRules, vpcNatGateways, iptablesEips } = stores;
+  const { vpcDnses, ovnFips, ovnSnatRules, vpcNatGateways, iptablesEips, vpcEgressGateways } = stores;
   return {
     podsByNode: index(pods, ({ node }) => (node === undefined ? [] : [node])),
     podsByPortGroup: index(pods, (pod) => namedGroupsOf(pod).map(securityPortGroup)),
@@ -68,6 +69,8 @@ export function indexesOf(stores: Stores): Indexes {
     externalRulesByEip: rulesIndex(stores, ({ spec }) => [spec.eip]),
     externalRulesByPort: rulesIndex(stores, ({ spec }) => insidePorts({ ipType: '', ...spec })),
     snatRulesBySubnet: index(ovnSnatRules, ({ spec }) => (spec.vpcSubnet === '' ? [] : [spec.vpcSubnet])),
+    egressGatewaysBy: index(vpcEgressGateways, placesOfGateway),
+    egressSelectors: selectorIndex(vpcEgressGateways, ({ spec }) => spec.selectors),
     distributedFips: index(ovnFips, ({ spec }) => (spec.type === 'centralized' ? [] : [spec.type])),
     subnetsByVpc: index(subnets, ({ spec }) => [vpcNameOf(spec)]),
     subnetsByVlan: index(subnets, ({ spec }) => (spec.vlan === '' ? [] : [spec.vlan])),

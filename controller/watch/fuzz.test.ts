@@ -28,6 +28,7 @@ import { gatewayKeySliceKind } from '../../lib/api/kinds/gateway-key-slice.ts';
 import { transitSwitchKind } from '../../lib/api/kinds/transit-switch.ts';
 import { vipKind } from '../../lib/api/kinds/vip.ts';
 import { vlanKind } from '../../lib/api/kinds/vlan.ts';
+import { vpcEgressGatewayKind } from '../../lib/api/kinds/vpc-egress-gateway.ts';
 import { vpcDnsKind } from '../../lib/api/kinds/vpc-dns.ts';
 import { vpcKind } from '../../lib/api/kinds/vpc.ts';
 import { viewParser } from '../../lib/slices/testing.ts';
@@ -89,6 +90,7 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   iptablesFips: iptablesFipRuleKind,
   iptablesSnats: iptablesSnatRuleKind,
   iptablesDnats: iptablesDnatRuleKind,
+  vpcEgressGateways: vpcEgressGatewayKind,
   networkPolicies: networkPolicySchemas,
   clusterNetworkPolicies: clusterPolicySchemas,
   adminNetworkPolicies: adminPolicySchemas,

@@ -40,6 +40,7 @@ import {
   virtualMachines,
   vlans,
   vpcDnses,
+  vpcEgressGateways,
   vpcNatGateways,
   vpcs,
 } from '../../lib/kube/resources.ts';
@@ -60,6 +61,7 @@ import {
   parseVip,
 } from './addresses.ts';
 import { bgpNodeStateView } from './bgp.ts';
+import { parseVpcEgressGateway } from './egress-gateway.ts';
 import { parseExternalConfig, parseOvnDnatRule, parseOvnEip, parseOvnFip, parseOvnSnatRule } from './external.ts';
 import { clusterPolicy, parseNetworkPolicy } from './network-policies.ts';
 import {
@@ -158,6 +160,7 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   iptablesFips: { resource: iptablesFips, parse: parseIptablesFipRule, isOptional: true },
   iptablesSnats: { resource: iptablesSnats, parse: parseIptablesSnatRule, isOptional: true },
   iptablesDnats: { resource: iptablesDnats, parse: parseIptablesDnatRule, isOptional: true },
+  vpcEgressGateways: { resource: vpcEgressGateways, parse: parseVpcEgressGateway, isOptional: true },
   networkPolicies: { resource: networkPolicies, parse: parseNetworkPolicy },
   // Of the Network Policy API, whose CRDs may not be installed.
   clusterNetworkPolicies: {

@@ -101,6 +101,7 @@ export const ovnFips = resource('kubeovn.io', 'v1', 'ovn-fips', 'OvnFip', false)
 export const ovnSnatRules = resource('kubeovn.io', 'v1', 'ovn-snat-rules', 'OvnSnatRule', false);
 export const ovnDnatRules = resource('kubeovn.io', 'v1', 'ovn-dnat-rules', 'OvnDnatRule', false);
 export const vpcNatGateways = resource('kubeovn.io', 'v1', 'vpc-nat-gateways', 'VpcNatGateway', false);
+export const vpcEgressGateways = resource('kubeovn.io', 'v1', 'vpc-egress-gateways', 'VpcEgressGateway', true);
 export const iptablesEips = resource('kubeovn.io', 'v1', 'iptables-eips', 'IptablesEIP', false);
 export const iptablesFips = resource('kubeovn.io', 'v1', 'iptables-fip-rules', 'IptablesFIPRule', false);
 export const iptablesSnats = resource('kubeovn.io', 'v1', 'iptables-snat-rules', 'IptablesSnatRule', false);

@@ -31,6 +31,7 @@ import {
   ovnEips,
   ovnFips,
   ovnSnatRules,
+  vpcEgressGateways,
   pods,
   providerNetworks,
   securityGroups,
@@ -86,6 +87,7 @@ const outsideKinds: readonly Resource[] = [
   iptablesFips,
   iptablesSnats,
   iptablesDnats,
+  vpcEgressGateways,
 ];
 
 export interface PodOptions {

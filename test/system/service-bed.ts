@@ -132,6 +132,24 @@ export class ServiceBed {
     for (const { pid = 0 } of this.#switches) letGo(pid, 'first');
   }
 
+  /** A third node, reached through n1, that is never a gateway: a gateway that reaches no other node takes itself for cut off. */
+  async addWitness(): Promise<void> {
+    const name = 'n3';
+    this.#addSpace(name);
+    words(`ip link add up0 netns ${this.space(name)} type veth peer name up3 netns ${this.space('n1')}`);
+    this.in('n1', 'ethtool -K up3 tx off');
+    this.in('n1', 'ip link set up3 up');
+    this.#vsctl('n1', 'add-port', 'br-phys', 'up3');
+    await this.#addNode(name, '172.31.8.3');
+    await this.#plugNode(name);
+  }
+
+  /** Ends the switch of a node, as a crash that leaves its links up. */
+  killSwitch(node: NodeName): void {
+    const { pid } = this.#switches[nodeNames.indexOf(node)] ?? {};
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  }
+
   /** Remote of the southbound database. */
   get southbound(): string {
     return this.#southbound.remote;
@@ -386,16 +404,16 @@ export class ServiceBed {
     this.in(name, 'ip link set lo up');
   }
 
-  #vsctl(node: NodeName, ...argv: string[]): string {
+  #vsctl(node: string, ...argv: string[]): string {
     return words(`ovs-vsctl --no-wait --timeout=60 --db=unix:${this.dir}/${node}/db.sock`, ...argv).trim();
   }
 
-  #plug(node: NodeName, device: string, port: string, ...more: string[]): void {
+  #plug(node: string, device: string, port: string, ...more: string[]): void {
     const id = `external_ids:iface-id=${port}`;
     this.#vsctl(node, 'add-port', 'br-int', device, '--', 'set', 'interface', device, id, ...more);
   }
 
-  async #addNode(node: NodeName, address: string): Promise<void> {
+  async #addNode(node: string, address: string): Promise<void> {
     const dir = join(this.dir, node);
     mkdirSync(dir);
     this.in(node, 'ethtool -K up0 tx off');
@@ -430,7 +448,7 @@ export class ServiceBed {
   }
 
   /** The node's own port, which packets without another way come to. */
-  async #plugNode(node: NodeName): Promise<void> {
+  async #plugNode(node: string): Promise<void> {
     const annotations = await eventually(`the address of ${node}`, async () => {
       const all = await this.controller.annotations(nodes, node);
       return all['ovn.kubernetes.io/allocated'] === 'true' ? all : undefined;

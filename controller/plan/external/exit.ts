@@ -3,10 +3,13 @@
  * ports, its networks. Out: rows. Rules: a default route of the user stays the only one, and the default VPC leaves by its nodes as before.
  */
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import { defaultVpc } from '../../../lib/api/names.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
+import type { Change } from '../../model/change.ts';
 import { ownNetworksSet } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
+import { egressGatewaysOf } from '../../settle/egress/of-vpc.ts';
 import { gatewayPortsOf } from '../../settle/external/external-subnets.ts';
 import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
 import { routedSubnetsOf, routeTableOf } from '../../settle/vpc/routers.ts';
@@ -14,7 +17,9 @@ import { userDefaults } from '../../settle/vpc/user-defaults.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import { isOfNetworks, ownCidrs } from '../underlay/own-cidrs.ts';
+import { servedGateway } from '../egress-gateway/served.ts';
+import { joinedTables } from '../underlay/exit.ts';
+import { isOfNetworks, isPhysical, isRewritten, ownCidrs } from '../underlay/own-cidrs.ts';
 import { servedPort, togetherWith, type ServedPort } from './gateway-port.ts';
 
 function routeRows(view: View, port: ServedPort): readonly DesiredRow[] {
@@ -50,12 +55,43 @@ function setRows(vpc: string, families: readonly Family[]): readonly DesiredRow[
   }));
 }
 
+/**
+ * OVN drops a packet without a route before it looks at policies. Where a VPC has no other default route, that to a VpcEgressGateway lets its packets
+ * reach them; the gateway drops all others.
+ */
+function egressRows(view: View, vpc: string, ports: readonly ServedPort[]): readonly DesiredRow[] {
+  if (vpc === defaultVpc) return [];
+  const gateways = egressGatewaysOf(view, vpc).flatMap(({ key }) => servedGateway(view, key) ?? []);
+  const taken = gateways.length === 0 ? new Set<string>() : userDefaults(view, vpc);
+  const tables = new Set(['', ...routedSubnetsOf(view, vpc).map((subnet) => routeTableOf(view, subnet))]);
+  return ([4, 6] as const).flatMap((family) => {
+    const gateway = gateways.find(({ parts }) => parts.some(({ cidr }) => cidr.family === family));
+    const nexthop = gateway?.link.find((one) => one.family === family)?.far;
+    if (nexthop === undefined || ports.some(({ exitOf }) => exitOf.includes(family))) return [];
+    const joined = joinedTables(view, vpc, family);
+    const own = [...tables].filter((table) => !taken.has(`${table}/${family}`) && !joined.has(table));
+    return own.sort().map((table) => ({
+      table: 'Logical_Router_Static_Route',
+      key: `${vpc}/egress/ipv${family}${table === '' ? '' : `/${table}`}`,
+      columns: {
+        ip_prefix: family === 4 ? '0.0.0.0/0' : '::/0',
+        nexthop,
+        policy: 'dst-ip',
+        route_table: table,
+        external_ids: vendorIds,
+      },
+      parent: { table: 'Logical_Router', key: vpc, column: 'static_routes' },
+    }));
+  });
+}
+
 function planExit(view: View, vpc: string): Desired {
   const ports = gatewayPortsOf(view, vpc).flatMap(({ subnet }) => servedPort(view, vpc, subnet) ?? []);
   const [first] = ports;
-  if (first === undefined) return nothing;
-  const families = ([4, 6] as const).filter((family) =>
-    ports.some(({ parts }) => parts.some(({ cidr }) => cidr.family === family)),
+  const isEgress = egressGatewaysOf(view, vpc).length > 0;
+  if (first === undefined && !isEgress) return nothing;
+  const families = ([4, 6] as const).filter(
+    (family) => isEgress || ports.some(({ parts }) => parts.some(({ cidr }) => cidr.family === family)),
   );
   const outside = new Set(ports.flatMap(({ parts }) => parts.map(({ cidr }) => formatCidr(cidr))));
   const members = families.map((family): Contribution => ({
@@ -66,14 +102,28 @@ function planExit(view: View, vpc: string): Desired {
   }));
   const exit = ports.find(({ exitOf }) => exitOf.length > 0) ?? first;
   return {
-    rows: [...ports.flatMap((port) => routeRows(view, port)), ...setRows(vpc, families)],
+    rows: [
+      ...ports.flatMap((port) => routeRows(view, port)),
+      ...egressRows(view, vpc, ports),
+      ...setRows(vpc, families),
+    ],
     contributions: members,
-    together: togetherWith(exit),
+    ...(exit === undefined ? {} : { together: togetherWith(exit) }),
   };
 }
 
 function* vpcsOutside(view: View): Generator<string> {
   for (const { vpc } of view.gatewayPorts.values()) yield vpc;
+  for (const { vpc } of view.egressGateways.values()) yield vpc;
+}
+
+/** Whether the addresses of a port outside, or of a joined subnet's router, may have changed. */
+function isOfPorts({ kind, name }: Change): boolean {
+  return kind === 'ports' && ['eip/', 'egress-gateway/', 'u2o/'].some((prefix) => name.startsWith(prefix));
+}
+
+function isOfJoined(view: View, change: Change): boolean {
+  return isRewritten(change) || (change.kind === 'usage' && isPhysical(view.verdicts.get(change.name)));
 }
 
 /** Keys: the VPC. */
@@ -82,8 +132,10 @@ export const externalExitFeature: Feature = {
   all: (view) => new Set(vpcsOutside(view)),
   *reads(change, view) {
     if (change.kind === 'gatewayPorts') yield change.name.slice(0, change.name.indexOf('/'));
-    else if (isOfNetworks(change) || (change.kind === 'ports' && change.name.startsWith('eip/')))
-      yield* new Set(vpcsOutside(view));
+    else if (change.kind === 'egressGateways') {
+      for (const gateway of [change.before, change.after]) if (gateway !== undefined) yield gateway.vpc;
+    } else if (isOfNetworks(change) || isOfPorts(change)) yield* new Set(vpcsOutside(view));
+    else if (view.egressGateways.size > 0 && isOfJoined(view, change)) yield* new Set(vpcsOutside(view));
   },
   plan: planExit,
   statusOf: (vpc) => `vpc/${vpc}`,

@@ -52,12 +52,13 @@ export function portAt(id: string): { readonly vpc: string; readonly subnet: str
   return { vpc: id.slice(0, slash), subnet: id.slice(slash + 1) };
 }
 
-function chassisRow({ name }: ServedPort, chassis: string, index: number): DesiredRow {
-  return {
+/** The nodes that may hold a port, the first one first. */
+export function chassisRows(port: string, nodes: GatewayPort['nodes']): readonly DesiredRow[] {
+  return nodes.map(({ chassis }, index) => ({
     table: 'Gateway_Chassis',
-    key: `${name}-${chassis}`,
+    key: `${port}-${chassis}`,
     columns: { chassis_name: chassis, priority: highestPriority - index, external_ids: vendorIds },
-  };
+  }));
 }
 
 function planPort(view: View, id: string): Desired {
@@ -91,7 +92,7 @@ function planPort(view: View, id: string): Desired {
       },
       parent: { table: 'Logical_Router', key: vpc, column: 'ports' },
     },
-    ...nodes.map(({ chassis }, index) => chassisRow(port, chassis, index)),
+    ...chassisRows(port.name, nodes),
   ];
   return { rows, together: togetherWith(port) };
 }

@@ -149,6 +149,29 @@ test('after random changes every plan and status is current, and no two plans wa
       ),
     () =>
       made(
+        'vpcEgressGateways',
+        pick('g1', 'g2'),
+        {
+          vpc: pick('', 'blue', 'green'),
+          externalSubnet: pick('external', 'external', 'second', 'gone'),
+          replicas: pick(1, 2, 3),
+          bfd: { enabled: random(2) === 0 },
+          image: pick('', '', '', 'a'),
+          externalIPs: pick([], [], ['203.0.113.60', '203.0.113.61', '203.0.113.62']),
+          podAntiAffinity: pick('Required', 'Preferred'),
+          selectors: pick(
+            [],
+            [{ podSelector: { matchLabels: { app: 'web' } } }],
+            [{ namespaceSelector: { matchLabels: { team: 'a' } } }],
+          ),
+          policies: pick([], [{ snat: true, subnets: [pick('inner', 'green-net')] }], [{ ipBlocks: ['10.90.0.0/28'] }]),
+          nodeSelector: pick([], [], [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n1'] }] }]),
+        },
+        random(3),
+        leaving(),
+      ),
+    () =>
+      made(
         'iptablesEips',
         pick('e1', 'e2'),
         {
@@ -182,9 +205,10 @@ test('after random changes every plan and status is current, and no two plans wa
         },
         random(3),
       ),
+    () => made('namespaces', 'default', {}, 0, { labels: pick({}, { team: 'a' }) }),
     () => made('vips', 'shared', { subnet: 'inner' }, 1),
     () => {
-      const { kind, raw } = made('pods', pick('web', 'db'), {}, 1);
+      const { kind, raw } = made('pods', pick('web', 'db'), {}, 1, { labels: pick({}, { app: 'web' }) });
       const nodeName = pick('n1', 'n3', 'n9');
       return { kind, raw: { ...raw, spec: { nodeName } } };
     },

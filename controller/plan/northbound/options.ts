@@ -1,5 +1,5 @@
 /**
- * Options of the whole northbound database. In: whether routers have ports outside. Out: entries of `NB_Global.options`. Rule: other rooms
+ * Options of the whole northbound database. In: whether routers have ports outside, those of VpcEgressGateways among them. Out: entries of `NB_Global.options`. Rule: other rooms
  * and administrators have entries of their own in that column; those of BFD are also of the interconnect, with the same values.
  */
 import type { Desired } from '../../../lib/desired/row.ts';
@@ -15,7 +15,9 @@ import type { Feature } from '../feature.ts';
 const options = { use_ct_inv_match: 'false' };
 
 function planOptions(view: View): Desired {
-  const hasGateways = [...view.gatewayPorts.values()].some(({ problem }) => problem === undefined);
+  const hasGateways =
+    [...view.gatewayPorts.values()].some(({ problem }) => problem === undefined) ||
+    [...view.egressGateways.values()].some(({ ports }) => ports.length > 0);
   const entries = { ...options, ...(hasGateways ? tunnelBfd : {}) };
   return { rows: [], contributions: [{ table: 'NB_Global', key: '.', column: 'options', entries }] };
 }
@@ -24,6 +26,6 @@ function planOptions(view: View): Desired {
 export const northboundOptionsFeature: Feature = {
   name: 'northbound-options',
   all: () => ['all'],
-  reads: ({ kind }) => (kind === 'gatewayPorts' ? ['all'] : []),
+  reads: ({ kind }) => (kind === 'gatewayPorts' || kind === 'egressGateways' ? ['all'] : []),
   plan: planOptions,
 };

@@ -39,6 +39,11 @@ function exitsOf(view: View, vpc: string, family: Family): readonly Exit[] {
   });
 }
 
+/** Route tables in which joined subnets bring a default route. */
+export function joinedTables(view: View, vpc: string, family: Family): ReadonlySet<string> {
+  return new Set(vpc === defaultVpc ? [] : exitsOf(view, vpc, family).map(({ table }) => table));
+}
+
 function routeRow(vpc: string, { table, part }: Exit): DesiredRow {
   const { family } = part.cidr;
   return {

@@ -1,4 +1,5 @@
 /** Decides whether the router of a VPC has a port in a Subnet outside, and which nodes may hold it. Pure. */
+import { egressGatewaysOf } from '../egress/of-vpc.ts';
 import { defaultVpc, label } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byAge } from '../../../lib/desired/rights.ts';
@@ -28,13 +29,13 @@ function obstacle(code: string, message: string): Problem {
   return { code, message };
 }
 
-/** Why a Subnet cannot be outside. */
-function subnetProblem(view: View, name: string): Problem | undefined {
+/** Why a Subnet, which an object names in `field`, cannot be outside. */
+export function subnetProblem(view: View, name: string, field: string): Problem | undefined {
   const subnet = view.subnets.get(name);
   if (subnet === undefined)
     return obstacle(
       'NoExternalSubnet',
-      `Subnet ${name} does not exist: create it in a Vlan, or name another in spec.extraExternalSubnets`,
+      `Subnet ${name} does not exist: create it in a Vlan, or name another in ${field}`,
     );
   const net = servedNet(view, name);
   if (net === undefined) return obstacle('NoExternalSubnet', `Subnet ${name} is not in force: see its conditions`);
@@ -80,7 +81,7 @@ function isOwn(vpc: Vpc, subnet: string, otherVpc: string, otherSubnet: string):
   return vpc.name === otherVpc && subnet === otherSubnet;
 }
 
-function overlapProblem(view: View, vpc: Vpc, net: NetInForce): Problem | undefined {
+export function overlapProblem(view: View, vpc: Vpc, net: NetInForce): Problem | undefined {
   for (const part of [net.v4, net.v6]) {
     const overlap = part && overlapOf(view, vpc, '', part.cidr);
     if (part !== undefined && overlap !== undefined)
@@ -99,7 +100,9 @@ export function judgeGatewayPort(view: View, vpc: Vpc, subnet: string, before: r
   const none = { vpc: vpc.name, subnet, lanIps, ...absent };
   const net = servedNet(view, subnet);
   const problem =
-    subnetProblem(view, subnet) ?? nameProblem(view, vpc, subnet) ?? (net && overlapProblem(view, vpc, net));
+    subnetProblem(view, subnet, 'spec.extraExternalSubnets') ??
+    nameProblem(view, vpc, subnet) ??
+    (net && overlapProblem(view, vpc, net));
   if (problem !== undefined || net?.underlay === undefined) return { ...none, ...(problem && { problem }) };
   const { provider } = net.underlay;
   const nodes = orderNodes(view, { vpc: vpc.name, subnet, provider, before });
@@ -138,7 +141,9 @@ export function withExits(view: View, vpc: string, ports: readonly GatewayPort[]
   }
   return ports.map((port) => {
     const exitOf = [...exits].flatMap(([family, exit]) => (exit === port ? [family] : []));
-    const isOnlyExit = usable.length === 1 && exitOf.length > 0 && exitOf.length === familiesOf(port).length;
+    const isWhole = exitOf.length > 0 && exitOf.length === familiesOf(port).length;
+    // A VpcEgressGateway is another way out, which packets of rules must not take.
+    const isOnlyExit = usable.length === 1 && isWhole && egressGatewaysOf(view, vpc).length === 0;
     return { ...port, exitOf, isOnlyExit, detours };
   });
 }

@@ -88,6 +88,8 @@ export class GatewayPorts {
         const vpc = view.vpcNatGateways.get(gateway)?.spec.vpc;
         if (vpc !== undefined) yield vpc;
       }
+    } else if (kind === 'egressGateways') {
+      for (const gateway of [change.before, change.after]) if (gateway !== undefined) yield gateway.vpc;
     } else if (kind === 'verdicts' || kind === 'transitSwitches') yield* vpcs.of('');
     else if (kind === 'nodes') {
       if (gatewayNodeText(change.before) !== gatewayNodeText(change.after)) yield* vpcs.of('');

@@ -23,6 +23,12 @@ function rootSchema(kind: Kind): JsonSchema {
   };
 }
 
+const scale = {
+  specReplicasPath: '.spec.replicas',
+  statusReplicasPath: '.status.replicas',
+  labelSelectorPath: '.status.labelSelector',
+};
+
 /** The CustomResourceDefinition of a kind, as the API server takes it. */
 export function customResourceDefinition(kind: Kind): JsonSchema {
   const { plural, singular, shortNames, group, version } = kind;
@@ -55,7 +61,9 @@ export function customResourceDefinition(kind: Kind): JsonSchema {
           name: version,
           served: true,
           storage: true,
-          ...(kind.hasStatusSubresource ? { subresources: { status: {} } } : {}),
+          ...(kind.hasStatusSubresource
+            ? { subresources: { status: {}, ...(kind.hasScale === true && { scale }) } }
+            : {}),
           additionalPrinterColumns: kind.columns.map(({ name, type, path, priority }) => ({
             name,
             type,

@@ -32,6 +32,7 @@ import { switchLbRuleKind } from './switch-lb-rule.ts';
 import { transitSwitchKind } from './transit-switch.ts';
 import { vipKind } from './vip.ts';
 import { vlanKind } from './vlan.ts';
+import { vpcEgressGatewayKind } from './vpc-egress-gateway.ts';
 import { vpcDnsKind } from './vpc-dns.ts';
 import { vpcNatGatewayKind } from './vpc-nat-gateway.ts';
 import { vpcKind } from './vpc.ts';
@@ -60,6 +61,7 @@ export const allKinds: readonly Kind[] = [
   iptablesFipRuleKind,
   iptablesSnatRuleKind,
   iptablesDnatRuleKind,
+  vpcEgressGatewayKind,
   interconnectKind,
   interconnectGatewayKind,
   gatewayKeySliceKind,

@@ -94,6 +94,8 @@ export interface Kind {
   readonly status?: z.ZodType;
   /** With a status, whether it is a subresource. */
   readonly hasStatusSubresource: boolean;
+  /** Whether `kubectl scale` sets `.spec.replicas`; the status then has `replicas` and `labelSelector`. */
+  readonly hasScale?: boolean;
   readonly columns: readonly Column[];
   /** CEL rules over the whole object. */
   readonly rules?: readonly Rule[];

@@ -5,6 +5,7 @@ import type { Change } from '../../../model/change.ts';
 import type { View } from '../../../model/view.ts';
 import type { Claimant } from '../claims.ts';
 import type { PortRecord } from '../records.ts';
+import { egressGatewayHolder } from './egress-gateway.ts';
 import { eipHolder } from './eip.ts';
 import { foreignPortHolder } from './foreign-port.ts';
 import { healthCheckHolder } from './health-check.ts';
@@ -27,6 +28,7 @@ const kinds: readonly HolderKind[] = [
   vipHolder,
   eipHolder,
   natGatewayHolder,
+  egressGatewayHolder,
   querierHolder,
   healthCheckHolder,
   u2oRouterHolder,
@@ -41,6 +43,7 @@ const byRecord: readonly (readonly [HolderKind, 'recorded' | 'borrowed'])[] = [
   [vipHolder, 'recorded'],
   [eipHolder, 'recorded'],
   [natGatewayHolder, 'recorded'],
+  [egressGatewayHolder, 'recorded'],
   [podHolder, 'borrowed'],
   [querierHolder, 'recorded'],
   [healthCheckHolder, 'recorded'],
