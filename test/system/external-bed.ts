@@ -64,6 +64,9 @@ export async function addOutside(bed: ServiceBed): Promise<void> {
     ];
     words(`${vsctl} set open .`, ...mappings);
     await label(bed, node, bridgeLabel);
+    // A port moves to a node only if the node is Ready.
+    const status = { conditions: [{ type: 'Ready', status: 'True' }] };
+    await bed.controller.kube.patch(nodes, { name: node }, 'merge', { status }, { subresource: 'status' });
   }
   bed.serve(outside.name, 80);
   const { controller } = bed;

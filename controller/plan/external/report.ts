@@ -90,12 +90,14 @@ export function reportRule(
   const verdict = view.externalRules.get(ruleKey(store, name));
   const refused = refusalOf(outcome);
   const inForce = isInForce(verdict) ? verdict : undefined;
-  const obstacle = refused ?? verdict?.obstacle ?? (inForce && pendingOf(view, inForce, rule));
+  const waits = refused ?? verdict?.obstacle;
+  // A new port has no holder for a moment, which is no event.
+  const obstacle = waits ?? (inForce && pendingOf(view, inForce, rule));
   const { kind } = externalRuleKinds[store];
   const conditions = obstacleConditions(rule.generation, verdict?.refusal, obstacle, `${kind}Ready`);
   const events = [
     ...refusalEvents(`Validate${kind}Failed`, conditions, rule.conditions),
-    ...(verdict?.refusal === undefined ? obstacleEvents(rule, kind, obstacle) : []),
+    ...(verdict?.refusal === undefined ? obstacleEvents(rule, kind, waits) : []),
   ];
   const isOfGateway = eipRef(rule.spec.eip).kind === 'iptablesEips';
   const sidesOf = isOfGateway ? iptablesFields(view, read, inForce) : ovnFields(read, inForce);
