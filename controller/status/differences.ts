@@ -1,4 +1,5 @@
 /** Differences between a report and the observed object, as parts of a patch. Undefined if nothing differs. Pure. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { ObjectReport, StatusReport } from '../plan/report.ts';
 import { mergeConditions } from './conditions.ts';
@@ -23,12 +24,9 @@ export interface StatusPatch {
   readonly conditions: readonly Condition[] | undefined;
 }
 
-/** The entries of `wanted` that differ; null stands for an absent one. */
+/** The entries of `wanted` that differ; null stands for an absent one. The API server returns the keys of objects in an order of its own. */
 function entriesOf(wanted: Fields, observed: Fields): readonly (readonly [string, unknown])[] {
-  return Object.entries(wanted).filter(([key, value]) => {
-    const there = observed[key] ?? null;
-    return value !== there && JSON.stringify(value ?? null) !== JSON.stringify(there);
-  });
+  return Object.entries(wanted).filter(([key, value]) => !isDeepStrictEqual(value ?? null, observed[key] ?? null));
 }
 
 function differing(wanted: Fields | undefined, observed: Fields | undefined): Fields | undefined {

@@ -233,7 +233,7 @@ describe('adoption of a Kube-OVN cluster', () => {
     await bed.kill();
     const text = await bed.dryRun();
     assert.match(text, /adopt 0, insert 0, update 0, mutate 0, delete 0/);
-    assert.match(text, /Kubernetes: 0 objects made, (?:0 objects|1 object) written/);
+    assert.match(text, /Kubernetes: 0 objects made, 0 objects written/);
     await bed.start();
     await bed.quiet();
     assert.deepEqual(await bed.versions(), versions);
