@@ -17,6 +17,7 @@ import { userDefaults } from '../../settle/vpc/user-defaults.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
+import { defaultRoute } from '../vpc/default-route.ts';
 import { servedGateway } from '../egress-gateway/served.ts';
 import { joinedTables } from '../underlay/exit.ts';
 import { isOfNetworks, isPhysical, isRewritten, ownCidrs } from '../underlay/own-cidrs.ts';
@@ -31,18 +32,9 @@ function routeRows(view: View, port: ServedPort): readonly DesiredRow[] {
     .flatMap((part) => {
       const { family } = part.cidr;
       const own = [...tables].filter((table) => !taken.has(`${table}/${family}`));
-      return own.sort().map((table) => ({
-        table: 'Logical_Router_Static_Route',
-        key: `${vpc}/external/ipv${family}${table === '' ? '' : `/${table}`}`,
-        columns: {
-          ip_prefix: family === 4 ? '0.0.0.0/0' : '::/0',
-          nexthop: gatewayIp(part),
-          policy: 'dst-ip',
-          route_table: table,
-          external_ids: vendorIds,
-        },
-        parent: { table: 'Logical_Router', key: vpc, column: 'static_routes' },
-      }));
+      return own
+        .sort()
+        .map((table) => defaultRoute({ vpc, purpose: 'external', family, nexthop: gatewayIp(part), table }));
     });
 }
 
@@ -70,18 +62,7 @@ function egressRows(view: View, vpc: string, ports: readonly ServedPort[]): read
     if (nexthop === undefined || ports.some(({ exitOf }) => exitOf.includes(family))) return [];
     const joined = joinedTables(view, vpc, family);
     const own = [...tables].filter((table) => !taken.has(`${table}/${family}`) && !joined.has(table));
-    return own.sort().map((table) => ({
-      table: 'Logical_Router_Static_Route',
-      key: `${vpc}/egress/ipv${family}${table === '' ? '' : `/${table}`}`,
-      columns: {
-        ip_prefix: family === 4 ? '0.0.0.0/0' : '::/0',
-        nexthop,
-        policy: 'dst-ip',
-        route_table: table,
-        external_ids: vendorIds,
-      },
-      parent: { table: 'Logical_Router', key: vpc, column: 'static_routes' },
-    }));
+    return own.sort().map((table) => defaultRoute({ vpc, purpose: 'egress', family, nexthop, table }));
   });
 }
 

@@ -18,6 +18,7 @@ import { readStaticRoutes } from '../../settle/vpc/static-routes.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
+import { defaultRoute } from '../vpc/default-route.ts';
 import { userDefaults } from '../../settle/vpc/user-defaults.ts';
 import { isOfNetworks, isPhysical, isRewritten, ownCidrs, physicalSubnets } from './own-cidrs.ts';
 import { isJoined, routerAddresses } from './router-addresses.ts';
@@ -42,22 +43,6 @@ function exitsOf(view: View, vpc: string, family: Family): readonly Exit[] {
 /** Route tables in which joined subnets bring a default route. */
 export function joinedTables(view: View, vpc: string, family: Family): ReadonlySet<string> {
   return new Set(vpc === defaultVpc ? [] : exitsOf(view, vpc, family).map(({ table }) => table));
-}
-
-function routeRow(vpc: string, { table, part }: Exit): DesiredRow {
-  const { family } = part.cidr;
-  return {
-    table: 'Logical_Router_Static_Route',
-    key: `${vpc}/u2o/ipv${family}${table === '' ? '' : `/${table}`}`,
-    columns: {
-      ip_prefix: family === 4 ? '0.0.0.0/0' : '::/0',
-      nexthop: gatewayIp(part),
-      policy: 'dst-ip',
-      route_table: table,
-      external_ids: vendorIds,
-    },
-    parent: { table: 'Logical_Router', key: vpc, column: 'static_routes' },
-  };
 }
 
 /** Networks that the user gives a way of their own. */
@@ -94,7 +79,10 @@ function rowsOf(view: View, vpc: string, family: Family): readonly DesiredRow[] 
   };
   // With a default route of the user in a table, other subnets have an exit.
   const isOthers = [...taken].some((key) => key.endsWith(`/${family}`));
-  return [...[...tables.values()].map((exit) => routeRow(vpc, exit)), ...(isOthers ? [] : [drop])];
+  const routes = [...tables.values()].map(({ table, part }) =>
+    defaultRoute({ vpc, purpose: 'u2o', family, nexthop: gatewayIp(part), table }),
+  );
+  return [...routes, ...(isOthers ? [] : [drop])];
 }
 
 function planExit(view: View, vpc: string): Desired {

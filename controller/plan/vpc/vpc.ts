@@ -5,13 +5,13 @@
  */
 import { defaultVpc, externalSubnet, joinSubnet } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
-import type { Family } from '../../../lib/net/ip.ts';
 import { isDefaultRoute } from '../../settle/bgp/learned-route.ts';
 import { gatewayPortNamed, gatewayPortsOf } from '../../settle/external/external-subnets.ts';
 import { hasRouter, tablesOf } from '../../settle/vpc/routers.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
+import { defaultRoute } from './default-route.ts';
 import { routers, routersReading } from './router.ts';
 import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
 import { servedNet } from '../../settle/subnet/served-net.ts';
@@ -63,24 +63,10 @@ function nodeRoutes(view: View): readonly DesiredRow[] {
     const { family } = part.cidr;
     // A second default route would get half of the traffic; the router that the first leads to is itself.
     const tables = [...tablesOf(view)].filter((table) => !others.has(`${table}/${family}`));
-    return tables.sort().map((table) => nodeRoute(family, gatewayIp(part), table));
+    // The policies choose the node; these routes are there so that packets are not dropped before them.
+    const route = { vpc: defaultVpc, purpose: 'default', family, nexthop: gatewayIp(part) };
+    return tables.sort().map((table) => defaultRoute({ ...route, table }));
   });
-}
-
-/** The policies choose the node; this route is there so that the packet is not dropped before them. */
-function nodeRoute(family: Family, nexthop: string, table: string): DesiredRow {
-  return {
-    table: 'Logical_Router_Static_Route',
-    key: `${defaultVpc}/default/ipv${family}${table === '' ? '' : `/${table}`}`,
-    columns: {
-      ip_prefix: family === 4 ? '0.0.0.0/0' : '::/0',
-      nexthop,
-      policy: 'dst-ip',
-      route_table: table,
-      external_ids: vendorIds,
-    },
-    parent: { table: 'Logical_Router', key: defaultVpc, column: 'static_routes' },
-  };
 }
 
 export const vpcFeature: Feature = {
