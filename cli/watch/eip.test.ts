@@ -35,7 +35,7 @@ test('a text of a user that is no name does not reach a program', async () => {
   }
 });
 
-test('the router of an OvnEip of type lrp is told by its label, or by its name if a user made it', () => {
+test('the router of an OvnEip of type lrp is found by its label, or by its name if a user made it', () => {
   const routerOf = (name: string, spec: object, labels?: Readonly<Record<string, string>>): string =>
     parseEip({ metadata: { name, uid: 'u', resourceVersion: '1', ...(labels && { labels }) }, spec }).routerOf;
   assert.equal(routerOf('blue-external', { type: 'lrp' }, { 'isthmus.network/gateway-of': 'blue' }), 'blue');

@@ -27,24 +27,24 @@ async function start(t: TestContext) {
     timers.pass(ms);
     await controller.settle();
   };
-  const told = (): string | undefined => cluster.gatewayHolders?.get(port)?.chassis;
+  const known = (): string | undefined => cluster.gatewayHolders?.get(port)?.chassis;
   const [first = '', second = ''] = order();
   assert.equal(cluster.gatewayHolders, undefined);
   await see(first);
   await pass(10_000);
-  return { controller, holders, timers, order, see, pass, told, first, second, changes: () => changes };
+  return { controller, holders, timers, order, see, pass, known, first, second, changes: () => changes };
 }
 
-test('a port that another node took over is told at once, with the time', async (t) => {
-  const { controller, order, see, told, second } = await start(t);
+test('the cluster learns at once that another node took a port over, with the time', async (t) => {
+  const { controller, order, see, known, second } = await start(t);
   await see(second);
-  assert.equal(told(), second);
+  assert.equal(known(), second);
   assert.equal(order()[0], second);
   assert.equal(controller.cluster.gatewayHolders?.get(port)?.since, '1970-01-01T00:00:10Z');
 });
 
 test('nodes that do not know each other yet move nothing', async (t) => {
-  const { controller, order, see, pass, told, first, changes } = await start(t);
+  const { controller, order, see, pass, known, first, changes } = await start(t);
   const before = changes();
   const { kind, raw } = node('n3', both);
   controller.put(kind, raw);
@@ -53,41 +53,41 @@ test('nodes that do not know each other yet move nothing', async (t) => {
   await pass(500);
   await see(first);
   await pass(10_000);
-  assert.deepEqual([told(), order()[0], changes()], [first, first, before]);
-  // What remains after a while is told.
+  assert.deepEqual([known(), order()[0], changes()], [first, first, before]);
+  // The cluster learns what remains after a while.
   controller.put('nodes', node('n3', { ...both, 'ovn.kubernetes.io/external-gw': 'false' }).raw);
   await controller.settle();
   await see('chassis-2');
   await pass(3000);
-  assert.equal(told(), 'chassis-2');
+  assert.equal(known(), 'chassis-2');
 });
 
-test('a port on its way to the first node is told at once, also after a change of the nodes', async (t) => {
-  const { controller, see, told, order, first, second } = await start(t);
+test('the cluster learns at once of a port on its way to the first node, also after a change of the nodes', async (t) => {
+  const { controller, see, known, order, first, second } = await start(t);
   const { kind, raw } = node(`n${first.slice(-1)}`, both, { isCordoned: true });
   controller.put(kind, raw);
   await controller.settle();
   assert.equal(order()[0], second);
   await see(undefined);
-  assert.equal(told(), first, 'no node has it for a moment');
+  assert.equal(known(), first, 'no node has it for a moment');
   await see(second);
-  assert.equal(told(), second);
+  assert.equal(known(), second);
 });
 
-test('a port without a node is told after a while', async (t) => {
-  const { see, pass, told, first, changes } = await start(t);
+test('the cluster learns after a while that no node has a port', async (t) => {
+  const { see, pass, known, first, changes } = await start(t);
   await see(undefined);
   await pass(4999);
-  assert.equal(told(), first);
+  assert.equal(known(), first);
   await pass(1);
-  assert.equal(told(), undefined);
+  assert.equal(known(), undefined);
   assert.equal(changes(), 2);
   await see(first);
-  assert.equal(told(), first, 'the first one at once');
+  assert.equal(known(), first, 'the first one at once');
 });
 
 test('nodes that take a port by turns do not change its order for a minute', async (t) => {
-  const { order, see, pass, told, first, second } = await start(t);
+  const { order, see, pass, known, first, second } = await start(t);
   const orders: (string | undefined)[] = [];
   for (let turn = 0; turn < 10; turn += 1) {
     await see(turn % 2 === 0 ? second : first);
@@ -99,15 +99,15 @@ test('nodes that take a port by turns do not change its order for a minute', asy
   assert.deepEqual(new Set(orders.slice(5)), new Set([second]));
   await see(first);
   await pass(60_000);
-  assert.deepEqual([told(), order()[0]], [first, first]);
+  assert.deepEqual([known(), order()[0]], [first, first]);
 });
 
 test('closed, it starts no timer and says nothing', async (t) => {
-  const { holders, timers, see, pass, told, first, changes } = await start(t);
+  const { holders, timers, see, pass, known, first, changes } = await start(t);
   const before = changes();
   holders.close();
   const started = t.mock.method(timers, 'after');
   await see(undefined);
   await pass(60_000);
-  assert.deepEqual([told(), changes(), started.mock.callCount()], [first, before, 0]);
+  assert.deepEqual([known(), changes(), started.mock.callCount()], [first, before, 0]);
 });

@@ -1,7 +1,7 @@
 /**
  * Which chassis have the ports of routers outside, without the moments in between. In: what the southbound database says. Out:
- * `setGatewayHolders` of the settled cluster. Rules: a port that another node took over is told at once, since its order must follow before
- * the former node comes back. After a change of the nodes nothing is told for a short while unless it is the first node, because nodes that
+ * `setGatewayHolders` of the settled cluster. Rules: the cluster learns at once that another node took a port over, since its order must follow before
+ * the former node comes back. After a change of the nodes it learns nothing for a short while unless the first node took the port, because nodes that
  * do not know each other yet take a port by turns. A port that no node has may be on its way to another.
  */
 import { realTimers, type Timers } from '../../lib/rounds/timers.ts';
@@ -27,9 +27,9 @@ const mostMoves = 4;
 const unrestMs = 60_000;
 
 interface Port {
-  /** When it was told in the last minute that the port moved. */
+  /** When the cluster learned in the last minute that the port moved. */
   readonly movedMs: number[];
-  /** Nothing is told before. */
+  /** The cluster learns nothing before. */
   quietUntilMs: number;
   /** When the holder was lost that the cluster still knows. */
   vacantSinceMs: number | undefined;
@@ -46,7 +46,7 @@ export class GatewayHolders {
   readonly #ports = new Map<string, Port>();
   /** As the southbound database says: chassis by port. */
   #seen: ReadonlyMap<string, string> = new Map();
-  #told: ReadonlyMap<string, GatewayHolder> | undefined;
+  #known: ReadonlyMap<string, GatewayHolder> | undefined;
   #cancel: (() => void) | undefined;
   #isClosed = false;
 
@@ -95,29 +95,29 @@ export class GatewayHolders {
     this.#cancel = undefined;
     const { cluster, onChange, nowMs = Date.now } = this.#options;
     const now = this.#timers.nowMs();
-    const told = new Map(this.#told);
+    const known = new Map(this.#known);
     let nextMs = Number.POSITIVE_INFINITY;
-    for (const name of new Set([...this.#seen.keys(), ...told.keys()])) {
+    for (const name of new Set([...this.#seen.keys(), ...known.keys()])) {
       const chassis = this.#seen.get(name);
       const port = this.#portOf(name);
       if (chassis !== undefined) port.vacantSinceMs = undefined;
-      if (chassis === told.get(name)?.chassis) continue;
-      const dueMs = this.#dueMs(name, port, { chassis, isFirst: !told.has(name), now });
+      if (chassis === known.get(name)?.chassis) continue;
+      const dueMs = this.#dueMs(name, port, { chassis, isFirst: !known.has(name), now });
       if (dueMs > now) nextMs = Math.min(nextMs, dueMs);
       else if (chassis === undefined) {
-        told.delete(name);
+        known.delete(name);
         if (gatewayPortNamed(cluster, name) === undefined) this.#ports.delete(name);
       } else {
-        if (told.has(name)) this.#moved(port, now);
-        told.set(name, { chassis, since: timeText(nowMs()) });
+        if (known.has(name)) this.#moved(port, now);
+        known.set(name, { chassis, since: timeText(nowMs()) });
       }
     }
     const isSame =
-      this.#told?.size === told.size &&
-      [...told].every(([name, { chassis }]) => this.#told?.get(name)?.chassis === chassis);
+      this.#known?.size === known.size &&
+      [...known].every(([name, { chassis }]) => this.#known?.get(name)?.chassis === chassis);
     if (!isSame) {
-      this.#told = told;
-      cluster.setGatewayHolders(told);
+      this.#known = known;
+      cluster.setGatewayHolders(known);
       onChange();
     }
     if (nextMs < Number.POSITIVE_INFINITY) this.#cancel = this.#timers.after(nextMs - now, () => this.#look());

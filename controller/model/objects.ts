@@ -192,7 +192,7 @@ export interface TransitSwitch {
   readonly paths: readonly string[];
 }
 
-/** What the agent tells daemons of encrypted tunnels to a cluster. */
+/** Encrypted tunnels to a cluster, from the agent to daemons. */
 export interface KeySlice {
   /** Network of the addresses within tunnels; undefined if it cannot be read. */
   readonly cidr: Cidr | undefined;

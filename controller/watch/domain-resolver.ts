@@ -1,7 +1,7 @@
 /**
  * Asks the servers that answer pods about domain names, again and again: when the TTL of an answer ends, the server forgets the answer, and pods may get
  * another one from then on. In: names and servers. Out: answers, and calls when the time changes something. Rule: the number of questions a second is
- * limited; beyond it answers come later, and addresses stay meanwhile. Names that only pods asked for take half of everything at most: whoever invents them delays no name of a policy.
+ * limited; beyond it answers come later, and addresses stay meanwhile. Names that only pods asked for take half of everything at most, so that invented names delay no name of a policy.
  */
 import type { Answer } from '../../lib/dns/message.ts';
 import type { DnsServer } from '../../lib/dns/ask.ts';

@@ -11,7 +11,7 @@ import type { KernelEvent } from '../host/kernel-events.ts';
 import { HostLoop } from '../host/loop.ts';
 import { isRefusal, Refusal } from '../host/refusal.ts';
 import { KernelTunnels } from '../host/tunnels.ts';
-import { beginRotation, endRotation, noteTold, openKeys, randomMac, type Keys } from '../host/wireguard-key.ts';
+import { beginRotation, endRotation, noteAnnounced, openKeys, randomMac, type Keys } from '../host/wireguard-key.ts';
 import {
   hasSession,
   linkAddress,
@@ -214,7 +214,7 @@ export async function openWireGuard(options: OpenWireGuardOptions): Promise<Open
     if (step === 'none') return found;
     try {
       if (step === 'begin') return beginRotation(options.keyFile, found, request);
-      if (step === 'told') return noteTold(options.keyFile, found, nowMs);
+      if (step === 'announced') return noteAnnounced(options.keyFile, found, nowMs);
       const changed = endRotation(options.keyFile, found);
       acceptances.changed(nowMs);
       log.info({ publicKey: changed.current.publicKey }, 'the key of encrypted tunnels was replaced');

@@ -25,8 +25,8 @@ export interface Keys {
   readonly request: string;
   /** Unix milliseconds of the first start of a daemon that could replace keys: those of an earlier release are not all replaced after an upgrade. */
   readonly sinceMs: number;
-  /** When others were first told of the next key, Unix milliseconds. */
-  readonly toldMs: number | undefined;
+  /** When the next key was first announced to others, Unix milliseconds. */
+  readonly announcedMs: number | undefined;
 }
 
 /** PKCS #8 of an X25519 key, up to its 32 bytes (RFC 8410). */
@@ -35,7 +35,7 @@ const recordShape = z.object({
   mac: z.string(),
   request: z.string(),
   sinceMs: z.number(),
-  told: z.object({ publicKey: z.string(), ms: z.number() }).optional(),
+  announced: z.object({ publicKey: z.string(), ms: z.number() }).optional(),
 });
 
 /**
@@ -47,12 +47,19 @@ export function openKeys(file: string, request: string): Keys {
   if (found === undefined) {
     const made = makeKey(file);
     const { madeMs: sinceMs } = made;
-    return record(file, { current: made, next: undefined, mac: macOfKey(made), request, sinceMs, toldMs: undefined });
+    return record(file, {
+      current: made,
+      next: undefined,
+      mac: macOfKey(made),
+      request,
+      sinceMs,
+      announcedMs: undefined,
+    });
   }
   const next = readKey(nextOf(file));
   const known = readRecord(`${file}.json`);
   if (known === undefined) {
-    const fresh = { request: '', sinceMs: Date.now(), toldMs: undefined };
+    const fresh = { request: '', sinceMs: Date.now(), announcedMs: undefined };
     const keys = { current: found, next, mac: macOfKey(found), ...fresh };
     try {
       return record(file, keys);
@@ -62,9 +69,9 @@ export function openKeys(file: string, request: string): Keys {
       return keys;
     }
   }
-  const { mac, request: begun, sinceMs, told } = known;
-  const toldMs = next !== undefined && told?.publicKey === next.publicKey ? told.ms : undefined;
-  return { current: found, next, mac, request: begun, sinceMs, toldMs };
+  const { mac, request: begun, sinceMs, announced } = known;
+  const announcedMs = next !== undefined && announced?.publicKey === next.publicKey ? announced.ms : undefined;
+  return { current: found, next, mac, request: begun, sinceMs, announcedMs };
 }
 
 /** Begins a rotation, or notes that the one that has begun is what was requested. */
@@ -74,16 +81,16 @@ export function beginRotation(file: string, keys: Keys, request: string): Keys {
   return record(file, { ...keys, next, request });
 }
 
-/** Notes that others have been told of the next key. */
-export function noteTold(file: string, keys: Keys, nowMs: number): Keys {
-  return record(file, { ...keys, toldMs: nowMs });
+/** Notes that the next key was announced to others. */
+export function noteAnnounced(file: string, keys: Keys, nowMs: number): Keys {
+  return record(file, { ...keys, announcedMs: nowMs });
 }
 
 /** The next key takes the place of the other one, which is gone. */
 export function endRotation(file: string, keys: Keys): Keys {
   if (keys.next === undefined) return keys;
   renameSync(nextOf(file), file);
-  return { ...keys, current: keys.next, next: undefined, toldMs: undefined };
+  return { ...keys, current: keys.next, next: undefined, announcedMs: undefined };
 }
 
 export function removeKeys(file: string): void {
@@ -137,9 +144,12 @@ function readRecord(file: string): z.infer<typeof recordShape> | undefined {
 }
 
 function record(file: string, keys: Keys): Keys {
-  const { mac, request, sinceMs, next, toldMs } = keys;
-  const told = next === undefined || toldMs === undefined ? {} : { told: { publicKey: next.publicKey, ms: toldMs } };
-  writeWhole(`${file}.json`, JSON.stringify({ mac, request, sinceMs, ...told }));
+  const { mac, request, sinceMs, next, announcedMs } = keys;
+  const announced =
+    next === undefined || announcedMs === undefined
+      ? {}
+      : { announced: { publicKey: next.publicKey, ms: announcedMs } };
+  writeWhole(`${file}.json`, JSON.stringify({ mac, request, sinceMs, ...announced }));
   return keys;
 }
 

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { AttrStream, wg } from '../../lib/netlink/wireguard.ts';
-import { beginRotation, endRotation, noteTold, openKeys } from './wireguard-key.ts';
+import { beginRotation, endRotation, noteAnnounced, openKeys } from './wireguard-key.ts';
 import { deviceOf, endpointText, seenDevice, socketAddress } from './wireguard-netlink.ts';
 import { changeUapi, formatChange, parseDevice, readUapi } from './wireguard-uapi.ts';
 
@@ -71,15 +71,15 @@ describe('the private key', () => {
     assert.equal(statSync(`${file}.next`).mode & 0o777, 0o600);
     const again = beginRotation(file, begun, 'later');
     assert.deepEqual(again, { ...begun, request: 'later' });
-    const told = noteTold(file, again, 7);
-    assert.deepEqual([told.toldMs, openKeys(file, '').toldMs], [7, 7]);
-    const ended = endRotation(file, told);
+    const announced = noteAnnounced(file, again, 7);
+    assert.deepEqual([announced.announcedMs, openKeys(file, '').announcedMs], [7, 7]);
+    const ended = endRotation(file, announced);
     const { mac, sinceMs } = first;
-    const rest = { next: undefined, mac, request: 'later', sinceMs, toldMs: undefined };
+    const rest = { next: undefined, mac, request: 'later', sinceMs, announcedMs: undefined };
     assert.deepEqual(ended, { current: begun.next, ...rest });
     assert.deepEqual(openKeys(file, ''), ended);
     assert.deepEqual(readdirSync(dirname(file)).sort(), ['wireguard.key', 'wireguard.key.json']);
-    assert.equal(beginRotation(file, ended, '').toldMs, undefined);
+    assert.equal(beginRotation(file, ended, '').announcedMs, undefined);
   });
   it('of an earlier release is as old as the first start of one that replaces keys', (t) => {
     const file = join(folder(t), 'key');

@@ -1,7 +1,7 @@
 /**
  * The domain names that pods of this node asked DNS for, as far as a policy names them with `*`. In: questions, the names with `*`, and the time. Out: what the daemon reports
  * of them (AskedDomains), for `domain-name/domain-names.ts` of the controller. Rules: the author of a pod can ask for any name, so that a pod, a Namespace and the node have limits, and a name is forgotten an hour after its last question.
- * Each Namespace has the names that its own pods ask for: whoever asks first must not have the name in his turn alone.
+ * Each Namespace has the names that its own pods ask for: the first Namespace that asks must not have the name in its turn alone.
  */
 import { mostAskedOfNode, type AskedDomain } from '../../lib/api/kinds/asked-domains.ts';
 import { patternsOf } from '../../lib/dns/name.ts';

@@ -13,7 +13,7 @@ const key = (chassis: string, fields: Partial<GatewayKey> = {}): GatewayKey => (
 });
 const next = { publicKey: 'next', madeMs: 10 * hour };
 const facts = (fields: Partial<RotationFacts> = {}): RotationFacts => ({
-  keys: { current: { madeMs: 0 }, next: undefined, request: '', sinceMs: 0, toldMs: undefined },
+  keys: { current: { madeMs: 0 }, next: undefined, request: '', sinceMs: 0, announcedMs: undefined },
   request: '',
   policy: { intervalMs: 24 * hour, maxWaitMs: 5 * hour },
   own: key('m'),
@@ -24,7 +24,7 @@ const facts = (fields: Partial<RotationFacts> = {}): RotationFacts => ({
 });
 const rotating = (fields: Partial<RotationFacts> = {}): RotationFacts =>
   facts({
-    keys: { current: { madeMs: 0 }, next, request: 'first', sinceMs: 0, toldMs: 10 * hour },
+    keys: { current: { madeMs: 0 }, next, request: 'first', sinceMs: 0, announcedMs: 10 * hour },
     request: 'first',
     own: key('m', { nextKey: 'next', waitsFor: [] }),
     steadyMs: 10 * hour,
@@ -60,11 +60,11 @@ describe('a rotation', () => {
     assert.equal(nextStep(rotating({ own: waiting })), 'none');
     assert.equal(nextStep(rotating({ own: waiting, nowMs: 15 * hour })), 'end', 'it waits no longer than it may');
   });
-  it('waits from when others were told of the next key, however old it is', () => {
+  it('waits from when the next key was announced to others, however old it is', () => {
     const waiting = rotating({ own: key('m', { nextKey: 'next', waitsFor: ['west'] }), nowMs: 99 * hour });
-    const keys = { ...waiting.keys, toldMs: undefined };
-    assert.equal(nextStep({ ...waiting, keys }), 'told');
-    assert.equal(nextStep({ ...waiting, keys: { ...keys, toldMs: 98 * hour } }), 'none');
+    const keys = { ...waiting.keys, announcedMs: undefined };
+    assert.equal(nextStep({ ...waiting, keys }), 'announced');
+    assert.equal(nextStep({ ...waiting, keys: { ...keys, announcedMs: 98 * hour } }), 'none');
     // The hub was away until a moment ago: members connect to it again.
     assert.equal(nextStep({ ...waiting, steadyMs: 98.9 * hour }), 'none');
     assert.equal(nextStep({ ...waiting, steadyMs: 98.8 * hour }), 'end');
@@ -74,7 +74,7 @@ describe('a rotation', () => {
     assert.equal(nextStep(rotating({ ...fields, nowMs: 15 * hour })), 'none');
     assert.equal(nextStep(rotating({ ...fields, nowMs: 15 * hour + 10_000 })), 'end');
   });
-  it('never ends before the hub has told others', () => {
+  it('never ends before the hub has announced it to others', () => {
     for (const own of [undefined, key('m'), key('m', { nextKey: 'of an earlier rotation', waitsFor: [] })])
       assert.equal(nextStep(rotating({ own, nowMs: 99 * hour })), 'none');
   });

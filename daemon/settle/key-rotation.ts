@@ -13,8 +13,8 @@ export interface RotationFacts {
     readonly request: string;
     /** No key counts as older: by then this node could replace it. */
     readonly sinceMs: number;
-    /** When others were first told of the next key; undefined before. */
-    readonly toldMs: number | undefined;
+    /** When the next key was first announced to others; undefined before. */
+    readonly announcedMs: number | undefined;
   };
   /** Empty if none was ever requested. */
   readonly request: string;
@@ -22,17 +22,17 @@ export interface RotationFacts {
   /** This gateway as the agent has it; undefined before the hub knows its key. */
   readonly own: GatewayKey | undefined;
   readonly peers: readonly GatewayKey[];
-  /** Since when this process has seen, without a break, that others are told of the next key. */
+  /** Since when this process has seen, without a break, that the next key is announced to others. */
   readonly steadyMs: number | undefined;
   /** Unix milliseconds. */
   readonly nowMs: number;
 }
 
 /**
- * `begin`: make the next key, or note that the one there is was requested. `told`: note that others have been told of it. `end`: change
+ * `begin`: make the next key, or note that the one there is was requested. `announced`: note that it was announced to others. `end`: change
  * to it.
  */
-export type RotationStep = 'begin' | 'told' | 'end' | 'none';
+export type RotationStep = 'begin' | 'announced' | 'end' | 'none';
 
 /** After the session with the hub has begun again, clusters have this time to say that they accept a key. */
 const settleMs = 600_000;
@@ -41,7 +41,7 @@ const staggerMs = 10_000;
 const mostBefore = 60;
 
 export function nextStep({ keys, request, policy, own, peers, steadyMs, nowMs }: RotationFacts): RotationStep {
-  const { current, next, sinceMs, toldMs } = keys;
+  const { current, next, sinceMs, announcedMs } = keys;
   const isRequested = request !== '' && request !== keys.request;
   if (next === undefined) {
     const isOld = policy.intervalMs > 0 && nowMs - Math.max(current.madeMs, sinceMs) >= policy.intervalMs;
@@ -49,18 +49,18 @@ export function nextStep({ keys, request, policy, own, peers, steadyMs, nowMs }:
     return own !== undefined && (isRequested || isOld) ? 'begin' : 'none';
   }
   if (isRequested) return 'begin';
-  // Nobody could accept a key that was told to nobody, however long ago it was made.
+  // Nobody could accept a key that was announced to nobody, however long ago it was made.
   if (!isTold(next, own)) return 'none';
   const before = peers.filter(({ chassis, nextKey }) => nextKey !== undefined && chassis < own.chassis).length;
   if (before === 0 && own.waitsFor?.length === 0) return 'end';
-  if (toldMs === undefined) return 'told';
+  if (announcedMs === undefined) return 'announced';
   if (steadyMs === undefined) return 'none';
   const { maxWaitMs } = policy;
-  const dueMs = Math.max(toldMs + maxWaitMs, steadyMs + Math.min(maxWaitMs, settleMs));
+  const dueMs = Math.max(announcedMs + maxWaitMs, steadyMs + Math.min(maxWaitMs, settleMs));
   return nowMs >= dueMs + Math.min(before, mostBefore) * staggerMs ? 'end' : 'none';
 }
 
-/** Whether the hub has told others of the next key, and has a session with this cluster. */
+/** Whether the hub has announced the next key to others, and has a session with this cluster. */
 export function isTold(
   next: { readonly publicKey: string } | undefined,
   own: GatewayKey | undefined,

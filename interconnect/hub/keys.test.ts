@@ -114,7 +114,7 @@ describe('keys of gateways at the hub', () => {
     await west.sendState({ ...stateOf('b1', 12), ...accepted });
     await east.until(() => acceptances(east)[0]?.length === 2);
     assert.deepEqual(acceptances(east), [[next, 'west']]);
-    assert.deepEqual(acceptances(north), [], 'nobody else is told');
+    assert.deepEqual(acceptances(north), [], 'nobody else receives them');
     const [refusal] = await north.sendState(rotating(stateOf('c1', 13)));
     assert.deepEqual([refusal?.kind, refusal?.code], ['key', 'NextKeyRefused']);
     const [thief] = await north.sendState(stateOf('c1', 21));

@@ -246,7 +246,7 @@ export interface HubUpdate {
   readonly tunnelCidr?: string;
   /** Chassis of the receiver's gateways → address within the tunnels. */
   readonly tunnelAddresses?: Readonly<Record<string, string>>;
-  /** One for each next key of the receiver's gateways that others have been told of. */
+  /** One for each next key of the receiver's gateways that were announced to others. */
   readonly keyAcceptances?: readonly KeyAcceptance[];
 }
 

@@ -17,7 +17,7 @@ export interface KeySlicesInput {
   readonly members: Iterable<Member>;
   /** Of next keys of this cluster. */
   readonly acceptances: readonly KeyAcceptance[];
-  /** Whether there is a session with the hub: without one, gateways keep their keys, which others could not be told of. */
+  /** Whether there is a session with the hub: without one, gateways keep their keys, which could not be announced to others. */
   readonly isConnected: boolean;
 }
 
@@ -35,7 +35,7 @@ export function planKeySlices(input: KeySlicesInput): ReadonlyMap<string, KeySli
   return slices;
 }
 
-/** The next key is there for the daemon once other clusters have been told of it. */
+/** The next key is there for the daemon once it was announced to other clusters. */
 function withWaiting(
   { nextKey, ...key }: GatewayKey,
   { facts, acceptances, isConnected }: KeySlicesInput,

@@ -54,7 +54,7 @@ describe('the next key of a gateway', () => {
     member('plain', [gateway('e1', '172.30.5.11')]),
     { ...member('foreign', [keyed('f1')]), foreign: true },
   ];
-  it('waits for the clusters with encrypted tunnels, once the hub has told them', () => {
+  it('waits for the clusters with encrypted tunnels, once the hub has announced it to them', () => {
     const without = (clusters: readonly string[]) =>
       clustersWithout('next', wish, members, [{ publicKey: 'next', clusters }]);
     assert.equal(clustersWithout('next', wish, members, [{ publicKey: 'older', clusters: ['west'] }]), undefined);

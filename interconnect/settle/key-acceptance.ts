@@ -27,7 +27,7 @@ export function acceptedKeys(
 }
 
 /**
- * Clusters with tunnels to this one that do not accept the key yet; undefined as long as the hub has not said that it told others of the
+ * Clusters with tunnels to this one that do not accept the key yet; undefined as long as the hub has not said that it announced to others the
  * key.
  */
 export function clustersWithout(

@@ -10,7 +10,7 @@ export interface HubTunnels {
   readonly cidr: string;
   /** By chassis of this cluster's gateways. */
   readonly addresses: Readonly<Record<string, string>>;
-  /** Of the next keys of this cluster's gateways that other members have been told of. */
+  /** Of the next keys of this cluster's gateways that were announced to other members. */
   readonly acceptances: readonly KeyAcceptance[];
 }
 

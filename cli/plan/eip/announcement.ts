@@ -17,7 +17,7 @@ export function announcementOf(bgp: BgpReading | Problem, name: string): Announc
   const target = bgp.state.peers.size === 0 ? undefined : findTarget(bgp.state, `eip/${name}`);
   if (target === undefined) return undefined;
   const { answers } = explain(bgp, target, { node: undefined, peer: undefined });
-  const told = answers.flatMap(({ node, peer, state }) => (state === 'NotAnnounced' ? [] : [`${node} → ${peer}`]));
-  const sessions = [...new Set(told)].sort();
+  const announced = answers.flatMap(({ node, peer, state }) => (state === 'NotAnnounced' ? [] : [`${node} → ${peer}`]));
+  const sessions = [...new Set(announced)].sort();
   return { sessions, reason: sessions.length > 0 ? undefined : answers.flatMap(({ obstacles }) => obstacles)[0] };
 }

@@ -121,7 +121,7 @@ describe('the order of the nodes of a gateway port', () => {
     controller.close();
   });
 
-  test('without any labelled node there is no port, whoever has it', async () => {
+  test('without any labelled node there is no port, even if a node has it', async () => {
     const { controller, first, second } = await started();
     await set(controller, second, { [bridge]: 'true' });
     await set(controller, first, { [bridge]: 'true' });
@@ -236,7 +236,7 @@ describe('the holder in statuses', () => {
     assert.equal(status(controller, 'OvnEip/blue-external')['holder'], undefined);
     const orders = new Map([['blue-external', order(controller)]]);
     const next = await restarted(storedIn(controller), orders, undefined);
-    assert.deepEqual(next.writes, [], 'while it is not known who has the port');
+    assert.deepEqual(next.writes, [], 'while it is not known which node has the port');
     next.close();
     await hold(controller, 'chassis-1');
     assert.equal(ready('OvnSnatRule/all'), 'True OvnSnatRuleReady');

@@ -218,7 +218,7 @@ describe('routes to a lanIp', () => {
     ]);
     assert.equal(controller.cluster.gatewayPorts.get('blue/external')?.isOnlyExit, true);
     assert.match(conditionOf(controller, 'Vpc/blue'), /^True/);
-    // Nothing is at the address any more: the route leads to whoever has it.
+    // Nothing is at the address any more: the route leads to its next owner.
     controller.remove('vpcNatGateways', 'gw');
     await controller.settle();
     assert.ok(routes(controller).includes(`0.0.0.0/0 ${lanIp} dst-ip`));

@@ -1,5 +1,5 @@
 /**
- * VpcNatGateways: which of them connect the router of their VPC with Subnets outside. In: the objects, and who has their `lanIp`. Rule: a gateway
+ * VpcNatGateways: which of them connect the router of their VPC with Subnets outside. In: the objects, and the owners of their `lanIp`. Rule: a gateway
  * whose `lanIp` another object has connects nothing, because that object, such as the pod of a former Kube-OVN, may be the gateway. Pure.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';

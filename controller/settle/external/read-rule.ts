@@ -188,7 +188,7 @@ function readEip(view: View, id: string, store: ExternalRuleStore): Outcome<OvnE
   return wait('EipNotReady', `${eipField}: ${title} has no address: ${cause}`);
 }
 
-/** The VPC that a rule, or the VpcNatGateway of its address, names; empty if the address inside has to tell. */
+/** The VPC that a rule, or the VpcNatGateway of its address, names; empty if the address inside decides. */
 function vpcOf(view: View, { rule: { spec } }: RuleObject): string {
   const natGateway = eipAt(view, spec.eip)?.spec.natGateway;
   return natGateway === undefined ? spec.vpc : (view.vpcNatGateways.get(natGateway)?.spec.vpc ?? '');

@@ -1,6 +1,6 @@
 /**
  * The sets of pods that members want of each other. In: for each session, what it wants. Out: for each member, the sets that it is asked for, and the members that want each.
- * Pure. A set counts once, however many members want it. Names that are no members cost nothing: a member names those that the hub told it, and whoever
+ * Pure. A set counts once, however many members want it. Names that are no members cost nothing: a member names those that it has from the hub, and a member that
  * invents others would fill the memory of the hub with them.
  */
 import { setOf, longestSelector } from '../../../lib/policies/remote-peers.ts';

@@ -105,7 +105,7 @@ export function admitAcceptedKeys(accepted: readonly AcceptedKey[] = []): Readon
   return new Map(usable.map((one) => [`${one.cluster} ${one.publicKey}`, one]));
 }
 
-/** What the member of a record is told of its next keys. `clusters`: the members that say to accept a key of it. */
+/** What the member of a record receives about its next keys. `clusters`: the members that say to accept a key of it. */
 export function keyAcceptances(
   record: MemberRecord | undefined,
   clusters: (publicKey: string) => readonly string[],
