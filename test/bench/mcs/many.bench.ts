@@ -94,9 +94,12 @@ async function untilQuiet(bed: McsBed): Promise<void> {
 
 /** Writes of objects of Services and clusters since a count. */
 async function writesOf(bed: McsBed, before: ReadonlyMap<string, number>): Promise<number> {
+  return [...(await writesByKind(bed, before)).values()].reduce((sum, count) => sum + count, 0);
+}
+
+async function writesByKind(bed: McsBed, before: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>> {
   const all = [...writesBetween(before, await apiWrites(bed.kube(here)))];
-  const counted = all.filter(([key]) => ours.some((resource) => key.split(' ')[1]?.split('/')[0] === resource));
-  return counted.reduce((sum, [, count]) => sum + count, 0);
+  return new Map(all.filter(([key]) => ours.some((resource) => key.split(' ')[1]?.split('/')[0] === resource)));
 }
 
 const ours = ['serviceimports', 'serviceexports', 'endpointslices', 'remoteclusters', 'interconnects', 'services'];
@@ -160,7 +163,9 @@ async function restart(bed: McsBed): Promise<readonly [rows: number, writes: num
     await bed.untilRow(here, `${address}:80`, ['b2', 'b3'].map((one) => backendOf(bed, there, one as Backend)).join());
     await pause(quietMs);
     // One row and one slice are of that change.
-    return [rows - 1, (await writesOf(bed, before)) - 1];
+    const writes = await writesByKind(bed, before);
+    for (const [kind, count] of writes) console.error(`           ${kind}: ${String(count)}`);
+    return [rows - 1, [...writes.values()].reduce((sum, count) => sum + count, 0) - 1];
   } finally {
     await database.close();
   }

@@ -150,14 +150,12 @@ async function largeSelector(bed: McsBed): Promise<McsRow[]> {
     const bareMs = await bareCopy(bed);
     const database = bed.northbound(here);
     // An agent that nobody has asked for pods yet.
-    const agent = bed.lab.pid(there, 'interconnect');
+    const sessions = (): number => bed.lab.log(there, 'interconnect').split('"msg":"connected"').length;
+    const [agent, before] = [bed.lab.pid(there, 'interconnect'), sessions()];
     await bed.lab.kill(there, 'interconnect');
     await bed.lab.waitForRestart(there, 'interconnect', agent);
     await bed.ic.untilPathsAreUp();
-    await eventually('the agent to have a session', () => {
-      const log = bed.lab.log(there, 'interconnect');
-      return log.lastIndexOf('connected') > log.lastIndexOf('starting') || notYet('none');
-    }).catch(() => undefined);
+    await eventually('the agent to have a session', () => sessions() > before || notYet('none'));
     const size = (): number => {
       const rows = [...database.cache.table('Address_Set').rows.values()];
       return Math.max(0, ...rows.map((row) => addressesIn(row).length));
