@@ -4,6 +4,7 @@
  * by a variable in its environment, never by its pid alone: pids are reused.
  */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   closeSync,
   existsSync,
@@ -15,6 +16,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { connect } from 'node:net';
 import { basename, join } from 'node:path';
 import { inNetns, letGo, type Place } from './run.ts';
 import { eventually, notYet, type NotYet } from '../../lib/testing-eventually.ts';
@@ -83,7 +85,7 @@ function environment(component: Component): Record<string, string> {
   return { ...kept, ...component.env, [marker]: identity(component).slice(marker.length + 1) };
 }
 
-/** Starts a component and waits until it has made its socket, or whatever `isReady` asks for. @throws Error with its last log lines. */
+/** Starts a component and waits until `isReady`. @throws Error with its last log lines. */
 export async function startAndWait(
   component: Component,
   isReady: () => Promise<true | NotYet> | true | NotYet,
@@ -95,8 +97,19 @@ export async function startAndWait(
   if (found === 'dead') throw new Error(`${component.name} ended at once:\n${lastLines(component, 15)}`);
 }
 
-export function fileExists(path: string): () => true | NotYet {
-  return () => existsSync(path) || notYet(`no ${path} yet`);
+/** Whether a server listens: the file of a Unix socket exists a moment before. */
+export function socketAnswers(path: string): () => Promise<true | NotYet> {
+  return async () => {
+    const socket = connect(path);
+    try {
+      await once(socket, 'connect');
+      return true;
+    } catch (error) {
+      return notYet(String(error));
+    } finally {
+      socket.destroy();
+    }
+  };
 }
 
 /** The pid of a living component, undefined if it is dead. */

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Installation, installation, ovnProgram, schemaFile, type SchemaName } from 'ovsdb-client/testing';
-import { type Component, fileExists, startAndWait, startComponent, stateOf } from './component.ts';
+import { type Component, socketAnswers, startAndWait, startComponent, stateOf } from './component.ts';
 import {
   type ClusterLayout,
   type HubDatabase,
@@ -70,7 +70,7 @@ async function startDatabase(db: Database): Promise<void> {
   ];
   if (db.tcpPort !== undefined) argv.push(`--remote=ptcp:${String(db.tcpPort)}:0.0.0.0`);
   const netns = db.netns === undefined ? {} : { netns: db.netns };
-  await startAndWait({ dir: db.dir, name: db.name, ...netns, argv, env: runDirs(db.dir) }, fileExists(socket));
+  await startAndWait({ dir: db.dir, name: db.name, ...netns, argv, env: runDirs(db.dir) }, socketAnswers(socket));
 }
 
 async function createDatabase({ dir, name, schema, from, raft }: Database, file: string): Promise<void> {

@@ -1,7 +1,7 @@
 /** A physical router, simulated by FRR: eBGP to the speaker nodes of every cluster, and one address that is "the outside". */
 import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Component, fileExists, startAndWait } from './component.ts';
+import { type Component, socketAnswers, startAndWait } from './component.ts';
 import { isSpeaker, type Lab, type NodeLayout, type RouterLayout } from './layout.ts';
 import { run } from './run.ts';
 
@@ -14,8 +14,8 @@ export async function startRouter(lab: Lab, router: RouterLayout): Promise<void>
   const [uid, gid] = await frrIds();
   chownSync(dir, uid, gid);
   chmodSync(dir, 0o755);
-  await startAndWait(frr(router, 'zebra', []), fileExists(join(dir, 'zserv.api')));
-  await startAndWait(frr(router, 'bgpd', ['-l', router.address]), fileExists(join(dir, 'bgpd.vty')));
+  await startAndWait(frr(router, 'zebra', []), socketAnswers(join(dir, 'zserv.api')));
+  await startAndWait(frr(router, 'bgpd', ['-l', router.address]), socketAnswers(join(dir, 'bgpd.vty')));
 }
 
 async function frrIds(): Promise<[number, number]> {

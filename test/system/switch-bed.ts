@@ -8,6 +8,7 @@ import { closeSync, existsSync, globSync, mkdirSync, mkdtempSync, openSync, read
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ovnEnvironment, ovnProgram, schemaFile } from 'ovsdb-client/testing';
+import { socketAnswers } from '../lab/component.ts';
 import { letGo } from '../lab/run.ts';
 import { words } from './ovn-bed.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
@@ -67,7 +68,7 @@ export class SwitchBed {
       const file = join(this.dir, `${name}.db`);
       words(`ovsdb-tool create ${file} ${schemaFile(schema)}`);
       this.#run(name, ['ovsdb-server', file, `--remote=punix:${this.dir}/${name}.sock`, ...this.#files('', name)]);
-      await eventually(`database ${name}`, () => existsSync(`${this.dir}/${name}.sock`));
+      await eventually(`database ${name}`, socketAnswers(`${this.dir}/${name}.sock`));
     }
     const remotes = [`--ovnnb-db=unix:${this.dir}/nb.sock`, `--ovnsb-db=unix:${this.dir}/sb.sock`];
     this.#run('northd', ['ovn-northd', ...remotes, ...this.#files('', 'northd')]);

@@ -17,6 +17,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PortFlows } from '../../daemon/ovs/port-flows.ts';
 import type { PacketMatch } from '../../daemon/model/packet-match.ts';
+import { socketAnswers } from '../lab/component.ts';
 import { podAddress, SwitchBed } from './switch-bed.ts';
 import { sendFlows, startEcho } from './udp-flows.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
@@ -191,11 +192,11 @@ test('flows are saved completely or, on a full disk, not at all', async () => {
 
 test('a deleted bridge does not prevent other bridges from restoring their flows', async () => {
   bed.vsctl('a', 'add-br', 'br-gone', '--', 'set', 'bridge', 'br-gone', 'datapath_type=netdev');
-  await eventually('the bridge', () => existsSync(join(folder, 'br-gone.mgmt')));
+  await eventually('the bridge', socketAnswers(join(folder, 'br-gone.mgmt')));
   bed.setKept('a', keptMs);
   await bed.endPod('a');
   bed.startContainer('a', 'database');
-  await eventually('its database', () => existsSync(join(folder, 'db.sock')));
+  await eventually('its database', socketAnswers(join(folder, 'db.sock')));
   bed.vsctl('a', 'del-br', 'br-gone');
   bed.startContainer('a', 'vswitchd');
   await untilNormal();
