@@ -185,6 +185,10 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
       rounds.request();
     },
     onHolders: (holders) => gatewayHolders.set(holders),
+    onTunnels(types) {
+      cluster.tunnels.set(types);
+      rounds.request();
+    },
     hasShortKeys: cluster.capabilities.shortKeys === true,
     onUnreachable(ports) {
       cluster.unreachablePorts.set(ports);

@@ -42,6 +42,7 @@ test('a database that refuses writes is reported once, and the chassis are still
     hasShortKeys: false,
     onUnreachable: () => undefined,
     onMonitors: () => undefined,
+    onTunnels: () => undefined,
     onRefused: () => (refusals += 1),
   });
   void southbound.open();
@@ -64,6 +65,7 @@ test('all states of health checks are reported first, then changes', async () =>
   const row = { ip: '10.16.0.2', protocol: 'tcp', port: 80, logical_port: 'a.default', src_mac: '', src_ip: '' };
   await client.transact([{ op: 'insert', table: 'Service_Monitor', row: { ...row, status: 'online' } }]);
   const reported: [string, string | undefined][][] = [];
+  const tunnels: [string, string][][] = [];
   const southbound = new Southbound({
     databases: { at: () => ({ remotes: [server.remote] }), remotes: () => [server.remote] },
     view,
@@ -72,6 +74,7 @@ test('all states of health checks are reported first, then changes', async () =>
     onHolders: () => undefined,
     hasShortKeys: false,
     onUnreachable: () => undefined,
+    onTunnels: (types) => tunnels.push([...types]),
     onMonitors: (states) => reported.push([...states]),
     onRefused: () => undefined,
   });
@@ -84,6 +87,7 @@ test('all states of health checks are reported first, then changes', async () =>
   await insertChassis(client, 'c1');
   await client.transact([{ op: 'delete', table: 'Service_Monitor', where: [] }]);
   await eventually('the end of the check', () => reported.length === 3);
+  assert.deepEqual(tunnels, [[], [['n1', 'geneve']]]);
   assert.deepEqual(reported.slice(1), [[[key, 'offline']], [[key, undefined]]]);
   await southbound.close();
   await client.close();
@@ -114,6 +118,7 @@ test('ports whose keys VXLAN does not carry are reported, and again when one is 
     hasShortKeys: true,
     onUnreachable: (ports) => reported.push([...ports]),
     onMonitors: () => undefined,
+    onTunnels: () => undefined,
     onRefused: () => undefined,
   });
   void southbound.open();

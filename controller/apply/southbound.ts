@@ -6,7 +6,7 @@
 import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { openOvsdb, OvsdbError, TransactionRejected } from 'ovsdb-client';
 import type { Change, Operation, OvsdbClient, Row } from 'ovsdb-client';
-import { integerOf, mapOf, textOf } from '../../lib/ovn/columns.ts';
+import { integerOf, mapOf, textOf, textsOf } from '../../lib/ovn/columns.ts';
 import type { Databases } from '../../lib/ovn/databases.ts';
 import { connectionLog } from '../../lib/run/connection-log.ts';
 import type { Logger } from '../../lib/run/logger.ts';
@@ -31,6 +31,8 @@ export interface SouthboundOptions {
   readonly hasShortKeys: boolean;
   /** With short keys, called with the names of the ports whose keys are longer, whenever they change. */
   readonly onUnreachable: (ports: ReadonlySet<string>) => void;
+  /** Called with the types of tunnels that each node of the cluster offers, sorted and joined by commas, whenever they change. */
+  readonly onTunnels: (types: ReadonlyMap<string, string>) => void;
   /** Called when a write was not permitted. */
   readonly onRefused: () => void;
 }
@@ -41,7 +43,8 @@ const patienceMs = 2000;
 /** Each has a row for a chassis, by its name. */
 const chassisTables = ['Chassis', 'Chassis_Private'] as const;
 const monitor = {
-  Chassis: ['name', 'hostname', 'external_ids', 'other_config'],
+  Chassis: ['name', 'hostname', 'external_ids', 'other_config', 'encaps'],
+  Encap: ['type'],
   Chassis_Private: ['name'],
   Service_Monitor: ['logical_port', 'protocol', 'ip', 'port', 'status'],
   Port_Binding: ['logical_port', 'type', 'chassis', 'tunnel_key'],
@@ -59,6 +62,7 @@ export class Southbound {
   #names = '';
   #holders: string | undefined;
   #unreachable: string | undefined;
+  #tunnels: string | undefined;
   /** Writes that were not permitted. They are not repeated until the planned writes differ. */
   #refused = '';
   readonly #known = Promise.withResolvers<void>();
@@ -120,6 +124,7 @@ export class Southbound {
 
   #tell({ cache }: OvsdbClient): void {
     this.#tellHolders(holdersOf(cache));
+    this.#tellTunnels(tunnelTypesIn(cache));
     if (this.#options.hasShortKeys) this.#tellUnreachable(cache);
     const names = [...cache.table('Chassis').rows.values()].map((row) => textOf(row, 'name')).sort();
     if (names.join() === this.#names) return;
@@ -132,6 +137,13 @@ export class Southbound {
     if (text === this.#holders) return;
     this.#holders = text;
     this.#options.onHolders(holders);
+  }
+
+  #tellTunnels(types: ReadonlyMap<string, string>): void {
+    const text = JSON.stringify([...types]);
+    if (text === this.#tunnels) return;
+    this.#tunnels = text;
+    this.#options.onTunnels(types);
   }
 
   #tellUnreachable(cache: OvsdbClient['cache']): void {
@@ -203,6 +215,20 @@ function rowsOf({ cache }: OvsdbClient): readonly ChassisRow[] {
       isRemote: { ...externalIds, ...mapOf(row, 'other_config') }['is-remote'] === 'true',
     };
   });
+}
+
+/** Chassis of other clusters are not among them, nor a node whose chassis has no tunnels yet. */
+function tunnelTypesIn(cache: OvsdbClient['cache']): ReadonlyMap<string, string> {
+  const encaps = cache.table('Encap').rows;
+  const offers = [...cache.table('Chassis').rows.values()].flatMap((row): (readonly [string, string])[] => {
+    if ({ ...mapOf(row, 'external_ids'), ...mapOf(row, 'other_config') }['is-remote'] === 'true') return [];
+    const offered = textsOf(row, 'encaps').flatMap((uuid) => {
+      const encap = encaps.get(uuid);
+      return encap === undefined ? [] : [textOf(encap, 'type')];
+    });
+    return offered.length === 0 ? [] : [[textOf(row, 'hostname'), [...new Set(offered)].sort().join()]];
+  });
+  return new Map(offers.sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 function holdersOf(cache: OvsdbClient['cache']): ReadonlyMap<string, string> {

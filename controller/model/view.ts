@@ -254,6 +254,8 @@ export interface View extends Stores {
   readonly healthChecks: HealthCheckIndex;
   /** States of health checks, as `monitorKey` names them; undefined while the southbound database is not known. */
   readonly monitors: ReadonlyMap<string, MonitorState> | undefined;
+  /** Why a node has no tunnels to some others. */
+  readonly tunnels: { problem(node: string): Problem | undefined };
   /** Ports of a subnet that have longer keys than VXLAN carries. */
   readonly unreachablePorts: { of(subnet: string): readonly string[] };
   readonly policies: PolicyIndex;

@@ -34,6 +34,7 @@ import { NamespaceBindings } from './namespace/bindings.ts';
 import { LoadBalancers } from './load-balancer/load-balancers.ts';
 import { poolFingerprint } from './load-balancer/pool-overlap.ts';
 import { TraitHolders } from './node/trait-holders.ts';
+import { TunnelTypes } from './node/tunnel-types.ts';
 import { Policies } from './network-policy/policies.ts';
 import { ServedGroups } from './security-group/served-groups.ts';
 import { HealthChecks } from './service/health-checks.ts';
@@ -92,6 +93,7 @@ export class Cluster extends ObjectStores implements View {
   chassis: ReadonlySet<string> | undefined;
   #monitors: Map<string, MonitorState> | undefined;
   readonly #addresses: Addresses;
+  readonly tunnels = new TunnelTypes((name) => this.#changed({ kind: 'tunnels', name }));
   readonly unreachablePorts = new UnreachablePorts({
     allocation: (port) => this.#addresses.allocation(port),
     onChange: (subnet) => this.#usageChanged(subnet),

@@ -75,7 +75,8 @@ test('VXLAN does not reach a port with a longer key, until the port is created a
   await change('b', 'vxlan', 'vxlan', false);
   await eventually('the pods not to reach each other', () => !bed.reaches());
   const address = `00:00:00:00:09:0b ${podAddress.b}`;
-  bed.nbctl('lsp-del', 'pb', '--', 'lsp-add', 'net', 'pb', '--', 'lsp-set-addresses', 'pb', address);
+  bed.nbctl('lsp-del', 'pb');
+  bed.nbctl('lsp-add', 'net', 'pb', '--', 'lsp-set-addresses', 'pb', address);
   await eventually('the pods to reach each other', () => bed.reaches());
   assert.ok(keyOf() < 2048, `the key is ${keyOf()}`);
 });
