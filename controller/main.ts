@@ -17,6 +17,7 @@ import type { FlagValues } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import { IdleMemory } from '../lib/run/idle-memory.ts';
 import type { Logger } from '../lib/run/logger.ts';
+import { encapTypes, hasShortKeys } from '../lib/net/tunnel-overhead.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { DomainWatch, parseServers } from './apply/domain-names.ts';
 import { GatewayHolders } from './apply/gateway-holders.ts';
@@ -28,7 +29,7 @@ import { Southbound } from './apply/southbound.ts';
 import { preview } from './preview.ts';
 import { DirtyKeys } from './plan/dirty-keys.ts';
 import { ownEntries, ownerByName } from './plan/own-keys.ts';
-import type { Capabilities } from './model/view.ts';
+import type { ChosenCapabilities } from './model/view.ts';
 import { Cluster } from './settle/cluster.ts';
 import { Bootstrap } from './status/bootstrap.ts';
 import { openMetrics } from './status/metrics.ts';
@@ -55,6 +56,11 @@ const flags = {
     'Services of type LoadBalancer that get addresses: also those without a class, or only those of class isthmus.network/load-balancer',
     ['Unclassed', 'Classed'],
     'Unclassed',
+  ),
+  'encap-type': choice(
+    'tunnels that nodes offer to each other; with vxlan, a switch has no more ports than VXLAN has keys for',
+    encapTypes,
+    'geneve',
   ),
   'cluster-domain': text('domain of the names of Services and pods', 'cluster.local'),
   'dns-servers': list(
@@ -95,16 +101,15 @@ function chosen({
   loadBalancers,
   clusterDomain,
   policyDrops,
-}: Settings): Pick<
-  Capabilities,
-  'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers' | 'clusterDomain' | 'dropSamples'
-> {
+  encapType,
+}: Settings): ChosenCapabilities {
   return {
     loadBalancers: enableLb === 'true',
     externalIps: externalIps === 'Allow',
     onlyClassedLoadBalancers: loadBalancers === 'Classed',
     clusterDomain: clusterDomain.toLowerCase().replace(/\.$/, ''),
     dropSamples: policyDrops,
+    shortKeys: hasShortKeys(encapType),
   };
 }
 
@@ -180,6 +185,15 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
       rounds.request();
     },
     onHolders: (holders) => gatewayHolders.set(holders),
+    onTunnels(types) {
+      cluster.tunnels.set(types);
+      rounds.request();
+    },
+    hasShortKeys: cluster.capabilities.shortKeys === true,
+    onUnreachable(ports) {
+      cluster.unreachablePorts.set(ports);
+      rounds.request();
+    },
     onRefused: () => metrics.southboundRefused(),
   });
   void southbound.open();

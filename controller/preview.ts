@@ -12,7 +12,7 @@ import { openNorthbound, room } from './apply/northbound.ts';
 import type { Northbound } from './apply/northbound.ts';
 import { DirtyKeys } from './plan/dirty-keys.ts';
 import { Refusals } from './apply/refusals.ts';
-import type { Capabilities } from './model/view.ts';
+import type { ChosenCapabilities } from './model/view.ts';
 import { ownEntries, ownerByName } from './plan/own-keys.ts';
 import { planKey } from './plan/plan.ts';
 import { Cluster } from './settle/cluster.ts';
@@ -30,10 +30,7 @@ export interface PreviewOptions {
   readonly client: KubeClient;
   readonly basics: Pick<BootstrapOptions, 'defaultCidr' | 'joinCidr'>;
   /** What the flags allow. */
-  readonly capabilities: Pick<
-    Capabilities,
-    'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers' | 'clusterDomain' | 'dropSamples'
-  >;
+  readonly capabilities: ChosenCapabilities;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }

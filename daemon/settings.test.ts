@@ -39,6 +39,7 @@ test('the MTU of pods: the flag, else that of the uplink less the tunnel', () =>
   assert.equal(podMtu(settingsOf(), '172.30.1.11', links), 8942);
   assert.equal(podMtu(settingsOf(), 'fd00::1', links), 8922);
   assert.equal(podMtu(settingsOf('--encap-type', 'vxlan'), '172.30.1.11', links), 8950);
+  assert.equal(podMtu(settingsOf('--encap-type', 'geneve,vxlan'), '172.30.1.11', links), 8942);
   assert.throws(
     () => podMtu(settingsOf(), '192.0.2.1', links),
     /no interface of this node has the tunnel address 192.0.2.1/,

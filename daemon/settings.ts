@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { integrationBridge } from '../lib/api/names.ts';
 import { choice, integer, list, port, text, toggle, UsageError, type FlagValues } from '../lib/run/flags.ts';
 import { parseIp } from '../lib/net/ip.ts';
-import { tunnelOverhead } from '../lib/net/tunnel-overhead.ts';
+import { encapTypes, tunnelOverhead } from '../lib/net/tunnel-overhead.ts';
 import { defaultSocket } from './cni/protocol.ts';
 import type { Program } from './model/program.ts';
 import type { Node } from './model/node.ts';
@@ -23,7 +23,11 @@ export const flagSpec = {
   ),
   socket: text('unix socket to serve the CNI plugin on', defaultSocket),
   'encap-ip': text("address for tunnels; the Node's first InternalIP where absent", undefined),
-  'encap-type': choice('tunnels between nodes', ['geneve', 'vxlan'], 'geneve'),
+  'encap-type': choice(
+    'tunnels that this node offers to the others: two nodes use Geneve if both offer it',
+    encapTypes,
+    'geneve',
+  ),
   'datapath-type': choice(
     'system: the kernel module openvswitch; netdev: ovs-vswitchd itself',
     ['system', 'netdev'],

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { parseCidr, type Cidr } from '../../lib/net/cidr.ts';
+import { encapTypes } from '../../lib/net/tunnel-overhead.ts';
 
 /** The format of the chart: an IPv4 CIDR, an IPv6 CIDR, or both separated by a comma. */
 const networks = z
@@ -51,7 +52,7 @@ export const chartValues = z.object({
   networking: z.strictObject({
     podCIDR: networks,
     joinCIDR: networks,
-    encapType: z.enum(['geneve', 'vxlan']),
+    encapType: z.enum(encapTypes),
     datapathType: z.enum(['system', 'netdev']),
     mtu: z.int().min(0).max(65_535),
     enableLb: z.boolean(),

@@ -47,6 +47,8 @@ export interface Controller {
   readonly isOurs: boolean;
   /** Label app.kubernetes.io/version. */
   readonly version: string | undefined;
+  /** Value of --encap-type of a container, as of isthmus-daemon. */
+  readonly encapType?: string;
 }
 
 export interface Definition {

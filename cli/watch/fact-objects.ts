@@ -82,11 +82,20 @@ export function parsePortHolder(raw: RawObject): readonly PortHolder[] {
 }
 
 interface Templated {
-  readonly template?: { readonly spec?: { readonly containers?: readonly { readonly image?: string }[] } };
+  readonly template?: { readonly spec?: { readonly containers?: readonly Container[] } };
 }
+
+interface Container {
+  readonly image?: string;
+  readonly args?: readonly string[];
+}
+
+const encapFlag = '--encap-type=';
 
 export function parseController(kind: string, raw: RawObject): Controller {
   const { template } = (raw['spec'] ?? {}) as Templated;
+  const args = (template?.spec?.containers ?? []).flatMap((container) => container.args ?? []);
+  const encapType = args.find((arg) => arg.startsWith(encapFlag))?.slice(encapFlag.length);
   return {
     kind,
     namespace: raw.metadata.namespace ?? '',
@@ -94,6 +103,7 @@ export function parseController(kind: string, raw: RawObject): Controller {
     images: (template?.spec?.containers ?? []).flatMap(({ image }) => image ?? []),
     isOurs: isOfIsthmus(raw),
     version: raw.metadata.labels?.['app.kubernetes.io/version'],
+    ...(encapType === undefined ? {} : { encapType }),
   };
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openOvsdb } from 'ovsdb-client';
-import type { OvsdbClient } from 'ovsdb-client';
+import type { Operation, OvsdbClient } from 'ovsdb-client';
 import { pino } from 'pino';
 import { schemaFile, startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
@@ -39,7 +39,10 @@ test('a database that refuses writes is reported once, and the chassis are still
     log: pino({ level: 'silent' }),
     onChassis: (names) => known.push([...names]),
     onHolders: () => undefined,
+    hasShortKeys: false,
+    onUnreachable: () => undefined,
     onMonitors: () => undefined,
+    onTunnels: () => undefined,
     onRefused: () => (refusals += 1),
   });
   void southbound.open();
@@ -62,12 +65,16 @@ test('all states of health checks are reported first, then changes', async () =>
   const row = { ip: '10.16.0.2', protocol: 'tcp', port: 80, logical_port: 'a.default', src_mac: '', src_ip: '' };
   await client.transact([{ op: 'insert', table: 'Service_Monitor', row: { ...row, status: 'online' } }]);
   const reported: [string, string | undefined][][] = [];
+  const tunnels: [string, string][][] = [];
   const southbound = new Southbound({
     databases: { at: () => ({ remotes: [server.remote] }), remotes: () => [server.remote] },
     view,
     log: pino({ level: 'silent' }),
     onChassis: () => undefined,
     onHolders: () => undefined,
+    hasShortKeys: false,
+    onUnreachable: () => undefined,
+    onTunnels: (types) => tunnels.push([...types]),
     onMonitors: (states) => reported.push([...states]),
     onRefused: () => undefined,
   });
@@ -80,7 +87,46 @@ test('all states of health checks are reported first, then changes', async () =>
   await insertChassis(client, 'c1');
   await client.transact([{ op: 'delete', table: 'Service_Monitor', where: [] }]);
   await eventually('the end of the check', () => reported.length === 3);
+  assert.deepEqual(tunnels, [[], [['n1', 'geneve']]]);
   assert.deepEqual(reported.slice(1), [[[key, 'offline']], [[key, undefined]]]);
+  await southbound.close();
+  await client.close();
+  await server.stop();
+});
+
+test('ports whose keys VXLAN does not carry are reported, and again when one is gone', async () => {
+  const server = await startOvsdbServer({ schema: schemaFile('ovn-sb') });
+  const client = await openOvsdb({ remotes: [server.remote], database: 'OVN_Southbound', monitor: {} });
+  const port = (name: string, key: number): Operation => ({
+    op: 'insert',
+    table: 'Port_Binding',
+    row: { logical_port: name, datapath: { named: 'net' }, tunnel_key: key, type: '' },
+  });
+  await client.transact([
+    { op: 'insert', table: 'Datapath_Binding', uuidName: 'net', row: { tunnel_key: 1 } },
+    port('a.default', 2047),
+    port('b.default', 2048),
+    port('c.default', 30_000),
+  ]);
+  const reported: string[][] = [];
+  const southbound = new Southbound({
+    databases: { at: () => ({ remotes: [server.remote] }), remotes: () => [server.remote] },
+    view,
+    log: pino({ level: 'silent' }),
+    onChassis: () => undefined,
+    onHolders: () => undefined,
+    hasShortKeys: true,
+    onUnreachable: (ports) => reported.push([...ports]),
+    onMonitors: () => undefined,
+    onTunnels: () => undefined,
+    onRefused: () => undefined,
+  });
+  void southbound.open();
+  await southbound.settled();
+  assert.deepEqual(reported, [['b.default', 'c.default']]);
+  await client.transact([{ op: 'delete', table: 'Port_Binding', where: [['logical_port', '==', 'b.default']] }]);
+  await eventually('the other port only', () => reported.length === 2);
+  assert.deepEqual(reported[1], ['c.default']);
   await southbound.close();
   await client.close();
   await server.stop();

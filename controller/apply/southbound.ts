@@ -6,7 +6,7 @@
 import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { openOvsdb, OvsdbError, TransactionRejected } from 'ovsdb-client';
 import type { Change, Operation, OvsdbClient, Row } from 'ovsdb-client';
-import { integerOf, mapOf, textOf } from '../../lib/ovn/columns.ts';
+import { integerOf, mapOf, textOf, textsOf } from '../../lib/ovn/columns.ts';
 import type { Databases } from '../../lib/ovn/databases.ts';
 import { connectionLog } from '../../lib/run/connection-log.ts';
 import type { Logger } from '../../lib/run/logger.ts';
@@ -27,6 +27,12 @@ export interface SouthboundOptions {
   readonly onMonitors: (states: ReadonlyMap<string, MonitorState | undefined>) => void;
   /** Called with the chassis of each router port that has gateways and is on one of them, by the name of the port, whenever they change. */
   readonly onHolders: (holders: ReadonlyMap<string, string>) => void;
+  /** Whether keys of ports have twelve bits, one of them for groups of ports. */
+  readonly hasShortKeys: boolean;
+  /** With short keys, called with the names of the ports whose keys are longer, whenever they change. */
+  readonly onUnreachable: (ports: ReadonlySet<string>) => void;
+  /** Called with the types of tunnels that each node of the cluster offers, sorted and joined by commas, whenever they change. */
+  readonly onTunnels: (types: ReadonlyMap<string, string>) => void;
   /** Called when a write was not permitted. */
   readonly onRefused: () => void;
 }
@@ -37,20 +43,26 @@ const patienceMs = 2000;
 /** Each has a row for a chassis, by its name. */
 const chassisTables = ['Chassis', 'Chassis_Private'] as const;
 const monitor = {
-  Chassis: ['name', 'hostname', 'external_ids', 'other_config'],
+  Chassis: ['name', 'hostname', 'external_ids', 'other_config', 'encaps'],
+  Encap: ['type'],
   Chassis_Private: ['name'],
   Service_Monitor: ['logical_port', 'protocol', 'ip', 'port', 'status'],
-  Port_Binding: ['logical_port', 'type', 'chassis'],
+  Port_Binding: ['logical_port', 'type', 'chassis', 'tunnel_key'],
 };
-/** Only the ports that stand for those of routers on their gateways; a large cluster has a port for each pod. */
-const where = { Port_Binding: [['type', '==', 'chassisredirect']] } as const;
+/** The ports that stand for those of routers on their gateways; a large cluster has a port for each pod. */
+const redirects = ['type', '==', 'chassisredirect'] as const;
 const redirectPrefix = 'cr-';
+/** OVN keeps the keys that ports have when nodes begin to offer VXLAN. */
+const highestShortKey = 2047;
+const longKeys = ['tunnel_key', '>', highestShortKey] as const;
 
 export class Southbound {
   readonly #options: SouthboundOptions;
   #client: OvsdbClient | undefined;
   #names = '';
   #holders: string | undefined;
+  #unreachable: string | undefined;
+  #tunnels: string | undefined;
   /** Writes that were not permitted. They are not repeated until the planned writes differ. */
   #refused = '';
   readonly #known = Promise.withResolvers<void>();
@@ -64,7 +76,8 @@ export class Southbound {
 
   /** Connects, however long that takes, and reports the chassis. */
   async open(): Promise<void> {
-    const { databases, signal, log } = this.#options;
+    const { databases, signal, log, hasShortKeys } = this.#options;
+    const where = { Port_Binding: hasShortKeys ? [redirects, longKeys] : [redirects] };
     const access = databases.at('sb');
     if (access === undefined) return this.#known.resolve();
     const database = 'OVN_Southbound';
@@ -111,6 +124,8 @@ export class Southbound {
 
   #tell({ cache }: OvsdbClient): void {
     this.#tellHolders(holdersOf(cache));
+    this.#tellTunnels(tunnelTypesIn(cache));
+    if (this.#options.hasShortKeys) this.#tellUnreachable(cache);
     const names = [...cache.table('Chassis').rows.values()].map((row) => textOf(row, 'name')).sort();
     if (names.join() === this.#names) return;
     this.#names = names.join();
@@ -122,6 +137,28 @@ export class Southbound {
     if (text === this.#holders) return;
     this.#holders = text;
     this.#options.onHolders(holders);
+  }
+
+  #tellTunnels(types: ReadonlyMap<string, string>): void {
+    const text = JSON.stringify([...types]);
+    if (text === this.#tunnels) return;
+    this.#tunnels = text;
+    this.#options.onTunnels(types);
+  }
+
+  #tellUnreachable(cache: OvsdbClient['cache']): void {
+    const ports = [...cache.table('Port_Binding').rows.values()]
+      .filter((row) => integerOf(row, 'tunnel_key') > highestShortKey)
+      .map((row) => textOf(row, 'logical_port'))
+      .sort();
+    if (ports.join() === this.#unreachable) return;
+    this.#unreachable = ports.join();
+    if (ports.length > 0)
+      this.#options.log.warn(
+        { ports: ports.slice(0, 20), count: ports.length },
+        'VXLAN does not reach ports with keys above 2047: create them again',
+      );
+    this.#options.onUnreachable(new Set(ports));
   }
 
   #tellMonitors(changes: readonly Pick<Change, 'table' | 'before' | 'after'>[]): void {
@@ -178,6 +215,20 @@ function rowsOf({ cache }: OvsdbClient): readonly ChassisRow[] {
       isRemote: { ...externalIds, ...mapOf(row, 'other_config') }['is-remote'] === 'true',
     };
   });
+}
+
+/** Chassis of other clusters are not among them, nor a node whose chassis has no tunnels yet. */
+function tunnelTypesIn(cache: OvsdbClient['cache']): ReadonlyMap<string, string> {
+  const encaps = cache.table('Encap').rows;
+  const offers = [...cache.table('Chassis').rows.values()].flatMap((row): (readonly [string, string])[] => {
+    if ({ ...mapOf(row, 'external_ids'), ...mapOf(row, 'other_config') }['is-remote'] === 'true') return [];
+    const offered = textsOf(row, 'encaps').flatMap((uuid) => {
+      const encap = encaps.get(uuid);
+      return encap === undefined ? [] : [textOf(encap, 'type')];
+    });
+    return offered.length === 0 ? [] : [[textOf(row, 'hostname'), [...new Set(offered)].sort().join()]];
+  });
+  return new Map(offers.sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 function holdersOf(cache: OvsdbClient['cache']): ReadonlyMap<string, string> {

@@ -56,6 +56,8 @@ export type Change =
   | { readonly kind: 'freed'; readonly name: string }
   /** The state of a health check, as `monitorKey` names it; empty when the states become known. */
   | { readonly kind: 'monitors'; readonly name: string }
+  /** Whether a node has tunnels to all others, by the node. */
+  | { readonly kind: 'tunnels'; readonly name: string }
   /** The rows of a former Kube-OVN's policies; the name is empty. */
   | { readonly kind: 'formerPolicies'; readonly name: string }
   /** A policy in force. */

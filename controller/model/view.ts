@@ -60,11 +60,19 @@ export interface Capabilities {
   readonly clusterDomain?: string;
   /** Whether OVN reports samples of the packets that policies drop. */
   readonly dropSamples?: boolean;
+  /** Whether keys of ports and datapaths have twelve bits, because nodes offer VXLAN: OVN then gives no others. */
+  readonly shortKeys?: boolean;
   /** Whether a router with several gateway ports serves load balancers; from OVN 25.03 on. */
   readonly severalGateways?: boolean;
   /** Addresses of the Service `kubernetes`, which pods of the default VPC use. */
   readonly apiServer?: readonly string[];
 }
+
+/** The capabilities that flags decide. */
+export type ChosenCapabilities = Pick<
+  Capabilities,
+  'loadBalancers' | 'externalIps' | 'onlyClassedLoadBalancers' | 'clusterDomain' | 'dropSamples' | 'shortKeys'
+>;
 
 /** Names of objects (`namespace/name` of pods) by a common property. */
 export interface Indexes {
@@ -246,6 +254,10 @@ export interface View extends Stores {
   readonly healthChecks: HealthCheckIndex;
   /** States of health checks, as `monitorKey` names them; undefined while the southbound database is not known. */
   readonly monitors: ReadonlyMap<string, MonitorState> | undefined;
+  /** Why a node has no tunnels to some others. */
+  readonly tunnels: { problem(node: string): Problem | undefined };
+  /** Ports of a subnet that have longer keys than VXLAN carries. */
+  readonly unreachablePorts: { of(subnet: string): readonly string[] };
   readonly policies: PolicyIndex;
   readonly domains: DomainIndex;
   /** Rows of a former Kube-OVN's policies, until those of its successors are in the database. */

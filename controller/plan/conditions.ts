@@ -21,7 +21,14 @@ function deletionMessage(view: View, name: string): string {
 }
 
 /** Problems that keep a Subnet from being ready although its spec is valid. */
-const passing = new Set(['GatewayNotReady', 'GatewayNodeNotFound', 'VipInUse', 'NoAvailableAddress', 'SubnetNotReady']);
+const passing = new Set([
+  'GatewayNotReady',
+  'GatewayNodeNotFound',
+  'VipInUse',
+  'NoAvailableAddress',
+  'SubnetNotReady',
+  'PortKeyTooLong',
+]);
 
 /** Joins problems into one: all messages, and the code of the first. A lost claim takes precedence: a restart recognizes it by the reason. */
 function together(problems: readonly Problem[]): Problem | undefined {

@@ -19,6 +19,7 @@ import { healthCheckHolder } from './address/holders/health-check.ts';
 import { allKeys, holderOf, keyOf, keysConcerned } from './address/holders/registry.ts';
 import { judgePools, rangesOf } from './address/judge-pools.ts';
 import { Ports } from './address/ports.ts';
+import { UnreachablePorts } from './address/unreachable-ports.ts';
 import type { PortRecord } from './address/records.ts';
 import { LearnedRoutes } from './bgp/learned-routes.ts';
 import { DomainNames } from './domain-name/domain-names.ts';
@@ -33,6 +34,7 @@ import { NamespaceBindings } from './namespace/bindings.ts';
 import { LoadBalancers } from './load-balancer/load-balancers.ts';
 import { poolFingerprint } from './load-balancer/pool-overlap.ts';
 import { TraitHolders } from './node/trait-holders.ts';
+import { TunnelTypes } from './node/tunnel-types.ts';
 import { Policies } from './network-policy/policies.ts';
 import { ServedGroups } from './security-group/served-groups.ts';
 import { HealthChecks } from './service/health-checks.ts';
@@ -90,7 +92,12 @@ export class Cluster extends ObjectStores implements View {
   formerPolicyRows: readonly FormerRow[] = [];
   chassis: ReadonlySet<string> | undefined;
   #monitors: Map<string, MonitorState> | undefined;
-  readonly #addresses = new Addresses();
+  readonly #addresses: Addresses;
+  readonly tunnels = new TunnelTypes((name) => this.#changed({ kind: 'tunnels', name }));
+  readonly unreachablePorts = new UnreachablePorts({
+    allocation: (port) => this.#addresses.allocation(port),
+    onChange: (subnet) => this.#usageChanged(subnet),
+  });
   readonly #ports: Ports;
   #links: ReadonlyMap<string, readonly Link[]> = new Map();
   readonly #subnetVerdicts: SubnetVerdicts;
@@ -112,6 +119,7 @@ export class Cluster extends ObjectStores implements View {
   constructor(capabilities: Capabilities = { aclTier: false, ipv6Selection: false, loadBalancers: true }) {
     super();
     this.capabilities = capabilities;
+    this.#addresses = new Addresses(capabilities);
     this.#subnetVerdicts = new SubnetVerdicts({
       view: this,
       usage: (subnet, family) => this.#addresses.usage(subnet, family),
@@ -309,6 +317,7 @@ export class Cluster extends ObjectStores implements View {
     this.#judge();
     this.#ports.restore(rows);
     for (const key of allKeys(this)) this.#ports.mark(key);
+    this.unreachablePorts.set();
   }
 
   /** Sets the addresses that a port uses which this room did not create, or a router. */

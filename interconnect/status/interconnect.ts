@@ -152,7 +152,7 @@ function gatewaysVerdict(situation: Situation): Verdict {
     (node) => !isUsable.has(node) && !isIll.has(node),
   );
   if (missing.length > 0) {
-    const message = `no chassis with ovn-is-interconn and a geneve address for ${missing.sort().join(', ')}; check the daemon and ovn-controller there`;
+    const message = `no chassis with ovn-is-interconn and a geneve address for ${missing.sort().join(', ')}; check the daemon and ovn-controller there, and that the chart value networking.encapType is geneve`;
     return bad(type, { code: usable.length === 0 ? 'NoChassis' : 'ChassisMissing', message });
   }
   const cut = cutOffProblem(situation);

@@ -158,6 +158,8 @@ test('invalid values are refused with a reason', () => {
   const refused: readonly [values: readonly string[], reason: RegExp][] = [
     [['controller.replica=3'], /additional properties 'replica' not allowed/],
     [['networking.datapathType=dpdk'], /\/networking\/datapathType': value must be one of 'system', 'netdev'/],
+    [['networking.encapType=gre'], /\/networking\/encapType': value must be one of 'geneve', 'geneve,vxlan', 'vxlan'/],
+    [['networking.encapType=vxlan', 'interconnect.enabled=true'], /leave it at geneve for a member of an interconnect/],
     [['networking.podCIDR=10.16.0.0'], /networking.podCIDR: "10.16.0.0" is not an IPv4 CIDR/],
     [['networking.joinCIDR=100.64.0.0/33'], /networking.joinCIDR: "100.64.0.0\/33" is not an IPv4 CIDR/],
     [['networking.mtu=100'], /\/networking\/mtu/],

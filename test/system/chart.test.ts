@@ -66,6 +66,33 @@ test('an upgrade that changes nothing writes nothing', async () => {
   assert.deepEqual([await version(), await crdVersion()], before_);
 });
 
+test('the type of tunnels changes in steps, each once all nodes have the one before', async () => {
+  const withType = (type: string): Values => [`networking.encapType=${type.replace(',', '\\,')}`];
+  const path = '/apis/apps/v1/namespaces/kube-system/daemonsets/isthmus-daemon';
+  const roll = async (updatedNumberScheduled: number): Promise<void> => {
+    const { metadata } = (await kube.request('GET', path)) as RawObject & { metadata: { generation: number } };
+    const status = {
+      observedGeneration: metadata.generation,
+      currentNumberScheduled: 3,
+      numberMisscheduled: 0,
+      desiredNumberScheduled: 3,
+      updatedNumberScheduled,
+      numberReady: 3,
+    };
+    await kube.request('PATCH', `${path}/status`, { status }, { contentType: 'application/merge-patch+json' });
+  };
+  await roll(3);
+  assert.throws(
+    () => run('upgrade', withType('vxlan')),
+    /from geneve to vxlan, nodes with the new type would have no tunnels/,
+  );
+  run('upgrade', withType('geneve,vxlan'));
+  await roll(2);
+  assert.throws(() => run('upgrade', withType('vxlan')), /not all nodes have the type geneve,vxlan yet/);
+  await roll(3);
+  run('upgrade', withType('vxlan'));
+});
+
 test('an uninstallation keeps CRDs and membership, and a later installation updates the kept CRDs', async () => {
   const columns = await subnetColumns();
   run('uninstall');

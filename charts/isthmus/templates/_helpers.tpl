@@ -164,6 +164,27 @@ podAntiAffinity:
 {{- end }}
 {{- end }}
 
+{{- /* Nodes have tunnels to each other at every moment of a rollout. Without a cluster, as with `helm template`, nothing is known of one. */}}
+{{- define "isthmus.validateTunnelChange" -}}
+{{- $wanted := .Values.networking.encapType }}
+{{- $daemon := lookup "apps/v1" "DaemonSet" .Release.Namespace "isthmus-daemon" | default dict }}
+{{- range dig "spec" "template" "spec" "containers" list $daemon }}
+{{- range .args | default list }}
+{{- if hasPrefix "--encap-type=" . }}
+{{- $running := trimPrefix "--encap-type=" . }}
+{{- if and (ne $running $wanted) (not (or (contains $wanted $running) (contains $running $wanted))) }}
+{{- fail (printf "networking.encapType: from %s to %s, nodes with the new type would have no tunnels to the others until all have it; first set it to \"geneve,vxlan\" (--set 'networking.encapType=geneve\\,vxlan'), and to %s once all nodes have that" $running $wanted $wanted) }}
+{{- end }}
+{{- $status := $daemon.status | default dict }}
+{{- $isRolled := and (eq (int $daemon.metadata.generation) (int $status.observedGeneration)) (eq (int $status.updatedNumberScheduled) (int $status.desiredNumberScheduled)) (eq (int $status.numberReady) (int $status.desiredNumberScheduled)) }}
+{{- if and (ne $running $wanted) (not $isRolled) }}
+{{- fail (printf "networking.encapType: not all nodes have the type %s yet, and nodes without it may have no tunnels to those with %s; wait for kubectl -n %s rollout status daemonset isthmus-daemon" $running $wanted $daemon.metadata.namespace) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "isthmus.validate" -}}
 {{- include "isthmus.validateCidrs" (dict "name" "networking.podCIDR" "value" .Values.networking.podCIDR) }}
 {{- include "isthmus.validateCidrs" (dict "name" "networking.joinCIDR" "value" .Values.networking.joinCIDR) }}
@@ -182,6 +203,11 @@ podAntiAffinity:
 {{- if not (or .Values.ovn.central.deploy (and .Values.ovn.remotes.nb .Values.ovn.remotes.sb)) }}
 {{- fail "ovn.remotes.nb and ovn.remotes.sb are needed when ovn.central.deploy is false" }}
 {{- end }}
+{{- $type := .Values.networking.encapType }}
+{{- if and (contains "vxlan" $type) (or .Values.interconnect.enabled .Values.interconnect.hub) }}
+{{- fail (printf "networking.encapType is %s, and keys of transit switches have more bits than VXLAN carries: leave it at geneve for a member of an interconnect" $type) }}
+{{- end }}
+{{- include "isthmus.validateTunnelChange" . }}
 {{- if and .Values.interconnect.hub (not .Values.clusterName) }}
 {{- fail "clusterName is needed with interconnect.hub: the name of this cluster among the members" }}
 {{- end }}

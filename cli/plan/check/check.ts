@@ -20,6 +20,7 @@ import {
 } from './placement.ts';
 import { judgePorts } from './ports.ts';
 import { judgeMachineAddresses, judgeNetworks, judgeNodePodCidrs, judgeServiceRange, judgeSizes } from './ranges.ts';
+import { judgeTunnels } from './tunnels.ts';
 import { judgeKubelets, judgeServer } from './versions.ts';
 
 const checks: readonly Check[] = [
@@ -45,6 +46,7 @@ const checks: readonly Check[] = [
   { name: 'hub', judge: judgeHub },
   { name: 'Services', judge: judgeServiceProxy },
   { name: 'admission policies', judge: judgeAdmission },
+  { name: 'tunnels', judge: judgeTunnels },
   { name: 'ports', judge: judgePorts },
   { name: 'looks at nodes', judge: judgeLooks },
   { name: 'kernel modules', judge: judgeModules },

@@ -1,4 +1,5 @@
 /** Checks the host ports on which programs of Isthmus listen against those that pods declare. Pure. */
+import { tunnelPorts, tunnelTypesOf } from '../../../lib/net/tunnel-overhead.ts';
 import { isMember, type ChartValues } from '../../model/chart-values.ts';
 import type { HostPort } from '../../model/cluster-facts.ts';
 import { cause } from '../diagnose/step.ts';
@@ -31,13 +32,13 @@ export function portsOf(values: ChartValues): readonly OwnPort[] {
     address: metrics.bindAddress,
   });
   const central = ovn.central.nodeSelector;
-  const tunnel: OwnPort = {
+  const tunnels = tunnelTypesOf(networking.encapType).map((type): OwnPort => ({
     protocol: 'UDP',
-    port: networking.encapType === 'geneve' ? 6081 : 4789,
-    what: `${networking.encapType} tunnels`,
+    port: tunnelPorts[type],
+    what: `${type} tunnels`,
     address: undefined,
     nodeSelector: daemon.nodeSelector,
-  };
+  }));
   return [
     ...(ovn.central.deploy
       ? [
@@ -61,7 +62,7 @@ export function portsOf(values: ChartValues): readonly OwnPort[] {
       ? [tcp(hub.port, 'isthmus-hub', hub.nodeSelector), metricsOf(10_668, 'isthmus-hub', hub.nodeSelector)]
       : []),
     ...(isMember(values) ? [metricsOf(10_669, 'isthmus-interconnect')] : []),
-    ...(ovs.deploy ? [tunnel] : []),
+    ...(ovs.deploy ? tunnels : []),
   ];
 }
 

@@ -183,6 +183,28 @@ describe('ports', () => {
   });
 });
 
+describe('tunnels', () => {
+  const daemonWith =
+    (encapType: string): Spoil =>
+    ({ controllers }) =>
+      void controllers?.push(controllerOf('isthmus-daemon', { isOurs: true, encapType }));
+
+  it('that cannot carry the keys of an interconnect are a problem of a member', () => {
+    for (const encapType of ['vxlan', 'geneve,vxlan']) {
+      assert.deepEqual(found(nothing, { networking: { encapType } }), []);
+      const { problems } = checked(nothing, { networking: { encapType }, interconnect: { hub: '192.0.2.10:6650' } });
+      assert.ok(problems.some(({ code }) => code === 'TunnelTypeUnsupported'));
+    }
+  });
+
+  it('of the running nodes and of the values have a type in common', () => {
+    const isFound = (from: string, to: string): boolean =>
+      found(daemonWith(from), { networking: { encapType: to } }).includes('problem NoCommonTunnelType');
+    assert.ok(isFound('geneve', 'vxlan') && isFound('vxlan', 'geneve'));
+    assert.ok(!isFound('geneve', 'geneve,vxlan') && !isFound('geneve,vxlan', 'vxlan') && !isFound('vxlan', 'vxlan'));
+  });
+});
+
 it('a failed read is not reported as healthy', () => {
   const unreadable = [{ code: 'Forbidden', what: 'nodes', message: 'you may not read nodes' }];
   const report = checked((facts) => Object.assign(facts, { machines: undefined, unreadable }));

@@ -126,6 +126,7 @@ export const nodeFeature: Feature = {
       const traits = [change.before, change.after].flatMap((node) => (node === undefined ? [] : nodeTraits(node)));
       return new Set([change.name, ...traits.flatMap((trait) => [...view.indexes.nodesByTrait.of(trait)])]);
     }
+    if (change.kind === 'tunnels') return [change.name];
     if (change.kind === 'ports' && /^node(?:-service)?\//.test(change.name))
       return [change.name.slice(change.name.indexOf('/') + 1)];
     if (change.kind === 'verdicts' && change.name === joinSubnet) return view.nodes.keys();

@@ -26,6 +26,8 @@ export function nodeProblems(view: View, name: string): readonly Problem[] {
     const message = `node ${name} has the same OVN port group name ${group} as node ${twin}, which had it first: traffic of its pods leaves through ${twin}; rename the node`;
     problems.push({ code: 'NodeNameConflict', message });
   }
+  const cut = view.tunnels.problem(name);
+  if (cut !== undefined) problems.push(cut);
   problems.push(...addressProblems(view, node));
   return [...problems, ...nodeRateProblems(node)];
 }

@@ -19,8 +19,16 @@ interface Checked {
 const actions = ['allow', 'allow-related', 'allow-stateless', 'drop', 'reject', 'pass'];
 const maxPriority = 32_767;
 
+/** Names of ports are quoted. */
+function namesInport(match: string): boolean {
+  return /\binport\b/.test(match.replaceAll(/"[^"]*"/g, ''));
+}
+
 /** The problem of an ACL, as the text after its place in the list: `.match: …`. */
-function flawOf({ direction, priority, match, action }: SubnetAcl, { aclTier }: Capabilities): string | undefined {
+function flawOf(
+  { direction, priority, match, action }: SubnetAcl,
+  { aclTier, shortKeys }: Capabilities,
+): string | undefined {
   if (direction !== 'from-lport' && direction !== 'to-lport')
     return `.direction: '${direction}' is neither from-lport (what pods send) nor to-lport (what reaches them)`;
   if (!Number.isInteger(priority) || priority < 0 || priority > maxPriority)
@@ -29,6 +37,8 @@ function flawOf({ direction, priority, match, action }: SubnetAcl, { aclTier }: 
   if (action === 'pass' && !aclTier)
     return `.action: pass needs an OVN with ACL tiers (23.06 and newer): use allow or drop`;
   if (match.trim() === '') return `.match: is empty: describe the traffic of the ACL, such as ip4.src == 10.16.0.0/16`;
+  if (shortKeys === true && direction === 'to-lport' && namesInport(match))
+    return '.match: names inport, which VXLAN does not carry to the node of the pod: match the sender by ip4.src or ip6.src';
   const problem = checkMatch(match, direction === 'from-lport' ? 'acl-from-lport' : 'acl-to-lport');
   return problem && `.match: ${problem.message}`;
 }

@@ -22,6 +22,17 @@ function mtuProblem(mtu: number, hasIpv6: boolean): readonly Problem[] {
   ];
 }
 
+/** A message names at most this many ports. */
+const namedPorts = 5;
+
+function keyProblem(view: View, name: string): readonly Problem[] {
+  const ports = view.unreachablePorts.of(name);
+  if (ports.length === 0) return [];
+  const rest = ports.length > namedPorts ? ` and ${ports.length - namedPorts} more` : '';
+  const message = `VXLAN does not reach ${ports.slice(0, namedPorts).join(', ')}${rest}, whose keys in OVN are above 2047: create them again before networking.encapType=vxlan`;
+  return [{ code: 'PortKeyTooLong', message }];
+}
+
 export function subnetProblems(view: View, name: string): readonly Problem[] {
   const spec = view.subnets.get(name)?.spec;
   const net = view.verdicts.get(name)?.net;
@@ -37,6 +48,7 @@ export function subnetProblems(view: View, name: string): readonly Problem[] {
     ...vipProblems(view, name),
     ...dhcpProblems(view, name),
     ...underlayProblems(view, name),
+    ...keyProblem(view, name),
     ...readRouterAdvert(spec, hasIpv6).problems.map((message) => ({ code: 'IPv6RAInvalid', message })),
     ...(querier === undefined
       ? []

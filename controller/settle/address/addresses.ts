@@ -11,6 +11,7 @@ import { SubnetPool } from '../../ipam/subnet-pool.ts';
 import type { AddressRequest, Allocation, SubnetNet } from '../../ipam/subnet-pool.ts';
 import type { ForeignPort } from '../../model/foreign-port.ts';
 import type { Verdict } from '../../model/settled.ts';
+import type { Capabilities } from '../../model/view.ts';
 import type { Usage } from '../subnet/judge.ts';
 
 export interface Claim extends Omit<AddressRequest, 'owner'> {
@@ -27,9 +28,17 @@ export interface Place {
 
 const families: readonly Family[] = [4, 6];
 
+/** Ports with addresses that a subnet has at most where keys are short: OVN has 2047 for a switch, and those of routers and networks need some. */
+export const mostPorts = 2000;
+
 export class Addresses {
   readonly #pools = new Map<string, SubnetPool>();
   readonly #subnets = new Map<string, string>();
+  readonly #hasShortKeys: boolean;
+
+  constructor({ shortKeys = false }: Pick<Capabilities, 'shortKeys'> = {}) {
+    this.#hasShortKeys = shortKeys;
+  }
 
   pool(subnet: string): SubnetPool | undefined {
     return this.#pools.get(subnet);
@@ -125,7 +134,7 @@ export class Addresses {
     const refused = new Map<string, Problem>();
     const { places, port, ...request } = claim;
     for (const { subnet, pool } of placesWithRequested(places, claim, verdicts)) {
-      const closed = closedProblem(subnet, verdicts.get(subnet));
+      const closed = closedProblem(subnet, verdicts.get(subnet)) ?? this.#tooManyPorts(subnet);
       const granted =
         closed === undefined
           ? this.#pools.get(subnet)?.allocate({ ...request, owner: port, ...(pool === undefined ? {} : { pool }) })
@@ -139,6 +148,13 @@ export class Addresses {
     }
     // A full subnet explains more than one that is not ready.
     return refused.get('NoAvailableAddress') ?? problem;
+  }
+
+  #tooManyPorts(subnet: string): Problem | undefined {
+    const count = this.#pools.get(subnet)?.allocations().size ?? 0;
+    if (!this.#hasShortKeys || count < mostPorts) return undefined;
+    const message = `subnet ${subnet} has ${count} ports, and VXLAN has keys for ${mostPorts} (chart value networking.encapType): delete pods, or bind another subnet to the namespace`;
+    return { code: 'NoAvailableAddress', message };
   }
 
   /** Adds an address of each family that the subnet has gained. @returns the problem if a family has no free address */
