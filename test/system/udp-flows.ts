@@ -14,13 +14,19 @@ import { letGo } from '../lab/run.ts';
 const graceMs = 1000;
 const here = import.meta.filename;
 
+export interface Gap {
+  readonly gapMs: number;
+  /** Unix milliseconds; 0 without a gap. */
+  readonly gapAtMs: number;
+}
+
 export interface FlowResult {
   readonly sent: number;
   readonly received: number;
   /** The longest gap of each flow in milliseconds, longest first; late packets are not lost. */
   readonly gapsMs: readonly number[];
-  /** Each flow with its longest gap, and the address of the sender that its last answer named. */
-  readonly flows: readonly { readonly gapMs: number; readonly seenAs: string }[];
+  /** Each flow with its longest gap and when that began, and the address of the sender that its last answer named. */
+  readonly flows: readonly (Gap & { readonly seenAs: string })[];
   /** The longest delay of the sender's timer, in milliseconds: how long the machine delayed the sender itself. */
   readonly stallMs: number;
   /** When the first and the last unanswered packet were sent, in Unix milliseconds. */
@@ -112,8 +118,8 @@ async function send(address: string, port: number, flows: number, intervalMs: nu
   const result: FlowResult = {
     sent: all.length,
     received: all.length - lost.length,
-    gapsMs: sent.map(longestGap).sort((a, b) => b - a),
-    flows: sent.map((packets, flow) => ({ gapMs: longestGap(packets), seenAs: seenAs.get(flow) ?? '' })),
+    gapsMs: sent.map((packets) => longestGap(packets).gapMs).sort((a, b) => b - a),
+    flows: sent.map((packets, flow) => ({ ...longestGap(packets), seenAs: seenAs.get(flow) ?? '' })),
     stallMs: Math.round(stallMs),
     lostAtMs: lost.length === 0 ? [] : [Math.min(...lost), Math.max(...lost)],
   };
@@ -121,16 +127,18 @@ async function send(address: string, port: number, flows: number, intervalMs: nu
 }
 
 /** The longest time between two answered packets with unanswered packets between them. */
-function longestGap(packets: readonly Sent[]): number {
-  let longestMs = 0;
+function longestGap(packets: readonly Sent[]): Gap {
+  let longest: Gap = { gapMs: 0, gapAtMs: 0 };
   let before = 0;
   for (const [at, { atMs, isAnswered }] of packets.entries()) {
     const isEnd = at === packets.length - 1;
     if (!isAnswered && !isEnd) continue;
-    if (at - before > 1 || !isAnswered) longestMs = Math.max(longestMs, atMs - (packets[before]?.atMs ?? atMs));
+    const gapAtMs = packets[before]?.atMs ?? atMs;
+    const isGap = at - before > 1 || !isAnswered;
+    if (isGap && atMs - gapAtMs > longest.gapMs) longest = { gapMs: atMs - gapAtMs, gapAtMs };
     before = at;
   }
-  return longestMs;
+  return longest;
 }
 
 const [command, ...argv] = process.argv.slice(2);
