@@ -26,6 +26,7 @@ import { hasMovedPolicies } from './apply/moved-policies.ts';
 import { openNorthbound, room, type Northbound } from './apply/northbound.ts';
 import { Rounds } from './apply/rounds.ts';
 import { Southbound } from './apply/southbound.ts';
+import { Upstreams } from './apply/upstreams.ts';
 import { preview } from './preview.ts';
 import { DirtyKeys } from './plan/dirty-keys.ts';
 import { ownEntries, ownerByName } from './plan/own-keys.ts';
@@ -171,6 +172,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   });
 
   const gatewayHolders = new GatewayHolders({ cluster, onChange: () => rounds.request() });
+  const upstreams = new Upstreams({ cluster, onChange: () => rounds.request() });
   const southbound = new Southbound({
     databases,
     signal,
@@ -224,6 +226,8 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   });
   await bootstrap.run(cluster, signal);
   cluster.restore(northbound.portRecords(), northbound.nodeHolders(), northbound.gatewayOrders());
+  upstreams.restore(northbound.upstreamSessions());
+  northbound.onUpstreams(() => upstreams.set(northbound.upstreamSessions()));
   cluster.policies.restoreIsolated(northbound.isolatedPorts());
   cluster.setFormerPolicies(northbound.formerPolicies());
   cluster.domains.restore(northbound.domainRecords(), Date.now());
@@ -240,6 +244,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   domains.close();
   idlePolicies.close();
   gatewayHolders.close();
+  upstreams.close();
   rounds.close();
   target.close();
   statusWriter.close();

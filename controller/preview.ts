@@ -12,6 +12,7 @@ import { openNorthbound, room } from './apply/northbound.ts';
 import type { Northbound } from './apply/northbound.ts';
 import { DirtyKeys } from './plan/dirty-keys.ts';
 import { Refusals } from './apply/refusals.ts';
+import { Upstreams } from './apply/upstreams.ts';
 import type { ChosenCapabilities } from './model/view.ts';
 import { ownEntries, ownerByName } from './plan/own-keys.ts';
 import { planKey } from './plan/plan.ts';
@@ -48,6 +49,9 @@ export async function preview(options: PreviewOptions): Promise<string> {
   const missing = assumeBasics(cluster, options.basics);
   northbound.followForeignPorts((port, foreign) => cluster.setForeignPort(port, foreign));
   cluster.restore(northbound.portRecords(), northbound.nodeHolders(), northbound.gatewayOrders());
+  const upstreams = new Upstreams({ cluster, onChange: () => undefined });
+  upstreams.restore(northbound.upstreamSessions());
+  upstreams.close();
   cluster.policies.restoreIsolated(northbound.isolatedPorts());
   cluster.setFormerPolicies(northbound.formerPolicies());
   // No server is asked: the addresses stay as they are.

@@ -10,7 +10,7 @@ import { externalId, joinSubnet, nodePortName, vendor } from '../../lib/api/name
 import { integerOf, mapOf, textOf, textsOf } from '../../lib/ovn/columns.ts';
 import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
 
-import { nodeServicePort } from '../model/ovn-names.ts';
+import { nodeServicePort, upstreamKey } from '../model/ovn-names.ts';
 import { recordOfRow, serviceRecordOfRow } from '../settle/address/records.ts';
 import type { PortRecord } from '../settle/address/records.ts';
 import { isolationGroup } from '../../lib/policies/group-names.ts';
@@ -18,6 +18,7 @@ import { policyDirections, type PolicyDirection } from '../../lib/policies/selec
 import { leftOf, type DomainRecord } from '../model/domain.ts';
 import { heldBy } from '../settle/node/traits.ts';
 import type { Capabilities, FormerRow } from '../model/view.ts';
+import type { UpstreamSession } from './upstreams.ts';
 import { ForeignPorts } from './foreign-ports.ts';
 import type { ForeignListener } from './foreign-ports.ts';
 
@@ -38,9 +39,12 @@ export const monitor: Readonly<Record<string, readonly string[]>> = {
     'policy',
     'route_table',
     'output_port',
+    'bfd',
+    'selection_fields',
     'options',
     'external_ids',
   ],
+  BFD: ['logical_port', 'dst_ip', 'min_tx', 'min_rx', 'detect_mult', 'status', 'external_ids'],
   Logical_Router_Policy: ['priority', 'match', 'action', 'nexthops', 'external_ids'],
   Logical_Switch: [...common, 'ports', 'acls', 'load_balancer', 'load_balancer_group', 'qos_rules', 'other_config'],
   Logical_Switch_Port: [
@@ -80,16 +84,7 @@ export const monitor: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Tables that no plan writes to. A dry run lists the rows that a former Kube-OVN has in them. */
-const others = [
-  'BFD',
-  'Copp',
-  'DNS',
-  'Forwarding_Group',
-  'HA_Chassis',
-  'HA_Chassis_Group',
-  'Mirror',
-  'Static_MAC_Binding',
-];
+const others = ['Copp', 'DNS', 'Forwarding_Group', 'HA_Chassis', 'HA_Chassis_Group', 'Mirror', 'Static_MAC_Binding'];
 
 /** All tables with all columns. */
 const whole = Object.fromEntries([...Object.keys(monitor), ...others].map((table) => [table, undefined]));
@@ -116,6 +111,10 @@ export interface Northbound {
   nodeHolders(): ReadonlyMap<string, string>;
   /** The chassis of each router port with several gateways or one, by the name of the port, the one with the highest priority first. */
   gatewayOrders(): ReadonlyMap<string, readonly string[]>;
+  /** The BFD sessions of this room with routers outside, as `upstreamKey` names them. */
+  upstreamSessions(): ReadonlyMap<string, UpstreamSession>;
+  /** Calls the listener after each change of these sessions. */
+  onUpstreams(listener: () => void): void;
   /** Whether policies have port groups of their own, as earlier versions wrote them. */
   hasGroupsOfPolicies(): boolean;
   /** For each policy, the port groups with its ACLs. */
@@ -182,6 +181,21 @@ function gatewayOrdersOf({ cache }: OvsdbClient): ReadonlyMap<string, readonly s
   return orders;
 }
 
+function upstreamSessionsOf({ cache }: OvsdbClient): ReadonlyMap<string, UpstreamSession> {
+  const own = [...cache.table('BFD').rows.values()].filter(isOurs);
+  return new Map(
+    own.map((row): [string, UpstreamSession] => {
+      const { upstream: recorded } = mapOf(row, 'external_ids');
+      const before = recorded === 'up' || recorded === 'down' ? recorded : undefined;
+      const session: UpstreamSession = {
+        isUp: textOf(row, 'status') === 'up',
+        ...(before !== undefined && { recorded: before }),
+      };
+      return [upstreamKey(textOf(row, 'logical_port'), textOf(row, 'dst_ip')), session];
+    }),
+  );
+}
+
 /** Whether a version of the schema, `7.0.0`, is this one or a later one. */
 function isAtLeast(version: string, [major, minor]: readonly [number, number]): boolean {
   const [is = 0, isMinor = 0] = version.split('.').map(Number);
@@ -194,6 +208,7 @@ function capabilitiesOf({ schema }: OvsdbClient): Northbound['capabilities'] {
     aclTier: column('ACL', 'tier') !== undefined,
     // Its northd passes load balancers to each of a router's gateway ports.
     severalGateways: isAtLeast(schema.version, [7, 11]),
+    routeSelection: column('Logical_Router_Static_Route', 'selection_fields') !== undefined,
     ipv6Selection: column('Load_Balancer', 'selection_fields')?.key.enum?.includes('ipv6_src') === true,
   };
 }
@@ -271,6 +286,12 @@ export async function openNorthbound(
       return holders;
     },
     gatewayOrders: () => gatewayOrdersOf(client),
+    upstreamSessions: () => upstreamSessionsOf(client),
+    onUpstreams: (listener) => {
+      client.subscribe((changes) => {
+        if (changes.some(({ table }) => table === 'BFD')) listener();
+      });
+    },
     groupsOfAcls() {
       const groups = new Map<string, Set<string>>();
       for (const row of client.cache.table('ACL').rows.values()) {

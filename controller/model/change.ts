@@ -5,6 +5,7 @@ import type {
   ExternalRule,
   GatewayHolder,
   GatewayPort,
+  UpstreamState,
   Verdict,
   PoolVerdict,
   ServiceVerdict,
@@ -46,6 +47,8 @@ export type Change =
   | Changed<'gatewayPorts', GatewayPort>
   /** Which chassis has the port of a router in a Subnet outside, by the name of the port; empty when the holders become known. */
   | Changed<'gatewayHolders', GatewayHolder>
+  /** The state of the BFD session with a router outside, as `upstreamKey` names it. */
+  | Changed<'upstreams', UpstreamState>
   /** The verdict on a rule that uses an address outside, by `<store>/<name>`. */
   | Changed<'externalRules', ExternalRule>
   /** The verdict on a VpcEgressGateway, by `namespace/name`. */

@@ -169,6 +169,7 @@ export interface VpcPeering {
 
 export interface VpcSpec {
   readonly enableExternal: boolean;
+  readonly enableBfd: boolean;
   readonly extraExternalSubnets: readonly string[];
   readonly defaultSubnet: string;
   readonly namespaces: readonly string[];

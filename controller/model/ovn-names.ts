@@ -36,6 +36,16 @@ export function ownNetworksSet(vpc: string, family: Family): string {
   return `${portGroupPart(vpc)}.own.ip${family}`;
 }
 
+/** The BFD session of a router's port with a router outside: its row, and its state. */
+export function upstreamKey(port: string, address: string): string {
+  return `${port}/${address}`;
+}
+
+/** The router's port in such a key. */
+export function upstreamPort(key: string): string {
+  return key.slice(0, key.indexOf('/'));
+}
+
 /** The name under which a node holds its service address, the second address of its port. No port of a pod or node has this name. */
 export function nodeServicePort(node: string): string {
   return `node-service/${node}`;

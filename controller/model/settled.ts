@@ -167,6 +167,16 @@ export interface GatewayHolder {
   readonly since: string;
 }
 
+/** What the controller takes the BFD session with a router outside for: it follows the session with a delay. `silent` before the first answer. */
+export type UpstreamState = 'silent' | 'up' | 'down';
+
+/** The router outside of a port in one family, with which OVN has a BFD session. */
+export interface Upstream {
+  readonly family: Family;
+  readonly address: string;
+  readonly state: UpstreamState;
+}
+
 /** The port of a VPC's router in a Subnet outside. */
 export interface GatewayPort {
   readonly vpc: string;
@@ -177,6 +187,10 @@ export interface GatewayPort {
   readonly isPlaced: boolean;
   /** The families of the VPC's packets without another route that leave by this port. */
   readonly exitOf: readonly Family[];
+  /** The families of such packets that leave by this port once OVN finds the router of the other one dead. */
+  readonly reserveOf: readonly Family[];
+  /** The routers with which there are BFD sessions; empty unless the Vpc requests them. */
+  readonly upstreams: readonly Upstream[];
   /** Addresses of VpcNatGateways: a route of the Vpc with such a next hop leads to this port. */
   readonly lanIps: readonly string[];
   /** Whether all packets of the VPC to networks outside leave by this port. */

@@ -23,6 +23,7 @@ import type {
   GatewayChoice,
   Binding,
   VlanVerdict,
+  UpstreamState,
   LoadBalancer,
   LoadBalancerPoolVerdict,
   LoadBalancerUsage,
@@ -64,6 +65,8 @@ export interface Capabilities {
   readonly shortKeys?: boolean;
   /** Whether a router with several gateway ports serves load balancers; from OVN 25.03 on. */
   readonly severalGateways?: boolean;
+  /** Whether equal routes can share connections by their ports; from OVN 24.09 on. Otherwise all UDP flows between two addresses take one of them. */
+  readonly routeSelection?: boolean;
   /** Addresses of the Service `kubernetes`, which pods of the default VPC use. */
   readonly apiServer?: readonly string[];
 }
@@ -272,6 +275,8 @@ export interface View extends Stores {
   readonly gatewayPorts: ReadonlyMap<string, GatewayPort>;
   /** Which chassis has each of these ports, by the name of the router's port; undefined while the southbound database is not known. */
   readonly gatewayHolders: ReadonlyMap<string, GatewayHolder> | undefined;
+  /** The states of BFD sessions with routers outside that answered once, as `upstreamKey` names them. */
+  readonly upstreams: ReadonlyMap<string, UpstreamState>;
   /** Verdicts on the rules that use addresses outside, by `<store>/<name>`. */
   readonly externalRules: ReadonlyMap<string, ExternalRule>;
   /** Verdicts on VpcEgressGateways, by `namespace/name`. */

@@ -12,6 +12,7 @@ const identifyingColumns: Readonly<Record<string, readonly string[]>> = {
   DHCP_Options: ['cidr'],
   Chassis_Template_Var: ['chassis'],
   NAT: ['type', 'external_ip', 'logical_ip'],
+  BFD: ['logical_port', 'dst_ip'],
   QoS: ['direction', 'priority', 'match'],
 };
 

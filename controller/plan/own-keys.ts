@@ -32,6 +32,7 @@ const externalIds: ReadonlySet<string> = new Set([
   'sg',
   'subnet',
   'type',
+  'upstream',
   'vip',
   'vips',
   'vpc',

@@ -77,6 +77,7 @@ export class Cluster extends ObjectStores implements View {
   readonly egressGateways: View['egressGateways'];
   readonly gatewayPorts: View['gatewayPorts'];
   gatewayHolders: ReadonlyMap<string, GatewayHolder> | undefined;
+  upstreams: View['upstreams'] = new Map();
   readonly externalRules: View['externalRules'];
   readonly healthChecks = new HealthChecks(this);
   readonly policies = new Policies({
@@ -256,6 +257,16 @@ export class Cluster extends ObjectStores implements View {
     for (const name of new Set([...(before?.keys() ?? []), ...holders.keys()])) {
       const [was, is] = [before?.get(name), holders.get(name)];
       if (was?.chassis !== is?.chassis) this.#changed({ kind: 'gatewayHolders', name, before: was, after: is });
+    }
+  }
+
+  /** Sets the states of all BFD sessions with routers outside that answered once, as `upstreamKey` names them. */
+  setUpstreams(states: View['upstreams']): void {
+    const before = this.upstreams;
+    this.upstreams = states;
+    for (const name of new Set([...before.keys(), ...states.keys()])) {
+      const [was, is] = [before.get(name), states.get(name)];
+      if (was !== is) this.#changed({ kind: 'upstreams', name, before: was, after: is });
     }
   }
 

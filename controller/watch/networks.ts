@@ -156,6 +156,7 @@ export function parseVpc(raw: RawObject): Vpc {
     unsupported: namesSet(spec, unsupportedVpcFields).filter((name) => name !== 'bfdPort' || !isBfdOff),
     spec: {
       enableExternal: spec['enableExternal'] === true,
+      enableBfd: spec['enableBfd'] === true,
       extraExternalSubnets: textsOf(spec['extraExternalSubnets']),
       defaultSubnet: textOf(spec['defaultSubnet']),
       namespaces: textsOf(spec['namespaces']),

@@ -2,7 +2,7 @@
 
 export const unsupportedSubnetFields: readonly string[] = ['enableExternalLBAddress', 'nodeNetwork'];
 
-export const unsupportedVpcFields: readonly string[] = ['enableBfd', 'bfdPort'];
+export const unsupportedVpcFields: readonly string[] = ['bfdPort'];
 
 const prefix = 'ovn.kubernetes.io/';
 

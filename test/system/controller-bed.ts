@@ -3,8 +3,7 @@
  * database, and the controller as a separate process that tests can kill.
  */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -57,6 +56,7 @@ const system = 'kube-system';
 /** The controller's longest delay of status writes after many changes, with some margin. */
 const longestWaitMs = 1100;
 const tables = [
+  'BFD',
   'Chassis_Template_Var',
   'Gateway_Chassis',
   'Load_Balancer',

@@ -4,7 +4,7 @@
  */
 import { nodes, providerNetworks, subnets, vlans } from '../../lib/kube/resources.ts';
 import { words } from './ovn-bed.ts';
-import { nodeNames, type NodeName, type ServiceBed } from './service-bed.ts';
+import { nodeNames, type ServiceBed } from './service-bed.ts';
 
 export const outside = {
   /** The namespace of the router and the server. */
@@ -21,14 +21,14 @@ export const gatewayLabel = { 'ovn.kubernetes.io/external-gw': 'true' };
 
 export async function label(
   bed: ServiceBed,
-  node: NodeName,
+  node: string,
   labels: Readonly<Record<string, string | null>>,
 ): Promise<void> {
   await bed.controller.kube.patch(nodes, { name: node }, 'merge', { metadata: { labels } });
 }
 
 /** With which routers of OVN send from a node. */
-function macOf(node: NodeName): string {
+function macOf(node: string): string {
   return `"net1:0a:0e:00:00:00:0${node.slice(1)}"`;
 }
 
@@ -45,29 +45,7 @@ export async function addOutside(bed: ServiceBed): Promise<void> {
     `addr add ${outside.server[0]}/32 dev lo`,
     `addr add ${outside.server[1]}/128 dev lo nodad`,
   ]);
-  for (const node of nodeNames) {
-    words(`ip link add ext0 netns ${bed.space(node)} type veth peer name ${node} netns ${space}`);
-    bed.in(outside.name, `ip link set ${node} master br0 up`);
-    for (const [place, device] of [
-      [node, 'ext0'],
-      [outside.name, node],
-      [outside.name, 'br0'],
-    ] as const)
-      bed.in(place, `ethtool -K ${device} tx off`);
-    bed.in(node, 'ip link set ext0 up');
-    const vsctl = `ovs-vsctl --no-wait --timeout=60 --db=unix:${bed.dir}/${node}/db.sock`;
-    words(`${vsctl} add-br br-ext -- set bridge br-ext datapath_type=netdev -- add-port br-ext ext0`);
-    // As the daemon sets them.
-    const mappings = [
-      'external_ids:ovn-bridge-mappings=net1:br-ext',
-      `external_ids:ovn-chassis-mac-mappings=${macOf(node)}`,
-    ];
-    words(`${vsctl} set open .`, ...mappings);
-    await label(bed, node, bridgeLabel);
-    // A port moves to a node only if the node is Ready.
-    const status = { conditions: [{ type: 'Ready', status: 'True' }] };
-    await bed.controller.kube.patch(nodes, { name: node }, 'merge', { status }, { subresource: 'status' });
-  }
+  for (const node of nodeNames) await joinOutside(bed, node);
   bed.serve(outside.name, 80);
   const { controller } = bed;
   await controller.create(providerNetworks, 'net1', { defaultInterface: 'ext0' });
@@ -78,6 +56,32 @@ export async function addOutside(bed: ServiceBed): Promise<void> {
     gateway: outside.router.join(),
     excludeIps: ['203.0.113.1..203.0.113.9', '2001:db8:113::1..2001:db8:113::f'],
   });
+}
+
+/** Gives a node a bridge to the network. */
+export async function joinOutside(bed: ServiceBed, node: string): Promise<void> {
+  const space = bed.space(outside.name);
+  words(`ip link add ext0 netns ${bed.space(node)} type veth peer name ${node} netns ${space}`);
+  bed.in(outside.name, `ip link set ${node} master br0 up`);
+  for (const [place, device] of [
+    [node, 'ext0'],
+    [outside.name, node],
+    [outside.name, 'br0'],
+  ] as const)
+    bed.in(place, `ethtool -K ${device} tx off`);
+  bed.in(node, 'ip link set ext0 up');
+  const vsctl = `ovs-vsctl --no-wait --timeout=60 --db=unix:${bed.dir}/${node}/db.sock`;
+  words(`${vsctl} add-br br-ext -- set bridge br-ext datapath_type=netdev -- add-port br-ext ext0`);
+  // As the daemon sets them.
+  const mappings = [
+    'external_ids:ovn-bridge-mappings=net1:br-ext',
+    `external_ids:ovn-chassis-mac-mappings=${macOf(node)}`,
+  ];
+  words(`${vsctl} set open .`, ...mappings);
+  await label(bed, node, bridgeLabel);
+  // A port moves to a node only if the node is Ready.
+  const status = { conditions: [{ type: 'Ready', status: 'True' }] };
+  await bed.controller.kube.patch(nodes, { name: node }, 'merge', { status }, { subresource: 'status' });
 }
 
 /** To be called before the bed is closed. */

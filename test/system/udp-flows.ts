@@ -1,6 +1,6 @@
 /**
  * Many UDP flows between two network namespaces, and the longest time that a flow had no answers. Run as a program, this file is
- * one of the two ends: `echo PORT`, or `send ADDRESS PORT FLOWS INTERVAL_MS`, which sends until its standard input ends.
+ * one of the two ends: `echo PORT ADDRESS`, or `send ADDRESS PORT FLOWS INTERVAL_MS`, which sends until its standard input ends.
  */
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { createSocket } from 'node:dgram';
@@ -14,20 +14,28 @@ import { letGo } from '../lab/run.ts';
 const graceMs = 1000;
 const here = import.meta.filename;
 
+export interface Gap {
+  readonly gapMs: number;
+  /** Unix milliseconds; 0 without a gap. */
+  readonly gapAtMs: number;
+}
+
 export interface FlowResult {
   readonly sent: number;
   readonly received: number;
   /** The longest gap of each flow in milliseconds, longest first; late packets are not lost. */
   readonly gapsMs: readonly number[];
+  /** Each flow with its longest gap and when that began, and the address of the sender that its last answer named. */
+  readonly flows: readonly (Gap & { readonly seenAs: string })[];
   /** The longest delay of the sender's timer, in milliseconds: how long the machine delayed the sender itself. */
   readonly stallMs: number;
   /** When the first and the last unanswered packet were sent, in Unix milliseconds. */
   readonly lostAtMs: readonly number[];
 }
 
-/** Starts the echo server; resolves when its port is bound. */
-export async function startEcho(namespace: string, port: number): Promise<ChildProcess> {
-  const child = startEnd(namespace, ['echo', String(port)], ['ignore', 'pipe', 'inherit']);
+/** Starts the echo server; resolves when its port is bound. @param address at which it answers; without it the system chooses that of answers */
+export async function startEcho(namespace: string, port: number, address = '0.0.0.0'): Promise<ChildProcess> {
+  const child = startEnd(namespace, ['echo', String(port), address], ['ignore', 'pipe', 'inherit']);
   const output = child.stdout as Readable;
   const [chunk] = await Promise.race([once(output, 'data'), once(child, 'exit')]);
   if (!(chunk instanceof Buffer)) throw new Error(`the echo in ${namespace} ended with ${String(chunk)}`);
@@ -60,11 +68,13 @@ function startEnd(namespace: string, argv: readonly string[], stdio: StdioOption
   return child;
 }
 
-function echo(port: number): void {
+function echo(port: number, address: string | undefined): void {
   const socket = createSocket('udp4');
   // An answer that cannot be sent counts as lost; without the callback its error would end the program.
-  socket.on('message', (message, { address, port: from }) => socket.send(message, from, address, () => undefined));
-  socket.bind(port, () => process.stdout.write('bound\n'));
+  socket.on('message', (message, { address: from, port: fromPort }) =>
+    socket.send(`${message.toString()} ${from}`, fromPort, from, () => undefined),
+  );
+  socket.bind(port, address, () => process.stdout.write('bound\n'));
 }
 
 interface Sent {
@@ -76,11 +86,15 @@ interface Sent {
 async function send(address: string, port: number, flows: number, intervalMs: number): Promise<void> {
   const sent: readonly Sent[][] = Array.from({ length: flows }, () => []);
   let [stallMs, tickedMs] = [0, performance.now()];
-  const sockets = sent.map((packets) => {
+  const seenAs = new Map<number, string>();
+  const sockets = sent.map((packets, flow) => {
     const socket = createSocket('udp4');
     socket.on('message', (message) => {
-      const packet = packets[Number(message.toString())];
-      if (packet) packet.isAnswered = true;
+      const [index, from = ''] = message.toString().split(' ');
+      const packet = packets[Number(index)];
+      if (packet === undefined) return;
+      packet.isAnswered = true;
+      seenAs.set(flow, from);
     });
     // A path that is down may cause ICMP errors.
     socket.on('error', () => undefined);
@@ -104,7 +118,8 @@ async function send(address: string, port: number, flows: number, intervalMs: nu
   const result: FlowResult = {
     sent: all.length,
     received: all.length - lost.length,
-    gapsMs: sent.map(longestGap).sort((a, b) => b - a),
+    gapsMs: sent.map((packets) => longestGap(packets).gapMs).sort((a, b) => b - a),
+    flows: sent.map((packets, flow) => ({ ...longestGap(packets), seenAs: seenAs.get(flow) ?? '' })),
     stallMs: Math.round(stallMs),
     lostAtMs: lost.length === 0 ? [] : [Math.min(...lost), Math.max(...lost)],
   };
@@ -112,20 +127,22 @@ async function send(address: string, port: number, flows: number, intervalMs: nu
 }
 
 /** The longest time between two answered packets with unanswered packets between them. */
-function longestGap(packets: readonly Sent[]): number {
-  let longestMs = 0;
+function longestGap(packets: readonly Sent[]): Gap {
+  let longest: Gap = { gapMs: 0, gapAtMs: 0 };
   let before = 0;
   for (const [at, { atMs, isAnswered }] of packets.entries()) {
     const isEnd = at === packets.length - 1;
     if (!isAnswered && !isEnd) continue;
-    if (at - before > 1 || !isAnswered) longestMs = Math.max(longestMs, atMs - (packets[before]?.atMs ?? atMs));
+    const gapAtMs = packets[before]?.atMs ?? atMs;
+    const isGap = at - before > 1 || !isAnswered;
+    if (isGap && atMs - gapAtMs > longest.gapMs) longest = { gapMs: atMs - gapAtMs, gapAtMs };
     before = at;
   }
-  return longestMs;
+  return longest;
 }
 
 const [command, ...argv] = process.argv.slice(2);
-if (process.argv[1] === here && command === 'echo') echo(Number(argv[0]));
+if (process.argv[1] === here && command === 'echo') echo(Number(argv[0]), argv[1]);
 if (process.argv[1] === here && command === 'send') {
   const [address = '', ...numbers] = argv;
   const [port = 0, flows = 0, intervalMs = 0] = numbers.map(Number);

@@ -72,10 +72,18 @@ function portRows({ router, subnet, parts }: ServedGateway, port: ServedPort): r
   ];
 }
 
+/** Without these OVN chooses among equal routes by a hash that leaves out the ports of UDP. */
+const selectionFields = ['ip_proto', 'ip_src', 'ip_dst', 'ipv6_src', 'ipv6_dst', 'tp_src', 'tp_dst'] as const;
+
 function routeRow(
   router: string,
   key: string,
-  columns: { readonly ip_prefix: string; readonly nexthop: string; readonly output_port: string },
+  columns: {
+    readonly ip_prefix: string;
+    readonly nexthop: string;
+    readonly output_port: string;
+    readonly selection_fields?: readonly string[];
+  },
 ): DesiredRow {
   return {
     table: 'Logical_Router_Static_Route',
@@ -96,14 +104,20 @@ function halvesOf(cidr: Cidr): readonly Cidr[] {
  * Routes outside: one for each port, so that connections are distributed. Of several ports in one network OVN would choose an
  * undefined one for hosts of that network, so that these are reached by its router, too.
  */
-function exitRows({ router, served, parts }: ServedGateway): readonly DesiredRow[] {
+function exitRows(view: View, { router, served, parts }: ServedGateway): readonly DesiredRow[] {
+  const selection = view.capabilities.routeSelection === true ? { selection_fields: selectionFields } : {};
   return parts.flatMap((part) => {
     const { cidr } = part;
     const own = served.filter(({ allocation }) => addressIn(allocation, cidr.family) !== undefined);
     const near = own.length > 1 ? halvesOf(cidr).map(formatCidr) : [];
     return [everything[cidr.family], ...near].flatMap((prefix) =>
       own.map(({ name }) =>
-        routeRow(router, `${prefix}/${name}`, { ip_prefix: prefix, nexthop: gatewayIp(part), output_port: name }),
+        routeRow(router, `${prefix}/${name}`, {
+          ip_prefix: prefix,
+          nexthop: gatewayIp(part),
+          output_port: name,
+          ...selection,
+        }),
       ),
     );
   });
@@ -223,7 +237,7 @@ export function routerRows(view: View, gateway: ServedGateway): readonly Desired
     router,
     ...linkRows(gateway),
     ...gateway.served.flatMap((port) => portRows(gateway, port)),
-    ...exitRows(gateway),
+    ...exitRows(view, gateway),
     ...returnRows(view, gateway),
     ...translationRows(gateway),
     ...guardRows(gateway),

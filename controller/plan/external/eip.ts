@@ -23,6 +23,7 @@ import type { ObjectReport, Outcome, StatusReport } from '../report.ts';
 import { portAt, togetherWith } from './gateway-port.ts';
 import { eipBalancers } from './balancer.ts';
 import { holderProblem, holderText, shownHolder } from './holder.ts';
+import { upstreamConditions } from './upstream.ts';
 
 /** At most so many rules are named in a message. */
 const namedRules = 5;
@@ -117,7 +118,8 @@ function statusOf(view: View, eip: OvnEip, outcome: Outcome, port: GatewayPort |
   const unconnected = gatewayObstacle(view, eip);
   const waiting = missing ?? unconnected ?? holderProblem(view, port, eip.conditions);
   const obstacle = deletionOf(view, eip, port) ?? refusalOf(outcome) ?? waiting;
-  const conditions = flawConditions(eip.generation, { refusal, unserved: unservedOf(eip), obstacle }, `${kind}Ready`);
+  const flaws = flawConditions(eip.generation, { refusal, unserved: unservedOf(eip), obstacle }, `${kind}Ready`);
+  const outside = upstreamConditions(eip, spec.type === 'lrp' && port !== undefined ? [port] : []);
   const known = eip.conditions.find(({ type }) => type === 'Ready');
   // One that the condition does not show would be new each time.
   const isNew = (problem: Problem | undefined): problem is Problem =>
@@ -130,11 +132,11 @@ function statusOf(view: View, eip: OvnEip, outcome: Outcome, port: GatewayPort |
       ? { type: spec.type || 'nat', nat, ready, v4Ip: v4, v6Ip: v6, macAddress: mac, ...holderFields(view, eip, port) }
       : { nat, ready, ip: v4 };
   const events = [
-    ...refusalEvents(`Validate${kind}Failed`, conditions, eip.conditions),
+    ...refusalEvents(`Validate${kind}Failed`, flaws, eip.conditions),
     ...(isNew(missing) ? [failure('AcquireAddressFailed', missing)] : []),
     ...(isNew(unconnected) ? [failure(`${kind}NotReady`, unconnected)] : []),
   ];
-  return { fields, conditions, events };
+  return { ...outside, fields, conditions: [...flaws, ...outside.conditions], events };
 }
 
 function finalizersOf({ finalizers, isDeleting }: OvnEip, isNeeded: boolean): readonly string[] {

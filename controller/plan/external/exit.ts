@@ -10,9 +10,11 @@ import type { Change } from '../../model/change.ts';
 import { ownNetworksSet } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { egressGatewaysOf } from '../../settle/egress/of-vpc.ts';
+import { upstreamOf } from '../../settle/external/exits.ts';
 import { gatewayPortsOf } from '../../settle/external/external-subnets.ts';
 import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
 import { routedSubnetsOf, routeTableOf } from '../../settle/vpc/routers.ts';
+import { readStaticRoutes } from '../../settle/vpc/static-routes.ts';
 import { userDefaults } from '../../settle/vpc/user-defaults.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
@@ -22,20 +24,46 @@ import { servedGateway } from '../egress-gateway/served.ts';
 import { joinedTables } from '../underlay/exit.ts';
 import { isOfNetworks, isPhysical, isRewritten, ownCidrs } from '../underlay/own-cidrs.ts';
 import { servedPort, togetherWith, type ServedPort } from './gateway-port.ts';
+import { sessionRef } from './upstream.ts';
 
-function routeRows(view: View, port: ServedPort): readonly DesiredRow[] {
-  const { vpc, exitOf, parts } = port;
+/** The two halves of all addresses: routes to them precede a default route. */
+const halves = { 4: ['0.0.0.0/1', '128.0.0.0/1'], 6: ['::/1', '8000::/1'] } as const;
+
+/**
+ * The default routes of a family. OVN would share the load between two of them. So where a port takes over from another one, that one has routes to
+ * the two halves of all addresses, which OVN withdraws when its session goes down.
+ */
+function routeRows(view: View, vpc: string, family: Family, ports: readonly ServedPort[]): readonly DesiredRow[] {
   const taken = userDefaults(view, vpc);
+  const isServed = ({ parts }: ServedPort): boolean => parts.some(({ cidr }) => cidr.family === family);
+  const exit = ports.find((port) => port.exitOf.includes(family) && isServed(port));
+  const reserve = ports.find((port) => port.reserveOf.includes(family) && isServed(port));
+  if (exit === undefined) return [];
   const tables = new Set(['', ...routedSubnetsOf(view, vpc).map((subnet) => routeTableOf(view, subnet))]);
-  return parts
-    .filter(({ cidr: { family } }) => exitOf.includes(family))
-    .flatMap((part) => {
-      const { family } = part.cidr;
-      const own = [...tables].filter((table) => !taken.has(`${table}/${family}`));
-      return own
-        .sort()
-        .map((table) => defaultRoute({ vpc, purpose: 'external', family, nexthop: gatewayIp(part), table }));
-    });
+  const { routes } = readStaticRoutes(view.vpcs.get(vpc)?.spec);
+  const own = [...tables].filter((table) => !taken.has(`${table}/${family}`)).sort();
+  return own.flatMap((table) => {
+    const to = (port: ServedPort, prefix?: string): DesiredRow => {
+      const part = port.parts.find(({ cidr }) => cidr.family === family);
+      const upstream = upstreamOf(port, family);
+      const isGuarded = reserve !== undefined && upstream !== undefined && upstream.state !== 'silent';
+      return defaultRoute({
+        vpc,
+        purpose: 'external',
+        family,
+        nexthop: part === undefined ? '' : gatewayIp(part),
+        table,
+        ...(prefix !== undefined && { prefix }),
+        bfd: isGuarded ? sessionRef(port.name, upstream) : null,
+      });
+    };
+    // The load would be shared with such a route of the user.
+    const isHalved = routes.some(
+      (route) => route.table === table && (halves[family] as readonly string[]).includes(formatCidr(route.prefix)),
+    );
+    if (reserve === undefined || isHalved) return [{ ...to(exit), columns: { ...to(exit).columns, bfd: null } }];
+    return [...halves[family].map((prefix) => to(exit, prefix)), to(reserve)];
+  });
 }
 
 function setRows(vpc: string, families: readonly Family[]): readonly DesiredRow[] {
@@ -84,7 +112,7 @@ function planExit(view: View, vpc: string): Desired {
   const exit = ports.find(({ exitOf }) => exitOf.length > 0) ?? first;
   return {
     rows: [
-      ...ports.flatMap((port) => routeRows(view, port)),
+      ...families.flatMap((family) => routeRows(view, vpc, family, ports)),
       ...egressRows(view, vpc, ports),
       ...setRows(vpc, families),
     ],

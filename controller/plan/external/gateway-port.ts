@@ -19,6 +19,7 @@ import { servedNet } from '../../settle/subnet/served-net.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
+import { sessionRows } from './upstream.ts';
 
 /** Of the node that OVN chooses first; each further one has the next lower. */
 const highestPriority = 100;
@@ -93,6 +94,10 @@ function planPort(view: View, id: string): Desired {
       parent: { table: 'Logical_Router', key: vpc, column: 'ports' },
     },
     ...chassisRows(port.name, nodes),
+    ...sessionRows(
+      port,
+      parts.map(({ cidr }) => cidr.family),
+    ),
   ];
   return { rows, together: togetherWith(port) };
 }

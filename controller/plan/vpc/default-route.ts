@@ -1,5 +1,5 @@
 /** A default route of a VPC's router, whatever it is for. */
-import type { DesiredRow } from '../../../lib/desired/row.ts';
+import type { DesiredRow, Ref } from '../../../lib/desired/row.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import { vendorIds } from '../names.ts';
 
@@ -11,17 +11,22 @@ export interface DefaultRoute {
   readonly nexthop: string;
   /** The route table; empty for the main one. */
   readonly table: string;
+  /** The network that the route leads to; everything without it. */
+  readonly prefix?: string;
+  /** The session without which OVN withdraws the route; null: none. Absent where no session was ever possible. */
+  readonly bfd?: Ref | null;
 }
 
-export function defaultRoute({ vpc, purpose, family, nexthop, table }: DefaultRoute): DesiredRow {
+export function defaultRoute({ vpc, purpose, family, nexthop, table, prefix, bfd }: DefaultRoute): DesiredRow {
   return {
     table: 'Logical_Router_Static_Route',
-    key: `${vpc}/${purpose}/ipv${family}${table === '' ? '' : `/${table}`}`,
+    key: [vpc, purpose, prefix ?? `ipv${family}`, ...(table === '' ? [] : [table])].join('/'),
     columns: {
-      ip_prefix: family === 4 ? '0.0.0.0/0' : '::/0',
+      ip_prefix: prefix ?? (family === 4 ? '0.0.0.0/0' : '::/0'),
       nexthop,
       policy: 'dst-ip',
       route_table: table,
+      ...(bfd !== undefined && { bfd }),
       external_ids: vendorIds,
     },
     parent: { table: 'Logical_Router', key: vpc, column: 'static_routes' },

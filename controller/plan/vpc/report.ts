@@ -1,10 +1,12 @@
 /** The report of a Vpc: the finalizer while it has a router, status, conditions and events. */
 import { controllerFinalizer, defaultVpc } from '../../../lib/api/names.ts';
 import type { Vpc } from '../../model/objects.ts';
+import { upstreamConditions } from '../external/upstream.ts';
 import { foreignFinalizers } from '../finalizers.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome, WantedCondition, WantedEvent } from '../report.ts';
 import type { View } from '../../model/view.ts';
+import { gatewayPortsOf } from '../../settle/external/external-subnets.ts';
 import { hasRouter } from '../../settle/vpc/routers.ts';
 import { planVpcConditions, planVpcStatus } from './status.ts';
 
@@ -41,8 +43,9 @@ export function reportVpc(view: View, name: string, outcome: Outcome): readonly 
   const planned = planVpcStatus(view, vpc);
   const isInForce = (remote: string): boolean => !outcome.refusals.has(`peering/${name}/${remote}`);
   const fields = { ...planned, vpcPeerings: planned.vpcPeerings.filter(isInForce) };
-  const conditions = planVpcConditions(view, vpc, refused);
+  const outside = upstreamConditions(vpc, gatewayPortsOf(view, name));
+  const conditions = [...planVpcConditions(view, vpc, refused), ...outside.conditions];
   // The status lists the Subnets of the Vpc, of which thousands may come one after the other.
-  const status = { fields, conditions, events: eventsOf(vpc, conditions), rateLimit: 'counts' } as const;
+  const status = { ...outside, fields, conditions, events: eventsOf(vpc, conditions), rateLimit: 'counts' } as const;
   return [{ object, finalizers, status }];
 }

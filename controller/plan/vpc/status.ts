@@ -141,6 +141,6 @@ export function planVpcStatus(view: View, vpc: Vpc): VpcStatus {
     enableExternal: outside.length > 0,
     extraExternalSubnets: extra.length === 0 ? null : extra,
     ...externalGateways(view, vpc),
-    enableBfd: false,
+    enableBfd: gatewayPortsOf(view, name).some(({ upstreams }) => upstreams.length > 0),
   };
 }

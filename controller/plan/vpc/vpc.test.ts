@@ -75,11 +75,11 @@ test('a VPC is deleted after its subnets, and gets no new ones', () => {
   vpc(cluster, 'blue', {});
   subnet(cluster, 'sea', { cidrBlock: '10.1.0.0/24', vpc: 'blue' });
   cluster.settle();
-  vpc(cluster, 'blue', { enableBfd: true }, leaving);
+  vpc(cluster, 'blue', { bfdPort: { enabled: true } }, leaving);
   subnet(cluster, 'lake', { cidrBlock: '10.2.0.0/24', vpc: 'blue' });
   cluster.settle();
   assert.equal(cluster.verdicts.get('lake')?.problem?.code, 'VpcNotFound');
-  assert.match(falseConditions(cluster, 'blue')['Validated'] ?? '', /^NotSupported: spec\.enableBfd/);
+  assert.match(falseConditions(cluster, 'blue')['Validated'] ?? '', /^NotSupported: spec\.bfdPort/);
   assert.equal(planKey(cluster, 'vpc/blue').rows.length, 1);
   vpc(cluster, 'blue', {}, leaving);
   cluster.settle();

@@ -91,6 +91,26 @@ describe('VpcEgressGateways', () => {
     assert.equal(statusOf(controller, 'out').ready, true);
   });
 
+  test('share connections among ports by all that tells them apart, where OVN can', async () => {
+    const fields = async (routeSelection: boolean): Promise<readonly unknown[]> => {
+      const objects = [...outside({}), gateway('out', { replicas: 2 })];
+      const controller = await controllerOf(objects, {
+        aclTier: true,
+        ipv6Selection: true,
+        loadBalancers: true,
+        routeSelection,
+      });
+      const { rows } = planKey(controller.cluster, keyOf('out'));
+      controller.close();
+      const exits = rows.filter(({ columns }) => columns['ip_prefix'] === '0.0.0.0/0');
+      assert.equal(exits.length, 2);
+      return exits.map(({ columns }) => columns['selection_fields']);
+    };
+    assert.deepEqual(await fields(false), [undefined, undefined]);
+    for (const one of await fields(true))
+      assert.ok(Array.isArray(one) && one.includes('tp_src') && one.includes('ipv6_src'));
+  });
+
   test('use the nodes that a term selects, by labels or by name', async () => {
     const matchFields = [{ key: 'metadata.name', operator: 'In', values: ['n2'] }];
     const objects = [...outside({}), node('n3', { ...both, zone: 'a' })];

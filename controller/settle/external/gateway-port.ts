@@ -15,8 +15,8 @@ import { overlapOf } from '../vpc/judge-peerings.ts';
 import { hasRouter, routedSubnetsOf, routeTableOf } from '../vpc/routers.ts';
 import { userDefaults } from '../vpc/user-defaults.ts';
 import { externalSubnetsOf, gatewayPortName, splitsOf } from './external-subnets.ts';
+import { exitsOf, familiesOf, upstreamsOf } from './exits.ts';
 import { orderNodes } from './gateway-order.ts';
-import { inOrderOfExit } from './lan-routes.ts';
 import { lanIpsOf } from './nat-gateways.ts';
 
 const routedText = {
@@ -96,7 +96,15 @@ export function overlapProblem(view: View, vpc: Vpc, net: NetInForce): Problem |
 /** Without the exits, which depend on the other ports of the VPC. `before`: the chassis of the port until now, in order. */
 export function judgeGatewayPort(view: View, vpc: Vpc, subnet: string, before: readonly string[]): GatewayPort {
   const lanIps = lanIpsOf(view, vpc.name, subnet);
-  const absent = { nodes: [], isPlaced: false, exitOf: [], isOnlyExit: false, detours: [] };
+  const absent = {
+    nodes: [],
+    isPlaced: false,
+    exitOf: [],
+    reserveOf: [],
+    upstreams: [],
+    isOnlyExit: false,
+    detours: [],
+  };
   const none = { vpc: vpc.name, subnet, lanIps, ...absent };
   const net = servedNet(view, subnet);
   const problem =
@@ -106,7 +114,7 @@ export function judgeGatewayPort(view: View, vpc: Vpc, subnet: string, before: r
   if (problem !== undefined || net?.underlay === undefined) return { ...none, ...(problem && { problem }) };
   const { provider } = net.underlay;
   const nodes = orderNodes(view, { vpc: vpc.name, subnet, provider, before });
-  if (nodes.length > 0) return { ...none, nodes, isPlaced: true };
+  if (nodes.length > 0) return { ...none, nodes, upstreams: upstreamsOf(view, vpc, subnet), isPlaced: true };
   const message = `no node can hold the port of Vpc ${vpc.name} in Subnet ${subnet}: give nodes that have ProviderNetwork ${provider} the label ${label.externalGateway}=true, or the labels of spec.selector of the VpcNatGateway`;
   return { ...none, isPlaced: true, problem: obstacle('NoGatewayNode', message) };
 }
@@ -129,22 +137,17 @@ export function withExits(view: View, vpc: string, ports: readonly GatewayPort[]
   const taken = userDefaults(view, vpc);
   const detours = detoursOf(view, vpc, taken);
   const usable = ports.filter(({ problem }) => problem === undefined);
-  const familiesOf = ({ subnet }: GatewayPort): readonly Family[] => {
-    const net = servedNet(view, subnet);
-    return [net?.v4, net?.v6].flatMap((part) => (part === undefined ? [] : [part.cidr.family]));
-  };
-  const exits = new Map<Family, GatewayPort>();
-  for (const family of vpc === defaultVpc ? [] : ([4, 6] as const)) {
-    const inOrder = inOrderOfExit(view, vpc, family, ports);
-    const first = inOrder.find((port) => port.problem === undefined && familiesOf(port).includes(family));
-    if (first !== undefined && !taken.has(`/${family}`)) exits.set(family, first);
-  }
+  const exits = ([4, 6] as const)
+    .filter((family) => vpc !== defaultVpc && !taken.has(`/${family}`))
+    .map((family) => exitsOf(view, vpc, family, ports));
+  const familiesBy = (port: GatewayPort, as: 'first' | 'reserve'): readonly Family[] =>
+    exits.flatMap((exit) => (exit[as] === port ? [exit.family] : []));
   return ports.map((port) => {
-    const exitOf = [...exits].flatMap(([family, exit]) => (exit === port ? [family] : []));
-    const isWhole = exitOf.length > 0 && exitOf.length === familiesOf(port).length;
+    const exitOf = familiesBy(port, 'first');
+    const isWhole = exitOf.length > 0 && exitOf.length === familiesOf(view, port).length;
     // A VpcEgressGateway is another way out, which packets of rules must not take.
     const isOnlyExit = usable.length === 1 && isWhole && egressGatewaysOf(view, vpc).length === 0;
-    return { ...port, exitOf, isOnlyExit, detours };
+    return { ...port, exitOf, reserveOf: familiesBy(port, 'reserve'), isOnlyExit, detours };
   });
 }
 

@@ -7,7 +7,7 @@ import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Change } from '../../model/change.ts';
 import type { VpcNatGateway } from '../../model/external-objects.ts';
 import type { Vpc } from '../../model/objects.ts';
-import { natGatewayPort } from '../../model/ovn-names.ts';
+import { natGatewayPort, upstreamPort } from '../../model/ovn-names.ts';
 import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { gatewayPortKey, gatewayPortName, splitsOf, vpcsNaming } from './external-subnets.ts';
@@ -100,6 +100,8 @@ export class GatewayPorts {
         }
     } else if (kind === 'gatewayHolders') {
       for (const [vpc] of splitsOf(name)) if (this.#ofVpc.has(vpc)) yield vpc;
+    } else if (kind === 'upstreams') {
+      for (const [vpc] of splitsOf(upstreamPort(name))) if (this.#ofVpc.has(vpc)) yield vpc;
     } else if (kind === 'externalConfigs') {
       if (view.vpcs.has(defaultVpc)) yield defaultVpc;
       yield* vpcs.of('');

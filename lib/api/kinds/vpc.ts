@@ -107,7 +107,12 @@ export const vpcSpec = z.object({
       'Connect the router with the Subnet `external`, if there is one, and with `extraExternalSubnets`. The first of them is the way out of a VPC without a default route.',
     )
     .optional(),
-  enableBfd: z.boolean().describe('Refused by this release.').optional(),
+  enableBfd: z
+    .boolean()
+    .describe(
+      'Watch the routers of Subnets outside by BFD. With two such Subnets, packets leave by the second while the router of the first is dead; a router without BFD is used all the same.',
+    )
+    .optional(),
   extraExternalSubnets: z
     .array(z.string().max(63))
     .max(64)
@@ -153,7 +158,7 @@ export const vpcStatus = z.object({
     )
     .describe('Which nodes have the ports of the router in Subnets outside.')
     .optional(),
-  enableBfd: z.boolean().optional(),
+  enableBfd: z.boolean().describe('There are BFD sessions with routers outside.').optional(),
   bfdPort: z
     .object({ ip: z.string().optional(), name: z.string().optional(), nodes: z.array(z.string()).optional() })
     .optional(),

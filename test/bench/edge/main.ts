@@ -8,9 +8,10 @@ import { machine, rewritePart } from '../page.ts';
 import { renderRows } from '../promise.ts';
 import { isWhole, selected } from '../selection.ts';
 import type { Measurement } from './measurement.ts';
+import { measurements as egress } from './egress.bench.ts';
 import { isFullSize, measurements as scale } from './scale.bench.ts';
 
-const measurements: readonly Measurement[] = selected(scale);
+const measurements: readonly Measurement[] = selected([...scale, ...egress]);
 
 const { rows, failures } = await measureEach(measurements, undefined);
 const text = `${await machine()}\n\n${renderRows(rows)}${notMeasured(failures)}`;

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { TestTimers } from '../../lib/rounds/testing.ts';
+import type { UpstreamState } from '../model/settled.ts';
+import { Upstreams, type UpstreamSession } from './upstreams.ts';
+
+const key = 'blue-external/203.0.113.1';
+
+function start(t: TestContext, recorded?: 'up' | 'down', isUp = false) {
+  const timers = new TestTimers();
+  const told: string[] = [];
+  const textOf = (states: ReadonlyMap<string, UpstreamState>): string => [...states.values()].join() || 'silent';
+  let changes = 0;
+  const cluster = { setUpstreams: (states: ReadonlyMap<string, UpstreamState>) => void told.push(textOf(states)) };
+  const upstreams = new Upstreams({ cluster, onChange: () => (changes += 1), timers });
+  t.after(() => upstreams.close());
+  const session: UpstreamSession = { isUp, ...(recorded !== undefined && { recorded }) };
+  upstreams.restore(new Map([[key, session]]));
+  const see = (isNowUp: boolean): void => upstreams.set(new Map([[key, { isUp: isNowUp }]]));
+  return { timers, told, upstreams, see, changes: () => changes };
+}
+
+test('a router that never answered is silent, however long that lasts, and up at its first answer', (t) => {
+  const { timers, told, see } = start(t);
+  see(false);
+  timers.pass(600_000);
+  assert.deepEqual(told, ['silent']);
+  see(true);
+  assert.deepEqual(told, ['silent', 'up']);
+});
+
+test('a short interruption changes nothing, a longer one does', (t) => {
+  const { timers, told, see } = start(t, 'up', true);
+  see(false);
+  timers.pass(2900);
+  see(true);
+  timers.pass(10_000);
+  see(false);
+  timers.pass(2900);
+  assert.deepEqual(told, ['up']);
+  timers.pass(200);
+  assert.deepEqual(told, ['up', 'down']);
+});
+
+test('a router that comes and goes is down until it has been up for half a minute', (t) => {
+  const { timers, told, see } = start(t, 'up', true);
+  for (let times = 0; times < 20; times += 1) {
+    see(false);
+    timers.pass(4000);
+    see(true);
+    timers.pass(20_000);
+  }
+  assert.deepEqual(told, ['up', 'down']);
+  timers.pass(10_000);
+  assert.deepEqual(told, ['up', 'down', 'up']);
+});
+
+test('a start knows what the rows say, and changes nothing at once', (t) => {
+  const gone = start(t, 'up', false);
+  assert.deepEqual([gone.told, gone.changes()], [['up'], 0]);
+  gone.timers.pass(3000);
+  assert.deepEqual(gone.told, ['up', 'down']);
+  const back = start(t, 'down', true);
+  back.timers.pass(29_000);
+  assert.deepEqual([back.told, back.changes()], [['down'], 0]);
+  back.timers.pass(1000);
+  assert.deepEqual(back.told, ['down', 'up']);
+});
+
+test('a session without a row is forgotten: another one begins as silent', (t) => {
+  const { timers, told, upstreams, see } = start(t, 'down');
+  upstreams.set(new Map());
+  see(false);
+  timers.pass(60_000);
+  assert.deepEqual(told, ['down', 'silent']);
+});
