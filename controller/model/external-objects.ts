@@ -17,6 +17,8 @@ export interface OvnEip extends ApiObjectFacts {
     readonly type: string;
     /** Undefined for an OvnEip, whose rules name their VPC or an object in it. */
     readonly natGateway: string | undefined;
+    /** Empty if its bandwidth is not limited. */
+    readonly qosPolicy: string;
   };
   /** Fields that are set and not served, with what to do instead. */
   readonly unsupported: readonly string[];
@@ -24,6 +26,7 @@ export interface OvnEip extends ApiObjectFacts {
 
 /** Connects the router of a VPC with Subnets outside. */
 export interface VpcNatGateway extends ApiObjectFacts {
+  readonly labels: Readonly<Record<string, string>>;
   readonly spec: {
     readonly vpc: string;
     /** Empty where there is no `lanIp`. */
@@ -32,9 +35,39 @@ export interface VpcNatGateway extends ApiObjectFacts {
     readonly externalSubnets: readonly string[];
     /** Nodes that match one of them may hold the ports; without any, nodes with the label of gateways. */
     readonly nodeSelectors: readonly LabelSelector[];
+    /** Empty if its bandwidth is not limited. */
+    readonly qosPolicy: string;
   };
   /** Parts of the spec that are set and not served, with what to do instead. */
   readonly unsupported: readonly string[];
+}
+
+/** A limit of a QoSPolicy, as written. */
+export interface QosRule {
+  readonly name: string;
+  readonly interface: string;
+  /** Mbit/s. */
+  readonly rateMax: string;
+  /** MB; empty for the default. */
+  readonly burstMax: string;
+  /** Of several rules that a packet matches, the lowest number applies. */
+  readonly priority: number;
+  readonly direction: string;
+  readonly matchType: string;
+  readonly matchValue: string;
+}
+
+/** Limits of the bandwidth of addresses outside, or of VpcNatGateways. */
+export interface QosPolicy extends ApiObjectFacts {
+  readonly spec: {
+    /** `EIP` or `NATGW`. */
+    readonly bindingType: string;
+    /** Whether several objects may name it. */
+    readonly isShared: boolean;
+    readonly rules: readonly QosRule[];
+  };
+  /** Those that its status shows, by which a refused edit leaves the former limits in force. */
+  readonly shownRules: readonly QosRule[];
 }
 
 const iptablesPrefix = 'iptables/';

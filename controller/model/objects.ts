@@ -17,7 +17,15 @@ import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Family, Ip } from '../../lib/net/ip.ts';
 import type { ApiObjectFacts, ObjectFacts } from './object-facts.ts';
 import type { VpcEgressGateway } from './egress-gateway.ts';
-import type { ExternalConfig, OvnDnatRule, OvnEip, OvnFip, OvnSnatRule, VpcNatGateway } from './external-objects.ts';
+import type {
+  ExternalConfig,
+  OvnDnatRule,
+  OvnEip,
+  OvnFip,
+  OvnSnatRule,
+  QosPolicy,
+  VpcNatGateway,
+} from './external-objects.ts';
 
 /** The controller among an object's owners. */
 export interface OwnerRef {
@@ -416,6 +424,7 @@ export interface Kinds {
   readonly iptablesFips: OvnFip;
   readonly iptablesSnats: OvnSnatRule;
   readonly iptablesDnats: OvnDnatRule;
+  readonly qosPolicies: QosPolicy;
   readonly vpcEgressGateways: VpcEgressGateway;
   readonly networkPolicies: NetworkPolicy;
   readonly clusterNetworkPolicies: ClusterPolicy;

@@ -97,6 +97,9 @@ export interface Indexes {
   readonly selectingNatGateways: Index;
   /** IptablesEIPs. */
   readonly eipsByNatGateway: Index;
+  /** IptablesEIPs. */
+  readonly eipsByQosPolicy: Index;
+  readonly natGatewaysByQosPolicy: Index;
   /** Rules by the `id` of the address outside that they name. */
   readonly externalRulesByEip: Readonly<Record<ExternalRuleStore, Index>>;
   /** Rules by the name under which their address inside is held, where they name its holder. */

@@ -18,6 +18,7 @@ import { eipFeature, iptablesEipFeature } from './external/eip.ts';
 import { externalExitFeature } from './external/exit.ts';
 import { gatewayPortFeature } from './external/gateway-port.ts';
 import { natGatewayFeature } from './external/nat-gateway.ts';
+import { qosPolicyFeature } from './external/qos-policy.ts';
 import {
   dnatRuleFeature,
   fipFeature,
@@ -100,6 +101,7 @@ export const features: readonly Feature[] = [
   iptablesFipFeature,
   iptablesSnatFeature,
   iptablesDnatFeature,
+  qosPolicyFeature,
   egressGatewayFeature,
   egressMemberFeature,
   distributedGatewayFeature,

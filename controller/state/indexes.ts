@@ -65,6 +65,8 @@ export function indexesOf(stores: Stores): Indexes {
     natGatewaysByVpc: index(vpcNatGateways, ({ spec }) => [spec.vpc]),
     natGatewaysByExternalSubnet: index(vpcNatGateways, ({ spec }) => ['', ...spec.externalSubnets]),
     selectingNatGateways: index(vpcNatGateways, ({ spec }) => (spec.nodeSelectors.length > 0 ? [''] : [])),
+    eipsByQosPolicy: index(iptablesEips, ({ spec }) => (spec.qosPolicy === '' ? [] : [spec.qosPolicy])),
+    natGatewaysByQosPolicy: index(vpcNatGateways, ({ spec }) => (spec.qosPolicy === '' ? [] : [spec.qosPolicy])),
     eipsByNatGateway: index(iptablesEips, ({ spec }) => [spec.natGateway ?? '']),
     externalRulesByEip: rulesIndex(stores, ({ spec }) => [spec.eip]),
     externalRulesByPort: rulesIndex(stores, ({ spec }) => insidePorts({ ipType: '', ...spec })),

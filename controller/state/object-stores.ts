@@ -46,6 +46,7 @@ export class ObjectStores implements Stores {
   readonly iptablesFips = new Store<Kinds['iptablesFips']>();
   readonly iptablesSnats = new Store<Kinds['iptablesSnats']>();
   readonly iptablesDnats = new Store<Kinds['iptablesDnats']>();
+  readonly qosPolicies = new Store<Kinds['qosPolicies']>();
   readonly vpcEgressGateways = new Store<Kinds['vpcEgressGateways']>();
   readonly bgpNodeStates = new Store<Kinds['bgpNodeStates']>();
   readonly networkPolicies = new Store<Kinds['networkPolicies']>();

@@ -25,6 +25,7 @@ export function parseOvnEip(raw: RawObject): OvnEip {
       macAddress: textOf(spec['macAddress']),
       type: textOf(spec['type']),
       natGateway: undefined,
+      qosPolicy: '',
     },
     unsupported: [],
   };

@@ -14,6 +14,7 @@ import { ovnDnatRuleKind } from '../../lib/api/kinds/ovn-dnat-rule.ts';
 import { ovnEipKind } from '../../lib/api/kinds/ovn-eip.ts';
 import { ovnFipKind } from '../../lib/api/kinds/ovn-fip.ts';
 import { ovnSnatRuleKind } from '../../lib/api/kinds/ovn-snat-rule.ts';
+import { qosPolicyKind } from '../../lib/api/kinds/qos-policy.ts';
 import { providerNetworkKind } from '../../lib/api/kinds/provider-network.ts';
 import { remoteClusterKind } from '../../lib/api/kinds/remote-cluster.ts';
 import { remotePodView } from './kinds.ts';
@@ -90,6 +91,7 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   iptablesFips: iptablesFipRuleKind,
   iptablesSnats: iptablesSnatRuleKind,
   iptablesDnats: iptablesDnatRuleKind,
+  qosPolicies: qosPolicyKind,
   vpcEgressGateways: vpcEgressGatewayKind,
   networkPolicies: networkPolicySchemas,
   clusterNetworkPolicies: clusterPolicySchemas,

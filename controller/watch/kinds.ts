@@ -12,6 +12,7 @@ import {
   iptablesEips,
   iptablesFips,
   iptablesSnats,
+  qosPolicies,
   ipPools,
   ips,
   loadBalancerPools,
@@ -79,6 +80,7 @@ import {
   parseIptablesEip,
   parseIptablesFipRule,
   parseIptablesSnatRule,
+  parseQosPolicy,
   parseVpcNatGateway,
 } from './nat-gateways.ts';
 import { parseProviderNetwork, parseVlan } from './underlay.ts';
@@ -160,6 +162,7 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   iptablesFips: { resource: iptablesFips, parse: parseIptablesFipRule, isOptional: true },
   iptablesSnats: { resource: iptablesSnats, parse: parseIptablesSnatRule, isOptional: true },
   iptablesDnats: { resource: iptablesDnats, parse: parseIptablesDnatRule, isOptional: true },
+  qosPolicies: { resource: qosPolicies, parse: parseQosPolicy, isOptional: true },
   vpcEgressGateways: { resource: vpcEgressGateways, parse: parseVpcEgressGateway, isOptional: true },
   networkPolicies: { resource: networkPolicies, parse: parseNetworkPolicy },
   // Of the Network Policy API, whose CRDs may not be installed.

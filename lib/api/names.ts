@@ -135,6 +135,8 @@ export const label = {
   externalGateway: 'ovn.kubernetes.io/external-gw',
   /** On an OvnEip of type lrp that the controller made: the Vpc whose router has the address. */
   gatewayOf: 'isthmus.network/gateway-of',
+  /** On an IptablesEIP or a VpcNatGateway: the QoSPolicy whose limits it has. */
+  qosPolicy: 'ovn.kubernetes.io/qos',
   /** On a Service: the SwitchLBRule that it belongs to. */
   switchLbRule: 'isthmus.network/switch-lb-rule',
   /** On a Namespace: with `on`, what policies drop of its pods becomes events. */

@@ -106,6 +106,7 @@ export const iptablesEips = resource('kubeovn.io', 'v1', 'iptables-eips', 'Iptab
 export const iptablesFips = resource('kubeovn.io', 'v1', 'iptables-fip-rules', 'IptablesFIPRule', false);
 export const iptablesSnats = resource('kubeovn.io', 'v1', 'iptables-snat-rules', 'IptablesSnatRule', false);
 export const iptablesDnats = resource('kubeovn.io', 'v1', 'iptables-dnat-rules', 'IptablesDnatRule', false);
+export const qosPolicies = resource('kubeovn.io', 'v1', 'qos-policies', 'QoSPolicy', false);
 
 export const interconnects = resource('isthmus.network', 'v1alpha1', 'interconnects', 'Interconnect', false);
 export const remoteClusters = resource('isthmus.network', 'v1alpha1', 'remoteclusters', 'RemoteCluster', false);

@@ -31,6 +31,7 @@ import {
   ovnEips,
   ovnFips,
   ovnSnatRules,
+  qosPolicies,
   vpcEgressGateways,
   pods,
   providerNetworks,
@@ -87,6 +88,7 @@ const outsideKinds: readonly Resource[] = [
   iptablesFips,
   iptablesSnats,
   iptablesDnats,
+  qosPolicies,
   vpcEgressGateways,
 ];
 

@@ -233,6 +233,11 @@ const labels: Record<keyof typeof label, Meaning> = {
     writer: 'Isthmus',
     text: 'The Vpc whose router has the address. Isthmus made the OvnEip, and removes it with the port of the router.',
   },
+  qosPolicy: {
+    on: 'IptablesEIP, VpcNatGateway',
+    writer: 'Isthmus',
+    text: 'The QoSPolicy whose limits the object has; absent if its name is longer than 63 characters.',
+  },
   switchLbRule: {
     on: 'Service',
     writer: 'Isthmus',

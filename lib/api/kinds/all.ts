@@ -20,6 +20,7 @@ import { ovnEipKind } from './ovn-eip.ts';
 import { ovnFipKind } from './ovn-fip.ts';
 import { ovnSnatRuleKind } from './ovn-snat-rule.ts';
 import { providerNetworkKind } from './provider-network.ts';
+import { qosPolicyKind } from './qos-policy.ts';
 import { remoteClusterKind } from './remote-cluster.ts';
 import { remotePodSliceKind } from './remote-pod-slice.ts';
 import { remoteRouteSliceKind } from './remote-route-slice.ts';
@@ -61,6 +62,7 @@ export const allKinds: readonly Kind[] = [
   iptablesFipRuleKind,
   iptablesSnatRuleKind,
   iptablesDnatRuleKind,
+  qosPolicyKind,
   vpcEgressGatewayKind,
   interconnectKind,
   interconnectGatewayKind,
