@@ -1,5 +1,6 @@
 /** Addresses of networks outside of the cluster, and the rules that use them. */
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
+import type { RuleObject as LbRuleObject } from '../../lib/services/switch-lb-rule.ts';
 import type { ApiObjectFacts } from './object-facts.ts';
 import { vipPort } from './ovn-names.ts';
 
@@ -167,11 +168,21 @@ export interface OvnDnatRule extends ApiObjectFacts {
   };
 }
 
+/** Ports of an address outside that lead to pods. */
+export interface RouterLbRule extends ApiObjectFacts, LbRuleObject {
+  readonly spec: LbRuleObject['spec'] & {
+    /** The `id` of the address outside. */
+    readonly eip: string;
+    readonly vpc: string;
+  };
+}
+
 /** The kinds of rules that use addresses outside, by the name of their store. Their texts are for messages. */
 export const externalRuleKinds = {
   ovnFips: { use: 'fip', kind: 'OvnFip', eipField: 'spec.ovnEip', insideField: 'v4Ip' },
   ovnSnatRules: { use: 'snat', kind: 'OvnSnatRule', eipField: 'spec.ovnEip', insideField: 'v4IpCidr' },
   ovnDnatRules: { use: 'dnat', kind: 'OvnDnatRule', eipField: 'spec.ovnEip', insideField: 'v4Ip' },
+  routerLbRules: { use: 'dnat', kind: 'RouterLBRule', eipField: 'spec.ovnEip', insideField: '' },
   iptablesFips: { use: 'fip', kind: 'IptablesFIPRule', eipField: 'spec.eip', insideField: 'internalIp' },
   iptablesSnats: { use: 'snat', kind: 'IptablesSnatRule', eipField: 'spec.eip', insideField: 'internalCIDR' },
   iptablesDnats: { use: 'dnat', kind: 'IptablesDnatRule', eipField: 'spec.eip', insideField: 'internalIp' },
@@ -181,17 +192,30 @@ export type ExternalRuleStore = keyof typeof externalRuleKinds;
 
 export const externalRuleStores = Object.keys(externalRuleKinds) as readonly ExternalRuleStore[];
 
-export type RuleObject =
+/** Those that are about one address or network inside. */
+export type AddressRuleStore = Exclude<ExternalRuleStore, 'routerLbRules'>;
+
+export type AddressRule =
   | { readonly use: 'fip'; readonly rule: OvnFip }
   | { readonly use: 'snat'; readonly rule: OvnSnatRule }
   | { readonly use: 'dnat'; readonly rule: OvnDnatRule };
 
+export type RuleObject = AddressRule | { readonly use: 'lb'; readonly rule: RouterLbRule };
+
 type RuleStores = { readonly [K in 'ovnFips' | 'iptablesFips']: ReadonlyMap<string, OvnFip> } & {
   readonly [K in 'ovnSnatRules' | 'iptablesSnats']: ReadonlyMap<string, OvnSnatRule>;
-} & { readonly [K in 'ovnDnatRules' | 'iptablesDnats']: ReadonlyMap<string, OvnDnatRule> };
+} & { readonly [K in 'ovnDnatRules' | 'iptablesDnats']: ReadonlyMap<string, OvnDnatRule> } & {
+  readonly routerLbRules: ReadonlyMap<string, RouterLbRule>;
+};
 
 /** The rule of a name, by what it does, whatever its kind. */
+export function ruleObject(stores: RuleStores, store: AddressRuleStore, name: string): AddressRule | undefined;
+export function ruleObject(stores: RuleStores, store: ExternalRuleStore, name: string): RuleObject | undefined;
 export function ruleObject(stores: RuleStores, store: ExternalRuleStore, name: string): RuleObject | undefined {
+  if (store === 'routerLbRules') {
+    const rule = stores[store].get(name);
+    return rule && { use: 'lb', rule };
+  }
   if (store === 'ovnFips' || store === 'iptablesFips') {
     const rule = stores[store].get(name);
     return rule && { use: 'fip', rule };

@@ -24,6 +24,7 @@ import type {
   OvnFip,
   OvnSnatRule,
   QosPolicy,
+  RouterLbRule,
   VpcNatGateway,
 } from './external-objects.ts';
 
@@ -312,6 +313,14 @@ export interface Vip extends ApiObjectFacts {
 /** A virtual address of a VPC, with backends. */
 export interface SwitchLbRule extends ApiObjectFacts, RuleObject {}
 
+/** Rules with a headless Service, by the name of their store. */
+export const lbRuleStores = { switchLbRules: 'SwitchLBRule', routerLbRules: 'RouterLBRule' } as const;
+
+export type LbRuleStore = keyof typeof lbRuleStores;
+
+/** A rule of either kind. */
+export type LbRule = SwitchLbRule | RouterLbRule;
+
 /** DNS and the API server for pods of a custom VPC. */
 export interface VpcDns extends ApiObjectFacts {
   readonly spec: {
@@ -411,6 +420,7 @@ export interface Kinds {
   /** By node: the domain names that its pods asked for. */
   readonly askedDomains: readonly AskedDomain[];
   readonly switchLbRules: SwitchLbRule;
+  readonly routerLbRules: RouterLbRule;
   readonly vpcDnses: VpcDns;
   /** One at most. */
   readonly externalConfigs: ExternalConfig;

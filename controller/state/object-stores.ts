@@ -35,6 +35,7 @@ export class ObjectStores implements Stores {
   readonly askedDomains = new Store<Kinds['askedDomains']>();
   readonly sharedAddresses = new Store<Kinds['sharedAddresses']>();
   readonly switchLbRules = new Store<Kinds['switchLbRules']>();
+  readonly routerLbRules = new Store<Kinds['routerLbRules']>();
   readonly vpcDnses = new Store<Kinds['vpcDnses']>();
   readonly externalConfigs = new Store<Kinds['externalConfigs']>();
   readonly ovnEips = new Store<Kinds['ovnEips']>();

@@ -20,6 +20,7 @@ import { remoteClusterKind } from '../../lib/api/kinds/remote-cluster.ts';
 import { remotePodView } from './kinds.ts';
 import { remotePod } from '../../lib/api/kinds/remote-pod-slice.ts';
 import { remoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
+import { routerLbRuleKind } from '../../lib/api/kinds/router-lb-rule.ts';
 import { securityGroupKind } from '../../lib/api/kinds/security-group.ts';
 import { askedDomainsKind } from '../../lib/api/kinds/asked-domains.ts';
 import { sharedAddressKind } from '../../lib/api/kinds/shared-address.ts';
@@ -80,6 +81,7 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   askedDomains: askedDomainsKind,
   sharedAddresses: sharedAddressKind,
   switchLbRules: switchLbRuleKind,
+  routerLbRules: routerLbRuleKind,
   vpcDnses: vpcDnsKind,
   externalConfigs: { data: z.record(z.string(), z.string()) },
   ovnEips: ovnEipKind,

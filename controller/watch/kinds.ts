@@ -24,6 +24,7 @@ import {
   ovnEips,
   ovnFips,
   ovnSnatRules,
+  routerLbRules,
   pods,
   providerNetworks,
   securityGroups,
@@ -63,7 +64,14 @@ import {
 } from './addresses.ts';
 import { bgpNodeStateView } from './bgp.ts';
 import { parseVpcEgressGateway } from './egress-gateway.ts';
-import { parseExternalConfig, parseOvnDnatRule, parseOvnEip, parseOvnFip, parseOvnSnatRule } from './external.ts';
+import {
+  parseExternalConfig,
+  parseOvnDnatRule,
+  parseOvnEip,
+  parseOvnFip,
+  parseOvnSnatRule,
+  parseRouterLbRule,
+} from './external.ts';
 import { clusterPolicy, parseNetworkPolicy } from './network-policies.ts';
 import {
   remoteClusterView,
@@ -151,6 +159,7 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   askedDomains: { resource: askedDomains, parse: parseAskedDomains, isOptional: true },
   sharedAddresses: { resource: sharedAddresses, parse: parseSharedAddress, isOptional: true },
   switchLbRules: { resource: switchLbRules, parse: parseSwitchLbRule, isOptional: true },
+  routerLbRules: { resource: routerLbRules, parse: parseRouterLbRule, isOptional: true },
   vpcDnses: { resource: vpcDnses, parse: parseVpcDns, isOptional: true },
   externalConfigs: { resource: configMaps, parse: parseExternalConfig, only: externalConfig },
   ovnEips: { resource: ovnEips, parse: parseOvnEip, isOptional: true },

@@ -87,6 +87,7 @@ export const ips = resource('kubeovn.io', 'v1', 'ips', 'IP', false);
 export const ipPools = resource('kubeovn.io', 'v1', 'ippools', 'IPPool', false);
 export const vips = resource('kubeovn.io', 'v1', 'vips', 'Vip', false);
 export const switchLbRules = resource('kubeovn.io', 'v1', 'switch-lb-rules', 'SwitchLBRule', false);
+export const routerLbRules = resource('kubeovn.io', 'v1', 'router-lb-rules', 'RouterLBRule', false);
 export const vpcDnses = resource('kubeovn.io', 'v1', 'vpc-dnses', 'VpcDns', false);
 export const loadBalancerPools = resource('isthmus.network', 'v1', 'loadbalancerpools', 'LoadBalancerPool', false);
 export const sharedAddresses = resource('isthmus.network', 'v1alpha1', 'sharedaddresses', 'SharedAddress', false);

@@ -32,6 +32,7 @@ import {
   ovnFips,
   ovnSnatRules,
   qosPolicies,
+  routerLbRules,
   vpcEgressGateways,
   pods,
   providerNetworks,
@@ -89,6 +90,7 @@ const outsideKinds: readonly Resource[] = [
   iptablesSnats,
   iptablesDnats,
   qosPolicies,
+  routerLbRules,
   vpcEgressGateways,
 ];
 

@@ -152,8 +152,13 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
     writer: 'Isthmus',
     text: 'Virtual address of the rule. On a Service that belongs to no rule it has no effect.',
   },
+  routerLbVip: {
+    on: 'Service of a RouterLBRule',
+    writer: 'Isthmus',
+    text: 'Addresses outside of the rule. On a Service that belongs to no rule it has no effect.',
+  },
   healthCheck: {
-    on: 'SwitchLBRule',
+    on: 'SwitchLBRule, RouterLBRule',
     writer: 'you',
     text: '`false`: OVN does not check the backends of the rule.',
   },
@@ -242,6 +247,11 @@ const labels: Record<keyof typeof label, Meaning> = {
     on: 'Service',
     writer: 'Isthmus',
     text: 'The SwitchLBRule whose Service it is.',
+  },
+  routerLbRule: {
+    on: 'Service',
+    writer: 'Isthmus',
+    text: 'The RouterLBRule whose Service it is.',
   },
   policyDrops: {
     on: 'Namespace',

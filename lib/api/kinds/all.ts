@@ -25,6 +25,7 @@ import { remoteClusterKind } from './remote-cluster.ts';
 import { remotePodSliceKind } from './remote-pod-slice.ts';
 import { remoteRouteSliceKind } from './remote-route-slice.ts';
 import { routePolicyKind } from './route-policy.ts';
+import { routerLbRuleKind } from './router-lb-rule.ts';
 import { securityGroupKind } from './security-group.ts';
 import { sharedAddressKind } from './shared-address.ts';
 import type { Kind } from './shared.ts';
@@ -57,6 +58,7 @@ export const allKinds: readonly Kind[] = [
   ovnFipKind,
   ovnSnatRuleKind,
   ovnDnatRuleKind,
+  routerLbRuleKind,
   vpcNatGatewayKind,
   iptablesEipKind,
   iptablesFipRuleKind,
