@@ -18,7 +18,7 @@ import { servedPort } from './gateway-port.ts';
 const prioritiesOf = { address: 32_767, gateway: 32_766 } as const;
 
 /** All but neighbour discovery, without which the router would lose its neighbours under load. */
-const anyPacket = '(ip4 || (ip6 && !nd))';
+const anyPacket = '(ip4 || (ip6 && ip.proto != 58) || icmp6.type == {128, 129})';
 const longestLabel = 63;
 
 interface Place {
