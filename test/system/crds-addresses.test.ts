@@ -1,4 +1,4 @@
-/** The CRDs of IP, IPPool, Vip, SwitchLBRule, SecurityGroup, VpcNatGateway, QoSPolicy and of addresses outside on a real API server, like in crds.test.ts. */
+/** The CRDs of IP, IPPool, Vip, SwitchLBRule, SecurityGroup, VpcNatGateway, QoSPolicy, RouterLBRule and of addresses outside on a real API server, like in crds.test.ts. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
@@ -13,6 +13,7 @@ import {
   ovnFips,
   ovnSnatRules,
   qosPolicies,
+  routerLbRules,
   securityGroups,
   switchLbRules,
   vips,
@@ -38,6 +39,7 @@ before(async () => {
     ovnFips,
     ovnSnatRules,
     qosPolicies,
+    routerLbRules,
     securityGroups,
     switchLbRules,
     vips,
@@ -315,6 +317,21 @@ describe('a VpcNatGateway and its addresses', () => {
         },
       ],
       [qosPolicies, { bindingType: 'EIP' }],
+      [
+        routerLbRules,
+        { ovnEip: 'a', vpc: 'blue', selector: ['app:web'], ports: [{ name: 'http', port: 80, protocol: 'TCP' }] },
+      ],
+      [
+        routerLbRules,
+        {
+          ovnEip: 'a',
+          vpc: 'blue',
+          namespace: 'x',
+          endpoints: ['10.90.0.2'],
+          sessionAffinity: 'ClientIP',
+          ports: [{ port: 80 }],
+        },
+      ],
     ];
     for (const [resource, spec] of accepted) assert.equal(await tryCreate(resource, 'one', spec), 'accepted');
   });
@@ -349,6 +366,8 @@ describe('a VpcNatGateway and its addresses', () => {
       { bindingType: 'EIP', bandwidthLimitRules: [limit, limit] },
       /Duplicate value/,
     ],
+    ['a RouterLBRule without a Vpc', routerLbRules, { ovnEip: 'a', ports: [{ port: 80 }] }, /spec.vpc: Required/],
+    ['a RouterLBRule without ports', routerLbRules, { ovnEip: 'a', vpc: 'blue', ports: [] }, /spec.ports/],
     ['an unknown binding', qosPolicies, { bindingType: 'POD' }, /"EIP", "NATGW"/],
   ];
   for (const [what, resource, spec, message] of refused)

@@ -6,9 +6,11 @@ import {
   iptablesEips,
   iptablesFips,
   iptablesSnats,
+  ovnDnatRules,
   ovnEips,
   pods,
   qosPolicies,
+  routerLbRules,
   vpcNatGateways,
   vpcs,
 } from '../../lib/kube/resources.ts';
@@ -44,6 +46,9 @@ after(async () => {
 
 interface Status {
   readonly ready?: boolean;
+  readonly online?: number;
+  readonly total?: number;
+  readonly v4Ip?: string;
   readonly ip?: string;
   readonly nat?: string;
   readonly v4ip?: string;
@@ -201,6 +206,41 @@ describe('a VpcNatGateway', () => {
     });
   });
 
+  test('leaves its port to a RouterLBRule, which publishes pods at an OvnEip', async () => {
+    await create(ovnEips, 'front', {});
+    await bed.controller.create(routerLbRules, 'front', {
+      ovnEip: 'front',
+      vpc: 'red',
+      endpoints: [inside('r1'), inside('r3')],
+      ports: [
+        { name: 'tcp', port: 80, targetPort: 8080, protocol: 'TCP' },
+        { name: 'udp', port: 80, targetPort: 8080, protocol: 'UDP' },
+      ],
+    });
+    const { v4Ip = '' } = await statusOf(ovnEips, 'front');
+    for (const protocol of ['TCP', 'UDP'] as const)
+      for (const pod of ['r1', 'r3'])
+        await bed.until(outside.name, v4Ip, new RegExp(`^${pod} ${outside.router[0]}$`), protocol);
+    await eventually('all backends online', async () => {
+      const { online, total } = await statusOf(routerLbRules, 'front');
+      if (online !== 4 || total !== 4) throw new Error(`${online} of ${total}`);
+      return true;
+    });
+    const late = {
+      ovnEip: 'front',
+      vpc: 'red',
+      v4Ip: inside('r2'),
+      protocol: 'tcp',
+      externalPort: '80',
+      internalPort: '80',
+    };
+    await bed.controller.create(ovnDnatRules, 'late', late);
+    await bed.controller.event('ValidateOvnDnatRuleFailed', 'late', /PortInUse: .*RouterLBRule front/);
+    await bed.controller.kube.delete(ovnDnatRules, { name: 'late' });
+    const { qosPolicy } = await statusOf(vpcNatGateways, 'gw');
+    assert.equal(qosPolicy, 'whole');
+  });
+
   test('makes no pod; a restart changes nothing; in use it cannot go; nothing is left', async () => {
     const names = (await bed.controller.kube.list(pods)).map(({ metadata: { name } }) => name);
     assert.deepEqual(
@@ -223,6 +263,8 @@ describe('a VpcNatGateway', () => {
     assert.deepEqual(await bed.controller.versions(), versions);
     await answers('r1', outside.server[0], 80, `lan ${await addressOf('out')}`);
     for (const [resource, list] of [
+      [routerLbRules, ['front']],
+      [ovnEips, ['front']],
       [iptablesDnats, ['web', 'r3']],
       [iptablesFips, ['fixed']],
       [iptablesSnats, ['out']],
