@@ -122,11 +122,10 @@ export function parseIptablesEip(raw: RawObject): OvnEip {
       natGateway: textOf(spec['natGwDp']),
       qosPolicy: textOf(spec['qosPolicy']),
     },
-    unsupported: [
-      ...(textOf(spec['v6ip']) === ''
+    unsupported:
+      textOf(spec['v6ip']) === ''
         ? []
-        : ['spec.v6ip: the kinds of a VpcNatGateway have IPv4 addresses; make an OvnEip for IPv6']),
-    ],
+        : ['spec.v6ip: the kinds of a VpcNatGateway have IPv4 addresses; make an OvnEip for IPv6'],
   };
 }
 

@@ -23,9 +23,7 @@ const namedUsers = 5;
 
 /** As written, without fields that are not given: the API server returns it so. */
 function shownRule(rule: QosRule): Readonly<Record<string, string | number>> {
-  return Object.fromEntries(Object.entries(rule).filter(([, value]) => value !== '' && value !== 0)) as Readonly<
-    Record<string, string | number>
-  >;
+  return Object.fromEntries(Object.entries(rule).filter(([, value]) => value !== '' && value !== 0));
 }
 
 function deletionOf({ isDeleting }: QosPolicy, users: readonly PolicyUser[]): Problem | undefined {

@@ -203,8 +203,14 @@ export function reportRule(view: View, store: LbRuleStore, name: string, outcome
     const conditions = obstacleConditions(rule.generation, problem, undefined, 'RuleReady');
     const events = refusalEvents(`Validate${rule.kind}Failed`, conditions, rule.conditions);
     const fields = {
-      ...{ ports: null, service: null, vpc: null, unserved: null, total: null, online: null, backends: null },
+      ports: null,
+      service: null,
+      vpc: null,
       ...outsideFields(view, rule),
+      unserved: null,
+      total: null,
+      online: null,
+      backends: null,
     };
     const status = { fields, conditions, absentConditions: [onlineType], events };
     // A Service that the rule has elsewhere is of its former namespace.

@@ -29,7 +29,7 @@ interface Status {
 }
 
 function statusOf(controller: TestController, key: string): Status {
-  return (controller.objects.get(key)?.['status'] ?? {}) as Status;
+  return controller.objects.get(key)?.['status'] ?? {};
 }
 
 function validated(controller: TestController, key: string): string {

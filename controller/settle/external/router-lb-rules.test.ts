@@ -54,10 +54,11 @@ describe('a RouterLBRule', () => {
     );
     assert.equal(together, 'gateway-port/blue/external');
     assert.match(conditionOf(controller, 'RouterLBRule/web'), /^True RuleReady/);
-    assert.equal((controller.objects.get('RouterLBRule/web')?.['status'] as Status).v4Eip, '203.0.113.50');
-    const service = controller.objects.get('Service/default/rlr-web');
-    assert.deepEqual(service?.metadata.annotations, { 'ovn.kubernetes.io/router_lb_vip': '203.0.113.50' });
-    assert.deepEqual(service?.metadata.labels, { 'isthmus.network/router-lb-rule': 'web' });
+    const status: Status = controller.objects.get('RouterLBRule/web')?.['status'] ?? {};
+    assert.equal(status.v4Eip, '203.0.113.50');
+    const { metadata } = controller.objects.get('Service/default/rlr-web') ?? {};
+    assert.deepEqual(metadata?.annotations, { 'ovn.kubernetes.io/router_lb_vip': '203.0.113.50' });
+    assert.deepEqual(metadata.labels, { 'isthmus.network/router-lb-rule': 'web' });
     const again = await controllerOf(shuffled(storedIn(controller), 5));
     assert.deepEqual(again.writes, []);
     controller.remove('routerLbRules', 'web');
