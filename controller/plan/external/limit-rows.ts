@@ -17,8 +17,6 @@ import { servedPort } from './gateway-port.ts';
 /** In OVN the highest priority wins, in a QoSPolicy the lowest number. Each number is two priorities: that of an address, and below it that of a gateway. */
 const prioritiesOf = { address: 32_767, gateway: 32_766 } as const;
 
-/** All but neighbour discovery, without which the router would lose its neighbours under load. */
-const anyPacket = '(ip4 || (ip6 && ip.proto != 58) || icmp6.type == {128, 129})';
 const longestLabel = 63;
 
 interface Place {
@@ -37,7 +35,7 @@ function matchOf({ vpc, subnet, address }: Place, { direction, only }: Limit): s
   const own = address === undefined ? [] : [`ip4.${isIngress ? 'dst' : 'src'} == ${address}`];
   const part = only === undefined ? [] : [`${matchFamily(only.cidr.family)}.${only.side} == ${formatCidr(only.cidr)}`];
   const packets = [...own, ...part];
-  return [port, ...(packets.length === 0 ? [anyPacket] : packets)].join(' && ');
+  return [port, ...(packets.length === 0 ? ['ip'] : packets)].join(' && ');
 }
 
 function rowsOf(limits: readonly Limit[], place: Place): readonly DesiredRow[] {

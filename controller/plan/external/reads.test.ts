@@ -138,6 +138,19 @@ test('after random changes every plan and status is current, and no two plans wa
       ),
     () =>
       made(
+        'routerLbRules',
+        pick('l1', 'l2'),
+        {
+          ovnEip: ovnEip(),
+          vpc: pick('blue', 'green'),
+          endpoints: pick(['10.90.0.50'], ['10.90.0.51', '10.90.0.52'], []),
+          ports: [{ port: pick(80, 81, 443), protocol: pick('TCP', 'UDP'), targetPort: pick(80, 8080) }],
+        },
+        random(3),
+        leaving(),
+      ),
+    () =>
+      made(
         'qosPolicies',
         pick('q1', 'q2'),
         {

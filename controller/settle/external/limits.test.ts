@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { planKey } from '../../plan/plan.ts';
 import { controllerOf, made, outside, shuffled, storedIn, type Made } from '../../testing-external.ts';
 import type { TestController } from '../../testing-api.ts';
+import { checkMatch } from '../../../lib/ovn/match/check.ts';
 import { kinds } from '../../watch/kinds.ts';
 
 const gateway = (name: string, spec: object = {}, seconds = 1): Made =>
@@ -42,6 +43,7 @@ function limits({ cluster }: TestController, key: string): readonly string[] {
   return planKey(cluster, key)
     .rows.filter(({ table }) => table === 'QoS')
     .map(({ columns: { priority, direction, match, bandwidth } }) => {
+      assert.equal(checkMatch(String(match), `acl-${direction as 'to-lport'}`), undefined);
       const { rate, burst } = bandwidth as { readonly rate: number; readonly burst: number };
       return `${String(priority)} ${String(direction)} ${String(match)} ${rate}/${burst}`;
     });
@@ -79,8 +81,8 @@ describe('a QoSPolicy', () => {
       policy('all', [{ ...rule, interface: 'net1' }], { bindingType: 'NATGW' }),
     ]);
     assert.deepEqual(limits(controller, 'nat-gateway/gw'), [
-      '32764 to-lport outport == "external-blue" && (ip4 || (ip6 && !nd)) 10000/8000',
-      '32764 to-lport outport == "second-blue" && (ip4 || (ip6 && !nd)) 10000/8000',
+      '32764 to-lport outport == "external-blue" && ip 10000/8000',
+      '32764 to-lport outport == "second-blue" && ip 10000/8000',
     ]);
     assert.equal(nameOf(controller, 'VpcNatGateway/gw'), 'all');
   });
