@@ -3,7 +3,7 @@ import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { BgpReading } from './bgp.ts';
 
-export type RuleKind = 'OvnFip' | 'OvnSnatRule' | 'OvnDnatRule';
+export type RuleKind = 'OvnFip' | 'OvnSnatRule' | 'OvnDnatRule' | 'RouterLBRule';
 
 export interface RuleReading {
   readonly kind: RuleKind;
@@ -17,7 +17,7 @@ export interface RuleReading {
   readonly ipName: string;
   /** Addresses or networks inside, IPv4 first. */
   readonly inside: readonly string[];
-  /** Of an OvnDnatRule: `80/tcp`, and the port inside. */
+  /** Of an OvnDnatRule: `80/tcp`, and the port inside. Of a RouterLBRule: all its ports, and nothing. */
   readonly externalPort: string;
   readonly internalPort: string;
   readonly conditions: readonly Condition[];
@@ -51,6 +51,8 @@ export interface EipReading {
   /** Of an OvnEip of type lrp: the Vpc whose router has the address. */
   readonly routerOf: string;
   readonly rules: readonly RuleReading[];
+  /** Limits of the bandwidth of the port that its packets pass, with the VpcNatGateway and the QoSPolicy; a problem if they may not be read. */
+  readonly limits: readonly string[] | Problem;
   /** Names of nodes by their chassis. */
   readonly nodes: ReadonlyMap<string, string>;
   readonly ovn: BoundPorts | Problem;

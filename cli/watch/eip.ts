@@ -7,8 +7,17 @@ import { annotation, externalSubnet, label, routerSwitchPort } from '../../lib/a
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
-import { fieldsOf, textOf } from '../../lib/kube/fields.ts';
-import { nodes, ovnDnatRules, ovnEips, ovnFips, ovnSnatRules } from '../../lib/kube/resources.ts';
+import { fieldsOf, recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
+import {
+  nodes,
+  ovnDnatRules,
+  ovnEips,
+  ovnFips,
+  ovnSnatRules,
+  qosPolicies,
+  routerLbRules,
+  vpcNatGateways,
+} from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
 import { durationMs, type Terminal } from '../command/command.ts';
 import type { BgpReading } from '../model/bgp.ts';
@@ -24,6 +33,7 @@ const ruleKinds: readonly (readonly [Resource, RuleKind])[] = [
   [ovnFips, 'OvnFip'],
   [ovnSnatRules, 'OvnSnatRule'],
   [ovnDnatRules, 'OvnDnatRule'],
+  [routerLbRules, 'RouterLBRule'],
 ];
 
 export interface EipQuestion {
@@ -45,8 +55,9 @@ export function readEip({ name, sb }: EipQuestion, flags: ClusterFlags, terminal
     const eip = { ...parseEip(raw), rules };
     const tools =
       sb.length > 0 ? localTools(sb, terminal.env, signal) : await podTools({ client, exec, namespace, signal });
+    const limits = await readLimits(client, eip, signal);
     const ovn = 'run' in tools ? await readBindings(tools, portsOf(eip)) : tools;
-    return { ...eip, nodes: chassisNames(machines), ovn, bgp };
+    return { ...eip, limits, nodes: chassisNames(machines), ovn, bgp };
   });
 }
 
@@ -60,7 +71,7 @@ function partsOf(raw: RawObject) {
   return { spec: fieldsOf(raw['spec']), status: fieldsOf(raw['status']), isDeleting, conditions: conditionsOf(raw) };
 }
 
-export function parseEip(raw: RawObject): Omit<EipReading, 'rules' | 'nodes' | 'ovn' | 'bgp'> {
+export function parseEip(raw: RawObject): Omit<EipReading, 'rules' | 'limits' | 'nodes' | 'ovn' | 'bgp'> {
   const { spec, status, isDeleting, conditions } = partsOf(raw);
   const either = (field: string): string => textOf(status[field]) || textOf(spec[field]);
   const { name } = raw.metadata;
@@ -83,6 +94,7 @@ export function parseEip(raw: RawObject): Omit<EipReading, 'rules' | 'nodes' | '
 }
 
 export function parseRule(kind: RuleKind, raw: RawObject): RuleReading {
+  if (kind === 'RouterLBRule') return parseRouterRule(raw);
   const { spec, status, isDeleting, conditions } = partsOf(raw);
   const suffix = kind === 'OvnSnatRule' ? 'IpCidr' : 'Ip';
   const port = textOf(spec['externalPort']);
@@ -102,13 +114,83 @@ export function parseRule(kind: RuleKind, raw: RawObject): RuleReading {
   };
 }
 
+/** Its status has no field `ready`, and its backends are a list. */
+function parseRouterRule(raw: RawObject): RuleReading {
+  const { spec, status, isDeleting, conditions } = partsOf(raw);
+  return {
+    kind: 'RouterLBRule',
+    name: raw.metadata.name,
+    vpc: textOf(spec['vpc']),
+    isReady: conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True'),
+    isDeleting,
+    isDistributed: false,
+    ipName: '',
+    inside: [...new Set(recordsOf(status['backends']).map(({ address }) => textOf(address)))],
+    externalPort: textOf(status['ports']).toLowerCase(),
+    internalPort: '',
+    conditions,
+  };
+}
+
+async function listOrNone(
+  client: Pick<KubeClient, 'list'>,
+  resource: Resource,
+  signal: AbortSignal,
+): Promise<readonly RawObject[]> {
+  try {
+    return await client.list(resource, { signal });
+  } catch (error) {
+    // The kind is of a newer release.
+    if (error instanceof KubeApiError && error.status === 404) return [];
+    throw error;
+  }
+}
+
+async function readLimits(
+  client: Pick<KubeClient, 'list'>,
+  eip: Pick<EipReading, 'subnet' | 'routerOf' | 'rules'>,
+  signal: AbortSignal,
+): Promise<readonly string[] | Problem> {
+  try {
+    const [gateways, policies] = await Promise.all([
+      listOrNone(client, vpcNatGateways, signal),
+      listOrNone(client, qosPolicies, signal),
+    ]);
+    return limitsOf(eip, gateways, policies);
+  } catch (error) {
+    if (!(error instanceof KubeApiError) || error.status !== 403) throw error;
+    return { code: 'Forbidden', message: `limits of the bandwidth were not read: ${error.message}` };
+  }
+}
+
+/** The limits in force of the ports that packets of the address pass. */
+export function limitsOf(
+  { subnet, routerOf, rules }: Pick<EipReading, 'subnet' | 'routerOf' | 'rules'>,
+  gateways: readonly RawObject[],
+  policies: readonly RawObject[],
+): readonly string[] {
+  const vpcs = new Set([routerOf, ...rules.map(({ vpc }) => vpc)]);
+  return gateways.flatMap((gateway) => {
+    const { spec, status } = partsOf(gateway);
+    const name = textOf(status['qosPolicy']);
+    const isOnTheWay = vpcs.has(textOf(spec['vpc'])) && textsOf(status['externalSubnets']).includes(subnet);
+    const policy = policies.find(({ metadata }) => metadata.name === name);
+    if (name === '' || !isOnTheWay || policy === undefined) return [];
+    return recordsOf(fieldsOf(policy['status'])['bandwidthLimitRules']).map((rule) => {
+      const packets = textOf(rule['matchValue']);
+      const what = [textOf(rule['direction']), packets].filter((text) => text !== '').join(' ');
+      return `${what}: ${textOf(rule['rateMax'])} Mbit/s by QoSPolicy ${name} of VpcNatGateway ${gateway.metadata.name}`;
+    });
+  });
+}
+
 async function readRules(
   client: Pick<KubeClient, 'list'>,
   eip: string,
   signal: AbortSignal,
 ): Promise<readonly RuleReading[]> {
   const each = ruleKinds.map(async ([resource, kind]) => {
-    const all = await client.list(resource, { signal });
+    const all = await listOrNone(client, resource, signal);
     return all.filter((raw) => fieldsOf(raw['spec'])['ovnEip'] === eip).map((raw) => parseRule(kind, raw));
   });
   const byName = (a: RuleReading, b: RuleReading): number => (a.name < b.name ? -1 : 1);

@@ -3,7 +3,7 @@
  * client. Out: a ServiceReading, or a RuleReading for a rule and for the Service that a rule made.
  * @throws CommandFailed if the object or the client does not exist; KubeUnreachable, KubeApiError, or the timeout's TimeoutError
  */
-import { ruleServicePrefix, servedCondition } from '../../lib/api/names.ts';
+import { lbRuleKinds, servedCondition } from '../../lib/api/names.ts';
 import {
   daemonSets,
   deployments,
@@ -82,7 +82,7 @@ export function readRule(
     if (raw === undefined) throw missing('switch-lb-rule', { name });
     const rule = parseRule(raw);
     const { namespace } = rule.object.spec;
-    const service = { namespace, name: ruleServicePrefix + name };
+    const service = { namespace, name: lbRuleKinds.SwitchLBRule.prefix + name };
     return { rule, ...(await readSurroundings(api, service, from, contestedOf(rule))) };
   });
 }

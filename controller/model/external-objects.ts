@@ -1,5 +1,6 @@
 /** Addresses of networks outside of the cluster, and the rules that use them. */
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
+import type { RuleObject as LbRuleObject } from '../../lib/services/switch-lb-rule.ts';
 import type { ApiObjectFacts } from './object-facts.ts';
 import { vipPort } from './ovn-names.ts';
 
@@ -17,6 +18,8 @@ export interface OvnEip extends ApiObjectFacts {
     readonly type: string;
     /** Undefined for an OvnEip, whose rules name their VPC or an object in it. */
     readonly natGateway: string | undefined;
+    /** Empty if its bandwidth is not limited. */
+    readonly qosPolicy: string;
   };
   /** Fields that are set and not served, with what to do instead. */
   readonly unsupported: readonly string[];
@@ -24,6 +27,7 @@ export interface OvnEip extends ApiObjectFacts {
 
 /** Connects the router of a VPC with Subnets outside. */
 export interface VpcNatGateway extends ApiObjectFacts {
+  readonly labels: Readonly<Record<string, string>>;
   readonly spec: {
     readonly vpc: string;
     /** Empty where there is no `lanIp`. */
@@ -32,9 +36,39 @@ export interface VpcNatGateway extends ApiObjectFacts {
     readonly externalSubnets: readonly string[];
     /** Nodes that match one of them may hold the ports; without any, nodes with the label of gateways. */
     readonly nodeSelectors: readonly LabelSelector[];
+    /** Empty if its bandwidth is not limited. */
+    readonly qosPolicy: string;
   };
   /** Parts of the spec that are set and not served, with what to do instead. */
   readonly unsupported: readonly string[];
+}
+
+/** A limit of a QoSPolicy, as written. */
+export interface QosRule {
+  readonly name: string;
+  readonly interface: string;
+  /** Mbit/s. */
+  readonly rateMax: string;
+  /** MB; empty for the default. */
+  readonly burstMax: string;
+  /** Of several rules that a packet matches, the lowest number applies. */
+  readonly priority: number;
+  readonly direction: string;
+  readonly matchType: string;
+  readonly matchValue: string;
+}
+
+/** Limits of the bandwidth of addresses outside, or of VpcNatGateways. */
+export interface QosPolicy extends ApiObjectFacts {
+  readonly spec: {
+    /** `EIP` or `NATGW`. */
+    readonly bindingType: string;
+    /** Whether several objects may name it. */
+    readonly isShared: boolean;
+    readonly rules: readonly QosRule[];
+  };
+  /** Those that its status shows, by which a refused edit leaves the former limits in force. */
+  readonly shownRules: readonly QosRule[];
 }
 
 const iptablesPrefix = 'iptables/';
@@ -134,11 +168,21 @@ export interface OvnDnatRule extends ApiObjectFacts {
   };
 }
 
+/** Ports of an address outside that lead to pods. */
+export interface RouterLbRule extends ApiObjectFacts, LbRuleObject {
+  readonly spec: LbRuleObject['spec'] & {
+    /** The `id` of the address outside. */
+    readonly eip: string;
+    readonly vpc: string;
+  };
+}
+
 /** The kinds of rules that use addresses outside, by the name of their store. Their texts are for messages. */
 export const externalRuleKinds = {
   ovnFips: { use: 'fip', kind: 'OvnFip', eipField: 'spec.ovnEip', insideField: 'v4Ip' },
   ovnSnatRules: { use: 'snat', kind: 'OvnSnatRule', eipField: 'spec.ovnEip', insideField: 'v4IpCidr' },
   ovnDnatRules: { use: 'dnat', kind: 'OvnDnatRule', eipField: 'spec.ovnEip', insideField: 'v4Ip' },
+  routerLbRules: { use: 'dnat', kind: 'RouterLBRule', eipField: 'spec.ovnEip', insideField: '' },
   iptablesFips: { use: 'fip', kind: 'IptablesFIPRule', eipField: 'spec.eip', insideField: 'internalIp' },
   iptablesSnats: { use: 'snat', kind: 'IptablesSnatRule', eipField: 'spec.eip', insideField: 'internalCIDR' },
   iptablesDnats: { use: 'dnat', kind: 'IptablesDnatRule', eipField: 'spec.eip', insideField: 'internalIp' },
@@ -148,17 +192,30 @@ export type ExternalRuleStore = keyof typeof externalRuleKinds;
 
 export const externalRuleStores = Object.keys(externalRuleKinds) as readonly ExternalRuleStore[];
 
-export type RuleObject =
+/** Those that are about one address or network inside. */
+export type AddressRuleStore = Exclude<ExternalRuleStore, 'routerLbRules'>;
+
+export type AddressRule =
   | { readonly use: 'fip'; readonly rule: OvnFip }
   | { readonly use: 'snat'; readonly rule: OvnSnatRule }
   | { readonly use: 'dnat'; readonly rule: OvnDnatRule };
 
+export type RuleObject = AddressRule | { readonly use: 'lb'; readonly rule: RouterLbRule };
+
 type RuleStores = { readonly [K in 'ovnFips' | 'iptablesFips']: ReadonlyMap<string, OvnFip> } & {
   readonly [K in 'ovnSnatRules' | 'iptablesSnats']: ReadonlyMap<string, OvnSnatRule>;
-} & { readonly [K in 'ovnDnatRules' | 'iptablesDnats']: ReadonlyMap<string, OvnDnatRule> };
+} & { readonly [K in 'ovnDnatRules' | 'iptablesDnats']: ReadonlyMap<string, OvnDnatRule> } & {
+  readonly routerLbRules: ReadonlyMap<string, RouterLbRule>;
+};
 
 /** The rule of a name, by what it does, whatever its kind. */
+export function ruleObject(stores: RuleStores, store: AddressRuleStore, name: string): AddressRule | undefined;
+export function ruleObject(stores: RuleStores, store: ExternalRuleStore, name: string): RuleObject | undefined;
 export function ruleObject(stores: RuleStores, store: ExternalRuleStore, name: string): RuleObject | undefined {
+  if (store === 'routerLbRules') {
+    const rule = stores[store].get(name);
+    return rule && { use: 'lb', rule };
+  }
   if (store === 'ovnFips' || store === 'iptablesFips') {
     const rule = stores[store].get(name);
     return rule && { use: 'fip', rule };

@@ -17,7 +17,16 @@ import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Family, Ip } from '../../lib/net/ip.ts';
 import type { ApiObjectFacts, ObjectFacts } from './object-facts.ts';
 import type { VpcEgressGateway } from './egress-gateway.ts';
-import type { ExternalConfig, OvnDnatRule, OvnEip, OvnFip, OvnSnatRule, VpcNatGateway } from './external-objects.ts';
+import type {
+  ExternalConfig,
+  OvnDnatRule,
+  OvnEip,
+  OvnFip,
+  OvnSnatRule,
+  QosPolicy,
+  RouterLbRule,
+  VpcNatGateway,
+} from './external-objects.ts';
 
 /** The controller among an object's owners. */
 export interface OwnerRef {
@@ -305,6 +314,14 @@ export interface Vip extends ApiObjectFacts {
 /** A virtual address of a VPC, with backends. */
 export interface SwitchLbRule extends ApiObjectFacts, RuleObject {}
 
+/** Rules with a headless Service, by the name of their store. */
+export const lbRuleStores = { switchLbRules: 'SwitchLBRule', routerLbRules: 'RouterLBRule' } as const;
+
+export type LbRuleStore = keyof typeof lbRuleStores;
+
+/** A rule of either kind. */
+export type LbRule = SwitchLbRule | RouterLbRule;
+
 /** DNS and the API server for pods of a custom VPC. */
 export interface VpcDns extends ApiObjectFacts {
   readonly spec: {
@@ -404,6 +421,7 @@ export interface Kinds {
   /** By node: the domain names that its pods asked for. */
   readonly askedDomains: readonly AskedDomain[];
   readonly switchLbRules: SwitchLbRule;
+  readonly routerLbRules: RouterLbRule;
   readonly vpcDnses: VpcDns;
   /** One at most. */
   readonly externalConfigs: ExternalConfig;
@@ -417,6 +435,7 @@ export interface Kinds {
   readonly iptablesFips: OvnFip;
   readonly iptablesSnats: OvnSnatRule;
   readonly iptablesDnats: OvnDnatRule;
+  readonly qosPolicies: QosPolicy;
   readonly vpcEgressGateways: VpcEgressGateway;
   readonly networkPolicies: NetworkPolicy;
   readonly clusterNetworkPolicies: ClusterPolicy;

@@ -221,6 +221,10 @@ export interface ExternalRule {
   readonly pairs: readonly ExternalPair[];
   /** Of a distributed OvnFip: the port that has the address inside, and the MAC address that answers for the one outside. */
   readonly local?: { readonly port: string; readonly mac: string };
+  /** Of a RouterLBRule: its addresses outside that are served. Its pairs are those of its backends. */
+  readonly outside?: readonly string[];
+  /** Of a RouterLBRule: backends that get no connections, by address, with the reason. */
+  readonly leftOut?: Readonly<Record<string, string>>;
   /** Why the spec is refused. */
   readonly refusal?: Problem;
   /** What it waits for. */

@@ -14,7 +14,7 @@ import type { Interface } from './interfaces.ts';
 import type { MonitorState } from './monitors.ts';
 import type { EgressGateway } from './egress-gateway.ts';
 import type { ExternalRuleStore } from './external-objects.ts';
-import type { Kinds, Pod, Policy } from './objects.ts';
+import type { Kinds, LbRuleStore, Pod, Policy } from './objects.ts';
 import type {
   ExternalRule,
   GatewayHolder,
@@ -108,6 +108,9 @@ export interface Indexes {
   readonly selectingNatGateways: Index;
   /** IptablesEIPs. */
   readonly eipsByNatGateway: Index;
+  /** IptablesEIPs. */
+  readonly eipsByQosPolicy: Index;
+  readonly natGatewaysByQosPolicy: Index;
   /** Rules by the `id` of the address outside that they name. */
   readonly externalRulesByEip: Readonly<Record<ExternalRuleStore, Index>>;
   /** Rules by the name under which their address inside is held, where they name its holder. */
@@ -129,12 +132,12 @@ export interface Indexes {
   readonly slicesByPod: Index;
   /** EndpointSlices with hints, by `namespace/name` of their Service. */
   readonly hintedSlicesByService: Index;
-  /** SwitchLBRules by the namespace of their Service. */
-  readonly rulesByNamespace: Index;
-  /** SwitchLBRules by their virtual addresses and by the addresses that they list as backends. */
-  readonly rulesByAddress: Index;
-  /** Services by the SwitchLBRule that made them. */
-  readonly servicesByRule: Index;
+  /** SwitchLBRules and RouterLBRules by the namespace of their Service. */
+  readonly rulesByNamespace: Readonly<Record<LbRuleStore, Index>>;
+  /** The same by their virtual addresses, unless these are of an OvnEip, and by the addresses that they list as backends. */
+  readonly rulesByAddress: Readonly<Record<LbRuleStore, Index>>;
+  /** Services by the rule that made them. */
+  readonly servicesByRule: Readonly<Record<LbRuleStore, Index>>;
   /** Services by their ClusterIPs, and by the addresses that clients outside of the cluster use, whether these are served or not. */
   readonly servicesByAddress: Index;
   /** Services with internalTrafficPolicy Local, all under the empty key. */

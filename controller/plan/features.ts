@@ -18,6 +18,7 @@ import { eipFeature, iptablesEipFeature } from './external/eip.ts';
 import { externalExitFeature } from './external/exit.ts';
 import { gatewayPortFeature } from './external/gateway-port.ts';
 import { natGatewayFeature } from './external/nat-gateway.ts';
+import { qosPolicyFeature } from './external/qos-policy.ts';
 import {
   dnatRuleFeature,
   fipFeature,
@@ -43,7 +44,7 @@ import { denyAllFeature } from './security-group/deny-all.ts';
 import { passedOnFeature } from './security-group/passed-on.ts';
 import { securityGroupFeature } from './security-group/security-group.ts';
 import { healthCheckFeature } from './switch-lb-rule/health-check.ts';
-import { switchLbRuleFeature } from './switch-lb-rule/switch-lb-rule.ts';
+import { routerLbRuleFeature, switchLbRuleFeature } from './switch-lb-rule/switch-lb-rule.ts';
 import { serviceGroupFeature } from './service/group.ts';
 import { chassisVariablesFeature } from './service/places.ts';
 import { nodeAddressesFeature } from './node/address-sets.ts';
@@ -100,6 +101,7 @@ export const features: readonly Feature[] = [
   iptablesFipFeature,
   iptablesSnatFeature,
   iptablesDnatFeature,
+  qosPolicyFeature,
   egressGatewayFeature,
   egressMemberFeature,
   distributedGatewayFeature,
@@ -130,6 +132,7 @@ export const features: readonly Feature[] = [
   serviceFeature,
   serviceReplyFeature,
   switchLbRuleFeature,
+  routerLbRuleFeature,
   healthCheckFeature,
   vpcDnsFeature,
   loadBalancerPoolFeature,

@@ -2,6 +2,7 @@
 import { annotation } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { DesiredRow } from '../../lib/desired/row.ts';
+import { defaultBurstOf, kbitOf } from '../model/rate.ts';
 import { vendorIds } from './names.ts';
 
 /** Of one direction, in kbit/s and kbit. */
@@ -17,25 +18,12 @@ export interface Asked {
   readonly text: string;
 }
 
-const kbitPerMbit = 1000;
-/** The column holds 32 bits. */
-const maxKbit = 4_294_967_295;
-/** The default burst as a share of the rate, as tools of Kube-OVN's users expect. */
-const defaultBurst = 0.8;
 const qosPriority = 100;
 
 const ends = [
   { direction: 'to-lport', rate: annotation.ingressRate, burst: annotation.ingressBurst },
   { direction: 'from-lport', rate: annotation.egressRate, burst: annotation.egressBurst },
 ] as const;
-
-/** Kilobits of a number of megabits; zero if there is none, undefined if it is no such number. */
-function kbitOf(text: string): number | undefined {
-  if (text === '') return 0;
-  if (!/^\d{1,7}(\.\d{1,3})?$/.test(text)) return undefined;
-  const kbit = Math.round(Number(text) * kbitPerMbit);
-  return kbit <= maxKbit ? kbit : undefined;
-}
 
 /** The requested limits. An invalid limit is left out and reported as a problem. */
 export function readRates(asked: (key: string) => Asked): {
@@ -56,8 +44,7 @@ export function readRates(asked: (key: string) => Asked): {
     if (rate === 0 && burst !== undefined && burst > 0)
       refuse(`annotation ${asked(burstKey).name} has no effect without ${asked(rateKey).name}: give both`);
     if (rate === undefined || rate === 0) continue;
-    // At least 1: the column takes no zero.
-    rates.push({ direction, rate, burst: burst || Math.max(1, Math.round(rate * defaultBurst)) });
+    rates.push({ direction, rate, burst: burst || defaultBurstOf(rate) });
   }
   return { rates, problems };
 }

@@ -7,9 +7,9 @@ import type { Store } from '../../lib/store/store.ts';
 import { nodeTraits } from '../model/node-traits.ts';
 import { placesOfGateway } from '../model/egress-gateway.ts';
 import { insidePorts } from '../model/external-objects.ts';
-import type { OvnDnatRule, OvnFip, OvnSnatRule } from '../model/external-objects.ts';
+import type { OvnDnatRule, OvnFip, OvnSnatRule, RouterLbRule } from '../model/external-objects.ts';
 import { vpcNameOf } from '../model/objects.ts';
-import type { Kinds } from '../model/objects.ts';
+import type { Kinds, LbRule } from '../model/objects.ts';
 import { securityPortGroup } from '../model/ovn-names.ts';
 import { namedGroupsOf, passesOn, vipSelector } from '../model/selections.ts';
 import { readRule, isProblem } from '../../lib/services/switch-lb-rule.ts';
@@ -20,20 +20,29 @@ export type Stores = { readonly [K in keyof Kinds]: Store<Kinds[K]> };
 /** An index of the rules of each kind that use addresses outside. */
 function rulesIndex(
   stores: Stores,
-  keysOf: (rule: OvnFip | OvnSnatRule | OvnDnatRule) => readonly string[],
+  keysOf: (rule: OvnFip | OvnSnatRule | OvnDnatRule | RouterLbRule) => readonly string[],
 ): Indexes['externalRulesByEip'] {
   return {
     ovnFips: index(stores.ovnFips, keysOf),
     ovnSnatRules: index(stores.ovnSnatRules, keysOf),
     ovnDnatRules: index(stores.ovnDnatRules, keysOf),
+    routerLbRules: index(stores.routerLbRules, keysOf),
     iptablesFips: index(stores.iptablesFips, keysOf),
     iptablesSnats: index(stores.iptablesSnats, keysOf),
     iptablesDnats: index(stores.iptablesDnats, keysOf),
   };
 }
 
+/** An index of the rules of each kind that have a headless Service. */
+function lbRulesIndex(stores: Stores, keysOf: (rule: LbRule) => readonly string[]): Indexes['rulesByNamespace'] {
+  return {
+    switchLbRules: index(stores.switchLbRules, keysOf),
+    routerLbRules: index(stores.routerLbRules, keysOf),
+  };
+}
+
 export function indexesOf(stores: Stores): Indexes {
-  const { pods, nodes, subnets, vpcs, vips, ipPools, securityGroups, services, endpointSlices, switchLbRules } = stores;
+  const { pods, nodes, subnets, vpcs, vips, ipPools, securityGroups, services, endpointSlices } = stores;
   const { vpcDnses, ovnFips, ovnSnatRules, vpcNatGateways, iptablesEips, vpcEgressGateways } = stores;
   return {
     podsByNode: index(pods, ({ node }) => (node === undefined ? [] : [node])),
@@ -65,9 +74,11 @@ export function indexesOf(stores: Stores): Indexes {
     natGatewaysByVpc: index(vpcNatGateways, ({ spec }) => [spec.vpc]),
     natGatewaysByExternalSubnet: index(vpcNatGateways, ({ spec }) => ['', ...spec.externalSubnets]),
     selectingNatGateways: index(vpcNatGateways, ({ spec }) => (spec.nodeSelectors.length > 0 ? [''] : [])),
+    eipsByQosPolicy: index(iptablesEips, ({ spec }) => (spec.qosPolicy === '' ? [] : [spec.qosPolicy])),
+    natGatewaysByQosPolicy: index(vpcNatGateways, ({ spec }) => (spec.qosPolicy === '' ? [] : [spec.qosPolicy])),
     eipsByNatGateway: index(iptablesEips, ({ spec }) => [spec.natGateway ?? '']),
     externalRulesByEip: rulesIndex(stores, ({ spec }) => [spec.eip]),
-    externalRulesByPort: rulesIndex(stores, ({ spec }) => insidePorts({ ipType: '', ...spec })),
+    externalRulesByPort: rulesIndex(stores, ({ spec }) => insidePorts({ ipType: '', ipName: '', ...spec })),
     snatRulesBySubnet: index(ovnSnatRules, ({ spec }) => (spec.vpcSubnet === '' ? [] : [spec.vpcSubnet])),
     egressGatewaysBy: index(vpcEgressGateways, placesOfGateway),
     egressSelectors: selectorIndex(vpcEgressGateways, ({ spec }) => spec.selectors),
@@ -81,14 +92,21 @@ export function indexesOf(stores: Stores): Indexes {
     hintedSlicesByService: index(endpointSlices, ({ service, endpoints }) =>
       endpoints.some(({ nodeHints, zoneHints }) => nodeHints.length > 0 || zoneHints.length > 0) ? [service] : [],
     ),
-    rulesByNamespace: index(switchLbRules, ({ spec }) => [spec.namespace]),
-    rulesByAddress: index(switchLbRules, (rule) => {
+    rulesByNamespace: lbRulesIndex(stores, ({ spec }) => [spec.namespace]),
+    rulesByAddress: lbRulesIndex(stores, (rule) => {
       const read = readRule(rule);
       if (isProblem(read)) return [];
       const listed = read.slices?.flatMap(({ endpoints }) => endpoints.map(({ address }) => address)) ?? [];
       return [...read.service.clusterIps, ...listed];
     }),
-    servicesByRule: index(services, ({ labels: { [label.switchLbRule]: rule } }) => (rule === undefined ? [] : [rule])),
+    servicesByRule: {
+      switchLbRules: index(services, ({ labels: { [label.switchLbRule]: rule } }) =>
+        rule === undefined ? [] : [rule],
+      ),
+      routerLbRules: index(services, ({ labels: { [label.routerLbRule]: rule } }) =>
+        rule === undefined ? [] : [rule],
+      ),
+    },
     servicesByAddress: index(services, ({ clusterIps, loadBalancerIps, externalIps }) => [
       ...clusterIps,
       ...loadBalancerIps,

@@ -35,6 +35,7 @@ export class ObjectStores implements Stores {
   readonly askedDomains = new Store<Kinds['askedDomains']>();
   readonly sharedAddresses = new Store<Kinds['sharedAddresses']>();
   readonly switchLbRules = new Store<Kinds['switchLbRules']>();
+  readonly routerLbRules = new Store<Kinds['routerLbRules']>();
   readonly vpcDnses = new Store<Kinds['vpcDnses']>();
   readonly externalConfigs = new Store<Kinds['externalConfigs']>();
   readonly ovnEips = new Store<Kinds['ovnEips']>();
@@ -46,6 +47,7 @@ export class ObjectStores implements Stores {
   readonly iptablesFips = new Store<Kinds['iptablesFips']>();
   readonly iptablesSnats = new Store<Kinds['iptablesSnats']>();
   readonly iptablesDnats = new Store<Kinds['iptablesDnats']>();
+  readonly qosPolicies = new Store<Kinds['qosPolicies']>();
   readonly vpcEgressGateways = new Store<Kinds['vpcEgressGateways']>();
   readonly bgpNodeStates = new Store<Kinds['bgpNodeStates']>();
   readonly networkPolicies = new Store<Kinds['networkPolicies']>();

@@ -85,6 +85,18 @@ export function openMetrics(registry: Registry, view: View): Metrics {
     },
   });
   ruleBackends.reset();
+  const routerBackends = new Gauge({
+    name: 'isthmus_controller_router_lb_rule_backends',
+    help: 'backends of a RouterLBRule by the state of their health check',
+    labelNames: ['rule', 'state'],
+    registers,
+    collect() {
+      this.reset();
+      for (const rule of view.routerLbRules.values())
+        for (const [state, count] of backendCounts(view, rule)) this.set({ rule: rule.name, state }, count);
+    },
+  });
+  routerBackends.reset();
   const learned: Gauge = new Gauge({
     name: 'isthmus_controller_learned_prefixes',
     help: 'prefixes that nodes learned by BGP and that are routes of the default VPC',

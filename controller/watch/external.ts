@@ -9,7 +9,9 @@ import type {
   OvnEip,
   OvnFip,
   OvnSnatRule,
+  RouterLbRule,
 } from '../model/external-objects.ts';
+import { parseRuleObject } from '../../lib/services/switch-lb-rule.ts';
 import { apiFactsOf } from './fields.ts';
 
 export function parseOvnEip(raw: RawObject): OvnEip {
@@ -25,6 +27,7 @@ export function parseOvnEip(raw: RawObject): OvnEip {
       macAddress: textOf(spec['macAddress']),
       type: textOf(spec['type']),
       natGateway: undefined,
+      qosPolicy: '',
     },
     unsupported: [],
   };
@@ -113,5 +116,15 @@ export function parseOvnDnatRule(raw: RawObject): OvnDnatRule {
       externalPort: textOf(spec['externalPort']),
       protocol: textOf(spec['protocol']).toLowerCase(),
     },
+  };
+}
+
+export function parseRouterLbRule(raw: RawObject): RouterLbRule {
+  const rule = parseRuleObject(raw, 'RouterLBRule');
+  const spec = fieldsOf(raw['spec']);
+  return {
+    ...apiFactsOf(raw),
+    ...rule,
+    spec: { ...rule.spec, eip: textOf(spec['ovnEip']), vpc: textOf(spec['vpc']) },
   };
 }

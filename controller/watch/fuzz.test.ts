@@ -14,11 +14,13 @@ import { ovnDnatRuleKind } from '../../lib/api/kinds/ovn-dnat-rule.ts';
 import { ovnEipKind } from '../../lib/api/kinds/ovn-eip.ts';
 import { ovnFipKind } from '../../lib/api/kinds/ovn-fip.ts';
 import { ovnSnatRuleKind } from '../../lib/api/kinds/ovn-snat-rule.ts';
+import { qosPolicyKind } from '../../lib/api/kinds/qos-policy.ts';
 import { providerNetworkKind } from '../../lib/api/kinds/provider-network.ts';
 import { remoteClusterKind } from '../../lib/api/kinds/remote-cluster.ts';
 import { remotePodView } from './kinds.ts';
 import { remotePod } from '../../lib/api/kinds/remote-pod-slice.ts';
 import { remoteRoute } from '../../lib/api/kinds/remote-route-slice.ts';
+import { routerLbRuleKind } from '../../lib/api/kinds/router-lb-rule.ts';
 import { securityGroupKind } from '../../lib/api/kinds/security-group.ts';
 import { askedDomainsKind } from '../../lib/api/kinds/asked-domains.ts';
 import { sharedAddressKind } from '../../lib/api/kinds/shared-address.ts';
@@ -79,6 +81,7 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   askedDomains: askedDomainsKind,
   sharedAddresses: sharedAddressKind,
   switchLbRules: switchLbRuleKind,
+  routerLbRules: routerLbRuleKind,
   vpcDnses: vpcDnsKind,
   externalConfigs: { data: z.record(z.string(), z.string()) },
   ovnEips: ovnEipKind,
@@ -90,6 +93,7 @@ const schemas: Readonly<Record<keyof Kinds, ObjectSchemas>> = {
   iptablesFips: iptablesFipRuleKind,
   iptablesSnats: iptablesSnatRuleKind,
   iptablesDnats: iptablesDnatRuleKind,
+  qosPolicies: qosPolicyKind,
   vpcEgressGateways: vpcEgressGatewayKind,
   networkPolicies: networkPolicySchemas,
   clusterNetworkPolicies: clusterPolicySchemas,

@@ -12,6 +12,7 @@ import {
   iptablesEips,
   iptablesFips,
   iptablesSnats,
+  qosPolicies,
   ipPools,
   ips,
   loadBalancerPools,
@@ -23,6 +24,7 @@ import {
   ovnEips,
   ovnFips,
   ovnSnatRules,
+  routerLbRules,
   pods,
   providerNetworks,
   securityGroups,
@@ -62,7 +64,14 @@ import {
 } from './addresses.ts';
 import { bgpNodeStateView } from './bgp.ts';
 import { parseVpcEgressGateway } from './egress-gateway.ts';
-import { parseExternalConfig, parseOvnDnatRule, parseOvnEip, parseOvnFip, parseOvnSnatRule } from './external.ts';
+import {
+  parseExternalConfig,
+  parseOvnDnatRule,
+  parseOvnEip,
+  parseOvnFip,
+  parseOvnSnatRule,
+  parseRouterLbRule,
+} from './external.ts';
 import { clusterPolicy, parseNetworkPolicy } from './network-policies.ts';
 import {
   remoteClusterView,
@@ -79,6 +88,7 @@ import {
   parseIptablesEip,
   parseIptablesFipRule,
   parseIptablesSnatRule,
+  parseQosPolicy,
   parseVpcNatGateway,
 } from './nat-gateways.ts';
 import { parseProviderNetwork, parseVlan } from './underlay.ts';
@@ -149,6 +159,7 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   askedDomains: { resource: askedDomains, parse: parseAskedDomains, isOptional: true },
   sharedAddresses: { resource: sharedAddresses, parse: parseSharedAddress, isOptional: true },
   switchLbRules: { resource: switchLbRules, parse: parseSwitchLbRule, isOptional: true },
+  routerLbRules: { resource: routerLbRules, parse: parseRouterLbRule, isOptional: true },
   vpcDnses: { resource: vpcDnses, parse: parseVpcDns, isOptional: true },
   externalConfigs: { resource: configMaps, parse: parseExternalConfig, only: externalConfig },
   ovnEips: { resource: ovnEips, parse: parseOvnEip, isOptional: true },
@@ -160,6 +171,7 @@ export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   iptablesFips: { resource: iptablesFips, parse: parseIptablesFipRule, isOptional: true },
   iptablesSnats: { resource: iptablesSnats, parse: parseIptablesSnatRule, isOptional: true },
   iptablesDnats: { resource: iptablesDnats, parse: parseIptablesDnatRule, isOptional: true },
+  qosPolicies: { resource: qosPolicies, parse: parseQosPolicy, isOptional: true },
   vpcEgressGateways: { resource: vpcEgressGateways, parse: parseVpcEgressGateway, isOptional: true },
   networkPolicies: { resource: networkPolicies, parse: parseNetworkPolicy },
   // Of the Network Policy API, whose CRDs may not be installed.

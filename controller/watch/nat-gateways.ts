@@ -2,10 +2,19 @@
 import { isSelector } from '../../lib/api/label-selector.ts';
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import { defaultVpc, natGatewaySubnet } from '../../lib/api/names.ts';
-import { type Fields, fieldsOf, recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
+import { type Fields, fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { iptablesEipId } from '../model/external-objects.ts';
-import type { InsideSpec, OvnDnatRule, OvnEip, OvnFip, OvnSnatRule, VpcNatGateway } from '../model/external-objects.ts';
+import type {
+  InsideSpec,
+  OvnDnatRule,
+  OvnEip,
+  OvnFip,
+  OvnSnatRule,
+  QosPolicy,
+  QosRule,
+  VpcNatGateway,
+} from '../model/external-objects.ts';
 import { apiFactsOf, namesSet } from './fields.ts';
 
 /** What a pod could do and a router cannot, by field, and what to do instead. */
@@ -72,6 +81,7 @@ export function parseVpcNatGateway(raw: RawObject): VpcNatGateway {
   const lanIp = textOf(spec['lanIp']);
   return {
     ...apiFactsOf(raw),
+    labels: raw.metadata.labels ?? {},
     spec: {
       vpc: textOf(spec['vpc']) || defaultVpc,
       subnet: textOf(spec['subnet']),
@@ -79,6 +89,7 @@ export function parseVpcNatGateway(raw: RawObject): VpcNatGateway {
       externalSubnets: external.length === 0 ? [natGatewaySubnet] : [...new Set(external)],
       nodeSelectors:
         labels.length === 0 && terms.length === 0 ? [] : selectors.map((term) => ({ ...term, matchLabels })),
+      qosPolicy: textOf(spec['qosPolicy']),
     },
     unsupported: [
       ...namesSet(spec, Object.keys(unserved)).map((name) => `spec.${name}: ${unserved[name] ?? ''}`),
@@ -91,7 +102,6 @@ export function parseVpcNatGateway(raw: RawObject): VpcNatGateway {
           ? []
           : [`spec.routes[${index}]: write it into spec.staticRoutes of the Vpc, whose router is the gateway`],
       ),
-      ...(textOf(spec['qosPolicy']) === '' ? [] : ['spec.qosPolicy: remove it']),
     ],
   };
 }
@@ -110,13 +120,12 @@ export function parseIptablesEip(raw: RawObject): OvnEip {
       macAddress: '',
       type: '',
       natGateway: textOf(spec['natGwDp']),
+      qosPolicy: textOf(spec['qosPolicy']),
     },
-    unsupported: [
-      ...(textOf(spec['v6ip']) === ''
+    unsupported:
+      textOf(spec['v6ip']) === ''
         ? []
-        : ['spec.v6ip: the kinds of a VpcNatGateway have IPv4 addresses; make an OvnEip for IPv6']),
-      ...(textOf(spec['qosPolicy']) === '' ? [] : ['spec.qosPolicy: remove it']),
-    ],
+        : ['spec.v6ip: the kinds of a VpcNatGateway have IPv4 addresses; make an OvnEip for IPv6'],
   };
 }
 
@@ -163,5 +172,31 @@ export function parseIptablesDnatRule(raw: RawObject): OvnDnatRule {
       externalPort: textOf(spec['externalPort']),
       protocol: textOf(spec['protocol']).toLowerCase(),
     },
+  };
+}
+
+function parseQosRules(value: unknown): readonly QosRule[] {
+  return recordsOf(value).map((rule) => ({
+    name: textOf(rule['name']),
+    interface: textOf(rule['interface']),
+    rateMax: textOf(rule['rateMax']),
+    burstMax: textOf(rule['burstMax']),
+    priority: numberOf(rule['priority']),
+    direction: textOf(rule['direction']),
+    matchType: textOf(rule['matchType']),
+    matchValue: textOf(rule['matchValue']),
+  }));
+}
+
+export function parseQosPolicy(raw: RawObject): QosPolicy {
+  const [spec, status] = [fieldsOf(raw['spec']), fieldsOf(raw['status'])];
+  return {
+    ...apiFactsOf(raw),
+    spec: {
+      bindingType: textOf(spec['bindingType']),
+      isShared: spec['shared'] === true,
+      rules: parseQosRules(spec['bandwidthLimitRules']),
+    },
+    shownRules: parseQosRules(status['bandwidthLimitRules']),
   };
 }

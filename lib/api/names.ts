@@ -68,7 +68,9 @@ export const annotation = {
   elsewhere: 'isthmus.network/endpoints-elsewhere',
   /** On the Service of a SwitchLBRule: its virtual address. */
   switchLbVip: 'ovn.kubernetes.io/switch_lb_vip',
-  /** On a SwitchLBRule: with `false` OVN does not check its backends. */
+  /** On the Service of a RouterLBRule: its addresses outside. */
+  routerLbVip: 'ovn.kubernetes.io/router_lb_vip',
+  /** On a SwitchLBRule or a RouterLBRule: with `false` OVN does not check its backends. */
   healthCheck: 'ovn.kubernetes.io/service_health_check',
   /** On a pod of an underlay subnet. */
   vlanId: 'ovn.kubernetes.io/vlan_id',
@@ -135,8 +137,12 @@ export const label = {
   externalGateway: 'ovn.kubernetes.io/external-gw',
   /** On an OvnEip of type lrp that the controller made: the Vpc whose router has the address. */
   gatewayOf: 'isthmus.network/gateway-of',
+  /** On an IptablesEIP or a VpcNatGateway: the QoSPolicy whose limits it has. */
+  qosPolicy: 'ovn.kubernetes.io/qos',
   /** On a Service: the SwitchLBRule that it belongs to. */
   switchLbRule: 'isthmus.network/switch-lb-rule',
+  /** On a Service: the RouterLBRule that it belongs to. */
+  routerLbRule: 'isthmus.network/router-lb-rule',
   /** On a Namespace: with `on`, what policies drop of its pods becomes events. */
   policyDrops: 'isthmus.network/policy-drops',
   /** On a RemoteRouteSlice and a RemotePodSlice: the RemoteCluster that owns it. */
@@ -211,8 +217,13 @@ export function querierPortName(subnet: string): string {
   return `mcast-querier.${subnet}`;
 }
 
-/** Of the names of the headless Services of SwitchLBRules. */
-export const ruleServicePrefix = 'slr-';
+/** Kinds of rules with a headless Service: how its name begins, its label with the name of the rule, and its annotation with the virtual addresses. */
+export const lbRuleKinds = {
+  SwitchLBRule: { prefix: 'slr-', label: label.switchLbRule, vipAnnotation: annotation.switchLbVip },
+  RouterLBRule: { prefix: 'rlr-', label: label.routerLbRule, vipAnnotation: annotation.routerLbVip },
+} as const;
+
+export type LbRuleKind = keyof typeof lbRuleKinds;
 
 /** With this name the source of a subnet's health checks holds its address; also the name of its IP object. */
 export function healthCheckPortName(subnet: string): string {

@@ -87,6 +87,7 @@ export const ips = resource('kubeovn.io', 'v1', 'ips', 'IP', false);
 export const ipPools = resource('kubeovn.io', 'v1', 'ippools', 'IPPool', false);
 export const vips = resource('kubeovn.io', 'v1', 'vips', 'Vip', false);
 export const switchLbRules = resource('kubeovn.io', 'v1', 'switch-lb-rules', 'SwitchLBRule', false);
+export const routerLbRules = resource('kubeovn.io', 'v1', 'router-lb-rules', 'RouterLBRule', false);
 export const vpcDnses = resource('kubeovn.io', 'v1', 'vpc-dnses', 'VpcDns', false);
 export const loadBalancerPools = resource('isthmus.network', 'v1', 'loadbalancerpools', 'LoadBalancerPool', false);
 export const sharedAddresses = resource('isthmus.network', 'v1alpha1', 'sharedaddresses', 'SharedAddress', false);
@@ -106,6 +107,7 @@ export const iptablesEips = resource('kubeovn.io', 'v1', 'iptables-eips', 'Iptab
 export const iptablesFips = resource('kubeovn.io', 'v1', 'iptables-fip-rules', 'IptablesFIPRule', false);
 export const iptablesSnats = resource('kubeovn.io', 'v1', 'iptables-snat-rules', 'IptablesSnatRule', false);
 export const iptablesDnats = resource('kubeovn.io', 'v1', 'iptables-dnat-rules', 'IptablesDnatRule', false);
+export const qosPolicies = resource('kubeovn.io', 'v1', 'qos-policies', 'QoSPolicy', false);
 
 export const interconnects = resource('isthmus.network', 'v1alpha1', 'interconnects', 'Interconnect', false);
 export const remoteClusters = resource('isthmus.network', 'v1alpha1', 'remoteclusters', 'RemoteCluster', false);

@@ -1,6 +1,6 @@
 /** Raw Services and EndpointSlices → values. The API server validated them; a value of another type counts as absent. */
 import { conditionsOf } from '../api/conditions.ts';
-import { annotation, label, ruleServicePrefix } from '../api/names.ts';
+import { lbRuleKinds } from '../api/names.ts';
 import { fieldsOf, numberOf, recordsOf, textOf, textsOf, type Fields } from '../kube/fields.ts';
 import type { RawObject } from '../kube/types.ts';
 import { formatCidr, parseCidr } from '../net/cidr.ts';
@@ -83,13 +83,17 @@ function isForeign({ metadata }: RawObject, mayBeHeadless = false): boolean {
   );
 }
 
-/** SwitchLBRules serve the endpoints of headless Services. */
+const ruleKinds = Object.values(lbRuleKinds);
+
+/** SwitchLBRules and RouterLBRules serve the endpoints of headless Services. */
 function isOfRuleService(name: string): boolean {
-  return name.startsWith(ruleServicePrefix);
+  return ruleKinds.some(({ prefix }) => name.startsWith(prefix));
 }
 
 function isOfRule({ metadata: { labels, annotations } }: RawObject): boolean {
-  return labels?.[label.switchLbRule] !== undefined || annotations?.[annotation.switchLbVip] !== undefined;
+  return ruleKinds.some(
+    ({ label, vipAnnotation }) => labels?.[label] !== undefined || annotations?.[vipAnnotation] !== undefined,
+  );
 }
 
 /** In the order of fields in which a rule's Service is written. */

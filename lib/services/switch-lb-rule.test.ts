@@ -51,12 +51,10 @@ describe('a SwitchLBRule', () => {
   test('and its Service are found from each other', () => {
     const one = parseRuleObject({ metadata: { name: 'web', uid: 'u', resourceVersion: '1' }, spec: good });
     assert.equal(ruleServiceKey(one), 'ns/slr-web');
-    assert.deepEqual(['ns/slr-web', 'ns/web', 'slr-ns/web', 'ns/slr-'].map(ruleNameAt), [
-      'web',
-      undefined,
-      undefined,
-      '',
-    ]);
+    assert.deepEqual(
+      ['ns/slr-web', 'ns/web', 'slr-ns/web', 'ns/slr-'].map((key) => ruleNameAt(key)),
+      ['web', undefined, undefined, ''],
+    );
   });
 
   const long = 'x'.repeat(60);

@@ -1,5 +1,5 @@
-/** A SwitchLBRule as the Service that it amounts to: virtual addresses with ports, and backends. Pure. */
-import { annotation, ruleServicePrefix as prefix } from '../api/names.ts';
+/** A SwitchLBRule or RouterLBRule as the Service that it amounts to: virtual addresses with ports, and backends. Pure. */
+import { annotation, lbRuleKinds, type LbRuleKind } from '../api/names.ts';
 import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../kube/fields.ts';
 import type { RawObject } from '../kube/types.ts';
 import { formatIp, parseIp, type Ip } from '../net/ip.ts';
@@ -15,6 +15,7 @@ export interface SwitchLbRulePort {
 
 /** What is read of a rule. */
 export interface RuleObject {
+  readonly kind: LbRuleKind;
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
@@ -23,6 +24,7 @@ export interface RuleObject {
   /** Those that Isthmus reads. */
   readonly annotations: Readonly<Record<string, string>>;
   readonly spec: {
+    /** Empty for a RouterLBRule, which has the addresses of an OvnEip. */
     readonly vip: string;
     readonly namespace: string;
     /** `key:value` each. */
@@ -42,18 +44,23 @@ export interface RuleProblem {
 const annotationsRead: readonly string[] = [annotation.vpc, annotation.logicalRouter, annotation.healthCheck];
 
 /** Fields of another type count as absent. */
-export function parseRuleObject({ metadata, ...raw }: RawObject): RuleObject {
+export function parseRuleObject({ metadata, ...raw }: RawObject, kind: LbRuleKind = 'SwitchLBRule'): RuleObject {
   const { name, uid, resourceVersion, creationTimestamp = '', annotations = {} } = metadata;
   const spec = fieldsOf(raw['spec']);
+  const isOfRouter = kind === 'RouterLBRule';
+  const known = Object.entries(annotations).filter(([key]) => annotationsRead.includes(key));
   return {
+    kind,
     name,
     uid,
     resourceVersion,
     createdMs: Date.parse(creationTimestamp) || 0,
-    annotations: Object.fromEntries(Object.entries(annotations).filter(([key]) => annotationsRead.includes(key))),
+    annotations: isOfRouter
+      ? { ...Object.fromEntries(known), [annotation.logicalRouter]: '', [annotation.vpc]: textOf(spec['vpc']) }
+      : Object.fromEntries(known),
     spec: {
-      vip: textOf(spec['vip']),
-      namespace: textOf(spec['namespace']),
+      vip: isOfRouter ? '' : textOf(spec['vip']),
+      namespace: textOf(spec['namespace']) || (isOfRouter ? 'default' : ''),
       selector: textsOf(spec['selector']),
       endpoints: textsOf(spec['endpoints']),
       sessionAffinity: textOf(spec['sessionAffinity']),
@@ -90,12 +97,13 @@ export interface ReadRule {
 }
 
 /** `namespace/name` of the Service of a rule. */
-export function ruleServiceKey({ name, spec }: RuleObject): string {
-  return `${spec.namespace}/${prefix}${name}`;
+export function ruleServiceKey({ kind, name, spec }: RuleObject): string {
+  return `${spec.namespace}/${lbRuleKinds[kind].prefix}${name}`;
 }
 
-/** The name of the rule that a Service with this key may belong to. */
-export function ruleNameAt(service: string): string | undefined {
+/** The name of the rule of a kind that a Service with this key may belong to. */
+export function ruleNameAt(service: string, kind: LbRuleKind = 'SwitchLBRule'): string | undefined {
+  const { prefix } = lbRuleKinds[kind];
   const slash = service.indexOf('/');
   return service.startsWith(prefix, slash + 1) ? service.slice(slash + 1 + prefix.length) : undefined;
 }
@@ -126,11 +134,12 @@ function wrong(code: string, message: string): RuleProblem {
 
 function parse(rule: RuleObject): ReadRule | RuleProblem {
   const { spec } = rule;
+  const { prefix } = lbRuleKinds[rule.kind];
   if (!serviceName.test(prefix + rule.name)) {
     const message = `metadata.name: ${prefix}${rule.name} is not a name for a Service, which the rule has: give it a name of at most 59 letters, digits and -`;
     return wrong('NameInvalid', message);
   }
-  const vips = addressesOf(spec.vip.split(','));
+  const vips = rule.kind === 'RouterLBRule' ? [] : addressesOf(spec.vip.split(','));
   if (!Array.isArray(vips)) return wrong('AddressInvalid', `spec.vip: ${vips.wrong} is not an address of IPv4 or IPv6`);
   if (new Set(vips.map(({ family }) => family)).size < vips.length)
     return wrong(
@@ -229,11 +238,11 @@ function endpointOf(ip: Ip): Endpoint {
 }
 
 function serviceOf(rule: RuleObject, vips: readonly Ip[], ports: readonly RulePort[]): Service {
-  const { name, uid, resourceVersion, createdMs, annotations, spec } = rule;
+  const { kind, name, uid, resourceVersion, createdMs, annotations, spec } = rule;
   const vpc = annotations[annotation.logicalRouter] || annotations[annotation.vpc];
   return {
     namespace: spec.namespace,
-    name: prefix + name,
+    name: lbRuleKinds[kind].prefix + name,
     uid,
     resourceVersion,
     createdMs,

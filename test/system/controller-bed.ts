@@ -18,19 +18,10 @@ import {
   events,
   ipPools,
   ips,
-  iptablesDnats,
-  iptablesEips,
-  iptablesFips,
-  iptablesSnats,
   loadBalancerPools,
   namespaces,
   nodes,
   objectPath,
-  ovnDnatRules,
-  ovnEips,
-  ovnFips,
-  ovnSnatRules,
-  vpcEgressGateways,
   pods,
   providerNetworks,
   securityGroups,
@@ -41,7 +32,6 @@ import {
   vips,
   vlans,
   vpcDnses,
-  vpcNatGateways,
   vpcs,
 } from '../../lib/kube/resources.ts';
 import { startApiServer } from '../../lib/kube/testing.ts';
@@ -50,6 +40,7 @@ import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
 import { schemaFile, startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
 import type { TestServer } from '../../lib/ovsdb/src/testing.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
+import { outsideKinds } from './outside-kinds.ts';
 
 const root = join(import.meta.dirname, '../..');
 const system = 'kube-system';
@@ -74,20 +65,6 @@ const tables = [
   'QoS',
   'ACL',
   'Address_Set',
-];
-
-/** Addresses outside, and the rules that use them. */
-const outsideKinds: readonly Resource[] = [
-  ovnEips,
-  ovnFips,
-  ovnSnatRules,
-  ovnDnatRules,
-  vpcNatGateways,
-  iptablesEips,
-  iptablesFips,
-  iptablesSnats,
-  iptablesDnats,
-  vpcEgressGateways,
 ];
 
 export interface PodOptions {

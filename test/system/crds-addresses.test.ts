@@ -1,4 +1,4 @@
-/** The CRDs of IP, IPPool, Vip, SwitchLBRule, SecurityGroup, VpcNatGateway and of addresses outside on a real API server, like in crds.test.ts. */
+/** The CRDs of IP, IPPool, Vip, SwitchLBRule, SecurityGroup, VpcNatGateway, QoSPolicy, RouterLBRule and of addresses outside on a real API server, like in crds.test.ts. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
@@ -12,6 +12,8 @@ import {
   ovnEips,
   ovnFips,
   ovnSnatRules,
+  qosPolicies,
+  routerLbRules,
   securityGroups,
   switchLbRules,
   vips,
@@ -36,6 +38,8 @@ before(async () => {
     ovnEips,
     ovnFips,
     ovnSnatRules,
+    qosPolicies,
+    routerLbRules,
     securityGroups,
     switchLbRules,
     vips,
@@ -247,6 +251,11 @@ describe('addresses outside', () => {
 
 describe('a VpcNatGateway and its addresses', () => {
   const web = { eip: 'a', externalPort: '80', internalPort: '8080', internalIp: '10.90.0.2', protocol: 'tcp' };
+  const limit = { name: 'in', rateMax: '1', burstMax: '1', priority: 1, direction: 'ingress' };
+  const limitedBy = (change: object): readonly [Resource, object] => [
+    qosPolicies,
+    { bindingType: 'EIP', bandwidthLimitRules: [{ ...limit, ...change }] },
+  ];
 
   test('accept the specs of Kube-OVN users', async () => {
     const accepted: readonly [Resource, object][] = [
@@ -289,6 +298,40 @@ describe('a VpcNatGateway and its addresses', () => {
       [iptablesSnats, { eip: 'a', internalCIDR: '10.90.0.2' }],
       [iptablesDnats, web],
       [iptablesDnats, { ...web, protocol: 'UDP', type: 'share' }],
+      [
+        qosPolicies,
+        {
+          bindingType: 'EIP',
+          shared: false,
+          bandwidthLimitRules: [limit, { ...limit, name: 'out', direction: 'egress' }],
+        },
+      ],
+      [
+        qosPolicies,
+        {
+          bindingType: 'NATGW',
+          shared: true,
+          bandwidthLimitRules: [
+            { ...limit, interface: 'net1', burstMax: '0.5', matchType: 'ip', matchValue: 'src 172.18.11.22/32' },
+          ],
+        },
+      ],
+      [qosPolicies, { bindingType: 'EIP' }],
+      [
+        routerLbRules,
+        { ovnEip: 'a', vpc: 'blue', selector: ['app:web'], ports: [{ name: 'http', port: 80, protocol: 'TCP' }] },
+      ],
+      [
+        routerLbRules,
+        {
+          ovnEip: 'a',
+          vpc: 'blue',
+          namespace: 'x',
+          endpoints: ['10.90.0.2'],
+          sessionAffinity: 'ClientIP',
+          ports: [{ port: 80 }],
+        },
+      ],
     ];
     for (const [resource, spec] of accepted) assert.equal(await tryCreate(resource, 'one', spec), 'accepted');
   });
@@ -306,6 +349,26 @@ describe('a VpcNatGateway and its addresses', () => {
     ],
     ['port 0', iptablesDnats, { ...web, externalPort: '0' }, /externalPort must be a port/],
     ['an unknown type', iptablesDnats, { ...web, type: 'both' }, /"exclusive", "share"/],
+    ['a rate of 0', ...limitedBy({ rateMax: '0.0' }), /rateMax must be a number of Mbit\/s above 0/],
+    ['a burst with a unit', ...limitedBy({ burstMax: '10MB' }), /burstMax must be a number of MB above 0/],
+    ['a priority beyond those of OVN', ...limitedBy({ priority: 32_768 }), /less than or equal to 16383/],
+    ['an interface inside', ...limitedBy({ interface: 'eth0' }), /interface must be that to the network outside/],
+    [
+      'a network without a side',
+      ...limitedBy({ matchType: 'ip', matchValue: '192.0.2.0/24' }),
+      /must be `src` or `dst`/,
+    ],
+    ['a match of OVN', ...limitedBy({ matchType: 'ip', matchValue: 'src 0.0.0.0/0 || 1' }), /must be `src` or `dst`/],
+    ['a match without its type', ...limitedBy({ matchValue: 'src 192.0.2.0/24' }), /belong together/],
+    [
+      'two limits of one name',
+      qosPolicies,
+      { bindingType: 'EIP', bandwidthLimitRules: [limit, limit] },
+      /Duplicate value/,
+    ],
+    ['a RouterLBRule without a Vpc', routerLbRules, { ovnEip: 'a', ports: [{ port: 80 }] }, /spec.vpc: Required/],
+    ['a RouterLBRule without ports', routerLbRules, { ovnEip: 'a', vpc: 'blue', ports: [] }, /spec.ports/],
+    ['an unknown binding', qosPolicies, { bindingType: 'POD' }, /"EIP", "NATGW"/],
   ];
   for (const [what, resource, spec, message] of refused)
     test(`refuse ${what}`, async () => assert.match(await tryCreate(resource, 'bad', spec), message));
@@ -324,7 +387,15 @@ describe('a VpcNatGateway and its addresses', () => {
     await kube.create(vpcNatGateways, object(vpcNatGateways, 'kept', { vpc: 'blue' }));
     await patch(vpcNatGateways, { externalSubnets: ['external'] });
     await assert.rejects(patch(vpcNatGateways, { vpc: 'green' }), /vpc of a VpcNatGateway is fixed/);
-    for (const resource of [iptablesEips, iptablesDnats, vpcNatGateways]) await kube.delete(resource, { name: 'kept' });
+    await kube.create(qosPolicies, object(qosPolicies, 'kept', { bindingType: 'EIP', bandwidthLimitRules: [limit] }));
+    await patch(qosPolicies, { bandwidthLimitRules: [{ ...limit, rateMax: '20' }] });
+    await assert.rejects(patch(qosPolicies, { shared: true }), /bindingType and shared of a QoSPolicy are fixed/);
+    await assert.rejects(
+      patch(qosPolicies, { bindingType: 'NATGW' }),
+      /bindingType and shared of a QoSPolicy are fixed/,
+    );
+    for (const resource of [iptablesEips, iptablesDnats, vpcNatGateways, qosPolicies])
+      await kube.delete(resource, { name: 'kept' });
   });
 });
 

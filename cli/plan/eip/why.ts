@@ -28,6 +28,8 @@ export interface EipWhy {
   /** Packets to or from it are translated, as far as is known. */
   readonly isServed: boolean;
   readonly rules: readonly RuleAnswer[];
+  /** Limits of its bandwidth. */
+  readonly limits: readonly string[];
   /** How neighbours outside learn where the addresses are. */
   readonly reachedBy: {
     /** The MAC addresses and ports by which ARP and neighbour discovery lead to it, as OVN announces them; undefined if OVN was not asked. */
@@ -60,9 +62,10 @@ export function explainEip(reading: EipReading, bgp: Announcement | Problem | un
     subnet,
     isServed: obstacles.length === 0,
     rules: answers,
+    limits: 'code' in reading.limits ? [] : reading.limits,
     reachedBy: { arp: announced, bgp: bgp !== undefined && 'sessions' in bgp ? bgp.sessions : undefined },
     obstacles,
-    warnings: [...found.filter((one) => isSome && isWaiting(one)), ...unknowns(ovn, bgp)],
+    warnings: [...found.filter((one) => isSome && isWaiting(one)), ...unlimited(reading), ...unknowns(ovn, bgp)],
   };
 }
 
@@ -88,7 +91,7 @@ function ownObstacles({ name, type, isReady, isDeleting, conditions, rules, rout
       ),
     ];
   if (type === 'lrp' || routerOf !== '' || rules.length > 0) return [];
-  const message = `no OvnFip, OvnSnatRule or OvnDnatRule names OvnEip ${name}: OVN does not know its address, and nobody answers for it`;
+  const message = `no OvnFip, OvnSnatRule, OvnDnatRule or RouterLBRule names OvnEip ${name}: OVN does not know its address, and nobody answers for it`;
   return [cause('NotUsed', message, 'create a rule with spec.ovnEip, see docs/guides/eip.md')];
 }
 
@@ -166,7 +169,11 @@ function answerOf(rule: RuleReading, { subnet, nodes }: EipReading, bound: Bound
   const { kind, name, vpc, isReady, inside, externalPort, internalPort, conditions, isDistributed } = rule;
   const chassis = bound && (bound.bindings.get(holdingPort(rule, subnet))?.chassis ?? '');
   const to = inside.length === 0 ? 'nothing yet' : inside.join(', ');
-  const ports = kind === 'OvnDnatRule' ? `${externalPort} → ${internalPort} of ${to}` : to;
+  const leads = {
+    OvnDnatRule: `${externalPort} → ${internalPort} of ${to}`,
+    RouterLBRule: `${externalPort} → ${to}`,
+  } as const;
+  const ports = kind === 'OvnDnatRule' || kind === 'RouterLBRule' ? leads[kind] : to;
   return {
     rule: `${kind} ${name}`,
     vpc,
@@ -175,6 +182,11 @@ function answerOf(rule: RuleReading, { subnet, nodes }: EipReading, bound: Bound
     message: isReady ? '' : (readyOf(conditions)?.message ?? 'not reported yet'),
     node: chassis === undefined ? undefined : (nodes.get(chassis) ?? chassis),
   };
+}
+
+function unlimited({ limits }: EipReading): readonly Cause[] {
+  if (!('code' in limits)) return [];
+  return [cause(limits.code, limits.message, 'ask for the permission to list VpcNatGateways and QoSPolicies')];
 }
 
 function unknowns(ovn: EipReading['ovn'], bgp: Announcement | Problem | undefined): readonly Cause[] {

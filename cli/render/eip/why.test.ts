@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { EipReading, RuleReading } from '../../model/eip-reading.ts';
 import { explainEip, type EipWhy } from '../../plan/eip/why.ts';
-import { parseBindings, parseRule } from '../../watch/eip.ts';
+import { limitsOf, parseBindings, parseRule } from '../../watch/eip.ts';
 import { paintFor } from '../paint.ts';
 import { renderEipWhy } from './why.ts';
 
@@ -79,6 +79,7 @@ function readingOf(changes: Partial<EipReading> = {}, text = bindingsText(chassi
     conditions: [],
     routerOf: '',
     rules: [leaving, published],
+    limits: [],
     nodes: new Map([
       ['chassis-1', 'n1'],
       ['chassis-2', 'n2'],
@@ -101,6 +102,28 @@ test('an address that is served, with a rule that is refused', (t) => {
   const why = explainEip(readingOf({ rules: [leaving, published, refused] }), bgp);
   assert.equal(why.isServed, true);
   matches(t, 'served', why);
+});
+
+test('an address with a RouterLBRule and a limited gateway names both', () => {
+  const [ready, address] = [[{ type: 'Ready', status: 'True' }], '10.90.0.7'];
+  const status = { ports: '443/TCP', backends: [{ address, port: 8443 }], conditions: ready };
+  const front = ruleOf('RouterLBRule', 'shop', { ovnEip: 'shared', vpc: 'blue' }, status);
+  const named = (name: string, spec: object, of: object) => ({
+    metadata: { name, uid: name, resourceVersion: '1' },
+    spec,
+    status: of,
+  });
+  const rules = [{ name: 'in', direction: 'ingress', rateMax: '10', matchType: 'ip', matchValue: 'src 192.0.2.0/24' }];
+  const policies = [named('ten', {}, { bandwidthLimitRules: rules })];
+  const gateway = (vpc: string) => named('gw', { vpc }, { qosPolicy: 'ten', externalSubnets: ['external'] });
+  const of = { subnet: 'external', routerOf: '', rules: [front] };
+  assert.deepEqual(limitsOf(of, [gateway('green')], policies), []);
+  const limits = limitsOf(of, [gateway('blue')], policies);
+  const why = explainEip(readingOf({ rules: [front], limits }), undefined);
+  assert.equal(why.isServed, true);
+  assert.equal(why.rules[0]?.does, `443/tcp → ${address}`);
+  const text = renderEipWhy(why, paintFor(false));
+  assert.match(text, /Limits\n +ingress src 192\.0\.2\.0\/24: 10 Mbit\/s by QoSPolicy ten of VpcNatGateway gw/);
 });
 
 test('an address that no node holds', (t) => {

@@ -8,7 +8,7 @@ import { renderSection, renderTable, toned } from '../table.ts';
 const heads = ['RULE', 'VPC', 'INSIDE', 'READY', 'NODE', 'MESSAGE'];
 
 export function renderEipWhy(why: EipWhy, paint: Paint): string {
-  const { eip, addresses, subnet, isServed, rules, reachedBy, obstacles, warnings } = why;
+  const { eip, addresses, subnet, isServed, rules, limits, reachedBy, obstacles, warnings } = why;
   const verdict = isServed ? paint('is served', 'good') : paint('is not served', 'bad');
   const what = addresses.length === 0 ? 'no address' : addresses.join(', ');
   const rows = rules.map(({ rule, vpc, does, isReady, node, message }) => [
@@ -31,6 +31,7 @@ export function renderEipWhy(why: EipWhy, paint: Paint): string {
     ...renderCauses('Obstacles', obstacles, 'bad', paint),
     ...renderCauses('Warnings', warnings, 'doubtful', paint),
     ...renderSection('Rules', renderTable(heads, rows, paint), paint),
+    ...(limits.length === 0 ? [] : renderSection('Limits', limits.map(inLine), paint)),
     ...renderSection('Reached by', ways.map(inLine), paint),
   ];
   return `${lines.join('\n')}\n`;

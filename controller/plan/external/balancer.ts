@@ -1,5 +1,5 @@
 /** Load balancers of published ports: one for each address outside and protocol, to which rules contribute their ports. */
-import { ref, type Contribution, type DesiredRow } from '../../../lib/desired/row.ts';
+import type { Contribution, DesiredRow } from '../../../lib/desired/row.ts';
 import { backendKey } from '../../../lib/services/backends.ts';
 import { ruleObject } from '../../model/external-objects.ts';
 import type { OvnDnatRule } from '../../model/external-objects.ts';
@@ -7,6 +7,7 @@ import type { ExternalRule } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { ruleAt, rulesAt } from '../../settle/external/external-rules.ts';
 import { vendorIds } from '../names.ts';
+import { routerMembership } from '../service/group.ts';
 import { isInForce } from './rule-rows.ts';
 
 /** A name that no load balancer of a Kube-OVN has, which are named as their rules. */
@@ -39,12 +40,7 @@ export function balancerRows(key: string, protocol: string, routers: readonly st
         collects: ['vips'],
       },
     ],
-    contributions: routers.map((router) => ({
-      table: 'Logical_Router',
-      key: router,
-      column: 'load_balancer',
-      values: [ref('Load_Balancer', key)],
-    })),
+    contributions: routers.map((router) => routerMembership(router, [key])),
   };
 }
 

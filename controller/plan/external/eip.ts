@@ -2,7 +2,7 @@
  * OvnEips and IptablesEIPs: addresses of networks outside. In: such an object, its address, the rules that use it. Out: the load balancers of its
  * published ports, and its status. The OvnEip of a router's port is made here unless the user made it; what is made here is removed with the port.
  */
-import { controllerFinalizer, label } from '../../../lib/api/names.ts';
+import { label } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Change } from '../../model/change.ts';
@@ -13,17 +13,19 @@ import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { ruleAt, rulesAt } from '../../settle/external/external-rules.ts';
 import { gatewayPortName, gatewayPortNamed } from '../../settle/external/external-subnets.ts';
+import { eipLimits, limitsReading } from '../../settle/external/limits.ts';
 import { natGatewayProblem, natGatewaysReading } from '../../settle/external/nat-gateways.ts';
 import { flawConditions } from '../conditions.ts';
 import { failure, refusalEvents } from '../events.ts';
 import type { Feature } from '../feature.ts';
-import { foreignFinalizers } from '../finalizers.ts';
+import { finalizersWhile } from '../finalizers.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome, StatusReport } from '../report.ts';
 import { portAt, togetherWith } from './gateway-port.ts';
 import { eipBalancers } from './balancer.ts';
 import { holderProblem, holderText, shownHolder } from './holder.ts';
 import { upstreamConditions } from './upstream.ts';
+import { eipLimitRows, limitFields, limitLabels, unservedProblem } from './limit-rows.ts';
 
 /** At most so many rules are named in a message. */
 const namedRules = 5;
@@ -45,7 +47,7 @@ function planEip(view: View, id: string): Desired {
     .map(({ store, name: of }) => view.externalRules.get(`${store}/${of}`))
     .find((one) => one !== undefined && one.pairs.length > 0);
   return {
-    rows,
+    rows: [...rows, ...(eip === undefined ? [] : eipLimitRows(view, eip))],
     contributions,
     ...(eip === undefined ? {} : { createdMs: eip.createdMs }),
     ...(rule === undefined || rows.length === 0 ? {} : { together: togetherWith(rule) }),
@@ -67,9 +69,8 @@ function flawOf(view: View, { name, spec }: OvnEip): Problem | undefined {
 }
 
 /** Fields without effect, which do not keep the address from working. */
-function unservedOf({ unsupported }: OvnEip): Problem | undefined {
-  if (unsupported.length === 0) return undefined;
-  return { code: 'NotSupported', message: `not served, everything else is: ${unsupported.join('; ')}` };
+function unservedOf(view: View, eip: OvnEip): Problem | undefined {
+  return unservedProblem(eip.unsupported, eipLimits(view, eip));
 }
 
 /** Why the VpcNatGateway of an IptablesEIP gives it no packets. */
@@ -118,7 +119,11 @@ function statusOf(view: View, eip: OvnEip, outcome: Outcome, port: GatewayPort |
   const unconnected = gatewayObstacle(view, eip);
   const waiting = missing ?? unconnected ?? holderProblem(view, port, eip.conditions);
   const obstacle = deletionOf(view, eip, port) ?? refusalOf(outcome) ?? waiting;
-  const flaws = flawConditions(eip.generation, { refusal, unserved: unservedOf(eip), obstacle }, `${kind}Ready`);
+  const flaws = flawConditions(
+    eip.generation,
+    { refusal, unserved: unservedOf(view, eip), obstacle },
+    `${kind}Ready`,
+  );
   const outside = upstreamConditions(eip, spec.type === 'lrp' && port !== undefined ? [port] : []);
   const known = eip.conditions.find(({ type }) => type === 'Ready');
   // One that the condition does not show would be new each time.
@@ -130,20 +135,13 @@ function statusOf(view: View, eip: OvnEip, outcome: Outcome, port: GatewayPort |
   const fields =
     spec.natGateway === undefined
       ? { type: spec.type || 'nat', nat, ready, v4Ip: v4, v6Ip: v6, macAddress: mac, ...holderFields(view, eip, port) }
-      : { nat, ready, ip: v4 };
+      : { nat, ready, ip: v4, ...limitFields(spec.qosPolicy, eipLimits(view, eip)) };
   const events = [
     ...refusalEvents(`Validate${kind}Failed`, flaws, eip.conditions),
     ...(isNew(missing) ? [failure('AcquireAddressFailed', missing)] : []),
     ...(isNew(unconnected) ? [failure(`${kind}NotReady`, unconnected)] : []),
   ];
   return { ...outside, fields, conditions: [...flaws, ...outside.conditions], events };
-}
-
-function finalizersOf({ finalizers, isDeleting }: OvnEip, isNeeded: boolean): readonly string[] {
-  const others = foreignFinalizers(finalizers);
-  // The API server refuses new finalizers on an object that is being deleted.
-  const isKept = isNeeded && (!isDeleting || finalizers.includes(controllerFinalizer));
-  return isKept ? [...others, controllerFinalizer] : others;
 }
 
 /** The OvnEip of a port that has no such object yet. */
@@ -171,8 +169,10 @@ function reportEip(view: View, id: string, outcome: Outcome): readonly ObjectRep
   // The label is on those that were made here alone: one of the user's stays, and says that its port is gone.
   const isFormer = port === undefined && eip.spec.type === 'lrp' && eip.labels[label.gatewayOf] !== undefined;
   if (isFormer && !eip.isDeleting) return [{ object, presence: 'forbidden' }];
-  const finalizers = finalizersOf(eip, port !== undefined || usersOf(view, id).length > 0);
-  return [{ object, finalizers, status: statusOf(view, eip, outcome, port) }];
+  const finalizers = finalizersWhile(port !== undefined || usersOf(view, id).length > 0, eip);
+  const labels =
+    object.kind === 'iptablesEips' ? { labels: limitLabels(eip.spec.qosPolicy, eipLimits(view, eip)) } : {};
+  return [{ object, finalizers, ...labels, status: statusOf(view, eip, outcome, port) }];
 }
 
 /** The `id`s of the addresses whose plan or status reads the change. */
@@ -192,6 +192,7 @@ function* eipsOf(change: Change, view: View): Generator<string> {
   else if (kind === 'gatewayHolders') yield* name === '' ? view.ovnEips.keys() : [name];
   for (const gateway of natGatewaysReading(change, view))
     for (const eip of view.indexes.eipsByNatGateway.of(gateway)) yield iptablesEipId(eip);
+  for (const eip of limitsReading(change, view, 'iptablesEips')) yield iptablesEipId(eip);
 }
 
 function featureOf(name: string, idOf: (name: string) => string, all: Feature['all']): Feature {

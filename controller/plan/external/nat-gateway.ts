@@ -1,23 +1,27 @@
 /**
- * VpcNatGateways. In: such an object, the ports outside of the router of its VPC, and the addresses that it has. Out: its status. Its
- * rows are those of the ports and of the rules: no pod is made.
+ * VpcNatGateways. In: such an object, the ports outside of the router of its VPC, and the addresses that it has. Out: its status, and the limits of
+ * these ports. All other rows are those of the ports and of the rules: no pod is made.
  */
-import { controllerFinalizer } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
+import type { Desired } from '../../../lib/desired/row.ts';
 import type { Change } from '../../model/change.ts';
 import type { VpcNatGateway } from '../../model/external-objects.ts';
 import { eipPort, natGatewayPort } from '../../model/ovn-names.ts';
 import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { gatewayPortKey, gatewayPortName, splitsOf } from '../../settle/external/external-subnets.ts';
+import { gatewayLimits, limitsReading } from '../../settle/external/limits.ts';
 import { natGatewayProblem, natGatewaysReading } from '../../settle/external/nat-gateways.ts';
 import { hasRouter } from '../../settle/vpc/routers.ts';
 import { flawConditions } from '../conditions.ts';
 import { failure, refusalEvents } from '../events.ts';
+import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
-import { foreignFinalizers } from '../finalizers.ts';
-import type { ObjectReport, StatusReport } from '../report.ts';
+import { finalizersWhile } from '../finalizers.ts';
+import { refusalOf } from '../report.ts';
+import type { ObjectReport, Outcome, StatusReport } from '../report.ts';
 import { portAt, servedPort } from './gateway-port.ts';
+import { gatewayLimitRows, limitFields, limitLabels, unservedProblem } from './limit-rows.ts';
 
 /** At most so many addresses are named in a message. */
 const namedEips = 5;
@@ -49,14 +53,17 @@ function deletionOf(gateway: VpcNatGateway, eips: readonly string[]): Problem | 
   return { code: 'Deleting', message: `waits for the deletion of ${names.join(', ')}${rest}` };
 }
 
-function statusOf(view: View, gateway: VpcNatGateway, eips: readonly string[]): StatusReport {
+function statusOf(
+  view: View,
+  gateway: VpcNatGateway,
+  eips: readonly string[],
+  refused: Problem | undefined,
+): StatusReport {
   const { spec, unsupported, generation, conditions: known } = gateway;
-  const cause = natGatewayProblem(view, gateway) ?? portProblem(view, gateway);
+  const limits = gatewayLimits(view, gateway);
+  const cause = natGatewayProblem(view, gateway) ?? portProblem(view, gateway) ?? refused;
   const obstacle = deletionOf(gateway, eips) ?? cause;
-  const flaw: Problem | undefined =
-    unsupported.length === 0
-      ? undefined
-      : { code: 'NotSupported', message: `not served, everything else is: ${unsupported.join('; ')}` };
+  const flaw = unservedProblem(unsupported, limits);
   // A field for the pod does not keep the gateway from working.
   const conditions = flawConditions(generation, { refusal: undefined, unserved: flaw, obstacle }, 'VpcNatGatewayReady');
   const served = spec.externalSubnets.filter((subnet) => servedPort(view, spec.vpc, subnet) !== undefined);
@@ -70,6 +77,7 @@ function statusOf(view: View, gateway: VpcNatGateway, eips: readonly string[]): 
       lanIp: view.allocation(natGatewayPort(gateway.name)) === undefined ? '' : spec.lanIp,
       externalSubnets: served,
       replicas: nodes.length,
+      ...limitFields(spec.qosPolicy, limits),
       workload: { apiVersion: 'kubeovn.io/v1', kind: 'Vpc', name: spec.vpc, nodes },
     },
     conditions,
@@ -80,23 +88,24 @@ function statusOf(view: View, gateway: VpcNatGateway, eips: readonly string[]): 
   };
 }
 
-function finalizersOf({ finalizers, isDeleting }: VpcNatGateway, isNeeded: boolean): readonly string[] {
-  const others = foreignFinalizers(finalizers);
-  // The API server refuses new finalizers on an object that is being deleted.
-  const isKept = isNeeded && (!isDeleting || finalizers.includes(controllerFinalizer));
-  return isKept ? [...others, controllerFinalizer] : others;
+function planNatGateway(view: View, name: string): Desired {
+  const gateway = view.vpcNatGateways.get(name);
+  return gateway === undefined ? nothing : { rows: gatewayLimitRows(view, gateway), createdMs: gateway.createdMs };
 }
 
-function reportNatGateway(view: View, name: string): readonly ObjectReport[] {
+function reportNatGateway(view: View, name: string, outcome: Outcome): readonly ObjectReport[] {
   const object = { kind: 'vpcNatGateways', name } as const;
   const gateway = view.vpcNatGateways.get(name);
   if (gateway === undefined) return [{ object }];
   const eips = [...view.indexes.eipsByNatGateway.of(name)].sort();
-  return [{ object, finalizers: finalizersOf(gateway, eips.length > 0), status: statusOf(view, gateway, eips) }];
+  const finalizers = finalizersWhile(eips.length > 0, gateway);
+  const labels = limitLabels(gateway.spec.qosPolicy, gatewayLimits(view, gateway));
+  return [{ object, finalizers, labels, status: statusOf(view, gateway, eips, refusalOf(outcome)) }];
 }
 
 function* gatewaysOf(change: Change, view: View): Generator<string> {
   yield* natGatewaysReading(change, view);
+  yield* limitsReading(change, view, 'vpcNatGateways');
   const { kind, name } = change;
   if (kind === 'iptablesEips') yield* [change.before, change.after].map((eip) => eip?.spec.natGateway ?? '');
   // Its router is gone with the last Subnet, if it is being deleted.
@@ -113,5 +122,6 @@ export const natGatewayFeature: Feature = {
   name: 'nat-gateway',
   all: (view) => view.vpcNatGateways.keys(),
   reads: (change, view) => new Set([...gatewaysOf(change, view)].filter((name) => name !== '')),
+  plan: planNatGateway,
   report: reportNatGateway,
 };

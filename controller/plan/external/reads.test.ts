@@ -33,6 +33,9 @@ test('after random changes every plan and status is current, and no two plans wa
       { vpc: pick('blue', 'green', 'ovn-cluster'), v4Ip: pick('10.90.0.50', '10.91.0.50') },
     );
   const leaving = (): object => (random(5) === 0 ? { deletionTimestamp: '2026-01-09T00:00:00Z' } : {});
+  const qosPolicy = (): string => pick('', 'q1', 'q2', 'q3');
+  /** With what a status says of its limits. */
+  const limited = ({ kind, raw }: Made): Made => ({ kind, raw: { ...raw, status: { qosPolicy: qosPolicy() } } });
   const route = { cidr: '0.0.0.0/0', nextHopIP: '203.0.113.9' };
   const toGateway = { cidr: '0.0.0.0/0', nextHopIP: '10.90.0.254' };
   const config = { name: 'ovn-external-gw-config', namespace: 'kube-system' };
@@ -135,17 +138,45 @@ test('after random changes every plan and status is current, and no two plans wa
       ),
     () =>
       made(
-        'vpcNatGateways',
-        pick('g1', 'g2'),
+        'routerLbRules',
+        pick('l1', 'l2'),
         {
-          vpc: pick('blue', 'green', 'gone', ''),
-          externalSubnets: pick(['external'], ['second'], ['second', 'external'], ['gone']),
-          subnet: pick('inner', 'green-net', ''),
-          lanIp: pick('', '10.90.0.254', '10.90.0.253'),
-          selector: pick([], [], ['zone: a']),
+          ovnEip: ovnEip(),
+          vpc: pick('blue', 'green'),
+          endpoints: pick(['10.90.0.50'], ['10.90.0.51', '10.90.0.52'], []),
+          ports: [{ port: pick(80, 81, 443), protocol: pick('TCP', 'UDP'), targetPort: pick(80, 8080) }],
         },
         random(3),
         leaving(),
+      ),
+    () =>
+      made(
+        'qosPolicies',
+        pick('q1', 'q2'),
+        {
+          bindingType: pick('EIP', 'NATGW'),
+          shared: random(2) === 0,
+          bandwidthLimitRules: [{ name: 'in', direction: 'ingress', rateMax: pick('10', '20', 'none') }],
+        },
+        random(3),
+        leaving(),
+      ),
+    () =>
+      limited(
+        made(
+          'vpcNatGateways',
+          pick('g1', 'g2'),
+          {
+            qosPolicy: qosPolicy(),
+            vpc: pick('blue', 'green', 'gone', ''),
+            externalSubnets: pick(['external'], ['second'], ['second', 'external'], ['gone']),
+            subnet: pick('inner', 'green-net', ''),
+            lanIp: pick('', '10.90.0.254', '10.90.0.253'),
+            selector: pick([], [], ['zone: a']),
+          },
+          random(3),
+          leaving(),
+        ),
       ),
     () =>
       made(
@@ -171,16 +202,19 @@ test('after random changes every plan and status is current, and no two plans wa
         leaving(),
       ),
     () =>
-      made(
-        'iptablesEips',
-        pick('e1', 'e2'),
-        {
-          natGwDp: pick('g1', 'g2', 'g3'),
-          externalSubnet: pick('external', 'second', ''),
-          v4ip: pick('', '203.0.113.50'),
-        },
-        random(3),
-        leaving(),
+      limited(
+        made(
+          'iptablesEips',
+          pick('e1', 'e2'),
+          {
+            qosPolicy: qosPolicy(),
+            natGwDp: pick('g1', 'g2', 'g3'),
+            externalSubnet: pick('external', 'second', ''),
+            v4ip: pick('', '203.0.113.50'),
+          },
+          random(3),
+          leaving(),
+        ),
       ),
     () =>
       made('iptablesFips', pick('f1', 'f2'), { eip: pick('e1', 'e2'), internalIp: pick('10.90.0.50', '') }, random(3)),

@@ -1,7 +1,7 @@
 /** The statuses of the rules that use addresses outside. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { eipAt, eipRef, externalRuleKinds, ruleObject } from '../../model/external-objects.ts';
-import type { ExternalRuleStore, RuleObject } from '../../model/external-objects.ts';
+import type { AddressRule, AddressRuleStore } from '../../model/external-objects.ts';
 import type { ApiObjectFacts } from '../../model/object-facts.ts';
 import type { ExternalRule } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
@@ -28,7 +28,7 @@ function sides(rule: ExternalRule | undefined, suffix: 'Ip' | 'IpCidr'): Readonl
 }
 
 /** Fields of the status beside `ready`. */
-function ovnFields(object: RuleObject, rule: ExternalRule | undefined): Readonly<Record<string, string>> {
+function ovnFields(object: AddressRule, rule: ExternalRule | undefined): Readonly<Record<string, string>> {
   if (object.use === 'snat') return sides(rule, 'IpCidr');
   if (object.use === 'fip') return { ...sides(rule, 'Ip'), macAddress: rule?.local?.mac ?? '' };
   const { internalPort, externalPort, protocol, ipName } = object.rule.spec;
@@ -38,7 +38,7 @@ function ovnFields(object: RuleObject, rule: ExternalRule | undefined): Readonly
 /** The same of a rule of a VpcNatGateway. */
 function iptablesFields(
   view: View,
-  object: RuleObject,
+  object: AddressRule,
   rule: ExternalRule | undefined,
 ): Readonly<Record<string, string>> {
   const [pair] = rule?.pairs ?? [];
@@ -66,7 +66,7 @@ function obstacleEvents(
 }
 
 /** A distributed address is on the node of its pod, whichever node has the port. */
-function pendingOf(
+export function pendingOf(
   view: View,
   { vpc, subnet, local }: ExternalRule,
   { conditions }: ApiObjectFacts,
@@ -77,7 +77,7 @@ function pendingOf(
 
 export function reportRule(
   view: View,
-  store: ExternalRuleStore,
+  store: AddressRuleStore,
   name: string,
   outcome: Outcome,
 ): readonly ObjectReport[] {

@@ -5,7 +5,7 @@
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { Change } from '../../model/change.ts';
 import { iptablesEipId, ruleObject } from '../../model/external-objects.ts';
-import type { ExternalRuleStore, OvnDnatRule, RuleObject } from '../../model/external-objects.ts';
+import type { AddressRule, AddressRuleStore, ExternalRuleStore, OvnDnatRule } from '../../model/external-objects.ts';
 import type { ExternalRule } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { ruleKey } from '../../settle/external/external-rules.ts';
@@ -24,7 +24,7 @@ interface Planned {
 }
 
 /** The first part of the keys of a rule's rows. */
-const rowPrefixes: Readonly<Record<ExternalRuleStore, string>> = {
+const rowPrefixes: Readonly<Record<AddressRuleStore, string>> = {
   ovnFips: 'fip',
   ovnSnatRules: 'snat',
   ovnDnatRules: 'dnat',
@@ -68,12 +68,12 @@ function planDnat(key: string, object: OvnDnatRule, rule: ExternalRule): Planned
   return { rows: [...own.rows, ...ways], contributions: [...own.contributions, contribution] };
 }
 
-function plannedOf(key: string, object: RuleObject, rule: ExternalRule): Planned {
+function plannedOf(key: string, object: AddressRule, rule: ExternalRule): Planned {
   if (object.use === 'fip') return planFip(key, rule);
   return object.use === 'snat' ? planSnat(key, rule) : planDnat(key, object.rule, rule);
 }
 
-function planRule(view: View, store: ExternalRuleStore, name: string): Desired {
+function planRule(view: View, store: AddressRuleStore, name: string): Desired {
   const rule = view.externalRules.get(ruleKey(store, name));
   const object = ruleObject(view, store, name);
   if (object === undefined || !isInForce(rule)) return nothing;
@@ -93,16 +93,25 @@ function* waitingFor(
       if (key.startsWith(`${store}/`) && gatewayPortName({ vpc, subnet }) === name) yield key.slice(store.length + 1);
 }
 
+/** Rules whose verdict, or whose holder, the change is about. */
+export function verdictsReading(
+  change: Extract<Change, { readonly kind: 'gatewayHolders' | 'externalRules' }>,
+  view: View,
+  store: ExternalRuleStore,
+): Iterable<string> {
+  if (change.kind === 'gatewayHolders') return waitingFor(view, store, change);
+  return change.name.startsWith(`${store}/`) ? [change.name.slice(store.length + 1)] : [];
+}
+
 /** Keys: the name of the rule. */
-function featureOf(store: ExternalRuleStore, name: string): Feature {
+function featureOf(store: AddressRuleStore, name: string): Feature {
   return {
     name,
     all: (view) => view[store].keys(),
     *reads(change, view) {
       if (change.kind === store) yield change.name;
-      else if (change.kind === 'gatewayHolders') yield* waitingFor(view, store, change);
-      else if (change.kind === 'externalRules' && change.name.startsWith(`${store}/`))
-        yield change.name.slice(store.length + 1);
+      else if (change.kind === 'gatewayHolders' || change.kind === 'externalRules')
+        yield* verdictsReading(change, view, store);
       // The status names the VpcNatGateway.
       else if (change.kind === 'iptablesEips' && change.before?.spec.natGateway !== change.after?.spec.natGateway)
         yield* view.indexes.externalRulesByEip[store].of(iptablesEipId(change.name));

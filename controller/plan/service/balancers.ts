@@ -19,7 +19,8 @@ import { variableName } from '../../../lib/services/variables.ts';
 import { type ServiceVip, vipId } from '../../../lib/services/vips.ts';
 import { vipsInOvn } from '../../model/service-vips.ts';
 import type { View } from '../../model/view.ts';
-import { slicesOf } from '../../settle/service/frontends.ts';
+import { ruleKey } from '../../settle/external/external-rules.ts';
+import { ruleAt, slicesInVpc, withoutAddresses } from '../../settle/service/frontends.ts';
 import { vendorIds } from '../names.ts';
 
 /** Which backends a client gets. `local`: those of its node; `hints`: those whose hints name its place; `all`: the same as all other clients. */
@@ -64,15 +65,13 @@ export function balancersOf(view: View, service: Service): readonly Balancer[] {
   return [...groups.values()].flatMap((served) => balancerOf(key, served) ?? []);
 }
 
-/** The EndpointSlices of a Service or rule, without endpoints in other VPCs. */
+/** The EndpointSlices of a Service or rule that serve it: without endpoints in other VPCs, and without backends that a RouterLBRule may not have. */
 export function reachedSlices(view: View, key: string): readonly EndpointSlice[] {
-  const { foreignEndpoints = [] } = view.serviceVerdicts.get(key) ?? {};
-  const slices = slicesOf(view, key);
-  return foreignEndpoints.length === 0 ? slices : slices.map((slice) => without(slice, new Set(foreignEndpoints)));
-}
-
-function without(slice: EndpointSlice, addresses: ReadonlySet<string>): EndpointSlice {
-  return { ...slice, endpoints: slice.endpoints.filter(({ address }) => !addresses.has(address)) };
+  const slices = slicesInVpc(view, key);
+  const rule = ruleAt(view, key);
+  if (rule?.kind !== 'RouterLBRule') return slices;
+  const { leftOut = {} } = view.externalRules.get(ruleKey('routerLbRules', rule.name)) ?? {};
+  return withoutAddresses(slices, Object.keys(leftOut));
 }
 
 function choiceOf(service: Service, { isInternal }: ServiceVip, all: readonly Backend[]): Choice {

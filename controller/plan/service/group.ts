@@ -13,6 +13,12 @@ export function groupMembership(vpc: string, balancers: readonly string[]): Cont
   return { table: 'Load_Balancer_Group', key: balancerGroup(vpc), column: 'load_balancer', values };
 }
 
+/** Load balancers of the router of a VPC, for clients outside. */
+export function routerMembership(vpc: string, balancers: readonly string[]): Contribution {
+  const values = balancers.map((key) => ref('Load_Balancer', key));
+  return { table: 'Logical_Router', key: vpc, column: 'load_balancer', values };
+}
+
 /** The reference by which a switch has all load balancers of the group of its VPC. */
 export function groupOfSwitch(vpc: string, subnet: string): Contribution {
   const values = [ref('Load_Balancer_Group', balancerGroup(vpc))];

@@ -6,7 +6,7 @@ import type { DesiredRow } from '../../../lib/desired/row.ts';
 import type { Backend } from '../../../lib/services/backends.ts';
 import { ruleServiceKey } from '../../../lib/services/switch-lb-rule.ts';
 import type { ServiceVip } from '../../../lib/services/vips.ts';
-import type { SwitchLbRule } from '../../model/objects.ts';
+import type { LbRule } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import { planIps } from '../address/ip-object.ts';
 import { reportReleased } from '../address/report.ts';
@@ -33,7 +33,7 @@ interface Check {
 /** How OVN checks the backend of a rule with this address, or why it does not. */
 export function checkOf(
   view: View,
-  rule: SwitchLbRule,
+  rule: LbRule,
   { protocol, family }: Pick<ServiceVip, 'protocol' | 'family'>,
   address: string,
 ): Check | UncheckedReason {
@@ -52,7 +52,7 @@ function inBrackets(address: string): string {
 /** The entries of `ip_port_mappings` of a load balancer. */
 export function mappingsOf(
   view: View,
-  rule: SwitchLbRule,
+  rule: LbRule,
   balancer: Balancer,
   backends: Iterable<Backend>,
 ): Readonly<Record<string, string>> {

@@ -1,20 +1,22 @@
 /** The report of a rule: its headless Service, and its status with the state of each backend. */
-import { annotation, label, ruleServicePrefix } from '../../../lib/api/names.ts';
+import { annotation, lbRuleKinds } from '../../../lib/api/names.ts';
+import { familyOf } from '../../../lib/net/ip.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { backendKey } from '../../../lib/services/backends.ts';
-import { serviceKey, type RuleSpec } from '../../../lib/services/service.ts';
+import { serviceKey, type RuleSpec, type Service } from '../../../lib/services/service.ts';
 import { isOfRule, isProblem, readRule, ruleServiceKey, type ReadRule } from '../../../lib/services/switch-lb-rule.ts';
 import { vipId, vipsOf } from '../../../lib/services/vips.ts';
-import type { SwitchLbRule } from '../../model/objects.ts';
+import { lbRuleStores, type LbRule, type LbRuleStore } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
-import { ruleProblem } from '../../settle/service/frontends.ts';
+import { ruleProblem, ruleService } from '../../settle/service/frontends.ts';
 import { obstacleConditions } from '../conditions.ts';
 import { failure, refusalEvents } from '../events.ts';
+import { pendingOf } from '../external/report.ts';
 import { withoutFormer } from '../finalizers.ts';
 import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome, WantedCondition, WantedEvent } from '../report.ts';
 import { takenVipProblems, vpcProblems } from '../service/report.ts';
-import { servedRule } from './served.ts';
+import { outsideOf, servedRule } from './served.ts';
 import { isOut, ruleBackends, type RuleBackend } from './backends.ts';
 import type { UncheckedReason } from './health-check.ts';
 
@@ -35,10 +37,12 @@ function joined(problems: readonly Problem[]): Problem | undefined {
 }
 
 /** What keeps the virtual address from being served although the spec is right. */
-function placeProblem(view: View, rule: SwitchLbRule): Problem | undefined {
+function placeProblem(view: View, rule: LbRule): Problem | undefined {
   const key = ruleServiceKey(rule);
   const verdict = view.serviceVerdicts.get(key);
-  if (verdict?.refusal !== undefined) return verdict.refusal;
+  const outside = outsideOf(view, rule);
+  const refusal = verdict?.refusal ?? outside?.obstacle;
+  if (refusal !== undefined) return refusal;
   if (!view.capabilities.loadBalancers) {
     const message = 'load balancers are off in this cluster: start the controller with --enable-lb=true';
     return { code: 'NotSupported', message };
@@ -47,7 +51,7 @@ function placeProblem(view: View, rule: SwitchLbRule): Problem | undefined {
 }
 
 /** Why the sources of health checks are missing. */
-function sourceProblem(view: View, rule: SwitchLbRule): Problem | undefined {
+function sourceProblem(view: View, rule: LbRule): Problem | undefined {
   const { checked = {} } = view.serviceVerdicts.get(ruleServiceKey(rule)) ?? {};
   for (const subnet of new Set(Object.values(checked).map((place) => place.subnet))) {
     const problem = view.addressProblem(`health-check/${subnet}`);
@@ -56,7 +60,7 @@ function sourceProblem(view: View, rule: SwitchLbRule): Problem | undefined {
   return undefined;
 }
 
-function onlineCondition(view: View, rule: SwitchLbRule, backends: readonly RuleBackend[]): WantedCondition {
+function onlineCondition(view: View, rule: LbRule, backends: readonly RuleBackend[]): WantedCondition {
   const of = (status: 'True' | 'False' | 'Unknown', reason: string, message = ''): WantedCondition => ({
     type: onlineType,
     status,
@@ -99,22 +103,40 @@ function listed(backends: readonly RuleBackend[]): readonly RuleBackend[] {
 }
 
 /** Virtual addresses with ports that no load balancer has: `1.1.1.1:80/TCP`. */
-function unservedVips(view: View, { service }: ReadRule, isServed: boolean): readonly string[] {
+function unservedVips(view: View, service: Service, isServed: boolean): readonly string[] {
   const { takenVips = {} } = view.serviceVerdicts.get(serviceKey(service)) ?? {};
   return vipsOf(service, view.capabilities)
     .filter((vip) => !isServed || takenVips[vipId(vip)] !== undefined)
     .map(({ address, port }) => `${backendKey(address, port.port)}/${port.protocol}`);
 }
 
-function statusFields(view: View, rule: SwitchLbRule, read: ReadRule, backends: readonly RuleBackend[] | undefined) {
+/** Of a RouterLBRule: the addresses outside that are served. */
+function outsideFields(view: View, rule: LbRule): Readonly<Record<string, string | null>> {
+  if (rule.kind === 'SwitchLBRule') return {};
+  const { outside = [] } = servedRule(view, rule)?.outside ?? {};
+  const of = (family: 4 | 6): string | null => outside.find((ip) => familyOf(ip) === family) ?? null;
+  return { v4Eip: of(4), v6Eip: of(6) };
+}
+
+/** Backends that another rule keeps from being served. */
+function leftOutText(view: View, rule: LbRule): string {
+  const left = Object.entries(outsideOf(view, rule)?.leftOut ?? {});
+  if (left.length === 0) return '';
+  const named = left.slice(0, most.named).map(([address, why]) => `${address} (${why})`);
+  const rest = left.length > most.named ? ` and ${left.length - most.named} more` : '';
+  return `backends that get no connections: ${named.join(', ')}${rest}`;
+}
+
+function statusFields(view: View, rule: LbRule, read: ReadRule, backends: readonly RuleBackend[] | undefined) {
   const key = ruleServiceKey(rule);
-  const unserved = unservedVips(view, read, backends !== undefined);
+  const unserved = unservedVips(view, ruleService(view, rule, read), backends !== undefined);
   const all = backends ?? [];
   const known = { total: all.length, online: all.filter((backend) => !isOut(backend)).length, backends: listed(all) };
   return {
     ports: read.ports.map(({ port, protocol }) => `${port}/${protocol}`).join(','),
     service: key,
     vpc: view.serviceVerdicts.get(key)?.vpc ?? null,
+    ...outsideFields(view, rule),
     unserved: unserved.length === 0 ? null : unserved,
     // Until the southbound database is known, the states of a former process stay.
     ...(view.monitors === undefined ? {} : known),
@@ -122,7 +144,8 @@ function statusFields(view: View, rule: SwitchLbRule, read: ReadRule, backends: 
 }
 
 /** Labels that the selector of the Service has beside those of the rule are removed. */
-function serviceReport(view: View, rule: SwitchLbRule, read: ReadRule): ObjectReport {
+function serviceReport(view: View, rule: LbRule, read: ReadRule): ObjectReport {
+  const { label, vipAnnotation } = lbRuleKinds[rule.kind];
   const key = ruleServiceKey(rule);
   const former = view.services.get(key)?.ruleSpec?.selector ?? {};
   const gone = Object.keys(former).filter((name) => read.selector[name] === undefined);
@@ -139,55 +162,80 @@ function serviceReport(view: View, rule: SwitchLbRule, read: ReadRule): ObjectRe
   return {
     object: { kind: 'services', name: key },
     presence: 'required',
-    labels: { [label.switchLbRule]: rule.name },
-    annotations: { [annotation.switchLbVip]: read.service.clusterIps.join(',') },
+    labels: { [label]: rule.name },
+    annotations: { [vipAnnotation]: ruleService(view, rule, read).clusterIps.join(',') },
     spec: { ...spec },
     initialSpec: { type: 'ClusterIP', clusterIP: 'None', ipFamilyPolicy: 'PreferDualStack' },
   };
 }
 
 /** Services that a rule made and does not have any more. */
-function* formerServices(view: View, name: string, kept: string | undefined): Generator<ObjectReport> {
-  for (const key of view.indexes.servicesByRule.of(name)) {
+function* formerServices(
+  view: View,
+  store: LbRuleStore,
+  name: string,
+  kept: string | undefined,
+): Generator<ObjectReport> {
+  const { prefix } = lbRuleKinds[lbRuleStores[store]];
+  for (const key of view.indexes.servicesByRule[store].of(name)) {
     const service = view.services.get(key);
-    if (key !== kept && service !== undefined && isOfRule(service) && service.name === ruleServicePrefix + name)
+    if (key !== kept && service !== undefined && isOfRule(service) && service.name === prefix + name)
       yield { object: { kind: 'services', name: key }, presence: 'forbidden' };
   }
 }
 
-function onlineEvents({ conditions }: SwitchLbRule, online: WantedCondition): readonly WantedEvent[] {
+function onlineEvents({ conditions }: LbRule, online: WantedCondition): readonly WantedEvent[] {
   const before = conditions.find(({ type }) => type === onlineType);
   if (online.reason !== 'BackendsOffline' || before?.message === online.message) return [];
   return [{ type: 'Warning', reason: 'BackendsOffline', message: online.message ?? '' }];
 }
 
-export function reportRule(view: View, name: string, outcome: Outcome): readonly ObjectReport[] {
-  const object = { kind: 'switchLbRules', name } as const;
-  const rule = view.switchLbRules.get(name);
-  if (rule === undefined) return [{ object }, ...formerServices(view, name, undefined)];
+export function reportRule(view: View, store: LbRuleStore, name: string, outcome: Outcome): readonly ObjectReport[] {
+  const object = { kind: store, name } as const;
+  const rule = view[store].get(name);
+  if (rule === undefined) return [{ object }, ...formerServices(view, store, name, undefined)];
   if (rule.isDeleting)
-    return [{ object, finalizers: withoutFormer(rule.finalizers) }, ...formerServices(view, name, undefined)];
+    return [{ object, finalizers: withoutFormer(rule.finalizers) }, ...formerServices(view, store, name, undefined)];
   const read = readRule(rule);
-  const problem = ruleProblem(view, rule);
+  const outside = outsideOf(view, rule);
+  const problem = ruleProblem(view, rule) ?? outside?.refusal;
   if (isProblem(read) || problem !== undefined) {
     const conditions = obstacleConditions(rule.generation, problem, undefined, 'RuleReady');
-    const events = refusalEvents('ValidateSwitchLBRuleFailed', conditions, rule.conditions);
-    const fields = { ports: null, service: null, vpc: null, unserved: null, total: null, online: null, backends: null };
+    const events = refusalEvents(`Validate${rule.kind}Failed`, conditions, rule.conditions);
+    const fields = {
+      ports: null,
+      service: null,
+      vpc: null,
+      ...outsideFields(view, rule),
+      unserved: null,
+      total: null,
+      online: null,
+      backends: null,
+    };
     const status = { fields, conditions, absentConditions: [onlineType], events };
     // A Service that the rule has elsewhere is of its former namespace.
-    return [{ object, status }, ...formerServices(view, name, ruleServiceKey(rule))];
+    return [{ object, status }, ...formerServices(view, store, name, ruleServiceKey(rule))];
   }
   const obstacle = placeProblem(view, rule);
-  const backends = servedRule(view, rule) && ruleBackends(view, rule, read.service);
+  const served = servedRule(view, rule);
+  // A new port has no holder for a moment, which is no event.
+  const pending = served?.outside && pendingOf(view, served.outside, rule);
+  const backends = served && ruleBackends(view, rule, served);
   const online = view.monitors && backends && onlineCondition(view, rule, backends);
   const conditions = [
-    ...obstacleConditions(rule.generation, undefined, refusalOf(outcome) ?? obstacle, 'RuleReady'),
+    ...obstacleConditions(
+      rule.generation,
+      undefined,
+      refusalOf(outcome) ?? obstacle ?? pending,
+      'RuleReady',
+      leftOutText(view, rule),
+    ),
     ...(online === undefined ? [] : [online]),
   ];
   const ready = rule.conditions.find(({ type }) => type === 'Ready');
   const isNew = obstacle !== undefined && ready?.message !== obstacle.message;
   const events = [
-    ...(isNew ? [failure('ServeSwitchLBRuleFailed', obstacle)] : []),
+    ...(isNew ? [failure(`Serve${rule.kind}Failed`, obstacle)] : []),
     ...(online === undefined ? [] : onlineEvents(rule, online)),
   ];
   const fields = statusFields(view, rule, read, backends);
@@ -195,6 +243,6 @@ export function reportRule(view: View, name: string, outcome: Outcome): readonly
   return [
     { object, status: { fields, conditions, ...absent, events, rateLimit: 'all' } },
     serviceReport(view, rule, read),
-    ...formerServices(view, name, ruleServiceKey(rule)),
+    ...formerServices(view, store, name, ruleServiceKey(rule)),
   ];
 }

@@ -6,6 +6,7 @@
  */
 import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';
 import { addTo, allOf, removeFrom, type Few } from '../../../lib/desired/few.ts';
+import { ruleNameAt } from '../../../lib/services/switch-lb-rule.ts';
 import type { Change } from '../../model/change.ts';
 import {
   externalRuleKinds,
@@ -22,6 +23,7 @@ import { externalConfigOf } from './external-config.ts';
 import { gatewayPortNamed, vpcsNaming } from './external-subnets.ts';
 import { gatewayNodeText } from './gateway-order.ts';
 import { natGatewaysReading } from './nat-gateways.ts';
+import { readRouterLbRule } from './read-lb-rule.ts';
 import { anyVpc, readRule } from './read-rule.ts';
 import type { EntryClaim, ReadRule } from './read-rule.ts';
 
@@ -32,6 +34,10 @@ export interface ExternalRulesOptions {
 
 /** Reasons of a refusal in favour of another rule. */
 const lost: ReadonlySet<string> = new Set(['AddressInUse', 'PortInUse', 'PinnedElsewhere', 'Conflict']);
+
+const rightOf = unlessRefused(lost);
+/** The right of a rule that is new, or was refused in favour of another. */
+const refusedRight = 2;
 
 interface Claimed {
   readonly value: string;
@@ -118,6 +124,29 @@ export class ExternalRules {
         yield* allOf(this.#byVpc.get(name.slice(0, name.indexOf('/'))));
     } else if (kind === 'vpcs' && (change.before === undefined) !== (change.after === undefined))
       yield* allOf(this.#byVpc.get(name));
+    yield* this.#ofFrontends(change);
+  }
+
+  /** RouterLBRules, whose backends are those of their Services. */
+  *#ofFrontends(change: Change): Generator<string> {
+    const { indexes, routerLbRules } = this.#options.view;
+    if (routerLbRules.size === 0) return;
+    const { kind, name } = change;
+    if (kind === 'namespaces') {
+      if (change.before?.isDeleting !== change.after?.isDeleting)
+        for (const rule of indexes.rulesByNamespace.routerLbRules.of(name)) yield ruleKey('routerLbRules', rule);
+      return;
+    }
+    const services =
+      kind === 'endpointSlices'
+        ? [change.before?.service ?? '', change.after?.service ?? '']
+        : kind === 'services' || kind === 'serviceVerdicts'
+          ? [name]
+          : [];
+    for (const service of services) {
+      const rule = ruleNameAt(service, 'RouterLBRule') ?? '';
+      if (routerLbRules.has(rule)) yield ruleKey('routerLbRules', rule);
+    }
   }
 
   *#ofNatGateway(name: string): Generator<string> {
@@ -171,7 +200,7 @@ export class ExternalRules {
     const before = this.#read.get(key);
     if (before !== undefined) this.#index(before, (map, at) => removeFrom(map, at, key));
     const rule = ruleAt(key);
-    const after = rule && readRule(view, rule.store, rule.name);
+    const after = rule && readAny(view, rule.store, rule.name);
     if (after === undefined) {
       this.#read.delete(key);
       return;
@@ -188,23 +217,44 @@ export class ExternalRules {
 
   #judge(keys: ReadonlySet<string>): void {
     const taken = new Map<string, Claimed>();
-    for (const { key } of this.#inOrder(keys)) {
-      const read = this.#read.get(key);
-      if (read === undefined) continue;
-      const rival = rivalOf(taken, read.claims);
-      if (rival === undefined) {
-        for (const { entry, value } of read.claims) {
-          const holder = taken.get(entry);
-          if (holder === undefined || holder.value === anyVpc) taken.set(entry, { value, key });
-        }
-        this.#set(key, read.verdict);
-      } else {
-        const message = `${rival.claim.what} is in use by ${titleOf(rival.by)}, which had it before: ${rival.claim.remedy ?? 'use another, or delete one of the two'}`;
-        const { obstacle: _, ...verdict } = read.verdict;
-        this.#set(key, { ...verdict, refusal: { code: rival.claim.code, message } });
-      }
-    }
+    const inOrder = this.#inOrder(keys);
+    const inForce = inOrder.filter(({ rule }) => rightOf(rule) < refusedRight);
+    const verdicts = new Map(inForce.map(({ key }) => [key, this.#decide(key, taken)] as const));
+    // A backend that a RouterLBRule got by its labels takes nothing from a rule that is in force, and a new rule takes no backend.
+    for (const { key } of inForce) this.#set(key, this.#withBackends(key, verdicts.get(key), taken));
+    for (const { key, rule } of inOrder)
+      if (rightOf(rule) >= refusedRight) this.#set(key, this.#withBackends(key, this.#decide(key, taken), taken));
     for (const key of keys) if (!this.#read.has(key)) this.#set(key, undefined);
+  }
+
+  /** Takes the entries of a rule, or refuses it. */
+  #decide(key: string, taken: Map<string, Claimed>): ExternalRule | undefined {
+    const read = this.#read.get(key);
+    if (read === undefined) return undefined;
+    const claims = read.claims.filter(({ backend }) => backend === undefined);
+    const rival = rivalOf(taken, claims);
+    if (rival === undefined) {
+      take(taken, key, claims);
+      return read.verdict;
+    }
+    const { obstacle: _, ...verdict } = read.verdict;
+    const { code, remedy = 'use another, or delete one of the two' } = rival.claim;
+    return { ...verdict, refusal: { code, message: `${lostTo(rival)}: ${remedy}` } };
+  }
+
+  /** Takes the entries of backends, each with all of its own or none. */
+  #withBackends(key: string, verdict: ExternalRule | undefined, taken: Map<string, Claimed>): ExternalRule | undefined {
+    if (verdict === undefined || verdict.refusal !== undefined) return verdict;
+    const byBackend = new Map<string, EntryClaim[]>();
+    for (const claim of this.#read.get(key)?.claims ?? [])
+      if (claim.backend !== undefined) byBackend.set(claim.backend, [...(byBackend.get(claim.backend) ?? []), claim]);
+    const leftOut: Record<string, string> = {};
+    for (const [backend, claims] of byBackend) {
+      const rival = rivalOf(taken, claims);
+      if (rival === undefined) take(taken, key, claims);
+      else leftOut[backend] = lostTo(rival);
+    }
+    return Object.keys(leftOut).length === 0 ? verdict : { ...verdict, leftOut };
   }
 
   #inOrder(keys: ReadonlySet<string>): readonly { readonly key: string; readonly rule: Kinds[ExternalRuleStore] }[] {
@@ -212,9 +262,9 @@ export class ExternalRules {
     const found = [...keys].sort().flatMap((key) => {
       const at = ruleAt(key);
       const rule = at && ruleObject(view, at.store, at.name)?.rule;
-      return rule === undefined ? [] : [{ key, rule }];
+      return rule === undefined || !this.#read.has(key) ? [] : [{ key, rule }];
     });
-    const inOrder = byRight<Kinds[ExternalRuleStore]>(unlessRefused(lost));
+    const inOrder = byRight<Kinds[ExternalRuleStore]>(rightOf);
     return found.sort((a, b) => inOrder(a.rule, b.rule));
   }
 
@@ -225,6 +275,21 @@ export class ExternalRules {
     else this.verdicts.set(key, after);
     this.#options.onChange(key, before, after);
   }
+}
+
+function readAny(view: View, store: ExternalRuleStore, name: string): ReadRule | undefined {
+  return store === 'routerLbRules' ? readRouterLbRule(view, name) : readRule(view, store, name);
+}
+
+function take(taken: Map<string, Claimed>, key: string, claims: readonly EntryClaim[]): void {
+  for (const { entry, value } of claims) {
+    const holder = taken.get(entry);
+    if (holder === undefined || holder.value === anyVpc) taken.set(entry, { value, key });
+  }
+}
+
+function lostTo({ claim, by }: { readonly claim: EntryClaim; readonly by: string }): string {
+  return `${claim.what} is in use by ${titleOf(by)}, which had it before`;
 }
 
 /** Whether two rules may have an entry together. */

@@ -315,8 +315,8 @@ describe('an IptablesEIP', () => {
   });
 
   test('works without the fields that are not served', async () => {
-    const controller = await controllerOf([...outside({}), gateway('gw'), eip('a', { qosPolicy: 'slow' })]);
-    assert.match(conditionOf(controller, 'IptablesEIP/a', 'Validated'), /^False NotSupported not served, .*qosPolicy/);
+    const controller = await controllerOf([...outside({}), gateway('gw'), eip('a', { v6ip: 'fd00::1' })]);
+    assert.match(conditionOf(controller, 'IptablesEIP/a', 'Validated'), /^False NotSupported not served, .*v6ip/);
     assert.match(conditionOf(controller, 'IptablesEIP/a'), /^True IptablesEIPReady/);
   });
 

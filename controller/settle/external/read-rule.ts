@@ -10,13 +10,16 @@ import type { Family } from '../../../lib/net/ip.ts';
 import { hasRouterPort } from '../../model/net-in-force.ts';
 import { eipAt, eipRef, eipTitle, externalRuleKinds, insidePorts, ruleObject } from '../../model/external-objects.ts';
 import type {
+  AddressRule,
+  AddressRuleStore,
   ExternalRuleStore,
   InsideSpec,
   OvnEip,
   OvnFip,
   OvnSnatRule,
-  RuleObject,
 } from '../../model/external-objects.ts';
+import { isProblem, readRule as readLbRule } from '../../../lib/services/switch-lb-rule.ts';
+import { ovnProtocols } from '../../../lib/services/vips.ts';
 import { eipPort } from '../../model/ovn-names.ts';
 import type { ExternalPair, ExternalRule, GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
@@ -37,6 +40,8 @@ export interface EntryClaim {
   readonly what: string;
   /** What to do; by default, to use another entry. */
   readonly remedy?: string;
+  /** Of a RouterLBRule: the backend that has no connections if another rule has the entry. The rule stays. */
+  readonly backend?: string;
 }
 
 export interface ReadRule {
@@ -53,19 +58,19 @@ interface Inside {
   readonly port?: string;
 }
 
-type Outcome<T> = { readonly value: T } | { readonly refusal: Problem } | { readonly obstacle: Problem };
+export type Outcome<T> = { readonly value: T } | { readonly refusal: Problem } | { readonly obstacle: Problem };
 
-const families: readonly Family[] = [4, 6];
+export const families: readonly Family[] = [4, 6];
 
-function refuse(code: string, message: string): { readonly refusal: Problem } {
+export function refuse(code: string, message: string): { readonly refusal: Problem } {
   return { refusal: { code, message } };
 }
 
-function wait(code: string, message: string): { readonly obstacle: Problem } {
+export function wait(code: string, message: string): { readonly obstacle: Problem } {
   return { obstacle: { code, message } };
 }
 
-function textsOf(v4: string | undefined, v6: string | undefined): Inside['texts'] {
+export function textsOf(v4: string | undefined, v6: string | undefined): Inside['texts'] {
   return { ...(v4 === undefined || v4 === '' ? {} : { 4: v4 }), ...(v6 === undefined || v6 === '' ? {} : { 6: v6 }) };
 }
 
@@ -168,7 +173,7 @@ function readSource(view: View, spec: OvnSnatRule['spec'], field: string): Outco
 }
 
 /** The address outside; one of a VpcNatGateway counts if the gateway does. */
-function readEip(view: View, id: string, store: ExternalRuleStore): Outcome<OvnEip> {
+export function readEip(view: View, id: string, store: ExternalRuleStore): Outcome<OvnEip> {
   const { eipField, use } = externalRuleKinds[store];
   const [eip, title] = [eipAt(view, id), eipTitle(id)];
   if (eip === undefined) return wait('EipNotFound', `${eipField}: ${title} does not exist: create it`);
@@ -189,7 +194,7 @@ function readEip(view: View, id: string, store: ExternalRuleStore): Outcome<OvnE
 }
 
 /** The VPC that a rule, or the VpcNatGateway of its address, names; empty if the address inside decides. */
-function vpcOf(view: View, { rule: { spec } }: RuleObject): string {
+function vpcOf(view: View, { rule: { spec } }: AddressRule): string {
   const natGateway = eipAt(view, spec.eip)?.spec.natGateway;
   return natGateway === undefined ? spec.vpc : (view.vpcNatGateways.get(natGateway)?.spec.vpc ?? '');
 }
@@ -201,7 +206,7 @@ function connecting({ spec }: OvnEip, subnet: string): string {
 }
 
 /** The port of the router between the two sides. */
-function readPort(view: View, vpc: string, subnet: string, eip: OvnEip): Outcome<GatewayPort> {
+export function readPort(view: View, vpc: string, subnet: string, eip: OvnEip): Outcome<GatewayPort> {
   const port = view.gatewayPorts.get(gatewayPortKey(vpc, subnet));
   if (port === undefined)
     return wait(
@@ -247,7 +252,7 @@ function readLocal(view: View, fip: OvnFip, { port }: Inside, subnet: string): O
 }
 
 /** Load balancers of a router with several gateway ports are served by newer versions of OVN only. */
-function gatewayObstacle(view: View, vpc: string): Outcome<undefined> {
+export function gatewayObstacle(view: View, vpc: string): Outcome<undefined> {
   const ports = gatewayPortsOf(view, vpc).filter(({ problem }) => problem === undefined);
   if (ports.length < 2 || view.capabilities.severalGateways === true) return { value: undefined };
   const names = ports.map(({ subnet }) => subnet).join(', ');
@@ -261,7 +266,7 @@ function gatewayObstacle(view: View, vpc: string): Outcome<undefined> {
  * OVN leads packets from a published port to the gateway node, also those that answer a connection to a distributed address of the pod, of which the
  * gateway node knows nothing (OVN 25.03).
  */
-function pathClaim(vpc: string, inside: string, value: 'gateway' | 'node'): EntryClaim {
+export function pathClaim(vpc: string, inside: string, value: 'gateway' | 'node'): EntryClaim {
   const what = `the way of packets from ${inside} (the gateway node for an OvnDnatRule, the node of the pod for a distributed OvnFip)`;
   const remedy = 'use type centralized in the OvnFip, or delete one of the two';
   return { entry: `path/${vpc}/${inside}`, value, code: 'PinnedElsewhere', what, remedy };
@@ -271,7 +276,7 @@ function pathClaim(vpc: string, inside: string, value: 'gateway' | 'node'): Entr
 export const anyVpc = 'nat/?';
 
 /** What a rule claims of its OvnEip, also while the address inside is not there: a rule that waits keeps its right. */
-function addressClaims(
+export function addressClaims(
   view: View,
   store: ExternalRuleStore,
   name: string,
@@ -284,18 +289,35 @@ function addressClaims(
     { entry: `eip/${eip}`, value: use === 'fip' ? own : shared, code: 'AddressInUse', what: eipTitle(eip) },
   ];
   const object = ruleObject(view, store, name);
-  if (object?.use !== 'dnat') return claims;
-  const { spec, isShared } = object.rule;
-  const { protocol, externalPort } = spec;
-  const what = `port ${externalPort}/${protocol} of ${eipTitle(eip)}`;
-  const value = isShared ? 'shared' : own;
-  claims.push({ entry: `port/${eip}/${protocol}/${externalPort}`, value, code: 'PortInUse', what });
+  const claim = (protocol: string, port: string, value: string): EntryClaim => {
+    const what = `port ${port}/${protocol} of ${eipTitle(eip)}`;
+    return { entry: `port/${eip}/${protocol}/${port}`, value, code: 'PortInUse', what };
+  };
+  if (object?.use === 'dnat') {
+    const { spec, isShared } = object.rule;
+    claims.push(claim(spec.protocol, spec.externalPort, isShared ? 'shared' : own));
+  } else if (object?.use === 'lb') {
+    const read = readLbRule(object.rule);
+    if (isProblem(read)) return [];
+    for (const { protocol, port } of read.ports) claims.push(claim(ovnProtocols[protocol], String(port), own));
+  }
   return claims;
+}
+
+/** Replies from a published port leave by one Subnet outside. */
+export function replyClaim(
+  { vpc, subnet }: Pick<ExternalRule, 'vpc' | 'subnet'>,
+  inside: string,
+  protocol: string,
+  port: number | string,
+): EntryClaim {
+  const what = `the way of replies from port ${port}/${protocol} of ${inside}, which is one Subnet outside,`;
+  return { entry: `reply/${vpc}/${inside}/${protocol}/${port}`, value: subnet, code: 'PinnedElsewhere', what };
 }
 
 function claimsOf(
   view: View,
-  store: ExternalRuleStore,
+  store: AddressRuleStore,
   name: string,
   { eip, vpc, subnet, pairs }: ExternalRule,
 ): readonly EntryClaim[] {
@@ -305,9 +327,7 @@ function claimsOf(
   if (object?.use === 'dnat') {
     const { protocol, internalPort } = object.rule.spec;
     for (const { inside } of pairs) {
-      const reply = `the way of replies from port ${internalPort}/${protocol} of ${inside}, which is one Subnet outside,`;
-      const entry = `reply/${vpc}/${inside}/${protocol}/${internalPort}`;
-      claims.push({ entry, value: subnet, code: 'PinnedElsewhere', what: reply });
+      claims.push(replyClaim({ vpc, subnet }, inside, protocol, internalPort));
       claims.push(pathClaim(vpc, inside, 'gateway'));
     }
     return claims;
@@ -331,7 +351,7 @@ function leavesByItself({ isOnlyExit, detours }: GatewayPort, { family, inside }
 }
 
 /** The pairs with the gateway of the Subnet outside, unless it is the only way out of the packets. */
-function withWays(
+export function withWays(
   view: View,
   { vpc, subnet }: Pick<ExternalRule, 'vpc' | 'subnet'>,
   pairs: readonly ExternalPair[],
@@ -348,7 +368,7 @@ function withWays(
 }
 
 /** Undefined if the rule does not exist. */
-export function readRule(view: View, store: ExternalRuleStore, name: string): ReadRule | undefined {
+export function readRule(view: View, store: AddressRuleStore, name: string): ReadRule | undefined {
   const object = ruleObject(view, store, name);
   if (object === undefined) return undefined;
   const { eip: id } = object.rule.spec;

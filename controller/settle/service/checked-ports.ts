@@ -1,8 +1,8 @@
-/** The ports of OVN at which the backends of a SwitchLBRule are, for health checks. */
+/** The ports of OVN at which the backends of a SwitchLBRule or RouterLBRule are, for health checks. */
 import { annotation } from '../../../lib/api/names.ts';
 import { parseIp, type Ip } from '../../../lib/net/ip.ts';
 import type { Endpoint } from '../../../lib/services/service.ts';
-import type { SwitchLbRule } from '../../model/objects.ts';
+import type { LbRule } from '../../model/objects.ts';
 import type { CheckedPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { slicesOf } from './frontends.ts';
@@ -42,12 +42,12 @@ function ownerOf(
   return undefined;
 }
 
-export function wantsHealthChecks({ annotations }: SwitchLbRule): boolean {
+export function wantsHealthChecks({ annotations }: LbRule): boolean {
   return annotations[annotation.healthCheck] !== 'false';
 }
 
 /** Backends with a port that OVN can check: pods of the VPC. */
-export function checkedPorts(view: View, rule: SwitchLbRule, key: string, vpc: string): PortReading {
+export function checkedPorts(view: View, rule: LbRule, key: string, vpc: string): PortReading {
   const checked: Record<string, CheckedPort> = {};
   const ports: string[] = [];
   const isChecked = wantsHealthChecks(rule) && rule.spec.ports.some(({ protocol }) => protocol !== 'SCTP');

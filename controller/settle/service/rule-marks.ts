@@ -1,12 +1,15 @@
-/** Which SwitchLBRules read a changed value, by the keys of their Services. A pod's change costs the same with any number of rules. */
+/** Which SwitchLBRules and RouterLBRules read a changed value, by the keys of their Services. A pod's change costs the same with any number of rules. */
 import { addTo, allOf, removeFrom, type Few } from '../../../lib/desired/few.ts';
 import type { Change } from '../../model/change.ts';
-import type { LoadBalancerPool, Namespace, Subnet } from '../../model/objects.ts';
+import type { LbRuleStore, LoadBalancerPool, Namespace, Subnet } from '../../model/objects.ts';
 import { vipPort } from '../../model/ovn-names.ts';
 import { ruleServiceKey } from '../../../lib/services/switch-lb-rule.ts';
 import type { View } from '../../model/view.ts';
 import { text } from '../fingerprint.ts';
 import { isPoolInForce } from '../load-balancer/judge-pools.ts';
+
+/** Of the keys of OvnEips among those of objects with addresses. */
+const eipPrefix = 'eip/';
 
 export class RuleMarks {
   readonly #view: View;
@@ -27,32 +30,39 @@ export class RuleMarks {
   }
 
   *concerned(change: Change): Generator<string> {
-    const { switchLbRules, indexes } = this.#view;
-    if (change.kind === 'switchLbRules') {
+    const { indexes } = this.#view;
+    if (change.kind === 'switchLbRules' || change.kind === 'routerLbRules') {
       for (const rule of [change.before, change.after]) if (rule !== undefined) yield ruleServiceKey(rule);
     } else if (change.kind === 'namespaces') {
       if (placeText(change.before) !== placeText(change.after))
-        yield* this.#keysOf(indexes.rulesByNamespace.of(change.name));
+        yield* this.#keysOf((store) => indexes.rulesByNamespace[store].of(change.name));
     } else if (change.kind === 'ports') yield* this.#readingAddressesOf(change.name);
     else if (change.kind === 'freed') yield* allOf(this.#readers.get(change.name));
     else if (change.kind === 'vips') yield* allOf(this.#readers.get(vipPort(change.name)));
-    else if (isReadByAll(change)) yield* this.#keysOf(switchLbRules.keys());
+    else if (isReadByAll(change)) yield* this.#keysOf((store) => this.#view[store].keys());
   }
 
   /** Rules with one of the addresses that an object has. */
   *#readingAddressesOf(object: string): Generator<string> {
-    const { switchLbRules, indexes } = this.#view;
-    if (switchLbRules.size === 0) return;
+    const { switchLbRules, routerLbRules, indexes } = this.#view;
+    if (switchLbRules.size + routerLbRules.size === 0) return;
+    if (object.startsWith(eipPrefix)) {
+      const eip = object.slice(eipPrefix.length);
+      yield* this.#keysOf((store) =>
+        store === 'routerLbRules' ? indexes.externalRulesByEip.routerLbRules.of(eip) : [],
+      );
+    }
     for (const { allocation } of this.#view.ports(object))
       for (const address of [allocation.v4, allocation.v6])
-        if (address !== undefined) yield* this.#keysOf(indexes.rulesByAddress.of(address));
+        if (address !== undefined) yield* this.#keysOf((store) => indexes.rulesByAddress[store].of(address));
   }
 
-  *#keysOf(rules: Iterable<string>): Generator<string> {
-    for (const name of rules) {
-      const rule = this.#view.switchLbRules.get(name);
-      if (rule !== undefined) yield ruleServiceKey(rule);
-    }
+  *#keysOf(rulesOf: (store: LbRuleStore) => Iterable<string>): Generator<string> {
+    for (const store of ['switchLbRules', 'routerLbRules'] as const)
+      for (const name of rulesOf(store)) {
+        const rule = this.#view[store].get(name);
+        if (rule !== undefined) yield ruleServiceKey(rule);
+      }
   }
 }
 

@@ -1,6 +1,6 @@
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Service } from '../../../lib/services/service.ts';
-import type { SwitchLbRule } from '../../model/objects.ts';
+import type { LbRule } from '../../model/objects.ts';
 import { ruleServiceKey } from '../../../lib/services/switch-lb-rule.ts';
 import type { View } from '../../model/view.ts';
 import { checkedPorts } from './checked-ports.ts';
@@ -13,12 +13,14 @@ import { readVips } from './rule-address.ts';
  */
 export function placeOfRule(
   view: View,
-  rule: SwitchLbRule,
+  rule: LbRule,
   service: Service,
 ): { readonly place: Place; readonly ports: readonly string[] } {
   const key = ruleServiceKey(rule);
   const place = placeOfService(view, key, service, view.binding(service.namespace).vpc ?? defaultVpc);
-  const { problem, ports } = readVips(view, place.vpc, service);
+  // Whether a RouterLBRule may have the ports of its OvnEip is decided in `settle/external`.
+  const { problem, ports } =
+    rule.kind === 'RouterLBRule' ? { problem: undefined, ports: [] } : readVips(view, place.vpc, service);
   if (problem !== undefined) return { place: { ...place, refusal: problem }, ports };
   const backends = checkedPorts(view, rule, key, place.vpc);
   return { place: { ...place, checked: backends.checked }, ports: [...ports, ...backends.ports] };

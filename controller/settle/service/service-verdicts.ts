@@ -1,13 +1,13 @@
 /**
  * Decides the VPC of each Service, and which of two Services of one VPC has a virtual address that both want. In: changed Services,
- * EndpointSlices and ports. Out: verdicts, which `plan/service/service.ts` reads. A SwitchLBRule counts as a Service, with the key of the
+ * EndpointSlices and ports. Out: verdicts, which `plan/service/service.ts` reads. A SwitchLBRule or RouterLBRule counts as a Service, with the key of the
  * headless Service that it has. Rule: a ClusterIP is that of its Service; else the older one has the address, of equally old ones the
  * first by name, as on nodes (`lib/services/claims.ts`). A change costs what it touches: the Services of that object, and those that want
  * the same addresses.
  */
 import { addTo, allOf, countOf, removeFrom, type Few } from '../../../lib/desired/few.ts';
 import { byRight } from '../../../lib/services/claims.ts';
-import type { Service } from '../../../lib/services/service.ts';
+import { serviceKey, type Service } from '../../../lib/services/service.ts';
 import { type ServiceVip, vipId, vipsOf } from '../../../lib/services/vips.ts';
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Change } from '../../model/change.ts';
@@ -132,6 +132,8 @@ export class ServiceVerdicts {
 
   #claimsOf(object: Service, { vpc, refusal }: Place): readonly Claim[] {
     if (refusal !== undefined) return [];
+    // Ports of OvnEips are claimed in `settle/external`.
+    if (servingRuleAt(this.#options.view, serviceKey(object))?.kind === 'RouterLBRule') return [];
     return vipsOf(object, this.#options.view.capabilities).map((vip) => ({ key: `${vpc} ${vipId(vip)}`, vip }));
   }
 

@@ -152,8 +152,13 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
     writer: 'Isthmus',
     text: 'Virtual address of the rule. On a Service that belongs to no rule it has no effect.',
   },
+  routerLbVip: {
+    on: 'Service of a RouterLBRule',
+    writer: 'Isthmus',
+    text: 'Addresses outside of the rule. On a Service that belongs to no rule it has no effect.',
+  },
   healthCheck: {
-    on: 'SwitchLBRule',
+    on: 'SwitchLBRule, RouterLBRule',
     writer: 'you',
     text: '`false`: OVN does not check the backends of the rule.',
   },
@@ -233,10 +238,20 @@ const labels: Record<keyof typeof label, Meaning> = {
     writer: 'Isthmus',
     text: 'The Vpc whose router has the address. Isthmus made the OvnEip, and removes it with the port of the router.',
   },
+  qosPolicy: {
+    on: 'IptablesEIP, VpcNatGateway',
+    writer: 'Isthmus',
+    text: 'The QoSPolicy whose limits the object has; absent if its name is longer than 63 characters.',
+  },
   switchLbRule: {
     on: 'Service',
     writer: 'Isthmus',
     text: 'The SwitchLBRule whose Service it is.',
+  },
+  routerLbRule: {
+    on: 'Service',
+    writer: 'Isthmus',
+    text: 'The RouterLBRule whose Service it is.',
   },
   policyDrops: {
     on: 'Namespace',

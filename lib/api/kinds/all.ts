@@ -20,10 +20,12 @@ import { ovnEipKind } from './ovn-eip.ts';
 import { ovnFipKind } from './ovn-fip.ts';
 import { ovnSnatRuleKind } from './ovn-snat-rule.ts';
 import { providerNetworkKind } from './provider-network.ts';
+import { qosPolicyKind } from './qos-policy.ts';
 import { remoteClusterKind } from './remote-cluster.ts';
 import { remotePodSliceKind } from './remote-pod-slice.ts';
 import { remoteRouteSliceKind } from './remote-route-slice.ts';
 import { routePolicyKind } from './route-policy.ts';
+import { routerLbRuleKind } from './router-lb-rule.ts';
 import { securityGroupKind } from './security-group.ts';
 import { sharedAddressKind } from './shared-address.ts';
 import type { Kind } from './shared.ts';
@@ -56,11 +58,13 @@ export const allKinds: readonly Kind[] = [
   ovnFipKind,
   ovnSnatRuleKind,
   ovnDnatRuleKind,
+  routerLbRuleKind,
   vpcNatGatewayKind,
   iptablesEipKind,
   iptablesFipRuleKind,
   iptablesSnatRuleKind,
   iptablesDnatRuleKind,
+  qosPolicyKind,
   vpcEgressGatewayKind,
   interconnectKind,
   interconnectGatewayKind,

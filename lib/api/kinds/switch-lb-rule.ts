@@ -30,17 +30,8 @@ const rulePort = z.object({
   protocol: z.enum(['', 'TCP', 'UDP', 'SCTP']).describe('TCP by default.').optional(),
 });
 
-export const switchLbRuleSpec = z.object({
-  vip: z
-    .string()
-    .max(100)
-    .describe('Virtual address: of IPv4, of IPv6, or one of each with a comma between them.')
-    .meta(
-      rules({
-        rule: `self.matches('^[0-9a-fA-F:.]+( *, *[0-9a-fA-F:.]+)?$')`,
-        message: 'vip takes an address of IPv4, of IPv6, or one of each with a comma between them',
-      }),
-    ),
+/** Fields that a RouterLBRule has as well. */
+export const lbRuleFields = {
   namespace: z.string().max(63).describe('Namespace of the pods that `selector` selects, and of the Service.'),
   selector: z
     .array(selectorItem)
@@ -53,6 +44,20 @@ export const switchLbRuleSpec = z.object({
     .describe('`ClientIP`: a client stays with its backend while the backends stay the same.')
     .optional(),
   ports: z.array(rulePort).min(1).max(256).describe('Ports of the virtual address.'),
+};
+
+export const switchLbRuleSpec = z.object({
+  vip: z
+    .string()
+    .max(100)
+    .describe('Virtual address: of IPv4, of IPv6, or one of each with a comma between them.')
+    .meta(
+      rules({
+        rule: `self.matches('^[0-9a-fA-F:.]+( *, *[0-9a-fA-F:.]+)?$')`,
+        message: 'vip takes an address of IPv4, of IPv6, or one of each with a comma between them',
+      }),
+    ),
+  ...lbRuleFields,
 });
 
 const backend = z.object({
@@ -73,7 +78,8 @@ const backend = z.object({
     .optional(),
 });
 
-export const switchLbRuleStatus = z.object({
+/** What its status has in common with that of a RouterLBRule. */
+export const lbRuleStatus = {
   conditions: conditions.optional(),
   ports: z.string().describe('`8080/TCP`, separated by commas.').optional(),
   service: z.string().max(320).describe('`namespace/name` of the headless Service of the rule.').optional(),
@@ -94,7 +100,9 @@ export const switchLbRuleStatus = z.object({
       'Backends with the result of their health checks. Of more than 128, those that are Offline or Error come first.',
     )
     .optional(),
-});
+};
+
+export const switchLbRuleStatus = z.object(lbRuleStatus);
 
 export type SwitchLbRuleSpec = z.infer<typeof switchLbRuleSpec>;
 export type SwitchLbRuleStatus = z.infer<typeof switchLbRuleStatus>;
