@@ -165,7 +165,20 @@ export interface Eip {
   readonly labels: Labels;
   readonly isReady: boolean;
   readonly ips: readonly string[];
+  /** Name of the OvnEip of the router port that translates it; empty while no rule of it is in force. */
+  readonly gatewayPort: string;
+  /** Of an OvnEip with the address of a router. */
+  readonly routerPort?: RouterPort;
   readonly annotation: BgpAnnotation;
+}
+
+/** The port of a router in a Subnet outside. */
+export interface RouterPort {
+  readonly subnet: string;
+  /** Nodes that may have it, in the order of their turn. */
+  readonly nodes: readonly string[];
+  /** The node that has it; empty while none does. */
+  readonly holder: string;
 }
 
 /** Another cluster with its prefixes that are in use here. */

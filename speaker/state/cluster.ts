@@ -30,6 +30,8 @@ type Maps = { readonly [Kind in ObjectKind]: Map<string, WatchedObjects[Kind]> }
 const sharedParts: { readonly [Kind in ObjectKind]?: (value: WatchedObjects[Kind]) => unknown } = {
   nodes: (value) => value,
   subnets: (value) => value,
+  // No EIP with the address of a router is announced.
+  peers: ({ spec }) => ('value' in spec ? spec.value.address : undefined),
   loadBalancerPools: (value) => value,
   instances: ({ spec, labels }) => ({ spec, labels }),
   advertisements: ({ spec, labels }) => ({ spec, labels }),
@@ -124,9 +126,15 @@ export class Cluster {
     const source = sources[kind];
     const part = sharedParts[kind];
     if (source !== undefined) this.#changed.push({ source, key });
-    else if (kind === 'namespaces') this.#noteNamespace(key);
-    else if (part !== undefined)
-      this.#isEverything ||= !isDeepStrictEqual(before && part(before), after && part(after));
+    if (kind === 'eips') this.#notePort(key);
+    if (kind === 'namespaces') this.#noteNamespace(key);
+    if (part !== undefined) this.#isEverything ||= !isDeepStrictEqual(before && part(before), after && part(after));
+  }
+
+  /** The node of a router's port is in the OvnEip with the address of the router. */
+  #notePort(port: string): void {
+    for (const [key, { gatewayPort }] of this.#maps.eips)
+      if (port === `OvnEip/${gatewayPort}`) this.#changed.push({ source: 'Eip', key });
   }
 
   /** Advertisements select pods and services also by the labels of their namespaces. */

@@ -1,6 +1,7 @@
 // Input for the offers of all objects of a source, computed once for many objects: advertisements by source, announcing nodes, prefixes
 // that the cluster owns. Computed again when one of these changes.
 import type { BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
+import type { LabelSelector } from '../../api/kinds/shared.ts';
 import { matchesSelector } from '../../api/label-selector.ts';
 import { defaultVpc, joinSubnet } from '../../api/names.ts';
 import { type Cidr, cidrCovers, parseCidr } from '../../net/cidr.ts';
@@ -86,6 +87,11 @@ export function announcers(view: View, advertisement: string): ReadonlySet<strin
 
 export function selects({ spec }: ViewedAdvertisement, labels: Labels): boolean {
   return matchesSelector(spec.selector, labels);
+}
+
+/** Whether a selector names no objects in particular. */
+export function isForAll({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean {
+  return Object.keys(matchLabels).length + matchExpressions.length === 0;
 }
 
 /** Whether the advertisement selects the namespace of an object. */

@@ -5,7 +5,7 @@ import { type Namespace, withTest } from './namespace.ts';
 
 export interface SpeakingNode {
   readonly name: string;
-  readonly namespace: Namespace;
+  readonly namespace: Pick<Namespace, 'pid'>;
   readonly gobgpd: TestGobgpd;
 }
 
