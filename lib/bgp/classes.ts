@@ -32,8 +32,8 @@ export interface ClassGateway {
   readonly address: string;
   /** Network of the Subnet outside. */
   readonly network: string;
-  /** This node has the port. */
-  readonly isHere: boolean;
+  /** Whether this node has the port, may get it, or can have none because its switch is down. */
+  readonly place: 'Here' | 'Elsewhere' | 'Down';
   /** This node has an address in the network. */
   readonly isNodeInNetwork: boolean;
 }
@@ -53,6 +53,7 @@ export class Classifier {
   readonly #node: string;
   /** InternalIPs of this node. */
   readonly #addresses: readonly string[];
+  readonly #isSwitchDown: boolean;
   readonly #isLeaving: boolean;
   readonly #policies: BgpPolicies;
   readonly #advertisements = new Map<string, ClassAdvertisement>();
@@ -61,6 +62,7 @@ export class Classifier {
   constructor(state: BgpState, policies: BgpPolicies, isLeaving: boolean) {
     this.#node = state.node;
     this.#addresses = state.nodes.get(state.node)?.addresses ?? [];
+    this.#isSwitchDown = state.isSwitchDown === true;
     this.#policies = policies;
     this.#isLeaving = isLeaving;
     const implicit = { name: annotationAdvertisement, labels: {}, peers: undefined, attributes: {} };
@@ -116,7 +118,8 @@ export class Classifier {
     if (offered === undefined) return undefined;
     const { holder, address, network } = offered;
     const isNodeInNetwork = this.#addresses.some((each) => isInNetwork(each, network));
-    return { address, network, isHere: holder === this.#node, isNodeInNetwork };
+    const place = this.#isSwitchDown ? 'Down' : holder === this.#node ? 'Here' : 'Elsewhere';
+    return { address, network, place, isNodeInNetwork };
   }
 }
 

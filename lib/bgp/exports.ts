@@ -7,8 +7,8 @@ import { type Family, familyOfAddress } from './family.ts';
 import { interconnectCommunity } from './interconnect-community.ts';
 import type { AcceptedPeer } from './peers.ts';
 
-/** What a node adds to the MED of an EIP whose router port another node has. */
-const elsewhereMed = 100;
+/** What a node adds to the MED of an EIP, by its relation to the router port. */
+const addedMed = { Here: 0, Elsewhere: 100, Down: 200 } as const;
 const mostMed = 4_294_967_295;
 
 /** How a class is announced to one peer. */
@@ -89,7 +89,7 @@ function gatewayHop({ address }: AcceptedPeer, gateway: ClassGateway | undefined
 /** A node that does not have the port is the second choice, also of routers that take a missing MED for the worst. */
 function medAt(gateway: ClassGateway | undefined, med: number | undefined): number | undefined {
   if (gateway === undefined) return med;
-  return Math.min((med ?? 0) + (gateway.isHere ? 0 : elsewhereMed), mostMed);
+  return Math.min((med ?? 0) + addedMed[gateway.place], mostMed);
 }
 
 function best(values: readonly (number | undefined)[], choose: (...values: number[]) => number): number | undefined {

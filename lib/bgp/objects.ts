@@ -225,6 +225,8 @@ export interface BgpState {
   readonly neighbors: ReadonlyMap<string, LinkNeighbor>;
   /** Addresses of the node, read from its kernel; undefined: not read. */
   readonly ownAddresses?: ReadonlySet<string>;
+  /** The switch of the node does not run: it can have no router port, and its kernel reaches no network by the switch. Undefined: not known. */
+  readonly isSwitchDown?: boolean;
   /** All policies, also those without BGP. */
   readonly policies: ReadonlyMap<string, RoutePolicy>;
 }

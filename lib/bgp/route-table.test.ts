@@ -10,6 +10,7 @@ import {
   instanceOf,
   nodeOf,
   outside,
+  peerOf,
   podOf,
   readyOn,
   routerPortOf,
@@ -110,6 +111,7 @@ test('a service is announced from the nodes that its endpoints, traffic policy a
     outcome({
       services: [serviceOf('s', { ...addresses, ...more })],
       endpoints: { 'default/s': endpoints },
+      peers: [peerOf('tor', '10.0.0.254')],
       advertisements: [advertisementOf('a', { source: 'Service', ...spec })],
     });
   const lb = ['203.0.113.9/32'];
@@ -132,11 +134,11 @@ test('a service is announced from the nodes that its endpoints, traffic policy a
     n2: ['10.96.0.9/32', '198.51.100.9/32', ...lb],
     refused: [],
   });
-  const stolen = { externalIps: ['10.0.0.2', '10.16.0.1', '127.0.0.1'] };
+  const stolen = { externalIps: ['10.0.0.2', '10.16.0.1', '127.0.0.1', '10.0.0.254'] };
   assert.deepEqual(of(stolen, readyOn('n1'), { serviceAddresses: ['ExternalIP'] }), {
     n1: [],
     n2: [],
-    refused: ['AddressInUse', 'AddressInUse', 'AddressInvalid'],
+    refused: ['AddressInUse', 'AddressInUse', 'AddressInvalid', 'AddressInUse'],
   });
 });
 

@@ -59,6 +59,16 @@ test('a router port that moves concerns the EIPs that it translates, and the add
   assert.equal(cluster.takeChanges().isEverything, false);
 });
 
+test('the switch of a node that may have a router port concerns everything', () => {
+  const cluster = clusterAt();
+  assert.equal(cluster.isGateway, false);
+  cluster.change('eips', 'OvnEip/blue-external', routerPortOf('n2', 'n1'));
+  assert.equal(cluster.isGateway, true);
+  cluster.takeChanges();
+  cluster.setSwitch(true);
+  assert.deepEqual([cluster.takeChanges().isEverything, cluster.objects.isSwitchDown], [true, true]);
+});
+
 test('labels of a namespace concern its pods and services, and no others', () => {
   const cluster = clusterAt();
   cluster.change('pods', 'default/web', podOf('web', []));

@@ -47,8 +47,7 @@ const sources: { readonly [Kind in ObjectKind]?: ObjectRef['source'] } = {
 };
 
 export class Cluster {
-  /** The maps in it change with the objects. */
-  readonly objects: SpeakerState;
+  #objects: SpeakerState;
   readonly #maps: Maps;
   /** Slices by service, then by name of the slice. */
   readonly #slices = new Map<string, Map<string, EndpointSlice>>();
@@ -82,7 +81,27 @@ export class Cluster {
       nodeStates: new Map(),
       routeSlices: new Map(),
     };
-    this.objects = { ...this.#maps, node, slices: this.#slices, neighbors, ownAddresses };
+    this.#objects = { ...this.#maps, node, slices: this.#slices, neighbors, ownAddresses };
+  }
+
+  /** The maps in it change with the objects. */
+  get objects(): SpeakerState {
+    return this.#objects;
+  }
+
+  /** Whether this node may have the port of a router outside. */
+  get isGateway(): boolean {
+    for (const { routerPort } of this.#maps.eips.values())
+      if (routerPort !== undefined && (routerPort.nodes.includes(this.#node) || routerPort.holder === this.#node))
+        return true;
+    return false;
+  }
+
+  /** Sets whether the switch of this node is down. */
+  setSwitch(isDown: boolean): void {
+    this.#objects = { ...this.#objects, isSwitchDown: isDown };
+    this.#isEverything = true;
+    this.#sinceMs ??= this.#monotonicMs();
   }
 
   /** This node's BgpNodeState; undefined if it does not exist. */

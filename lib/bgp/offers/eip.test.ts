@@ -139,6 +139,15 @@ test('next hop and MED of an advertisement or a RoutePolicy go before; a node wi
   );
 });
 
+test('a node without a switch comes last, whatever the API server knows', () => {
+  const table = new RouteTable();
+  const state = stateOf({ nodes, eips, advertisements, subnets: [outside], peers: [peerOf('tor', '10.0.0.254')] });
+  table.rebuild({ ...state, isSwitchDown: true }, { isLeaving: false });
+  const [peer] = planPeers(state, chooseInstance(state).instance).peers.values();
+  const routeClass = table.routes.get(host);
+  assert.equal(peer && routeClass && exportOf(peer, routeClass)?.med, 200);
+});
+
 test('only a ready address with a rule in force and a node for its port is announced', () => {
   const of = (...given: TestObjects['eips'] & readonly unknown[]) => outcome({ eips: given });
   const [eip, port] = [eipOf('out', ['203.0.113.7']), routerPortOf('n1', 'n2')];

@@ -76,7 +76,8 @@ function nodesOf({ annotation }: Eip, { spec }: Requester, { nodes, holder }: Po
 }
 
 function gatewayOf(view: View, ip: string, { subnet: name, ips, holder }: Port): OfferGateway | Problem {
-  const owner = ownerOf(view, ip);
+  // A Subnet whose excludeIps lacks a host could give the host's address to an EIP.
+  const owner = view.hosts.get(ip);
   if (owner !== undefined) return { code: 'AddressInUse', message: `${ip} is an address of ${owner}` };
   const subnet = view.state.subnets.get(name);
   const network = subnet?.prefixes.find((prefix) => {
@@ -90,12 +91,4 @@ function gatewayOf(view: View, ip: string, { subnet: name, ips, holder }: Port):
   const address = ips.find((each) => familyOfAddress(each) === familyOfAddress(ip));
   if (address !== undefined) return { holder, address, network };
   return { code: 'NoRouterAddress', message: `the router has no address of the family of ${ip} in Subnet ${name}` };
-}
-
-/** A Subnet whose excludeIps lacks a host could give the host's address to an EIP. */
-function ownerOf({ state }: View, ip: string): string | undefined {
-  for (const { name, addresses } of state.nodes.values()) if (addresses.includes(ip)) return `node ${name}`;
-  for (const { name, spec } of state.peers.values())
-    if ('value' in spec && spec.value.address === ip) return `BgpPeer ${name}`;
-  return undefined;
 }

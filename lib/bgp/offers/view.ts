@@ -34,6 +34,8 @@ export interface View {
   readonly byName: ReadonlyMap<string, ViewedAdvertisement>;
   /** Nodes that have an instance. */
   readonly speakers: ReadonlySet<string>;
+  /** Addresses of nodes and peers, with their owner, such as `node n1`. */
+  readonly hosts: ReadonlyMap<string, string>;
   /** Networks of subnets that nodes have routes into. */
   readonly subnets: readonly Cidr[];
   /** Undefined if no instance limits the cluster's prefixes. */
@@ -68,9 +70,18 @@ export function viewOf(state: BgpState): View {
     },
     byName: new Map(all.map((each) => [each.name, each])),
     speakers,
+    hosts: hostsOf(state),
     subnets,
     owned: limits.length === 0 ? undefined : [...limits.flatMap(cidrOf), ...subnets, ...pools],
   };
+}
+
+function hostsOf({ nodes, peers }: BgpState): ReadonlyMap<string, string> {
+  const hosts = new Map<string, string>();
+  for (const { name, spec } of peers.values())
+    if ('value' in spec && spec.value.address !== undefined) hosts.set(spec.value.address, `BgpPeer ${name}`);
+  for (const { name, addresses } of nodes.values()) for (const address of addresses) hosts.set(address, `node ${name}`);
+  return hosts;
 }
 
 /** The join subnet is internal; addresses of other VPCs may overlap with any address, and the node has no route to them. */

@@ -28,6 +28,7 @@ export function startSpeaker(
     'gobgpd-log': gobgpd.log,
     namespace: 'kube-system',
     'password-secrets': 'isthmus-bgp-passwords',
+    'unix-sockets': `/proc/${String(namespace.pid)}/net/unix`,
     netstat: `/proc/${String(namespace.pid)}/net/netstat`,
     'metrics-address': '127.0.0.1:0',
   };
