@@ -32,6 +32,7 @@ import { LinkWatch } from './watch/links.ts';
 import { NodeNetworkWatch } from './watch/node-network.ts';
 import { OwnAddresses } from './watch/own-addresses.ts';
 import { SignatureWatch } from './watch/signatures.ts';
+import { SwitchWatch } from './watch/switch.ts';
 
 const flags = {
   kubeconfig: text('kubeconfig file; without it the service account of the pod', undefined),
@@ -42,6 +43,7 @@ const flags = {
   'password-secrets': list('names of the Secrets in that namespace that may have passwords of peers', []),
   'gobgpd-log': text("gobgpd's log, as JSON lines; the speaker empties it when it is long", undefined),
   netstat: text("the kernel's TCP counters of gobgpd's network namespace", '/proc/net/netstat'),
+  'unix-sockets': text("the kernel's list of unix sockets of the network namespace of the switch", '/proc/net/unix'),
   ...sessionFlags,
   'proto-dir': text('folder with v3/gobgp.proto and v4/gobgp.proto; by default the one beside the source', undefined),
 };
@@ -124,6 +126,14 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   const apiServers = new ServerAddresses({ kubeconfig: options.kubeconfig, signal, log, onChange });
   const onClue = (): void => report.cluesChanged();
   const signatures = new SignatureWatch({ file: options.netstat, monotonicMs, onChange: onClue });
+  const switchWatch: SwitchWatch = new SwitchWatch({
+    file: options.unixSockets,
+    isNeeded: () => cluster.isGateway,
+    onChange: () => {
+      cluster.setSwitch(switchWatch.isDown);
+      rounds.request();
+    },
+  });
   const gobgpdLog = new GobgpdLog({ file: options.gobgpdLog, onChange: onClue });
   const watches = openWatches({
     client,
@@ -148,6 +158,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   await target.run(signal);
   for (const part of [rounds, links, nodeNetwork, addresses, gobgpdLog, report]) part.close();
   signatures.stop();
+  switchWatch.stop();
   probes.stop();
 
   await Promise.all([health.close(), watches.stop(), recorder.close(), objectWriter.close()]);

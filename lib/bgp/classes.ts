@@ -3,8 +3,10 @@
 import { createHash } from 'node:crypto';
 import { reservedAsn } from '../route-policy/bgp-attributes.ts';
 import type { BgpAttributes } from '../api/kinds/bgp-advertisement.ts';
+import { cidrContains, parseCidr } from '../net/cidr.ts';
+import { parseIp } from '../net/ip.ts';
 import type { BgpState, Labels } from './objects.ts';
-import { annotationAdvertisement, type Contribution } from './offers/offer.ts';
+import { annotationAdvertisement, type Contribution, type OfferGateway } from './offers/offer.ts';
 import type { BgpPolicies, ExportVerdict, Outgoing } from './policies.ts';
 
 export interface RouteClass {
@@ -18,8 +20,22 @@ export interface RouteClass {
   readonly isLeaving: boolean;
   /** Source Interconnect: the cluster of the prefixes. */
   readonly cluster: string | undefined;
+  /** Source Eip. */
+  readonly gateway: ClassGateway | undefined;
   /** Verdicts of RoutePolicies by BgpPeer; without peers that have no policy. */
   readonly verdicts: ReadonlyMap<string, ExportVerdict>;
+}
+
+/** The router port by which packets get to the addresses of a class. */
+export interface ClassGateway {
+  /** The port's own address. */
+  readonly address: string;
+  /** Network of the Subnet outside. */
+  readonly network: string;
+  /** Whether this node has the port, may get it, or can have none because its switch is down. */
+  readonly place: 'Here' | 'Elsewhere' | 'Down';
+  /** This node has an address in the network. */
+  readonly isNodeInNetwork: boolean;
 }
 
 export interface ClassAdvertisement {
@@ -34,12 +50,19 @@ export interface ClassAdvertisement {
 const marker = 0xf157;
 
 export class Classifier {
+  readonly #node: string;
+  /** InternalIPs of this node. */
+  readonly #addresses: readonly string[];
+  readonly #isSwitchDown: boolean;
   readonly #isLeaving: boolean;
   readonly #policies: BgpPolicies;
   readonly #advertisements = new Map<string, ClassAdvertisement>();
   readonly #classes = new Map<string, RouteClass>();
 
   constructor(state: BgpState, policies: BgpPolicies, isLeaving: boolean) {
+    this.#node = state.node;
+    this.#addresses = state.nodes.get(state.node)?.addresses ?? [];
+    this.#isSwitchDown = state.isSwitchDown === true;
     this.#policies = policies;
     this.#isLeaving = isLeaving;
     const implicit = { name: annotationAdvertisement, labels: {}, peers: undefined, attributes: {} };
@@ -55,6 +78,7 @@ export class Classifier {
     const offers = contributions.map(({ offer }) => offer);
     const names = [...new Set(offers.map(({ advertisement }) => advertisement))].toSorted();
     const remote = offers.find((offer) => offer.remote !== undefined)?.remote;
+    const gateway = this.#gatewayOf(offers.find((offer) => offer.gateway !== undefined)?.gateway);
     const outgoing: Outgoing = {
       prefix,
       sources: [...new Set(contributions.map(({ object }) => object.slice(0, object.indexOf(' '))))],
@@ -65,10 +89,10 @@ export class Classifier {
     const verdicts = this.#policies.exporting.map(
       (peer) => [peer, this.#policies.exportVerdict(peer, outgoing)] as const,
     );
-    const key = JSON.stringify([names, remote?.cluster, verdicts]);
+    const key = JSON.stringify([names, remote?.cluster, gateway, verdicts]);
     const known = this.#classes.get(key);
     if (known) return known;
-    const made = this.#make(names, remote?.cluster, new Map(verdicts));
+    const made = this.#make(names, remote?.cluster, gateway, new Map(verdicts));
     this.#classes.set(key, made);
     return made;
   }
@@ -76,16 +100,33 @@ export class Classifier {
   #make(
     names: readonly string[],
     cluster: string | undefined,
+    gateway: ClassGateway | undefined,
     verdicts: ReadonlyMap<string, ExportVerdict>,
   ): RouteClass {
     const advertisements = names.flatMap((name) => this.#advertisements.get(name) ?? []);
     const id = createHash('sha256')
-      .update(canonicalJson([advertisements, this.#isLeaving, cluster ?? '', [...verdicts]]))
+      .update(
+        canonicalJson([advertisements, this.#isLeaving, cluster ?? '', [...verdicts], ...(gateway ? [gateway] : [])]),
+      )
       .digest('hex')
       .slice(0, 12);
     const words = [reservedAsn, marker * 0x10000 + parseInt(id.slice(0, 4), 16), parseInt(id.slice(4), 16)];
-    return { id, tag: words.join(':'), advertisements, isLeaving: this.#isLeaving, cluster, verdicts };
+    return { id, tag: words.join(':'), advertisements, isLeaving: this.#isLeaving, cluster, gateway, verdicts };
   }
+
+  #gatewayOf(offered: OfferGateway | undefined): ClassGateway | undefined {
+    if (offered === undefined) return undefined;
+    const { holder, address, network } = offered;
+    const isNodeInNetwork = this.#addresses.some((each) => isInNetwork(each, network));
+    const place = this.#isSwitchDown ? 'Down' : holder === this.#node ? 'Here' : 'Elsewhere';
+    return { address, network, place, isNodeInNetwork };
+  }
+}
+
+/** False for a text that is not an address, such as one with a link. */
+export function isInNetwork(address: string, network: string): boolean {
+  const [ip, cidr] = [parseIp(address), parseCidr(network)];
+  return ip !== undefined && cidr !== undefined && cidrContains(cidr, ip);
 }
 
 /** JSON with sorted keys: equal values have equal texts. */

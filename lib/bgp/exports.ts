@@ -1,9 +1,15 @@
 // The announcement of a class of prefixes to a peer: none, or the union of the attributes of the advertisements that the peer selects.
 import { type BgpAttributes, wellKnownCommunities } from '../api/kinds/bgp-advertisement.ts';
 import { matchesSelector } from '../api/label-selector.ts';
-import type { ClassAdvertisement, RouteClass } from './classes.ts';
+import { isInNetwork } from './classes.ts';
+import type { ClassAdvertisement, ClassGateway, RouteClass } from './classes.ts';
+import { type Family, familyOfAddress } from './family.ts';
 import { interconnectCommunity } from './interconnect-community.ts';
 import type { AcceptedPeer } from './peers.ts';
+
+/** What a node adds to the MED of an EIP, by its relation to the router port. */
+const addedMed = { Here: 0, Elsewhere: 100, Down: 200 } as const;
+const mostMed = 4_294_967_295;
 
 /** How a class is announced to one peer. */
 export interface ExportAttributes {
@@ -55,17 +61,35 @@ export function exportOf(peer: AcceptedPeer, routeClass: RouteClass): ExportAttr
     Math.min,
   );
   const fewest = Math.min(...advertisements.map((each) => each.asPathPrepend ?? 0));
-  const nextHopOf = (family: 'ipv4' | 'ipv6') =>
-    sets?.nextHop?.[family] ?? given.find((each) => each.nextHop?.[family] !== undefined)?.nextHop?.[family];
+  const nextHopOf = (family: Family) =>
+    sets?.nextHop?.[family] ??
+    given.find((each) => each.nextHop?.[family] !== undefined)?.nextHop?.[family] ??
+    gatewayHop(peer, routeClass.gateway, family);
   return {
     communities: sortedUnique(communities),
     largeCommunities: sortedUnique(large),
     // gobgpd treats 0 as none.
     localPreference: routeClass.isLeaving ? 1 : (sets?.localPreference ?? highestPreference),
-    med: sets?.med ?? lowestMed,
+    med: medAt(routeClass.gateway, sets?.med ?? lowestMed),
     prepend: sets?.asPathPrepend ?? fewest,
     nextHop: { ipv4: nextHopOf('ipv4'), ipv6: nextHopOf('ipv6') },
   };
+}
+
+/**
+ * The router port where the peer is in its network. Elsewhere it is a node with an address in that network, whose kernel reaches the port; any
+ * other node would send the packets back to the peer.
+ */
+function gatewayHop({ address }: AcceptedPeer, gateway: ClassGateway | undefined, family: Family): string | undefined {
+  if (gateway === undefined || familyOfAddress(gateway.address) !== family) return undefined;
+  const isNode = gateway.isNodeInNetwork && !isInNetwork(address, gateway.network);
+  return isNode ? undefined : gateway.address;
+}
+
+/** A node that does not have the port is the second choice, also of routers that take a missing MED for the worst. */
+function medAt(gateway: ClassGateway | undefined, med: number | undefined): number | undefined {
+  if (gateway === undefined) return med;
+  return Math.min((med ?? 0) + addedMed[gateway.place], mostMed);
 }
 
 function best(values: readonly (number | undefined)[], choose: (...values: number[]) => number): number | undefined {

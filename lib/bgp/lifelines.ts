@@ -40,6 +40,8 @@ export interface LifelineFacts {
   readonly transitSwitches?: readonly TransitNetwork[];
   /** Prefixes that they offer to other VPCs are not protected. */
   readonly clusters?: readonly OtherCluster[];
+  /** Addresses outside that the cluster has. */
+  readonly eips?: readonly LifelineOwner[];
   /** Service CIDRs and addresses of Services. */
   readonly services?: readonly string[];
   /** Tunnel addresses: nodes of this cluster, gateways of others. */
@@ -81,6 +83,7 @@ export class Lifelines {
       ['router', facts.routers],
     ] as const)
       for (const { name, prefixes } of owners ?? []) this.#own(prefixes, `${kind} ${name}`);
+    for (const { name, prefixes } of facts.eips ?? []) this.#own(prefixes, name);
     const addresses = [...addressesOf(facts)];
     // Kubelets write the addresses of nodes: each is a single address, never a network.
     for (const [texts, what] of addresses)

@@ -165,7 +165,20 @@ export interface Eip {
   readonly labels: Labels;
   readonly isReady: boolean;
   readonly ips: readonly string[];
+  /** Name of the OvnEip of the router port that translates it; empty while no rule of it is in force. */
+  readonly gatewayPort: string;
+  /** Of an OvnEip with the address of a router. */
+  readonly routerPort?: RouterPort;
   readonly annotation: BgpAnnotation;
+}
+
+/** The port of a router in a Subnet outside. */
+export interface RouterPort {
+  readonly subnet: string;
+  /** Nodes that may have it, in the order of their turn. */
+  readonly nodes: readonly string[];
+  /** The node that has it; empty while none does. */
+  readonly holder: string;
 }
 
 /** Another cluster with its prefixes that are in use here. */
@@ -212,6 +225,8 @@ export interface BgpState {
   readonly neighbors: ReadonlyMap<string, LinkNeighbor>;
   /** Addresses of the node, read from its kernel; undefined: not read. */
   readonly ownAddresses?: ReadonlySet<string>;
+  /** The switch of the node does not run: it can have no router port, and its kernel reaches no network by the switch. Undefined: not known. */
+  readonly isSwitchDown?: boolean;
   /** All policies, also those without BGP. */
   readonly policies: ReadonlyMap<string, RoutePolicy>;
 }

@@ -6,10 +6,14 @@ import { annotationAdvertisement } from './offers/offer.ts';
 import { RouteTable } from './route-table.ts';
 import {
   advertisementOf,
+  eipOf,
   instanceOf,
   nodeOf,
+  outside,
+  peerOf,
   podOf,
   readyOn,
+  routerPortOf,
   serviceOf,
   stateOf,
   subnetOf,
@@ -107,6 +111,7 @@ test('a service is announced from the nodes that its endpoints, traffic policy a
     outcome({
       services: [serviceOf('s', { ...addresses, ...more })],
       endpoints: { 'default/s': endpoints },
+      peers: [peerOf('tor', '10.0.0.254')],
       advertisements: [advertisementOf('a', { source: 'Service', ...spec })],
     });
   const lb = ['203.0.113.9/32'];
@@ -129,11 +134,11 @@ test('a service is announced from the nodes that its endpoints, traffic policy a
     n2: ['10.96.0.9/32', '198.51.100.9/32', ...lb],
     refused: [],
   });
-  const stolen = { externalIps: ['10.0.0.2', '10.16.0.1', '127.0.0.1'] };
+  const stolen = { externalIps: ['10.0.0.2', '10.16.0.1', '127.0.0.1', '10.0.0.254'] };
   assert.deepEqual(of(stolen, readyOn('n1'), { serviceAddresses: ['ExternalIP'] }), {
     n1: [],
     n2: [],
-    refused: ['AddressInUse', 'AddressInUse', 'AddressInvalid'],
+    refused: ['AddressInUse', 'AddressInUse', 'AddressInvalid', 'AddressInUse'],
   });
 });
 
@@ -164,10 +169,10 @@ test('an annotated service needs no EndpointSlice to be announced, but a ready e
 });
 
 test('EIPs are announced when they are ready, prefixes of other clusters unless they were learned from a router', () => {
-  const eip = { kind: 'OvnEip', name: 'e', uid: 'u', labels: {}, ips: ['203.0.113.7'], isReady: true } as const;
   const eips = [
-    { ...eip, annotation: undefined },
-    { ...eip, name: 'x', isReady: false, annotation: { scope: 'local' } } as const,
+    eipOf('e', ['203.0.113.7']),
+    eipOf('x', ['203.0.113.8'], { isReady: false, annotation: { scope: 'invalid', text: 'yes' } }),
+    routerPortOf('n1'),
   ];
   const advertisements = [
     advertisementOf('a', { source: 'Eip' }),
@@ -178,7 +183,7 @@ test('EIPs are announced when they are ready, prefixes of other clusters unless 
     { name: 'west', labels: { site: 'b' }, routes: [route('10.17.0.0/16', 'connected'), route('10.99.0.0/16', 'bgp')] },
     { name: 'north', labels: {}, routes: [route('10.18.0.0/16', 'connected')] },
   ];
-  const table = tableOf({ eips, remotes, advertisements });
+  const table = tableOf({ eips, remotes, advertisements, subnets: [outside] });
   assert.deepEqual(prefixesOf(table), ['10.17.0.0/16', '203.0.113.7/32']);
   assert.equal(table.routes.get('10.17.0.0/16')?.cluster, 'west');
   const codes = (name: string) => [...table.refusals(name)].flatMap(([, list]) => list.map(({ code }) => code));
@@ -343,9 +348,10 @@ test('prefixes that may not be announced are announced from no source', () => {
     advertisements: [advertisementOf('a', { source: 'Pod' })],
   });
   assert.deepEqual([pods.n1, new Set(pods.refused)], [[], new Set(['AddressInvalid'])]);
-  const eip = { kind: 'OvnEip', name: 'e', uid: 'u', labels: {}, ips: addresses, isReady: true } as const;
   const eips = outcome({
-    eips: [{ ...eip, annotation: undefined }],
+    // A forged Subnet does not make them ordinary.
+    subnets: [subnetOf('external', [...special, ...whole], { isPhysical: true })],
+    eips: [eipOf('e', addresses), routerPortOf('n1')],
     advertisements: [advertisementOf('a', { source: 'Eip' })],
   });
   assert.deepEqual([eips.n1, new Set(eips.refused)], [[], new Set(['AddressInvalid'])]);

@@ -48,8 +48,8 @@ export class RouteTable {
   readonly #byObject = new Map<string, ObjectOffers>();
   readonly #byPrefix = new Map<string, Contribution[]>();
   readonly #tallies = new Map<string, Tally>();
-  /** By prefix: advertisements that do not announce it, because its communities are too many. */
-  readonly #crowded = new Map<string, ReadonlySet<string>>();
+  /** By prefix: advertisements that do not announce it, because its communities are too many or it is an EIP of another one, and why. */
+  readonly #leftOut = new Map<string, ReadonlyMap<string, Problem>>();
   readonly #routes = new Map<string, RouteClass>();
   readonly #counts = new Map<string, { readonly routeClass: RouteClass; ipv4: number; ipv6: number }>();
   #changed = new Set<string>();
@@ -86,7 +86,7 @@ export class RouteTable {
     this.#byObject.clear();
     this.#byPrefix.clear();
     this.#tallies.clear();
-    this.#crowded.clear();
+    this.#leftOut.clear();
     for (const name of [annotationAdvertisement, ...this.#view.byName.keys()]) this.#tally(name);
     for (const ref of allObjects(state)) this.#put(`${ref.source} ${ref.key}`, offersOf(this.#view, ref));
     this.#decideAll();
@@ -135,15 +135,16 @@ export class RouteTable {
   *refused(): Generator<readonly [advertisement: string, code: string, objects: number]> {
     for (const [advertisement, { refused }] of this.#tallies)
       for (const [code, objects] of refused) yield [advertisement, code, objects];
-    const crowded = [...this.#crowded].flatMap(([prefix, names]) =>
-      [...names].map((name) => ({ name, code: crowdedProblem(name, prefix).code })),
+    const leftOut = [...this.#leftOut.values()].flatMap((problems) =>
+      [...problems].map(([name, { code }]) => ({ name, code })),
     );
-    for (const [name, each] of Map.groupBy(crowded, (one) => one.name)) yield [name, each[0]?.code ?? '', each.length];
+    for (const each of Map.groupBy(leftOut, ({ name, code }) => `${name} ${code}`).values())
+      for (const { name, code } of each.slice(0, 1)) yield [name, code, each.length];
   }
 
   /** Why advertisements of the prefix do not announce it. */
-  crowded(prefix: string): readonly Problem[] {
-    return [...(this.#crowded.get(prefix) ?? [])].map((name) => crowdedProblem(name, prefix));
+  leftOut(prefix: string): readonly Problem[] {
+    return [...(this.#leftOut.get(prefix)?.values() ?? [])];
   }
 
   /** The prefixes that an advertisement announces from all nodes together. */
@@ -154,18 +155,21 @@ export class RouteTable {
       const byMessage = new Map(refusals.map((refusal) => [refusal.message, refusal]));
       return [...byMessage.values()].map(({ code, message }): NotAnnounced => ({ object, reason: code, message }));
     });
-    const crowded = [...this.#crowded].filter(([, names]) => names.has(advertisement)).map(([prefix]) => prefix);
-    for (const prefix of crowded) {
-      const { code, message } = crowdedProblem(advertisement, prefix);
+    const leftOut = [...this.#leftOut].flatMap(([prefix, problems]) => {
+      const problem = problems.get(advertisement);
+      return problem === undefined ? [] : [{ prefix, problem }];
+    });
+    for (const { prefix, problem } of leftOut)
       for (const { object, offer } of this.contributions(prefix))
-        if (offer.advertisement === advertisement) notAnnounced.push({ object, reason: code, message });
-    }
+        if (offer.advertisement === advertisement)
+          notAnnounced.push({ object, reason: problem.code, message: problem.message });
+    const missing = new Set(leftOut.map(({ prefix }) => prefix));
     const all = tally?.prefixes.keys() ?? [];
     return {
       objects: tally?.objects.size ?? 0,
-      prefixCount: (tally?.prefixes.size ?? 0) - crowded.length,
+      prefixCount: (tally?.prefixes.size ?? 0) - missing.size,
       prefixes: byPrefix(
-        smallest(crowded.length === 0 ? all : new Set(all).difference(new Set(crowded)), shownPrefixes),
+        smallest(missing.size === 0 ? all : new Set(all).difference(missing), shownPrefixes),
         (prefix) => prefix,
       ),
       notAnnounced: notAnnounced.toSorted((a, b) => (a.object < b.object ? -1 : 1)).slice(0, shownRefusals),
@@ -215,7 +219,7 @@ export class RouteTable {
   }
 
   #decide(prefix: string): void {
-    this.#crowd(prefix);
+    this.#leaveOut(prefix);
     const before = this.#routes.get(prefix);
     const here = this.#contributedHere(prefix);
     const after = here.length === 0 ? undefined : this.#classifier?.classOf(prefix, here);
@@ -231,19 +235,22 @@ export class RouteTable {
   #contributedHere(prefix: string): readonly Contribution[] {
     const view = this.#view;
     if (!view) return [];
-    const crowded = this.#crowded.get(prefix);
+    const leftOut = this.#leftOut.get(prefix);
     return (this.#byPrefix.get(prefix) ?? []).filter(
-      ({ offer }) => crowded?.has(offer.advertisement) !== true && isOfferedHere(view, offer),
+      ({ offer }) => leftOut?.has(offer.advertisement) !== true && isOfferedHere(view, offer),
     );
   }
 
-  /** Counts all contributions, so that the result is the same on all nodes. */
-  #crowd(prefix: string): void {
+  /** Judges all contributions, so that the result is the same on all nodes. */
+  #leaveOut(prefix: string): void {
     const contributions = this.#byPrefix.get(prefix) ?? [];
+    const problems = contributions.length < 2 ? new Map<string, Problem>() : displacedProblems(prefix, contributions);
     const names = contributions.length < 2 ? [] : [...new Set(contributions.map(({ offer }) => offer.advertisement))];
-    const out = crowdedOut(names, this.#view?.state.advertisements ?? new Map());
-    if (out.size > 0) this.#crowded.set(prefix, out);
-    else this.#crowded.delete(prefix);
+    const rest = names.filter((name) => !problems.has(name));
+    for (const name of crowdedOut(rest, this.#view?.state.advertisements ?? new Map()))
+      problems.set(name, crowdedProblem(name, prefix));
+    if (problems.size > 0) this.#leftOut.set(prefix, problems);
+    else this.#leftOut.delete(prefix);
   }
 
   #count(routeClass: RouteClass, prefix: string, by: 1 | -1): void {
@@ -252,6 +259,20 @@ export class RouteTable {
     if (counted.ipv4 + counted.ipv6 > 0) this.#counts.set(routeClass.id, counted);
     else this.#counts.delete(routeClass.id);
   }
+}
+
+/** The author of a Service could otherwise take over the traffic of an EIP with an external IP. */
+function displacedProblems(prefix: string, contributions: readonly Contribution[]): Map<string, Problem> {
+  const eip = contributions.find(({ offer }) => offer.gateway !== undefined);
+  if (eip === undefined) return new Map();
+  const names = (isOfEip: boolean) =>
+    new Set(
+      contributions
+        .filter(({ offer }) => (offer.gateway !== undefined) === isOfEip)
+        .map(({ offer }) => offer.advertisement),
+    );
+  const message = `${prefix} is the address of ${eip.object.slice('Eip '.length)}, which has it from a Subnet outside`;
+  return new Map([...names(false).difference(names(true))].map((name) => [name, { code: 'AddressInUse', message }]));
 }
 
 function add(counts: Map<string, number>, key: string, by: 1 | -1): void {

@@ -101,6 +101,21 @@ export function serviceOf(name: string, more: Partial<Service> = {}): Service {
   };
 }
 
+/** A ready OvnEip that port `blue-external` translates. */
+export function eipOf(name: string, ips: readonly string[], more: Partial<Eip> = {}): Eip {
+  const head = { kind: 'OvnEip', name, uid: `uid-${name}`, labels: {}, isReady: true, annotation: undefined } as const;
+  return { ...head, ips, gatewayPort: 'blue-external', ...more };
+}
+
+/** The router port `blue-external` with the addresses .100 in Subnet `external`; the first node has it. */
+export function routerPortOf(...nodes: readonly string[]): Eip {
+  const routerPort = { subnet: 'external', nodes, holder: nodes[0] ?? '' };
+  return eipOf('blue-external', ['203.0.113.100', '2001:db8:113::100'], { gatewayPort: '', routerPort });
+}
+
+/** The Subnet outside of the ports. */
+export const outside: Subnet = subnetOf('external', ['203.0.113.0/24', '2001:db8:113::/64'], { isPhysical: true });
+
 /** Ready endpoints on nodes. */
 export function readyOn(...nodes: readonly string[]): readonly Endpoint[] {
   return nodes.map((node) => ({ node, isReady: true, isServing: true }));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { interconnectCommunity } from '../../lib/bgp/interconnect-community.ts';
-import { nodeOf, peerOf, policyOf, serviceOf, subnetOf } from '../../lib/bgp/testing.ts';
+import { eipOf, nodeOf, peerOf, policyOf, serviceOf, subnetOf } from '../../lib/bgp/testing.ts';
 import type { ReceivedRoute } from '../model/received.ts';
 import type { Observed, ObservedSession } from '../model/observed.ts';
 import { type Learned, learnedBefore, type PeerLearned, planLearned } from './learned.ts';
@@ -23,6 +23,7 @@ function stateWith(rules: readonly object[], maxPrefixes = 100) {
     peers: [peerOf('tor', address, { import: { vpc: 'ovn-cluster', maxPrefixes } }), peerOf('deaf', '10.0.0.253')],
     subnets: [subnetOf('web', ['10.16.0.0/16']), subnetOf('theirs', ['10.99.0.0/16'], { vpc: 'tenant' })],
     services: [serviceOf('lb', { clusterIps: ['10.97.0.5', 'fd00:97::5'], loadBalancerIps: ['203.0.113.7'] })],
+    eips: [eipOf('out', ['203.0.113.80'])],
     remotes: [
       {
         name: 'west',
@@ -107,13 +108,22 @@ test('a prefix that could make traffic of the cluster loop is not used, and is c
   const cases: Readonly<Record<string, readonly [prefix: string, route: Partial<ReceivedRoute>]>> = {
     'within a subnet': ['10.16.7.0/24', {}],
     'an address of a node': ['10.0.0.2/32', {}],
+    'an EIP, whichever node announces it': ['203.0.113.80/32', {}],
     'our AS on its way': ['192.0.2.0/24', { asPath: [65101, 65001] }],
     'of a cluster with an interconnect': ['192.0.2.0/24', { communities: [interconnectCommunity('west')] }],
     'loopback addresses': ['127.0.0.0/8', {}],
     'no prefix': ['192.0.2.0', {}],
   };
   const reasons = Object.values(cases).map(([prefix, route]) => [...learn({ [prefix]: route }).refused.keys()]);
-  assert.deepEqual(reasons.flat(), ['OwnPrefix', 'OwnPrefix', 'Loop', 'Loop', 'PrefixInvalid', 'PrefixInvalid']);
+  assert.deepEqual(reasons.flat(), [
+    'OwnPrefix',
+    'OwnPrefix',
+    'OwnPrefix',
+    'Loop',
+    'Loop',
+    'PrefixInvalid',
+    'PrefixInvalid',
+  ]);
   assert.deepEqual(prefixes(learn({ '10.99.1.0/24': {} })), ['10.99.1.0/24'], 'other VPCs may have any address');
   assert.deepEqual(prefixes(learn({ '10.98.1.0/24': {} })), ['10.98.1.0/24'], 'also those of other clusters');
 });

@@ -9,7 +9,7 @@ import type { SpeakerPlan } from './plan.ts';
 export function planLifelines(state: SpeakerState, { peers }: Pick<SpeakerPlan, 'peers'>, facts: NodeFacts): Lifelines {
   // Lifelines are needed only if a peer imports prefixes.
   if (![...peers.values()].some((peer) => peer.import !== undefined)) return new Lifelines({});
-  const { subnets, remotes, transitSwitches, nodes } = state;
+  const { subnets, remotes, transitSwitches, nodes, eips } = state;
   const remote = [...remotes.values()];
   return new Lifelines({
     subnets: [...subnets.values()].filter(({ vpc }) => vpc === defaultVpc),
@@ -17,6 +17,9 @@ export function planLifelines(state: SpeakerState, { peers }: Pick<SpeakerPlan, 
     clusters: remote.map(({ name, owned = [] }) => ({ name, prefixes: owned })),
     gateways: remote.map(({ name, gateways = [] }) => ({ name, prefixes: gateways })),
     nodes: [...nodes.values()].map(({ name, addresses }) => ({ name, prefixes: addresses })),
+    eips: [...eips.values()]
+      .filter(({ isReady }) => isReady)
+      .map(({ kind, name, ips }) => ({ name: `${kind} ${name}`, prefixes: ips })),
     services: servicesOf(state),
     apiServers: [
       ...facts.apiServers,

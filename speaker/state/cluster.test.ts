@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { instanceOf, nodeOf, podOf, readyOn, serviceOf } from '../../lib/bgp/testing.ts';
+import { eipOf, instanceOf, nodeOf, peerOf, podOf, readyOn, routerPortOf, serviceOf } from '../../lib/bgp/testing.ts';
 import { Cluster } from './cluster.ts';
 
 function clusterAt(monotonicMs: () => number = () => 0): Cluster {
@@ -41,6 +41,32 @@ test('a change of an object with routes of its own concerns that object, with th
     ],
     sinceMs: 5,
   });
+});
+
+test('a router port that moves concerns the EIPs that it translates, and the address of a peer everything', () => {
+  const cluster = clusterAt();
+  cluster.change('eips', 'OvnEip/out', eipOf('out', ['203.0.113.7']));
+  cluster.change('eips', 'IptablesEIP/web', eipOf('web', ['203.0.113.8'], { kind: 'IptablesEIP' }));
+  cluster.change('eips', 'OvnEip/other', eipOf('other', ['203.0.113.9'], { gatewayPort: 'red-external' }));
+  cluster.takeChanges();
+  cluster.change('eips', 'OvnEip/blue-external', routerPortOf('n1', 'n2'));
+  const { isEverything, objects } = cluster.takeChanges();
+  const keys = objects.map(({ key }) => key).toSorted();
+  assert.deepEqual([isEverything, keys], [false, ['IptablesEIP/web', 'OvnEip/blue-external', 'OvnEip/out']]);
+  cluster.change('peers', 'tor', peerOf('tor', '10.0.0.254'));
+  assert.equal(cluster.takeChanges().isEverything, true);
+  cluster.change('peers', 'tor', peerOf('tor', '10.0.0.254', { holdTimeSeconds: 30 }));
+  assert.equal(cluster.takeChanges().isEverything, false);
+});
+
+test('the switch of a node that may have a router port concerns everything', () => {
+  const cluster = clusterAt();
+  assert.equal(cluster.isGateway, false);
+  cluster.change('eips', 'OvnEip/blue-external', routerPortOf('n2', 'n1'));
+  assert.equal(cluster.isGateway, true);
+  cluster.takeChanges();
+  cluster.setSwitch(true);
+  assert.deepEqual([cluster.takeChanges().isEverything, cluster.objects.isSwitchDown], [true, true]);
 });
 
 test('labels of a namespace concern its pods and services, and no others', () => {

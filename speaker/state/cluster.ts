@@ -30,6 +30,8 @@ type Maps = { readonly [Kind in ObjectKind]: Map<string, WatchedObjects[Kind]> }
 const sharedParts: { readonly [Kind in ObjectKind]?: (value: WatchedObjects[Kind]) => unknown } = {
   nodes: (value) => value,
   subnets: (value) => value,
+  // No EIP with the address of a router is announced.
+  peers: ({ spec }) => ('value' in spec ? spec.value.address : undefined),
   loadBalancerPools: (value) => value,
   instances: ({ spec, labels }) => ({ spec, labels }),
   advertisements: ({ spec, labels }) => ({ spec, labels }),
@@ -45,8 +47,7 @@ const sources: { readonly [Kind in ObjectKind]?: ObjectRef['source'] } = {
 };
 
 export class Cluster {
-  /** The maps in it change with the objects. */
-  readonly objects: SpeakerState;
+  #objects: SpeakerState;
   readonly #maps: Maps;
   /** Slices by service, then by name of the slice. */
   readonly #slices = new Map<string, Map<string, EndpointSlice>>();
@@ -80,7 +81,27 @@ export class Cluster {
       nodeStates: new Map(),
       routeSlices: new Map(),
     };
-    this.objects = { ...this.#maps, node, slices: this.#slices, neighbors, ownAddresses };
+    this.#objects = { ...this.#maps, node, slices: this.#slices, neighbors, ownAddresses };
+  }
+
+  /** The maps in it change with the objects. */
+  get objects(): SpeakerState {
+    return this.#objects;
+  }
+
+  /** Whether this node may have the port of a router outside. */
+  get isGateway(): boolean {
+    for (const { routerPort } of this.#maps.eips.values())
+      if (routerPort !== undefined && (routerPort.nodes.includes(this.#node) || routerPort.holder === this.#node))
+        return true;
+    return false;
+  }
+
+  /** Sets whether the switch of this node is down. */
+  setSwitch(isDown: boolean): void {
+    this.#objects = { ...this.#objects, isSwitchDown: isDown };
+    this.#isEverything = true;
+    this.#sinceMs ??= this.#monotonicMs();
   }
 
   /** This node's BgpNodeState; undefined if it does not exist. */
@@ -124,9 +145,15 @@ export class Cluster {
     const source = sources[kind];
     const part = sharedParts[kind];
     if (source !== undefined) this.#changed.push({ source, key });
-    else if (kind === 'namespaces') this.#noteNamespace(key);
-    else if (part !== undefined)
-      this.#isEverything ||= !isDeepStrictEqual(before && part(before), after && part(after));
+    if (kind === 'eips') this.#notePort(key);
+    if (kind === 'namespaces') this.#noteNamespace(key);
+    if (part !== undefined) this.#isEverything ||= !isDeepStrictEqual(before && part(before), after && part(after));
+  }
+
+  /** The node of a router's port is in the OvnEip with the address of the router. */
+  #notePort(port: string): void {
+    for (const [key, { gatewayPort }] of this.#maps.eips)
+      if (port === `OvnEip/${gatewayPort}`) this.#changed.push({ source: 'Eip', key });
   }
 
   /** Advertisements select pods and services also by the labels of their namespaces. */

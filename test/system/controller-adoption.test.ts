@@ -172,7 +172,9 @@ describe('adoption of a Kube-OVN cluster', () => {
     await eventuallyPasses(async () => {
       for (const [name, { v4Ip, macAddress, type, nat }] of Object.entries(formerEips)) {
         const { conditions: _, ...status } = await bed.status(ovnEips, name);
-        assert.deepEqual(status, { v4Ip, v6Ip: '', macAddress, type, nat, ready: true });
+        // A speaker reads where the address is.
+        const place = type === 'lrp' ? { nodes: ['n1', 'n2'] } : { gatewayPort: 'ovn-cluster-external' };
+        assert.deepEqual(status, { v4Ip, v6Ip: '', macAddress, type, nat, ready: true, ...place });
       }
       const eip = formerEips.shared.v4Ip;
       const { conditions: _, ...rule } = await bed.status(ovnDnatRules, published);

@@ -94,7 +94,7 @@ function peerProblems(
     });
   const untold = here.flatMap((each) => {
     const route = sentRouteOf(peer, each.prefix, each.routeClass);
-    return route.isSent ? [] : [...route.problems, ...table.crowded(each.prefix)];
+    return route.isSent ? [] : [...route.problems, ...table.leftOut(each.prefix)];
   });
   const foreign = here.length === 0 && prefix !== undefined ? familyProblem(peer, prefix) : undefined;
   return [...untold, ...(foreign ? [foreign] : []), ...sessionProblems(speaker, name)];

@@ -2,12 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   advertisementOf,
+  eipOf,
   instanceOf,
   nodeOf,
+  outside,
   peerOf,
   podOf,
   policyOf,
   readyOn,
+  routerPortOf,
   serviceOf,
   subnetOf,
   type TestObjects,
@@ -33,15 +36,11 @@ function codes(changed: TestObjects, text: string, session = n1tor1): string[] {
   return [...new Set(answers.flatMap(({ obstacles }) => obstacles.map(({ code }) => code)))];
 }
 
-const eip: Eip = {
-  kind: 'OvnEip',
-  name: 'out',
-  uid: 'u',
-  labels: {},
-  isReady: true,
-  ips: ['192.0.2.9'],
-  annotation: { scope: 'cluster' },
-};
+const eip = eipOf('out', ['203.0.113.9'], { annotation: { scope: 'cluster' } });
+const eipsOf = (more: Partial<Eip> = {}, ...nodes: readonly string[]): TestObjects => ({
+  eips: [{ ...eip, ...more }, routerPortOf(...nodes)],
+  subnets: [outside],
+});
 const remote = (origin: string, prefix: string): Remote => ({
   name: 'west',
   labels: {},
@@ -50,7 +49,7 @@ const remote = (origin: string, prefix: string): Remote => ({
     { prefix: '10.50.0.0/16', origin: 'subnet', tags: [] },
   ],
 });
-const limited = [instanceOf('rack', { ownedPrefixes: ['203.0.113.0/24'] })];
+const limited = [instanceOf('rack', { ownedPrefixes: ['192.0.2.0/24'] })];
 const lb = (more: object, services = [serviceOf('lb', more)]): TestObjects => ({
   services,
   endpoints: {},
@@ -60,10 +59,18 @@ const pods = [advertisementOf('pods', { source: 'Pod' })];
 const west = [advertisementOf('west', { source: 'Interconnect' })];
 
 const refusals: Readonly<Record<string, readonly [TestObjects, string]>> = {
-  AddressInvalid: [{ eips: [{ ...eip, ips: ['224.0.0.9'] }] }, 'eip/out'],
-  NotOwned: [{ instances: limited, eips: [eip] }, 'eip/out'],
-  NotReady: [{ eips: [{ ...eip, isReady: false }] }, 'ovn-eip/out'],
-  AnnotationInvalid: [{ eips: [{ ...eip, annotation: { scope: 'local' } }] }, '192.0.2.9'],
+  AddressInvalid: [
+    { ...eipsOf({ ips: ['224.0.0.9'] }, 'n1'), subnets: [subnetOf('external', ['224.0.0.0/4'], { isPhysical: true })] },
+    'eip/out',
+  ],
+  NotOwned: [{ instances: limited, ...eipsOf({}, 'n1') }, 'eip/out'],
+  NotReady: [eipsOf({ isReady: false }), 'ovn-eip/out'],
+  NotUsed: [eipsOf({ gatewayPort: '' }, 'n1'), 'ovn-eip/out'],
+  GatewayPending: [eipsOf(), 'eip/out'],
+  NoRouterAddress: [{ eips: [eip] }, 'eip/out'],
+  RouterAddress: [{ eips: [{ ...routerPortOf('n1'), annotation: { scope: 'local' } }] }, 'eip/blue-external'],
+  NoExternalSubnet: [{ ...eipsOf({}, 'n1'), subnets: [] }, 'eip/out'],
+  AnnotationInvalid: [{ eips: [{ ...eip, annotation: { scope: 'invalid', text: 'all' } }] }, '203.0.113.9'],
   PodFinished: [{ advertisements: pods, pods: [podOf('web', ['10.16.0.7'], { isAlive: false })] }, 'default/web'],
   VpcNotRouted: [
     {

@@ -1,19 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Eip } from '../../../lib/bgp/objects.ts';
-import type { TestObjects } from '../../../lib/bgp/testing.ts';
+import { eipOf, outside, routerPortOf, type TestObjects } from '../../../lib/bgp/testing.ts';
 import { readingOf } from '../../testing-bgp.ts';
 import { announcementOf } from './announcement.ts';
 
-const eip: Eip = {
-  kind: 'OvnEip',
-  name: 'out',
-  uid: 'u',
-  labels: {},
-  isReady: true,
-  ips: ['192.0.2.9'],
-  annotation: { scope: 'cluster' },
-};
+const eip = eipOf('out', ['203.0.113.9'], { annotation: { scope: 'cluster' } });
 
 function announced(objects: TestObjects): string {
   const found = announcementOf(readingOf(objects), 'out');
@@ -22,7 +13,7 @@ function announced(objects: TestObjects): string {
 }
 
 test('an address is announced by the sessions that have it, or not for a reason', () => {
-  assert.match(announced({ eips: [eip] }), /n1 → tor1/);
+  assert.match(announced({ eips: [eip, routerPortOf('n1')], subnets: [outside] }), /n1 → tor1/);
   assert.equal(announced({ eips: [{ ...eip, isReady: false }] }), 'NotReady');
   assert.equal(announced({ eips: [] }), 'nothing');
   assert.equal(announced({ eips: [eip], peers: [] }), 'nothing');

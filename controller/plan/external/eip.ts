@@ -11,7 +11,7 @@ import type { ExternalRuleStore, OvnEip } from '../../model/external-objects.ts'
 import { eipPort } from '../../model/ovn-names.ts';
 import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
-import { ruleAt, rulesAt } from '../../settle/external/external-rules.ts';
+import { ruleAt, ruleKey, rulesAt } from '../../settle/external/external-rules.ts';
 import { gatewayPortName, gatewayPortNamed } from '../../settle/external/external-subnets.ts';
 import { eipLimits, limitsReading } from '../../settle/external/limits.ts';
 import { natGatewayProblem, natGatewaysReading } from '../../settle/external/nat-gateways.ts';
@@ -26,6 +26,7 @@ import { eipBalancers } from './balancer.ts';
 import { holderProblem, holderText, shownHolder } from './holder.ts';
 import { upstreamConditions } from './upstream.ts';
 import { eipLimitRows, limitFields, limitLabels, unservedProblem } from './limit-rows.ts';
+import { isInForce } from './rule-rows.ts';
 
 /** At most so many rules are named in a message. */
 const namedRules = 5;
@@ -99,15 +100,24 @@ function deletionOf(view: View, eip: OvnEip, port: GatewayPort | undefined): Pro
   return { code: 'Deleting', message: `waits for the deletion of ${users.slice(0, namedRules).join(', ')}${rest}` };
 }
 
-function holderFields(
+/** The router port of the rules in force, which are of one VPC. */
+function gatewayPortOf(view: View, id: string): string | undefined {
+  const rules = usersOf(view, id).map(({ store, name }) => view.externalRules.get(ruleKey(store, name)));
+  const rule = rules.find((one) => isInForce(one));
+  return rule && gatewayPortName(rule);
+}
+
+/** What a speaker reads of a router's port, or by which port it finds the nodes of an address. */
+function portFields(
   view: View,
-  { spec, status }: OvnEip,
+  { id, spec, status }: OvnEip,
   port: GatewayPort | undefined,
-): Readonly<Record<string, string | null>> {
-  if (spec.type !== 'lrp') return {};
+): Readonly<Record<string, string | readonly string[] | null>> {
+  if (spec.type !== 'lrp') return { gatewayPort: gatewayPortOf(view, id) ?? null };
   const shown = shownHolder(status['holder'], status['holderSince']);
   const { node, since } = port === undefined ? shownHolder('', '') : holderText(view, port, shown);
-  return { holder: node || null, holderSince: since || null };
+  const nodes = port === undefined || port.problem !== undefined ? [] : port.nodes.map((each) => each.node);
+  return { nodes: nodes.length === 0 ? null : nodes, holder: node || null, holderSince: since || null };
 }
 
 function statusOf(view: View, eip: OvnEip, outcome: Outcome, port: GatewayPort | undefined): StatusReport {
@@ -134,8 +144,8 @@ function statusOf(view: View, eip: OvnEip, outcome: Outcome, port: GatewayPort |
   const { v4 = '', v6 = '', mac = '' } = allocation ?? {};
   const fields =
     spec.natGateway === undefined
-      ? { type: spec.type || 'nat', nat, ready, v4Ip: v4, v6Ip: v6, macAddress: mac, ...holderFields(view, eip, port) }
-      : { nat, ready, ip: v4, ...limitFields(spec.qosPolicy, eipLimits(view, eip)) };
+      ? { type: spec.type || 'nat', nat, ready, v4Ip: v4, v6Ip: v6, macAddress: mac, ...portFields(view, eip, port) }
+      : { nat, ready, ip: v4, ...portFields(view, eip, port), ...limitFields(spec.qosPolicy, eipLimits(view, eip)) };
   const events = [
     ...refusalEvents(`Validate${kind}Failed`, flaws, eip.conditions),
     ...(isNew(missing) ? [failure('AcquireAddressFailed', missing)] : []),

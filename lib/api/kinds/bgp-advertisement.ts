@@ -113,7 +113,7 @@ export const bgpAttributes = z.object({
       ipv6: routerAddressField('nextHop.ipv6', 6).optional(),
     })
     .optional()
-    .describe("In place of the node's own address on the session."),
+    .describe("In place of the node's own address on the session, or of the router port's address of an EIP."),
 });
 
 export const bgpSources = ['Subnet', 'Pod', 'Service', 'Eip', 'Interconnect'] as const;
@@ -145,7 +145,7 @@ export const bgpAdvertisementSpec = z
       .enum(['Auto', 'Cluster', 'Local'])
       .default('Auto')
       .describe(
-        'Cluster: every node announces. Local: only the node of the pod, or nodes with a ready endpoint of the service; of a subnet then the addresses of its pods. Auto: Local for pods and for services whose traffic policy is Local, otherwise Cluster.',
+        'Cluster: every node announces. Local: only the node of the pod, nodes with a ready endpoint of the service, or the node that has the router port of the EIP; of a subnet then the addresses of its pods. Auto: Local for pods and for services whose traffic policy is Local; for EIPs the nodes that may have the router port; otherwise Cluster. Nodes without the port announce an EIP with a MED that is higher by 100.',
       ),
     aggregation: z
       .object({
@@ -176,8 +176,8 @@ export const bgpAdvertisementSpec = z
         message: 'namespaceSelector is for the sources Pod and Service',
       },
       {
-        rule: "self.scope != 'Local' || self.source in ['Subnet', 'Pod', 'Service']",
-        message: 'scope Local is for the sources Subnet, Pod and Service',
+        rule: "self.scope != 'Local' || self.source in ['Subnet', 'Pod', 'Service', 'Eip']",
+        message: 'scope Local is for the sources Subnet, Pod, Service and Eip',
       },
     ),
   );

@@ -40,6 +40,11 @@ export const iptablesEipStatus = z.object({
     .max(64)
     .describe('What uses the address, separated by commas: `fip`, `snat`, `dnat`. Empty if nothing does.')
     .optional(),
+  gatewayPort: z
+    .string()
+    .max(253)
+    .describe('The OvnEip of the router port that translates it; absent while no rule of it is in force.')
+    .optional(),
   qosPolicy: z.string().max(253).describe('The QoSPolicy in force.').optional(),
 });
 

@@ -36,6 +36,18 @@ export const ovnEipStatus = z.object({
   v4Ip: z.string().max(64).describe('IPv4 address.').optional(),
   v6Ip: z.string().max(64).describe('IPv6 address.').optional(),
   macAddress: z.string().max(64).describe('MAC address.').optional(),
+  gatewayPort: z
+    .string()
+    .max(253)
+    .describe(
+      'Of type `nat`: the OvnEip of the router port that translates it; absent while no rule of it is in force.',
+    )
+    .optional(),
+  nodes: z
+    .array(z.string().max(253))
+    .max(16)
+    .describe('Of type `lrp`: the nodes that may have the port of the router, in the order of their turn.')
+    .optional(),
   holder: z
     .string()
     .max(253)

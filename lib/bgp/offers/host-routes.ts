@@ -4,7 +4,8 @@ import { annotation } from '../../api/names.ts';
 import { formatCidr, parseCidr } from '../../net/cidr.ts';
 import { specialUse } from '../../net/special-use.ts';
 import { familyOfAddress } from '../family.ts';
-import { annotationAdvertisement, type Requester, type ObjectOffers, type Offer, type Refusal } from './offer.ts';
+import { annotationAdvertisement } from './offer.ts';
+import type { ObjectOffers, Offer, OfferGateway, Refusal, Requester } from './offer.ts';
 import { isWithin, type View } from './view.ts';
 import { familyOf, bitsOf } from '../../net/ip.ts';
 
@@ -52,19 +53,39 @@ export class Collected implements ObjectOffers {
     isOurs = false,
   ): void {
     const host = hostPrefix(ip);
+    if (this.#isAnnounceable(view, name, ip, what, isOurs))
+      this.#offers.push({ prefix: this.#aggregate(view, name, spec, ip, host), advertisement: name, nodes });
+  }
+
+  /** Offers one EIP, always as a host route: other addresses of an aggregate may have another router port. */
+  eip(
+    view: View,
+    { name, spec }: Requester,
+    ip: string,
+    nodes: readonly string[] | undefined,
+    gateway: OfferGateway,
+    what: string,
+  ): void {
+    const prefix = hostPrefix(ip);
+    if (!this.#isAnnounceable(view, name, ip, what, false)) return;
+    this.#offers.push({ prefix, advertisement: name, nodes, gateway });
+    const length = spec?.aggregation?.[`${familyOfAddress(ip)}Length`];
+    if (length === undefined || length === bitsOf(familyOf(ip))) return;
+    const message = `${what} ${ip} is announced by itself: other addresses of its aggregate may have another router port`;
+    this.refuse(name, 'AggregateOfEips', message, prefix);
+  }
+
+  #isAnnounceable(view: View, advertisement: string, ip: string, what: string, isOurs: boolean): boolean {
+    const host = hostPrefix(ip);
     const use = useOf(host);
     if (use !== undefined) {
-      this.refuse(name, 'AddressInvalid', `${what} ${ip} is for ${use} and is never announced`, host);
-    } else if (!isOurs && view.owned !== undefined && !isWithin(host, view.owned)) {
-      this.refuse(
-        name,
-        'NotOwned',
-        `${what} ${ip} is in no subnet, in no LoadBalancerPool and in none of ownedPrefixes of the BgpInstances; add its prefix there`,
-        host,
-      );
-    } else {
-      this.#offers.push({ prefix: this.#aggregate(view, name, spec, ip, host), advertisement: name, nodes });
+      this.refuse(advertisement, 'AddressInvalid', `${what} ${ip} is for ${use} and is never announced`, host);
+      return false;
     }
+    if (isOurs || view.owned === undefined || isWithin(host, view.owned)) return true;
+    const message = `${what} ${ip} is in no subnet, in no LoadBalancerPool and in none of ownedPrefixes of the BgpInstances; add its prefix there`;
+    this.refuse(advertisement, 'NotOwned', message, host);
+    return false;
   }
 
   #aggregate(view: View, name: string, spec: BgpAdvertisementSpec | undefined, ip: string, host: string): string {

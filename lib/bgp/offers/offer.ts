@@ -11,6 +11,18 @@ export interface Offer {
   readonly nodes: readonly string[] | undefined;
   /** Source Interconnect: the cluster of the prefix, with the origin and tags that it reports. */
   readonly remote?: { readonly cluster: string; readonly origin: string; readonly tags: readonly string[] };
+  /** Source Eip: the router port that translates the address. */
+  readonly gateway?: OfferGateway;
+}
+
+/** The port of a router in a Subnet outside, by which packets get to an address. */
+export interface OfferGateway {
+  /** The node that has the port now. */
+  readonly holder: string;
+  /** The port's own address in the family of the EIP. */
+  readonly address: string;
+  /** Network of the Subnet outside. */
+  readonly network: string;
 }
 
 /** Why an object that an advertisement selects is not or only partly announced. */

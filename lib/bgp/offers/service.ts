@@ -117,6 +117,5 @@ function offer(
 }
 
 function ownerOf(view: View, ip: string): string | undefined {
-  for (const node of view.state.nodes.values()) if (node.addresses.includes(ip)) return `node ${node.name}`;
-  return isWithin(hostPrefix(ip), view.subnets) ? 'a subnet' : undefined;
+  return view.hosts.get(ip) ?? (isWithin(hostPrefix(ip), view.subnets) ? 'a subnet' : undefined);
 }

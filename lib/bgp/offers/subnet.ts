@@ -1,9 +1,8 @@
 import { defaultVpc, joinSubnet } from '../../api/names.ts';
-import type { LabelSelector } from '../../api/kinds/shared.ts';
 import type { Subnet } from '../objects.ts';
 import { Collected } from './host-routes.ts';
 import { annotationAdvertisement, type ObjectOffers } from './offer.ts';
-import { isAnnounceable, selects, type View } from './view.ts';
+import { isAnnounceable, isForAll, selects, type View } from './view.ts';
 
 /** The CIDRs of a subnet. With scope Local its pods are announced in their place. */
 export function subnetOffers(view: View, subnet: Subnet): ObjectOffers {
@@ -12,7 +11,7 @@ export function subnetOffers(view: View, subnet: Subnet): ObjectOffers {
   for (const { name, spec } of requesters) {
     if (!isAnnounceable(subnet)) {
       // An empty selector names no subnet, so nothing is refused.
-      if (!isEmpty(spec.selector)) refuse(collected, name, subnet);
+      if (!isForAll(spec.selector)) refuse(collected, name, subnet);
     } else if (spec.scope !== 'Local') offer(collected, name, subnet);
   }
   const { annotation } = subnet;
@@ -51,8 +50,4 @@ function refuse(collected: Collected, advertisement: string, { name, vpc, isPhys
       `subnet ${name} is in VPC ${vpc}; nodes have routes into ${defaultVpc} only, so it is not announced`,
     );
   }
-}
-
-function isEmpty({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean {
-  return Object.keys(matchLabels).length + matchExpressions.length === 0;
 }

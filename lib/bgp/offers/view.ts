@@ -1,6 +1,7 @@
 // Input for the offers of all objects of a source, computed once for many objects: advertisements by source, announcing nodes, prefixes
 // that the cluster owns. Computed again when one of these changes.
 import type { BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
+import type { LabelSelector } from '../../api/kinds/shared.ts';
 import { matchesSelector } from '../../api/label-selector.ts';
 import { defaultVpc, joinSubnet } from '../../api/names.ts';
 import { type Cidr, cidrCovers, parseCidr } from '../../net/cidr.ts';
@@ -33,6 +34,8 @@ export interface View {
   readonly byName: ReadonlyMap<string, ViewedAdvertisement>;
   /** Nodes that have an instance. */
   readonly speakers: ReadonlySet<string>;
+  /** Addresses of nodes and peers, with their owner, such as `node n1`. */
+  readonly hosts: ReadonlyMap<string, string>;
   /** Networks of subnets that nodes have routes into. */
   readonly subnets: readonly Cidr[];
   /** Undefined if no instance limits the cluster's prefixes. */
@@ -67,9 +70,18 @@ export function viewOf(state: BgpState): View {
     },
     byName: new Map(all.map((each) => [each.name, each])),
     speakers,
+    hosts: hostsOf(state),
     subnets,
     owned: limits.length === 0 ? undefined : [...limits.flatMap(cidrOf), ...subnets, ...pools],
   };
+}
+
+function hostsOf({ nodes, peers }: BgpState): ReadonlyMap<string, string> {
+  const hosts = new Map<string, string>();
+  for (const { name, spec } of peers.values())
+    if ('value' in spec && spec.value.address !== undefined) hosts.set(spec.value.address, `BgpPeer ${name}`);
+  for (const { name, addresses } of nodes.values()) for (const address of addresses) hosts.set(address, `node ${name}`);
+  return hosts;
 }
 
 /** The join subnet is internal; addresses of other VPCs may overlap with any address, and the node has no route to them. */
@@ -86,6 +98,11 @@ export function announcers(view: View, advertisement: string): ReadonlySet<strin
 
 export function selects({ spec }: ViewedAdvertisement, labels: Labels): boolean {
   return matchesSelector(spec.selector, labels);
+}
+
+/** Whether a selector names no objects in particular. */
+export function isForAll({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean {
+  return Object.keys(matchLabels).length + matchExpressions.length === 0;
 }
 
 /** Whether the advertisement selects the namespace of an object. */

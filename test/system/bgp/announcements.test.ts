@@ -323,7 +323,7 @@ test('invalid objects have a reason and do not affect others', async () => {
   await eventuallyPasses(async () =>
     assert.equal(await bed.condition(routePolicies, 'big', 'Ready'), 'False CommunityInvalid'),
   );
-  await assert.rejects(advertise('local', { source: 'Eip', scope: 'Local' }), /scope Local is for/);
+  await assert.rejects(advertise('local', { source: 'Interconnect', scope: 'Local' }), /scope Local is for/);
   await assert.rejects(advertise('lb', { source: 'Pod', serviceAddresses: ['ClusterIP'] }), /is for source Service/);
   await bed.patchPeer('frr', { routeReflectorClient: true });
   await eventuallyPasses(async () =>

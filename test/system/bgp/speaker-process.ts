@@ -5,7 +5,7 @@ import { type Namespace, withTest } from './namespace.ts';
 
 export interface SpeakingNode {
   readonly name: string;
-  readonly namespace: Namespace;
+  readonly namespace: Pick<Namespace, 'pid'>;
   readonly gobgpd: TestGobgpd;
 }
 
@@ -28,6 +28,7 @@ export function startSpeaker(
     'gobgpd-log': gobgpd.log,
     namespace: 'kube-system',
     'password-secrets': 'isthmus-bgp-passwords',
+    'unix-sockets': `/proc/${String(namespace.pid)}/net/unix`,
     netstat: `/proc/${String(namespace.pid)}/net/netstat`,
     'metrics-address': '127.0.0.1:0',
   };
