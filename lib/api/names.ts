@@ -145,6 +145,8 @@ export const label = {
   cluster: 'isthmus.network/cluster',
   /** On a BgpRouteSlice: the BgpNodeState that owns it, which has the name of its node. */
   bgpNodeState: 'isthmus.network/bgp-node-state',
+  /** On a Namespace that `isthmus ic verify --pods` made: the run that it belongs to. On a pod there: its role. */
+  verification: 'isthmus.network/verification',
 } as const;
 
 /** A node's report about a provider network, in labels of the Node; `plan` and `err_mesg` are sentences, in annotations. */

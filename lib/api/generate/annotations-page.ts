@@ -253,6 +253,11 @@ const labels: Record<keyof typeof label, Meaning> = {
     writer: 'Isthmus',
     text: 'The node whose learned routes it holds: the first 63 characters of its name.',
   },
+  verification: {
+    on: 'Namespace, Pod',
+    writer: 'Isthmus',
+    text: '`isthmus ic verify --pods` made it and deletes it: the run it belongs to, on a pod its role.',
+  },
 };
 
 const externalIds: Record<keyof typeof externalId, string> = {
