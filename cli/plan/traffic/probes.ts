@@ -7,7 +7,7 @@ import type { Probed, ProgramResult, TestPod } from '../../model/test-traffic.ts
 
 export const testPort = 8080;
 const pings = 3;
-/** Of one probe, in seconds. */
+/** Of one connection, in seconds. */
 const longestSeconds = 5;
 
 /** What a test pod answers on its port, so that an answer of another pod with the same address is not taken for its own. */
@@ -23,7 +23,8 @@ export function serveCommand(answer: string): readonly string[] {
 }
 
 export function pingCommand(address: string): readonly string[] {
-  return ['ping', '-q', '-c', String(pings), '-W', '1', '-w', String(longestSeconds), address];
+  // Without -w: iputils would send more than -c while some are unanswered.
+  return ['ping', '-q', '-c', String(pings), '-W', '1', address];
 }
 
 export function connectCommand(address: string): readonly string[] {

@@ -5,6 +5,8 @@ import { diagnose } from '../diagnose/diagnose.ts';
 import { useOf, type Check } from '../verify.ts';
 
 const mostCauses = 2;
+/** Of the message of one cause, in characters; `isthmus ic diagnose` has all of it. */
+const mostText = 160;
 
 type Clusters = readonly Snapshot[];
 
@@ -32,7 +34,10 @@ function causesOf(clusters: Clusters, { from, to }: TestFlow): string {
   const unused = usesOf(clusters, from, to).filter(({ isWell }) => !isWell);
   const found = diagnose({ near, far, peer: far.label }).causes;
   const causes = [
-    ...found.map(({ code, cluster, message }) => `${code} (${cluster}): ${message}`),
+    ...found.map(
+      ({ code, cluster, message }) =>
+        `${code} (${cluster}): ${message.length > mostText ? `${message.slice(0, mostText)}…` : message}`,
+    ),
     ...unused.map(({ evidence }) => evidence),
   ].slice(0, mostCauses);
   if (causes.length > 0) return causes.join('; ');
