@@ -193,7 +193,10 @@ describe('Services of two clusters of machines', () => {
     );
     await untilNothingIsLeft();
     const argv = [join(checkout, 'cli/bin/isthmus'), ...verifyArguments('--pods')];
-    const child = spawn(argv[0] ?? '', argv.slice(1), { env: { ...process.env, ...user.environment('east') }, stdio: 'ignore' });
+    const child = spawn(argv[0] ?? '', argv.slice(1), {
+      env: { ...process.env, ...user.environment('east') },
+      stdio: 'ignore',
+    });
     const ended = once(child, 'exit');
     await eventually('pods of the test', async () => (await testNamespaces()) !== '' || notYet('none'));
     child.kill('SIGINT');
