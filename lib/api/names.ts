@@ -64,6 +64,8 @@ export const annotation = {
   formerEip: 'ovn.kubernetes.io/vpc_eip',
   /** On a Service or a SwitchLBRule: the VPC whose pods reach it. */
   vpc: 'ovn.kubernetes.io/vpc',
+  /** On a Service: whose endpoints clients of this cluster get first, of those that other clusters export under its name. */
+  affinity: 'isthmus.network/affinity',
   /** On a Service: addresses of endpoints in other VPCs than the default one, separated by commas; `*` for all. Nodes leave them out. */
   elsewhere: 'isthmus.network/endpoints-elsewhere',
   /** On the Service of a SwitchLBRule: its virtual address. */
