@@ -33,6 +33,7 @@ import { ownEntries } from './plan/own-keys.ts';
 import { OwnCluster } from './settle/own-cluster.ts';
 import { isOvnFollowing } from './settle/ovn-lag.ts';
 import { SelectedPods } from './settle/pods/selected-pods.ts';
+import { measurementOf } from './settle/services/distances.ts';
 import { RemoteClusters } from './settle/remote-clusters.ts';
 import { Clusters } from './state/clusters.ts';
 import type { AgentView } from './status/metrics.ts';
@@ -137,6 +138,8 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     target: targets.northbound,
     remotes,
     exchange,
+    measure: (name) =>
+      measurementOf(remotes.view.get(name)?.verdicts ?? [], (chassis) => clusters.tunnels.gateway(chassis)),
     hasLoadBalancers: options.hasLoadBalancers,
   });
   const selected = new SelectedPods();

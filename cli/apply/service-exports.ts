@@ -12,7 +12,11 @@ export async function hasService(client: KubeClient, name: ObjectName, signal: A
 }
 
 /** An export that exists stays as it is. Returns whether it is new. */
-export async function createExport(client: KubeClient, name: ObjectName, signal: AbortSignal): Promise<boolean> {
+export async function createExport(
+  client: Pick<KubeClient, 'create'>,
+  name: ObjectName,
+  signal: AbortSignal,
+): Promise<boolean> {
   const object = { apiVersion: apiVersionOf(serviceExports), kind: serviceExports.kind, metadata: name };
   try {
     await client.create(serviceExports, object, { signal });

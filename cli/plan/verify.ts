@@ -1,10 +1,10 @@
 /**
- * Checks end to end that the control planes agree about each other. In: one cluster or both. Out: checks, each with its
+ * Checks end to end that the control planes agree about each other. In: clusters. Out: checks, each with its
  * evidence. Stricter than the diagnosis: everything must be well, and both sides must report the same. Pure.
  */
-import { cidrCovers, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import { cidrCovers, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { plural } from '../model/units.ts';
-import { conditionOf, type RemoteCluster, type Snapshot } from '../model/snapshot.ts';
+import { conditionOf, type RemoteCluster, type Snapshot, type Subnet } from '../model/snapshot.ts';
 import { checkAgent } from './diagnose/link.ts';
 import { pairsOf } from './diagnose/tunnels.ts';
 import { deniedTo, whyNotOffered } from './diagnose/prefixes.ts';
@@ -15,6 +15,22 @@ export interface Check {
   readonly name: string;
   readonly isWell: boolean;
   readonly evidence: string;
+}
+
+export interface Offer {
+  readonly near: Snapshot;
+  readonly far: Snapshot;
+  readonly subnet: Subnet;
+  readonly cidr: Cidr;
+}
+
+/** All of these clusters, two by two; a check that several pairs have in common is reported once. */
+export function verifyAll(clusters: readonly Snapshot[]): readonly Check[] {
+  const [first, ...rest] = clusters;
+  if (first === undefined) return [];
+  if (rest.length === 0) return verify(first, undefined);
+  const pairs = clusters.flatMap((near, at) => clusters.slice(at + 1).flatMap((far) => verify(near, far)));
+  return [...new Map(pairs.map((check) => [JSON.stringify(check), check])).values()];
 }
 
 export function verify(near: Snapshot, far: Snapshot | undefined): readonly Check[] {
@@ -128,37 +144,48 @@ function tunnelChecks(near: Snapshot, far: Snapshot | undefined): readonly Check
 
 /** Every prefix that this side offers must be used by the other, itself or as part of an aggregate, or denied by a policy. */
 function routeChecks(near: Snapshot, far: Snapshot): readonly Check[] {
-  const us = far.remotes.find(({ name }) => name === near.label);
   const offered = near.subnets
     .filter((subnet) => !subnet.isJoin && whyNotOffered(near, subnet) === undefined)
     .flatMap((subnet) => subnet.cidrs.map((cidr) => ({ subnet, cidr, prefix: formatCidr(cidr) })));
-  const routes = (us === undefined ? [] : routesOf(us)).flatMap((route) => {
-    const own = parseCidr(route.prefix);
-    return own === undefined ? [] : [{ ...route, own }];
-  });
   return offered.map(({ subnet, cidr, prefix }) => {
-    const covering = routes.filter(({ own }) => cidrCovers(own, cidr));
-    const exact = covering.filter((route) => route.prefix === prefix);
-    const found = exact.length > 0 ? exact : covering;
-    const active = found.filter(({ state }) => state === 'Active');
-    const check = { cluster: near.label, name: `${prefix} (${subnet.name})` };
-    if (active.length > 0) {
-      // The status does not list the next hops of most prefixes of a large cluster.
-      const hops = active.filter(({ nextHop }) => nextHop !== '').length;
-      const evidence = `in use at ${far.label}${hops === 0 ? '' : `, ${plural(hops, 'next hop')}`}`;
-      return { ...check, isWell: true, evidence };
-    }
-    const exporting = found.length > 0 ? undefined : deniedTo(far.label, near, subnet, cidr);
-    if (exporting !== undefined)
-      return { ...check, isWell: true, evidence: `withheld from ${far.label} by RoutePolicy ${exporting}` };
-    const why = found.map(({ state, reason }) => reason ?? state);
-    if (why.length > 0 && why.every((reason) => reason === 'Denied')) {
-      const evidence = `refused by a RoutePolicy of ${far.label}: ${found[0]?.message ?? 'denied'}`;
-      return { ...check, isWell: true, evidence };
-    }
-    const evidence = `not in use at ${far.label}: ${why.length === 0 ? 'not received' : why.join(', ')}`;
-    return { ...check, isWell: false, evidence };
+    const { isWell, evidence } = useOf({ near, far, subnet, cidr });
+    return { cluster: near.label, name: `${prefix} (${subnet.name})`, isWell, evidence };
   });
+}
+
+export interface PrefixUse {
+  readonly isWell: boolean;
+  /** A RoutePolicy of either cluster keeps the other one from using it. */
+  readonly isWithheld: boolean;
+  readonly evidence: string;
+}
+
+/** Whether `far` uses a prefix that `near` offers. */
+export function useOf({ near, far, subnet, cidr }: Offer): PrefixUse {
+  const us = far.remotes.find(({ name }) => name === near.label);
+  const covering = (us === undefined ? [] : routesOf(us)).filter(({ prefix: text }) => {
+    const own = parseCidr(text);
+    return own !== undefined && cidrCovers(own, cidr);
+  });
+  const exact = covering.filter((route) => route.prefix === formatCidr(cidr));
+  const found = exact.length > 0 ? exact : covering;
+  const active = found.filter(({ state }) => state === 'Active');
+  if (active.length > 0) {
+    // The status does not list the next hops of most prefixes of a large cluster.
+    const hops = active.filter(({ nextHop }) => nextHop !== '').length;
+    const evidence = `in use at ${far.label}${hops === 0 ? '' : `, ${plural(hops, 'next hop')}`}`;
+    return { isWell: true, isWithheld: false, evidence };
+  }
+  const exporting = found.length > 0 ? undefined : deniedTo(far.label, near, subnet, cidr);
+  if (exporting !== undefined)
+    return { isWell: true, isWithheld: true, evidence: `withheld from ${far.label} by RoutePolicy ${exporting}` };
+  const why = found.map(({ state, reason }) => reason ?? state);
+  if (why.length > 0 && why.every((reason) => reason === 'Denied')) {
+    const evidence = `refused by a RoutePolicy of ${far.label}: ${found[0]?.message ?? 'denied'}`;
+    return { isWell: true, isWithheld: true, evidence };
+  }
+  const evidence = `not in use at ${far.label}: ${why.length === 0 ? 'not received' : why.join(', ')}`;
+  return { isWell: false, isWithheld: false, evidence };
 }
 
 const remoteOwner = /^interconnect\/remote\/([^/]+)/;

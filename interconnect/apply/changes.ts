@@ -39,6 +39,7 @@ export interface ChangesOptions {
     | 'importSeen'
     | 'globalServiceChanged'
     | 'poolsChanged'
+    | 'probesChanged'
     | 'sharedAddressSeen'
   >;
   readonly pods: Pick<Pods, 'namespaceChanged' | 'policiesChanged'>;
@@ -229,6 +230,7 @@ export class Changes {
     if (before?.status.silentPrograms?.join() !== after?.status.silentPrograms?.join())
       onStale(clusters.hub.members.keys());
     if (JSON.stringify(before?.wireGuard) !== JSON.stringify(after?.wireGuard)) onStale(clusters.hub.members.keys());
+    if (!isDeepStrictEqual(before?.probes, after?.probes)) this.#options.services.probesChanged();
     const turned = clusters.setGateway(node, before, after);
     onStale(clusters.tunnels.measured(before, after));
     if (before?.isDrained !== after?.isDrained || before === undefined || after === undefined) reader.localChanged();

@@ -100,6 +100,7 @@ describe('imported Services in a round', () => {
         importedSlices: reflected(slices),
         sharedPools: reflected(pools),
         sharedAddresses: reflected(addresses),
+        remoteClusters: reflected(new Map([['west', { status: { rttMs: 20 } }]])),
       } as unknown as ServicesOptions['sources'],
       northbound: { cache: { table: () => ({ rows }) }, schema: { tables: {} } } as unknown as OvsdbClient,
       target: target as OvsdbTarget,
@@ -109,6 +110,7 @@ describe('imported Services in a round', () => {
           entries: () => uses.entries(),
         },
       } as unknown as ServicesOptions['remotes'],
+      measure: () => undefined,
       exchange: {
         of: (one) => exports.get(one) ?? new Map(),
         takeDirty: () => {

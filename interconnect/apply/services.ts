@@ -13,7 +13,7 @@ import type { Edges } from '../model/edges.ts';
 import type { ExportExchange } from '../model/export-exchange.ts';
 import type { ExportedService, ExportedServices, SharedClaim } from '../model/exported-service.ts';
 import type { LocalView } from '../model/local.ts';
-import { importOfSlice, sharedAddressName } from '../model/service-objects.ts';
+import { importOfSlice, sharedAddressName, type Affinity } from '../model/service-objects.ts';
 import { importOfOwner, importOwner } from '../model/owners.ts';
 import { planBalancers } from '../plan/services/balancers.ts';
 import type { RemoteChanges, RemoteClusters } from '../settle/remote-clusters.ts';
@@ -22,6 +22,7 @@ import { Imports, type ImportState } from '../settle/services/imports.ts';
 import { clusterSetNetworks } from '../settle/services/networks.ts';
 import { sharedClaimOf } from '../settle/services/shared-claims.ts';
 import { ValidExports, type ExportFacts } from '../settle/services/valid-exports.ts';
+import { Distances, type Measurement } from '../settle/services/distances.ts';
 import { Reach } from '../settle/services/reach.ts';
 import { overlapWith, surroundingsOf, type Surroundings } from '../settle/services/surroundings.ts';
 import { readImportIps } from '../watch/databases.ts';
@@ -42,6 +43,7 @@ export interface ServicesOptions {
     | 'globalServices'
     | 'sharedPools'
     | 'sharedAddresses'
+    | 'remoteClusters'
   >;
   /** Whether annotations export Services is set here. */
   readonly exports: Pick<ExportSources, 'readAnnotations'>;
@@ -49,6 +51,8 @@ export interface ServicesOptions {
   readonly target: OvsdbTarget;
   readonly remotes: Pick<RemoteClusters, 'view'>;
   readonly exchange: ExportExchange;
+  /** The last measurement of the way to a cluster. */
+  readonly measure: (cluster: string) => Measurement | undefined;
   /** Whether OVN's switches have load balancers at all. */
   readonly hasLoadBalancers: boolean;
 }
@@ -65,6 +69,8 @@ export class Services {
   readonly imports = new Imports();
   readonly #options: ServicesOptions;
   readonly #reach = new Reach();
+  readonly #distances = new Distances();
+  #areDistancesStale = true;
   /** Imports to plan again. */
   readonly #dirty = new Set<string>();
   /** Exports of this cluster whose claims to shared addresses may be others. */
@@ -118,6 +124,14 @@ export class Services {
   }
   importSeen(key: string): void {
     this.#dirty.add(key);
+  }
+  /** Gateways have measured other clusters. */
+  probesChanged(): void {
+    this.#areDistancesStale = true;
+  }
+  /** Round-trip time to another cluster in milliseconds, as imports use it; undefined if it is not known. */
+  distanceOf(cluster: string): number | undefined {
+    return this.#distances.of(cluster);
   }
   /** A LoadBalancerPool that clusters share changed, or the labels of a namespace. */
   poolsChanged(): void {
@@ -184,6 +198,7 @@ export class Services {
     this.#takeUnknown();
     const surroundings = this.#takeSurroundings(local);
     this.#takeOverlaps(spec.clusterSetCIDR, changes);
+    this.#takeDistances(changes);
     // The name of this cluster is part of every import.
     if (this.#local?.cluster !== local.cluster) for (const key of this.own.keys()) this.#exported.add(key);
     const services = this.#exported.union(exchange.takeDirty());
@@ -262,6 +277,8 @@ export class Services {
     this.#surroundings = undefined;
     this.#areSurroundingsStale = true;
     this.#overlaps.clear();
+    this.#distances.clear();
+    this.#areDistancesStale = true;
     this.#clusterSetCidr = '';
     this.#edges = undefined;
     this.#hasBegun = false;
@@ -327,6 +344,28 @@ export class Services {
     }
   }
 
+  /** A cluster that is not connected keeps its time: its endpoints serve as long as paths lead to it. */
+  #takeDistances({ changed, gone }: RemoteChanges): void {
+    const { remotes, measure, sources } = this.#options;
+    for (const name of gone) this.#distances.forget(name);
+    const names = this.#areDistancesStale ? [...remotes.view.entries()].map(([name]) => name) : changed;
+    this.#areDistancesStale = false;
+    let isChanged = false;
+    for (const name of names) {
+      if (gone.includes(name)) continue;
+      const published = sources.remoteClusters.get(name)?.status['rttMs'];
+      if (!this.#distances.take(name, measure(name), typeof published === 'number' ? published : undefined)) continue;
+      isChanged = true;
+    }
+    if (!isChanged) return;
+    for (const key of this.imports.keys()) if (this.#affinityOf(key) === 'nearest') this.#dirty.add(key);
+  }
+
+  #affinityOf(key: string): Affinity {
+    const service = this.#options.sources.globalServices.get(key);
+    return service?.preference ?? (this.#areAnnotationsRead ? (service?.affinity ?? 'none') : 'none');
+  }
+
   #takeUnknown(): void {
     const { unknown } = this.#options.exchange;
     if (unknown.symmetricDifference(this.#unknown).size === 0) return;
@@ -345,7 +384,7 @@ export class Services {
   }
 
   #plan(key: string, local: LocalView): void {
-    const { target, sources } = this.#options;
+    const { target } = this.#options;
     if (this.isHeld(key)) return;
     const owner = importOwner(key);
     const state = this.imports.get(key);
@@ -360,7 +399,8 @@ export class Services {
       vpcs: local.vpcs.keys(),
       ownEndpoints: (vpc) => this.own.get(key)?.endpoints.get(vpc) ?? [],
       reaches: (vpc, cluster, address) => this.#reach.reaches(vpc, cluster, address),
-      affinity: this.#areAnnotationsRead ? (sources.globalServices.get(key)?.affinity ?? 'none') : 'none',
+      affinity: this.#affinityOf(key),
+      distanceOf: (cluster) => this.#distances.of(cluster),
       zone: this.#surroundings?.zone ?? '',
       ipv6Selection: this.#selectsByIpv6(),
     });

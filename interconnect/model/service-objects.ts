@@ -35,10 +35,10 @@ export interface ServiceExportObject {
   readonly isShared: boolean;
 }
 
-/** Which endpoints of an import clients of this cluster get first. */
-export type Affinity = 'local' | 'remote' | 'none';
+/** Which endpoints of an import clients of this cluster get first. `nearest`: of this cluster, then of the others by their distance. */
+export type Affinity = 'local' | 'remote' | 'nearest' | 'none';
 
-/** A Service with its annotations of Cilium's cluster mesh. */
+/** A Service with its annotations for other clusters: those of Cilium's cluster mesh, and that of Isthmus. */
 export interface GlobalService {
   readonly namespace: string;
   readonly name: string;
@@ -49,8 +49,13 @@ export interface GlobalService {
   /** Undefined without the annotation. */
   readonly isGlobal: boolean | undefined;
   readonly isShared: boolean;
-  readonly affinity: Affinity;
-  /** What is wrong with the annotations; empty if nothing is. */
+  /** By Cilium's annotation. */
+  readonly affinity: Exclude<Affinity, 'nearest'>;
+  /** By the annotation of Isthmus, which counts in its place; undefined without it. */
+  readonly preference: Affinity | undefined;
+  /** What is wrong with the annotation of Isthmus. */
+  readonly preferenceMistake: string | undefined;
+  /** What is wrong with the annotations of Cilium; empty if nothing is. */
   readonly mistakes: readonly string[];
 }
 

@@ -232,6 +232,7 @@ function situationOf(object: Interconnect | undefined, facts: PublisherFacts, no
     switches: hub.switches,
     rejections: [...hub.rejections, ...clusters.pods.rejections],
     podsOf: (name) => facts.pods.stateOf(name),
+    distanceOf: (name) => facts.services.distanceOf(name),
     silentDatabases: hub.silentDatabases,
     stuck: stuckProblems(probe.stalled, faultAt),
     clashes: cluster.clashes,

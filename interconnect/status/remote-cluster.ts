@@ -39,6 +39,8 @@ export function renderRemoteCluster(
     ...[podsVerdict(member.name, situation.podsOf(member.name)) ?? []].flat(),
   ];
   const handle = handleOf(member);
+  // A process that does not know it yet keeps what it will begin with.
+  const rttMs = situation.distanceOf(member.name) ?? before.rttMs;
   return {
     phase,
     conditions: withVerdicts(before.conditions, conditions, isoOf(situation)),
@@ -55,6 +57,7 @@ export function renderRemoteCluster(
         : {}),
     })),
     paths,
+    ...(rttMs === undefined ? {} : { rttMs }),
     pathsUp: `${paths.filter((path) => path.state === 'Up').length}/${paths.length}`,
     routes: [...sample],
     ...(unlisted.length === 0 ? {} : { unlisted: [...unlisted] }),

@@ -98,7 +98,8 @@ export class ServiceReporter {
     for (const key of services.imports.keys()) this.#dirty.add(key);
     for (const [key] of sources.serviceExports.entries()) this.#dirty.add(key);
     for (const [key] of sources.serviceImports.entries()) this.#dirty.add(key);
-    for (const [key, { mistakes }] of sources.globalServices.entries()) if (mistakes.length > 0) this.#dirty.add(key);
+    for (const [key, { mistakes, preferenceMistake }] of sources.globalServices.entries())
+      if (mistakes.length > 0 || preferenceMistake !== undefined) this.#dirty.add(key);
   }
 
   /** The watch has brought a version of a ServiceExport or ServiceImport. */
@@ -182,14 +183,17 @@ export class ServiceReporter {
     const own = services.own.get(key);
     const contradiction = contradictionOf(service, sources.serviceExports.get(key));
     const delivery = exchange.deliveryOf(key);
-    const problems: readonly Problem[] =
-      !isMember || !services.areAnnotationsRead || service === undefined || service.isDeleting
-        ? []
-        : [
-            ...service.mistakes.map((message) => ({ code: 'AnnotationInvalid', message })),
-            ...(contradiction === undefined ? [] : [{ code: 'ExportContradicted', message: contradiction }]),
-            ...(own?.object.isAlias === true ? aliasProblems(own, delivery, services.imports.merged(key)) : []),
-          ];
+    const isMeant = isMember && service?.isDeleting === false;
+    const invalid = (message: string): Problem => ({ code: 'AnnotationInvalid', message });
+    const ofCilium: readonly Problem[] = !services.areAnnotationsRead
+      ? []
+      : [
+          ...(service?.mistakes ?? []).map(invalid),
+          ...(contradiction === undefined ? [] : [{ code: 'ExportContradicted', message: contradiction }]),
+          ...(own?.object.isAlias === true ? aliasProblems(own, delivery, services.imports.merged(key)) : []),
+        ];
+    const mistake = service?.preferenceMistake;
+    const problems = isMeant ? [...ofCilium, ...(mistake === undefined ? [] : [invalid(mistake)])] : [];
     const before = this.#announced.get(key) ?? [];
     if (problems.length === 0) this.#announced.delete(key);
     else

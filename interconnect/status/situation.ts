@@ -54,6 +54,8 @@ export interface Situation {
   readonly wantedMtu: number;
   /** What policies know of the pods of a cluster; undefined if none names it. */
   readonly podsOf: (cluster: string) => PodsState | undefined;
+  /** Round-trip time to a cluster in milliseconds, as imports use it; undefined if it is not known now. */
+  readonly distanceOf: (cluster: string) => number | undefined;
   readonly prefixesOffered: number;
   /** Whether the hub and the databases have the newest state. */
   readonly isConverged: boolean;

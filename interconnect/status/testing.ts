@@ -88,6 +88,7 @@ export function situation(state = stateOf(), fields: Partial<Situation> = {}): S
     cuts: [],
     wantedMtu: 1500,
     podsOf: () => undefined,
+    distanceOf: () => undefined,
     prefixesOffered: 1,
     isConverged: true,
     clusterSetProblems: [],

@@ -82,6 +82,16 @@ describe('what exports a Service', () => {
     assert.match(mistakes[2] ?? '', /affinity has to be local, remote, none: /);
   });
 
+  it('says whose endpoints come first by an annotation of its own, too', () => {
+    const preferring = (value: string) =>
+      parseGlobalService({ metadata: { ...metadata, annotations: { 'isthmus.network/affinity': value } } });
+    for (const value of ['local', 'remote', 'nearest', 'none']) assert.equal(preferring(value).preference, value);
+    const { preference, preferenceMistake, isGlobal } = preferring('Nearest');
+    assert.deepEqual([preference, isGlobal], [undefined, undefined]);
+    assert.match(preferenceMistake ?? '', /isthmus.network\/affinity has to be local, remote, nearest, none/);
+    assert.equal(marked({ affinity: 'nearest' }).affinity, 'none', 'Cilium does not know it');
+  });
+
   it('is judged as by Cilium: in any case of letters, and shared by `true` alone', () => {
     const { isGlobal, isShared, affinity, mistakes } = marked({ global: 'True', shared: 'FALSE', affinity: 'Local' });
     assert.deepEqual([isGlobal, isShared, affinity, mistakes], [true, false, 'local', []]);

@@ -1,6 +1,7 @@
 /** Parsers of the objects of exported and imported Services. */
 import { conditionsOf } from '../../lib/api/conditions.ts';
 import { readSelector } from '../../lib/api/label-selector.ts';
+import { annotation } from '../../lib/api/names.ts';
 import { fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
@@ -39,7 +40,8 @@ export function parseServiceExport(raw: RawObject): ServiceExportObject {
   };
 }
 
-const affinities: readonly string[] = ['local', 'remote', 'none'] satisfies readonly Affinity[];
+const affinities: readonly string[] = ['local', 'remote', 'none'] satisfies readonly GlobalService['affinity'][];
+const preferences: readonly string[] = ['local', 'remote', 'nearest', 'none'] satisfies readonly Affinity[];
 const ofCilium = 'service.cilium.io';
 
 /** A Service without any of the annotations: most are, and need no memory of their own. */
@@ -52,13 +54,16 @@ export const plainService: GlobalService = {
   isGlobal: undefined,
   isShared: true,
   affinity: 'none',
+  preference: undefined,
+  preferenceMistake: undefined,
   mistakes: [],
 };
 
 export function parseGlobalService({ metadata }: RawObject): GlobalService {
   const annotations = metadata.annotations ?? {};
   const [global, shared, affinity] = ['global', 'shared', 'affinity'].map((one) => annotations[`${ofCilium}/${one}`]);
-  if (global === undefined && shared === undefined && affinity === undefined) return plainService;
+  const preference = annotations[annotation.affinity];
+  if ([global, shared, affinity, preference].every((one) => one === undefined)) return plainService;
   const mistakes: string[] = [];
   const flagOf = (name: string, text: string | undefined, otherwise: string): boolean | undefined => {
     const value = text?.toLowerCase();
@@ -72,6 +77,7 @@ export function parseGlobalService({ metadata }: RawObject): GlobalService {
   const side = affinity?.toLowerCase() ?? '';
   const isKnown = side === '' || affinities.includes(side);
   if (!isKnown) mistakes.push(`annotation ${ofCilium}/affinity has to be ${affinities.join(', ')}: it counts as none`);
+  const isPreference = preference === undefined || preferences.includes(preference);
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
@@ -80,7 +86,11 @@ export function parseGlobalService({ metadata }: RawObject): GlobalService {
     isDeleting: metadata.deletionTimestamp !== undefined,
     isGlobal,
     isShared,
-    affinity: isKnown && side !== '' ? (side as Affinity) : 'none',
+    affinity: isKnown && side !== '' ? (side as GlobalService['affinity']) : 'none',
+    preference: isPreference ? (preference as Affinity | undefined) : undefined,
+    preferenceMistake: isPreference
+      ? undefined
+      : `annotation ${annotation.affinity} has to be ${preferences.join(', ')}: it counts as absent`,
     mistakes,
   };
 }

@@ -64,6 +64,8 @@ export const annotation = {
   formerEip: 'ovn.kubernetes.io/vpc_eip',
   /** On a Service or a SwitchLBRule: the VPC whose pods reach it. */
   vpc: 'ovn.kubernetes.io/vpc',
+  /** On a Service: whose endpoints clients of this cluster get first, of those that other clusters export under its name. */
+  affinity: 'isthmus.network/affinity',
   /** On a Service: addresses of endpoints in other VPCs than the default one, separated by commas; `*` for all. Nodes leave them out. */
   elsewhere: 'isthmus.network/endpoints-elsewhere',
   /** On the Service of a SwitchLBRule: its virtual address. */
@@ -151,6 +153,8 @@ export const label = {
   cluster: 'isthmus.network/cluster',
   /** On a BgpRouteSlice: the BgpNodeState that owns it, which has the name of its node. */
   bgpNodeState: 'isthmus.network/bgp-node-state',
+  /** On a Namespace that `isthmus ic verify --pods` made: the run that it belongs to. On a pod there: its role. */
+  verification: 'isthmus.network/verification',
 } as const;
 
 /** A node's report about a provider network, in labels of the Node; `plan` and `err_mesg` are sentences, in annotations. */

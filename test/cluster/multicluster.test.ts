@@ -1,5 +1,7 @@
 /** Services of two clusters as their users have them: exported with kubectl, found by name in pods, and gone when what they need goes. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -75,6 +77,20 @@ describe('Services of two clusters of machines', () => {
       patienceMs,
     );
 
+  const verifyArguments = (...flags: readonly string[]): readonly string[] => {
+    return ['ic', 'verify', '--peer-kubeconfig', join(lab.cluster('west').dir, 'kubeconfig'), ...flags];
+  };
+  const verify = (...flags: readonly string[]) => user.tryRun('east', ['isthmus', ...verifyArguments(...flags)]);
+  const testNamespaces = async (): Promise<string> => {
+    const list = ['get', 'namespaces', '-l', 'isthmus.network/verification', '-o', 'name'];
+    return (await Promise.all(clusters.map((cluster) => lab.kubectl(cluster, list)))).join('');
+  };
+  const untilNothingIsLeft = (): Promise<unknown> =>
+    eventually('the end of all test pods', async () => {
+      const left = await testNamespaces();
+      return left === '' || notYet(left);
+    });
+
   before(async () => {
     const guide = readFileSync(join(checkout, 'docs/guides/multicluster-services.md'), 'utf8');
     const setUp = async (cluster: Cluster): Promise<void> => {
@@ -146,6 +162,47 @@ describe('Services of two clusters of machines', () => {
     await untilResolved(`db.${space}.${suffix}`, (found) => found.join() === own);
     await run(['nft', 'delete', 'table', 'bridge', 'cut'], { netns: lab.layout.netns });
     await untilAnswered(address, 'east-1,west-1');
+  });
+
+  it('are proved by isthmus ic verify with pods of its own, which it deletes', async (context) => {
+    const start = performance.now();
+    const { code, stdout, stderr } = await verify('--service', '-o', 'json');
+    assert.equal(code, 0, `${stdout}${stderr}`);
+    const { checks } = JSON.parse(stdout) as { checks: readonly { cluster: string; name: string; evidence: string }[] };
+    const sent = checks.filter(({ name }) => name.endsWith(' in ovn-cluster'));
+    const whats = ['ping (IPv4)', 'TCP (IPv4)', 'TCP by ClusterSetIP', 'DNS name'];
+    const wanted = clusters.flatMap((cluster) => {
+      const other = cluster === 'east' ? 'west' : 'east';
+      return whats.map((what) => `${cluster} ${what} to ${other} in ovn-cluster`);
+    });
+    assert.deepEqual(sent.map(({ cluster, name }) => `${cluster} ${name}`).sort(), wanted.sort());
+    for (const { name, evidence } of sent) context.diagnostic(`${name}: ${evidence}`);
+    context.diagnostic(`verified in ${Math.round(performance.now() - start)} ms`);
+    await untilNothingIsLeft();
+  });
+
+  it('that do not pass have a cause in isthmus ic verify, and its pods are deleted then and after Ctrl-C', async () => {
+    await cut();
+    const { code, stdout } = await verify('--pods').finally(() =>
+      run(['nft', 'delete', 'table', 'bridge', 'cut'], { netns: lab.layout.netns }),
+    );
+    assert.equal(code, 1, stdout);
+    assert.match(
+      stdout,
+      /FAILED +east +ping \(IPv4\) to west in ovn-cluster +0 of 3 pings answered: .* on n\d → .*; \w+ \((?:east|west)\): /,
+    );
+    await untilNothingIsLeft();
+    const argv = [join(checkout, 'cli/bin/isthmus'), ...verifyArguments('--pods')];
+    const child = spawn(argv[0] ?? '', argv.slice(1), {
+      env: { ...process.env, ...user.environment('east') },
+      stdio: 'ignore',
+    });
+    const ended = once(child, 'exit');
+    await eventually('pods of the test', async () => (await testNamespaces()) !== '' || notYet('none'));
+    child.kill('SIGINT');
+    assert.deepEqual(await ended, [130, null]);
+    await untilNothingIsLeft();
+    await user.untilWell();
   });
 
   it('are gone for pods when nobody exports them', async () => {

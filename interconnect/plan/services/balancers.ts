@@ -9,6 +9,7 @@ import { backendsText, balancerColumns, balancerGroup, vipText } from '../../../
 import { ovnProtocols } from '../../../lib/services/vips.ts';
 import type { ExportedEndpoint, ExportedPort } from '../../model/exported-service.ts';
 import { keyOf, type Affinity } from '../../model/service-objects.ts';
+import { groupsOf } from '../../settle/services/distances.ts';
 import type { ImportState } from '../../settle/services/imports.ts';
 
 export interface BalancerInput {
@@ -23,6 +24,8 @@ export interface BalancerInput {
   readonly reaches: (vpc: string, cluster: string, address: string) => boolean;
   /** Which endpoints clients of this cluster get as long as one of them is ready. */
   readonly affinity: Affinity;
+  /** Round-trip time to another cluster; undefined if it is not known. */
+  readonly distanceOf: (cluster: string) => number | undefined;
   /** The zone of all clients; empty if there is no single one. */
   readonly zone: string;
   /** Whether this OVN can select backends by the IPv6 address of a client. */
@@ -88,12 +91,22 @@ const zonal: readonly string[] = ['PreferClose', 'PreferSameZone', 'PreferSameNo
 
 /** The endpoints that pods of a VPC reach, of all clusters: those of a later list only serve while no earlier one has a ready endpoint. */
 function choicesIn(input: BalancerInput, vpc: string): readonly (readonly ExportedEndpoint[])[] {
-  const { state, cluster, ownEndpoints, reaches, affinity, zone } = input;
+  const { state, cluster, ownEndpoints, reaches, affinity, zone, distanceOf } = input;
   const local = ownEndpoints(vpc);
-  const remote = [...state.exports].flatMap(([name, { endpoints }]) =>
-    name === cluster ? [] : endpoints.filter(({ address }) => reaches(vpc, name, address)),
+  const others = new Map(
+    [...state.exports].flatMap(([name, { endpoints }]) =>
+      name === cluster ? [] : [[name, endpoints.filter(({ address }) => reaches(vpc, name, address))] as const],
+    ),
   );
-  const all = { local: [local, remote], remote: [remote, local], none: [[...local, ...remote]] }[affinity];
+  const remote = [...others.values()].flat();
+  const byDistance = (): (readonly ExportedEndpoint[])[] =>
+    groupsOf(others.keys(), distanceOf).map((names) => names.flatMap((name) => others.get(name) ?? []));
+  const all = {
+    local: () => [local, remote],
+    remote: () => [remote, local],
+    nearest: () => [local, ...byDistance()],
+    none: () => [[...local, ...remote]],
+  }[affinity]();
   if (zone === '' || !zonal.includes(state.merged.trafficDistribution)) return all;
   return all.flatMap((list) => {
     const { near = [], far = [] } = Object.groupBy(list, (one) => (one.zone === zone ? 'near' : 'far'));

@@ -24,11 +24,19 @@ interface Places {
   readonly unreached?: string;
   readonly affinity?: Affinity;
   readonly zone?: string;
+  readonly distances?: Readonly<Record<string, number>>;
 }
 
 function rowsOf(
   state: ImportState,
-  { own = [], vpcs = ['ovn-cluster'], unreached = nowhere.address, affinity = 'none', zone = '' }: Places = {},
+  {
+    own = [],
+    vpcs = ['ovn-cluster'],
+    unreached = nowhere.address,
+    affinity = 'none',
+    zone = '',
+    distances = {},
+  }: Places = {},
 ): readonly DesiredRow[] {
   return planBalancers({
     state,
@@ -38,6 +46,7 @@ function rowsOf(
     reaches: (_, __, address) => address !== unreached,
     affinity,
     zone,
+    distanceOf: (cluster) => distances[cluster],
     ipv6Selection: true,
   }).rows;
 }
@@ -83,6 +92,26 @@ describe('the load balancers of an import', () => {
           const wanted = affinity !== 'none' && able.includes(affinity) ? [affinity] : able;
           assert.deepEqual(found, wanted, `affinity ${affinity}, local ${local}, remote ${remote}`);
         }
+  });
+
+  it('prefer this cluster, then the nearest ones, those that are equally near alike, and those without a time last', () => {
+    const at = (address: string, isReady = true) => [endpointAt(address, { isReady })];
+    const distances = { west: 20, north: 5, south: 6 };
+    const backendsWith = (own: boolean, near: boolean, west = true): unknown => {
+      const exports = {
+        dark: { endpoints: at('10.20.0.1') },
+        west: { endpoints: at('10.17.0.1', west) },
+        south: { endpoints: at('10.19.0.1', near) },
+        north: { endpoints: at('10.18.0.1', near) },
+      };
+      const places = { own: at('10.16.0.1', own), affinity: 'nearest', distances } as const;
+      return vipsOf(rowsOf(stateOf(exports), places))[0];
+    };
+    const expected = (backends: string) => ({ '100.127.0.9:80': backends });
+    assert.deepEqual(backendsWith(true, true), expected('10.16.0.1:8080'));
+    assert.deepEqual(backendsWith(false, true), expected('10.18.0.1:8080,10.19.0.1:8080'));
+    assert.deepEqual(backendsWith(false, false), expected('10.17.0.1:8080'));
+    assert.deepEqual(backendsWith(false, false, false), expected('10.20.0.1:8080'));
   });
 
   it('have endpoints of a cluster that does not share them, for its own clients', () => {

@@ -37,6 +37,11 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
     writer: 'Isthmus',
     text: 'With `services.nodes: dry-run`: what the node would serve in place of kube-proxy, and what would be in the way, as JSON. `isthmus nodes services` prints it.',
   },
+  affinity: {
+    on: 'Service',
+    writer: 'you',
+    text: 'Whose endpoints clients of this cluster get first behind the import of this name: `local`, `remote`, `nearest`, `none`; see the [guide](../guides/multicluster-services.md#the-nearest-cluster).',
+  },
   elsewhere: {
     on: 'Service',
     writer: 'Isthmus',
@@ -267,6 +272,11 @@ const labels: Record<keyof typeof label, Meaning> = {
     on: 'BgpRouteSlice',
     writer: 'Isthmus',
     text: 'The node whose learned routes it holds: the first 63 characters of its name.',
+  },
+  verification: {
+    on: 'Namespace, Pod',
+    writer: 'Isthmus',
+    text: '`isthmus ic verify --pods` made it and deletes it: the run it belongs to, on a pod its role.',
   },
 };
 

@@ -63,6 +63,12 @@ export const remoteClusterStatus = z.object({
     )
     .optional(),
   paths: z.array(remotePath).meta(mapList('transitSwitch', 'path')).optional(),
+  rttMs: z
+    .number()
+    .describe(
+      'Round-trip time between gateways in milliseconds by which `isthmus.network/affinity: nearest` orders clusters. It changes when three measurements in a row differ by more than 30 % and a millisecond.',
+    )
+    .optional(),
   pathsUp: z.string().describe('Paths that carry traffic, of all: `2/2`.').optional(),
   routes: z
     .array(
