@@ -45,29 +45,7 @@ export async function addOutside(bed: ServiceBed): Promise<void> {
     `addr add ${outside.server[0]}/32 dev lo`,
     `addr add ${outside.server[1]}/128 dev lo nodad`,
   ]);
-  for (const node of nodeNames) {
-    words(`ip link add ext0 netns ${bed.space(node)} type veth peer name ${node} netns ${space}`);
-    bed.in(outside.name, `ip link set ${node} master br0 up`);
-    for (const [place, device] of [
-      [node, 'ext0'],
-      [outside.name, node],
-      [outside.name, 'br0'],
-    ] as const)
-      bed.in(place, `ethtool -K ${device} tx off`);
-    bed.in(node, 'ip link set ext0 up');
-    const vsctl = `ovs-vsctl --no-wait --timeout=60 --db=unix:${bed.dir}/${node}/db.sock`;
-    words(`${vsctl} add-br br-ext -- set bridge br-ext datapath_type=netdev -- add-port br-ext ext0`);
-    // As the daemon sets them.
-    const mappings = [
-      'external_ids:ovn-bridge-mappings=net1:br-ext',
-      `external_ids:ovn-chassis-mac-mappings=${macOf(node)}`,
-    ];
-    words(`${vsctl} set open .`, ...mappings);
-    await label(bed, node, bridgeLabel);
-    // A port moves to a node only if the node is Ready.
-    const status = { conditions: [{ type: 'Ready', status: 'True' }] };
-    await bed.controller.kube.patch(nodes, { name: node }, 'merge', { status }, { subresource: 'status' });
-  }
+  for (const node of nodeNames) await addBridge(bed, node);
   bed.serve(outside.name, 80);
   const { controller } = bed;
   await controller.create(providerNetworks, 'net1', { defaultInterface: 'ext0' });
@@ -78,6 +56,30 @@ export async function addOutside(bed: ServiceBed): Promise<void> {
     gateway: outside.router.join(),
     excludeIps: ['203.0.113.1..203.0.113.9', '2001:db8:113::1..2001:db8:113::f'],
   });
+}
+
+/** Gives a node a bridge to the network, and the settings and the label that its daemon would give it. */
+export async function addBridge(bed: ServiceBed, node: NodeName): Promise<void> {
+  words(`ip link add ext0 netns ${bed.space(node)} type veth peer name ${node} netns ${bed.space(outside.name)}`);
+  bed.in(outside.name, `ip link set ${node} master br0 up`);
+  for (const [place, device] of [
+    [node, 'ext0'],
+    [outside.name, node],
+    [outside.name, 'br0'],
+  ] as const)
+    bed.in(place, `ethtool -K ${device} tx off`);
+  bed.in(node, 'ip link set ext0 up');
+  const vsctl = `ovs-vsctl --no-wait --timeout=60 --db=unix:${bed.dir}/${node}/db.sock`;
+  words(`${vsctl} add-br br-ext -- set bridge br-ext datapath_type=netdev -- add-port br-ext ext0`);
+  const mappings = [
+    'external_ids:ovn-bridge-mappings=net1:br-ext',
+    `external_ids:ovn-chassis-mac-mappings=${macOf(node)}`,
+  ];
+  words(`${vsctl} set open .`, ...mappings);
+  await label(bed, node, bridgeLabel);
+  // A port moves to a node only if the node is Ready.
+  const status = { conditions: [{ type: 'Ready', status: 'True' }] };
+  await bed.controller.kube.patch(nodes, { name: node }, 'merge', { status }, { subresource: 'status' });
 }
 
 /** To be called before the bed is closed. */
