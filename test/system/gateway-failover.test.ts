@@ -103,29 +103,31 @@ describe('a gateway port', () => {
     await eventually('the end of its ports', () => controller.row('Logical_Router_Port', 'green-tagged') === undefined);
   });
 
-  test('moves away from a node that dies, which becomes the last one', async (t) => {
-    const { bed } = failover;
-    const away = await failover.interruption('all', async () => {
-      bed.killSwitch('n2');
-      await failover.untilHeld('n1');
-    });
-    // Without shorter timers of BFD it takes three seconds.
-    check(t, away, 2900);
-    // The order follows before the node returns.
-    assert.deepEqual(failover.order, ['n1', 'n2']);
-    await failover.revive('n2');
-  });
-
   test('is found by traffic that only comes from outside', async (t) => {
-    await failover.drain('n1', 'n2');
+    if (failover.order[0] !== 'n2') await failover.drain('n1', 'n2');
     await failover.untilInstalled();
     const before = failover.announcedBy('n1');
     const away = await failover.interruption('inbound', async () => {
       failover.bed.killSwitch('n2');
       await failover.untilHeld('n1');
     });
-    // The tunnels to n2 are new: what watches them has only begun.
-    check(t, away, 6000);
+    // Without announcements of the daemon it takes 1.3 s, on a quiet machine.
+    check(t, away, 2900);
     assert.ok(failover.announcedBy('n1') > before);
+    await failover.revive('n2');
+  });
+
+  test('moves away from a node that dies, which becomes the last one', async (t) => {
+    const { bed } = failover;
+    if (failover.order[0] !== 'n2') await failover.drain('n1', 'n2');
+    await failover.untilInstalled();
+    const away = await failover.interruption('all', async () => {
+      bed.killSwitch('n2');
+      await failover.untilHeld('n1');
+    });
+    // A node that dies seconds after its return costs more than another one: up to 2.9 s were measured.
+    check(t, away, 6000);
+    // The order follows before the node returns.
+    assert.deepEqual(failover.order, ['n1', 'n2']);
   });
 });
