@@ -25,6 +25,7 @@ import { ApiLifeline } from './apply/api-lifeline.ts';
 import { openAdvertisements } from './apply/open-advertisements.ts';
 import { openChassis } from './apply/open-chassis.ts';
 import { openGates } from './apply/open-gates.ts';
+import { GatewayAnnouncements } from './apply/gateway-announcements.ts';
 import { openLearnedRoutes } from './apply/open-learned-routes.ts';
 import { openLocal } from './apply/open-local.ts';
 import { openNodeNetwork } from './apply/open-node-network.ts';
@@ -59,6 +60,7 @@ import { Sandboxes } from './state/sandboxes.ts';
 import { reportOutcome } from './status/cni-outcomes.ts';
 import { ObjectEvents } from './status/events.ts';
 import { openGatewayMetrics } from './status/gateway-metrics.ts';
+import { openGatewayPortMetrics } from './status/gateway-port-metrics.ts';
 import { openWireGuardMetrics } from './status/wireguard-metrics.ts';
 import { GatewayReport } from './status/gateway-report.ts';
 import { reportDryRun, reportServices } from './status/services.ts';
@@ -72,11 +74,13 @@ import { ApiServers } from './watch/api-servers.ts';
 import { openAskedSources } from './watch/asked-domains.ts';
 import { Departure } from './watch/departure.ts';
 import { untilRegistered } from './watch/node.ts';
+import { GatewayPorts } from './watch/gateway-ports.ts';
 import { Prober } from './watch/probes.ts';
 import { ProgramWatch } from './watch/programs.ts';
 import { TunnelWatch } from './watch/tunnels.ts';
 import { openPolicySources } from './watch/policy-sources.ts';
 import { openServiceWatches } from './watch/services.ts';
+import { southboundAccess } from './watch/southbound.ts';
 import { openWatches } from './watch/watches.ts';
 
 /** Time for the API server to answer over a new connection. */
@@ -336,12 +340,19 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   });
   openGatewayMetrics(registry, () => gateway.figures);
   openWireGuardMetrics(registry, () => wireGuard.figures, Date.now);
+  const southbound = southboundAccess(chassis.access, settings.southboundTls ?? settings.chassisTls);
+  const gatewayAnnouncements = new GatewayAnnouncements({
+    ovs,
+    bridgeSocket: bridgeSocket(settings),
+    openPorts: (onChange) => new GatewayPorts({ ...southbound, signal, log }, onChange),
+    log,
+  });
+  openGatewayPortMetrics(registry, gatewayAnnouncements);
   const policySources =
     settings.policyCounters || settings.policyDrops !== 'off'
       ? openPolicySources({
           client: kube,
-          access: chassis.access,
-          tlsFolder: settings.southboundTls ?? settings.chassisTls,
+          southbound,
           hasNamespaces: settings.policyDrops === 'labelled',
           signal,
           log,
@@ -388,6 +399,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     services?.close(),
     dryRun?.close(),
     policySources?.close(),
+    gatewayAnnouncements.close(),
     publisher.close(),
     chassis.close(),
     gateway.close(),

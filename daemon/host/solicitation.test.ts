@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { readNeighbourAnswer, solicitationFrame } from './solicitation.ts';
+import { announcementFrame, readNeighbourAnswer, solicitationFrame } from './solicitation.ts';
 
 const own = '12:aa:bb:cc:00:0a';
 const owner = '02:00:00:00:00:07';
@@ -27,13 +27,47 @@ describe('questions', () => {
     assert.equal(header.subarray(8, 24).toString('hex'), 'fe8000000000000010aabbfffecc000a');
     assert.equal(header.subarray(24).toString('hex'), 'ff0200000000000000000001ff123456');
     assert.equal(message.subarray(8, 24).toString('hex'), 'fd000030000000000000000000123456');
-    const summed = Buffer.concat([header.subarray(8), Buffer.from([0, 0, 0, message.length, 0, 0, 0, 58]), message]);
-    let sum = 0;
-    for (let at = 0; at < summed.length; at += 2) sum += summed.readUInt16BE(at);
-    while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
-    assert.equal(sum, 0xffff);
+    assert.equal(sumOf(header, message), 0xffff);
   });
 });
+
+describe('announcements', () => {
+  test('of IPv4 are requests for the address of their sender, with the tag or without', () => {
+    const arp = `0001 0800 06 04 0001 ${owner} 0a1e0007 000000000000 0a1e0007`;
+    const announced = { mac: '02:00:00:00:00:07', address: '10.30.0.7', isRouter: true };
+    for (const [vlan, head] of [
+      [10, '8100000a0806'],
+      [undefined, '0806'],
+    ] as const)
+      assert.deepEqual(announcementFrame({ ...announced, vlan }), bytes('ffffffffffff', owner, head, arp));
+  });
+
+  test('of IPv6 are advertisements that replace what is known', () => {
+    for (const [isRouter, flags] of [
+      [true, 'a0'],
+      [false, '20'],
+    ] as const) {
+      const frame = announcementFrame({ vlan: undefined, mac: '02:00:00:00:00:07', address: 'fd00:30::7', isRouter });
+      assert.deepEqual(frame.subarray(0, 14), bytes('333300000001', owner, '86dd'));
+      const [header, message] = [frame.subarray(14, 54), frame.subarray(54)];
+      const ends = ['fe800000000000000000 00fffe000007', 'ff02'.padEnd(31, '0'), '1'];
+      assert.deepEqual(header, bytes('60000000', '0020', '3a', 'ff', ...ends));
+      const address = 'fd000030000000000000000000000007';
+      assert.deepEqual(message.subarray(4), bytes(flags, '000000', address, '0201', owner));
+      assert.equal(message.subarray(0, 2).toString('hex'), '8800');
+      assert.equal(sumOf(header, message), 0xffff);
+    }
+  });
+});
+
+/** Of a message with its checksum. */
+function sumOf(header: Buffer, message: Buffer): number {
+  const summed = Buffer.concat([header.subarray(8), Buffer.from([0, 0, 0, message.length, 0, 0, 0, 58]), message]);
+  let sum = 0;
+  for (let at = 0; at < summed.length; at += 2) sum += summed.readUInt16BE(at);
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
+  return sum;
+}
 
 describe('answers', () => {
   const arp = bytes('0001 0800 06 04 0002 020000000007 0a1e0007', own, '00000000');

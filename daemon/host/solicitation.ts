@@ -1,5 +1,6 @@
 /**
- * Frames that ask for the owner of an address in a VLAN, and their answers (ARP by RFC 826 and 5227, neighbour discovery by RFC 4861). Pure.
+ * Frames that ask for the owner of an address in a VLAN, their answers, and those by which an owner announces itself (ARP by RFC 826 and 5227, neighbour
+ * discovery by RFC 4861). Pure.
  */
 import { ipBytes, macBytes, macText } from '../../lib/netlink/message.ts';
 
@@ -49,14 +50,57 @@ function arpProbe(own: Buffer, wanted: Buffer): Buffer {
 
 /** Sent from a link-local address: answers to a question without source address would go to all nodes. */
 function neighbourQuestion(own: Buffer, wanted: Buffer): Buffer {
-  const source = Buffer.concat([Buffer.from('fe80000000000000', 'hex'), interfaceId(own)]);
   const group = Buffer.concat([Buffer.from('ff0200000000000000000001ff', 'hex'), wanted.subarray(13)]);
   const option = Buffer.concat([Buffer.from([sourceLinkLayer, 1]), own]);
-  const message = Buffer.concat([Buffer.from([neighbourSolicitation, 0, 0, 0, 0, 0, 0, 0]), wanted, option]);
-  const pseudo = Buffer.concat([source, group, Buffer.from([0, 0, 0, message.length, 0, 0, 0, icmpv6])]);
+  return neighbourPacket(
+    own,
+    group,
+    Buffer.concat([Buffer.from([neighbourSolicitation, 0, 0, 0, 0, 0, 0, 0]), wanted, option]),
+  );
+}
+
+export interface Announcement {
+  /** 1 to 4094; undefined if the frame has no tag. */
+  readonly vlan: number | undefined;
+  /** MAC address of the owner. */
+  readonly mac: string;
+  readonly address: string;
+  /** Whether hosts may use the owner as their gateway. */
+  readonly isRouter: boolean;
+}
+
+/** A gratuitous ARP request (RFC 5227 §3), or an unsolicited neighbour advertisement (RFC 4861 §7.2.6), to all hosts. */
+export function announcementFrame({ vlan, mac, address, isRouter }: Announcement): Buffer {
+  const [own, owned] = [macBytes(mac), ipBytes(address)];
+  const isV4 = owned.length === 4;
+  const to = isV4 ? Buffer.alloc(6, 0xff) : Buffer.from('333300000001', 'hex');
+  const tag = vlan === undefined ? [] : [u16Network(ethertype.vlan), u16Network(vlan)];
+  const type = u16Network(isV4 ? ethertype.arp : ethertype.ipv6);
+  return Buffer.concat([to, own, ...tag, type, isV4 ? gratuitousArp(own, owned) : advertisement(own, owned, isRouter)]);
+}
+
+function gratuitousArp(own: Buffer, owned: Buffer): Buffer {
+  return Buffer.concat([arpFixed, Buffer.from([1]), own, owned, noMac, owned]);
+}
+
+/** Flags of an advertisement: of a router, and to replace what is known. */
+const [routerFlag, overrideFlag] = [0x80, 0x20];
+
+function advertisement(own: Buffer, owned: Buffer, isRouter: boolean): Buffer {
+  const flags = (isRouter ? routerFlag : 0) | overrideFlag;
+  const option = Buffer.concat([Buffer.from([targetLinkLayer, 1]), own]);
+  const allNodes = Buffer.from('ff020000000000000000000000000001', 'hex');
+  const header = Buffer.from([neighbourAdvertisement, 0, 0, 0, flags, 0, 0, 0]);
+  return neighbourPacket(own, allNodes, Buffer.concat([header, owned, option]));
+}
+
+/** From the link-local address of the sender, with the checksum. */
+function neighbourPacket(own: Buffer, to: Buffer, message: Buffer): Buffer {
+  const source = Buffer.concat([Buffer.from('fe80000000000000', 'hex'), interfaceId(own)]);
+  const pseudo = Buffer.concat([source, to, Buffer.from([0, 0, 0, message.length, 0, 0, 0, icmpv6])]);
   message.writeUInt16BE(checksum(Buffer.concat([pseudo, message])), 2);
   const header = Buffer.from([0x60, 0, 0, 0, 0, message.length, icmpv6, 255]);
-  return Buffer.concat([header, source, group, message]);
+  return Buffer.concat([header, source, to, message]);
 }
 
 /** EUI-64 (RFC 4291, appendix A). */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addCopy, addDrop, message, messageType, readMessages } from './openflow-codec.ts';
+import { addCopy, addDrop, message, messageType, packetOut, readMessages } from './openflow-codec.ts';
 
 test('a flow as ovs-ofctl -O OpenFlow15 would send it', () => {
   const match = { etherType: 0x86dd, ipProtocol: 58, icmp6Type: 134 };
@@ -39,4 +39,11 @@ test('messages that come in pieces are read when they are whole', () => {
     { type: messageType.echoRequest, xid: 9, body: Buffer.from('ab') },
   ]);
   assert.throws(() => readMessages(Buffer.from('0600000400000000', 'hex')), RangeError);
+});
+
+test('a frame that is sent by a port', () => {
+  const bytes = packetOut(5, Buffer.from('ffffffffffff0a00000000010806', 'hex')).toString('hex');
+  const match = '0001000c80000004fffffffd00000000';
+  const output = '0000001000000005ffff000000000000';
+  assert.equal(bytes, `060d003e00000000ffffffff00100000${match}${output}ffffffffffff0a00000000010806`);
 });

@@ -17,6 +17,7 @@ export const messageType = {
   setConfig: 9,
   packetIn: 10,
   flowRemoved: 11,
+  packetOut: 13,
   flowMod: 14,
   multipartRequest: 18,
   multipartReply: 19,
@@ -208,6 +209,17 @@ export function addCopy({ inPort, match, cookie }: Drop, controllerId: number): 
   const instructions = Buffer.concat([u16(applyActions), u16(8 + actions.length), Buffer.alloc(4), actions]);
   const flow = { command: command.add, cookie, cookieMask: 0n, priority: copyPriority };
   return flowMod({ ...flow, match: matchBytes(inPort, match, true), instructions });
+}
+
+const fromController = 0xffff_fffd;
+const output = 0;
+const wholePacket = 0xffff;
+
+/** Sends a frame by a port of the bridge. */
+export function packetOut(outPort: number, frame: Buffer): Buffer {
+  const actions = action(output, Buffer.concat([u32(outPort), u16(wholePacket), Buffer.alloc(6)]));
+  const start = Buffer.concat([u32(noBuffer), u16(actions.length), Buffer.alloc(2)]);
+  return message(messageType.packetOut, Buffer.concat([start, matchBytes(fromController, {}), actions, frame]));
 }
 
 /** Deletes all flows of the first table whose cookies agree in the bits of the mask. */

@@ -4,7 +4,7 @@
  */
 import { nodes, providerNetworks, subnets, vlans } from '../../lib/kube/resources.ts';
 import { words } from './ovn-bed.ts';
-import { nodeNames, type ServiceBed } from './service-bed.ts';
+import { nodeNames, type NodeName, type ServiceBed } from './service-bed.ts';
 
 export const outside = {
   /** The namespace of the router and the server. */
@@ -58,10 +58,9 @@ export async function addOutside(bed: ServiceBed): Promise<void> {
   });
 }
 
-/** Gives a node a bridge to the network. */
-export async function joinOutside(bed: ServiceBed, node: string): Promise<void> {
-  const space = bed.space(outside.name);
-  words(`ip link add ext0 netns ${bed.space(node)} type veth peer name ${node} netns ${space}`);
+/** Gives a node a bridge to the network, and the settings and the label that its daemon would give it. */
+export async function joinOutside(bed: ServiceBed, node: NodeName): Promise<void> {
+  words(`ip link add ext0 netns ${bed.space(node)} type veth peer name ${node} netns ${bed.space(outside.name)}`);
   bed.in(outside.name, `ip link set ${node} master br0 up`);
   for (const [place, device] of [
     [node, 'ext0'],
@@ -72,7 +71,6 @@ export async function joinOutside(bed: ServiceBed, node: string): Promise<void> 
   bed.in(node, 'ip link set ext0 up');
   const vsctl = `ovs-vsctl --no-wait --timeout=60 --db=unix:${bed.dir}/${node}/db.sock`;
   words(`${vsctl} add-br br-ext -- set bridge br-ext datapath_type=netdev -- add-port br-ext ext0`);
-  // As the daemon sets them.
   const mappings = [
     'external_ids:ovn-bridge-mappings=net1:br-ext',
     `external_ids:ovn-chassis-mac-mappings=${macOf(node)}`,

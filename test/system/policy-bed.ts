@@ -125,7 +125,7 @@ export class PolicyBed {
     const { controller } = this.services;
     const object = { name: node };
     const { addresses } = (await controller.status(nodes, node)) as { addresses: readonly { address: string }[] };
-    const second = `fd00:31::${nodeNames.indexOf(node) + 1}`;
+    const second = `fd00:31::${node.slice(1)}`;
     this.services.in(node, `ip addr add ${second}/64 dev br-phys nodad`);
     const all = [...addresses, { type: 'InternalIP', address: second }];
     await controller.kube.request(

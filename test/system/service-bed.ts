@@ -30,7 +30,8 @@ import { ControllerBed, type PodOptions } from './controller-bed.ts';
 import { words } from './ovn-bed.ts';
 
 export const nodeNames = ['n1', 'n2'] as const;
-export type NodeName = (typeof nodeNames)[number];
+/** Only some tests have the third one. */
+export type NodeName = (typeof nodeNames)[number] | 'n3';
 type Addresses = readonly string[];
 
 export interface Wire {
@@ -55,7 +56,8 @@ export class ServiceBed {
   readonly #southbound: TestServer;
   readonly #prefix = `sv${process.pid}`;
   readonly #children: ChildProcess[] = [];
-  readonly #switches: ChildProcess[] = [];
+  readonly #switches = new Map<NodeName, ChildProcess>();
+  #areSwitchesFavoured = false;
   readonly #namespaces: string[] = [];
   readonly #addresses = new Map<string, Addresses>();
   /** Programs that answer in a pod. */
@@ -87,7 +89,7 @@ export class ServiceBed {
     for (const name of nodeNames) this.#addSpace(name);
     const [near, far] = nodeNames.map((name) => this.space(name));
     words(`ip link add up0 netns ${near} type veth peer name up0 netns ${far}`);
-    for (const [index, name] of nodeNames.entries()) await this.#addNode(name, `172.31.8.${index + 1}`);
+    for (const name of nodeNames) await this.#addNode(name, underlayOf(name));
     await this.startController();
     for (const name of nodeNames) await this.#plugNode(name);
   }
@@ -129,7 +131,8 @@ export class ServiceBed {
 
   /** Lets the switches go before other processes, for tests that count packets: on a busy machine they lose some. */
   favourSwitches(): void {
-    for (const { pid = 0 } of this.#switches) letGo(pid, 'first');
+    this.#areSwitchesFavoured = true;
+    for (const { pid = 0 } of this.#switches.values()) letGo(pid, 'first');
   }
 
   /** A third node, reached through n1, that is never a gateway: a gateway that reaches no other node takes itself for cut off. */
@@ -140,14 +143,21 @@ export class ServiceBed {
     this.in('n1', 'ethtool -K up3 tx off');
     this.in('n1', 'ip link set up3 up');
     this.#vsctl('n1', 'add-port', 'br-phys', 'up3');
-    await this.#addNode(name, '172.31.8.3');
+    await this.#addNode(name, underlayOf(name));
     await this.#plugNode(name);
   }
 
   /** Ends the switch of a node, as a crash that leaves its links up. */
   killSwitch(node: NodeName): void {
-    const { pid } = this.#switches[nodeNames.indexOf(node)] ?? {};
+    const { pid } = this.#switches.get(node) ?? {};
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  }
+
+  /** Starts the switch of a node again; its interfaces were kept by the kernel. */
+  async reviveSwitch(node: NodeName): Promise<void> {
+    const child = this.#switches.get(node);
+    if (child?.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    this.#startSwitch(node);
   }
 
   /** Remote of the southbound database. */
@@ -404,6 +414,15 @@ export class ServiceBed {
     this.in(name, 'ip link set lo up');
   }
 
+  #startSwitch(node: NodeName): void {
+    const dir = join(this.dir, node);
+    const argv = [`unix:${dir}/db.sock`, '--disable-system', `--unixctl=${dir}/vswitchd.ctl`];
+    const command = ['ip', 'netns', 'exec', this.space(node), 'ovs-vswitchd', ...argv];
+    const child = this.#run(`${node}-ovs-vswitchd`, command, dir);
+    this.#switches.set(node, child);
+    if (this.#areSwitchesFavoured) letGo(child.pid ?? 0, 'first');
+  }
+
   #vsctl(node: string, ...argv: string[]): string {
     return words(`ovs-vsctl --no-wait --timeout=60 --db=unix:${this.dir}/${node}/db.sock`, ...argv).trim();
   }
@@ -413,7 +432,7 @@ export class ServiceBed {
     this.#vsctl(node, 'add-port', 'br-int', device, '--', 'set', 'interface', device, id, ...more);
   }
 
-  async #addNode(node: string, address: string): Promise<void> {
+  async #addNode(node: NodeName, address: string): Promise<void> {
     const dir = join(this.dir, node);
     mkdirSync(dir);
     this.in(node, 'ethtool -K up0 tx off');
@@ -423,9 +442,7 @@ export class ServiceBed {
       this.#run(`${node}-${name}`, ['ip', 'netns', 'exec', this.space(node), name, ...argv], dir);
     start('ovsdb-server', `${dir}/conf.db`, `--remote=punix:${dir}/db.sock`, `--unixctl=${dir}/db.ctl`);
     await eventually('the database of the switch', () => this.#vsctl(node, 'init'));
-    this.#switches.push(
-      start('ovs-vswitchd', `unix:${dir}/db.sock`, '--disable-system', `--unixctl=${dir}/vswitchd.ctl`),
-    );
+    this.#startSwitch(node);
     const ids = {
       'system-id': `chassis-${node}`,
       'ovn-remote': this.#southbound.remote,
@@ -465,6 +482,11 @@ export class ServiceBed {
     const show = ['-n', this.space(place), 'link', 'show', device];
     await eventually(`${device} of ${place}`, () => spawnSync('ip', show).status === 0);
   }
+}
+
+/** The end of tunnels. */
+function underlayOf(node: NodeName): string {
+  return `172.31.8.${node.slice(1)}`;
 }
 
 /** An address as socat prints it, in its usual form. */

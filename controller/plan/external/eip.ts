@@ -129,11 +129,7 @@ function statusOf(view: View, eip: OvnEip, outcome: Outcome, port: GatewayPort |
   const unconnected = gatewayObstacle(view, eip);
   const waiting = missing ?? unconnected ?? holderProblem(view, port, eip.conditions);
   const obstacle = deletionOf(view, eip, port) ?? refusalOf(outcome) ?? waiting;
-  const flaws = flawConditions(
-    eip.generation,
-    { refusal, unserved: unservedOf(view, eip), obstacle },
-    `${kind}Ready`,
-  );
+  const flaws = flawConditions(eip.generation, { refusal, unserved: unservedOf(view, eip), obstacle }, `${kind}Ready`);
   const outside = upstreamConditions(eip, spec.type === 'lrp' && port !== undefined ? [port] : []);
   const known = eip.conditions.find(({ type }) => type === 'Ready');
   // One that the condition does not show would be new each time.
