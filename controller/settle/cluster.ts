@@ -5,6 +5,7 @@
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
+import { changesBetween, takeChanges } from '../../lib/store/map-changes.ts';
 import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
 import type { Change, ObjectChange } from '../model/change.ts';
 import type { ForeignPort } from '../model/foreign-port.ts';
@@ -254,34 +255,24 @@ export class Cluster extends ObjectStores implements View {
     const before = this.gatewayHolders;
     this.gatewayHolders = holders;
     if (before === undefined) this.#changed({ kind: 'gatewayHolders', name: '', before: undefined, after: undefined });
-    for (const name of new Set([...(before?.keys() ?? []), ...holders.keys()])) {
-      const [was, is] = [before?.get(name), holders.get(name)];
+    for (const [name, was, is] of changesBetween(before, holders))
       if (was?.chassis !== is?.chassis) this.#changed({ kind: 'gatewayHolders', name, before: was, after: is });
-    }
   }
 
   /** Sets the states of all BFD sessions with routers outside that answered once, as `upstreamKey` names them. */
   setUpstreams(states: View['upstreams']): void {
     const before = this.upstreams;
     this.upstreams = states;
-    for (const name of new Set([...before.keys(), ...states.keys()])) {
-      const [was, is] = [before.get(name), states.get(name)];
-      if (was !== is) this.#changed({ kind: 'upstreams', name, before: was, after: is });
-    }
+    for (const [name, was, is] of changesBetween(before, states))
+      this.#changed({ kind: 'upstreams', name, before: was, after: is });
   }
 
   /** Sets the states of some health checks, the first time of all; undefined for one that is gone. */
   setMonitors(states: ReadonlyMap<string, MonitorState | undefined>): void {
     const isFirst = this.#monitors === undefined;
-    const monitors = this.#monitors ?? new Map<string, MonitorState>();
-    this.#monitors = monitors;
+    this.#monitors ??= new Map();
     if (isFirst) this.#changed({ kind: 'monitors', name: '' });
-    for (const [name, state] of states) {
-      if (monitors.get(name) === state) continue;
-      if (state === undefined) monitors.delete(name);
-      else monitors.set(name, state);
-      this.#changed({ kind: 'monitors', name });
-    }
+    for (const name of takeChanges(this.#monitors, states)) this.#changed({ kind: 'monitors', name });
   }
 
   addressProblem(key: string): Problem | undefined {

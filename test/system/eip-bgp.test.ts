@@ -94,7 +94,7 @@ before(async () => {
   await bed.addPod('b1', 'n1', annotations);
   // A Service of another VPC would be announced by nobody.
   await bed.plugPod('d1', 'n1');
-  await bed.plugPod('b3', 'n3' as NodeName, { annotations });
+  await bed.plugPod('b3', 'n3', { annotations });
   await controller.create(bgpInstances, 'rack', { localASN: 65001 });
   for (const node of nodeNames)
     await controller.create(bgpPeers, `tor-${node}`, {
