@@ -198,10 +198,11 @@ test('an external IP takes nothing of an EIP that is not announced, nor of the r
     });
     return [...(table?.routes.keys() ?? [])];
   };
-  const unused = eipOf('free', ['203.0.113.9'], { gatewayPort: '' });
-  assert.deepEqual(of(...eips, unused), ['203.0.113.9/32']);
-  // No node has the port for a while.
-  assert.deepEqual(of(eipOf('out', ['203.0.113.7']), routerPortOf(), unused), ['203.0.113.9/32']);
+  const wanted = eipOf('free', ['203.0.113.9'], { isReady: false });
+  assert.deepEqual(of(...eips, wanted), ['203.0.113.9/32']);
+  // No node has the port for a while, or no rule is in force.
+  const [eip, port] = [eipOf('out', ['203.0.113.7'], { gatewayPort: '' }), routerPortOf()];
+  assert.deepEqual(of(eip, port, wanted), ['203.0.113.9/32']);
 });
 
 test('an address that a LoadBalancerPool gave a Service takes nothing of an EIP either', () => {

@@ -36,7 +36,7 @@ export interface View {
   readonly speakers: ReadonlySet<string>;
   /** Addresses of nodes and peers, with their owner, such as `node n1`. */
   readonly hosts: ReadonlyMap<string, string>;
-  /** Addresses of routers outside, and of EIPs with a rule in force, announced or not, with their owner, such as `OvnEip web`. */
+  /** Addresses that EIPs and ports of routers outside have, announced or not, with their owner, such as `OvnEip web`. */
   readonly outside: ReadonlyMap<string, string>;
   /** Networks of subnets that nodes have routes into. */
   readonly subnets: readonly Cidr[];
@@ -74,9 +74,7 @@ export function viewOf(state: BgpState): View {
     speakers,
     hosts: hostsOf(state),
     outside: new Map(
-      [...state.eips.values()].flatMap((eip) =>
-        addressesInUse(eip).map((ip) => [ip, `${eip.kind} ${eip.name}`] as const),
-      ),
+      [...state.eips.values()].flatMap((eip) => addressesOf(eip).map((ip) => [ip, `${eip.kind} ${eip.name}`] as const)),
     ),
     subnets,
     owned: limits.length === 0 ? undefined : [...limits.flatMap(cidrOf), ...subnets, ...pools],
@@ -91,9 +89,9 @@ function hostsOf({ nodes, peers }: BgpState): ReadonlyMap<string, string> {
   return hosts;
 }
 
-/** The addresses by which packets from outside are translated, and those of the routers that do it: next hops of the former. */
-export function addressesInUse({ isReady, routerPort, gatewayPort, ips }: Eip): readonly string[] {
-  return isReady && (routerPort !== undefined || gatewayPort !== '') ? ips : [];
+/** Also without a rule in force: the pod of a rule that starts again has the same right to its address as before. */
+export function addressesOf({ isReady, ips }: Eip): readonly string[] {
+  return isReady ? ips : [];
 }
 
 /** The join subnet is internal; addresses of other VPCs may overlap with any address, and the node has no route to them. */
