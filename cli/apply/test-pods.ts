@@ -24,7 +24,11 @@ export async function createPods(site: TestSite, network: TestNetwork, signal: A
     await client.create(namespaces, namespaceManifest(network, run), { signal });
   } catch (error) {
     if (!(error instanceof KubeApiError) || error.status !== 409) throw error;
-    const message = `there is a Namespace ${network.namespace} in ${cluster} that no test made: delete or rename it`;
+    const found = await orAbsent(client.get(namespaces, { name: network.namespace }, { signal }));
+    const message =
+      found?.metadata.labels?.[label.verification] === undefined
+        ? `there is a Namespace ${network.namespace} in ${cluster} that no test made: delete or rename it`
+        : `another run of isthmus ic verify made the Namespace ${network.namespace} in ${cluster} just now: wait for its end`;
     throw new CommandFailed({ code: 'NamespaceTaken', message });
   }
   for (const role of testRoles) await createPod(client, podManifest(network, end, role, run), signal);
@@ -111,18 +115,23 @@ export async function leftoversIn({ client }: TestSite, signal: AbortSignal): Pr
   return found.map(({ metadata }) => metadata.name).filter((name) => name.startsWith(testNamespacePrefix));
 }
 
+export interface Removal extends Patience {
+  /** Only what this run made; undefined: what any run made. */
+  readonly runId?: string;
+}
+
 /** Deletes a Namespace of a test with all that is in it, and waits for its end. @returns whether it is gone */
-export async function removeNamespace({ client }: TestSite, name: string, patience: Patience): Promise<boolean> {
-  const { signal } = patience;
+export async function removeNamespace({ client }: TestSite, name: string, removal: Removal): Promise<boolean> {
+  const { signal, runId } = removal;
   const isOurs = async (): Promise<RawObject | undefined> => {
     const found = await orAbsent(client.get(namespaces, { name }, { signal }));
-    return found?.metadata.labels?.[label.verification] === undefined ? undefined : found;
+    const madeBy = found?.metadata.labels?.[label.verification];
+    return madeBy === undefined || (runId !== undefined && madeBy !== runId) ? undefined : found;
   };
   const found = await isOurs();
   if (found === undefined || !name.startsWith(testNamespacePrefix)) return true;
   // The exports first: other clusters lose the Services before their pods end.
-  const exported = (await orAbsent(client.list(serviceExports, { namespace: name, signal }))) ?? [];
-  for (const { metadata } of exported)
+  for (const { metadata } of await exportsIn(client, name, signal))
     await client.delete(serviceExports, { namespace: name, name: metadata.name }, { signal });
   for (const { metadata } of await client.list(pods, { namespace: name, labelSelector: label.verification, signal })) {
     const path = objectPath(pods, { namespace: name, name: metadata.name });
@@ -130,6 +139,16 @@ export async function removeNamespace({ client }: TestSite, name: string, patien
     await orAbsent(client.request('DELETE', path, { gracePeriodSeconds: 0 }, { signal }));
   }
   await client.delete(namespaces, { name }, { uid: found.metadata.uid, signal });
-  const { value } = await waitFor(async () => ((await isOurs()) === undefined ? true : undefined), patience);
+  const { value } = await waitFor(async () => ((await isOurs()) === undefined ? true : undefined), removal);
   return value === true;
+}
+
+/** None without the permission to read them, which --pods alone does not need: they end with their Namespace. */
+async function exportsIn(client: TestClient, namespace: string, signal: AbortSignal): Promise<readonly RawObject[]> {
+  try {
+    return (await orAbsent(client.list(serviceExports, { namespace, signal }))) ?? [];
+  } catch (error) {
+    if (error instanceof KubeApiError && error.status === 403) return [];
+    throw error;
+  }
 }

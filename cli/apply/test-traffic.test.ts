@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { KubeApiError } from '../../lib/kube/errors.ts';
-import { namespaces, objectPath } from '../../lib/kube/resources.ts';
+import { namespaces, objectPath, serviceExports } from '../../lib/kube/resources.ts';
 import type { Check } from '../plan/verify.ts';
 import { FakeNetwork, lost, refused } from '../testing-traffic.ts';
 import { testTraffic } from './test-traffic.ts';
@@ -136,6 +136,36 @@ describe('test pods', () => {
     putNamespace(network, {});
     await assert.rejects(testTraffic(network.test()), /Namespace isthmus-verify-ts in east that no test made/);
     assert.deepEqual(network.objects, [`east ${path}`]);
+  });
+
+  it('of another run that began at the same time stay', async () => {
+    const network = new FakeNetwork();
+    const [east] = network.sites;
+    assert.ok(east);
+    const { create } = east.client;
+    Object.assign(east.client, {
+      create: (...call: Parameters<typeof create>) => {
+        putNamespace(network, { 'isthmus.network/verification': 'run-2' });
+        return create(...call);
+      },
+    });
+    await assert.rejects(testTraffic(network.test()), /another run .* made the Namespace isthmus-verify-ts in east/);
+    assert.deepEqual(network.objects, [`east ${path}`]);
+  });
+
+  it('are deleted without the permission to read ServiceExports', async () => {
+    const network = new FakeNetwork();
+    for (const { client } of network.sites) {
+      const { list } = client;
+      Object.assign(client, {
+        list: (...call: Parameters<typeof list>) =>
+          call[0] === serviceExports
+            ? Promise.reject(new KubeApiError(403, 'Forbidden', 'may not list'))
+            : list(...call),
+      });
+    }
+    assert.ok((await testTraffic(network.test())).every(({ isWell }) => isWell));
+    assert.deepEqual(network.objects, []);
   });
 
   it('that cannot be deleted are named', async () => {

@@ -62,7 +62,7 @@ async function removeAll({ sites, plan, note }: TrafficTest): Promise<readonly C
 
 async function whyNotRemoved(site: TestSite, namespace: string, signal: AbortSignal): Promise<string | undefined> {
   try {
-    const isGone = await removeNamespace(site, namespace, { timeoutMs: removalMs, signal });
+    const isGone = await removeNamespace(site, namespace, { timeoutMs: removalMs, signal, runId: site.run.id });
     return isGone ? undefined : 'it has not ended yet';
   } catch (error) {
     if (!isKubeError(error) && !signal.aborted) throw error;

@@ -261,7 +261,7 @@ export class RouteTable {
   }
 }
 
-/** The author of a Service could otherwise take over the traffic of an EIP with an external IP. */
+/** What else has the address of an EIP, such as a Service by an overlapping LoadBalancerPool, would take over its traffic. */
 function displacedProblems(prefix: string, contributions: readonly Contribution[]): Map<string, Problem> {
   const eip = contributions.find(({ offer }) => offer.gateway !== undefined);
   if (eip === undefined) return new Map();

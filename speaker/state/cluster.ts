@@ -7,6 +7,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { BgpRoute } from '../../lib/api/kinds/bgp-route-slice.ts';
 import type { EndpointSlice, ObjectRef } from '../../lib/bgp/objects.ts';
+import { addressesOf } from '../../lib/bgp/offers/view.ts';
 import { entriesOf } from '../../lib/slices/slice.ts';
 import type { Changes } from '../model/changes.ts';
 import type { ObjectKind, OwnState, SpeakerState, WatchedObjects } from '../model/objects.ts';
@@ -32,6 +33,11 @@ const sharedParts: { readonly [Kind in ObjectKind]?: (value: WatchedObjects[Kind
   subnets: (value) => value,
   // No EIP with the address of a router is announced.
   peers: ({ spec }) => ('value' in spec ? spec.value.address : undefined),
+  // No external IP of a Service with one of these is announced.
+  eips: (value) => {
+    const ips = addressesOf(value);
+    return ips.length === 0 ? undefined : ips;
+  },
   loadBalancerPools: (value) => value,
   instances: ({ spec, labels }) => ({ spec, labels }),
   advertisements: ({ spec, labels }) => ({ spec, labels }),

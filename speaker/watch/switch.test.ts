@@ -32,6 +32,8 @@ test('a switch that was seen is down while nothing listens at its socket', (t) =
   // A client of the socket that is left has the path, too.
   assert.deepEqual(after(`${down}${line('00000000', '/run/openvswitch/br-int.mgmt')}`), [true, 1]);
   assert.deepEqual(after(up), [false, 2]);
+  assert.deepEqual(after(down), [true, 3]);
   isNeeded = false;
-  assert.deepEqual(after(down), [false, 2]);
+  assert.deepEqual(after(up), [false, 4], 'it would else be down for ever');
+  assert.deepEqual(after(down), [false, 4]);
 });

@@ -41,7 +41,8 @@ export class SwitchWatch {
   /** @throws the errors of readFileSync */
   #look(): void {
     const { file, isNeeded, onChange } = this.#options;
-    if (!isNeeded()) return;
+    // One that is down is watched until it is back, also where the node lost the port meanwhile.
+    if (!isNeeded() && !this.#isDown) return;
     const isThere = listening.test(readFileSync(file, 'latin1'));
     this.#wasSeen ||= isThere;
     const isDown = this.#wasSeen && !isThere;

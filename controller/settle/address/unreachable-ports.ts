@@ -24,7 +24,10 @@ export class UnreachablePorts {
   set(ports: ReadonlySet<string> = this.#ports): void {
     const before = this.#bySubnet;
     this.#ports = ports;
-    this.#bySubnet = Map.groupBy(ports, (port) => this.#options.allocation(port)?.subnet ?? '');
+    const bySubnet = Map.groupBy(ports, (port) => this.#options.allocation(port)?.subnet ?? '');
+    // Ports without an address of a subnet, such as those of routers.
+    bySubnet.delete('');
+    this.#bySubnet = bySubnet;
     for (const subnet of new Set([...before.keys(), ...this.#bySubnet.keys()]))
       if (before.get(subnet)?.join() !== this.#bySubnet.get(subnet)?.join()) this.#options.onChange(subnet);
   }

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { nodeProblems } from '../../plan/node/problems.ts';
 import { basic, meta } from '../../testing-vpcs.ts';
 import { parseNode } from '../../watch/workloads.ts';
+import { TunnelTypes } from './tunnel-types.ts';
 
 test('nodes without a type of tunnel in common say so, until all have one', () => {
   const cluster = basic();
@@ -24,4 +25,18 @@ test('nodes without a type of tunnel in common say so, until all have one', () =
   assert.match(problem('n2'), /has none to n1, n3 \(geneve\)/);
   assert.ok(set('vxlan', 'vxlan', 'vxlan').has('node/n2'));
   assert.deepEqual(['n1', 'n2', 'n3'].map(problem), ['', '', '']);
+});
+
+test('a message names some nodes, and stays while others change', () => {
+  const changed: string[] = [];
+  const tunnels = new TunnelTypes((node) => changed.push(node));
+  const set = (vxlan: number): void => {
+    const names = Array.from({ length: vxlan }, (_, index) => [`v${index}`, 'vxlan'] as const);
+    tunnels.set(new Map([['n1', 'geneve'], ...names]));
+  };
+  set(6);
+  assert.match(tunnels.problem('n1')?.message ?? '', /has none to v0, v1, v2, v3, v4 and others \(vxlan\)/);
+  changed.length = 0;
+  set(8);
+  assert.deepEqual(changed, ['v6', 'v7']);
 });

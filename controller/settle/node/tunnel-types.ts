@@ -1,7 +1,7 @@
 /** Nodes that offer no type of tunnel in common, which is a mistake in `ovn-encap-type` of a node. Read by the report of a Node. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 
-/** A message names at most this many nodes. */
+/** A message names at most this many nodes, and not how many more: each node that changes would be an event of every other one. */
 const namedNodes = 5;
 
 export class TunnelTypes {
@@ -50,6 +50,6 @@ function hasCommon(one: string, other: string): boolean {
 
 function textOf(types: string, nodes: readonly string[]): string {
   const names = nodes.toSorted();
-  const rest = names.length > namedNodes ? ` and ${names.length - namedNodes} more` : '';
+  const rest = names.length > namedNodes ? ' and others' : '';
   return `${names.slice(0, namedNodes).join(', ')}${rest} (${types})`;
 }

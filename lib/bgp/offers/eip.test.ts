@@ -183,8 +183,38 @@ test('an external IP that is the address of an EIP takes nothing of it', () => {
   assert.deepEqual([names, third?.routes.has(host), third?.routes.has('203.0.113.8/32')], [['a'], false, true]);
   const { prefixes, notAnnounced } = first?.summary('s') ?? {};
   assert.deepEqual(prefixes, ['203.0.113.8/32']);
-  assert.match(notAnnounced?.[0]?.message ?? '', /^203\.0\.113\.7\/32 is the address of OvnEip\/out/);
+  assert.match(notAnnounced?.[0]?.message ?? '', /the external IP 203\.0\.113\.7 of .* is an address of OvnEip out/);
   assert.deepEqual([...(first?.refused() ?? [])], [['s', 'AddressInUse', 1]]);
+});
+
+test('an external IP takes nothing of an EIP that is not announced, nor of the router port, the next hop of all of them', () => {
+  const ips = ['203.0.113.7', '203.0.113.100', '2001:db8:113::100', '203.0.113.9'];
+  const of = (...given: TestObjects['eips'] & readonly unknown[]) => {
+    const [table] = tablesOf({
+      eips: given,
+      advertisements: [advertisementOf('s', { source: 'Service', serviceAddresses: ['ExternalIP'] })],
+      services: [serviceOf('s', { externalIps: ips })],
+      endpoints: { 'default/s': readyOn('n1') },
+    });
+    return [...(table?.routes.keys() ?? [])];
+  };
+  const wanted = eipOf('free', ['203.0.113.9'], { isReady: false });
+  assert.deepEqual(of(...eips, wanted), ['203.0.113.9/32']);
+  // No node has the port for a while, or no rule is in force.
+  const [eip, port] = [eipOf('out', ['203.0.113.7'], { gatewayPort: '' }), routerPortOf()];
+  assert.deepEqual(of(eip, port, wanted), ['203.0.113.9/32']);
+});
+
+test('an address that a LoadBalancerPool gave a Service takes nothing of an EIP either', () => {
+  const tables = tablesOf({
+    advertisements: [...advertisements, advertisementOf('s', { source: 'Service' })],
+    services: [serviceOf('s', { type: 'LoadBalancer', loadBalancerIps: ['203.0.113.7'] })],
+    endpoints: { 'default/s': readyOn('n1') },
+  });
+  const names = tables[0]?.routes.get(host)?.advertisements.map(({ name }) => name);
+  assert.deepEqual([names, tables[2]?.routes.has(host)], [['a'], false]);
+  const { notAnnounced } = tables[0]?.summary('s') ?? {};
+  assert.match(notAnnounced?.[0]?.message ?? '', /^203\.0\.113\.7\/32 is the address of OvnEip\/out/);
 });
 
 test('an aggregate is not made of EIPs, and a selector of everything does not mean addresses of routers', () => {

@@ -101,7 +101,7 @@ function offer(
     return;
   }
   for (const ip of addresses) {
-    // An author of a Service could otherwise take over the traffic of pods and nodes (CVE-2020-8554).
+    // An author of a Service could otherwise take over the traffic of pods, nodes and EIPs (CVE-2020-8554).
     const owner = type === 'ExternalIP' ? ownerOf(view, ip) : undefined;
     const isGiven = type === 'LoadBalancerIP' && service.givenIps.includes(ip);
     const nodes = isLocal ? holders.toSorted() : undefined;
@@ -117,5 +117,6 @@ function offer(
 }
 
 function ownerOf(view: View, ip: string): string | undefined {
-  return view.hosts.get(ip) ?? (isWithin(hostPrefix(ip), view.subnets) ? 'a subnet' : undefined);
+  const owner = view.hosts.get(ip) ?? view.outside.get(ip);
+  return owner ?? (isWithin(hostPrefix(ip), view.subnets) ? 'a subnet' : undefined);
 }

@@ -6,7 +6,7 @@ import { matchesSelector } from '../../api/label-selector.ts';
 import { defaultVpc, joinSubnet } from '../../api/names.ts';
 import { type Cidr, cidrCovers, parseCidr } from '../../net/cidr.ts';
 import { hasRouterId, instancesByNode } from '../instance.ts';
-import type { BgpState, Labels, Source, Subnet } from '../objects.ts';
+import type { BgpState, Eip, Labels, Source, Subnet } from '../objects.ts';
 import { annotationAdvertisement } from './offer.ts';
 
 /** Common fields of objects that may be announced. */
@@ -36,6 +36,8 @@ export interface View {
   readonly speakers: ReadonlySet<string>;
   /** Addresses of nodes and peers, with their owner, such as `node n1`. */
   readonly hosts: ReadonlyMap<string, string>;
+  /** Addresses that EIPs and ports of routers outside have, announced or not, with their owner, such as `OvnEip web`. */
+  readonly outside: ReadonlyMap<string, string>;
   /** Networks of subnets that nodes have routes into. */
   readonly subnets: readonly Cidr[];
   /** Undefined if no instance limits the cluster's prefixes. */
@@ -71,6 +73,9 @@ export function viewOf(state: BgpState): View {
     byName: new Map(all.map((each) => [each.name, each])),
     speakers,
     hosts: hostsOf(state),
+    outside: new Map(
+      [...state.eips.values()].flatMap((eip) => addressesOf(eip).map((ip) => [ip, `${eip.kind} ${eip.name}`] as const)),
+    ),
     subnets,
     owned: limits.length === 0 ? undefined : [...limits.flatMap(cidrOf), ...subnets, ...pools],
   };
@@ -82,6 +87,11 @@ function hostsOf({ nodes, peers }: BgpState): ReadonlyMap<string, string> {
     if ('value' in spec && spec.value.address !== undefined) hosts.set(spec.value.address, `BgpPeer ${name}`);
   for (const { name, addresses } of nodes.values()) for (const address of addresses) hosts.set(address, `node ${name}`);
   return hosts;
+}
+
+/** Also without a rule in force: the pod of a rule that starts again has the same right to its address as before. */
+export function addressesOf({ isReady, ips }: Eip): readonly string[] {
+  return isReady ? ips : [];
 }
 
 /** The join subnet is internal; addresses of other VPCs may overlap with any address, and the node has no route to them. */
