@@ -4,6 +4,7 @@ import { openOvsdbTarget, type OvsdbTarget } from '../../lib/desired/ovsdb-targe
 import { schemaFile, startOvsdbServer, type TestServer } from '../../lib/ovsdb/src/testing.ts';
 import { DirtyKeys } from '../plan/dirty-keys.ts';
 import { Cluster } from '../settle/cluster.ts';
+import { kinds } from '../watch/kinds.ts';
 import { parseSubnet, parseVpc } from '../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
 import { type Northbound, openNorthbound, room } from './northbound.ts';
@@ -130,6 +131,30 @@ test('rounds on a real northbound database', async (context) => {
       third.target.close();
     },
   );
+
+  await context.test('a Service that a rule creates again is published before the rule', async () => {
+    const running = run(clusterWith([]));
+    await running.rounds.untilApplied();
+    const spec = { ovnEip: 'e', vpc: 'ovn-cluster', namespace: 'ns', endpoints: ['10.16.0.9'], ports: [{ port: 80 }] };
+    const service = { type: 'ClusterIP', clusterIP: 'None', ports: [{ port: 80, protocol: 'TCP' }] };
+    for (const [kind, key, of] of [
+      ['routerLbRules', 'router-lb-rule/web', 'rlr-web'],
+      ['switchLbRules', 'switch-lb-rule/web', 'slr-web'],
+    ] as const) {
+      const raw = { metadata: meta(of), spec: service };
+      running.cluster.change('services', `ns/${of}`, kinds.services.parse(raw));
+      await running.rounds.untilApplied(running.rounds.request());
+      running.published.clear();
+      const rule = kinds[kind].parse({ metadata: meta('web'), spec: { vip: '1.1.1.1', ...spec } });
+      running.cluster.change(kind, 'web', rule as never);
+      running.cluster.change('services', `ns/${of}`, undefined);
+      await running.rounds.untilApplied(running.rounds.request());
+      const order = [...running.published.keys()];
+      assert.ok(order.includes(`service/ns/${of}`), order.join(' '));
+      assert.ok(order.indexOf(`service/ns/${of}`) < order.indexOf(key), order.join(' '));
+    }
+    running.target.close();
+  });
 
   await context.test('a change by another client is undone', async () => {
     const fourth = run(clusterWith(['b']));
