@@ -187,8 +187,9 @@ function upstreamSessionsOf({ cache }: OvsdbClient): ReadonlyMap<string, Upstrea
     own.map((row): [string, UpstreamSession] => {
       const { upstream: recorded } = mapOf(row, 'external_ids');
       const before = recorded === 'up' || recorded === 'down' ? recorded : undefined;
+      const status = textOf(row, 'status');
       const session: UpstreamSession = {
-        isUp: textOf(row, 'status') === 'up',
+        ...(status !== 'init' && { isUp: status === 'up' }),
         ...(before !== undefined && { recorded: before }),
       };
       return [upstreamKey(textOf(row, 'logical_port'), textOf(row, 'dst_ip')), session];

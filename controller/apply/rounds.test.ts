@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { externalId } from '../../lib/api/names.ts';
 import { openOvsdbTarget, type OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { schemaFile, startOvsdbServer, type TestServer } from '../../lib/ovsdb/src/testing.ts';
 import { DirtyKeys } from '../plan/dirty-keys.ts';
 import { Cluster } from '../settle/cluster.ts';
+import { kinds } from '../watch/kinds.ts';
 import { parseSubnet, parseVpc } from '../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
 import { type Northbound, openNorthbound, room } from './northbound.ts';
@@ -131,6 +133,30 @@ test('rounds on a real northbound database', async (context) => {
     },
   );
 
+  await context.test('a Service that a rule creates again is published before the rule', async () => {
+    const running = run(clusterWith([]));
+    await running.rounds.untilApplied();
+    const spec = { ovnEip: 'e', vpc: 'ovn-cluster', namespace: 'ns', endpoints: ['10.16.0.9'], ports: [{ port: 80 }] };
+    const service = { type: 'ClusterIP', clusterIP: 'None', ports: [{ port: 80, protocol: 'TCP' }] };
+    for (const [kind, key, of] of [
+      ['routerLbRules', 'router-lb-rule/web', 'rlr-web'],
+      ['switchLbRules', 'switch-lb-rule/web', 'slr-web'],
+    ] as const) {
+      const raw = { metadata: meta(of), spec: service };
+      running.cluster.change('services', `ns/${of}`, kinds.services.parse(raw));
+      await running.rounds.untilApplied(running.rounds.request());
+      running.published.clear();
+      const rule = kinds[kind].parse({ metadata: meta('web'), spec: { vip: '1.1.1.1', ...spec } });
+      running.cluster.change(kind, 'web', rule);
+      running.cluster.change('services', `ns/${of}`, undefined);
+      await running.rounds.untilApplied(running.rounds.request());
+      const order = [...running.published.keys()];
+      assert.ok(order.includes(`service/ns/${of}`), order.join(' '));
+      assert.ok(order.indexOf(`service/ns/${of}`) < order.indexOf(key), order.join(' '));
+    }
+    running.target.close();
+  });
+
   await context.test('a change by another client is undone', async () => {
     const fourth = run(clusterWith(['b']));
     await fourth.target.untilApplied();
@@ -143,5 +169,24 @@ test('rounds on a real northbound database', async (context) => {
     );
     assert.deepEqual(row?.['port_security'], row?.['addresses']);
     fourth.target.close();
+  });
+});
+
+test('sessions with routers outside are read with what was known of them; one that begins is neither up nor down', async () => {
+  const ids = (more: Readonly<Record<string, string>>): Readonly<Record<string, string>> => ({
+    [externalId.owner]: `${room}/gateway-port/blue/external`,
+    ...more,
+  });
+  const rows = [
+    { logical_port: 'blue-external', dst_ip: '203.0.113.1', status: 'up', external_ids: ids({ upstream: 'down' }) },
+    { logical_port: 'blue-external', dst_ip: '2001:db8::1', status: 'init', external_ids: ids({}) },
+    { logical_port: 'blue-second', dst_ip: '198.51.100.1', status: 'down', external_ids: ids({ upstream: 'other' }) },
+    { logical_port: 'foreign', dst_ip: '198.51.100.1', status: 'up', external_ids: { upstream: 'up' } },
+  ];
+  await northbound.client.transact(rows.map((row) => ({ op: 'insert', table: 'BFD', row }) as const));
+  assert.deepEqual(Object.fromEntries(northbound.upstreamSessions()), {
+    'blue-external/203.0.113.1': { isUp: true, recorded: 'down' },
+    'blue-external/2001:db8::1': {},
+    'blue-second/198.51.100.1': { isUp: false },
   });
 });

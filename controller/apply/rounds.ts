@@ -111,5 +111,5 @@ export class Rounds {
 /** Keys that report objects which others create again are published before those: IP objects of ports, and Services of rules. */
 function turnOf(key: string): 0 | 1 | 2 {
   if (key.startsWith('ip/')) return 0;
-  return key.startsWith('switch-lb-rule/') ? 2 : 1;
+  return ['switch-lb-rule/', 'router-lb-rule/'].some((prefix) => key.startsWith(prefix)) ? 2 : 1;
 }

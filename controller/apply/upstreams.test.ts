@@ -6,7 +6,7 @@ import { Upstreams, type UpstreamSession } from './upstreams.ts';
 
 const key = 'blue-external/203.0.113.1';
 
-function start(t: TestContext, recorded?: 'up' | 'down', isUp = false) {
+function start(t: TestContext, recorded?: 'up' | 'down', isUp: boolean | 'begins' = false) {
   const timers = new TestTimers();
   const told: string[] = [];
   const textOf = (states: ReadonlyMap<string, UpstreamState>): string => [...states.values()].join() || 'silent';
@@ -14,9 +14,10 @@ function start(t: TestContext, recorded?: 'up' | 'down', isUp = false) {
   const cluster = { setUpstreams: (states: ReadonlyMap<string, UpstreamState>) => void told.push(textOf(states)) };
   const upstreams = new Upstreams({ cluster, onChange: () => (changes += 1), timers });
   t.after(() => upstreams.close());
-  const session: UpstreamSession = { isUp, ...(recorded !== undefined && { recorded }) };
-  upstreams.restore(new Map([[key, session]]));
-  const see = (isNowUp: boolean): void => upstreams.set(new Map([[key, { isUp: isNowUp }]]));
+  const seen = (isNowUp: boolean | 'begins'): ReadonlyMap<string, UpstreamSession> =>
+    new Map([[key, { ...(isNowUp !== 'begins' && { isUp: isNowUp }), ...(recorded !== undefined && { recorded }) }]]);
+  upstreams.restore(seen(isUp));
+  const see = (isNowUp: boolean | 'begins'): void => upstreams.set(seen(isNowUp));
   return { timers, told, upstreams, see, changes: () => changes };
 }
 
@@ -55,11 +56,44 @@ test('a router that comes and goes is down until it has been up for half a minut
   assert.deepEqual(told, ['up', 'down', 'up']);
 });
 
+test('a session that begins again counts as before: up after a move of the port, down after it was down', (t) => {
+  const { timers, told, see } = start(t, 'up', true);
+  see('begins');
+  timers.pass(60_000);
+  see(true);
+  assert.deepEqual(told, ['up']);
+  see(false);
+  timers.pass(1000);
+  see('begins');
+  timers.pass(1900);
+  assert.deepEqual(told, ['up']);
+  timers.pass(200);
+  assert.deepEqual(told, ['up', 'down']);
+  timers.pass(60_000);
+  assert.deepEqual(told, ['up', 'down']);
+});
+
+test('a router that only begins to answer is still silent', (t) => {
+  const { timers, told, see } = start(t);
+  see('begins');
+  timers.pass(60_000);
+  assert.deepEqual(told, ['silent']);
+});
+
 test('a start knows what the rows say, and changes nothing at once', (t) => {
   const gone = start(t, 'up', false);
   assert.deepEqual([gone.told, gone.changes()], [['up'], 0]);
   gone.timers.pass(3000);
   assert.deepEqual(gone.told, ['up', 'down']);
+  const begins = [start(t, 'up', 'begins'), start(t, 'down', 'begins')];
+  for (const { timers } of begins) timers.pass(60_000);
+  assert.deepEqual(
+    begins.map(({ told, changes }) => [told, changes()]),
+    [
+      [['up'], 0],
+      [['down'], 0],
+    ],
+  );
   const back = start(t, 'down', true);
   back.timers.pass(29_000);
   assert.deepEqual([back.told, back.changes()], [['down'], 0]);

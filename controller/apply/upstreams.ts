@@ -9,7 +9,8 @@ import type { UpstreamState } from '../model/settled.ts';
 import type { Cluster } from '../settle/cluster.ts';
 
 export interface UpstreamSession {
-  readonly isUp: boolean;
+  /** Absent while it begins, as after a move of the port: OVN keeps its routes, and what was seen before counts. */
+  readonly isUp?: boolean;
   /** What a controller took it for when it wrote the row; absent before the first answer. */
   readonly recorded?: 'up' | 'down';
 }
@@ -29,7 +30,8 @@ const upMs = 30_000;
 export class Upstreams {
   readonly #options: UpstreamsOptions;
   readonly #timers: Timers;
-  #sessions: ReadonlyMap<string, UpstreamSession> = new Map();
+  /** Whether each session is up. */
+  #sessions: ReadonlyMap<string, boolean> = new Map();
   #known: ReadonlyMap<string, UpstreamState> = new Map();
   /** Since when a session differs from what the cluster knows. */
   readonly #differsSinceMs = new Map<string, number>();
@@ -53,7 +55,10 @@ export class Upstreams {
 
   /** Takes all sessions of now. */
   set(sessions: ReadonlyMap<string, UpstreamSession>): void {
-    this.#sessions = sessions;
+    const before = this.#sessions;
+    this.#sessions = new Map(
+      [...sessions].map(([key, { isUp, recorded }]) => [key, isUp ?? before.get(key) ?? recorded === 'up']),
+    );
     this.#look();
   }
 
@@ -69,7 +74,7 @@ export class Upstreams {
     const now = this.#timers.nowMs();
     const known = new Map<string, UpstreamState>();
     let nextMs = Number.POSITIVE_INFINITY;
-    for (const [key, { isUp }] of this.#sessions) {
+    for (const [key, isUp] of this.#sessions) {
       const before = this.#known.get(key);
       const after = isUp ? 'up' : 'down';
       const dueMs = this.#dueMs(key, { before, after, now });

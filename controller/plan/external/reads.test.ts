@@ -59,6 +59,7 @@ test('after random changes every plan and status is current, and no two plans wa
         pick('blue', 'green', 'ovn-cluster'),
         {
           enableExternal: random(4) > 0,
+          enableBfd: random(3) > 0,
           extraExternalSubnets: pick([], ['second'], ['inner'], ['second', 'gone']),
           staticRoutes: pick([], [], [route], [toGateway], [{ ...toGateway, cidr: '192.0.2.0/24' }]),
           policyRoutes: pick([], [{ priority: 1, match: 'ip4', action: 'reroute', nextHopIP: '10.90.0.254' }]),
@@ -265,6 +266,11 @@ test('after random changes every plan and status is current, and no two plans wa
       };
       const names = ['blue-external', 'blue-second', 'ovn-cluster-external'].filter(() => random(2) === 0);
       cluster.setGatewayHolders(new Map(names.map((name) => [name, holder])));
+    }
+    if (random(4) === 0) {
+      const names = ['blue-external/203.0.113.1', 'blue-second/198.51.100.1', 'green-external/203.0.113.1'];
+      const known = names.filter(() => random(3) > 0);
+      cluster.setUpstreams(new Map(known.map((name) => [name, pick('up', 'down')])));
     }
     if (random(5) === 0) cluster.change(kind, key, undefined);
     else put(cluster, { kind, raw });

@@ -104,6 +104,20 @@ describe('the way out of a VPC with two Subnets outside', () => {
   });
 });
 
+test('a port with two VpcNatGateways takes nothing over from itself', async () => {
+  const lanIps = ['10.90.0.253', '10.90.0.254'];
+  const staticRoutes = lanIps.map((nextHopIP) => ({ cidr: '0.0.0.0/0', nextHopIP }));
+  const controller = await controllerOf([
+    ...outside({ enableBfd: true, staticRoutes }),
+    ...lanIps.map((lanIp, index) =>
+      made('vpcNatGateways', `gw${index}`, { vpc: 'blue', subnet: 'inner', lanIp, externalSubnets: ['external'] }),
+    ),
+  ]);
+  await see(controller, { external: 'up' });
+  assert.deepEqual(exits(controller), ['0.0.0.0/0 by 203.0.113.1']);
+  controller.close();
+});
+
 test('the only way out is never withdrawn, whatever its router does', async () => {
   const controller = await controllerOf(outside({ enableExternal: true, enableBfd: true }));
   for (const external of ['silent', 'up', 'down'] as const) {

@@ -45,7 +45,8 @@ export function upstreamOf({ upstreams }: Pick<GatewayPort, 'upstreams'>, family
 }
 
 export function exitsOf(view: View, vpc: string, family: Family, ports: readonly GatewayPort[]): Exits {
-  const usable = inOrderOfExit(view, vpc, family, ports).filter(
+  // A port is named twice where two VpcNatGateways have it.
+  const usable = [...new Set(inOrderOfExit(view, vpc, family, ports))].filter(
     (port) => port.problem === undefined && familiesOf(view, port).includes(family),
   );
   const isDead = (port: GatewayPort): boolean => upstreamOf(port, family)?.state === 'down';

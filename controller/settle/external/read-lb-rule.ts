@@ -73,7 +73,8 @@ export function readRouterLbRule(view: View, name: string): ReadRule | undefined
     insideSubnet: undefined,
   });
   const problem = ruleProblem(view, rule);
-  if (problem !== undefined) return failed(unread, { refusal: problem });
+  // Its namespace and the name of its Service are not the rule's own: it keeps its ports meanwhile.
+  if (problem !== undefined) return { ...failed(unread, { refusal: problem }), claims: claimed };
   if (vpc === '') return failed(unread, refuse('InsideMissing', 'spec.vpc is needed: name the Vpc of the pods'));
   const eip = readEip(view, id, store);
   if (!('value' in eip)) return failed({ ...unread, vpc }, eip);

@@ -106,6 +106,25 @@ describe('a RouterLBRule', () => {
     assert.equal(vips(controller, 'web').length, 1);
   });
 
+  test('keeps its ports while its namespace is gone', async () => {
+    const late = made('namespaces', 'late', {});
+    const controller = await controllerOf([...base, late, rlr('web', { ...listed, namespace: 'late' }, 1)]);
+    controller.remove('namespaces', 'late');
+    await controller.settle();
+    assert.match(conditionOf(controller, 'RouterLBRule/web', 'Validated'), /^False NamespaceNotFound/);
+    const other = rlr('other', listed, 2);
+    await put(controller, other);
+    assert.match(
+      conditionOf(controller, 'RouterLBRule/other', 'Validated'),
+      /^False PortInUse port 80\/tcp of OvnEip e is in use by RouterLBRule web/,
+    );
+    const again = await controllerOf(shuffled(storedIn(controller), 4));
+    assert.deepEqual(again.writes, []);
+    await put(again, late);
+    assert.equal(vips(again, 'web').length, 1);
+    assert.deepEqual(vips(again, 'other'), []);
+  });
+
   test('leaves out a backend that another rule needs, and stays; a new rule takes no backend', async () => {
     const at = (name: string, ip: string, vpc: object = {}): Made =>
       made(
