@@ -90,7 +90,7 @@ describe('a Vpc', () => {
 
   test('serves the valid parts of a spec and reports the invalid ones', async () => {
     await edit('blue', {
-      enableBfd: true,
+      bfdPort: { enabled: true, ip: '10.255.255.255' },
       staticRoutes: [
         { cidr: '10.91.0.7/24', nextHopIP: '10.90.0.254' },
         { cidr: '10.92.0.0/24', nextHopIP: '10.90.0.254', bfdId: 'x' },
@@ -103,7 +103,7 @@ describe('a Vpc', () => {
         { priority: 11, match: 'ip4.dst == 10.99.0.0/16', action: 'drop' },
       ],
     });
-    const message = await until('blue', 'Validated', 'False', /^spec\.enableBfd cannot be served/);
+    const message = await until('blue', 'Validated', 'False', /^spec\.bfdPort cannot be served/);
     assert.match(message, /staticRoutes\[1\]\.bfdId cannot .*policyRoutes\[1\]\.match: /);
     assert.deepEqual(routes('blue'), [
       'dst-ip 10.91.0.0/24 10.90.0.253',
@@ -120,7 +120,7 @@ describe('a Vpc', () => {
       const options = bed.row('Logical_Router_Port', 'blue-blue-net')?.['options'] as Record<string, string>;
       return options['route_table'] === 'side';
     });
-    await edit('blue', { enableBfd: false, staticRoutes: [], policyRoutes: [] });
+    await edit('blue', { bfdPort: null, staticRoutes: [], policyRoutes: [] });
     await until('blue', 'Validated', 'True');
     await until('blue', 'Ready', 'True');
     assert.deepEqual([routes('blue'), policies('blue')], [[], []]);
