@@ -171,7 +171,11 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     onSent: (ms) => metrics.sent(ms),
   });
 
-  const gatewayHolders = new GatewayHolders({ cluster, onChange: () => rounds.request() });
+  const gatewayHolders = new GatewayHolders({
+    cluster,
+    former: northbound.gatewayOrders(),
+    onChange: () => rounds.request(),
+  });
   const upstreams = new Upstreams({ cluster, onChange: () => rounds.request() });
   const southbound = new Southbound({
     databases,

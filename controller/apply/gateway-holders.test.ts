@@ -6,13 +6,19 @@ import { GatewayHolders } from './gateway-holders.ts';
 
 const port = 'blue-external';
 
-/** A port whose first node has it. */
-async function start(t: TestContext) {
+/** A process that knows of no holder yet. */
+async function open(t: TestContext, former?: readonly string[]) {
   const controller = await controllerOf(outside());
   const { cluster } = controller;
   const timers = new TestTimers();
   let changes = 0;
-  const holders = new GatewayHolders({ cluster, onChange: () => (changes += 1), timers, nowMs: timers.nowMs });
+  const holders = new GatewayHolders({
+    cluster,
+    ...(former && { former: new Map([[port, former]]) }),
+    onChange: () => (changes += 1),
+    timers,
+    nowMs: timers.nowMs,
+  });
   t.after(() => {
     holders.close();
     controller.close();
@@ -30,17 +36,102 @@ async function start(t: TestContext) {
   const known = (): string | undefined => cluster.gatewayHolders?.get(port)?.chassis;
   const [first = '', second = ''] = order();
   assert.equal(cluster.gatewayHolders, undefined);
-  await see(first);
-  await pass(10_000);
   return { controller, holders, timers, order, see, pass, known, first, second, changes: () => changes };
 }
 
-test('the cluster learns at once that another node took a port over, with the time', async (t) => {
-  const { controller, order, see, known, second } = await start(t);
+/** A port whose first node has it. */
+async function start(t: TestContext) {
+  const bed = await open(t);
+  await bed.see(bed.first);
+  await bed.pass(10_000);
+  return bed;
+}
+
+test('the cluster learns soon that another node took a port over, with the time', async (t) => {
+  const { controller, order, see, pass, known, first, second } = await start(t);
   await see(second);
+  await pass(299);
+  assert.equal(known(), first);
+  await pass(1);
   assert.equal(known(), second);
   assert.equal(order()[0], second);
   assert.equal(controller.cluster.gatewayHolders?.get(port)?.since, '1970-01-01T00:00:10Z');
+});
+
+test('a node that returns takes the port by turns, and the order stays', async (t) => {
+  const { order, see, pass, known, first, second, changes } = await start(t);
+  await see(second);
+  await pass(10_000);
+  const before = changes();
+  for (let turn = 0; turn < 10; turn += 1) {
+    await see(first);
+    await pass(450);
+    await see(second);
+    await pass(50);
+  }
+  await pass(60_000);
+  assert.deepEqual([known(), order()[0], changes()], [second, second, before]);
+  // The port moves that often, but a further move is followed.
+  await see(first);
+  await pass(2999);
+  assert.equal(known(), second);
+  await pass(1);
+  assert.deepEqual([known(), order()[0]], [first, first]);
+});
+
+test('a node that never had the port may return as well', async (t) => {
+  const { see, pass, known, first, second, changes } = await start(t);
+  const before = changes();
+  await see(second);
+  await pass(200);
+  await see(first);
+  await pass(300);
+  await see(second);
+  await pass(500);
+  await see(first);
+  await pass(10_000);
+  assert.deepEqual([known(), changes()], [first, before]);
+});
+
+test('a node that was drained may take the port over as others do', async (t) => {
+  const { controller, order, see, pass, known, first, second } = await start(t);
+  const cordon = async (isCordoned: boolean): Promise<void> => {
+    controller.put('nodes', node(`n${first.slice(-1)}`, both, { isCordoned }).raw);
+    await controller.settle();
+  };
+  await cordon(true);
+  await see(undefined);
+  await see(second);
+  assert.equal(known(), second);
+  await cordon(false);
+  await pass(10_000);
+  await see(first);
+  await pass(300);
+  assert.deepEqual([known(), order()[0]], [first, first]);
+});
+
+test('ten minutes after a node lost the port, it may take it over as others do', async (t) => {
+  const { see, pass, known, first, second } = await start(t);
+  await see(second);
+  await pass(300);
+  await pass(600_000);
+  await see(first);
+  await pass(300);
+  assert.equal(known(), first);
+});
+
+test('at a start the cluster learns nothing while another node than the first one has the port', async (t) => {
+  const { see, pass, known, first, second, changes } = await open(t, ['chassis-1', 'chassis-2']);
+  assert.deepEqual([first, second].sort(), ['chassis-1', 'chassis-2']);
+  await see('chassis-2');
+  await pass(400);
+  assert.deepEqual([known(), changes()], [undefined, 0]);
+  await see('chassis-1');
+  assert.equal(known(), 'chassis-1');
+  const other = await open(t, ['chassis-1', 'chassis-2']);
+  await other.see('chassis-2');
+  await other.pass(3000);
+  assert.equal(other.known(), 'chassis-2');
 });
 
 test('nodes that do not know each other yet move nothing', async (t) => {
@@ -100,6 +191,24 @@ test('nodes that take a port by turns do not change its order for a minute', asy
   await see(first);
   await pass(60_000);
   assert.deepEqual([known(), order()[0]], [first, first]);
+});
+
+test('moves to the first node are no turns', async (t) => {
+  const { controller, order, see, pass, known, first, second } = await start(t);
+  const cordon = async (name: string, isCordoned: boolean): Promise<void> => {
+    controller.put('nodes', node(`n${name.slice(-1)}`, both, { isCordoned }).raw);
+    await controller.settle();
+  };
+  for (let drain = 0; drain < 6; drain += 1) {
+    const [from, to] = drain % 2 === 0 ? [first, second] : [second, first];
+    await cordon(from, true);
+    await see(to);
+    await cordon(from, false);
+  }
+  await pass(3500);
+  await see(second);
+  await pass(300);
+  assert.deepEqual([known(), order()[0]], [second, second]);
 });
 
 test('closed, it starts no timer and says nothing', async (t) => {

@@ -1,7 +1,8 @@
 /**
  * Which chassis have the ports of routers outside, without the moments in between. In: what the southbound database says. Out:
- * `setGatewayHolders` of the settled cluster. Rules: the cluster learns at once that another node took a port over, since its order must follow before
- * the former node comes back. After a change of the nodes it learns nothing for a short while unless the first node took the port, because nodes that
+ * `setGatewayHolders` of the settled cluster. Rules: the cluster learns soon that another node took a port over, since its order must follow before
+ * the former node comes back. A node that returns takes the port until BFD to the holder is up, and the holder takes it back: the cluster learns nothing of
+ * that. After a change of the nodes it learns nothing for a short while unless the first node took the port, because nodes that
  * do not know each other yet take a port by turns. A port that no node has may be on its way to another.
  */
 import { realTimers, type Timers } from '../../lib/rounds/timers.ts';
@@ -11,6 +12,8 @@ import type { Cluster } from '../settle/cluster.ts';
 
 export interface GatewayHoldersOptions {
   readonly cluster: Cluster;
+  /** The order of chassis that a former process left, by the name of the port. */
+  readonly former?: ReadonlyMap<string, readonly string[]>;
   /** Called when the holders that the cluster knows have changed. */
   readonly onChange: () => void;
   /** Milliseconds since 1970. */
@@ -18,6 +21,11 @@ export interface GatewayHoldersOptions {
   readonly timers?: Timers;
 }
 
+/** How long another node must have a port: a holder that is alive takes it back before. */
+const takeoverMs = 300;
+/** The same for a node that lost the port, or gave it back, within `doubtMs`: a busy holder may take it back later. OVN tries every 0.5 s. */
+const returnMs = 3000;
+const doubtMs = 600_000;
 /** How long the nodes of a port need after a change until they know which of them are alive: some BFD intervals, on a busy machine. */
 const quietMs = 3000;
 /** How long a port may have no holder on its way to another. */
@@ -27,12 +35,18 @@ const mostMoves = 4;
 const unrestMs = 60_000;
 
 interface Port {
-  /** When the cluster learned in the last minute that the port moved. */
+  /** When the order followed the port in the last minute. */
   readonly movedMs: number[];
   /** The cluster learns nothing before. */
   quietUntilMs: number;
   /** When the holder was lost that the cluster still knows. */
   vacantSinceMs: number | undefined;
+  /** What the database says, and since when. */
+  claim: { readonly chassis: string; readonly sinceMs: number } | undefined;
+  /** The last chassis that the database named. */
+  former: string | undefined;
+  /** When chassis lost the port without our wish, as the database said. */
+  readonly lostMs: Map<string, number>;
 }
 
 /** As Kubernetes writes times. */
@@ -47,6 +61,7 @@ export class GatewayHolders {
   /** As the southbound database says: chassis by port. */
   #seen: ReadonlyMap<string, string> = new Map();
   #known: ReadonlyMap<string, GatewayHolder> | undefined;
+  #firstSeenMs: number | undefined;
   #cancel: (() => void) | undefined;
   #isClosed = false;
 
@@ -79,7 +94,14 @@ export class GatewayHolders {
   #portOf(name: string): Port {
     const known = this.#ports.get(name);
     if (known !== undefined) return known;
-    const port: Port = { movedMs: [], quietUntilMs: 0, vacantSinceMs: undefined };
+    const port: Port = {
+      movedMs: [],
+      quietUntilMs: 0,
+      vacantSinceMs: undefined,
+      claim: undefined,
+      former: undefined,
+      lostMs: new Map(),
+    };
     this.#ports.set(name, port);
     return port;
   }
@@ -95,6 +117,12 @@ export class GatewayHolders {
     this.#cancel = undefined;
     const { cluster, onChange, nowMs = Date.now } = this.#options;
     const now = this.#timers.nowMs();
+    for (const name of new Set([...this.#seen.keys(), ...this.#ports.keys()])) this.#claimed(name, now);
+    const startMs = this.#startMs(now);
+    if (startMs > now) {
+      this.#cancel = this.#timers.after(startMs - now, () => this.#look());
+      return;
+    }
     const known = new Map(this.#known);
     let nextMs = Number.POSITIVE_INFINITY;
     for (const name of new Set([...this.#seen.keys(), ...known.keys()])) {
@@ -108,7 +136,7 @@ export class GatewayHolders {
         known.delete(name);
         if (gatewayPortNamed(cluster, name) === undefined) this.#ports.delete(name);
       } else {
-        if (known.has(name)) this.#moved(port, now);
+        if (known.has(name) && !this.#isFirstNode(name, chassis)) this.#moved(port, now);
         known.set(name, { chassis, since: timeText(nowMs()) });
       }
     }
@@ -134,7 +162,34 @@ export class GatewayHolders {
     }: { readonly chassis: string | undefined; readonly isFirst: boolean; readonly now: number },
   ): number {
     if (chassis === undefined) return (port.vacantSinceMs ??= now) + vacantMs;
-    return isFirst || this.#isFirstNode(name, chassis) ? now : port.quietUntilMs;
+    if (isFirst || this.#isFirstNode(name, chassis)) return now;
+    const isDoubtful = (port.lostMs.get(chassis) ?? Number.NEGATIVE_INFINITY) > now - doubtMs;
+    const sinceMs = port.claim?.sinceMs ?? now;
+    return Math.max(port.quietUntilMs, sinceMs + (isDoubtful ? returnMs : takeoverMs));
+  }
+
+  #claimed(name: string, now: number): void {
+    const port = this.#portOf(name);
+    const chassis = this.#seen.get(name);
+    if (chassis === port.claim?.chassis) return;
+    port.claim = chassis === undefined ? undefined : { chassis, sinceMs: now };
+    const { former } = port;
+    if (chassis === undefined || chassis === former) return;
+    port.former = chassis;
+    // A node that was drained may be as healthy as any other.
+    const isOurWish = this.#known?.get(name)?.chassis === former && this.#isFirstNode(name, chassis);
+    if (former !== undefined && !isOurWish) port.lostMs.set(former, now);
+  }
+
+  /** A former process may have known that a node which has a port now is not its holder. While the cluster learns nothing, the order and statuses stay. */
+  #startMs(now: number): number {
+    if (this.#known !== undefined) return now;
+    this.#firstSeenMs ??= now;
+    const isMoving = [...this.#seen].some(([name, chassis]) => {
+      const [first = chassis] = this.#options.former?.get(name) ?? [];
+      return first !== chassis;
+    });
+    return isMoving ? this.#firstSeenMs + returnMs : now;
   }
 
   #isFirstNode(name: string, chassis: string): boolean {

@@ -9,8 +9,9 @@ import type { GatewayPort } from '../model/gateway-port.ts';
 import { announcementFrame } from '../host/solicitation.ts';
 import { FrameSender } from '../ovs/frame-sender.ts';
 import { systemId } from '../ovs/local.ts';
-import { hasWatchedTunnels, localnetPorts } from '../ovs/localnet-ports.ts';
+import { hasWatchedTunnels, liveTunnels, localnetPorts } from '../ovs/localnet-ports.ts';
 import { Announcements, type ReachablePort } from '../settle/announcements.ts';
+import { WatchedTunnels } from '../settle/watched-tunnels.ts';
 
 interface PortsSource {
   /** Undefined while the database does not answer. */
@@ -32,6 +33,7 @@ export class GatewayAnnouncements {
   readonly sent = { arp: 0, nd: 0 };
   readonly #options: GatewayAnnouncementsOptions;
   readonly #announcements: Announcements;
+  readonly #tunnels = new WatchedTunnels();
   readonly #unsubscribe: () => void;
   #parts: { readonly ports: PortsSource; readonly sender: FrameSender } | undefined;
 
@@ -41,6 +43,7 @@ export class GatewayAnnouncements {
     this.#announcements = new Announcements({
       timers: realTimers,
       ports: () => this.#reachable(),
+      isStarting: () => this.#tunnels.isStarting(realTimers.nowMs()),
       send: ({ outPort, mac, vlan }, addresses) => {
         const frames = addresses.map((one) => announcementFrame({ mac, vlan, ...one }));
         this.#parts?.sender.send(outPort, frames);
@@ -67,6 +70,7 @@ export class GatewayAnnouncements {
 
   #look(): void {
     const { ovs } = this.#options;
+    this.#tunnels.set(liveTunnels(ovs), realTimers.nowMs());
     if (this.#parts === undefined && hasWatchedTunnels(ovs) && localnetPorts(ovs).size > 0) this.#open();
     this.#announcements.look();
   }

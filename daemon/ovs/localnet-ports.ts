@@ -23,3 +23,9 @@ export function hasWatchedTunnels({ cache }: Pick<OvsdbClient, 'cache'>): boolea
     .rows.values()
     .some((row) => mapOf(row, 'bfd')['enable'] === 'true');
 }
+
+/** The tunnels on which BFD is up, by name. */
+export function liveTunnels({ cache }: Pick<OvsdbClient, 'cache'>): ReadonlySet<string> {
+  const rows = [...cache.table('Interface').rows.values()];
+  return new Set(rows.filter((row) => mapOf(row, 'bfd_status')['state'] === 'up').map((row) => textOf(row, 'name')));
+}

@@ -18,12 +18,16 @@ function portOf(...addresses: readonly string[]): ReachablePort {
 /** What was sent when, and ports that moved, after a start without ports. */
 function bed(before: readonly ReachablePort[] = []) {
   const timers = new TestTimers();
-  const state: { ports: readonly ReachablePort[] | undefined } = { ports: before };
+  const state: { ports: readonly ReachablePort[] | undefined; isStarting: boolean } = {
+    ports: before,
+    isStarting: false,
+  };
   const sent: string[] = [];
   const moved: string[] = [];
   const announcements = new Announcements({
     timers,
     ports: () => state.ports,
+    isStarting: () => state.isStarting,
     send: (_, addresses) => sent.push(`${timers.nowMs()}: ${addresses.map(({ address }) => address).join(' ')}`),
     onMoved: ({ name }) => moved.push(name),
   });
@@ -44,6 +48,22 @@ describe('announcements', () => {
     const both = '203.0.113.100 203.0.113.101';
     assert.deepEqual(sent, [`0: ${both}`, `100: ${both}`, `300: ${both}`, `1000: ${both}`]);
     assert.deepEqual(moved, ['cr-blue-external']);
+  });
+
+  it('begin a second later while the node may not know others, unless the port has gone by then', () => {
+    const { timers, state, sent, set } = bed();
+    state.isStarting = true;
+    set(portOf('a'));
+    timers.pass(500);
+    set();
+    timers.pass(500);
+    assert.deepEqual(sent, []);
+    set(portOf('a'));
+    state.isStarting = false;
+    timers.pass(500);
+    set(portOf('a', 'b'));
+    timers.pass(60_000);
+    assert.deepEqual(sent, ['2000: a b', '2100: a b', '2300: a b', '3000: a b']);
   });
 
   it('end when the port goes, and begin again when it is back', () => {

@@ -4,6 +4,8 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openOvsdb } from 'ovsdb-client';
 import { GatewayAnnouncements } from '../../daemon/apply/gateway-announcements.ts';
 import { openLocalOvs } from '../../daemon/ovs/local.ts';
 import { GatewayPorts } from '../../daemon/watch/gateway-ports.ts';
@@ -14,7 +16,7 @@ import { createLogger } from '../../lib/run/logger.ts';
 import { eventually, notYet } from '../../lib/testing-eventually.ts';
 import { run, tryRun } from '../lab/run.ts';
 import { addOutside, gatewayLabel, label, outside, removeOutside } from './external-bed.ts';
-import { ServiceBed, type NodeName } from './service-bed.ts';
+import { ServiceBed, underlayOf, type NodeName } from './service-bed.ts';
 import { sendStreams, startStreamEcho } from './tcp-flows.ts';
 import { sendFlows, startEcho } from './udp-flows.ts';
 
@@ -153,6 +155,12 @@ export class GatewayFailover {
     });
   }
 
+  /** The node that has the port, and since when. */
+  async status(): Promise<readonly unknown[]> {
+    const { holder, holderSince } = await this.bed.controller.status(ovnEips, 'blue-external');
+    return [holder, holderSince];
+  }
+
   async cordon(node: NodeName, isCordoned: boolean): Promise<void> {
     await this.bed.controller.kube.patch(nodes, { name: node }, 'merge', { spec: { unschedulable: isCordoned } });
   }
@@ -167,6 +175,36 @@ export class GatewayFailover {
   /** The switch of a node runs again, and it carries packets of others again. */
   async revive(node: NodeName): Promise<void> {
     await this.bed.reviveSwitch(node);
+    await this.untilInstalled();
+  }
+
+  /** The switch of a node runs again. For some time one node does not see it: sessions of BFD come up in any order. */
+  async reviveBlind(node: NodeName, unseen: 'n1' | 'n2'): Promise<void> {
+    const { bed } = this;
+    const southbound = await openOvsdb({
+      remotes: [bed.southbound],
+      database: 'OVN_Southbound',
+      monitor: { Chassis: ['name'], Port_Binding: ['logical_port', 'chassis'] },
+    });
+    let hasClaimed = false;
+    southbound.subscribe(() => {
+      const { cache } = southbound;
+      const own = [...cache.table('Chassis').rows.values()].find(({ name }) => name === `chassis-${node}`);
+      hasClaimed ||= [...cache.table('Port_Binding').rows.values()].some(
+        (row) => row['logical_port'] === 'cr-blue-external' && row['chassis'] === own?._uuid,
+      );
+    });
+    const bridge = `unix:${bed.dir}/${unseen}/br-phys.mgmt`;
+    const tunnel = `udp,nw_src=${underlayOf(node)},nw_dst=${underlayOf(unseen)},tp_dst=6081`;
+    bed.in(unseen, `ovs-ofctl add-flow ${bridge} priority=99,${tunnel},actions=drop`);
+    try {
+      await bed.reviveSwitch(node);
+      await eventually(`a claim of ${node}`, () => hasClaimed);
+      await sleep(1000);
+    } finally {
+      bed.in(unseen, `ovs-ofctl --strict del-flows ${bridge} priority=99,${tunnel}`);
+      await southbound.close();
+    }
     await this.untilInstalled();
   }
 

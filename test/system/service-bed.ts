@@ -485,7 +485,7 @@ export class ServiceBed {
 }
 
 /** The end of tunnels. */
-function underlayOf(node: NodeName): string {
+export function underlayOf(node: NodeName): string {
   return `172.31.8.${node.slice(1)}`;
 }
 
