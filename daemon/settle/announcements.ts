@@ -1,8 +1,9 @@
 /**
  * When this node announces the addresses of routers' ports that it holds. In: the ports, and whether frames could be sent. Out: frames to send, by
  * the port. Rules: an address is announced as soon as it is here, and some times more within about a second, since a frame may be lost, and the
- * former node may have sent one meanwhile. A node that may have taken the port only because it does not reach the others yet waits as long as OVN does. A port that is no longer here, or perhaps not, is not announced: it would draw packets of the node that has it. At a
- * start the ports may be here for long, so one announcement is enough.
+ * former node may have sent one meanwhile. A node that may have taken the port only because it does not reach the others yet waits as long as OVN
+ * does. A port that is no longer here, or perhaps not, is not announced: it would draw packets of the node that has it. At a start the ports may be
+ * here for long, so one announcement is enough.
  */
 import type { Timers } from '../../lib/rounds/timers.ts';
 import type { GatewayPort, OwnedAddress } from '../model/gateway-port.ts';
