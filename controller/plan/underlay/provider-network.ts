@@ -9,7 +9,8 @@ import type { Node, ProviderNetwork } from '../../model/objects.ts';
 import type { Feature } from '../feature.ts';
 import type { View } from '../../model/view.ts';
 import type { ObjectReport, WantedCondition } from '../report.ts';
-import { finalizersWhile, readinessEvents } from './report.ts';
+import { finalizersWhile } from '../finalizers.ts';
+import { readinessEvents } from './report.ts';
 import { subnetsIn, waitsFor } from './vlan.ts';
 
 /** The schema's bounds. */

@@ -1,19 +1,9 @@
 /** Common parts of the reports of ProviderNetworks and Vlans. */
-import { controllerFinalizer } from '../../../lib/api/names.ts';
 import type { ApiObjectFacts } from '../../model/object-facts.ts';
-import { foreignFinalizers } from '../finalizers.ts';
 import type { WantedCondition, WantedEvent } from '../report.ts';
 
 /** Reasons that pass by themselves: the condition is enough. */
 const transient: ReadonlySet<string | undefined> = new Set(['Pending', 'Deleting', 'DryRun']);
-
-/** The finalizers of an object that must stay while other objects need it. */
-export function finalizersWhile(isNeeded: boolean, { finalizers, isDeleting }: ApiObjectFacts): readonly string[] {
-  const others = foreignFinalizers(finalizers);
-  // The API server refuses new finalizers on an object that is being deleted.
-  const isKept = isNeeded && (!isDeleting || finalizers.includes(controllerFinalizer));
-  return isKept ? [...others, controllerFinalizer] : others;
-}
 
 function isOfWhole({ type, node = '' }: WantedCondition): boolean {
   return type === 'Ready' && node === '';

@@ -5,7 +5,8 @@ import { obstacleConditions } from '../conditions.ts';
 import type { ObjectReport, WantedCondition } from '../report.ts';
 import type { Feature } from '../feature.ts';
 import type { View } from '../../model/view.ts';
-import { finalizersWhile, readinessEvents } from './report.ts';
+import { finalizersWhile } from '../finalizers.ts';
+import { readinessEvents } from './report.ts';
 
 /** At most so many objects are named in a message. */
 const named = 10;
