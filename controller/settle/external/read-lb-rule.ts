@@ -1,6 +1,6 @@
 /**
  * Reads a RouterLBRule: its OvnEip, the port of the router, and its backends. In: the rule, and the endpoints of its Service. Out: a verdict without regard to
- * other rules, and the entries that it claims. Rule: who has the labels that it selects must not end it, so an entry that another rule has costs one backend.
+ * other rules, and the entries that it claims. Rule: the author of a pod that it selects must not be able to end it, so an entry that another rule has costs one backend.
  */
 import { backendsOf } from '../../../lib/services/backends.ts';
 import { isProblem, readRule, ruleServiceKey } from '../../../lib/services/switch-lb-rule.ts';
