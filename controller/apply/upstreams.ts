@@ -5,6 +5,7 @@
  * router that comes and goes moves packets once. The rows keep what the cluster knows over a restart.
  */
 import { realTimers, type Timers } from '../../lib/rounds/timers.ts';
+import { changesBetween } from '../../lib/store/map-changes.ts';
 import type { UpstreamState } from '../model/settled.ts';
 import type { Cluster } from '../settle/cluster.ts';
 
@@ -85,9 +86,7 @@ export class Upstreams {
       }
     }
     for (const key of this.#differsSinceMs.keys()) if (!this.#sessions.has(key)) this.#differsSinceMs.delete(key);
-    const isSame =
-      this.#known.size === known.size && [...known].every(([key, state]) => this.#known.get(key) === state);
-    if (!isSame) {
+    if (changesBetween(this.#known, known).next().done !== true) {
       this.#known = known;
       this.#options.cluster.setUpstreams(known);
       this.#options.onChange();
