@@ -5,6 +5,13 @@ import type { Capabilities } from './model/view.ts';
 import { TestController } from './testing-api.ts';
 import { kinds } from './watch/kinds.ts';
 
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
 export interface Made {
   readonly kind: keyof Kinds;
   readonly raw: { readonly metadata: Readonly<Record<string, unknown>> & { readonly name: string } } & Readonly<
@@ -78,4 +85,20 @@ export function storedIn({ objects }: TestController): readonly Made[] {
     if (found === undefined) throw new Error(`${key} is of no kind`);
     return { kind: found[0] as keyof Kinds, raw: { ...raw, metadata: { ...raw.metadata } } };
   });
+}
+
+/** A user edits objects: their statuses stay. */
+export function edit(controller: TestController, ...objects: readonly Made[]): Promise<void> {
+  for (const { kind, raw } of objects) {
+    const before = controller.objects.get(`${kinds[kind].resource.kind}/${raw.metadata.name}`);
+    controller.put(kind, { ...raw, ...(before?.['status'] === undefined ? {} : { status: before['status'] }) });
+  }
+  return controller.settle();
+}
+
+/** The status, reason and message of a condition. */
+export function conditionOf({ objects }: TestController, key: string, type = 'Ready'): string {
+  const status = objects.get(key)?.['status'] as { readonly conditions?: readonly Condition[] } | undefined;
+  const is = status?.conditions?.find((one) => one.type === type);
+  return `${is?.status} ${is?.reason} ${is?.message}`;
 }

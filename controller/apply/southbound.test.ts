@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { schemaFile, startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 import { parseNode } from '../watch/workloads.ts';
-import { Southbound } from './southbound.ts';
+import { Southbound, type SouthboundOptions } from './southbound.ts';
 
 const open = (remote: string): Promise<OvsdbClient> =>
   openOvsdb({ remotes: [remote], database: 'OVN_Southbound', monitor: { Chassis: undefined } });
@@ -22,6 +22,24 @@ async function insertChassis(client: OvsdbClient, name: string): Promise<void> {
 const metadata = { name: 'n1', uid: 'u', resourceVersion: '1', annotations: { 'ovn.kubernetes.io/chassis': 'c1' } };
 const view = { nodes: new Map([['n1', parseNode({ metadata })]]) };
 
+/** A part that reports to nobody but `listeners`. */
+function southboundOf(remote: string, listeners: Partial<SouthboundOptions>): Southbound {
+  const ignore = (): undefined => undefined;
+  return new Southbound({
+    databases: { at: () => ({ remotes: [remote] }), remotes: () => [remote] },
+    view,
+    log: pino({ level: 'silent' }),
+    hasShortKeys: false,
+    onChassis: ignore,
+    onHolders: ignore,
+    onUnreachable: ignore,
+    onMonitors: ignore,
+    onTunnels: ignore,
+    onRefused: ignore,
+    ...listeners,
+  });
+}
+
 test('a database that refuses writes is reported once, and the chassis are still read from it', async () => {
   const active = await startOvsdbServer({ schema: schemaFile('ovn-sb') });
   // A server that follows another one takes no writes of its own.
@@ -33,16 +51,8 @@ test('a database that refuses writes is reported once, and the chassis are still
   await insertChassis(client, 'c1');
   let refusals = 0;
   const known: string[][] = [];
-  const southbound = new Southbound({
-    databases: { at: () => ({ remotes: [follower.remote] }), remotes: () => [follower.remote] },
-    view,
-    log: pino({ level: 'silent' }),
+  const southbound = southboundOf(follower.remote, {
     onChassis: (names) => known.push([...names]),
-    onHolders: () => undefined,
-    hasShortKeys: false,
-    onUnreachable: () => undefined,
-    onMonitors: () => undefined,
-    onTunnels: () => undefined,
     onRefused: () => (refusals += 1),
   });
   void southbound.open();
@@ -66,17 +76,9 @@ test('all states of health checks are reported first, then changes', async () =>
   await client.transact([{ op: 'insert', table: 'Service_Monitor', row: { ...row, status: 'online' } }]);
   const reported: [string, string | undefined][][] = [];
   const tunnels: [string, string][][] = [];
-  const southbound = new Southbound({
-    databases: { at: () => ({ remotes: [server.remote] }), remotes: () => [server.remote] },
-    view,
-    log: pino({ level: 'silent' }),
-    onChassis: () => undefined,
-    onHolders: () => undefined,
-    hasShortKeys: false,
-    onUnreachable: () => undefined,
+  const southbound = southboundOf(server.remote, {
     onTunnels: (types) => tunnels.push([...types]),
     onMonitors: (states) => reported.push([...states]),
-    onRefused: () => undefined,
   });
   void southbound.open();
   await southbound.settled();
@@ -109,17 +111,9 @@ test('ports whose keys VXLAN does not carry are reported, and again when one is 
     port('c.default', 30_000),
   ]);
   const reported: string[][] = [];
-  const southbound = new Southbound({
-    databases: { at: () => ({ remotes: [server.remote] }), remotes: () => [server.remote] },
-    view,
-    log: pino({ level: 'silent' }),
-    onChassis: () => undefined,
-    onHolders: () => undefined,
+  const southbound = southboundOf(server.remote, {
     hasShortKeys: true,
     onUnreachable: (ports) => reported.push([...ports]),
-    onMonitors: () => undefined,
-    onTunnels: () => undefined,
-    onRefused: () => undefined,
   });
   void southbound.open();
   await southbound.settled();

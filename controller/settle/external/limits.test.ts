@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { planKey } from '../../plan/plan.ts';
-import { controllerOf, made, outside, shuffled, storedIn, type Made } from '../../testing-external.ts';
+import {
+  conditionOf,
+  controllerOf,
+  edit,
+  made,
+  outside,
+  shuffled,
+  storedIn,
+  type Made,
+} from '../../testing-external.ts';
 import type { TestController } from '../../testing-api.ts';
 import { checkMatch } from '../../../lib/ovn/match/check.ts';
-import { kinds } from '../../watch/kinds.ts';
 
 const gateway = (name: string, spec: object = {}, seconds = 1): Made =>
   made('vpcNatGateways', name, { vpc: 'blue', externalSubnets: ['external'], ...spec }, seconds);
@@ -13,15 +21,6 @@ const eip = (name: string, spec: object = {}, seconds = 2): Made =>
 const rule = { name: 'in', rateMax: '10', direction: 'ingress', priority: 1 };
 const policy = (name: string, rules: readonly object[] = [rule], spec: object = {}, more: object = {}): Made =>
   made('qosPolicies', name, { bindingType: 'EIP', bandwidthLimitRules: rules, ...spec }, 1, more);
-
-/** A user edits objects: their statuses stay. */
-function put(controller: TestController, ...objects: readonly Made[]): Promise<void> {
-  for (const { kind, raw } of objects) {
-    const before = controller.objects.get(`${kinds[kind].resource.kind}/${raw.metadata.name}`);
-    controller.put(kind, { ...raw, ...(before?.['status'] === undefined ? {} : { status: before['status'] }) });
-  }
-  return controller.settle();
-}
 
 interface Status {
   readonly qosPolicy?: string;
@@ -34,8 +33,7 @@ function statusOf(controller: TestController, key: string): Status {
 }
 
 function validated(controller: TestController, key: string): string {
-  const is = statusOf(controller, key).conditions?.find(({ type }) => type === 'Validated');
-  return `${is?.status} ${is?.reason} ${is?.message}`;
+  return conditionOf(controller, key, 'Validated');
 }
 
 /** Priority, direction, match, rate and burst of the limits that a key plans. */
@@ -70,7 +68,7 @@ describe('a QoSPolicy', () => {
     assert.equal(nameOf(controller, 'IptablesEIP/a'), 'slow');
     const labels = controller.objects.get('IptablesEIP/a')?.['metadata'] as { labels?: Record<string, string> };
     assert.deepEqual(labels.labels, { 'ovn.kubernetes.io/qos': 'slow' });
-    await put(controller, eip('a', { v4ip: '203.0.113.50' }));
+    await edit(controller, eip('a', { v4ip: '203.0.113.50' }));
     assert.deepEqual(limits(controller, 'iptables-eip/a'), []);
   });
 
@@ -95,7 +93,7 @@ describe('a QoSPolicy', () => {
       eip('old', {}, 2),
       policy('slow'),
     ]);
-    await put(controller, eip('old', { qosPolicy: 'slow' }, 2));
+    await edit(controller, eip('old', { qosPolicy: 'slow' }, 2));
     assert.equal(nameOf(controller, 'IptablesEIP/young'), 'slow');
     assert.equal(nameOf(controller, 'IptablesEIP/old'), undefined);
     assert.match(validated(controller, 'IptablesEIP/old'), /^False QosPolicyInUse .*IptablesEIP young has it/);
@@ -117,14 +115,14 @@ describe('a QoSPolicy', () => {
       policy('a', [rule], natgw),
       policy('b', [rule], natgw),
     ]);
-    await put(controller, gateway('old', { externalSubnets: ['external', 'second'], qosPolicy: 'a' }, 1));
+    await edit(controller, gateway('old', { externalSubnets: ['external', 'second'], qosPolicy: 'a' }, 1));
     assert.equal(limits(controller, 'nat-gateway/young').length, 1);
     assert.deepEqual(limits(controller, 'nat-gateway/old'), []);
     assert.match(
       validated(controller, 'VpcNatGateway/old'),
       /^False QosPolicyInUse .*VpcNatGateway young limits a port/,
     );
-    await put(controller, gateway('old', { externalSubnets: ['second'], qosPolicy: 'a' }, 1));
+    await edit(controller, gateway('old', { externalSubnets: ['second'], qosPolicy: 'a' }, 1));
     assert.equal(limits(controller, 'nat-gateway/old').length, 1);
   });
 
@@ -138,7 +136,7 @@ describe('a QoSPolicy', () => {
     assert.match(validated(controller, 'VpcNatGateway/gw'), /^False QosPolicyMismatch .*bindingType EIP/);
     assert.match(validated(controller, 'IptablesEIP/a'), /^False QosPolicyNotFound .*gone does not exist/);
     assert.equal(limits(controller, 'nat-gateway/gw').length + limits(controller, 'iptables-eip/a').length, 0);
-    await put(controller, policy('gone'));
+    await edit(controller, policy('gone'));
     assert.equal(limits(controller, 'iptables-eip/a').length, 1);
     assert.match(validated(controller, 'IptablesEIP/a'), /^True/);
   });
@@ -153,11 +151,11 @@ describe('a QoSPolicy', () => {
     const { metadata } = controller.objects.get('QoSPolicy/slow') as unknown as { metadata: { finalizers?: string[] } };
     assert.deepEqual(metadata.finalizers, ['isthmus.network/controller']);
     const gone = { deletionTimestamp: '2026-01-09T00:00:00Z', finalizers: metadata.finalizers };
-    await put(controller, policy('slow', [rule], {}, gone));
+    await edit(controller, policy('slow', [rule], {}, gone));
     const { conditions = [] } = statusOf(controller, 'QoSPolicy/slow');
     assert.match(conditions.find(({ type }) => type === 'Ready')?.message ?? '', /do not name it: IptablesEIP a$/);
     assert.equal(limits(controller, 'iptables-eip/a').length, 1);
-    await put(controller, eip('a'));
+    await edit(controller, eip('a'));
     const after = controller.objects.get('QoSPolicy/slow') as unknown as
       | { metadata: { finalizers?: string[] } }
       | undefined;
@@ -204,12 +202,12 @@ describe('a QoSPolicy', () => {
       policy('slow', [rule, part]),
     ]);
     assert.match(validated(controller, 'QoSPolicy/slow'), /^False RulesAmbiguous rules in and part/);
-    await put(controller, policy('slow', [rule, { ...part, priority: 0 }]));
+    await edit(controller, policy('slow', [rule, { ...part, priority: 0 }]));
     const [all = '', some = ''] = limits(controller, 'iptables-eip/a');
     assert.match(all, /^32765 /);
     assert.match(some, /^32767 to-lport .* && ip4.src == 192.0.2.0\/24 /);
     const other = { ...part, name: 'other', matchValue: 'src 198.51.100.7/24' };
-    await put(controller, policy('slow', [part, other]));
+    await edit(controller, policy('slow', [part, other]));
     assert.equal(limits(controller, 'iptables-eip/a').length, 2);
   });
 
@@ -221,7 +219,7 @@ describe('a QoSPolicy', () => {
       policy('slow'),
     ]);
     const before = limits(controller, 'iptables-eip/a');
-    await put(controller, policy('slow', [{ ...rule, rateMax: 'much' }]));
+    await edit(controller, policy('slow', [{ ...rule, rateMax: 'much' }]));
     assert.deepEqual(limits(controller, 'iptables-eip/a'), before);
     assert.match(validated(controller, 'QoSPolicy/slow'), /^False RateInvalid .*the former rules stay in force/);
     assert.deepEqual(

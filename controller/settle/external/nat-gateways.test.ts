@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { ExternalRule } from '../../model/settled.ts';
 import { iptablesEipFeature } from '../../plan/external/eip.ts';
 import { planKey } from '../../plan/plan.ts';
-import { bridge, controllerOf, made, node, outside, storedIn, type Made } from '../../testing-external.ts';
+import { conditionOf, bridge, controllerOf, made, node, outside, storedIn, type Made } from '../../testing-external.ts';
 import type { TestController } from '../../testing-api.ts';
 
 const lanIp = '10.90.0.254';
@@ -32,17 +32,6 @@ function stateOf({ cluster }: TestController, key: string): string {
   const rule: ExternalRule | undefined = cluster.externalRules.get(key);
   if (rule === undefined) return 'unknown';
   return (rule.refusal ?? rule.obstacle)?.code ?? 'in force';
-}
-
-interface Status {
-  readonly ready?: boolean;
-  readonly conditions?: readonly { type: string; status: string; reason: string; message: string }[];
-}
-
-function conditionOf(controller: TestController, key: string, type = 'Ready'): string {
-  const status = controller.objects.get(key)?.['status'] as Status | undefined;
-  const is = status?.conditions?.find((one) => one.type === type);
-  return `${is?.status} ${is?.reason} ${is?.message}`;
 }
 
 /** Prefix and next hop of the routes that the keys plan. */

@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { planKey } from '../../plan/plan.ts';
-import { controllerOf, made, outside, shuffled, storedIn, type Made } from '../../testing-external.ts';
+import {
+  conditionOf,
+  controllerOf,
+  edit,
+  made,
+  outside,
+  shuffled,
+  storedIn,
+  type Made,
+} from '../../testing-external.ts';
 import type { TestController } from '../../testing-api.ts';
-import { kinds } from '../../watch/kinds.ts';
 
 const eip = (name: string, spec: object = {}): Made =>
   made('ovnEips', name, { externalSubnet: 'external', ...spec }, 2);
@@ -13,23 +21,9 @@ const rlr = (name: string, spec: object = {}, seconds = 3, more: object = {}): M
 const listed = { endpoints: ['10.90.0.50', '10.90.0.51'] };
 const web = made('vips', 'one', { subnet: 'inner', v4ip: '10.90.0.50' }, 1);
 
-function put(controller: TestController, ...objects: readonly Made[]): Promise<void> {
-  for (const { kind, raw } of objects) {
-    const before = controller.objects.get(`${kinds[kind].resource.kind}/${raw.metadata.name}`);
-    controller.put(kind, { ...raw, ...(before?.['status'] === undefined ? {} : { status: before['status'] }) });
-  }
-  return controller.settle();
-}
-
 interface Status {
   readonly v4Eip?: string;
   readonly conditions?: readonly { type: string; status: string; reason: string; message: string }[];
-}
-
-function conditionOf(controller: TestController, key: string, type = 'Ready'): string {
-  const status = controller.objects.get(key)?.['status'] as Status | undefined;
-  const is = status?.conditions?.find((one) => one.type === type);
-  return `${is?.status} ${is?.reason} ${is?.message}`;
 }
 
 /** Virtual addresses with backends, of the load balancers that a rule plans. */
@@ -75,7 +69,7 @@ describe('a RouterLBRule', () => {
       9,
     );
     const controller = await controllerOf([...base, dnat, rlr('other', { ...listed, ports: [{ port: 81 }] }, 1)]);
-    await put(controller, rlr('web', listed, 1));
+    await edit(controller, rlr('web', listed, 1));
     assert.match(
       conditionOf(controller, 'RouterLBRule/web', 'Validated'),
       /^False PortInUse port 80\/tcp of OvnEip e is in use by OvnDnatRule d/,
@@ -88,7 +82,7 @@ describe('a RouterLBRule', () => {
     await again.settle();
     assert.equal(vips(again, 'web').length, 1);
     const fip = made('ovnFips', 'f', { ovnEip: 'e', vpc: 'blue', v4Ip: '10.90.0.9' }, 1);
-    await put(again, fip);
+    await edit(again, fip);
     assert.match(conditionOf(again, 'OvnFip/f', 'Validated'), /^False AddressInUse/);
   });
 
@@ -99,10 +93,10 @@ describe('a RouterLBRule', () => {
       rlr('far', { ...listed, vpc: 'gone', ovnEip: 'x' }),
     ]);
     assert.match(conditionOf(controller, 'RouterLBRule/web'), /^False EipNotFound/);
-    await put(controller, eip('e'), eip('x'));
+    await edit(controller, eip('e'), eip('x'));
     assert.match(conditionOf(controller, 'RouterLBRule/web'), /^False NoExternalSubnet/);
     assert.match(conditionOf(controller, 'RouterLBRule/far'), /^False VpcNotFound/);
-    await put(controller, made('vpcs', 'blue', { enableExternal: true }));
+    await edit(controller, made('vpcs', 'blue', { enableExternal: true }));
     assert.equal(vips(controller, 'web').length, 1);
   });
 
@@ -113,14 +107,14 @@ describe('a RouterLBRule', () => {
     await controller.settle();
     assert.match(conditionOf(controller, 'RouterLBRule/web', 'Validated'), /^False NamespaceNotFound/);
     const other = rlr('other', listed, 2);
-    await put(controller, other);
+    await edit(controller, other);
     assert.match(
       conditionOf(controller, 'RouterLBRule/other', 'Validated'),
       /^False PortInUse port 80\/tcp of OvnEip e is in use by RouterLBRule web/,
     );
     const again = await controllerOf(shuffled(storedIn(controller), 4));
     assert.deepEqual(again.writes, []);
-    await put(again, late);
+    await edit(again, late);
     assert.equal(vips(again, 'web').length, 1);
     assert.deepEqual(vips(again, 'other'), []);
   });
@@ -147,14 +141,14 @@ describe('a RouterLBRule', () => {
     );
     assert.match(vips(controller, 'web').join(), / 10\.90\.0\.51:8080$/);
     // The rule gets the backend of another one by an edit, as by a label of a pod.
-    await put(controller, rlr('web', listed, 1));
+    await edit(controller, rlr('web', listed, 1));
     assert.match(vips(controller, 'web').join(), / 10\.90\.0\.51:8080$/);
     assert.match(
       conditionOf(controller, 'RouterLBRule/web'),
       /^True RuleReady backends that get no connections: 10\.90\.0\.50 \(.*OvnDnatRule d/,
     );
     assert.match(conditionOf(controller, 'OvnDnatRule/d'), /^True/);
-    await put(controller, at('late', '10.90.0.51', { externalPort: '81' }));
+    await edit(controller, at('late', '10.90.0.51', { externalPort: '81' }));
     assert.match(conditionOf(controller, 'OvnDnatRule/late', 'Validated'), /^False PinnedElsewhere .*RouterLBRule web/);
     const again = await controllerOf(shuffled(storedIn(controller), 9), {
       aclTier: false,
