@@ -11,6 +11,7 @@ export const outside = {
   name: 'lan',
   cidrs: '203.0.113.0/24,2001:db8:113::/64',
   router: ['203.0.113.1', '2001:db8:113::1'],
+  routerMac: '02:00:00:00:71:01',
   /** Not in the network itself. */
   server: ['192.0.2.10', '2001:db8:2::10'],
 } as const;
@@ -38,7 +39,8 @@ export async function addOutside(bed: ServiceBed): Promise<void> {
   words(`ip netns add ${space}`);
   bed.batch(outside.name, [
     'link set lo up',
-    'link add br0 type bridge',
+    // Without an address of its own, the bridge takes another one as devices join, which OVN does not learn.
+    `link add br0 address ${outside.routerMac} type bridge`,
     'link set br0 up',
     `addr add ${outside.router[0]}/24 dev br0`,
     `addr add ${outside.router[1]}/64 dev br0 nodad`,
