@@ -17,6 +17,10 @@ export function gatewayInterface(vlan: number): string {
   return vlan === 0 ? 'gw' : `gw${String(vlan)}`;
 }
 
+function gatewayMac(vlan: number): string {
+  return `02:00:00:01:${[vlan >> 8, vlan & 255].map((byte) => byte.toString(16).padStart(2, '0')).join(':')}`;
+}
+
 /** Starts the switch, and gives nodes and gateway their ports. The nodes' namespaces must be there. */
 export async function startLan(lab: Lab, lan: LanLayout): Promise<void> {
   const { dir, netns } = lan;
@@ -42,7 +46,8 @@ export async function startLan(lab: Lab, lan: LanLayout): Promise<void> {
     ...nodes.map((_, at) => ['add-port', bridge, port(at)]),
     ...gateways.flatMap(({ vlan, name }) => [
       vlan === 0 ? ['add-port', bridge, name] : ['add-port', bridge, name, `tag=${String(vlan)}`],
-      ['set', 'interface', name, 'type=internal'],
+      // Otherwise it has another MAC address after each start of the switch, and OVN keeps the former one.
+      ['set', 'interface', name, 'type=internal', `mac="${gatewayMac(vlan)}"`],
     ]),
   ];
   const program = ovnProgram('ovs-vsctl', installation(''));

@@ -18,6 +18,8 @@ export interface Host {
 
 interface Link {
   readonly netns: string;
+  /** MAC address. */
+  readonly mac: string;
   readonly name: 'up0' | 'mgmt0';
   readonly bridge: 'br0' | 'br1';
 }
@@ -27,9 +29,16 @@ export function managementAddress({ address }: Pick<Host, 'address'>): string {
   return address.replace(/^172\.30\./, '172.31.');
 }
 
-function linksOf({ netns, isManaged = false }: Host): Link[] {
-  const links: Link[] = [{ netns, name: 'up0', bridge: 'br0' }];
-  return isManaged ? [...links, { netns, name: 'mgmt0', bridge: 'br1' }] : links;
+function linksOf(host: Host): Link[] {
+  const { netns, address, isManaged = false } = host;
+  const links: Link[] = [{ netns, mac: macOf(address), name: 'up0', bridge: 'br0' }];
+  return isManaged ? [...links, { netns, mac: macOf(managementAddress(host)), name: 'mgmt0', bridge: 'br1' }] : links;
+}
+
+/** The same for a host that comes again, as a machine keeps its interfaces: others know it by the former one for a while. */
+function macOf(address: string): string {
+  const bytes = address.split('.').map((byte) => Number(byte).toString(16).padStart(2, '0'));
+  return `02:00:${bytes.join(':')}`;
 }
 
 export function hostOf({ netns, address, runtime }: NodeLayout): Host {
@@ -66,7 +75,10 @@ export async function makeNetwork(lab: Lab): Promise<void> {
   });
   await run(['ip', '-batch', '-'], {
     input: links
-      .map(({ netns, name }, at) => `link add ${name} netns ${netns} type veth peer name p${at} netns ${lab.netns}`)
+      .map(({ netns, mac, name }, at) => {
+        const peer = `peer name p${at} netns ${lab.netns}`;
+        return `link add ${name} address ${mac} netns ${netns} type veth ${peer}`;
+      })
       .join('\n'),
   });
   await run(['ip', '-n', lab.netns, '-batch', '-'], {
@@ -78,12 +90,13 @@ export async function makeNetwork(lab: Lab): Promise<void> {
 /** Adds one host to the network of a lab that is up. */
 export async function addHost(lab: Lab, host: Host): Promise<void> {
   await run(['ip', 'netns', 'add', host.netns]);
-  for (const { netns, name, bridge } of linksOf(host)) {
+  for (const { netns, mac, name, bridge } of linksOf(host)) {
     // The name of a link has at most fifteen bytes; hosts outside the topology are distinguished by their address.
     const port = `${bridge === 'br0' ? 'x' : 'y'}${host.address.split('.').slice(2).join('-')}`;
     // A namespace that was deleted keeps its links until the kernel has come to it.
     await tryRun(['ip', '-n', lab.netns, 'link', 'del', port]);
-    await run(['ip', 'link', 'add', name, 'netns', netns, 'type', 'veth', 'peer', 'name', port, 'netns', lab.netns]);
+    const peer = ['peer', 'name', port, 'netns', lab.netns];
+    await run(['ip', 'link', 'add', name, 'address', mac, 'netns', netns, 'type', 'veth', ...peer]);
     await run(['ip', '-n', lab.netns, 'link', 'set', port, 'master', bridge, 'up']);
   }
   await configureHost(lab, host);
