@@ -453,6 +453,8 @@ export class ServiceBed {
     this.#vsctl(node, 'set', 'open', '.', ...settings);
     for (const bridge of ['br-phys', 'br-int'])
       this.#vsctl(node, 'add-br', bridge, '--', 'set', 'bridge', bridge, 'datapath_type=netdev');
+    // Otherwise it takes the lowest address of its devices: that of another one in some runs, to which the tunnels of other nodes do not go.
+    this.#vsctl(node, 'set', 'bridge', 'br-phys', `other_config:hwaddr="02:00:00:00:08:0${node.slice(1)}"`);
     this.#vsctl(node, 'set', 'bridge', 'br-int', 'fail_mode=secure', '--', 'add-port', 'br-phys', 'up0');
     start('ovn-controller', `unix:${dir}/db.sock`);
     await this.#untilLink(node, 'br-phys');
