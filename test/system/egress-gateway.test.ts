@@ -224,7 +224,8 @@ describe('a VpcEgressGateway', () => {
       if (!isShared) return assert.equal(by.size, 1);
       for (const address of addresses) {
         const count = gapsOf(address).length;
-        assert.ok(count >= 70 && count <= 130, `${address} has ${count} of 300 flows`);
+        // Open vSwitch deals 16 values of the hash to three ports, so that one has six of them: 130 flows were too few once in fifty runs.
+        assert.ok(count >= 60 && count <= 150, `${address} has ${count} of 300 flows`);
       }
       for (const [index, address] of addresses.entries()) {
         if (workload?.nodes?.[index] === 'n2') continue;
