@@ -13,6 +13,8 @@ export interface RunOptions {
   readonly input?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly timeoutMs?: number;
+  /** Ends the program after its first line of output, which is success. */
+  readonly isDoneByLine?: boolean;
 }
 
 export interface RunResult {
@@ -46,7 +48,12 @@ export async function tryRun(argv: readonly string[], options: RunOptions = {}):
   });
   let stdout = '';
   let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  let isDone = false;
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+    isDone ||= options.isDoneByLine === true && stdout.includes('\n');
+    if (isDone) child.kill('SIGKILL');
+  });
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
   // The exit code decides about a program that exits without reading its input, not the broken pipe.
   child.stdin.on('error', () => undefined);
@@ -54,7 +61,8 @@ export async function tryRun(argv: readonly string[], options: RunOptions = {}):
   const code = await new Promise<number>((resolve, reject) => {
     child.on('error', (cause) => reject(new Error(`cannot run ${argv.join(' ')}: ${cause.message}`, { cause })));
     child.on('close', (exit, signal) => {
-      if (exit === null)
+      if (isDone) resolve(0);
+      else if (exit === null)
         reject(
           new Error(`${argv.join(' ')}: ended by ${String(signal)}${signal === 'SIGKILL' ? ' (took too long)' : ''}`),
         );

@@ -46,6 +46,10 @@ const root = join(import.meta.dirname, '../..');
 const system = 'kube-system';
 /** The controller's longest delay of status writes after many changes, with some margin. */
 const longestWaitMs = 1100;
+/** Longer than the controller takes from an object to its rows. */
+const writeMs = 200;
+/** Between two looks at what it has written. */
+const lookMs = 20;
 const tables = [
   'BFD',
   'Chassis_Template_Var',
@@ -426,6 +430,17 @@ export class ControllerBed {
       }
     }
     return versions;
+  }
+
+  /** Waits until rows have changed since `before`, a value of `changes`, and no more do; a second at most for the first change. */
+  async untilWritten(before: number): Promise<void> {
+    const startMs = performance.now();
+    while (this.changes === before && performance.now() - startMs < 5 * writeMs) await sleep(lookMs);
+    let [seen, sinceMs] = [this.changes, performance.now()];
+    while (performance.now() - sinceMs < writeMs) {
+      await sleep(lookMs);
+      if (this.changes !== seen) [seen, sinceMs] = [this.changes, performance.now()];
+    }
   }
 
   /** Waits until neither objects nor rows have changed for a while. */

@@ -4,7 +4,6 @@
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -47,8 +46,6 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** Shorter than a client would try again, longer than a busy machine needs for an answer. */
 const connectSeconds = 5;
-/** Longer than the controller takes from an object to its rows. */
-const writeMs = 200;
 
 export class ServiceBed {
   readonly controller: ControllerBed;
@@ -351,7 +348,9 @@ export class ServiceBed {
     const options = protocol === 'TCP' ? `,connect-timeout=${connectSeconds}` : '';
     // Without -t it waits half a second for the answer, which is too short for a busy machine.
     const argv = ['socat', `-T${connectSeconds}`, `-t${connectSeconds}`, '-', `${target}${options}`];
-    const { stdout, stderr }: RunResult = await tryRun(argv, { netns: this.space(from), input: 'who\n' });
+    // No datagram says that it is the last one: the client would wait for more of them as long as for the first.
+    const isDoneByLine = protocol === 'UDP';
+    const { stdout, stderr }: RunResult = await tryRun(argv, { netns: this.space(from), input: 'who\n', isDoneByLine });
     const [name = '', seen = ''] = stdout.trim().split(' ');
     if (name !== '') return `${name} ${canonical(seen)}`;
     return /refused/.test(stderr) ? 'refused' : 'silence';
@@ -384,13 +383,8 @@ export class ServiceBed {
 
   /** Waits until the controller has written what a change of an object leads to, and the nodes have it. */
   async untilWritten(before: number): Promise<void> {
-    const { controller } = this;
-    for (let waits = 0; waits < 5 && controller.changes === before; waits += 1) await sleep(writeMs);
-    for (let seen = before; seen !== controller.changes;) {
-      seen = controller.changes;
-      await sleep(writeMs);
-    }
-    words(`ovn-nbctl --timeout=60 --wait=hv --db=${controller.server.remote} sync`);
+    await this.controller.untilWritten(before);
+    words(`ovn-nbctl --timeout=60 --wait=hv --db=${this.controller.server.remote} sync`);
   }
 
   /** Empties the caches of the datapaths: each flow is made anew from what OVN wants now. */
