@@ -16,7 +16,15 @@ import { checkJobs, type Job, nextJob, sharedLab, systemJobs, type TestFile, uni
 import { perform } from './perform.ts';
 import type { Counts, FileResult } from './results.ts';
 import { atOnceFor, IdleTime } from './spare.ts';
-import { renderCounts, renderFailures, renderSlowest, seconds, type Timing, withoutCounts } from './table.ts';
+import {
+  renderCounts,
+  renderCpu,
+  renderFailures,
+  renderSlowest,
+  seconds,
+  type Timing,
+  withoutCounts,
+} from './table.ts';
 
 const unitTests = [
   'lib/**/*.test.ts',
@@ -32,6 +40,7 @@ const lookMs = 10_000;
 class Suite {
   readonly #dir = mkdtempSync(join(tmpdir(), 'isthmus-suite-'));
   readonly #startedMs = performance.now();
+  readonly #idle = new IdleTime();
   readonly #children = new Set<ChildProcess>();
   readonly #timings: Timing[] = [];
   readonly #counts: Counts[] = [];
@@ -92,7 +101,7 @@ class Suite {
     this.#children.delete(child);
     const verdict = isPassed ? 'passed' : this.#isStopped ? 'was stopped' : 'failed';
     const atMs = performance.now() - this.#startedMs;
-    console.log(`${seconds(atMs)}  ${job.name}: ${verdict} after ${seconds(ms).trim()}`);
+    console.log(`${seconds(atMs)}  ${job.name}: ${verdict} after ${seconds(ms).trim()}${renderCpu(cpuMs)}`);
     process.stdout.write(withoutCounts(output));
     this.#timings.push({ name: job.name, ms, cpuMs });
     if (results !== undefined) {
@@ -129,7 +138,8 @@ class Suite {
 
   #conclude(passedLate: readonly string[]): boolean {
     const failures = [...this.#broken, ...this.#failed.unit.keys(), ...this.#failed.system.keys()];
-    console.log(`\n${renderSlowest(this.#timings)}\n\n${renderCounts(this.#counts)}`);
+    const idle = `${String(Math.round(100 * this.#idle.look()))} % of the CPU time of this machine was idle`;
+    console.log(`\n${renderSlowest(this.#timings)}\n${idle}\n\n${renderCounts(this.#counts)}`);
     for (const text of this.#failures) console.log(text);
     for (const file of passedLate) console.log(`failed once and passed when run again: ${file}`);
     for (const failure of failures) console.log(`failed: ${failure}`);

@@ -13,11 +13,13 @@ export interface Timing {
 
 export function renderSlowest(timings: readonly Timing[], count = 10): string {
   const slowest = timings.toSorted((one, other) => other.ms - one.ms).slice(0, count);
-  const lines = slowest.map(({ name, ms, cpuMs }) => {
-    const cpu = cpuMs === undefined ? '' : ` (CPU ${seconds(cpuMs).trim()})`;
-    return `${seconds(ms)}  ${name}${cpu}`;
-  });
+  const lines = slowest.map(({ name, ms, cpuMs }) => `${seconds(ms)}  ${name}${renderCpu(cpuMs)}`);
   return ['the slowest files and phases:', ...lines].join('\n');
+}
+
+/** Empty if the time is not known. */
+export function renderCpu(cpuMs: number | undefined): string {
+  return cpuMs === undefined ? '' : ` (CPU ${seconds(cpuMs).trim()})`;
 }
 
 export function seconds(ms: number): string {
