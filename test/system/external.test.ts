@@ -179,6 +179,8 @@ describe('a VPC with a Subnet outside', () => {
       nbctl(['lr-nat-add', 'blue', 'dnat_and_snat', addresses[0], inside, `${pod}.default`, '0a:00:00:00:00:77']);
       const former = await eventually('the former row', () => floating(addresses[0])?._uuid);
       await create(ovnFips, pod, { ovnEip: 'fixed', ipName: `${pod}.default`, type });
+      // The address was that of another port before, for which the router waits 40 s until it asks again.
+      bed.in(outside.name, 'ip neigh flush dev br0');
       for (const [index, address] of addresses.entries()) {
         await becomes(pod, outside.server[index] ?? '', 80, `lan ${address}`);
         await becomes(outside.name, address, 8080, `${pod} ${outside.router[index]}`);
