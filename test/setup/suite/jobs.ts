@@ -38,7 +38,14 @@ const labDown = 'lab down';
 const hasOwnLab = /^test\/system\/(?:lab|ic|interconnect|multicluster)[^/]*$/;
 
 /** Files that take longer than their size suggests. All others are ordered by size, which is close enough. */
-const slow: readonly string[] = ['test/system/central.test.ts', 'test/system/central-recovery.test.ts'];
+const slow: readonly string[] = [
+  'test/system/central.test.ts',
+  'test/system/central-recovery.test.ts',
+  'test/system/bgp/loss-reasons.test.ts',
+  'test/system/daemon-gateway.test.ts',
+  'test/system/daemon-programs.test.ts',
+  'test/system/gateway-failover.test.ts',
+];
 
 /** So many that each ends long before the time limit of a job, also beside labs on two cores. */
 const unitParts = 4;

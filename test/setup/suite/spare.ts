@@ -7,14 +7,18 @@ export interface CpuTimes {
   readonly allMs: number;
 }
 
-/** Shares of the CPU time that is idle: above the first there is room for one more job, below the second for one less. */
-const [room, none] = [0.3, 0.1];
+/** The idle share of the CPU time below which there is one job too many. */
+const none = 0.1;
 /** Jobs beyond the usual number. */
-const mostMore = 2;
+const mostMore = 3;
 
-/** @param share idle since the number was chosen. @param usual the least number */
+/**
+ * One more where a job of the average cost of those that run fits in.
+ * @param share idle since the number was chosen
+ * @param usual the least number
+ */
 export function atOnceFor(share: number, now: number, usual: number): number {
-  if (share >= room) return Math.min(now + 1, usual + mostMore);
+  if (share >= 1 / (now + 1)) return Math.min(now + 1, usual + mostMore);
   return share < none ? Math.max(now - 1, usual) : now;
 }
 
