@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -68,7 +69,12 @@ function reaches(from: TestPod, address: string, seconds = 1): boolean {
 async function sourcesOutside(from: TestPod): Promise<string> {
   const seen = capture(node.outside, 'eth0', 'icmp[icmptype] == icmp-echo');
   await seen.started;
-  reaches(from, outside, 20);
+  // Not until its answer: some of them have no way back.
+  const ping = spawn('ip', ['netns', 'exec', from.netns, 'ping', '-c1', '-W20', outside], { stdio: 'ignore' });
+  const ended = once(ping, 'exit');
+  await eventually('the request, or the end of the ping', () => seen.text() !== '' || ping.exitCode !== null);
+  ping.kill();
+  await ended;
   return seen.stop();
 }
 

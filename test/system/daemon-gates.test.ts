@@ -225,24 +225,31 @@ describe('nothing but the two Services is reached', () => {
     node.nbctl(`lr-route-add blue 0.0.0.0/0 ${gateNetwork[4].gate}`);
   });
 
-  for (const [what, address, port] of [
-    ['a port of the node', nodeIp, 22],
-    ['the API server by the address of the node', nodeIp, apiPort],
-    ['a host outside', '172.30.9.1', 22],
-    ['a pod of the default VPC', '100.64.0.2', 53],
-    ['another Service', otherIp, 53],
-    ['the node by the link of the gate', '169.254.224.0', 22],
-    ['the node by the link of another gate', '169.254.224.2', 22],
-    ['another port of the gate', gateNetwork[4].gate, 22],
-    ['the port of the API server at the gate', gateNetwork[4].gate, apiPort],
-  ] as const)
-    test(what, async () => {
-      const seen = await leaving(async () => {
-        for (const more of [[], ['udp']])
-          assert.equal(await bed.ask(podOf('blue'), address, port, ...more), 'silent', `${address}:${port}`);
-      });
-      assert.equal(seen, '');
-    });
+  test('at the node, outside, in another VPC and at the gate', async () => {
+    const places = [
+      ['a port of the node', nodeIp, 22],
+      ['the API server by the address of the node', nodeIp, apiPort],
+      ['a host outside', '172.30.9.1', 22],
+      ['a pod of the default VPC', '100.64.0.2', 53],
+      ['another Service', otherIp, 53],
+      ['the node by the link of the gate', '169.254.224.0', 22],
+      ['the node by the link of another gate', '169.254.224.2', 22],
+      ['another port of the gate', gateNetwork[4].gate, 22],
+      ['the port of the API server at the gate', gateNetwork[4].gate, apiPort],
+    ] as const;
+    const attempts = places.flatMap(([what, address, port]) =>
+      [[], ['udp']].map((more) => ({ what: `${what} ${more.join()}`, argv: [address, port, ...more] as const })),
+    );
+    const answers: string[] = [];
+    // At once: each of them waits until nothing has come.
+    const seen = await leaving(() =>
+      Promise.all(
+        attempts.map(async ({ what, argv }) => answers.push(`${what}: ${await bed.ask(podOf('blue'), ...argv)}`)),
+      ),
+    );
+    assert.deepEqual(answers.toSorted(), attempts.map(({ what }) => `${what}: silent`).toSorted());
+    assert.equal(seen, '');
+  });
 
   test('with the source address of the node or of a Service', async () => {
     const pod = (verb: string, address: string): string =>
