@@ -421,14 +421,15 @@ export class ControllerBed {
       securityGroups,
       ...outsideKinds,
     ];
-    for (const resource of [...kinds, events]) {
+    const read = async (resource: Resource): Promise<void> => {
       const answer = (await this.kube.request('GET', collectionPath(resource))) as { items: RawObject[] };
       for (const { metadata, ...rest } of answer.items) {
         const { resourceVersion, annotations, labels } = metadata;
         const key = `${resource.kind}/${metadata.namespace ?? ''}/${metadata.name}`;
         versions[key] = `${resourceVersion} ${JSON.stringify({ annotations, labels, ...rest })}`;
       }
-    }
+    };
+    await Promise.all([...kinds, events].map(read));
     return versions;
   }
 
@@ -456,7 +457,7 @@ export class ControllerBed {
         const changed = [...names].filter((name) => before[name] !== (now as Record<string, string>)[name]);
         before = now;
         if (changed.length === 0) return true;
-        await sleep(Math.max(longestWaitMs, 10 * readMs));
+        await sleep(Math.max(longestWaitMs, 20 * readMs));
         throw new Error(`still changing: ${changed.join(' ')}`);
       },
       120_000,
