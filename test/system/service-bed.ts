@@ -8,18 +8,9 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ovnEnvironment, schemaFile, startOvsdbServer, type TestServer } from 'ovsdb-client/testing';
-import {
-  apiVersionOf,
-  daemonSets,
-  deployments,
-  endpointSlices,
-  nodes,
-  objectPath,
-  pods,
-  services,
-} from '../../lib/kube/resources.ts';
+import { apiVersionOf, endpointSlices, nodes, objectPath, pods, services } from '../../lib/kube/resources.ts';
 import { conditionsOf } from '../../lib/api/conditions.ts';
-import { gatePort, servedCondition, systemNamespace } from '../../lib/api/names.ts';
+import { gatePort, servedCondition } from '../../lib/api/names.ts';
 import { fieldsOf } from '../../lib/kube/fields.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { gateMac, gateNetwork } from '../../lib/services/gate.ts';
@@ -95,23 +86,6 @@ export class ServiceBed {
   startController(...flags: readonly string[]): Promise<void> {
     const cidrs = ['--default-cidr=10.16.0.0/16,fd00:10::/112', '--join-cidr=100.64.0.0/16,fd00:64::/112'];
     return this.controller.start([...cidrs, '--external-ips=Allow', `--sb=${this.#southbound.remote}`, ...flags]);
-  }
-
-  /** Creates the workloads of an installation, which run nothing here: the CLI reads their arguments. */
-  async createWorkloads(): Promise<void> {
-    for (const [resource, name, argument] of [
-      [deployments, 'isthmus-controller', '--external-ips=Allow'],
-      [daemonSets, 'isthmus-daemon', '--services=on'],
-    ] as const) {
-      const labels = { app: name };
-      const containers = [{ name: 'main', image: 'none', args: [argument] }];
-      await this.controller.kube.create(resource, {
-        apiVersion: apiVersionOf(resource),
-        kind: resource.kind,
-        metadata: { name, namespace: systemNamespace },
-        spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec: { containers } } },
-      });
-    }
   }
 
   async close(): Promise<void> {
@@ -341,13 +315,19 @@ export class ServiceBed {
     this.serve(name, 53);
   }
 
-  /** One connection: the name of the pod that answers and the address that it saw, or why there is no answer. */
-  async connect(from: string, address: string, protocol: 'TCP' | 'UDP' = 'TCP', port = 80): Promise<string> {
+  /** One connection: the name of the pod that answers and the address that it saw, or why there is no answer within `seconds`. */
+  async connect(
+    from: string,
+    address: string,
+    protocol: 'TCP' | 'UDP' = 'TCP',
+    port = 80,
+    seconds = connectSeconds,
+  ): Promise<string> {
     const host = address.includes(':') ? `[${address}]` : address;
     const target = `${protocol}${address.includes(':') ? 6 : 4}:${host}:${port}`;
-    const options = protocol === 'TCP' ? `,connect-timeout=${connectSeconds}` : '';
+    const options = protocol === 'TCP' ? `,connect-timeout=${seconds}` : '';
     // Without -t it waits half a second for the answer, which is too short for a busy machine.
-    const argv = ['socat', `-T${connectSeconds}`, `-t${connectSeconds}`, '-', `${target}${options}`];
+    const argv = ['socat', `-T${seconds}`, `-t${seconds}`, '-', `${target}${options}`];
     // No datagram says that it is the last one: the client would wait for more of them as long as for the first.
     const isDoneByLine = protocol === 'UDP';
     const { stdout, stderr }: RunResult = await tryRun(argv, { netns: this.space(from), input: 'who\n', isDoneByLine });
@@ -357,9 +337,18 @@ export class ServiceBed {
   }
 
   /** Waits until a connection ends as expected. */
-  async until(from: string, address: string, expected: RegExp, protocol: 'TCP' | 'UDP' = 'TCP'): Promise<string> {
+  async until(
+    from: string,
+    address: string,
+    expected: RegExp,
+    protocol: 'TCP' | 'UDP' = 'TCP',
+    port = 80,
+  ): Promise<string> {
+    // A datagram that comes too early is not sent again.
+    let seconds = protocol === 'TCP' || expected.test('silence') ? connectSeconds : 0;
     return eventually(`${protocol} from ${from} to ${address} gives ${expected}`, async () => {
-      const answer = await this.connect(from, address, protocol);
+      seconds = Math.min(seconds + 1, connectSeconds);
+      const answer = await this.connect(from, address, protocol, port, seconds);
       if (!expected.test(answer)) throw new Error(answer);
       return answer;
     });

@@ -8,6 +8,7 @@ import { eventually } from '../../lib/testing-eventually.ts';
 import type { ServiceWhy } from '../../cli/plan/service/why.ts';
 import { runProgram } from './cli-bed.ts';
 import { Agent } from './service-agent.ts';
+import { createWorkloads } from './installed-workloads.ts';
 import { ServiceBed } from './service-bed.ts';
 
 /** For the answer to a datagram, on a busy machine. */
@@ -21,7 +22,7 @@ describe('pods reach Services', () => {
   let bed: ServiceBed;
   before(async () => {
     bed = await ServiceBed.open();
-    await bed.createWorkloads();
+    await createWorkloads(bed.controller.kube);
     for (const [name, node] of [
       ['a', 'n1'],
       ['b', 'n1'],
@@ -140,7 +141,9 @@ describe('pods reach Services', () => {
     await bed.until('c', vip, /^silence$/);
     const filter = `host ${vip}`;
     const seen = await bed.packets('n2', 'ovn0', filter, async () => {
-      for (const protocol of ['TCP', 'UDP'] as const) assert.equal(await bed.connect('c', vip, protocol), 'silence');
+      const both = (['TCP', 'UDP'] as const).map((protocol) => bed.connect('c', vip, protocol));
+      const answers = await Promise.all(both);
+      assert.deepEqual(answers, ['silence', 'silence']);
     });
     assert.equal(seen, '');
     await bed.endpoints('local', { b: on('n1'), c: on('n2') });

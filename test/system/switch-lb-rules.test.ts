@@ -7,6 +7,7 @@ import { ips, securityGroups, services, switchLbRules, vips } from '../../lib/ku
 import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
 import type { ServiceWhy } from '../../cli/plan/service/why.ts';
 import { runProgram } from './cli-bed.ts';
+import { createWorkloads } from './installed-workloads.ts';
 import { ServiceBed } from './service-bed.ts';
 
 const vips46 = ['1.1.1.1', 'fd99::1'] as const;
@@ -210,7 +211,7 @@ describe('pods reach SwitchLBRules', () => {
     const holder = ['1.1.1.1 TCP SwitchLBRule web', '1.1.1.1 UDP SwitchLBRule web'];
     const refused = { code: 1, problems: ['AddressInUse'], served: holder };
     assert.deepEqual(await why('switch-lb-rule', 'late', 'default/a'), refused);
-    await bed.createWorkloads();
+    await createWorkloads(bed.controller.kube);
     await bed.service('later', { externalIPs: ['1.1.1.1'] });
     await bed.untilServed('later', /virtual address of SwitchLBRule web/);
     const { served: ofLater } = await why('service', 'default/later', 'default/a');
