@@ -115,7 +115,8 @@ function apiServerFlags(dir: string, port: number, etcdPort: number): string[] {
     '--service-account-issuer=https://kubernetes.default.svc',
     `--service-account-key-file=${join(dir, 'sa.pub')}`,
     `--service-account-signing-key-file=${join(dir, 'sa.key')}`,
-    '--service-cluster-ip-range=10.96.0.0/16',
+    // Of both families, so that few tests need flags of their own, with which the suite's pool has no API server for them.
+    '--service-cluster-ip-range=10.96.0.0/16,fd00:96::/112',
     '--endpoint-reconciler-type=none',
     '--allow-privileged=true',
     // One test is no crowd, and without the objects of this feature the server is ready sooner.

@@ -58,7 +58,7 @@ export class ServiceBed {
 
   static async open(): Promise<ServiceBed> {
     const [controller, southbound] = await Promise.all([
-      ControllerBed.open(['--service-cluster-ip-range=10.96.0.0/16,fd00:96::/112']),
+      ControllerBed.open(),
       startOvsdbServer({ schema: schemaFile('ovn-sb') }),
     ]);
     const bed = new ServiceBed(controller, southbound);
