@@ -115,8 +115,9 @@ bench-services: setup ovn-25.03 ## cost of Services beside kube-proxy's, with OV
 bench-policy: setup ovn-25.03 ## cost of network policies and packets that pass them wrongly, with OVN 25.03; rewrites its part of docs/performance.md
 	@export ISTHMUS_OVN=$(or $(ISTHMUS_OVN),25.03); $(IN_LAB) test/bench/policy/main.ts
 
-bench-edge: setup ## cost of thousands of addresses outside and their rules; rewrites its part of docs/performance.md
-	@$(IN_LAB) test/bench/edge/main.ts
+# The userspace datapath of Open vSwitch 3.1 ends with an assertion when rules go under connections.
+bench-edge: setup ovn-25.03 ## cost of thousands of addresses outside and of a gateway node that dies, with OVN 25.03; rewrites its part of docs/performance.md
+	@export ISTHMUS_OVN=$(or $(ISTHMUS_OVN),25.03); $(IN_LAB) test/bench/edge/main.ts
 
 check: ## types, lint, format, and whether generated files are up to date
 	@$(SETUP) modules

@@ -2,6 +2,7 @@
  * A VPC whose port outside moves between n1 and n2, and traffic in both directions. Pods are on n1 and n3, so that n2 can die. The part of the
  * daemon that announces the port runs on both gateway nodes.
  */
+import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -261,8 +262,13 @@ export class GatewayFailover {
       const argv = ['ping', '-c1', '-W1', address];
       return (await tryRun(argv, { netns: this.bed.space(from) })).code === 0;
     };
-    await eventually('answers from outside', () => isAnswered(outside.name, fixed));
-    if (kind === 'all') await eventually('answers to a pod', () => isAnswered('leaving', outside.router[0]));
+    const untilAnswered = async (what: string, from: string, address: string): Promise<void> => {
+      // A switch that ended by itself answers nothing any more.
+      await eventually(what, async () => this.bed.crashes.length > 0 || (await isAnswered(from, address)));
+      assert.deepEqual(this.bed.crashes, []);
+    };
+    await untilAnswered('answers from outside', outside.name, fixed);
+    if (kind === 'all') await untilAnswered('answers to a pod', 'leaving', outside.router[0]);
   }
 
   async #rule(resource: Resource, name: string, spec: object): Promise<void> {

@@ -4,7 +4,7 @@
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ovnEnvironment, schemaFile, startOvsdbServer, type TestServer } from 'ovsdb-client/testing';
@@ -116,6 +116,15 @@ export class ServiceBed {
     this.#vsctl('n1', 'add-port', 'br-phys', 'up3');
     await this.#addNode(name, underlayOf(name));
     await this.#plugNode(name);
+  }
+
+  /** The switches that ended by themselves, each with the last line of its log. */
+  get crashes(): readonly string[] {
+    return [...this.#switches].flatMap(([node, { signalCode }]) => {
+      if (signalCode === null || signalCode === 'SIGKILL') return [];
+      const log = readFileSync(join(this.dir, `${node}-ovs-vswitchd.log`), 'utf8');
+      return [`ovs-vswitchd of ${node} ended with ${signalCode}: ${log.trimEnd().split('\n').at(-1) ?? ''}`];
+    });
   }
 
   /** Ends the switch of a node, as a crash that leaves its links up. */

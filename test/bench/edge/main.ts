@@ -9,9 +9,10 @@ import { renderRows } from '../promise.ts';
 import { isWhole, selected } from '../selection.ts';
 import type { Measurement } from './measurement.ts';
 import { measurements as egress } from './egress.bench.ts';
+import { measurements as path } from './path.bench.ts';
 import { isFullSize, measurements as scale } from './scale.bench.ts';
 
-const measurements: readonly Measurement[] = selected([...scale, ...egress]);
+const measurements: readonly Measurement[] = selected([...scale, ...path, ...egress]);
 
 const { rows, failures } = await measureEach(measurements, undefined);
 const text = `${await machine()}\n\n${renderRows(rows)}${notMeasured(failures)}`;
