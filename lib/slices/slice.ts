@@ -46,6 +46,11 @@ export function selectorOf({ label }: Pick<SlicedKind<never>, 'label'>, owner: s
 }
 
 export function parseSlice<Entry>(kind: SlicedKind<Entry>, raw: RawObject): Slice<Entry> {
+  return { ...sliceOf(kind, raw), entries: kind.parse(raw) };
+}
+
+/** The slice without its entries, for a writer that knows them. */
+export function sliceOf<Entry>(kind: SlicedKind<Entry>, raw: RawObject): Omit<Slice<Entry>, 'entries'> {
   const { name, resourceVersion, labels = {} } = raw.metadata;
   const owner = ownerOf(kind, raw.metadata);
   return {
@@ -53,7 +58,6 @@ export function parseSlice<Entry>(kind: SlicedKind<Entry>, raw: RawObject): Slic
     version: resourceVersion,
     owner,
     isLabelled: labels[kind.label] === ownerLabel(owner.name),
-    entries: kind.parse(raw),
   };
 }
 
