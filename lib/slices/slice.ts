@@ -83,6 +83,8 @@ export interface SlicedView<Entry, Merged, T> {
   /** All entries of an owner → the value derived from them that no change of the owner's own object affects. */
   readonly merge: (entries: readonly Entry[]) => Merged;
   readonly parse: (owner: RawObject) => (merged: Merged) => T;
+  /** How long the next change waits after so many entries were merged: a long list arrives slice by slice. At once if it is not given. */
+  readonly spacingMs?: (entries: number) => number;
 }
 
 /** One value per owner, by name, from lists of both kinds. */

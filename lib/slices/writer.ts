@@ -38,6 +38,8 @@ export class SliceWriter<Entry> {
   /** By name of the owner: a round that changes nothing, and the write that a round asked for, do not plan again. */
   readonly #planned = new Map<string, Planned<Entry>>();
   readonly #wanted = new Map<string, { readonly owner: SliceOwner; readonly entries: readonly Entry[] }>();
+  /** By name of the owner: what is being written now. Each answer would be a reason to plan the whole list again. */
+  readonly #writing = new Map<string, { readonly owner: SliceOwner; readonly entries: readonly Entry[] }>();
 
   constructor(kind: SlicedKind<Entry>, options: SliceWriterOptions) {
     this.#kind = kind;
@@ -65,6 +67,8 @@ export class SliceWriter<Entry> {
 
   write(owner: SliceOwner, entries: readonly Entry[]): void {
     this.#wanted.set(owner.name, { owner, entries });
+    const writing = this.#writing.get(owner.name);
+    if (writing?.entries === entries && writing.owner.uid === owner.uid) return;
     const { writes, deletes } = this.#planOf(owner, entries);
     if (writes.length === 0 && deletes.length === 0) return;
     this.#enqueue(owner.name, () => this.#bring(owner.name));
@@ -88,13 +92,21 @@ export class SliceWriter<Entry> {
   async #bring(name: string): Promise<void> {
     const wanted = this.#wanted.get(name);
     if (wanted === undefined) return;
-    const { owner, entries } = wanted;
+    this.#writing.set(name, wanted);
+    try {
+      await this.#writeAll(wanted);
+    } finally {
+      this.#writing.delete(name);
+    }
+  }
+
+  async #writeAll({ owner, entries }: { owner: SliceOwner; entries: readonly Entry[] }): Promise<void> {
     const { writes, deletes } = this.#planOf(owner, entries);
     const write = (one: SliceWrite<Entry>) => this.#write(owner, one);
     const [gaining, others] = [true, false].map((isGaining) => writes.filter((one) => one.isGaining === isGaining));
     await forEach(gaining ?? [], write);
     await forEach(others ?? [], write);
-    await forEach(deletes, (slice) => this.#delete(name, slice));
+    await forEach(deletes, (slice) => this.#delete(owner.name, slice));
   }
 
   #planOf(owner: SliceOwner, entries: readonly Entry[]): SlicePlan<Entry> {
