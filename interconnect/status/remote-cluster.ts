@@ -101,8 +101,8 @@ function asKnown(verdict: PathVerdict, { name }: Member, situation: Situation): 
 }
 
 /**
- * The published time counts while measurements say the same: two probes rarely agree on more, and each further digit would be a write for
- * nothing, in a process that has just started too. Three digits are never published.
+ * The published time counts while measurements say the same, also in a process that has just started: two probes rarely agree on more than
+ * two digits, and each other digit would be a write for nothing.
  */
 function timeOf(measuredMs: number, publishedMs: number | undefined): number {
   if (publishedMs !== undefined && isSameTime(measuredMs, publishedMs)) return publishedMs;
