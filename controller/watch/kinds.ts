@@ -123,7 +123,13 @@ function withSlices<Entry, Merged, T>(view: SlicedView<Entry, Merged, T>): Watch
 }
 
 /** The sets of a cluster are all that is read of it here. */
-export const remotePodView = { kind: remotePods, merge: remotePodSets, parse: () => (sets: RemotePodSets) => sets };
+export const remotePodView = {
+  kind: remotePods,
+  merge: remotePodSets,
+  parse: () => (sets: RemotePodSets) => sets,
+  // Ten thousand addresses are twenty slices, each of which would be a plan and a transaction with all that came before.
+  spacingMs: (addresses: number) => Math.min(addresses / 50, 200),
+};
 
 export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
   vpcs: { resource: vpcs, parse: parseVpc },

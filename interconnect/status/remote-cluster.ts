@@ -6,6 +6,7 @@ import type { Member } from '../model/messages.ts';
 import { isUnreachable, known, type PathVerdict } from '../settle/paths.ts';
 import { handleOf } from '../model/port-names.ts';
 import type { RouteUse } from '../settle/route-use.ts';
+import { isSameTime } from '../settle/services/distances.ts';
 import type { RemoteState } from '../settle/remotes.ts';
 import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
 import { encryptedVerdict, encryptionOf } from './encrypted.ts';
@@ -99,9 +100,13 @@ function asKnown(verdict: PathVerdict, { name }: Member, situation: Situation): 
   return known(verdict, 'Down', { code: 'NotReached', message: report });
 }
 
-/** Three digits are more than two probes agree on, and the next one would be a write for nothing. */
-function rounded(ms: number): number {
-  return Number(ms.toPrecision(2));
+/**
+ * The published time counts while measurements say the same, also in a process that has just started: two probes rarely agree on more than
+ * two digits, and each other digit would be a write for nothing.
+ */
+function timeOf(measuredMs: number, publishedMs: number | undefined): number {
+  if (publishedMs !== undefined && isSameTime(measuredMs, publishedMs)) return publishedMs;
+  return Number(measuredMs.toPrecision(2));
 }
 
 function pathOf(verdict: PathVerdict, situation: Situation, before: RemoteClusterStatus): RemotePathStatus {
@@ -112,6 +117,8 @@ function pathOf(verdict: PathVerdict, situation: Situation, before: RemoteCluste
   const tunnel = gateway?.tunnels.find(({ chassis }) => chassis === remoteGateway);
   const known = before.paths?.find((path) => path.transitSwitch === network && path.path === index);
   const since = known?.state === state ? known.since : undefined;
+  const isSameWay = known?.localGateway === localGateway && known.remoteGateway === remoteGateway;
+  const publishedMs = isSameWay ? known.rttMs : undefined;
   return {
     transitSwitch: network,
     path: index,
@@ -120,7 +127,7 @@ function pathOf(verdict: PathVerdict, situation: Situation, before: RemoteCluste
     state,
     ...(reason === '' ? {} : { reason, message }),
     bfd,
-    ...(probe?.rttMs === undefined ? {} : { rttMs: rounded(probe.rttMs.avg) }),
+    ...(probe?.rttMs === undefined ? {} : { rttMs: timeOf(probe.rttMs.avg, publishedMs) }),
     ...(probe === undefined ? {} : { lossPercent: probe.lossPercent }),
     ...(probe?.mtu === undefined ? {} : { mtu: probe.mtu }),
     ...(tunnel?.flaps === undefined ? {} : { flaps: tunnel.flaps }),

@@ -237,6 +237,20 @@ describe('a RemoteCluster', () => {
       [new Date(0).toISOString(), at],
     );
   });
+  it('keeps the published time of a path while probes say the same, so that a process that starts publishes no other', () => {
+    const timed = (avg: number, before?: RemoteClusterStatus) => {
+      const probes = ['b1', 'b2'].map((chassis) => {
+        return { chassis, address: '', lossPercent: 0, mtu: 1500, at, rttMs: { min: avg, avg, max: avg } };
+      });
+      return render(stateOf(), { gatewayOf: (chassis) => gatewayObject(chassis, { probes }) }, before);
+    };
+    const published = timed(4.02);
+    assert.ok(isSameJson(timed(5.9, published), published));
+    assert.ok(isSameJson(timed(2.5, published), published));
+    assert.equal(timed(9.37, published).paths?.[0]?.rttMs, 9.4);
+    const moved = (published.paths ?? []).map((path) => ({ ...path, remoteGateway: 'b9' }));
+    assert.equal(timed(5.9, { ...published, paths: moved }).paths?.[0]?.rttMs, 5.9);
+  });
   it('is written at once when its state changes, and rarely when only measurements change', () => {
     const before = render();
     const measured = { ...before, paths: (before.paths ?? []).map((path) => ({ ...path, rttMs: 9 })) };

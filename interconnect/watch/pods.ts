@@ -37,6 +37,8 @@ export class PodsWatch {
   #ips: Reflector<Held> | undefined;
   /** By pod: names of its IP objects. */
   readonly #ipsOf = new Map<string, Set<string>>();
+  /** Both kinds are read. Before that each pod would be judged twice, once without its addresses. */
+  #isRead = false;
   #isSynced = false;
 
   constructor(options: PodsWatchOptions) {
@@ -63,6 +65,8 @@ export class PodsWatch {
       }
     });
     const synced = Promise.all([this.#pods.synced, this.#ips.synced]).then(() => {
+      this.#isRead = true;
+      for (const [key] of this.#pods?.entries() ?? []) this.#changed(key);
       this.#isSynced = true;
       this.#options.onSynced();
     });
@@ -75,6 +79,7 @@ export class PodsWatch {
   }
 
   #changed(key: string): void {
+    if (!this.#isRead) return;
     const pod = this.#pods?.get(key);
     if (pod === undefined || !pod.isServed) return this.#options.onPod(key, undefined);
     const addresses = [...(this.#ipsOf.get(key) ?? [])].flatMap((name) => this.#ips?.get(name)?.addresses ?? []);

@@ -6,6 +6,7 @@
  * never removes a member of another owner. Bookkeeping only: no values, no database.
  */
 import type { Atom } from 'ovsdb-client';
+import { entryOf } from './entry-of.ts';
 import { addTo, removeFrom, type Few } from './few.ts';
 import { isRef, type Contribution, type Ref } from './row.ts';
 import type { SharedColumn } from './stored-plan.ts';
@@ -77,15 +78,24 @@ function isAmbiguous(text: string): boolean {
 /** Splits a contribution into its members. */
 export function membersOf({ values, entries, value }: Contribution): readonly Member[] {
   const members: Member[] = [];
-  for (const one of values ?? []) {
-    const id = isRef(one) ? referenceId(one.ref.table, one.ref.key) : literalId(one);
-    members.push({ kind: 'member', id, value: one });
-  }
+  for (const one of values ?? []) members.push({ kind: 'member', id: idOf(one), value: one });
   if (entries !== undefined)
     for (const [entry, one] of Object.entries(entries))
       members.push({ kind: 'entry', id: entryId(entry), entry, value: one });
   if (value !== undefined) members.push({ kind: 'scalar', id: scalarId, value });
   return members;
+}
+
+/** The ids of its members. Large sets are compared by them each time they change. */
+function idsIn({ values = [], entries, value }: Contribution): readonly MemberId[] {
+  const ids = values.map(idOf);
+  if (entries !== undefined) for (const entry of Object.keys(entries)) ids.push(entryId(entry));
+  if (value !== undefined) ids.push(scalarId);
+  return ids;
+}
+
+function idOf(value: Atom | Ref): MemberId {
+  return isRef(value) ? referenceId(value.ref.table, value.ref.key) : literalId(value);
 }
 
 export interface GivenMember {
@@ -99,14 +109,21 @@ export function withdrawn(
   kept: readonly (readonly Contribution[] | undefined)[],
 ): readonly GivenMember[] {
   if (before === undefined || before.length === 0) return [];
-  const ids = new Set<string>();
+  const ids = new Map<ColumnId, Set<MemberId>>();
   for (const contributions of kept)
-    for (const contribution of contributions ?? [])
-      for (const { id } of membersOf(contribution)) ids.add(fullId(contribution, id));
+    for (const contribution of contributions ?? []) {
+      const { table, key, column } = contribution;
+      const ofColumn = entryOf(ids, columnId(table, key, column), () => new Set<MemberId>());
+      for (const id of idsIn(contribution)) ofColumn.add(id);
+    }
   const gone: GivenMember[] = [];
-  for (const contribution of before)
+  for (const contribution of before) {
+    const { table, key, column } = contribution;
+    const staying = ids.get(columnId(table, key, column));
+    if (staying !== undefined && idsIn(contribution).every((id) => staying.has(id))) continue;
     for (const member of membersOf(contribution))
-      if (!ids.has(fullId(contribution, member.id))) gone.push({ contribution, member });
+      if (staying?.has(member.id) !== true) gone.push({ contribution, member });
+  }
   return gone;
 }
 
@@ -131,7 +148,7 @@ export class Contributions {
   hold(owner: string, contributions: readonly Contribution[] | undefined): void {
     for (const contribution of contributions ?? []) {
       const { holders } = this.#open(contribution.table, contribution.key, contribution.column);
-      for (const { id } of membersOf(contribution)) addTo(holders, id, owner);
+      for (const id of idsIn(contribution)) addTo(holders, id, owner);
     }
   }
 

@@ -92,13 +92,14 @@ function keep<Entry>(
   for (const entry of isOwn ? entries : []) {
     const key = keyOf(entry);
     const next = rest.get(key);
-    if (next === undefined || !hasRoom(draft, next, mostEntries)) {
+    const size = next === undefined ? 0 : sizeOf(next);
+    if (next === undefined || !hasRoom(draft, size, mostEntries)) {
       draft.isChanged = true;
       draft.isShedding ||= next !== undefined;
       continue;
     }
     draft.isChanged ||= !isDeepStrictEqual(entry, next);
-    put(draft, next);
+    put(draft, next, size);
     rest.delete(key);
   }
   return draft;
@@ -111,12 +112,15 @@ function fill<Entry>(
   rest: readonly Entry[],
   add: () => Draft<Entry>,
 ): void {
+  const sizes = rest.map(sizeOf);
+  let bytes = sizes.reduce((sum, size) => sum + size, 0);
   let at = 0;
   const pour = (draft: Draft<Entry>): void => {
     for (; at < rest.length; at += 1) {
-      const entry = rest[at] as Entry;
-      if (!hasRoom(draft, entry, mostEntries)) return;
-      put(draft, entry);
+      const [entry, size] = [rest[at] as Entry, sizes[at] as number];
+      if (!hasRoom(draft, size, mostEntries)) return;
+      put(draft, entry, size);
+      bytes -= size;
       draft.isGaining = true;
       draft.isChanged = true;
     }
@@ -124,22 +128,20 @@ function fill<Entry>(
   const open = drafts.filter(({ isShedding }) => !isShedding);
   for (const draft of open) if (draft.isChanged || draft.entries.length === 0) pour(draft);
   while (at < rest.length) {
-    const left = rest.slice(at);
-    const bytes = left.reduce((sum, entry) => sum + sizeOf(entry), 0);
     const fitting = open.filter(
-      (draft) => draft.entries.length + left.length <= mostEntries && draft.bytes + bytes <= mostSliceBytes,
+      (draft) => draft.entries.length + rest.length - at <= mostEntries && draft.bytes + bytes <= mostSliceBytes,
     );
     pour(fitting.toSorted((a, b) => b.entries.length - a.entries.length)[0] ?? add());
   }
 }
 
-function hasRoom<Entry>({ entries, bytes }: Draft<Entry>, entry: Entry, mostEntries: number): boolean {
-  return entries.length === 0 || (entries.length < mostEntries && bytes + sizeOf(entry) <= mostSliceBytes);
+function hasRoom({ entries, bytes }: Draft<unknown>, size: number, mostEntries: number): boolean {
+  return entries.length === 0 || (entries.length < mostEntries && bytes + size <= mostSliceBytes);
 }
 
-function put<Entry>(draft: Draft<Entry>, entry: Entry): void {
+function put<Entry>(draft: Draft<Entry>, entry: Entry, size: number): void {
   draft.entries.push(entry);
-  draft.bytes += sizeOf(entry);
+  draft.bytes += size;
 }
 
 function sizeOf(entry: unknown): number {

@@ -64,7 +64,7 @@ const slice = (name: string, uid: string, ...prefixes: readonly string[]): RawOb
   return { metadata: { ...metadata(name, name), ownerReferences }, routes: prefixes.map(routeTo) };
 };
 
-function open() {
+function open(spacingMs?: (entries: number) => number) {
   const watches = new Watches();
   let merges = 0;
   const merge = (routes: readonly BgpRoute[]): string => {
@@ -78,6 +78,7 @@ function open() {
       ({ metadata: { uid } }: RawObject) =>
       (text: string) =>
         `${uid} ${text}`,
+    ...(spacingMs === undefined ? {} : { spacingMs }),
   };
   const stop = new AbortController();
   const reflector = reflectSliced(view, { client: watches.client, signal: stop.signal, owner: 'n1' });
@@ -118,6 +119,29 @@ describe('reflectSliced', () => {
     assert.deepEqual(taken(), ['n1: u 10.1.0.0/16,10.2.0.0/16 → u 10.2.0.0/16']);
     stop.abort();
     await reflector.stop();
+  });
+
+  it('reports the slices of a long list together where its view says how long to wait', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const hourMs = 3_600_000;
+    const { watches, reflector, taken, stop } = open((entries) => entries * hourMs);
+    await watches.send('bgpnodestates', put(state('u')), end);
+    await watches.send('bgprouteslices', end);
+    await reflector.synced;
+    taken();
+    // Nothing was merged before: the first change does not wait.
+    await watches.send('bgprouteslices', put(slice('n1.0', 'u', '10.1.0.0/16')));
+    assert.deepEqual(taken(), ['n1: u  → u 10.1.0.0/16']);
+    await watches.send('bgprouteslices', put(slice('n1.1', 'u', '10.2.0.0/16')));
+    await watches.send('bgprouteslices', put(slice('n1.2', 'u', '10.3.0.0/16')));
+    assert.deepEqual(taken(), []);
+    t.mock.timers.tick(hourMs);
+    assert.deepEqual(taken(), ['n1: u 10.1.0.0/16 → u 10.1.0.0/16,10.2.0.0/16,10.3.0.0/16']);
+    await watches.send('bgprouteslices', put(slice('n1.3', 'u', '10.4.0.0/16')));
+    stop.abort();
+    await reflector.stop();
+    t.mock.timers.tick(3 * hourMs);
+    assert.deepEqual(taken(), []);
   });
 
   it('ignores the slices of a former owner with another uid', async () => {

@@ -1,7 +1,7 @@
 /**
  * A mirror of owners with the entries of their slices, as one value per owner. In: both kinds. Out: a Reflector like any other.
  * Callers: the rooms' `watch/`. Rules: nothing is delivered before both kinds are synced; the changes of one answer of the API
- * server are one change of the owner.
+ * server are one change of the owner; where the view says so, those that follow soon are one as well.
  */
 import { reflect } from '../kube/reflector.ts';
 import type { Reflector, ReflectorChange, ReflectorOptions } from '../kube/types.ts';
@@ -42,9 +42,18 @@ class SlicedReflector<Entry, Merged, T> implements Reflector<T> {
   readonly #due = new Set<string>();
   #isSynced = false;
   #isScheduled = false;
+  readonly #spacingMs: (entries: number) => number;
+  #timer: NodeJS.Timeout | undefined;
+  /** Entries merged since the last flush began. */
+  #count = 0;
+  #nextMs = 0;
 
-  constructor({ kind, merge, parse }: SlicedView<Entry, Merged, T>, { owner, ...common }: SlicedReflectorOptions) {
+  constructor(
+    { kind, merge, parse, spacingMs }: SlicedView<Entry, Merged, T>,
+    { owner, ...common }: SlicedReflectorOptions,
+  ) {
     this.#merge = merge;
+    this.#spacingMs = spacingMs ?? (() => 0);
     this.#owners = reflect({
       ...common,
       resource: kind.owners,
@@ -89,6 +98,7 @@ class SlicedReflector<Entry, Merged, T> implements Reflector<T> {
   }
 
   async stop(): Promise<void> {
+    clearTimeout(this.#timer);
     await Promise.all([this.#owners.stop(), this.#slices.stop()]);
   }
 
@@ -110,14 +120,18 @@ class SlicedReflector<Entry, Merged, T> implements Reflector<T> {
     this.#due.add(owner);
     if (!this.#isSynced || this.#isScheduled) return;
     this.#isScheduled = true;
-    queueMicrotask(() => this.#flush());
+    const waitMs = this.#nextMs - performance.now();
+    if (waitMs <= 0) queueMicrotask(() => this.#flush());
+    else this.#timer = setTimeout(() => this.#flush(), waitMs);
   }
 
   #flush(): void {
     this.#isScheduled = false;
     const due = [...this.#due];
     this.#due.clear();
+    this.#count = 0;
     for (const name of due) this.#become(name, this.#owners.get(name));
+    this.#nextMs = performance.now() + this.#spacingMs(this.#count);
   }
 
   #become(name: string, owner: Owner<Entry, Merged, T> | undefined): void {
@@ -144,6 +158,7 @@ class SlicedReflector<Entry, Merged, T> implements Reflector<T> {
     const slices = [...(this.#names.get(name) ?? [])].flatMap((slice) => this.#slices.get(slice) ?? []);
     const entries = entriesOf({ name, uid }, slices);
     if (entries === undefined) return this.#merge(sample);
+    this.#count += entries.length;
     const value = this.#merge(entries);
     this.#merged.set(name, { uid, value });
     return value;

@@ -46,6 +46,11 @@ export function selectorOf({ label }: Pick<SlicedKind<never>, 'label'>, owner: s
 }
 
 export function parseSlice<Entry>(kind: SlicedKind<Entry>, raw: RawObject): Slice<Entry> {
+  return { ...sliceOf(kind, raw), entries: kind.parse(raw) };
+}
+
+/** The slice without its entries, for a writer that knows them. */
+export function sliceOf<Entry>(kind: SlicedKind<Entry>, raw: RawObject): Omit<Slice<Entry>, 'entries'> {
   const { name, resourceVersion, labels = {} } = raw.metadata;
   const owner = ownerOf(kind, raw.metadata);
   return {
@@ -53,7 +58,6 @@ export function parseSlice<Entry>(kind: SlicedKind<Entry>, raw: RawObject): Slic
     version: resourceVersion,
     owner,
     isLabelled: labels[kind.label] === ownerLabel(owner.name),
-    entries: kind.parse(raw),
   };
 }
 
@@ -79,6 +83,8 @@ export interface SlicedView<Entry, Merged, T> {
   /** All entries of an owner → the value derived from them that no change of the owner's own object affects. */
   readonly merge: (entries: readonly Entry[]) => Merged;
   readonly parse: (owner: RawObject) => (merged: Merged) => T;
+  /** How long the next change waits after so many entries were merged: a long list arrives slice by slice. At once if it is not given. */
+  readonly spacingMs?: (entries: number) => number;
 }
 
 /** One value per owner, by name, from lists of both kinds. */

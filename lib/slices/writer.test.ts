@@ -4,6 +4,7 @@ import { KubeApiError } from '../kube/errors.ts';
 import { bgpNodeStates, bgpRouteSlices } from '../kube/resources.ts';
 import type { KubeClient, RawObject } from '../kube/types.ts';
 import { ObjectWriter } from '../kube/writer.ts';
+import { eventually, notYet } from '../testing-eventually.ts';
 import { parseSlice, type SlicedKind } from './slice.ts';
 import { SliceWriter } from './writer.ts';
 
@@ -144,6 +145,40 @@ describe('SliceWriter', () => {
     server.deliver(slices);
     assert.equal(await again(), true);
     assert.equal(server.entries, 'abc');
+  });
+
+  it('does not plan a list again while it is being written, and another one as soon as that is done', async () => {
+    const server = new Server();
+    const writer = new ObjectWriter();
+    let compared = 0;
+    const comparedBy = (write: () => void): number => {
+      compared = 0;
+      write();
+      return compared;
+    };
+    const counting = { ...kind, keyOf: (entry: Entry) => ((compared += 1), entry.key) };
+    const gate = Promise.withResolvers<void>();
+    const create: typeof server.client.create = async (resource, body) => {
+      const raw = await server.client.create(resource, body);
+      server.deliver(slices);
+      if (raw.metadata.name === 'n1.1') await gate.promise;
+      return raw;
+    };
+    const slices = new SliceWriter(counting, { client: { ...server.client, create }, writer });
+    const wanted = list('abc');
+    slices.write(owner, wanted);
+    await eventually('both slices', () => server.writes.length === 2 || notYet(server.writes.join()));
+    assert.equal(
+      comparedBy(() => slices.write(owner, wanted)),
+      0,
+    );
+    assert.notEqual(
+      comparedBy(() => slices.write(owner, list('abd'))),
+      0,
+    );
+    gate.resolve();
+    await writer.idle();
+    assert.deepEqual(server.writes, ['create n1.0 ab', 'create n1.1 c', 'patch n1.1 d']);
   });
 
   it('of a restart writes nothing', async () => {

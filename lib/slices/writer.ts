@@ -6,8 +6,8 @@
 import { apiVersionOf } from '../kube/resources.ts';
 import type { KubeClient } from '../kube/types.ts';
 import type { ObjectWriter } from '../kube/writer.ts';
-import { planSlices, type SliceWrite } from './plan.ts';
-import { ownerLabel, parseSlice, type Slice, type SlicedKind, type SliceOwner } from './slice.ts';
+import { planSlices, type SlicePlan, type SliceWrite } from './plan.ts';
+import { ownerLabel, sliceOf, type Slice, type SlicedKind, type SliceOwner } from './slice.ts';
 
 export interface SliceWriterOptions {
   readonly client: Pick<KubeClient, 'create' | 'patch' | 'delete'>;
@@ -21,8 +21,13 @@ const parallel = 8;
 interface Owned<Entry> {
   readonly seen: Map<string, Slice<Entry>>;
   readonly written: Map<string, Slice<Entry> | 'deleted'>;
-  /** The list that the slices are known to hold, with the uid they have; undefined once anything is different. */
-  settled: { readonly uid: string; readonly entries: readonly Entry[] } | undefined;
+}
+
+/** What a list needs, as long as the slices stay as they are. */
+interface Planned<Entry> {
+  readonly uid: string;
+  readonly entries: readonly Entry[];
+  readonly plan: SlicePlan<Entry>;
 }
 
 export class SliceWriter<Entry> {
@@ -30,7 +35,11 @@ export class SliceWriter<Entry> {
   readonly #options: SliceWriterOptions;
   /** By name of the owner. */
   readonly #owned = new Map<string, Owned<Entry>>();
+  /** By name of the owner: a round that changes nothing, and the write that a round asked for, do not plan again. */
+  readonly #planned = new Map<string, Planned<Entry>>();
   readonly #wanted = new Map<string, { readonly owner: SliceOwner; readonly entries: readonly Entry[] }>();
+  /** By name of the owner: what is being written now. Each answer would be a reason to plan the whole list again. */
+  readonly #writing = new Map<string, { readonly owner: SliceOwner; readonly entries: readonly Entry[] }>();
 
   constructor(kind: SlicedKind<Entry>, options: SliceWriterOptions) {
     this.#kind = kind;
@@ -49,9 +58,8 @@ export class SliceWriter<Entry> {
     const isMoved = before !== undefined && before.owner.name !== slice.owner.name;
     if (isMoved) this.#forget(before.owner.name, before.name);
     if (after === undefined) return this.#forget(slice.owner.name, slice.name);
-    const owned = this.#ownedBy(after.owner.name);
-    const { seen, written } = owned;
-    owned.settled = undefined;
+    const { seen, written } = this.#ownedBy(after.owner.name);
+    this.#planned.delete(after.owner.name);
     seen.set(after.name, after);
     const ours = written.get(after.name);
     if (ours !== undefined && ours !== 'deleted' && isAtLeast(after.version, ours.version)) written.delete(after.name);
@@ -59,19 +67,17 @@ export class SliceWriter<Entry> {
 
   write(owner: SliceOwner, entries: readonly Entry[]): void {
     this.#wanted.set(owner.name, { owner, entries });
-    const settled = this.#owned.get(owner.name)?.settled;
-    if (settled?.entries === entries && settled.uid === owner.uid) return;
-    const { writes, deletes } = planSlices(this.#kind, owner, entries, this.#present(owner.name));
-    if (writes.length === 0 && deletes.length === 0) {
-      this.#ownedBy(owner.name).settled = { uid: owner.uid, entries };
-      return;
-    }
+    const writing = this.#writing.get(owner.name);
+    if (writing?.entries === entries && writing.owner.uid === owner.uid) return;
+    const { writes, deletes } = this.#planOf(owner, entries);
+    if (writes.length === 0 && deletes.length === 0) return;
     this.#enqueue(owner.name, () => this.#bring(owner.name));
   }
 
   /** Deletes all slices of a deleted owner. */
   remove(owner: string): void {
     this.#wanted.delete(owner);
+    this.#planned.delete(owner);
     if (this.#present(owner).length === 0) return;
     this.#enqueue(owner, async () => {
       if (this.#wanted.has(owner)) return;
@@ -86,13 +92,30 @@ export class SliceWriter<Entry> {
   async #bring(name: string): Promise<void> {
     const wanted = this.#wanted.get(name);
     if (wanted === undefined) return;
-    const { owner, entries } = wanted;
-    const { writes, deletes } = planSlices(this.#kind, owner, entries, this.#present(name));
+    this.#writing.set(name, wanted);
+    try {
+      await this.#writeAll(wanted);
+    } finally {
+      this.#writing.delete(name);
+    }
+  }
+
+  async #writeAll({ owner, entries }: { owner: SliceOwner; entries: readonly Entry[] }): Promise<void> {
+    const { writes, deletes } = this.#planOf(owner, entries);
     const write = (one: SliceWrite<Entry>) => this.#write(owner, one);
     const [gaining, others] = [true, false].map((isGaining) => writes.filter((one) => one.isGaining === isGaining));
     await forEach(gaining ?? [], write);
     await forEach(others ?? [], write);
-    await forEach(deletes, (slice) => this.#delete(name, slice));
+    await forEach(deletes, (slice) => this.#delete(owner.name, slice));
+  }
+
+  #planOf(owner: SliceOwner, entries: readonly Entry[]): SlicePlan<Entry> {
+    const { name, uid } = owner;
+    const known = this.#planned.get(name);
+    if (known?.entries === entries && known.uid === uid) return known.plan;
+    const plan = planSlices(this.#kind, owner, entries, this.#present(name));
+    this.#planned.set(name, { uid, entries, plan });
+    return plan;
   }
 
   async #write(owner: SliceOwner, { name, entries, isNew }: SliceWrite<Entry>): Promise<void> {
@@ -109,15 +132,14 @@ export class SliceWriter<Entry> {
       [field]: entries,
     };
     const raw = isNew ? await client.create(slices, body) : await client.patch(slices, { name }, 'merge', body);
-    const owned = this.#ownedBy(owner.name);
-    owned.settled = undefined;
-    owned.written.set(name, { ...parseSlice(this.#kind, raw), entries });
+    this.#planned.delete(owner.name);
+    this.#ownedBy(owner.name).written.set(name, { ...sliceOf(this.#kind, raw), entries });
   }
 
   async #delete(owner: string, name: string): Promise<void> {
     await this.#options.client.delete(this.#kind.slices, { name });
+    this.#planned.delete(owner);
     const owned = this.#ownedBy(owner);
-    owned.settled = undefined;
     if (owned.seen.has(name)) owned.written.set(name, 'deleted');
     else owned.written.delete(name);
   }
@@ -134,7 +156,7 @@ export class SliceWriter<Entry> {
   }
 
   #ownedBy(owner: string): Owned<Entry> {
-    const known = this.#owned.get(owner) ?? { seen: new Map(), written: new Map(), settled: undefined };
+    const known = this.#owned.get(owner) ?? { seen: new Map(), written: new Map() };
     this.#owned.set(owner, known);
     return known;
   }
@@ -142,7 +164,7 @@ export class SliceWriter<Entry> {
   #forget(owner: string, name: string): void {
     const owned = this.#owned.get(owner);
     if (owned === undefined) return;
-    owned.settled = undefined;
+    this.#planned.delete(owner);
     owned.seen.delete(name);
     owned.written.delete(name);
     if (owned.seen.size === 0 && owned.written.size === 0) this.#owned.delete(owner);

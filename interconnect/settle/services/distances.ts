@@ -103,6 +103,11 @@ function farthestEqual(rttMs: number): number {
   return rttMs * share + leastMs;
 }
 
+/** Whether two measured times say the same, in milliseconds. */
+export function isSameTime(oneMs: number, otherMs: number): boolean {
+  return sideOf(oneMs, otherMs) === 0;
+}
+
 /** -1: nearer than before, 1: farther away, 0: equal. */
 function sideOf(rttMs: number, beforeMs: number): -1 | 0 | 1 {
   if (rttMs > farthestEqual(beforeMs)) return 1;

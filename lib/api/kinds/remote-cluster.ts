@@ -16,7 +16,12 @@ export const remotePath = z.object({
   reason: z.string().describe('Why it is not Up: a code.').optional(),
   message: z.string().describe('The same in a sentence, with the remedy.').optional(),
   bfd: z.string().describe('State of the tunnel at the local gateway: up, down, init, or unknown.').optional(),
-  rttMs: z.number().optional(),
+  rttMs: z
+    .number()
+    .describe(
+      'Round-trip time between the two gateways in milliseconds. It changes when a measurement differs by more than 30 % and a millisecond.',
+    )
+    .optional(),
   lossPercent: z.number().optional(),
   mtu: z
     .int()
