@@ -196,7 +196,8 @@ async function measureTimes(edge: EdgeBed): Promise<{ readonly fip: Times; reado
     [ovnDnatRules, 'bare'],
   ] as const)
     await eventually('the rule', async () => (await bed.controller.status(resource, name))['ready'] === true);
-  const balancer = edge.copyOf('Load_Balancer', balancerColumns, 'name', `eip@${published.name}/tcp`);
+  const balancerName = `eip@${published.name}/tcp`;
+  const balancer = edge.copyOf('Load_Balancer', balancerColumns, 'name', balancerName);
   const nat = edge.copyOf('NAT', natColumns, 'external_ip', floating.ip);
   for (const [resource, name] of [
     [ovnFips, 'bare'],
@@ -206,7 +207,7 @@ async function measureTimes(edge: EdgeBed): Promise<{ readonly fip: Times; reado
   await eventually('the end of both rows', () => {
     const isThere = (table: BareRow['table'], key: string, value: string): boolean =>
       bed.controller.rows(table).some((row) => row[key] === value);
-    return !isThere('NAT', 'external_ip', floating.ip) && !isThere('Load_Balancer', 'name', String(balancer['name']));
+    return !isThere('NAT', 'external_ip', floating.ip) && !isThere('Load_Balancer', 'name', balancerName);
   });
   await bed.controller.stop();
   console.log('           bare transactions');
