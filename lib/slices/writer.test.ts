@@ -181,6 +181,28 @@ describe('SliceWriter', () => {
     assert.deepEqual(server.writes, ['create n1.0 ab', 'create n1.1 c', 'patch n1.1 d']);
   });
 
+  it('restores a slice that another client deleted while the list was being written', async () => {
+    const server = new Server();
+    const writer = new ObjectWriter();
+    const gate = Promise.withResolvers<void>();
+    const create: typeof server.client.create = async (resource, body) => {
+      const raw = await server.client.create(resource, body);
+      if (raw.metadata.name === 'n1.1') await gate.promise;
+      return raw;
+    };
+    const slices = new SliceWriter(kind, { client: { ...server.client, create }, writer });
+    const wanted = list('abc');
+    slices.write(owner, wanted);
+    await eventually('both slices', () => server.writes.length === 2 || notYet(server.writes.join()));
+    server.deliver(slices);
+    server.lose('n1.0');
+    server.deliver(slices);
+    slices.write(owner, wanted);
+    gate.resolve();
+    await writer.idle();
+    assert.equal(server.entries, 'abc');
+  });
+
   it('of a restart writes nothing', async () => {
     const { server, write } = open();
     await write('abc');

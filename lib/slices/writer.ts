@@ -23,6 +23,11 @@ interface Owned<Entry> {
   readonly written: Map<string, Slice<Entry> | 'deleted'>;
 }
 
+interface Wanted<Entry> {
+  readonly owner: SliceOwner;
+  readonly entries: readonly Entry[];
+}
+
 /** What a list needs, as long as the slices stay as they are. */
 interface Planned<Entry> {
   readonly uid: string;
@@ -37,9 +42,9 @@ export class SliceWriter<Entry> {
   readonly #owned = new Map<string, Owned<Entry>>();
   /** By name of the owner: a round that changes nothing, and the write that a round asked for, do not plan again. */
   readonly #planned = new Map<string, Planned<Entry>>();
-  readonly #wanted = new Map<string, { readonly owner: SliceOwner; readonly entries: readonly Entry[] }>();
+  readonly #wanted = new Map<string, Wanted<Entry>>();
   /** By name of the owner: what is being written now. Each answer would be a reason to plan the whole list again. */
-  readonly #writing = new Map<string, { readonly owner: SliceOwner; readonly entries: readonly Entry[] }>();
+  readonly #writing = new Map<string, { readonly wanted: Wanted<Entry>; isAskedAgain: boolean }>();
 
   constructor(kind: SlicedKind<Entry>, options: SliceWriterOptions) {
     this.#kind = kind;
@@ -68,7 +73,10 @@ export class SliceWriter<Entry> {
   write(owner: SliceOwner, entries: readonly Entry[]): void {
     this.#wanted.set(owner.name, { owner, entries });
     const writing = this.#writing.get(owner.name);
-    if (writing?.entries === entries && writing.owner.uid === owner.uid) return;
+    if (writing?.wanted.entries === entries && writing.wanted.owner.uid === owner.uid) {
+      writing.isAskedAgain = true;
+      return;
+    }
     const { writes, deletes } = this.#planOf(owner, entries);
     if (writes.length === 0 && deletes.length === 0) return;
     this.#enqueue(owner.name, () => this.#bring(owner.name));
@@ -92,15 +100,19 @@ export class SliceWriter<Entry> {
   async #bring(name: string): Promise<void> {
     const wanted = this.#wanted.get(name);
     if (wanted === undefined) return;
-    this.#writing.set(name, wanted);
+    const writing = { wanted, isAskedAgain: false };
+    this.#writing.set(name, writing);
     try {
       await this.#writeAll(wanted);
     } finally {
       this.#writing.delete(name);
     }
+    const now = this.#wanted.get(name);
+    // Another writer may have changed slices in between.
+    if (writing.isAskedAgain && now !== undefined) this.write(now.owner, now.entries);
   }
 
-  async #writeAll({ owner, entries }: { owner: SliceOwner; entries: readonly Entry[] }): Promise<void> {
+  async #writeAll({ owner, entries }: Wanted<Entry>): Promise<void> {
     const { writes, deletes } = this.#planOf(owner, entries);
     const write = (one: SliceWrite<Entry>) => this.#write(owner, one);
     const [gaining, others] = [true, false].map((isGaining) => writes.filter((one) => one.isGaining === isGaining));
