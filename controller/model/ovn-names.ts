@@ -31,9 +31,14 @@ export function egressSet(gateway: string, family: Family): string {
   return `VEG.${digestName('egress-gateway', gateway).slice(0, 12)}.ipv${family}`;
 }
 
-/** The networks that a router reaches inside, as an address set for the policies of its gateway ports. */
-export function ownNetworksSet(vpc: string, family: Family): string {
-  return `${portGroupPart(vpc)}.own.ip${family}`;
+/**
+ * All networks but those that a router reaches inside, as an address set for policies that lead packets outside. With a Subnet outside, its own
+ * networks are left out as well.
+ */
+export function networksBeyondSet(vpc: string, family: Family, subnet?: string): string {
+  // No name contains an underscore, except at its start.
+  const beyond = subnet === undefined ? '' : `_${portGroupPart(subnet)}`;
+  return `${portGroupPart(vpc)}_beyond${beyond}.ip${family}`;
 }
 
 /** The BFD session of a router's port with a router outside: its row, and its state. */

@@ -93,7 +93,7 @@ function untilNat(name: string, nat: string): Promise<void> {
 function rowsLeft(): readonly string[] {
   const { controller } = bed;
   const balancers = controller.rows('Load_Balancer').filter(({ name }) => String(name).startsWith('eip@'));
-  const policies = controller.rows('Logical_Router_Policy').filter(({ match }) => String(match).includes('.own.ip'));
+  const policies = controller.rows('Logical_Router_Policy').filter(({ match }) => String(match).includes('_beyond_'));
   return [...controller.rows('NAT'), ...balancers, ...policies].map((row) => JSON.stringify(row));
 }
 

@@ -5,7 +5,7 @@
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import { egressConflict, isDropping, isLeading } from '../../model/egress-gateway.ts';
-import { egressSet, ownNetworksSet } from '../../model/ovn-names.ts';
+import { egressSet, networksBeyondSet } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { egressGatewaysOf } from '../../settle/egress/of-vpc.ts';
 import { hasRouter } from '../../settle/vpc/routers.ts';
@@ -51,7 +51,7 @@ function policyRows(
   return (['pods', 'networks'] as const).flatMap((of) => {
     const source = sources[of];
     if (source === undefined) return [];
-    const match = `${source} && ${matchFamily(family)}.dst != $${ownNetworksSet(vpc, family)}`;
+    const match = `${source} && ${matchFamily(family)}.dst == $${networksBeyondSet(vpc, family)}`;
     return [
       {
         table: 'Logical_Router_Policy',

@@ -2,12 +2,13 @@
  * The way out of a VPC by its ports outside: default routes, and the networks to which its rules' packets do not leave. In: the verdicts on its
  * ports, its networks. Out: rows. Rules: a default route of the user stays the only one, and the default VPC leaves by its nodes as before.
  */
-import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { defaultVpc } from '../../../lib/api/names.ts';
-import { formatCidr } from '../../../lib/net/cidr.ts';
+import { networksBeyond } from '../../../lib/net/beyond.ts';
+import { formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import type { Change } from '../../model/change.ts';
-import { ownNetworksSet } from '../../model/ovn-names.ts';
+import { networksBeyondSet } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { egressGatewaysOf } from '../../settle/egress/of-vpc.ts';
 import { upstreamOf } from '../../settle/external/exits.ts';
@@ -66,13 +67,28 @@ function routeRows(view: View, vpc: string, family: Family, ports: readonly Serv
   });
 }
 
-function setRows(vpc: string, families: readonly Family[]): readonly DesiredRow[] {
-  return families.map((family) => ({
+function setRow(vpc: string, name: string, own: readonly Cidr[], family: Family): DesiredRow {
+  return {
     table: 'Address_Set',
-    key: ownNetworksSet(vpc, family),
-    columns: { external_ids: { ...vendorIds, vpc } },
-    collects: ['addresses'],
-  }));
+    key: name,
+    columns: { addresses: networksBeyond(own, family).map(formatCidr), external_ids: { ...vendorIds, vpc } },
+  };
+}
+
+/** The sets that policies of rules and of VpcEgressGateways name. */
+function setRows(view: View, vpc: string, ports: readonly ServedPort[]): readonly DesiredRow[] {
+  const outside = new Set(ports.flatMap(({ parts }) => parts.map(({ cidr }) => formatCidr(cidr))));
+  return ([4, 6] as const).flatMap((family) => {
+    const inside = ownCidrs(view, vpc, family).filter((cidr) => !outside.has(cidr));
+    const own = inside.flatMap((text) => parseCidr(text) ?? []);
+    const ofPorts = ports.flatMap(({ subnet, parts }) => {
+      const part = parts.find(({ cidr }) => cidr.family === family);
+      if (part === undefined) return [];
+      return [setRow(vpc, networksBeyondSet(vpc, family, subnet), [...own, part.cidr], family)];
+    });
+    const isEgress = egressGatewaysOf(view, vpc).length > 0;
+    return isEgress ? [...ofPorts, setRow(vpc, networksBeyondSet(vpc, family), own, family)] : ofPorts;
+  });
 }
 
 /**
@@ -97,26 +113,14 @@ function egressRows(view: View, vpc: string, ports: readonly ServedPort[]): read
 function planExit(view: View, vpc: string): Desired {
   const ports = gatewayPortsOf(view, vpc).flatMap(({ subnet }) => servedPort(view, vpc, subnet) ?? []);
   const [first] = ports;
-  const isEgress = egressGatewaysOf(view, vpc).length > 0;
-  if (first === undefined && !isEgress) return nothing;
-  const families = ([4, 6] as const).filter(
-    (family) => isEgress || ports.some(({ parts }) => parts.some(({ cidr }) => cidr.family === family)),
-  );
-  const outside = new Set(ports.flatMap(({ parts }) => parts.map(({ cidr }) => formatCidr(cidr))));
-  const members = families.map((family): Contribution => ({
-    table: 'Address_Set',
-    key: ownNetworksSet(vpc, family),
-    column: 'addresses',
-    values: ownCidrs(view, vpc, family).filter((cidr) => !outside.has(cidr)),
-  }));
+  if (first === undefined && egressGatewaysOf(view, vpc).length === 0) return nothing;
   const exit = ports.find(({ exitOf }) => exitOf.length > 0) ?? first;
   return {
     rows: [
-      ...families.flatMap((family) => routeRows(view, vpc, family, ports)),
+      ...([4, 6] as const).flatMap((family) => routeRows(view, vpc, family, ports)),
       ...egressRows(view, vpc, ports),
-      ...setRows(vpc, families),
+      ...setRows(view, vpc, ports),
     ],
-    contributions: members,
     ...(exit === undefined ? {} : { together: togetherWith(exit) }),
   };
 }

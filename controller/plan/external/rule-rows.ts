@@ -2,7 +2,7 @@
 import { routerSwitchPort } from '../../../lib/api/names.ts';
 import { ref, type DesiredRow } from '../../../lib/desired/row.ts';
 import { bitsOf } from '../../../lib/net/ip.ts';
-import { ownNetworksSet } from '../../model/ovn-names.ts';
+import { networksBeyondSet } from '../../model/ovn-names.ts';
 import type { ExternalPair, ExternalRule } from '../../model/settled.ts';
 import { matchFamily, vendorIds } from '../names.ts';
 
@@ -45,7 +45,7 @@ export function prefixLengthOf({ family, inside }: ExternalPair): number {
  */
 export function wayOutRows(
   name: string,
-  vpc: string,
+  { vpc, subnet }: Pick<ExternalRule, 'vpc' | 'subnet'>,
   { family, wayOut }: ExternalPair,
   { source, priority }: { readonly source: string; readonly priority: number },
 ): readonly DesiredRow[] {
@@ -57,9 +57,8 @@ export function wayOutRows(
     columns: { priority, match: `${source} && ${match}`, ...columns, external_ids: vendorIds },
     parent: { table: 'Logical_Router', key: vpc, column: 'policies' },
   });
-  const others = `${dst} != $${ownNetworksSet(vpc, family)} && ${dst} != ${wayOut.network}`;
   return [
-    row('', others, { action: 'reroute', nexthops: [wayOut.gateway] }),
+    row('', `${dst} == $${networksBeyondSet(vpc, family, subnet)}`, { action: 'reroute', nexthops: [wayOut.gateway] }),
     row('/near', `${dst} == ${wayOut.network}`, { action: 'allow' }),
   ];
 }

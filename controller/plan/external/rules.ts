@@ -36,7 +36,7 @@ const rowPrefixes: Readonly<Record<AddressRuleStore, string>> = {
 function planFip(key: string, rule: ExternalRule): Planned {
   const rows = rule.pairs.flatMap((pair) => {
     const source = `${matchFamily(pair.family)}.src == ${pair.inside}`;
-    const way = wayOutRows(key, rule.vpc, pair, { source, priority: policyPriority.externalAddress });
+    const way = wayOutRows(key, rule, pair, { source, priority: policyPriority.externalAddress });
     return [natRow(key, 'dnat_and_snat', rule, pair), ...way];
   });
   return { rows };
@@ -46,7 +46,7 @@ function planSnat(key: string, rule: ExternalRule): Planned {
   const rows = rule.pairs.flatMap((pair) => {
     const source = `${matchFamily(pair.family)}.src == ${pair.inside}`;
     const priority = policyPriority.external + prefixLengthOf(pair);
-    return [natRow(key, 'snat', rule, pair), ...wayOutRows(key, rule.vpc, pair, { source, priority })];
+    return [natRow(key, 'snat', rule, pair), ...wayOutRows(key, rule, pair, { source, priority })];
   });
   return { rows };
 }
@@ -56,7 +56,7 @@ function planDnat(key: string, object: OvnDnatRule, rule: ExternalRule): Planned
   const { protocol, internalPort } = object.spec;
   const ways = pairs.flatMap((pair) => {
     const source = `${matchFamily(pair.family)}.src == ${pair.inside} && ${protocol}.src == ${internalPort}`;
-    return wayOutRows(key, vpc, pair, { source, priority: policyPriority.externalReply });
+    return wayOutRows(key, rule, pair, { source, priority: policyPriority.externalReply });
   });
   // The plan of the address has the ports that several rules share.
   if (object.isShared) return { rows: ways };

@@ -53,7 +53,7 @@ function wayRows(name: string, service: Service, view: View, rule: ExternalRule)
         const protocol = ovnProtocols[servicePort.protocol];
         const source = `${matchFamily(family)}.src == ${address} && ${protocol}.src == ${port}`;
         const key = `rlr/${name}/${protocol}/${port}/${address}`;
-        for (const row of wayOutRows(key, rule.vpc, pair, { source, priority: policyPriority.externalReply }))
+        for (const row of wayOutRows(key, rule, pair, { source, priority: policyPriority.externalReply }))
           ways.set(row.key, row);
       }
   return [...ways.values()];

@@ -5,8 +5,8 @@
  */
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
-import { formatCidr } from '../../../lib/net/cidr.ts';
-import type { Cidr } from '../../../lib/net/cidr.ts';
+import { networksBeyond } from '../../../lib/net/beyond.ts';
+import { formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { View } from '../../model/view.ts';
@@ -53,6 +53,10 @@ function ownSources(view: View, vpc: string, family: Family): readonly Cidr[] {
   return own.map(({ prefix }) => prefix).filter((prefix) => prefix.family === family);
 }
 
+function beyond(networks: readonly Cidr[], family: Family): string {
+  return networksBeyond(networks, family).map(formatCidr).join(', ');
+}
+
 function rowsOf(view: View, vpc: string, family: Family): readonly DesiredRow[] {
   const exits = exitsOf(view, vpc, family);
   const outside = gatewayPortsOf(view, vpc).flatMap(({ exitOf }) => exitOf);
@@ -65,13 +69,13 @@ function rowsOf(view: View, vpc: string, family: Family): readonly DesiredRow[] 
   if (tables.size === 0) return [];
   const ip = matchFamily(family);
   const free = [...exits.map(({ part }) => part.cidr), ...ownSources(view, vpc, family)];
-  const sources = [...new Set(free.map(formatCidr))].join(', ');
+  const own = ownCidrs(view, vpc, family).flatMap((text) => parseCidr(text) ?? []);
   const drop: DesiredRow = {
     table: 'Logical_Router_Policy',
     key: `u2o/${vpc}/ipv${family}`,
     columns: {
       priority: policyPriority.nowhere,
-      match: `${ip}.src != {${sources}} && ${ip}.dst != {${ownCidrs(view, vpc, family).join(', ')}}`,
+      match: `${ip}.src == {${beyond(free, family)}} && ${ip}.dst == {${beyond(own, family)}}`,
       action: 'drop',
       external_ids: vendorIds,
     },

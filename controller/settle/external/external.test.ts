@@ -14,6 +14,8 @@ import {
   type Made,
 } from '../../testing-external.ts';
 import type { TestController } from '../../testing-api.ts';
+import { cidrContains, parseCidr } from '../../../lib/net/cidr.ts';
+import { parseIp } from '../../../lib/net/ip.ts';
 
 const eip = (name: string, spec: object = {}, seconds = 1): Made => made('ovnEips', name, spec, seconds);
 const fip = (name: string, spec: object, seconds = 2): Made => made('ovnFips', name, spec, seconds);
@@ -115,9 +117,15 @@ describe('gateway ports', () => {
     await put(controller, routed('t'));
     assert.deepEqual(policies('all'), ['reroute', 'allow']);
     assert.deepEqual(policies('one'), [], 'no packets of it are in that table');
-    const own = planKey(controller.cluster, 'external-exit/blue').contributions?.flatMap(({ values }) => values ?? []);
-    assert.ok(own !== undefined && own.includes('192.0.2.0/24'), 'packets to it follow the route of the user');
-    assert.ok(!own.includes('198.18.0.0/15'), 'nothing leads there');
+    const sets = column(controller, 'external-exit/blue', 'Address_Set', 'addresses');
+    const beyond = (sets['blue_beyond_external.ip4'] as readonly string[]).flatMap((text) => parseCidr(text) ?? []);
+    const isBeyond = (text: string): boolean => {
+      const ip = parseIp(text);
+      return ip !== undefined && beyond.some((cidr) => cidrContains(cidr, ip));
+    };
+    assert.ok(!isBeyond('192.0.2.7'), 'packets to it follow the route of the user');
+    assert.ok(isBeyond('198.18.0.7'), 'nothing leads there');
+    assert.ok(!isBeyond('203.0.113.7'), 'hosts of the network outside are reached without its gateway');
     await put(controller, routed(''));
     assert.deepEqual(policies('all'), []);
     controller.close();
@@ -308,7 +316,7 @@ describe('rules', () => {
       const able = { aclTier: false, ipv6Selection: false, loadBalancers: true, severalGateways };
       const controller = await controllerOf(objects, able);
       assert.deepEqual(column(controller, 'ovn-snat-rule/some', 'Logical_Router_Policy', 'match'), {
-        'snat/some/ipv4': 'ip4.src == 10.90.0.64/26 && ip4.dst != $blue.own.ip4 && ip4.dst != 198.51.100.0/24',
+        'snat/some/ipv4': 'ip4.src == 10.90.0.64/26 && ip4.dst == $blue_beyond_second.ip4',
         'snat/some/ipv4/near': 'ip4.src == 10.90.0.64/26 && ip4.dst == 198.51.100.0/24',
       });
       assert.equal(stateOf(controller, 'ovnDnatRules/web'), severalGateways ? 'in force' : 'DnatSingleGateway');
