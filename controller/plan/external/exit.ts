@@ -67,6 +67,28 @@ function routeRows(view: View, vpc: string, family: Family, ports: readonly Serv
   });
 }
 
+/**
+ * OVN asks for a next hop of IPv6 at the multicast address of the packet's own destination, which the router outside does not receive, unless the
+ * next hop is that of a route. Rules lead packets by policies, so a route to the router outside itself names it.
+ */
+function neighborRows(
+  view: View,
+  vpc: string,
+  ports: readonly ServedPort[],
+  routes: readonly DesiredRow[],
+): readonly DesiredRow[] {
+  const own = readStaticRoutes(view.vpcs.get(vpc)?.spec).routes.map(({ prefix }) => formatCidr(prefix));
+  const named = new Set(routes.map(({ columns }) => columns['nexthop']));
+  const nexthops = new Set(
+    ports.flatMap(({ parts }) => parts.filter(({ cidr }) => cidr.family === 6).map((part) => gatewayIp(part))),
+  );
+  return [...nexthops].flatMap((nexthop) => {
+    const prefix = `${nexthop}/128`;
+    if (named.has(nexthop) || own.includes(prefix)) return [];
+    return [defaultRoute({ vpc, purpose: 'neighbor', family: 6, nexthop, table: '', prefix })];
+  });
+}
+
 function setRow(vpc: string, name: string, own: readonly Cidr[], family: Family): DesiredRow {
   return {
     table: 'Address_Set',
@@ -115,9 +137,11 @@ function planExit(view: View, vpc: string): Desired {
   const [first] = ports;
   if (first === undefined && egressGatewaysOf(view, vpc).length === 0) return nothing;
   const exit = ports.find(({ exitOf }) => exitOf.length > 0) ?? first;
+  const routes = ([4, 6] as const).flatMap((family) => routeRows(view, vpc, family, ports));
   return {
     rows: [
-      ...([4, 6] as const).flatMap((family) => routeRows(view, vpc, family, ports)),
+      ...routes,
+      ...neighborRows(view, vpc, ports, routes),
       ...egressRows(view, vpc, ports),
       ...setRows(view, vpc, ports),
     ],
