@@ -81,6 +81,14 @@ export function hasOutside(pod: Pod, store: PodRuleStore): boolean {
     : condition.message.startsWith(waitingMessage(address, ''));
 }
 
+/** The parts of a pod that decide about its annotation as a rule; empty without one. Most changes of a pod are others, and a rule is judged with all that share its address. */
+export function ruleOfPodText(pod: Pod | undefined, store: PodRuleStore): string {
+  const text = pod && outsideText(pod, store);
+  return pod === undefined || text === undefined
+    ? ''
+    : JSON.stringify([pod.uid, pod.createdMs, text, hasOutside(pod, store)]);
+}
+
 /** An annotation of a pod as if it were an object: its conditions are what the status of the pod says. */
 function podRuleFacts(pod: Pod, store: PodRuleStore): ApiObjectFacts {
   const { uid, resourceVersion, createdMs, isDeleting } = pod;

@@ -17,6 +17,7 @@ import {
   outsideText,
   podRuleStores,
   ruleObject,
+  ruleOfPodText,
 } from '../../model/external-rules.ts';
 import type { ExternalRuleStore, RuleObject } from '../../model/external-rules.ts';
 import { podKey } from '../../model/objects.ts';
@@ -26,7 +27,7 @@ import { externalConfigOf } from './external-config.ts';
 import { gatewayPortNamed, vpcsNaming } from './external-subnets.ts';
 import { gatewayNodeText } from './gateway-order.ts';
 import { natGatewaysReading } from './nat-gateways.ts';
-import { altersRights } from './pod-addresses.ts';
+import { altersRights, outsideOfNode } from './pod-addresses.ts';
 import { readRouterLbRule } from './read-lb-rule.ts';
 import { anyVpc, readRule } from './read-rule.ts';
 import type { EntryClaim, ReadRule } from './read-rule.ts';
@@ -112,10 +113,10 @@ export class ExternalRules {
     else if (kind === 'freed' || kind === 'ips') yield* rulesAt(indexes, 'externalRulesByPort', name);
     else if (kind === 'pods') {
       if (change.before?.node !== change.after?.node) yield* this.#ofPorts(`pod/${name}`);
-      for (const pod of [change.before, change.after])
-        for (const store of podRuleStores)
-          if (pod !== undefined && outsideText(pod, store) !== undefined) yield ruleKey(store, name);
+      for (const store of podRuleStores)
+        if (ruleOfPodText(change.before, store) !== ruleOfPodText(change.after, store)) yield ruleKey(store, name);
     } else if (kind === 'nodes') {
+      for (const id of outsideOfNode(change.before, change.after)) yield* rulesAt(indexes, 'externalRulesByEip', id);
       if (gatewayNodeText(change.before) === gatewayNodeText(change.after)) return;
       yield* this.#ofTypes([
         'distributed',
@@ -194,20 +195,23 @@ export class ExternalRules {
     this.#due = new Set();
     const concerned = new Set<string>();
     // Rules in conflict before and after.
-    for (const key of due) this.#gather(key, concerned);
+    this.#gather(due, concerned);
     for (const key of due) this.#readAgain(key);
-    for (const key of due) this.#gather(key, concerned);
+    this.#gather(due, concerned);
     this.#judge(concerned);
   }
 
-  /** Adds the rule and all that share entries with it, directly or through others. */
-  #gather(first: string, found: Set<string>): void {
-    const open = [first];
+  /** Adds the rules and all that share entries with them, directly or through others. Each entry is walked once: many rules may share it. */
+  #gather(keys: Iterable<string>, found: Set<string>): void {
+    const open = [...keys];
+    const walked = new Set<string>();
     for (let key = open.pop(); key !== undefined; key = open.pop()) {
-      if (found.has(key) && key !== first) continue;
       found.add(key);
-      for (const { entry } of this.#read.get(key)?.claims ?? [])
+      for (const { entry } of this.#read.get(key)?.claims ?? []) {
+        if (walked.has(entry)) continue;
+        walked.add(entry);
         for (const other of allOf(this.#byEntry.get(entry))) if (!found.has(other)) open.push(other);
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 /** Addresses outside that annotations of pods name: who may have them, which pod has one, and when it is free again. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { growthOf } from '../../../lib/testing-growth.ts';
 import { pick, randomOf } from '../../../lib/testing-random.ts';
 import { planKey } from '../../plan/plan.ts';
 import type { TestController } from '../../testing-api.ts';
@@ -292,6 +293,97 @@ describe('an address outside that a pod names', () => {
     controller.close();
   });
 
+  test('is not shared between namespaces: hosts outside tell tenants by their addresses', async () => {
+    let controller = await controllerOf([
+      ...connected('*'),
+      pod('job', { snat: '203.0.113.60' }),
+      pod('jobs', { snat: '203.0.113.60' }, { seconds: 6 }),
+    ]);
+    await put(controller, pod('spy', { snat: '203.0.113.60' }, { namespace: 'other', seconds: 1 }));
+    for (let restart = 0; restart < 2; restart += 1) {
+      assert.match(
+        shown(controller, 'other/spy', 'Snat'),
+        /^False AddressInUse address 203\.0\.113\.60 is in use by Pod team\/job/,
+      );
+      assert.deepEqual(nat(controller, 'pod-snat/other/spy'), []);
+      for (const name of ['job', 'jobs'])
+        assert.equal(shown(controller, `team/${name}`, 'Snat'), 'True Served 203.0.113.60');
+      const stored = shuffled(storedIn(controller), restart);
+      controller.close();
+      controller = await controllerOf(stored);
+      assert.deepEqual(controller.writes, []);
+    }
+    for (const name of ['job', 'jobs']) controller.remove('pods', `team/${name}`);
+    await controller.settle();
+    assert.equal(shown(controller, 'other/spy', 'Snat'), 'True Served 203.0.113.60');
+    controller.close();
+  });
+
+  test('is not that of a node, and a node that reports it later does not take it', async () => {
+    const node = (name: string, address: string): Made => {
+      const { kind, raw } = made('nodes', name, {});
+      return { kind, raw: { ...raw, status: { addresses: [{ type: 'InternalIP', address }] } } };
+    };
+    let controller = await controllerOf([
+      ...connected(),
+      node('lan', '203.0.113.50'),
+      pod('web', { eip: '203.0.113.50' }),
+      pod('six', { snat: '203.0.113.60' }),
+    ]);
+    const refused = 'annotation ovn.kubernetes.io/eip: 203.0.113.50 is the address of node lan: name another address';
+    assert.equal(shown(controller, 'team/web'), `False AddressConflict ${refused}`);
+    assert.deepEqual(held(controller), ['eip/pods/203.0.113.60']);
+    controller.put('nodes', node('late', '203.0.113.60').raw);
+    await controller.settle();
+    const stored = storedIn(controller);
+    controller.close();
+    controller = await controllerOf(stored);
+    assert.deepEqual(controller.writes, []);
+    assert.equal(shown(controller, 'team/web'), `False AddressConflict ${refused}`);
+    assert.equal(shown(controller, 'team/six', 'Snat'), 'True Served 203.0.113.60');
+    controller.put('nodes', node('lan', '203.0.113.51').raw);
+    await controller.settle();
+    assert.equal(shown(controller, 'team/web'), 'True Served 203.0.113.50');
+    controller.close();
+  });
+
+  test('is none that a rule can name, also before the pod does', async () => {
+    const id = 'pods/203.0.113.60';
+    const controller = await controllerOf([
+      ...connected(),
+      made('ovnFips', 'early', { ovnEip: id, vpc: 'ovn-cluster', v4Ip: '10.17.0.200' }, 1),
+      made('ovnSnatRules', 'early', { ovnEip: id, vpc: 'ovn-cluster', v4IpCidr: '10.17.9.0/24' }, 1),
+      pod('job', { snat: '203.0.113.60' }),
+    ]);
+    assert.equal(shown(controller, 'team/job', 'Snat'), 'True Served 203.0.113.60');
+    for (const store of ['ovnFips', 'ovnSnatRules']) {
+      const { refusal } = controller.cluster.externalRules.get(`${store}/early`) ?? {};
+      assert.deepEqual(refusal, {
+        code: 'EipNotFound',
+        message: `spec.ovnEip: '${id}' is not the name of an OvnEip: create one, and name it`,
+      });
+    }
+    controller.close();
+  });
+
+  test('costs nothing in changes of the pod that are about something else, however many share it', async () => {
+    const [few, many] = await Promise.all([20, 600].map((count) => sharing(count)));
+    assert.ok(few && many);
+    const change = (controller: TestController) => () => {
+      const [name = '', before] =
+        [...controller.cluster.pods].find(([, { annotations }]) => 'ovn.kubernetes.io/snat' in annotations) ?? [];
+      assert.ok(before);
+      for (let edit = 0; edit < 100; edit += 1) {
+        controller.cluster.change('pods', name, { ...before, resourceVersion: `edit-${edit}` });
+        controller.cluster.settle();
+      }
+    };
+    const growth = await growthOf({ small: change(few), large: change(many) });
+    assert.ok(growth < 6, `30 times the pods cost ${growth.toFixed(1)} times as much`);
+    few.close();
+    many.close();
+  });
+
   for (let seed = 1; seed <= 4; seed += 1)
     test(`seed ${seed}: stays where it is through changes of others, and a restart decides the same and writes nothing`, async () => {
       const random = randomOf(seed);
@@ -323,16 +415,26 @@ describe('an address outside that a pod names', () => {
         );
         for (const [key, address] of served) assert.ok(!ofEips.includes(address), `${key} in step ${step}`);
         if (step % 5 !== 4) continue;
-        const verdicts = [...controller.cluster.externalRules].sort();
+        const verdicts = verdictsOf(controller);
         const stored = shuffled(storedIn(controller), step);
         controller.close();
         controller = await controllerOf(stored);
         assert.deepEqual(controller.writes, []);
-        assert.deepEqual([...controller.cluster.externalRules].sort(), verdicts);
+        assert.deepEqual(verdictsOf(controller), verdicts);
       }
       controller.close();
     });
 });
+
+function verdictsOf({ cluster }: TestController): readonly unknown[] {
+  return [...cluster.externalRules].sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
+/** So many pods with one address. */
+async function sharing(count: number): Promise<TestController> {
+  const pods = Array.from({ length: count }, (_, index) => pod(`p${index}`, { snat: '203.0.113.60' }));
+  return controllerOf([...connected(), ...pods]);
+}
 
 /** The rules in force of a pod, with the address outside. */
 function servedOf({ cluster }: TestController, name: string): readonly (readonly [key: string, address: string])[] {

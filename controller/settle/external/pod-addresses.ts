@@ -7,10 +7,12 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains, formatCidr } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Change } from '../../model/change.ts';
-import { externalRuleKinds, outsideText, podRuleStores } from '../../model/external-rules.ts';
+import { podEipId } from '../../model/external-objects.ts';
+import { externalRuleKinds, hasOutside, outsideText, podRuleStores } from '../../model/external-rules.ts';
 import type { PodRuleStore } from '../../model/external-rules.ts';
 import { listOf } from '../../model/interfaces.ts';
-import type { Pod, Subnet } from '../../model/objects.ts';
+import { nodeAddresses } from '../../model/node-traits.ts';
+import type { Node, Pod, Subnet } from '../../model/objects.ts';
 import type { HeldPort, View } from '../../model/view.ts';
 import { servedNet } from '../subnet/served-net.ts';
 
@@ -47,9 +49,25 @@ export function outsideRefusal(view: View, pod: Pod, store: PodRuleStore): Probl
     return { code: 'AddressOutOfRange', message };
   }
   const isExcluded = part.excluded.some(({ first, last }) => first <= ip.value && ip.value <= last);
-  if (!isExcluded) return undefined;
+  if (!isExcluded) return nodeConflict(view, pod, store, address);
   const message = `${field}: Subnet ${externalSubnet} excludes ${address} (spec.excludeIps, spec.vips), so only administrators assign it, by an OvnEip: name another address`;
   return { code: 'AddressExcluded', message };
+}
+
+/**
+ * Nodes are often hosts of the network outside. A node that comes later takes nothing from a pod: its kubelet chooses the address that it reports.
+ */
+function nodeConflict(view: View, pod: Pod, store: PodRuleStore, address: string): Problem | undefined {
+  const [node] = view.indexes.nodesByTrait.of(address);
+  if (node === undefined || hasOutside(pod, store)) return undefined;
+  const message = `${externalRuleKinds[store].eipField}: ${address} is the address of node ${node}: name another address`;
+  return { code: 'AddressConflict', message };
+}
+
+/** The `id`s of addresses that a change of a node may take from pods, or give back. */
+export function outsideOfNode(before: Node | undefined, after: Node | undefined): readonly string[] {
+  const [old, now] = [before, after].map((node) => (node === undefined ? [] : nodeAddresses(node)));
+  return old?.join() === now?.join() ? [] : [...(old ?? []), ...(now ?? [])].map(podEipId);
 }
 
 /** The port of a pod that an address outside stands for: that of its default interface. */

@@ -192,6 +192,9 @@ function readPod(view: View, store: PodRuleStore, name: string): Outcome<Inside>
 export function readEip(view: View, id: string, store: ExternalRuleStore): Outcome<OvnEip> {
   const { eipField, use } = externalRuleKinds[store];
   const [eip, title] = [eipAt(view, id), eipTitle(id)];
+  // Such a name in the spec of an object is none of an OvnEip.
+  if (eipRef(id).kind === 'pods' && !isPodRuleStore(store))
+    return refuse('EipNotFound', `${eipField}: '${id}' is not the name of an OvnEip: create one, and name it`);
   if (eip === undefined) return wait('EipNotFound', `${eipField}: ${title} does not exist: create it`);
   const type = eip.spec.type || 'nat';
   if (type === 'lsp' || (type === 'lrp' && use === 'fip'))
@@ -307,7 +310,12 @@ export function addressClaims(
   { eip, vpc }: Pick<ExternalRule, 'eip' | 'vpc'>,
 ): EntryClaim[] {
   const own = `${store}/${name}`;
-  const shared = vpc === '' ? anyVpc : `nat/${vpc}`;
+  const shared = isPodRuleStore(store)
+    ? // Hosts outside tell tenants by their addresses: a pod does not leave with that of another namespace.
+      `pods/${name.slice(0, name.indexOf('/'))}`
+    : vpc === ''
+      ? anyVpc
+      : `nat/${vpc}`;
   const { use } = externalRuleKinds[store];
   const claims: EntryClaim[] = [
     { entry: `eip/${eip}`, value: use === 'fip' ? own : shared, code: 'AddressInUse', what: eipTitle(eip) },

@@ -142,7 +142,7 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   snat: {
     on: 'Pod',
     writer: 'you',
-    text: 'Address of the Subnet `external` with which packets of the pod leave; several pods may name one. The Subnet must permit it, see `isthmus.network/eip-namespaces`; the condition `isthmus.network/Snat` of the pod tells the outcome.',
+    text: 'Address of the Subnet `external` with which packets of the pod leave; several pods of a namespace may name one. The Subnet must permit it, see `isthmus.network/eip-namespaces`; the condition `isthmus.network/Snat` of the pod tells the outcome.',
   },
   eipNamespaces: {
     on: 'Subnet `external`',

@@ -5,12 +5,12 @@ import { parseIp } from '../../../../lib/net/ip.ts';
 import { defaultInterface } from '../../../model/interfaces.ts';
 import { eipAt, eipRef, iptablesEipId } from '../../../model/external-objects.ts';
 import type { OvnEip } from '../../../model/external-objects.ts';
-import { hasOutside, outsideId, podRuleStores } from '../../../model/external-rules.ts';
+import { hasOutside, outsideId, podRuleStores, ruleOfPodText } from '../../../model/external-rules.ts';
 import type { Pod } from '../../../model/objects.ts';
 import { eipPort } from '../../../model/ovn-names.ts';
 import type { View } from '../../../model/view.ts';
 import { gatewayPortName, gatewayPortNamed } from '../../external/external-subnets.ts';
-import { altersRights, podsEntitled } from '../../external/pod-addresses.ts';
+import { altersRights, outsideOfNode, podsEntitled } from '../../external/pod-addresses.ts';
 import { satisfies } from '../claims.ts';
 import type { Claimant, PortWant } from '../claims.ts';
 import { parseAddresses } from '../port-request.ts';
@@ -51,8 +51,13 @@ function podsClaimant(view: View, id: string): Claimant | undefined {
   return { uid: id, createdMs: oldest.createdMs, name: id, holder: id, wants: [want] };
 }
 
-function idsOf(pods: readonly (Pod | undefined)[]): readonly string[] {
-  return pods.flatMap((pod) => podRuleStores.flatMap((store) => (pod && outsideId(pod, store)) ?? []));
+/** The addresses that the annotations of a pod name and named before, if its change alters who names them. */
+function idsOf(before: Pod | undefined, after: Pod | undefined): readonly string[] {
+  return podRuleStores.flatMap((store) =>
+    ruleOfPodText(before, store) === ruleOfPodText(after, store)
+      ? []
+      : [before, after].flatMap((pod) => (pod && outsideId(pod, store)) ?? []),
+  );
 }
 
 /** All addresses that annotations of pods name. */
@@ -90,7 +95,8 @@ export const eipHolder: HolderKind = {
       ...podIds(view),
     ]),
   concerns(change, view) {
-    if (change.kind === 'pods') return idsOf([change.before, change.after]);
+    if (change.kind === 'pods') return idsOf(change.before, change.after);
+    if (change.kind === 'nodes') return outsideOfNode(change.before, change.after);
     if (altersRights(change)) return podIds(view);
     if (change.kind === 'iptablesEips') return [iptablesEipId(change.name)];
     return change.kind === 'ovnEips' ? [change.name] : [];
