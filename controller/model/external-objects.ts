@@ -1,4 +1,5 @@
 /** Addresses of networks outside of the cluster, and the rules that use them. */
+import { externalSubnet } from '../../lib/api/names.ts';
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { RuleObject as LbRuleObject } from '../../lib/services/switch-lb-rule.ts';
 import type { ApiObjectFacts } from './object-facts.ts';
@@ -78,10 +79,18 @@ export function iptablesEipId(name: string): string {
   return iptablesPrefix + name;
 }
 
+const podPrefix = 'pods/';
+
+/** The name, among those of all addresses outside, of one that annotations of pods name, in canonical form; no object has such a name. */
+export function podEipId(address: string): string {
+  return podPrefix + address;
+}
+
 type EipStores = { readonly [K in 'ovnEips' | 'iptablesEips']: ReadonlyMap<string, OvnEip> };
 
-/** The store of an address outside, and its name there. */
-export function eipRef(id: string): { readonly kind: keyof EipStores; readonly name: string } {
+/** The store of an address outside, and its name there. One that annotations of pods name is in none: its name is the address. */
+export function eipRef(id: string): { readonly kind: keyof EipStores | 'pods'; readonly name: string } {
+  if (id.startsWith(podPrefix)) return { kind: 'pods', name: id.slice(podPrefix.length) };
   return id.startsWith(iptablesPrefix)
     ? { kind: 'iptablesEips', name: id.slice(iptablesPrefix.length) }
     : { kind: 'ovnEips', name: id };
@@ -89,13 +98,43 @@ export function eipRef(id: string): { readonly kind: keyof EipStores; readonly n
 
 export function eipAt(stores: EipStores, id: string): OvnEip | undefined {
   const { kind, name } = eipRef(id);
-  return stores[kind].get(name);
+  return kind === 'pods' ? podEip(id, name) : stores[kind].get(name);
 }
+
+/** An address of the Subnet `external` as if it were an object: pods share it as rules share an OvnEip. */
+function podEip(id: string, address: string): OvnEip {
+  const isIpv6 = address.includes(':');
+  return {
+    id,
+    name: address,
+    uid: id,
+    resourceVersion: '',
+    createdMs: 0,
+    isDeleting: false,
+    generation: 0,
+    finalizers: [],
+    conditions: [],
+    status: {},
+    labels: {},
+    spec: {
+      externalSubnet,
+      v4Ip: isIpv6 ? '' : address,
+      v6Ip: isIpv6 ? address : '',
+      macAddress: '',
+      type: '',
+      natGateway: undefined,
+      qosPolicy: '',
+    },
+    unsupported: [],
+  };
+}
+
+const eipKinds = { ovnEips: 'OvnEip', iptablesEips: 'IptablesEIP', pods: 'address' } as const;
 
 /** `OvnEip web` */
 export function eipTitle(id: string): string {
   const { kind, name } = eipRef(id);
-  return `${kind === 'ovnEips' ? 'OvnEip' : 'IptablesEIP'} ${name}`;
+  return `${eipKinds[kind]} ${name}`;
 }
 
 /** Kube-OVN's ConfigMap about the default VPC's port outside, as it is written. */
@@ -175,59 +214,4 @@ export interface RouterLbRule extends ApiObjectFacts, LbRuleObject {
     readonly eip: string;
     readonly vpc: string;
   };
-}
-
-/** The kinds of rules that use addresses outside, by the name of their store. Their texts are for messages. */
-export const externalRuleKinds = {
-  ovnFips: { use: 'fip', kind: 'OvnFip', eipField: 'spec.ovnEip', insideField: 'v4Ip' },
-  ovnSnatRules: { use: 'snat', kind: 'OvnSnatRule', eipField: 'spec.ovnEip', insideField: 'v4IpCidr' },
-  ovnDnatRules: { use: 'dnat', kind: 'OvnDnatRule', eipField: 'spec.ovnEip', insideField: 'v4Ip' },
-  routerLbRules: { use: 'dnat', kind: 'RouterLBRule', eipField: 'spec.ovnEip', insideField: '' },
-  iptablesFips: { use: 'fip', kind: 'IptablesFIPRule', eipField: 'spec.eip', insideField: 'internalIp' },
-  iptablesSnats: { use: 'snat', kind: 'IptablesSnatRule', eipField: 'spec.eip', insideField: 'internalCIDR' },
-  iptablesDnats: { use: 'dnat', kind: 'IptablesDnatRule', eipField: 'spec.eip', insideField: 'internalIp' },
-} as const;
-
-export type ExternalRuleStore = keyof typeof externalRuleKinds;
-
-export const externalRuleStores = Object.keys(externalRuleKinds) as readonly ExternalRuleStore[];
-
-/** Those that are about one address or network inside. */
-export type AddressRuleStore = Exclude<ExternalRuleStore, 'routerLbRules'>;
-
-export type AddressRule =
-  | { readonly use: 'fip'; readonly rule: OvnFip }
-  | { readonly use: 'snat'; readonly rule: OvnSnatRule }
-  | { readonly use: 'dnat'; readonly rule: OvnDnatRule };
-
-export type RuleObject = AddressRule | { readonly use: 'lb'; readonly rule: RouterLbRule };
-
-type RuleStores = { readonly [K in 'ovnFips' | 'iptablesFips']: ReadonlyMap<string, OvnFip> } & {
-  readonly [K in 'ovnSnatRules' | 'iptablesSnats']: ReadonlyMap<string, OvnSnatRule>;
-} & { readonly [K in 'ovnDnatRules' | 'iptablesDnats']: ReadonlyMap<string, OvnDnatRule> } & {
-  readonly routerLbRules: ReadonlyMap<string, RouterLbRule>;
-};
-
-/** The rule of a name, by what it does, whatever its kind. */
-export function ruleObject(stores: RuleStores, store: AddressRuleStore, name: string): AddressRule | undefined;
-export function ruleObject(stores: RuleStores, store: ExternalRuleStore, name: string): RuleObject | undefined;
-export function ruleObject(stores: RuleStores, store: ExternalRuleStore, name: string): RuleObject | undefined {
-  if (store === 'routerLbRules') {
-    const rule = stores[store].get(name);
-    return rule && { use: 'lb', rule };
-  }
-  if (store === 'ovnFips' || store === 'iptablesFips') {
-    const rule = stores[store].get(name);
-    return rule && { use: 'fip', rule };
-  }
-  if (store === 'ovnSnatRules' || store === 'iptablesSnats') {
-    const rule = stores[store].get(name);
-    return rule && { use: 'snat', rule };
-  }
-  const rule = stores[store].get(name);
-  return rule && { use: 'dnat', rule };
-}
-
-export function isExternalRuleStore(kind: string): kind is ExternalRuleStore {
-  return Object.hasOwn(externalRuleKinds, kind);
 }

@@ -48,6 +48,8 @@ export interface Pod extends ObjectFacts {
   readonly annotations: Readonly<Record<string, string>>;
   /** The controller's condition about its addresses. It is in the status, where the author of the pod cannot write. */
   readonly addressCondition: PodCondition | undefined;
+  /** The controller's conditions about addresses outside, by the annotation that names one. */
+  readonly outsideConditions: Readonly<Partial<Record<'eip' | 'snat', PodCondition>>>;
   /** Ports of its containers that have names. */
   readonly namedPorts: readonly NamedPort[];
   /** Annotations that request unsupported features. */
@@ -133,7 +135,7 @@ export interface Subnet extends ApiObjectFacts {
   readonly spec: SubnetSpec;
   /** Fields of the spec that are set and not supported. */
   readonly unsupported: readonly string[];
-  /** The annotations this room writes. */
+  /** The annotations this room reads or writes. */
   readonly annotations: Readonly<Record<string, string>>;
 }
 

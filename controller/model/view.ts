@@ -13,7 +13,7 @@ import type { DomainRecord } from './domain.ts';
 import type { Interface } from './interfaces.ts';
 import type { MonitorState } from './monitors.ts';
 import type { EgressGateway } from './egress-gateway.ts';
-import type { ExternalRuleStore } from './external-objects.ts';
+import type { ExternalRuleStore, ObjectRuleStore, PodRuleStore } from './external-rules.ts';
 import type { Kinds, LbRuleStore, Pod, Policy } from './objects.ts';
 import type {
   ExternalRule,
@@ -114,7 +114,9 @@ export interface Indexes {
   /** Rules by the `id` of the address outside that they name. */
   readonly externalRulesByEip: Readonly<Record<ExternalRuleStore, Index>>;
   /** Rules by the name under which their address inside is held, where they name its holder. */
-  readonly externalRulesByPort: Readonly<Record<ExternalRuleStore, Index>>;
+  readonly externalRulesByPort: Readonly<Record<ObjectRuleStore, Index>>;
+  /** Pods whose annotations are rules, by the store of the rule. */
+  readonly podsByRule: { readonly of: (store: PodRuleStore) => Iterable<string> };
   readonly snatRulesBySubnet: Index;
   /** VpcEgressGateways by their VPC, and by `subnet/` and the Subnets that they name. */
   readonly egressGatewaysBy: Index;

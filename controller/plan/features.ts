@@ -25,6 +25,8 @@ import {
   iptablesDnatFeature,
   iptablesFipFeature,
   iptablesSnatFeature,
+  podFipFeature,
+  podSnatFeature,
   snatRuleFeature,
 } from './external/rules.ts';
 import { distributedGatewayFeature } from './gateway/distributed.ts';
@@ -101,6 +103,8 @@ export const features: readonly Feature[] = [
   iptablesFipFeature,
   iptablesSnatFeature,
   iptablesDnatFeature,
+  podFipFeature,
+  podSnatFeature,
   qosPolicyFeature,
   egressGatewayFeature,
   egressMemberFeature,

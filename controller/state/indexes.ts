@@ -8,6 +8,7 @@ import { nodeTraits } from '../model/node-traits.ts';
 import { placesOfGateway } from '../model/egress-gateway.ts';
 import { insidePorts } from '../model/external-objects.ts';
 import type { OvnDnatRule, OvnFip, OvnSnatRule, RouterLbRule } from '../model/external-objects.ts';
+import { outsideId, outsideText, podRuleStores } from '../model/external-rules.ts';
 import { vpcNameOf } from '../model/objects.ts';
 import type { Kinds, LbRule } from '../model/objects.ts';
 import { securityPortGroup } from '../model/ovn-names.ts';
@@ -17,11 +18,11 @@ import type { Indexes } from '../model/view.ts';
 
 export type Stores = { readonly [K in keyof Kinds]: Store<Kinds[K]> };
 
-/** An index of the rules of each kind that use addresses outside. */
+/** An index of the rules of each kind that use addresses outside and are objects of their own. */
 function rulesIndex(
   stores: Stores,
   keysOf: (rule: OvnFip | OvnSnatRule | OvnDnatRule | RouterLbRule) => readonly string[],
-): Indexes['externalRulesByEip'] {
+): Indexes['externalRulesByPort'] {
   return {
     ovnFips: index(stores.ovnFips, keysOf),
     ovnSnatRules: index(stores.ovnSnatRules, keysOf),
@@ -31,6 +32,10 @@ function rulesIndex(
     iptablesSnats: index(stores.iptablesSnats, keysOf),
     iptablesDnats: index(stores.iptablesDnats, keysOf),
   };
+}
+
+function listed(key: string | undefined): readonly string[] {
+  return key === undefined ? [] : [key];
 }
 
 /** An index of the rules of each kind that have a headless Service. */
@@ -77,7 +82,12 @@ export function indexesOf(stores: Stores): Indexes {
     eipsByQosPolicy: index(iptablesEips, ({ spec }) => (spec.qosPolicy === '' ? [] : [spec.qosPolicy])),
     natGatewaysByQosPolicy: index(vpcNatGateways, ({ spec }) => (spec.qosPolicy === '' ? [] : [spec.qosPolicy])),
     eipsByNatGateway: index(iptablesEips, ({ spec }) => [spec.natGateway ?? '']),
-    externalRulesByEip: rulesIndex(stores, ({ spec }) => [spec.eip]),
+    externalRulesByEip: {
+      ...rulesIndex(stores, ({ spec }) => [spec.eip]),
+      podFips: index(pods, (pod) => listed(outsideId(pod, 'podFips'))),
+      podSnats: index(pods, (pod) => listed(outsideId(pod, 'podSnats'))),
+    },
+    podsByRule: index(pods, (pod) => podRuleStores.filter((store) => outsideText(pod, store) !== undefined)),
     externalRulesByPort: rulesIndex(stores, ({ spec }) => insidePorts({ ipType: '', ipName: '', ...spec })),
     snatRulesBySubnet: index(ovnSnatRules, ({ spec }) => (spec.vpcSubnet === '' ? [] : [spec.vpcSubnet])),
     egressGatewaysBy: index(vpcEgressGateways, placesOfGateway),

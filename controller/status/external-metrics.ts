@@ -1,10 +1,13 @@
 /** Figures of addresses outside: OvnEips, the rules that use them, and the nodes that may hold the ports of routers. Read when asked for. */
+import { externalSubnet } from '../../lib/api/names.ts';
 import { Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
-import { eipRef, externalRuleKinds, externalRuleStores } from '../model/external-objects.ts';
+import { eipRef } from '../model/external-objects.ts';
+import { externalRuleKinds, externalRuleStores, isPodRuleStore, podRuleStores } from '../model/external-rules.ts';
 import { eipPort } from '../model/ovn-names.ts';
 import type { ExternalRule } from '../model/settled.ts';
 import type { View } from '../model/view.ts';
+import { podsEntitled } from '../settle/external/pod-addresses.ts';
 import { ruleKey } from '../settle/external/external-rules.ts';
 
 const ruleStates = ['in-force', 'waiting', 'refused'] as const;
@@ -59,12 +62,16 @@ export function openExternalMetrics(registry: Registry, view: View): void {
       for (const state of eipStates) counts.add({ kind, subnet, state }, 0);
       counts.add({ kind, subnet, state: eipStateOf(view, eip.id, type === 'lrp') });
     }
+    const { externalRulesByEip: rules } = view.indexes;
+    for (const id of new Set(podRuleStores.flatMap((store) => [...rules[store].keys()])))
+      if (podsEntitled(view, id).length > 0)
+        counts.add({ kind: 'Pod', subnet: externalSubnet, state: eipStateOf(view, id, false) });
   });
   gauge('external_rules', 'rules that use addresses outside, by state', ['kind', 'state'], (counts) => {
     for (const store of externalRuleStores) {
       const { kind } = externalRuleKinds[store];
       for (const state of ruleStates) counts.add({ kind, state }, 0);
-      for (const name of view[store].keys())
+      for (const name of isPodRuleStore(store) ? view.indexes.podsByRule.of(store) : view[store].keys())
         counts.add({ kind, state: stateOf(view.externalRules.get(ruleKey(store, name))) });
     }
   });

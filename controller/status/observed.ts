@@ -1,4 +1,4 @@
-import { addressCondition } from '../../lib/api/pod-addresses.ts';
+import { addressCondition, outsideConditions } from '../../lib/api/pod-addresses.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { apiVersionOf } from '../../lib/kube/resources.ts';
 import type { EventSubject } from '../../lib/kube/events.ts';
@@ -38,10 +38,14 @@ function observedService(service: Kinds['services']): Observed {
   return { uid, resourceVersion, annotations, labels, finalizers, status, conditions, ...spec };
 }
 
-/** The kubelet writes the other conditions of a pod: of this room there is one. */
+/** The kubelet writes the other conditions of a pod. */
 function observedPod(pod: Kinds['pods']): Observed {
-  const { uid, resourceVersion, annotations, addressCondition: observed } = pod;
-  const conditions = observed === undefined ? [] : [{ type: addressCondition, ...observed } as Condition];
+  const { uid, resourceVersion, annotations, addressCondition: observed, outsideConditions: outside } = pod;
+  const conditions = [
+    { type: addressCondition, is: observed },
+    { type: outsideConditions.eip, is: outside.eip },
+    { type: outsideConditions.snat, is: outside.snat },
+  ].flatMap(({ type, is }) => (is === undefined ? [] : [{ type, ...is } as Condition]));
   return { uid, resourceVersion, annotations, conditions };
 }
 

@@ -29,7 +29,7 @@ export function parseSubnet(raw: RawObject): Subnet {
     ...apiFactsOf(raw),
     spec: { ...addressingOf(spec), ...gatewayOf(spec), ...isolationOf(spec), ...servicesOf(spec), ...underlayOf(spec) },
     unsupported: namesSet(spec, unsupportedSubnetFields),
-    annotations: pick(raw.metadata.annotations, [annotation.accepted]),
+    annotations: pick(raw.metadata.annotations, [annotation.accepted, annotation.eipNamespaces]),
   };
 }
 

@@ -13,6 +13,6 @@ export const unsupportedPolicyAnnotations: readonly string[] = [
   'network_policy_enforcement',
 ].map((key) => prefix + key);
 
-export const unsupportedPodAnnotations: readonly string[] = ['layer2_forward', 'north_gateway', 'eip', 'snat'].map(
+export const unsupportedPodAnnotations: readonly string[] = ['layer2_forward', 'north_gateway'].map(
   (key) => prefix + key,
 );

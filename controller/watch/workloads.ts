@@ -3,7 +3,7 @@
  * any content that a user can write. Here: pods, nodes, namespaces, and the owners and attachments of pods.
  */
 import { annotation, nodeAnnotations } from '../../lib/api/names.ts';
-import { addressConditionOf } from '../../lib/api/pod-addresses.ts';
+import { addressConditionOf, outsideConditions, podConditionOf } from '../../lib/api/pod-addresses.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { Attachment, Namespace, Node, OwnerRef, Pod, StatefulSet, VirtualMachine } from '../model/objects.ts';
 import { fieldsOf, numberOf, recordsOf, textOf } from '../../lib/kube/fields.ts';
@@ -41,6 +41,14 @@ function controllerOf(raw: RawObject): OwnerRef | undefined {
   return ref && { kind: textOf(ref['kind']), name: textOf(ref['name']), uid: textOf(ref['uid']) };
 }
 
+const noConditions: Pod['outsideConditions'] = {};
+
+function outsideConditionsOf(status: unknown): Pod['outsideConditions'] {
+  const [eip, snat] = [podConditionOf(status, outsideConditions.eip), podConditionOf(status, outsideConditions.snat)];
+  if (eip === undefined && snat === undefined) return noConditions;
+  return { ...(eip && { eip }), ...(snat && { snat }) };
+}
+
 export function parsePod(raw: RawObject): Pod {
   const spec = fieldsOf(raw['spec']);
   const phase = textOf(fieldsOf(raw['status'])['phase']);
@@ -64,6 +72,7 @@ export function parsePod(raw: RawObject): Pod {
       Object.keys(all).filter((key) => podAnnotation.test(key)),
     ),
     addressCondition: addressConditionOf(raw['status']),
+    outsideConditions: outsideConditionsOf(raw['status']),
     namedPorts: sharedNamedPorts(spec),
     unsupported: namesSet(all, unsupportedPodAnnotations),
   };

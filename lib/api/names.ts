@@ -56,6 +56,10 @@ export const annotation = {
   networks: 'k8s.v1.cni.cncf.io/networks',
   defaultNetwork: 'v1.multus-cni.io/default-network',
   ipPool: 'ovn.kubernetes.io/ip_pool',
+  /** On a pod of the default VPC: the address outside that stands for its own. */
+  eip: 'ovn.kubernetes.io/eip',
+  /** On a pod of the default VPC: the address outside with which its packets leave. */
+  snat: 'ovn.kubernetes.io/snat',
   /** On a pod: the Vip whose address it uses. */
   vip: 'ovn.kubernetes.io/vip',
   /** On a pod of a KubeVirt virtual machine: the name of the machine, which is also the name of its ports. */
@@ -99,6 +103,8 @@ export const annotation = {
   sharingKey: 'isthmus.network/sharing-key',
   /** On a Subnet: namespaces whose pods may be routers and DHCP servers there, separated by commas; `*` for all. */
   routerNamespaces: 'isthmus.network/router-namespaces',
+  /** On the Subnet `external`: namespaces whose pods may take addresses of it by annotations, separated by commas; `*` for all. */
+  eipNamespaces: 'isthmus.network/eip-namespaces',
   /**
    * On a Subnet: the CIDRs and gateways accepted last (`10.16.0.0/16,fd00::/64 10.16.0.1,fd00::1`), and behind them the VLAN
    * (`net1/100/physical`). They stay in force when a later edit is refused.

@@ -9,6 +9,9 @@ import { annotation, interfaceAnnotation } from './names.ts';
 /** Type of the condition. `True`: the message vouches for interfaces. `False`: reason and message say why there is no address. */
 export const addressCondition = 'isthmus.network/AddressAllocated';
 
+/** Types of the conditions about the address outside that an annotation of a pod names. `True`: the message is the address. */
+export const outsideConditions = { eip: 'isthmus.network/Eip', snat: 'isthmus.network/Snat' } as const;
+
 export interface PodCondition {
   readonly status: string;
   readonly reason: string;
@@ -50,12 +53,17 @@ export function isVouchedFor(condition: PodCondition | undefined, annotations: A
   return condition.message.split(' ').includes(vouchFor(annotations, [name]));
 }
 
-/** The condition in a pod's status from the API server. */
+/** The condition about a pod's addresses, in its status from the API server. */
 export function addressConditionOf(status: unknown): PodCondition | undefined {
+  return podConditionOf(status, addressCondition);
+}
+
+/** A condition of a type in a pod's status from the API server. */
+export function podConditionOf(status: unknown, wanted: string): PodCondition | undefined {
   const { conditions } = (status ?? {}) as { readonly conditions?: unknown };
   for (const one of Array.isArray(conditions) ? (conditions as readonly unknown[]) : []) {
     const { type, status: is, reason, message } = (one ?? {}) as Readonly<Record<string, unknown>>;
-    if (type !== addressCondition || typeof is !== 'string') continue;
+    if (type !== wanted || typeof is !== 'string') continue;
     const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
     return { status: is, reason: textOf(reason), message: textOf(message) };
   }

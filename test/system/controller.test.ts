@@ -152,8 +152,8 @@ describe('pods', () => {
     await bed.event('AcquireAddressFailed', 'far', /^AddressOutOfRange/);
     await ask('six', 'ip_family', 'ipv6');
     await bed.event('AcquireAddressFailed', 'six', /^InvalidIPFamily/);
-    await ask('routed', 'eip', '10.0.0.1');
-    await bed.event('AcquireAddressFailed', 'routed', /^NotSupported: .*eip/);
+    await ask('routed', 'north_gateway', '10.0.0.1');
+    await bed.event('AcquireAddressFailed', 'routed', /^NotSupported: .*north_gateway/);
     await bed.deletePod('fixed');
     assert.equal(await bed.address('second'), '10.16.5.5');
     for (const name of ['second', 'gw', 'far', 'six', 'routed']) await bed.deletePod(name);

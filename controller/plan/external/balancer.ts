@@ -1,7 +1,7 @@
 /** Load balancers of published ports: one for each address outside and protocol, to which rules contribute their ports. */
 import type { Contribution, DesiredRow } from '../../../lib/desired/row.ts';
 import { backendKey } from '../../../lib/services/backends.ts';
-import { ruleObject } from '../../model/external-objects.ts';
+import { ruleObject } from '../../model/external-rules.ts';
 import type { OvnDnatRule } from '../../model/external-objects.ts';
 import type { ExternalRule } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';

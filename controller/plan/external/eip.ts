@@ -6,8 +6,10 @@ import { label } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Change } from '../../model/change.ts';
-import { eipAt, eipRef, externalRuleKinds, iptablesEipId } from '../../model/external-objects.ts';
-import type { ExternalRuleStore, OvnEip } from '../../model/external-objects.ts';
+import { eipAt, eipRef, iptablesEipId } from '../../model/external-objects.ts';
+import type { OvnEip } from '../../model/external-objects.ts';
+import { externalRuleKinds } from '../../model/external-rules.ts';
+import type { ExternalRuleStore } from '../../model/external-rules.ts';
 import { eipPort } from '../../model/ovn-names.ts';
 import type { GatewayPort } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
@@ -202,7 +204,8 @@ function* eipsOf(change: Change, view: View): Generator<string> {
 }
 
 function featureOf(name: string, idOf: (name: string) => string, all: Feature['all']): Feature {
-  const isOwn = (id: string): boolean => (eipRef(id).kind === 'ovnEips') === (name === 'ovn-eip');
+  const store = name === 'ovn-eip' ? 'ovnEips' : 'iptablesEips';
+  const isOwn = (id: string): boolean => eipRef(id).kind === store;
   return {
     name,
     all,

@@ -38,6 +38,7 @@ test('after random changes every plan and status is current, and no two plans wa
   const limited = ({ kind, raw }: Made): Made => ({ kind, raw: { ...raw, status: { qosPolicy: qosPolicy() } } });
   const route = { cidr: '0.0.0.0/0', nextHopIP: '203.0.113.9' };
   const toGateway = { cidr: '0.0.0.0/0', nextHopIP: '10.90.0.254' };
+  const permits = { 'isthmus.network/eip-namespaces': 'other,default' };
   const config = { name: 'ovn-external-gw-config', namespace: 'kube-system' };
   const changes: readonly (() => Made)[] = [
     () => ({
@@ -81,7 +82,7 @@ test('after random changes every plan and status is current, and no two plans wa
           logicalGateway: random(5) === 0,
         },
         random(3),
-        leaving(),
+        { ...leaving(), annotations: pick({}, permits, permits, { 'isthmus.network/eip-namespaces': '*' }) },
       ),
     () =>
       made(
@@ -243,9 +244,18 @@ test('after random changes every plan and status is current, and no two plans wa
     () => made('namespaces', 'default', {}, 0, { labels: pick({}, { team: 'a' }) }),
     () => made('vips', 'shared', { subnet: 'inner' }, 1),
     () => {
-      const { kind, raw } = made('pods', pick('web', 'db'), {}, 1, { labels: pick({}, { app: 'web' }) });
+      const address = (): string => pick('203.0.113.50', '203.0.113.77', '203.0.113.254', '198.51.100.7', 'none');
+      const annotations = {
+        ...pick<object>({}, { 'ovn.kubernetes.io/logical_switch': 'ovn-default' }),
+        ...pick<object>({}, { 'ovn.kubernetes.io/eip': address() }),
+        ...pick<object>({}, {}, { 'ovn.kubernetes.io/snat': address() }),
+      };
+      const more = { labels: pick({}, { app: 'web' }), annotations };
+      const { kind, raw } = made('pods', pick('web', 'db', 'job'), {}, random(3), more);
       const nodeName = pick('n1', 'n3', 'n9');
-      return { kind, raw: { ...raw, spec: { nodeName } } };
+      const has = pick([], [{ type: 'isthmus.network/Eip', status: 'True', message: '203.0.113.50' }]);
+      const status = { phase: pick('Running', 'Running', 'Failed'), conditions: has };
+      return { kind, raw: { ...raw, spec: { nodeName }, status } };
     },
     () => {
       const name = pick('web', 'db');

@@ -1,7 +1,8 @@
 /** The statuses of the rules that use addresses outside. */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { eipAt, eipRef, externalRuleKinds, ruleObject } from '../../model/external-objects.ts';
-import type { AddressRule, AddressRuleStore } from '../../model/external-objects.ts';
+import { eipAt, eipRef } from '../../model/external-objects.ts';
+import { externalRuleKinds, ruleObject } from '../../model/external-rules.ts';
+import type { AddressRule, AddressRuleStore, ObjectRuleStore } from '../../model/external-rules.ts';
 import type { ApiObjectFacts } from '../../model/object-facts.ts';
 import type { ExternalRule } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
@@ -77,7 +78,7 @@ export function pendingOf(
 
 export function reportRule(
   view: View,
-  store: AddressRuleStore,
+  store: AddressRuleStore & ObjectRuleStore,
   name: string,
   outcome: Outcome,
 ): readonly ObjectReport[] {

@@ -1,11 +1,19 @@
 /**
- * Rules that use addresses outside: OvnFips, OvnSnatRules, OvnDnatRules, and those of VpcNatGateways. In: the verdict on a rule. Out: its rows on the router of the VPC, and its status. Rule: the rows of a
+ * Rules that use addresses outside: OvnFips, OvnSnatRules, OvnDnatRules, those of VpcNatGateways, and annotations of pods. In: the verdict on a rule. Out: its rows on the router of the VPC, and its status. Rule: the rows of a
  * rule and those of its port outside are one transaction.
  */
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { Change } from '../../model/change.ts';
-import { iptablesEipId, ruleObject } from '../../model/external-objects.ts';
-import type { AddressRule, AddressRuleStore, ExternalRuleStore, OvnDnatRule } from '../../model/external-objects.ts';
+import { iptablesEipId } from '../../model/external-objects.ts';
+import type { OvnDnatRule } from '../../model/external-objects.ts';
+import { isPodRuleStore, outsideText, ruleObject } from '../../model/external-rules.ts';
+import type {
+  AddressRule,
+  AddressRuleStore,
+  ExternalRuleStore,
+  ObjectRuleStore,
+  PodRuleStore,
+} from '../../model/external-rules.ts';
 import type { ExternalRule } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { ruleKey } from '../../settle/external/external-rules.ts';
@@ -31,6 +39,8 @@ const rowPrefixes: Readonly<Record<AddressRuleStore, string>> = {
   iptablesFips: 'iptables-fip',
   iptablesSnats: 'iptables-snat',
   iptablesDnats: 'iptables-dnat',
+  podFips: 'pod-fip',
+  podSnats: 'pod-snat',
 };
 
 function planFip(key: string, rule: ExternalRule): Planned {
@@ -87,7 +97,7 @@ function* waitingFor(
   store: ExternalRuleStore,
   { name, before, after }: Extract<Change, { readonly kind: 'gatewayHolders' }>,
 ): Generator<string> {
-  if (name === '') yield* view[store].keys();
+  if (name === '') yield* isPodRuleStore(store) ? view.indexes.podsByRule.of(store) : view[store].keys();
   else if ((before === undefined) !== (after === undefined))
     for (const [key, { vpc, subnet }] of view.externalRules)
       if (key.startsWith(`${store}/`) && gatewayPortName({ vpc, subnet }) === name) yield key.slice(store.length + 1);
@@ -104,7 +114,7 @@ export function verdictsReading(
 }
 
 /** Keys: the name of the rule. */
-function featureOf(store: AddressRuleStore, name: string): Feature {
+function featureOf(store: AddressRuleStore & ObjectRuleStore, name: string): Feature {
   return {
     name,
     all: (view) => view[store].keys(),
@@ -127,3 +137,24 @@ export const dnatRuleFeature = featureOf('ovnDnatRules', 'ovn-dnat-rule');
 export const iptablesFipFeature = featureOf('iptablesFips', 'iptables-fip');
 export const iptablesSnatFeature = featureOf('iptablesSnats', 'iptables-snat');
 export const iptablesDnatFeature = featureOf('iptablesDnats', 'iptables-dnat');
+
+/** Keys: `namespace/name` of the pod, whose status has the outcome. */
+function podFeatureOf(store: PodRuleStore, name: string): Feature {
+  return {
+    name,
+    all: (view) => view.indexes.podsByRule.of(store),
+    *reads(change, view) {
+      if (change.kind === 'gatewayHolders' || change.kind === 'externalRules')
+        yield* verdictsReading(change, view, store);
+      else if (change.kind === 'pods') {
+        const pods = [change.before, change.after].flatMap((pod) => pod ?? []);
+        if (pods.some((pod) => outsideText(pod, store) !== undefined)) yield change.name;
+      }
+    },
+    plan: (view, id) => planRule(view, store, id),
+    statusOf: (id) => `pod/${id}`,
+  };
+}
+
+export const podFipFeature = podFeatureOf('podFips', 'pod-fip');
+export const podSnatFeature = podFeatureOf('podSnats', 'pod-snat');

@@ -5,9 +5,11 @@ import { ingressNamedKeys, namedPortKey, selectedBy } from '../../../lib/policie
 import { isClusterPolicy } from '../../../lib/policies/policy.ts';
 import { selectorOfText } from '../../../lib/store/selector-index.ts';
 import type { Namespace, Node, Pod, Policy, Subnet } from '../../model/objects.ts';
+import { podRuleStores } from '../../model/external-rules.ts';
 import { nodePortGroup } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { isSameScope } from '../../settle/gateway/scope.ts';
+import { verdictsReading } from '../external/rules.ts';
 import { regrouped } from '../security-group/security-group.ts';
 import { subnetsOfOtherMtu } from '../underlay/physical-mtu.ts';
 import { mayHoldSomewhere, podsOfVip } from '../vip/virtual-port.ts';
@@ -16,6 +18,8 @@ export function* podsRead(change: Change, view: View): Generator<string> {
   const { kind, name } = change;
   if (kind === 'pods') yield* withSharers(view, name);
   else if (kind === 'ports') yield* ofPorts(view, name);
+  else if (kind === 'externalRules' || kind === 'gatewayHolders')
+    for (const store of podRuleStores) yield* verdictsReading(change, view, store);
   else if (kind === 'verdicts') yield* podIds(view.keysIn(name));
   else if (kind === 'subnets') {
     const isSame = portText(change.before) === portText(change.after) && isSameScope(change.before, change.after);

@@ -6,10 +6,17 @@ import { refusalOf } from '../report.ts';
 import type { ObjectReport, Outcome } from '../report.ts';
 import type { View } from '../../model/view.ts';
 import { planPodAnnotations, planPodCondition, planProblemNote } from './pod-annotations.ts';
+import { reportOutside } from './outside.ts';
 import { portProblems } from './port-problems.ts';
 
-export function reportPod(view: View, name: string, outcome: Outcome): readonly ObjectReport[] {
+/** Refusals of the pod's own rows: an address outside is not needed for the network of the pod. */
+function ofPort({ rows, refusals }: Outcome, key: string): Outcome {
+  return { rows, refusals: new Map([...refusals].filter(([refused]) => refused === key)) };
+}
+
+export function reportPod(view: View, name: string, all: Outcome): readonly ObjectReport[] {
   const key = `pod/${name}`;
+  const outcome = ofPort(all, key);
   const object = { kind: 'pods', name } as const;
   const pod = view.pods.get(name);
   const ips = reportIps(view, key, outcome);
@@ -20,12 +27,19 @@ export function reportPod(view: View, name: string, outcome: Outcome): readonly 
     ...addressEvents(view, key, outcome),
     ...portProblems(view, name).map((problem) => failure('ValidatePodNetworkFailed', problem)),
   ];
+  const outside = reportOutside(view, name, all);
   const report: ObjectReport = {
     object,
     annotations: { ...allocated, ...planProblemNote(view, name) },
-    status: { conditions: condition === undefined ? [] : [condition], storage: 'metadata' },
+    status: {
+      conditions: [...(condition === undefined ? [] : [condition]), ...outside.conditions],
+      storage: 'metadata',
+    },
     // The event of the noted problem was recorded when the note was written.
-    events: events.map((event) => ({ ...event, isKnown: event.message === pod.annotations[annotation.problem] })),
+    events: [
+      ...events.map((event) => ({ ...event, isKnown: event.message === pod.annotations[annotation.problem] })),
+      ...outside.events,
+    ],
   };
   return [report, ...ips];
 }

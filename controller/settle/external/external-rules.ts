@@ -8,21 +8,26 @@ import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';
 import { addTo, allOf, removeFrom, type Few } from '../../../lib/desired/few.ts';
 import { ruleNameAt } from '../../../lib/services/switch-lb-rule.ts';
 import type { Change } from '../../model/change.ts';
+import { iptablesEipId } from '../../model/external-objects.ts';
 import {
   externalRuleKinds,
   externalRuleStores,
-  iptablesEipId,
   isExternalRuleStore,
+  isPodRuleStore,
+  outsideText,
+  podRuleStores,
   ruleObject,
-} from '../../model/external-objects.ts';
-import type { ExternalRuleStore } from '../../model/external-objects.ts';
-import type { Kinds } from '../../model/objects.ts';
+  ruleOfPodText,
+} from '../../model/external-rules.ts';
+import type { ExternalRuleStore, RuleObject } from '../../model/external-rules.ts';
+import { podKey } from '../../model/objects.ts';
 import type { ExternalRule, GatewayPort } from '../../model/settled.ts';
 import type { Indexes, View } from '../../model/view.ts';
 import { externalConfigOf } from './external-config.ts';
 import { gatewayPortNamed, vpcsNaming } from './external-subnets.ts';
 import { gatewayNodeText } from './gateway-order.ts';
 import { natGatewaysReading } from './nat-gateways.ts';
+import { altersRights, outsideOfNode } from './pod-addresses.ts';
 import { readRouterLbRule } from './read-lb-rule.ts';
 import { anyVpc, readRule } from './read-rule.ts';
 import type { EntryClaim, ReadRule } from './read-rule.ts';
@@ -59,7 +64,9 @@ export function ruleAt(key: string): { readonly store: ExternalRuleStore; readon
 /** `OvnFip web` */
 function titleOf(key: string): string {
   const rule = ruleAt(key);
-  return rule === undefined ? key : `${externalRuleKinds[rule.store].kind} ${rule.name}`;
+  if (rule === undefined) return key;
+  const { kind, eipField } = externalRuleKinds[rule.store];
+  return `${kind} ${rule.name}${isPodRuleStore(rule.store) ? ` (${eipField})` : ''}`;
 }
 
 export function* rulesAt(
@@ -67,7 +74,8 @@ export function* rulesAt(
   by: 'externalRulesByEip' | 'externalRulesByPort',
   name: string,
 ): Generator<string> {
-  for (const store of externalRuleStores) for (const rule of indexes[by][store].of(name)) yield ruleKey(store, rule);
+  const found: Partial<Indexes['externalRulesByEip']> = indexes[by];
+  for (const store of externalRuleStores) for (const rule of found[store]?.of(name) ?? []) yield ruleKey(store, rule);
 }
 
 /** The parts of a port that rules depend on: which nodes may hold it is not among them. */
@@ -105,7 +113,10 @@ export class ExternalRules {
     else if (kind === 'freed' || kind === 'ips') yield* rulesAt(indexes, 'externalRulesByPort', name);
     else if (kind === 'pods') {
       if (change.before?.node !== change.after?.node) yield* this.#ofPorts(`pod/${name}`);
+      for (const store of podRuleStores)
+        if (ruleOfPodText(change.before, store) !== ruleOfPodText(change.after, store)) yield ruleKey(store, name);
     } else if (kind === 'nodes') {
+      for (const id of outsideOfNode(change.before, change.after)) yield* rulesAt(indexes, 'externalRulesByEip', id);
       if (gatewayNodeText(change.before) === gatewayNodeText(change.after)) return;
       yield* this.#ofTypes([
         'distributed',
@@ -114,6 +125,8 @@ export class ExternalRules {
     } else if (kind === 'externalConfigs') {
       if (change.before?.type !== change.after?.type) yield* this.#ofTypes(['']);
     } else if (kind === 'verdicts' || kind === 'subnets') {
+      if (altersRights(change))
+        for (const store of podRuleStores) for (const pod of indexes.podsByRule.of(store)) yield ruleKey(store, pod);
       if (kind === 'subnets' && change.before?.isDeleting === change.after?.isDeleting) return;
       for (const rule of indexes.snatRulesBySubnet.of(name)) yield ruleKey('ovnSnatRules', rule);
       yield* allOf(this.#byInsideSubnet.get(name));
@@ -156,8 +169,9 @@ export class ExternalRules {
   }
 
   *#ofTypes(types: readonly string[]): Generator<string> {
-    const { distributedFips } = this.#options.view.indexes;
+    const { distributedFips, podsByRule } = this.#options.view.indexes;
     for (const type of types) for (const fip of distributedFips.of(type)) yield ruleKey('ovnFips', fip);
+    if (types.includes('')) for (const pod of podsByRule.of('podFips')) yield ruleKey('podFips', pod);
   }
 
   *#ofPorts(key: string): Generator<string> {
@@ -170,6 +184,9 @@ export class ExternalRules {
       if (port !== undefined) yield* allOf(this.#byVpc.get(port.vpc));
     } else if (key.startsWith('pod/') || key.startsWith('vip/'))
       for (const { port } of view.ports(key)) yield* rulesAt(view.indexes, 'externalRulesByPort', port);
+    const pod = key.startsWith('pod/') ? view.pods.get(key.slice('pod/'.length)) : undefined;
+    for (const store of podRuleStores)
+      if (pod !== undefined && outsideText(pod, store) !== undefined) yield ruleKey(store, podKey(pod));
   }
 
   settle(): void {
@@ -178,20 +195,23 @@ export class ExternalRules {
     this.#due = new Set();
     const concerned = new Set<string>();
     // Rules in conflict before and after.
-    for (const key of due) this.#gather(key, concerned);
+    this.#gather(due, concerned);
     for (const key of due) this.#readAgain(key);
-    for (const key of due) this.#gather(key, concerned);
+    this.#gather(due, concerned);
     this.#judge(concerned);
   }
 
-  /** Adds the rule and all that share entries with it, directly or through others. */
-  #gather(first: string, found: Set<string>): void {
-    const open = [first];
+  /** Adds the rules and all that share entries with them, directly or through others. Each entry is walked once: many rules may share it. */
+  #gather(keys: Iterable<string>, found: Set<string>): void {
+    const open = [...keys];
+    const walked = new Set<string>();
     for (let key = open.pop(); key !== undefined; key = open.pop()) {
-      if (found.has(key) && key !== first) continue;
       found.add(key);
-      for (const { entry } of this.#read.get(key)?.claims ?? [])
+      for (const { entry } of this.#read.get(key)?.claims ?? []) {
+        if (walked.has(entry)) continue;
+        walked.add(entry);
         for (const other of allOf(this.#byEntry.get(entry))) if (!found.has(other)) open.push(other);
+      }
     }
   }
 
@@ -257,14 +277,14 @@ export class ExternalRules {
     return Object.keys(leftOut).length === 0 ? verdict : { ...verdict, leftOut };
   }
 
-  #inOrder(keys: ReadonlySet<string>): readonly { readonly key: string; readonly rule: Kinds[ExternalRuleStore] }[] {
+  #inOrder(keys: ReadonlySet<string>): readonly { readonly key: string; readonly rule: RuleObject['rule'] }[] {
     const { view } = this.#options;
     const found = [...keys].sort().flatMap((key) => {
       const at = ruleAt(key);
       const rule = at && ruleObject(view, at.store, at.name)?.rule;
       return rule === undefined || !this.#read.has(key) ? [] : [{ key, rule }];
     });
-    const inOrder = byRight<Kinds[ExternalRuleStore]>(rightOf);
+    const inOrder = byRight<RuleObject['rule']>(rightOf);
     return found.sort((a, b) => inOrder(a.rule, b.rule));
   }
 

@@ -8,16 +8,10 @@ import { cidrsOverlap, formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { bitsOf, formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import { hasRouterPort } from '../../model/net-in-force.ts';
-import { eipAt, eipRef, eipTitle, externalRuleKinds, insidePorts, ruleObject } from '../../model/external-objects.ts';
-import type {
-  AddressRule,
-  AddressRuleStore,
-  ExternalRuleStore,
-  InsideSpec,
-  OvnEip,
-  OvnFip,
-  OvnSnatRule,
-} from '../../model/external-objects.ts';
+import { eipAt, eipRef, eipTitle, insidePorts } from '../../model/external-objects.ts';
+import type { InsideSpec, OvnEip, OvnFip, OvnSnatRule } from '../../model/external-objects.ts';
+import { externalRuleKinds, isPodRuleStore, ruleObject } from '../../model/external-rules.ts';
+import type { AddressRule, AddressRuleStore, ExternalRuleStore, PodRuleStore } from '../../model/external-rules.ts';
 import { isProblem, readRule as readLbRule } from '../../../lib/services/switch-lb-rule.ts';
 import { ovnProtocols } from '../../../lib/services/vips.ts';
 import { eipPort } from '../../model/ovn-names.ts';
@@ -29,6 +23,7 @@ import { isDistributed } from './external-config.ts';
 import { gatewayPortKey, gatewayPortName, gatewayPortNamed, gatewayPortsOf } from './external-subnets.ts';
 import { hasBridge } from './gateway-order.ts';
 import { natGatewayProblem } from './nat-gateways.ts';
+import { insidePort, outsideRefusal } from './pod-addresses.ts';
 
 /** An entry that rules with the same value share, and others do not have. */
 export interface EntryClaim {
@@ -56,6 +51,8 @@ interface Inside {
   readonly texts: Readonly<Partial<Record<Family, string>>>;
   readonly subnet?: string;
   readonly port?: string;
+  /** Of an annotation: the pod, `namespace/name`. */
+  readonly pod?: string;
 }
 
 export type Outcome<T> = { readonly value: T } | { readonly refusal: Problem } | { readonly obstacle: Problem };
@@ -172,10 +169,32 @@ function readSource(view: View, spec: OvnSnatRule['spec'], field: string): Outco
   return refuse('InsideMissing', field === 'v4IpCidr' ? needed : `spec.${field} is needed: set it`);
 }
 
+/** The address of a pod itself, for an annotation of it. */
+function readPod(view: View, store: PodRuleStore, name: string): Outcome<Inside> {
+  const field = externalRuleKinds[store].eipField;
+  const pod = view.pods.get(name);
+  const refusal = pod && outsideRefusal(view, pod, store);
+  if (refusal !== undefined) return { refusal };
+  const held = insidePort(view, name);
+  if (held === undefined) return wait('IpNotFound', `${field}: the pod has no address yet`);
+  const { subnet, v4, v6 } = held.allocation;
+  const vpc = routedVpc(view, subnet, field, '');
+  if (!('value' in vpc)) return vpc;
+  if (vpc.value === defaultVpc)
+    return { value: { vpc: defaultVpc, texts: textsOf(v4, v6), subnet, port: held.port, pod: name } };
+  return refuse(
+    'VpcMismatch',
+    `${field} is for pods of Vpc ${defaultVpc}, and this one is in Vpc ${vpc.value}: remove it, and have an administrator create an OvnEip with an ${store === 'podFips' ? 'OvnFip' : 'OvnSnatRule'}`,
+  );
+}
+
 /** The address outside; one of a VpcNatGateway counts if the gateway does. */
 export function readEip(view: View, id: string, store: ExternalRuleStore): Outcome<OvnEip> {
   const { eipField, use } = externalRuleKinds[store];
   const [eip, title] = [eipAt(view, id), eipTitle(id)];
+  // Such a name in the spec of an object is none of an OvnEip.
+  if (eipRef(id).kind === 'pods' && !isPodRuleStore(store))
+    return refuse('EipNotFound', `${eipField}: '${id}' is not the name of an OvnEip: create one, and name it`);
   if (eip === undefined) return wait('EipNotFound', `${eipField}: ${title} does not exist: create it`);
   const type = eip.spec.type || 'nat';
   if (type === 'lsp' || (type === 'lrp' && use === 'fip'))
@@ -189,6 +208,13 @@ export function readEip(view: View, id: string, store: ExternalRuleStore): Outco
     if (problem !== undefined) return wait('NatGatewayNotReady', `VpcNatGateway ${natGateway}: ${problem.message}`);
   }
   if (view.allocation(eipPort(id)) !== undefined) return { value: eip };
+  if (isPodRuleStore(store)) {
+    const { code, message } = view.addressProblem(eipPort(id)) ?? {
+      code: 'SubnetNotReady',
+      message: `Subnet ${eip.spec.externalSubnet} does not exist or is not in force`,
+    };
+    return wait(code, `${eipField}: ${message}`);
+  }
   const cause = view.addressProblem(eipPort(id))?.message ?? 'see its conditions';
   return wait('EipNotReady', `${eipField}: ${title} has no address: ${cause}`);
 }
@@ -230,14 +256,15 @@ export function readPort(view: View, vpc: string, subnet: string, eip: OvnEip): 
 }
 
 /** The port of a distributed address, if the node of its pod has the bridge. */
-function readLocal(view: View, fip: OvnFip, { port }: Inside, subnet: string): Outcome<string> {
+function readLocal(view: View, fip: OvnFip, { port, pod }: Inside, subnet: string): Outcome<string> {
   if (port === undefined || fip.spec.ipType === 'vip')
     return refuse(
       'DistributedNeedsPort',
       'spec.type distributed needs the IP object of a pod in spec.ipName, whose port answers for the address: name one, or use type centralized',
     );
   const owner = view.ips.get(port)?.spec;
-  const node = owner && view.pods.get(`${owner.namespace}/${owner.podName}`)?.node;
+  const holder = pod ?? (owner && `${owner.namespace}/${owner.podName}`);
+  const node = view.pods.get(holder ?? '')?.node;
   if (node === undefined)
     return wait(
       'PodNotScheduled',
@@ -283,7 +310,12 @@ export function addressClaims(
   { eip, vpc }: Pick<ExternalRule, 'eip' | 'vpc'>,
 ): EntryClaim[] {
   const own = `${store}/${name}`;
-  const shared = vpc === '' ? anyVpc : `nat/${vpc}`;
+  const shared = isPodRuleStore(store)
+    ? // Hosts outside tell tenants by their addresses: a pod does not leave with that of another namespace.
+      `pods/${name.slice(0, name.indexOf('/'))}`
+    : vpc === ''
+      ? anyVpc
+      : `nat/${vpc}`;
   const { use } = externalRuleKinds[store];
   const claims: EntryClaim[] = [
     { entry: `eip/${eip}`, value: use === 'fip' ? own : shared, code: 'AddressInUse', what: eipTitle(eip) },
@@ -384,8 +416,9 @@ export function readRule(view: View, store: AddressRuleStore, name: string): Rea
   // Without its VpcNatGateway, it is not known in which VPC the address inside is.
   const isOfGateway = eipRef(id).kind === 'iptablesEips';
   if (isOfGateway && asked === '') return failed(unread, eip);
-  const inside =
-    object.use === 'snat'
+  const inside = isPodRuleStore(store)
+    ? readPod(view, store, name)
+    : object.use === 'snat'
       ? readSource(view, { ...object.rule.spec, vpc: asked }, insideField)
       : readInside(view, { ...object.rule.spec, vpc: asked }, insideField);
   if ('refusal' in inside) return failed(unread, inside);

@@ -134,6 +134,21 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
     writer: 'you',
     text: 'Vips whose address the pod may hold beside its own, separated by commas.',
   },
+  eip: {
+    on: 'Pod',
+    writer: 'you',
+    text: 'Address of the Subnet `external` that stands for that of the pod, in both directions. The Subnet must permit it, see `isthmus.network/eip-namespaces`; the condition `isthmus.network/Eip` of the pod tells the outcome.',
+  },
+  snat: {
+    on: 'Pod',
+    writer: 'you',
+    text: 'Address of the Subnet `external` with which packets of the pod leave; several pods of a namespace may name one. The Subnet must permit it, see `isthmus.network/eip-namespaces`; the condition `isthmus.network/Snat` of the pod tells the outcome.',
+  },
+  eipNamespaces: {
+    on: 'Subnet `external`',
+    writer: 'you',
+    text: 'Namespaces whose pods may take free addresses of the Subnet by the annotations `ovn.kubernetes.io/eip` and `ovn.kubernetes.io/snat`, separated by commas; `*` for all. Absent: none.',
+  },
   vip: { on: 'Pod', writer: 'you', text: 'Vip whose address the pod gets as its own.' },
   routes: {
     on: 'Pod',
