@@ -2,7 +2,19 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ovnEnvironment } from 'ovsdb-client/testing';
-import { networkPolicies, ovnDnatRules, ovnEips, ovnFips, ovnSnatRules, vpcs } from '../../lib/kube/resources.ts';
+import { annotation, externalConfig } from '../../lib/api/names.ts';
+import { outsideConditions, podConditionOf } from '../../lib/api/pod-addresses.ts';
+import {
+  configMaps,
+  networkPolicies,
+  ovnDnatRules,
+  ovnEips,
+  ovnFips,
+  ovnSnatRules,
+  pods,
+  subnets,
+  vpcs,
+} from '../../lib/kube/resources.ts';
 import type { Resource } from '../../lib/kube/types.ts';
 import type { EipWhy } from '../../cli/plan/eip/why.ts';
 import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
@@ -292,5 +304,97 @@ describe('a VPC with a Subnet outside', () => {
     await eventuallyPasses(() => assert.deepEqual(bed.controller.rows('Gateway_Chassis'), []));
     words(`ovn-nbctl --timeout=60 --wait=hv --db=${bed.controller.server.remote} sync`);
     assert.equal(await bed.connect('b1', outside.server[0]), 'silence');
+  });
+});
+
+describe('a pod of the default VPC that names an address outside', () => {
+  const [fixed, sixth, source] = ['203.0.113.80', '2001:db8:113::80', '203.0.113.81'];
+
+  function untilShown(pod: string, key: 'eip' | 'snat', expected: RegExp): Promise<void> {
+    return eventuallyPasses(async () => {
+      const { status } = await bed.controller.kube.get(pods, { namespace: 'default', name: pod });
+      const condition = podConditionOf(status, outsideConditions[key]);
+      assert.match(`${condition?.status} ${condition?.reason} ${condition?.message}`, expected);
+    });
+  }
+
+  function permit(namespaces: string | null): Promise<unknown> {
+    const metadata = { annotations: { [annotation.eipNamespaces]: namespaces } };
+    return bed.controller.kube.patch(subnets, { name: 'external' }, 'merge', { metadata });
+  }
+
+  test('has it once the Subnet permits it, in both directions or for what it sends', async () => {
+    await bed.controller.kube.create(configMaps, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: externalConfig,
+      data: { 'enable-external-gw': 'true' },
+    });
+    await bed.addPod('w1', 'n1', { [annotation.eip]: fixed });
+    await bed.addPod('w2', 'n2', { [annotation.eip]: sixth });
+    await bed.addPod('w3', 'n1', { [annotation.snat]: source });
+    await bed.addPod('w4', 'n2', { [annotation.snat]: source });
+    await bed.controller.event('ExternalAddressFailed', 'w1', /^NotPermitted: .*namespace default/);
+    assert.deepEqual(rowsLeft(), []);
+    // As a Kube-OVN leaves it.
+    nbctl(['lr-nat-add', 'ovn-cluster', 'dnat_and_snat', fixed, bed.addressesOf('w1')[0] ?? '']);
+    const former = await eventually('the former row', () => bed.controller.rows('NAT')[0]?._uuid);
+    await permit('default');
+    for (const [pod, server, address] of [
+      ['w1', outside.server[0], fixed],
+      ['w2', outside.server[1], sixth],
+      ['w3', outside.server[0], source],
+      ['w4', outside.server[0], source],
+    ] as const)
+      await becomes(pod, server, 80, `lan ${address}`);
+    await becomes(outside.name, fixed, 8080, `w1 ${outside.router[0]}`);
+    await becomes(outside.name, sixth, 8080, `w2 ${outside.router[1]}`);
+    // Pods reach it, too, with the address by which they leave.
+    await becomes('w4', fixed, 8080, `w1 ${source}`);
+    assert.ok(bed.controller.rows('NAT').some(({ _uuid: uuid }) => uuid === former));
+    await untilShown('w1', 'eip', /^True Served 203\.0\.113\.80$/);
+    await untilShown('w4', 'snat', /^True Served 203\.0\.113\.81$/);
+  });
+
+  test('gets none that another object has, and keeps its own over a restart', async () => {
+    await bed.controller.create(ovnEips, 'thief', { v4Ip: fixed });
+    await bed.controller.event('AcquireAddressFailed', 'thief', /^AddressConflict: .*203\.0\.113\.80/);
+    await create(ovnEips, 'mine', { v4Ip: '203.0.113.90' });
+    for (const [name, wanted, reason] of [
+      ['second', fixed, /^AddressInUse: .*Pod default\/w1/],
+      ['third', '203.0.113.90', /^AddressConflict: .*eip\/mine/],
+      ['router', '203.0.113.1', /^AddressExcluded/],
+      ['stray', '192.0.2.10', /^AddressOutOfRange/],
+    ] as const) {
+      await bed.controller.createPod(name, { node: 'n1', annotations: { [annotation.eip]: wanted } });
+      await bed.controller.event('ExternalAddressFailed', name, reason);
+    }
+    await bed.controller.quiet();
+    const versions = await bed.controller.versions();
+    await bed.controller.kill();
+    const { changes } = bed.controller;
+    await bed.startController();
+    assert.equal(bed.controller.changes, changes);
+    assert.deepEqual(await bed.controller.versions(), versions);
+    await becomes('w1', outside.server[0], 80, `lan ${fixed}`);
+  });
+
+  test('loses it with its end, its annotation and the permission; nothing is left', async () => {
+    const ended = { status: { phase: 'Succeeded' } };
+    await bed.controller.kube.patch(pods, { namespace: 'default', name: 'w1' }, 'merge', ended, {
+      subresource: 'status',
+    });
+    await untilShown('w1', 'eip', /^False PodFinished/);
+    // Pods that name the address hold it together: the next one has it, and then what waits.
+    await untilShown('second', 'eip', /^True Served/);
+    await bed.controller.deletePod('second');
+    await eventually('the OvnEip', async () => (await statusOf(ovnEips, 'thief')).v4Ip === fixed);
+    const unnamed = { metadata: { annotations: { [annotation.eip]: null } } };
+    await bed.controller.kube.patch(pods, { namespace: 'default', name: 'w2' }, 'merge', unnamed);
+    await untilShown('w2', 'eip', /^False NotRequested/);
+    await becomes('w3', outside.server[0], 80, `lan ${source}`);
+    await permit(null);
+    await untilShown('w3', 'snat', /^False NotPermitted/);
+    await eventually('no rows of rules', () => rowsLeft().length === 0);
   });
 });
