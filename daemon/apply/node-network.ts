@@ -38,6 +38,8 @@ export interface NodeNetworkOptions {
   /** Addresses of the node's interfaces. */
   readonly addresses: () => readonly string[];
   readonly hasServices: boolean;
+  /** ProviderNetworks to whose bridges the node routes. */
+  readonly routedNetworks: () => ReadonlySet<string>;
 }
 
 /** An ovs-vswitchd that is starting makes ovn0 in less time. */
@@ -103,8 +105,9 @@ export class NodeNetwork {
     const otherNodes = this.#options.otherNodes();
     const forwarding = this.#options.forwarding();
     const { hasServices } = this.#options;
+    const routedNetworks = this.#options.routedNetworks();
     const plan = planHostNetwork(
-      { node, subnets, mtu, addresses, otherNodes, mirrorInterface, forwarding, hasServices },
+      { node, subnets, mtu, addresses, otherNodes, mirrorInterface, forwarding, hasServices, routedNetworks },
       (subnet, facts) => this.#subnetPlans.of(subnet, facts),
       (facts) => this.#forwardingPlan.of(facts),
     );

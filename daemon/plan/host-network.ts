@@ -2,7 +2,8 @@
  * Plans the complete host network of this node from its Node and the Subnets. Pure. host/ applies the value to the kernel, and removes everything
  * of the daemon that is not in the value, so a plan must always return everything.
  */
-import { nodeInterface } from '../../lib/api/names.ts';
+import { nodeInterface, providerBridge } from '../../lib/api/names.ts';
+import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
 import { formatIp, parseIp, familyOf, bitsOf } from '../../lib/net/ip.ts';
 import type { Node } from '../model/node.ts';
 import type { Subnet } from '../model/subnet.ts';
@@ -28,6 +29,8 @@ export interface HostInput {
   readonly forwarding: ForwardingInput;
   /** Whether the node serves Services, for which ovn0 has further addresses. */
   readonly hasServices: boolean;
+  /** ProviderNetworks to whose bridges the node routes. */
+  readonly routedNetworks: ReadonlySet<string>;
 }
 
 export interface HostPlan {
@@ -62,7 +65,7 @@ export function planHostNetwork(
 ): HostPlan {
   const { node, subnets, mtu } = input;
   const network = node?.network;
-  const links = mirrorLink(input);
+  const links = [...mirrorLink(input), ...routedLinks(input)];
   if (node === undefined || network === undefined || typeof network === 'string') {
     // Without an address on ovn0, the node can neither route to pods nor translate their addresses.
     const ruleset = planRuleset([], false);
@@ -144,6 +147,37 @@ function mirrorLink({ mirrorInterface }: HostInput): readonly HostLink[] {
   return [
     { name: mirrorInterface, mac: undefined, mtu: undefined, addresses: [], isMirror: true, hasForeignSources: false },
   ];
+}
+
+/** Bridges of ProviderNetworks: the node is the gateway of their Subnets. */
+function routedLinks({ routedNetworks, subnets }: HostInput): readonly HostLink[] {
+  return [...routedNetworks].toSorted().map((network) => ({
+    name: providerBridge(network),
+    mac: undefined,
+    mtu: undefined,
+    addresses: subnets
+      .filter(({ underlay }) => underlay?.provider === network && underlay.routing === 'nodes')
+      .toSorted(byName)
+      .flatMap(gatewayAddresses),
+    isMirror: false,
+    hasForeignSources: false,
+    network,
+  }));
+}
+
+function byName(a: Subnet, b: Subnet): number {
+  return a.name < b.name ? -1 : 1;
+}
+
+function gatewayAddresses({ networks, gateways }: Subnet): readonly string[] {
+  return networks.flatMap((text) => {
+    const cidr = parseCidr(text);
+    const inside = gateways.filter((gateway) => {
+      const ip = parseIp(gateway);
+      return cidr !== undefined && ip !== undefined && cidrContains(cidr, ip);
+    });
+    return inside.map((gateway) => `${canonical(gateway)}/${cidr?.prefix}`);
+  });
 }
 
 function problemsOf(subnet: Subnet, mtu: number, node: string): readonly SubnetProblem[] {

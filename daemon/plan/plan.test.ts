@@ -40,6 +40,7 @@ interface Case {
   readonly addresses?: readonly string[];
   readonly otherNodes?: readonly string[];
   readonly hasServices?: boolean;
+  readonly routedNetworks?: readonly string[];
   readonly bgpNodeState?: RawObject;
   /** Of the slices of that. */
   readonly bgpRoutes?: readonly object[];
@@ -124,6 +125,7 @@ function planAll(input: Case): object {
     otherNodes,
     forwarding,
     hasServices,
+    routedNetworks: new Set(input.routedNetworks),
   });
   const learned =
     bgpNodeState === undefined ? undefined : viewOf(bgpNodeStateView, bgpNodeState, input.bgpRoutes ?? []);
