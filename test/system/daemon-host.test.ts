@@ -222,7 +222,7 @@ test('a change of one Subnet costs the same among 10 and among 1,000', async (co
       mirrorInterface: '',
       forwarding: { isSpeaker: false, vpcs: new Map<string, string>(), remotes: [] },
       hasServices: false,
-      routedNetworks: new Set(),
+      routedNetworks: new Set<string>(),
     };
     assert.deepEqual(await kernel.set(planHostNetwork(input, (subnet, facts) => plans.of(subnet, facts)).network), []);
   };
