@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { planKey } from '../../plan/plan.ts';
+import { networkOwner } from '../node/network-owner.ts';
 import { conditionOf, controllerOf, edit, made, outside, storedIn, type Made } from '../../testing-external.ts';
 import type { TestController } from '../../testing-api.ts';
 
@@ -98,6 +99,9 @@ test('a network that overlaps one of nodes, or one that nodes route to, is refus
   assert.match(conditionOf(controller, 'Subnet/pods'), /CIDROverlap .*ovn-default/);
   assert.match(conditionOf(controller, 'Subnet/same'), /CIDROverlap .*external/);
   assert.match(conditionOf(controller, 'Subnet/free'), /^True /);
+  // Of another VPC, but nodes route to it: a node that joins must not have an address there.
+  assert.equal(networkOwner(controller.cluster, '198.51.100.9'), 'subnet free');
+  assert.equal(networkOwner(controller.cluster, '10.0.1.9'), undefined);
 });
 
 test('a network with an interface keeps its Subnets when its nodes change', async () => {
