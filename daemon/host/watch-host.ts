@@ -32,7 +32,8 @@ export function watchHost(
   { names, used, concerns: concernsRoute, ownPort, isWaiting, onChange, onAddress }: HostWatch,
 ): () => void {
   const ours = new Map<string, number>();
-  const isOurs = (index: number): boolean => ours.size < names().length || [...ours.values()].includes(index);
+  // Also while the index of one of them is not known.
+  const isOurs = (index: number): boolean => names().some((name) => (ours.get(name) ?? index) === index);
   const isOursOrAll = (index: number): boolean => index === allLinks || [...ours.values()].includes(index);
   const concerns = (event: KernelEvent): boolean => {
     const { type, data } = event;
