@@ -59,6 +59,7 @@ test('a missing ovn0 is created again only once ovs-vswitchd has removed the old
     forwarding: () => ({ isSpeaker: false, vpcs: new Map(), remotes: [] }),
     hasServices: false,
     routedNetworks: () => new Set(),
+    connected: () => [],
     addresses: () => [],
   });
   const wait = async (): Promise<readonly string[]> => {

@@ -72,6 +72,7 @@ export async function openNodeNetwork(options: OpenNodeNetworkOptions): Promise<
     addresses: () => addresses.all,
     hasServices,
     routedNetworks: () => underlay.routed,
+    connected: () => addresses.networks,
     otherNodes: () => tunnelEnds(ovs),
     isSwitchUp,
   });

@@ -78,9 +78,8 @@ export class Underlay {
 
   /** Networks to whose bridges the node routes. */
   get routed(): ReadonlySet<string> {
-    const routed = [...this.#reconcilers.values()].filter(
-      ({ routedMtu, report }) => routedMtu !== undefined && report?.isReady === true,
-    );
+    // Also of one that is not ready, whose bridge stays: its addresses are kept, and what comes in by it is filtered.
+    const routed = [...this.#reconcilers.values()].filter(({ routedMtu }) => routedMtu !== undefined);
     return new Set(routed.map(({ network }) => network));
   }
 

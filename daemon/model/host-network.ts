@@ -17,6 +17,12 @@ export interface HostLink {
   readonly network?: string;
 }
 
+/** A network on a link, such as `172.30.1.0/24`. */
+export interface LinkNetwork {
+  readonly link: string;
+  readonly network: string;
+}
+
 export interface HostRoute {
   readonly destination: string;
   readonly gateway: string;

@@ -2,16 +2,16 @@
  * Plans the complete host network of this node from its Node and the Subnets. Pure. host/ applies the value to the kernel, and removes everything
  * of the daemon that is not in the value, so a plan must always return everything.
  */
-import { nodeInterface, providerBridge } from '../../lib/api/names.ts';
-import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
+import { nodeInterface } from '../../lib/api/names.ts';
 import { formatIp, parseIp, familyOf, bitsOf } from '../../lib/net/ip.ts';
 import type { Node } from '../model/node.ts';
 import type { Subnet } from '../model/subnet.ts';
 import { planForwarding, type Forwarding, type ForwardingFacts, type ForwardingInput } from './forwarding.ts';
 import { planPolicyRouting } from './policy-routing.ts';
 import type { InterfaceNetwork } from '../model/address.ts';
-import type { HostLink, HostNetwork, HostPart, HostRoute } from '../model/host-network.ts';
+import type { HostLink, HostNetwork, HostPart, HostRoute, LinkNetwork } from '../model/host-network.ts';
 import { checkMtu } from './pod-mtu.ts';
+import { networksByNodes, planRoutedNetworks } from './routed-networks.ts';
 import { elementsOf, planRuleset, planSubnetNat, type SubnetNat } from './ruleset.ts';
 import type { SubnetProblem } from './subnet-problem.ts';
 
@@ -31,6 +31,8 @@ export interface HostInput {
   readonly hasServices: boolean;
   /** ProviderNetworks to whose bridges the node routes. */
   readonly routedNetworks: ReadonlySet<string>;
+  /** Networks on the node's links. */
+  readonly connected?: readonly LinkNetwork[];
 }
 
 export interface HostPlan {
@@ -65,13 +67,14 @@ export function planHostNetwork(
 ): HostPlan {
   const { node, subnets, mtu } = input;
   const network = node?.network;
-  const links = [...mirrorLink(input), ...routedLinks(input)];
+  const outside = planRoutedNetworks(input, node?.name ?? '');
+  const links = [...mirrorLink(input), ...outside.links];
   if (node === undefined || network === undefined || typeof network === 'string') {
     // Without an address on ovn0, the node can neither route to pods nor translate their addresses.
-    const ruleset = planRuleset([], false);
+    const ruleset = planRuleset([], false, outside.chain);
     return {
       network: { frame: { links, tableRoutes: [], rules: [], ruleset, sysctls: {} }, parts: new Map() },
-      problems: [],
+      problems: outside.problems,
     };
   }
   const addresses = new Set(input.addresses.map(canonical));
@@ -80,7 +83,12 @@ export function planHostNetwork(
   const routed = subnets.filter(({ isRouted }) => isRouted);
   const policy = planPolicyRouting(routed, node);
   const own = [...network.networks, ...routed.flatMap(({ networks }) => networks)];
-  const forwarding = forwardingOf({ ...input.forwarding, network, own, addresses });
+  const forwarding = forwardingOf({
+    ...input.forwarding,
+    network,
+    own: [...own, ...networksByNodes(subnets)],
+    addresses,
+  });
   const ovn0: HostLink = {
     name: nodeInterface,
     mac: network.mac,
@@ -93,6 +101,7 @@ export function planHostNetwork(
     isMirror: false,
     hasForeignSources: forwarding.part.routes.length > 0,
   };
+  const hasIpv6 = [ovn0, ...outside.links].some((link) => link.addresses.some((address) => familyOf(address) === 6));
   const special = planned.filter(({ plan }) => plan.special !== undefined).toSorted(bySubnet);
   const ofNode = [...elementsOf('cluster', network.networks), ...elementsOf('nodes', input.otherNodes)];
   return {
@@ -104,10 +113,11 @@ export function planHostNetwork(
         ruleset: planRuleset(
           special.flatMap(({ plan }) => plan.special ?? []),
           true,
+          outside.chain,
         ),
         sysctls: {
           'net/ipv4/ip_forward': '1',
-          ...(network.addresses.some(({ ip }) => familyOf(ip) === 6) ? { 'net/ipv6/conf/all/forwarding': '1' } : {}),
+          ...(hasIpv6 ? { 'net/ipv6/conf/all/forwarding': '1' } : {}),
         },
       },
       parts: new Map([
@@ -118,7 +128,11 @@ export function planHostNetwork(
         ),
       ]),
     },
-    problems: [...planned.toSorted(bySubnet).flatMap(({ plan }) => plan.problems), ...policy.problems],
+    problems: [
+      ...planned.toSorted(bySubnet).flatMap(({ plan }) => plan.problems),
+      ...policy.problems,
+      ...outside.problems,
+    ],
   };
 }
 
@@ -147,37 +161,6 @@ function mirrorLink({ mirrorInterface }: HostInput): readonly HostLink[] {
   return [
     { name: mirrorInterface, mac: undefined, mtu: undefined, addresses: [], isMirror: true, hasForeignSources: false },
   ];
-}
-
-/** Bridges of ProviderNetworks: the node is the gateway of their Subnets. */
-function routedLinks({ routedNetworks, subnets }: HostInput): readonly HostLink[] {
-  return [...routedNetworks].toSorted().map((network) => ({
-    name: providerBridge(network),
-    mac: undefined,
-    mtu: undefined,
-    addresses: subnets
-      .filter(({ underlay }) => underlay?.provider === network && underlay.routing === 'nodes')
-      .toSorted(byName)
-      .flatMap(gatewayAddresses),
-    isMirror: false,
-    hasForeignSources: false,
-    network,
-  }));
-}
-
-function byName(a: Subnet, b: Subnet): number {
-  return a.name < b.name ? -1 : 1;
-}
-
-function gatewayAddresses({ networks, gateways }: Subnet): readonly string[] {
-  return networks.flatMap((text) => {
-    const cidr = parseCidr(text);
-    const inside = gateways.filter((gateway) => {
-      const ip = parseIp(gateway);
-      return cidr !== undefined && ip !== undefined && cidrContains(cidr, ip);
-    });
-    return inside.map((gateway) => `${canonical(gateway)}/${cidr?.prefix}`);
-  });
 }
 
 function problemsOf(subnet: Subnet, mtu: number, node: string): readonly SubnetProblem[] {
