@@ -251,6 +251,8 @@ describe('in a Subnet that nodes route to', () => {
     const lost = [{ ...routerPortOf('n1'), routerPort: { subnet: 'external', nodes: ['n1'], holder: '' } }];
     assert.deepEqual(sent({ peers, subnets, eips: lost }, router), [undefined, undefined, undefined]);
     assert.deepEqual(outcome({ subnets, eips: lost }).refused, ['GatewayPending']);
+    const wanting = [{ ...routerPortOf('n1'), isReady: false }];
+    assert.deepEqual(sent({ peers, subnets, eips: wanting }, router), [undefined, undefined, undefined]);
   });
 
   test('its network is not announced', () => {

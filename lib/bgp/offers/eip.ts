@@ -38,14 +38,18 @@ function isByNodes({ state }: View, { subnet }: RouterPort): boolean {
 
 /** The port, or why none of the addresses is announced. */
 function portOf(view: View, eip: Eip, key: string): Port | Problem {
-  if (eip.routerPort !== undefined && isByNodes(view, eip.routerPort))
+  const notReady = { code: 'NotReady', message: `${key} is not ready` };
+  if (eip.routerPort !== undefined && isByNodes(view, eip.routerPort)) {
+    // Without an address of its own it shows the one that its author wants, which may be that of another one.
+    if (!eip.isReady) return notReady;
     return held(eip.name, { ...eip.routerPort, ips: eip.ips }, key);
+  }
   if (eip.routerPort !== undefined) {
     const message = `${key} is the address of a router, which is reached in its Subnet by ARP; announce those of its rules`;
     return { code: 'RouterAddress', message };
   }
   const { gatewayPort: name } = eip;
-  if (!eip.isReady) return { code: 'NotReady', message: `${key} is not ready` };
+  if (!eip.isReady) return notReady;
   if (name === '')
     return { code: 'NotUsed', message: `no rule of ${key} is in force; see the conditions of its rules` };
   const { routerPort, ips = [] } = view.state.eips.get(`OvnEip/${name}`) ?? {};
