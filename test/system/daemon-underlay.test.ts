@@ -447,6 +447,9 @@ test('without an interface, the bridge has the gateway addresses of its Subnets,
   const hasAll = (): boolean => shown().includes('203.0.113.1/24') && shown().includes('2001:db8:113::1/64');
   await eventually('its addresses', hasAll);
   assert.match(exec('ip', '-o', 'link', 'show', 'br-edge'), new RegExp(`mtu ${mtu} .*state UNKNOWN|mtu ${mtu} .*UP`));
+  const rules = exec('nft', 'list', 'chain', 'inet', 'isthmus', 'outside');
+  assert.match(rules, /iifname "br-edge" ip saddr != 203\.0\.113\.0\/24 drop/);
+  assert.match(rules, /iifname "br-edge" ip6 saddr != \{ 2001:db8:113::\/64, fe80::\/10 \} drop/);
   exec('ip', 'addr', 'del', '203.0.113.1/24', 'dev', 'br-edge');
   await eventually('the address again', hasAll);
   const rowOf = (table: string, key: string): string => node.vsctl('--columns=_uuid', 'list', table, key);

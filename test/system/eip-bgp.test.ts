@@ -213,7 +213,7 @@ describe('an OvnEip with a BgpAdvertisement', () => {
     await eventuallyPasses(() => assert.deepEqual(tor.fib()[`${routed}/32`], [sides.n2[0]]));
     await eventuallyPasses(() => assert.ok(answers(`${routed}:8080`, 'g1'), 'no answer'));
     await eventuallyPasses(() => bed.in('g1', `ping -c1 -W1 ${sides.n2[1]}`));
-    // The address of the router, with which packets leave that no rule translates.
+    // The address of the router, from which its ICMP errors come.
     const { v4Ip = '' } = await statusOf('green-edge');
     await eventuallyPasses(async () => assert.deepEqual(await meds(`${v4Ip}/32`), { n1: 100, n2: 0 }));
   });

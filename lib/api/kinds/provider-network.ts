@@ -17,7 +17,7 @@ export const providerNetworkSpec = z.object({
   routedByNodes: z
     .boolean()
     .describe(
-      'The network has no wire: no interface joins the bridge `br-<name>`, which has the gateway addresses of the Subnets instead, and nodes route between these and their other networks. Routers outside know the addresses by BGP.',
+      'The network has no wire: no interface joins the bridge `br-<name>`, which has the gateway addresses of the Subnets instead, and nodes route between these and their other networks. Routers outside know the addresses by BGP. What VPCs reach by it is up to the firewalls of the nodes.',
     )
     .optional(),
   customInterfaces: z
