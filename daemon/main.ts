@@ -222,6 +222,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     isGateway: isGatewayNode,
     isSwitchUp: () => !isSwitchDown(),
     hasServices: services !== undefined,
+    underlay,
     switchFolder: folders.get('ovs-vswitchd'),
     log,
   });
@@ -277,7 +278,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     log,
   });
   asked.onObserved(() => pods.guards.refresh());
-  const parts = { local, cluster, sandboxes, programs, chassis, nodeNetwork, learned, underlay, encapIp };
+  const parts = { local, cluster, sandboxes, programs, chassis, nodeNetwork, learned, underlay, mtu, encapIp };
   await Promise.all([startRounds(parts), programWatch.asked]);
 
   // cni/

@@ -14,6 +14,11 @@ export function routingInForce(net: NetInForce | undefined): SubnetRouting {
   return net?.underlay?.routing ?? 'overlay';
 }
 
+/** Whether it is a network that nodes may have addresses in themselves. */
+export function isInLan(net: NetInForce): boolean {
+  return net.underlay !== undefined && net.underlay.routing !== 'nodes';
+}
+
 /** Whether the router of the VPC has a port in it. */
 export function hasRouterPort(net: NetInForce): boolean {
   return isRouted(routingInForce(net));

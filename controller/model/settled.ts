@@ -75,6 +75,8 @@ export interface LoadBalancerUsage {
 export interface VlanVerdict {
   readonly provider: string;
   readonly id: number;
+  /** Nodes route to its ProviderNetwork themselves. */
+  readonly isByNodes: boolean;
   /** Another Vlan has the same id in the same ProviderNetwork. */
   readonly isConflict: boolean;
   /** Why it accepts no further subnets, as a clause about it. Its existing subnets stay. */

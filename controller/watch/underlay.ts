@@ -11,6 +11,7 @@ function nodeSpecOf(spec: Fields): ProviderNodeSpec {
   const selector = spec['nodeSelector'];
   return {
     defaultInterface: textOf(spec['defaultInterface']),
+    ...(spec['routedByNodes'] === true ? { routedByNodes: true } : {}),
     customInterfaces: recordsOf(spec['customInterfaces']).map((one) => ({
       interface: textOf(one['interface']),
       nodes: [...textsOf(one['nodes'])],

@@ -23,6 +23,7 @@ const inputOf = (remotes: readonly (readonly RemoteRoute[])[], more: Partial<Hos
   mirrorInterface: '',
   forwarding: { isSpeaker: true, vpcs: new Map([['ts1', 'ovn-cluster']]), remotes },
   hasServices: false,
+  routedNetworks: new Set(),
   ...more,
 });
 

@@ -21,6 +21,8 @@ export interface ReconcilerOptions {
   readonly host: UnderlayHost;
   /** The move that an earlier run recorded. */
   readonly move: NicMove | undefined;
+  /** MTU of the bridge to which an earlier run routed, in bytes. */
+  readonly routedMtu: number | undefined;
   readonly decide: (nics: NicsByName) => Decision;
   /** Called after each completed round. */
   readonly onRound: (reconciler: NetworkReconciler) => void;
@@ -41,6 +43,7 @@ export class NetworkReconciler {
   readonly #bridge: string;
   readonly #stop = new AbortController();
   #move: NicMove | undefined;
+  #routedMtu: number | undefined;
   #report: NetworkReport | undefined;
   #isSettled = false;
   readonly #engine: RoundEngine = new RoundEngine({ run: (round) => this.#run(round) });
@@ -52,10 +55,16 @@ export class NetworkReconciler {
     this.network = options.network;
     this.#bridge = providerBridge(options.network);
     this.#move = options.move;
+    this.#routedMtu = options.routedMtu;
   }
 
   get move(): NicMove | undefined {
     return this.#move;
+  }
+
+  /** MTU of the bridge to which the node routes, in bytes; undefined of a network with an interface. */
+  get routedMtu(): number | undefined {
+    return this.#routedMtu;
   }
 
   /** Report of the last round; undefined before the first, and if the network does not select this node. */
@@ -70,7 +79,8 @@ export class NetworkReconciler {
 
   /** Whether nothing of the network is left on the node, and there is nothing to report. */
   get isOver(): boolean {
-    return this.#move === undefined && this.#report === undefined && this.#ended === this.#engine.revision;
+    const hasBridge = this.#move !== undefined || this.#routedMtu !== undefined;
+    return !hasBridge && this.#report === undefined && this.#ended === this.#engine.revision;
   }
 
   wake(): void {
@@ -122,6 +132,11 @@ export class NetworkReconciler {
   /** Makes one transition (`again`), or returns the state if there is none to make. */
   async #advance(nics: NicsByName, decision: Decision): Promise<State | 'again' | undefined> {
     const move = this.#move;
+    if (move === undefined && decision.kind === 'route') return this.#route(decision.mtu);
+    if (this.#routedMtu !== undefined && (decision.kind === 'absent' || decision.kind === 'join')) {
+      await this.#forget();
+      return 'again';
+    }
     if (move === undefined) return this.#begin(nics, decision);
     if (move.phase === 'returning') return this.#returnNic(move, nics);
     if (move.phase === 'rolledBack') return this.#stayRolledBack(move, decision);
@@ -132,16 +147,40 @@ export class NetworkReconciler {
     return decision.kind === 'join' ? this.#join(move) : this.#startReturn(move);
   }
 
+  async #route(mtu: number): Promise<State> {
+    const { host, log } = this.#options;
+    if (this.#routedMtu === undefined) log.info({ network: this.network }, `the node routes to bridge ${this.#bridge}`);
+    this.#routedMtu = mtu;
+    await host.setRouted(this.network, mtu);
+    await host.untilDevice(this.#bridge, this.#within(deviceTimeoutMs));
+    await host.prepare(this.#bridge, mtu);
+    return { isReady: true, nic: { name: this.#bridge, mtu }, problem: undefined, plan: undefined };
+  }
+
   async #begin(nics: NicsByName, decision: Decision): Promise<State | 'again' | undefined> {
-    if (decision.kind === 'absent') return undefined;
+    if (decision.kind === 'absent' || decision.kind === 'route') return undefined;
     const nic = nics.get(decision.nic);
     const refuse = (problem: Problem): State => ({ isReady: false, nic: undefined, problem, plan: undefined });
     if (decision.kind === 'refused') return refuse(decision.problem);
+    if (decision.kind === 'dryRun' && decision.isRouted === true) return this.#describeRouted(decision.problem);
     if (decision.kind === 'dryRun') return this.#describeDryRun(nics, nic, decision.problem);
     if (nic === undefined) return undefined;
     const checks = await this.#baseline(nic);
     await this.#record(beginMove(this.network, nic, { nics, wish: decision.wish, checks }), false);
     return 'again';
+  }
+
+  #describeRouted(problem: Problem | undefined): State {
+    const mtu = this.#routedMtu;
+    if (mtu !== undefined) {
+      const plan = `would do nothing: the node routes to ${this.#bridge}`;
+      return { isReady: true, nic: { name: this.#bridge, mtu }, problem, plan };
+    }
+    const plan =
+      problem === undefined
+        ? `would create bridge ${this.#bridge}, and give it the gateway addresses of its Subnets`
+        : `would do nothing: ${problem.message}`;
+    return { isReady: false, nic: undefined, problem, plan };
   }
 
   async #describeDryRun(nics: NicsByName, nic: Nic | undefined, problem: Problem | undefined): Promise<State> {
@@ -299,6 +338,7 @@ export class NetworkReconciler {
   async #forget(): Promise<void> {
     await this.#options.host.dropRows(this.network);
     this.#move = undefined;
+    this.#routedMtu = undefined;
   }
 
   #within(ms: number): AbortSignal {

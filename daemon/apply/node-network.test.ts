@@ -58,6 +58,8 @@ test('a missing ovn0 is created again only once ovs-vswitchd has removed the old
     isGateway: () => false,
     forwarding: () => ({ isSpeaker: false, vpcs: new Map(), remotes: [] }),
     hasServices: false,
+    routedNetworks: () => new Set(),
+    connected: () => [],
     addresses: () => [],
   });
   const wait = async (): Promise<readonly string[]> => {

@@ -8,7 +8,7 @@ import type { HostLoop } from '../host/loop.ts';
 import { linkMissing } from '../host/target.ts';
 import type { ForwardingInput } from '../plan/forwarding.ts';
 import { planHostNetwork } from '../plan/host-network.ts';
-import type { HostNetwork } from '../model/host-network.ts';
+import type { HostNetwork, LinkNetwork } from '../model/host-network.ts';
 import { mirrorOwner, nodePortOwner, planLocalOvs, type ChassisSettings, type Southbound } from '../plan/local-ovs.ts';
 import type { SubnetProblem } from '../plan/subnet-problem.ts';
 import { ForwardingPlan } from './forwarding-plan.ts';
@@ -38,6 +38,10 @@ export interface NodeNetworkOptions {
   /** Addresses of the node's interfaces. */
   readonly addresses: () => readonly string[];
   readonly hasServices: boolean;
+  /** ProviderNetworks to whose bridges the node routes. */
+  readonly routedNetworks: () => ReadonlySet<string>;
+  /** Networks on the node's links. */
+  readonly connected: () => readonly LinkNetwork[];
 }
 
 /** An ovs-vswitchd that is starting makes ovn0 in less time. */
@@ -103,8 +107,20 @@ export class NodeNetwork {
     const otherNodes = this.#options.otherNodes();
     const forwarding = this.#options.forwarding();
     const { hasServices } = this.#options;
+    const [routedNetworks, connected] = [this.#options.routedNetworks(), this.#options.connected()];
     const plan = planHostNetwork(
-      { node, subnets, mtu, addresses, otherNodes, mirrorInterface, forwarding, hasServices },
+      {
+        node,
+        subnets,
+        mtu,
+        addresses,
+        otherNodes,
+        mirrorInterface,
+        forwarding,
+        hasServices,
+        routedNetworks,
+        connected,
+      },
       (subnet, facts) => this.#subnetPlans.of(subnet, facts),
       (facts) => this.#forwardingPlan.of(facts),
     );

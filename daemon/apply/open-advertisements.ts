@@ -18,7 +18,7 @@ export function openAdvertisements(
 ): OpenedAdvertisements {
   const advertisements = new RouterAdvertisements(netlink, onProblems);
   const unwatch = watchHost(kernelEvents, {
-    names: [],
+    names: () => [],
     used: () => advertisements.links,
     onChange: () => advertisements.linkChanged(),
     onAddress: () => undefined,

@@ -41,7 +41,7 @@ export async function openLearnedRoutes(options: OpenLearnedRoutesOptions): Prom
     host: kernel,
     watch: (onChange) =>
       watchHost(kernelEvents, {
-        names: [],
+        names: () => [],
         used: () => kernel.used,
         isWaiting: () => kernel.isWaiting,
         onChange,

@@ -1,6 +1,6 @@
 /** Opens the node's own network: the plans of its rows and of the host network, the kernel that they go to, and the neighbours of its tunnels. */
 import { isDeepStrictEqual } from 'node:util';
-import { nodeInterface } from '../../lib/api/names.ts';
+import { nodeInterface, providerBridge } from '../../lib/api/names.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { keepNetwork } from '../host/keep-network.ts';
 import type { HostLoop } from '../host/loop.ts';
@@ -13,6 +13,7 @@ import type { Cluster } from '../state/cluster.ts';
 import { NodeNetwork } from './node-network.ts';
 import type { Local } from './open-local.ts';
 import { TunnelNeighbours } from './tunnel-neighbours.ts';
+import type { Underlay } from './underlay.ts';
 
 export interface OpenNodeNetworkOptions {
   readonly local: Local;
@@ -22,6 +23,7 @@ export interface OpenNodeNetworkOptions {
   readonly isGateway: () => boolean;
   readonly isSwitchUp: () => boolean;
   readonly hasServices: boolean;
+  readonly underlay: Pick<Underlay, 'routed' | 'subscribe'>;
   /** Folder of the control socket of ovs-vswitchd; undefined for a remote one. */
   readonly switchFolder: string | undefined;
   readonly log: Logger;
@@ -39,13 +41,17 @@ export interface OpenedNodeNetwork {
 }
 
 export async function openNodeNetwork(options: OpenNodeNetworkOptions): Promise<OpenedNodeNetwork> {
-  const { local, cluster, settings, southbound, isGateway, isSwitchUp, hasServices, switchFolder, log } = options;
+  const { local, cluster, settings, southbound, isGateway, isSwitchUp, hasServices, underlay, switchFolder, log } =
+    options;
   const { netlink, kernelEvents, ovs, target } = local;
   const addresses = new NodeAddresses(netlink, settings.encapIp);
   const host = keepNetwork({
     netlink,
     kernelEvents,
-    names: [nodeInterface, settings.mirrorInterface].filter((name) => name !== ''),
+    names: () =>
+      [nodeInterface, settings.mirrorInterface, ...[...underlay.routed].map(providerBridge)].filter(
+        (name) => name !== '',
+      ),
     onAddress: () => void addresses.refresh(),
   });
   await addresses.refresh();
@@ -65,6 +71,8 @@ export async function openNodeNetwork(options: OpenNodeNetworkOptions): Promise<
     }),
     addresses: () => addresses.all,
     hasServices,
+    routedNetworks: () => underlay.routed,
+    connected: () => addresses.networks,
     otherNodes: () => tunnelEnds(ovs),
     isSwitchUp,
   });
@@ -95,6 +103,7 @@ export async function openNodeNetwork(options: OpenNodeNetworkOptions): Promise<
       subnets.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || network.changed());
       // Most changes of these statuses do not concern the forwarded prefixes: figures of paths, and what a speaker learned.
       remotes.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || network.changed());
+      underlay.subscribe(() => network.changed());
       bgpStates.subscribe(({ before, after }) => (before && after) || network.changed());
     },
     close() {

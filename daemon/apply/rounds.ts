@@ -12,14 +12,23 @@ export interface RoundsOptions {
   readonly nodeNetwork: OpenedNodeNetwork;
   readonly learned: OpenedLearnedRoutes;
   readonly underlay: Underlay;
+  /** MTU of pods, in bytes. */
+  readonly mtu: number;
 }
 
 /** Resolves when the database has the rows of the first round. */
-export async function startRounds({ local, cluster, nodeNetwork, learned, underlay }: RoundsOptions): Promise<void> {
+export async function startRounds({
+  local,
+  cluster,
+  nodeNetwork,
+  learned,
+  underlay,
+  mtu,
+}: RoundsOptions): Promise<void> {
   const { network, addresses, tunnel, tunnelNeighbours } = nodeNetwork;
   const underlayChanged = (): void => {
     const { node, providerNetworks: networks } = cluster;
-    if (node !== undefined) underlay.changed({ networks, node, tunnel });
+    if (node !== undefined) underlay.changed({ networks, node, tunnel, mtu });
     tunnelNeighbours.resolve();
   };
   const pathsChanged = (): void => {

@@ -17,6 +17,7 @@ function partsOf(node: Node, subnets: readonly Subnet[], addresses: readonly str
     mirrorInterface: '',
     forwarding: { isSpeaker: false, vpcs: new Map<string, string>(), remotes: [] },
     hasServices: false,
+    routedNetworks: new Set<string>(),
   };
   const { network } = planHostNetwork(input, (subnet, facts) => plans.of(subnet, facts));
   assert.deepEqual(network, planHostNetwork(input).network);

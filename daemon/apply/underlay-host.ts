@@ -2,13 +2,14 @@
 import { lookup } from 'node:dns/promises';
 import type { OvsdbClient } from 'ovsdb-client';
 import type { Problem } from '../../lib/desired/problem.ts';
+import type { Desired } from '../../lib/desired/row.ts';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { IngressGuard } from '../host/ingress-guard.ts';
 import { resolveNeighbour } from '../host/neighbours.ts';
 import type { Nics } from '../host/nics.ts';
 import { Refusal } from '../host/refusal.ts';
 import { portState, readBridges, untilPort } from '../ovs/bridges.ts';
-import { networkOwner, planBridgeRows } from '../plan/underlay/rows.ts';
+import { networkOwner, planBridgeRows, planRoutedBridge } from '../plan/underlay/rows.ts';
 import type { LocalBridges, NicMove } from '../model/provider-network.ts';
 import type { NicsByName } from '../model/nic.ts';
 import { waitUntil } from '../../lib/run/wait-until.ts';
@@ -90,9 +91,17 @@ export class UnderlayHost {
 
   /** Resolves when the database has the rows. @throws Refusal */
   async setRows(move: NicMove, hasNic: boolean): Promise<void> {
-    const { target, datapathType } = this.#options;
-    const owner = networkOwner(move.network);
-    const desired = planBridgeRows(move, datapathType, hasNic);
+    await this.#setRows(move.network, planBridgeRows(move, this.#options.datapathType, hasNic));
+  }
+
+  /** The rows of a bridge that the node routes to; resolves when the database has them. @throws Refusal */
+  async setRouted(network: string, mtu: number): Promise<void> {
+    await this.#setRows(network, planRoutedBridge(network, this.#options.datapathType, mtu));
+  }
+
+  async #setRows(network: string, desired: Desired): Promise<void> {
+    const { target } = this.#options;
+    const owner = networkOwner(network);
     const isSame = JSON.stringify(target.desired(owner)) === JSON.stringify(desired);
     if (!isSame || this.#refused.has(owner)) await this.#written(owner, () => target.set(owner, desired));
   }

@@ -26,6 +26,8 @@ export interface UnderlayFacts {
   readonly networks: readonly ProviderNetwork[];
   readonly node: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
   readonly tunnel: () => TunnelAddress;
+  /** MTU of pods on this node, in bytes. */
+  readonly mtu: number;
 }
 
 export interface UnderlayOptions {
@@ -74,6 +76,13 @@ export class Underlay {
     return { isMoving, obstacle };
   }
 
+  /** Networks to whose bridges the node routes. */
+  get routed(): ReadonlySet<string> {
+    // Also of one that is not ready, whose bridge stays: its addresses are kept, and what comes in by it is filtered.
+    const routed = [...this.#reconcilers.values()].filter(({ routedMtu }) => routedMtu !== undefined);
+    return new Set(routed.map(({ network }) => network));
+  }
+
   /** Networks whose state is not known yet. */
   get pending(): ReadonlySet<string> {
     const unsettled = [...this.#reconcilers.values()].filter(
@@ -101,9 +110,12 @@ export class Underlay {
 
   /** Resumes what an earlier run recorded. Resolves when everything is as recorded, or has a problem. */
   async resume(): Promise<void> {
-    for (const [name, { move }] of this.#options.host.bridges().bridges) {
+    for (const [name, { move, routedMtu, owner }] of this.#options.host.bridges().bridges) {
       const recorded = parseMove(move);
+      const routed = name.slice(providerBridge('').length);
       if (recorded !== undefined && name === providerBridge(recorded.network)) this.#open(recorded.network, recorded);
+      else if (routedMtu !== undefined && owner !== undefined && name === providerBridge(routed))
+        this.#open(routed, undefined, routedMtu);
     }
     this.#lastSnapshot = this.#snapshot();
     this.#wakeAll();
@@ -119,7 +131,7 @@ export class Underlay {
 
   /** Moves all interfaces out of their bridges permanently. Resolves with the obstacle; undefined if no interface is left in a bridge. */
   async giveBack(node: UnderlayFacts['node'], signal: AbortSignal): Promise<string | undefined> {
-    this.changed({ networks: [], node, tunnel: () => ({ ...noTunnelAddress, hasTunnels: () => false }) });
+    this.changed({ networks: [], node, tunnel: () => ({ ...noTunnelAddress, hasTunnels: () => false }), mtu: 0 });
     for (;;) {
       await Promise.all([...this.#reconcilers.values()].map((reconciler) => reconciler.idle()));
       if (signal.aborted || this.#reconcilers.size === 0) break;
@@ -138,11 +150,12 @@ export class Underlay {
     this.#options.host.closeSockets();
   }
 
-  #open(network: string, move: NicMove | undefined): void {
+  #open(network: string, move: NicMove | undefined, routedMtu?: number): void {
     const reconciler = new NetworkReconciler({
       network,
       node: this.#options.node,
       move,
+      routedMtu,
       host: this.#options.host,
       decide: (nics) => this.#decide(network, nics),
       onRound: () => this.#ended(reconciler),
@@ -161,7 +174,10 @@ export class Underlay {
         nics,
         moves,
         ovs: this.#options.host.bridges(),
+        mtu: this.#facts.mtu,
       });
+    const mtu = this.#reconcilers.get(network)?.routedMtu;
+    if (mtu !== undefined) return { kind: 'route', nic: providerBridge(network), mtu };
     return move === undefined ? { kind: 'absent' } : { kind: 'join', nic: move.nic, wish: move.wish };
   }
 
@@ -200,7 +216,7 @@ export class Underlay {
 
   #names(): ReadonlySet<string> {
     const wanted = this.#networks().flatMap(({ spec }) =>
-      spec === undefined ? [] : [spec.defaultInterface, ...(spec.customInterfaces ?? []).map((one) => one.interface)],
+      [spec?.defaultInterface ?? [], (spec?.customInterfaces ?? []).map((one) => one.interface)].flat(),
     );
     return new Set([...wanted, ...[...this.#reconcilers.keys()].map(providerBridge)]);
   }
@@ -217,8 +233,9 @@ export class Underlay {
   #snapshot(): string {
     const { host } = this.#options;
     const { bridges, ...settings } = host.bridges();
-    const own = [...this.#reconcilers.values()].map(({ network, move }) => [
+    const own = [...this.#reconcilers.values()].map(({ network, move, routedMtu }) => [
       bridges.get(providerBridge(network)),
+      routedMtu && host.portState(providerBridge(network)),
       move && [host.portState(move.nic), host.portState(providerBridge(network))],
     ]);
     return JSON.stringify([own, settings]);
@@ -228,7 +245,7 @@ export class Underlay {
     const { host, target } = this.#options;
     const bridges = host.bridges();
     const joined = [...this.#reconcilers.values()]
-      .filter(({ move }) => move?.phase === 'joined')
+      .filter(({ move, routedMtu }) => move?.phase === 'joined' || routedMtu !== undefined)
       .map(({ network }) => network);
     const hasOwn = bridges.ownMappings !== '' || bridges.ownRouterMacs !== '';
     if (joined.length === 0 && !hasOwn && !this.#hasMappings) return;

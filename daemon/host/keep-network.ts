@@ -12,7 +12,7 @@ export interface KeepNetworkOptions {
   readonly netlink: Rtnetlink;
   readonly kernelEvents: Pick<KernelEvents, 'subscribe'>;
   /** Names of our links. */
-  readonly names: readonly string[];
+  readonly names: () => readonly string[];
   /** Called after a change of addresses of any link. */
   readonly onAddress: () => void;
 }

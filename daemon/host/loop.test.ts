@@ -14,6 +14,7 @@ const empty = planHostNetwork({
   mirrorInterface: '',
   forwarding: { isSpeaker: false, vpcs: new Map(), remotes: [] },
   hasServices: false,
+  routedNetworks: new Set(),
 }).network;
 
 /** A host that records each wanted value and answers with `problems`. */

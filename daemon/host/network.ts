@@ -135,7 +135,7 @@ export class KernelHost implements HostTarget<HostNetwork> {
     for (const link of wanted.links) {
       const actual = links.get(link.name);
       if (actual !== undefined) await attempt('LinkRefused', () => this.#setLink(link, actual, addresses));
-      else if (!link.isMirror)
+      else if (!link.isMirror && link.network === undefined)
         problems.push({
           code: linkMissing,
           message: `Open vSwitch has not made interface ${link.name} yet; look at ovs-vswitchd's log`,

@@ -11,7 +11,7 @@ const NETCONFA_IFINDEX = 1;
 
 export interface HostWatch {
   /** Names of our links. */
-  readonly names: readonly string[];
+  readonly names: () => readonly string[];
   /** Indexes of other links that our routes use: the kernel removes IPv4 routes silently when their link goes down. */
   readonly used: () => ReadonlySet<number>;
   /** Whether a route is one of the daemon, or has the destination of one: the kernel does not report that a route was replaced. */
@@ -32,18 +32,20 @@ export function watchHost(
   { names, used, concerns: concernsRoute, ownPort, isWaiting, onChange, onAddress }: HostWatch,
 ): () => void {
   const ours = new Map<string, number>();
-  const isOurs = (index: number): boolean => ours.size < names.length || [...ours.values()].includes(index);
+  // Also while the index of one of them is not known.
+  const isOurs = (index: number): boolean => names().some((name) => (ours.get(name) ?? index) === index);
   const isOursOrAll = (index: number): boolean => index === allLinks || [...ours.values()].includes(index);
   const concerns = (event: KernelEvent): boolean => {
     const { type, data } = event;
     if (type === RTM.NEWRULE || type === RTM.DELRULE) return event.port !== ownPort;
     if (type === RTM.NEWLINK || type === RTM.DELLINK) {
       const { link } = event;
-      if (names.includes(link.name)) ours.set(link.name, link.index);
-      return names.includes(link.name) || used().has(link.index);
+      const isNamed = names().includes(link.name);
+      if (isNamed) ours.set(link.name, link.index);
+      return isNamed || used().has(link.index);
     }
     if (type === RTM.NEWADDR || type === RTM.DELADDR) return isOurs(wire.readU32(data, 4));
-    if (type === RTM.NEWNETCONF) return names.length > 0 && isOursOrAll(settingOf(data));
+    if (type === RTM.NEWNETCONF) return names().length > 0 && isOursOrAll(settingOf(data));
     if (event.port === ownPort) return false;
     if (concernsRoute?.(readPlacedRoute(data)) === true) return true;
     const hops = readMultipath(data).flatMap((route) => route.hops);

@@ -13,6 +13,14 @@ export interface HostLink {
   readonly isMirror: boolean;
   /** Whether packets arrive from sources that the node itself would answer over another link. */
   readonly hasForeignSources: boolean;
+  /** The ProviderNetwork whose bridge it is: the rest of the network works without it. */
+  readonly network?: string;
+}
+
+/** A network on a link, such as `172.30.1.0/24`. */
+export interface LinkNetwork {
+  readonly link: string;
+  readonly network: string;
 }
 
 export interface HostRoute {

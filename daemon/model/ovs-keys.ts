@@ -9,6 +9,8 @@ export const interconnectKey = 'ovn-is-interconn';
 export const asideTable = 'Queue';
 /** external_ids of a provider network's bridge: the move of its interface, as JSON. */
 export const moveKey = 'isthmus-nic-move';
+/** external_ids of the bridge of a network that nodes route to: its MTU in bytes. */
+export const routedKey = 'isthmus-routed-mtu';
 /** external_ids of Open_vSwitch: OVN's own key, and its entries that the daemon wrote. */
 export const mappingsKey = 'ovn-bridge-mappings';
 export const ownMappingsKey = 'isthmus-bridge-mappings';

@@ -66,6 +66,8 @@ export interface LocalBridge {
   readonly vendor: string | undefined;
   /** The move that its external_ids record. */
   readonly move: string | undefined;
+  /** The MTU that its external_ids record if the node routes to its network, in bytes. */
+  readonly routedMtu?: number;
 }
 
 /** The bridges and bridge settings of the local Open_vSwitch database. */
@@ -83,7 +85,7 @@ export interface LocalBridges {
 export interface NetworkReport {
   readonly network: string;
   readonly isReady: boolean;
-  /** The interface that joined; undefined if none did. */
+  /** The interface that joined, or the bridge to which the node routes; undefined if there is none. */
   readonly nic: { readonly name: string; readonly mtu: number } | undefined;
   /** Why the network is not ready, or what is wrong with it. */
   readonly problem: Problem | undefined;

@@ -1,4 +1,5 @@
 /** Subnets, as far as a node needs them. */
+import type { Underlay } from '../../lib/api/in-force.ts';
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 
@@ -6,6 +7,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 export interface UnderlayPlace {
   readonly provider: string;
   readonly vlan: number;
+  readonly routing?: Underlay['routing'];
 }
 
 export interface Subnet {

@@ -2,7 +2,7 @@
 import type { OvsdbClient, Row } from 'ovsdb-client';
 import { externalId } from '../../lib/api/names.ts';
 import { externalIdOf, ownerIdOf } from '../../lib/ovn/owner.ts';
-import { mappingsKey, moveKey, ownMappingsKey, ownRouterMacsKey, routerMacsKey } from '../model/ovs-keys.ts';
+import { mappingsKey, moveKey, ownMappingsKey, ownRouterMacsKey, routedKey, routerMacsKey } from '../model/ovs-keys.ts';
 import type { LocalBridges } from '../model/provider-network.ts';
 import { waitUntil } from '../../lib/run/wait-until.ts';
 import { interfaceError } from './local.ts';
@@ -12,7 +12,9 @@ export function readBridges({ cache }: Pick<OvsdbClient, 'cache'>): LocalBridges
   const [root] = cache.table('Open_vSwitch').rows.values();
   const bridges = [...cache.table('Bridge').rows.values()].map((row) => {
     const uuids = Array.isArray(row['ports']) ? (row['ports'] as readonly string[]) : [];
+    const mtu = Number(externalIdOf(row, routedKey));
     const bridge = {
+      ...(Number.isInteger(mtu) && mtu > 0 ? { routedMtu: mtu } : {}),
       ports: uuids.flatMap((uuid) => (ports.get(uuid)?.['name'] as string | undefined) ?? []),
       owner: ownerIdOf(row),
       vendor: externalIdOf(row, externalId.vendor),

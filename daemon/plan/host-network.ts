@@ -9,8 +9,9 @@ import type { Subnet } from '../model/subnet.ts';
 import { planForwarding, type Forwarding, type ForwardingFacts, type ForwardingInput } from './forwarding.ts';
 import { planPolicyRouting } from './policy-routing.ts';
 import type { InterfaceNetwork } from '../model/address.ts';
-import type { HostLink, HostNetwork, HostPart, HostRoute } from '../model/host-network.ts';
+import type { HostLink, HostNetwork, HostPart, HostRoute, LinkNetwork } from '../model/host-network.ts';
 import { checkMtu } from './pod-mtu.ts';
+import { networksByNodes, planRoutedNetworks } from './routed-networks.ts';
 import { elementsOf, planRuleset, planSubnetNat, type SubnetNat } from './ruleset.ts';
 import type { SubnetProblem } from './subnet-problem.ts';
 
@@ -28,6 +29,10 @@ export interface HostInput {
   readonly forwarding: ForwardingInput;
   /** Whether the node serves Services, for which ovn0 has further addresses. */
   readonly hasServices: boolean;
+  /** ProviderNetworks to whose bridges the node routes. */
+  readonly routedNetworks: ReadonlySet<string>;
+  /** Networks on the node's links. */
+  readonly connected?: readonly LinkNetwork[];
 }
 
 export interface HostPlan {
@@ -62,13 +67,14 @@ export function planHostNetwork(
 ): HostPlan {
   const { node, subnets, mtu } = input;
   const network = node?.network;
-  const links = mirrorLink(input);
+  const outside = planRoutedNetworks(input, node?.name ?? '');
+  const links = [...mirrorLink(input), ...outside.links];
   if (node === undefined || network === undefined || typeof network === 'string') {
     // Without an address on ovn0, the node can neither route to pods nor translate their addresses.
-    const ruleset = planRuleset([], false);
+    const ruleset = planRuleset([], false, outside.chain);
     return {
       network: { frame: { links, tableRoutes: [], rules: [], ruleset, sysctls: {} }, parts: new Map() },
-      problems: [],
+      problems: outside.problems,
     };
   }
   const addresses = new Set(input.addresses.map(canonical));
@@ -77,7 +83,12 @@ export function planHostNetwork(
   const routed = subnets.filter(({ isRouted }) => isRouted);
   const policy = planPolicyRouting(routed, node);
   const own = [...network.networks, ...routed.flatMap(({ networks }) => networks)];
-  const forwarding = forwardingOf({ ...input.forwarding, network, own, addresses });
+  const forwarding = forwardingOf({
+    ...input.forwarding,
+    network,
+    own: [...own, ...networksByNodes(subnets)],
+    addresses,
+  });
   const ovn0: HostLink = {
     name: nodeInterface,
     mac: network.mac,
@@ -90,6 +101,7 @@ export function planHostNetwork(
     isMirror: false,
     hasForeignSources: forwarding.part.routes.length > 0,
   };
+  const hasIpv6 = [ovn0, ...outside.links].some((link) => link.addresses.some((address) => familyOf(address) === 6));
   const special = planned.filter(({ plan }) => plan.special !== undefined).toSorted(bySubnet);
   const ofNode = [...elementsOf('cluster', network.networks), ...elementsOf('nodes', input.otherNodes)];
   return {
@@ -101,10 +113,11 @@ export function planHostNetwork(
         ruleset: planRuleset(
           special.flatMap(({ plan }) => plan.special ?? []),
           true,
+          outside.chain,
         ),
         sysctls: {
           'net/ipv4/ip_forward': '1',
-          ...(network.addresses.some(({ ip }) => familyOf(ip) === 6) ? { 'net/ipv6/conf/all/forwarding': '1' } : {}),
+          ...(hasIpv6 ? { 'net/ipv6/conf/all/forwarding': '1' } : {}),
         },
       },
       parts: new Map([
@@ -115,7 +128,11 @@ export function planHostNetwork(
         ),
       ]),
     },
-    problems: [...planned.toSorted(bySubnet).flatMap(({ plan }) => plan.problems), ...policy.problems],
+    problems: [
+      ...planned.toSorted(bySubnet).flatMap(({ plan }) => plan.problems),
+      ...policy.problems,
+      ...outside.problems,
+    ],
   };
 }
 

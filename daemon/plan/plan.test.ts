@@ -7,6 +7,7 @@ import { parse } from 'yaml';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { mostGoldenLines, renderGolden, rowsOf } from '../../lib/testing-golden.ts';
 import { renderHostNetwork } from '../host/printable.ts';
+import type { LinkNetwork } from '../model/host-network.ts';
 import type { Sandbox } from '../model/sandbox.ts';
 import type { Subnet } from '../model/subnet.ts';
 import { joinSliced } from '../../lib/slices/slice.ts';
@@ -40,6 +41,9 @@ interface Case {
   readonly addresses?: readonly string[];
   readonly otherNodes?: readonly string[];
   readonly hasServices?: boolean;
+  readonly routedNetworks?: readonly string[];
+  /** Networks on the node's links. */
+  readonly connected?: readonly LinkNetwork[];
   readonly bgpNodeState?: RawObject;
   /** Of the slices of that. */
   readonly bgpRoutes?: readonly object[];
@@ -124,6 +128,8 @@ function planAll(input: Case): object {
     otherNodes,
     forwarding,
     hasServices,
+    routedNetworks: new Set(input.routedNetworks),
+    connected: input.connected ?? [],
   });
   const learned =
     bgpNodeState === undefined ? undefined : viewOf(bgpNodeStateView, bgpNodeState, input.bgpRoutes ?? []);

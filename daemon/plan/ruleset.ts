@@ -37,7 +37,7 @@ interface SpecialNat {
 
 const families = [4, 6] as const;
 /** Terms of nft for each family. */
-const words = { 4: { header: 'ip', protocol: 'ipv4' }, 6: { header: 'ip6', protocol: 'ipv6' } } as const;
+export const words = { 4: { header: 'ip', protocol: 'ipv4' }, 6: { header: 'ip6', protocol: 'ipv6' } } as const;
 const notFirst = '  tcp flags & (fin | syn | rst | ack) != syn return';
 const masquerade = 'masquerade fully-random';
 /** Nothing beyond the node has a route to gates of VPCs. */
@@ -79,8 +79,11 @@ export function elementsOf(set: string, networks: readonly string[]): readonly H
   });
 }
 
-/** Body of the table without elements, in the language of nft. @param hasRules whether this node wants any rules */
-export function planRuleset(special: readonly SpecialNat[], hasRules: boolean): string {
+/**
+ * Body of the table without elements, in the language of nft. @param hasRules whether this node has an address on ovn0
+ * @param more further chains
+ */
+export function planRuleset(special: readonly SpecialNat[], hasRules: boolean, more: readonly string[] = []): string {
   const lines = [
     ...['cluster', 'nat', 'nodes'].flatMap((name) =>
       families.flatMap((family) => renderSet(`${name}${family}`, family)),
@@ -98,6 +101,7 @@ export function planRuleset(special: readonly SpecialNat[], hasRules: boolean): 
     ...special.flatMap(({ jumps }) => jumps),
     '}',
     ...(hasRules ? untracked : []),
+    ...more,
     '',
   ];
   return lines.join('\n');
@@ -171,7 +175,7 @@ function ofFamily(networks: readonly string[], family: Family): readonly string[
 }
 
 /** Removes networks that are inside another one, because nft refuses overlapping elements of an anonymous set. */
-function outermost(networks: readonly string[]): readonly string[] {
+export function outermost(networks: readonly string[]): readonly string[] {
   const parsed = [...new Set(networks)].flatMap((text) => {
     const cidr = parseCidr(text);
     return cidr === undefined ? [] : [{ text, cidr }];

@@ -16,14 +16,23 @@ export interface UnderlayInput {
   readonly ovs: LocalBridges;
   /** Recorded moves by network. */
   readonly moves: ReadonlyMap<string, NicMove>;
+  /** MTU of pods on this node, in bytes. */
+  readonly mtu: number;
 }
 
 export type Decision =
   /** The network is gone, or does not select this node. */
   | { readonly kind: 'absent' }
   | { readonly kind: 'refused'; readonly nic: string; readonly problem: Problem }
-  /** `problem`: why joining it would be refused. */
-  | { readonly kind: 'dryRun'; readonly nic: string; readonly problem: Problem | undefined }
+  /** `problem`: why joining it would be refused; `isRouted`: the node would route to it. */
+  | {
+      readonly kind: 'dryRun';
+      readonly nic: string;
+      readonly problem: Problem | undefined;
+      readonly isRouted?: boolean;
+    }
+  /** No interface joins it: the node routes to its bridge, which has the MTU in bytes. */
+  | { readonly kind: 'route'; readonly nic: string; readonly mtu: number }
   | { readonly kind: 'join'; readonly nic: string; readonly wish: string };
 
 /** Bytes; the minimum MTU of IPv6, and OVN's own packets come close to it. */
@@ -37,15 +46,26 @@ export function decideNetwork(name: string, input: UnderlayInput): Decision {
     return {
       kind: 'refused',
       nic: '',
-      problem: { code: 'SpecInvalid', message: `spec of ProviderNetwork ${name} has no defaultInterface: set it` },
+      problem: {
+        code: 'SpecInvalid',
+        message: `spec of ProviderNetwork ${name} has neither a defaultInterface nor routedByNodes: set one`,
+      },
     };
   const asked = providerNode({ network: { name, spec }, node: input.node });
   if ('absence' in asked) return { kind: 'absent' };
   const nic = asked.interface;
+  if (spec.routedByNodes === true) return decideRouted(network, nic, input);
   const problem = refusal(network, nic, input);
   if (network.isDryRun) return { kind: 'dryRun', nic, problem };
   if (problem !== undefined) return { kind: 'refused', nic, problem };
   return { kind: 'join', nic, wish: wishOf(network, input.nics.get(nic)) };
+}
+
+function decideRouted(network: ProviderNetwork, nic: string, input: UnderlayInput): Decision {
+  const problem = bridgeTaken(network, input);
+  if (network.isDryRun) return { kind: 'dryRun', nic, problem, isRouted: true };
+  // Packets of pods fit, and the kernel answers senders of longer ones.
+  return problem === undefined ? { kind: 'route', nic, mtu: input.mtu } : { kind: 'refused', nic, problem };
 }
 
 /** Why no packet passes an interface that is in its bridge. The daemon does not set it up, because it may be down on purpose. */
@@ -111,7 +131,7 @@ function unfit({ name, isLoopback, master, multipath, mtu, kind }: Nic, node: st
 }
 
 function taken(network: ProviderNetwork, nic: string, input: UnderlayInput): Problem | undefined {
-  const { ovs, nics } = input;
+  const { ovs } = input;
   const own = providerBridge(network.name);
   const rival = rivalOf(network, nic, input);
   if (rival !== undefined && !input.networks.some(({ name }) => name === rival)) {
@@ -127,6 +147,12 @@ function taken(network: ProviderNetwork, nic: string, input: UnderlayInput): Pro
     const message = `interface ${nic} is a port of Open vSwitch bridge ${holder}: remove it from the bridge (ovs-vsctl del-port ${holder} ${nic}) or name another one`;
     return { code: 'InterfaceInUse', message };
   }
+  return bridgeTaken(network, input);
+}
+
+/** Whether something else has the name of the bridge, or another bridge that of the network. */
+function bridgeTaken({ name }: ProviderNetwork, { ovs, nics }: UnderlayInput): Problem | undefined {
+  const own = providerBridge(name);
   const bridge = ovs.bridges.get(own);
   const isForeign = bridge === undefined ? nics.has(own) : bridge.owner === undefined && bridge.vendor !== vendor;
   if (isForeign)
@@ -134,8 +160,8 @@ function taken(network: ProviderNetwork, nic: string, input: UnderlayInput): Pro
       code: 'BridgeTaken',
       message: `bridge ${own} exists and was not created by Isthmus: remove or rename it`,
     };
-  const mapped = foreignMappings(ovs).find((entry) => entry.startsWith(`${network.name}:`));
-  if (mapped !== undefined && mapped !== `${network.name}:${own}`) {
+  const mapped = foreignMappings(ovs).find((entry) => entry.startsWith(`${name}:`));
+  if (mapped !== undefined && mapped !== `${name}:${own}`) {
     const message = `ovn-bridge-mappings in the local Open_vSwitch database has ${mapped}: remove that entry, or give the provider network another name`;
     return { code: 'BridgeTaken', message };
   }

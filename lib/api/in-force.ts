@@ -38,7 +38,7 @@ export function gatewaysInForce(annotations: Annotations): readonly string[] {
   return [gateways, router, former].flatMap((texts) => texts.split(',')).filter((text) => parseIp(text) !== undefined);
 }
 
-const routings = ['logicalGateway', 'u2o', 'physical'] as const;
+const routings = ['logicalGateway', 'u2o', 'physical', 'nodes'] as const;
 
 /** As a note has it: `net1/100/u2o`. */
 export function underlayText({ provider, vlan, routing }: Underlay): string {

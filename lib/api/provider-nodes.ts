@@ -1,14 +1,14 @@
 /** Nodes of a provider network, with their interfaces: common to the daemon, which connects the node, and the controller, which reports it. Pure. */
 import type { ProviderNetworkSpec } from './kinds/provider-network.ts';
 import { matchesSelector } from './label-selector.ts';
-import { providerNetworkKey } from './names.ts';
+import { providerBridge, providerNetworkKey } from './names.ts';
 
 export type ProviderNodeSpec = Pick<
   ProviderNetworkSpec,
-  'defaultInterface' | 'customInterfaces' | 'excludeNodes' | 'nodeSelector'
+  'defaultInterface' | 'routedByNodes' | 'customInterfaces' | 'excludeNodes' | 'nodeSelector'
 >;
 
-/** The interface that joins a node to the network, or a sentence why the node is without it. */
+/** The interface that joins a node to the network (the bridge itself of a network that nodes route to), or a sentence why the node is without it. */
 export type ProviderNode = { readonly interface: string } | { readonly absence: string };
 
 export interface ProviderNetworkOnNode {
@@ -24,6 +24,7 @@ export function providerNode({ network: { name, spec }, node }: ProviderNetworkO
   if (node.labels[exclusion] === 'true') return { absence: `node ${node.name} has the label ${exclusion}=true` };
   if (spec.nodeSelector !== undefined && !matchesSelector(spec.nodeSelector, node.labels))
     return { absence: `spec.nodeSelector of ProviderNetwork ${name} does not match the labels of node ${node.name}` };
+  if (spec.routedByNodes === true) return { interface: providerBridge(name) };
   const custom = spec.customInterfaces?.find(({ nodes }) => nodes.includes(node.name));
-  return { interface: custom?.interface ?? spec.defaultInterface };
+  return { interface: custom?.interface ?? spec.defaultInterface ?? '' };
 }

@@ -13,20 +13,24 @@ export interface RoutingFields {
 /**
  * `overlay`: no VLAN, the router of the VPC is the gateway. In a VLAN: `logicalGateway`, where that router is the gateway
  * too; `u2o`, where it has an address beside the physical gateway and knows the VPC's own networks; `physical`, where the
- * router of the VPC has no part in it.
+ * router of the VPC has no part in it; `nodes`, the same in a ProviderNetwork with `routedByNodes`, where each node is the gateway.
  */
-export type SubnetRouting = 'overlay' | 'logicalGateway' | 'u2o' | 'physical';
+export type SubnetRouting = 'overlay' | 'logicalGateway' | 'u2o' | 'physical' | 'nodes';
 
-/** The routing that a spec requests. */
-export function routingOf({ vlan = '', logicalGateway, u2oInterconnection }: RoutingFields): SubnetRouting {
+/** The routing that a spec requests. `isByNodes`: its VLAN is in a ProviderNetwork with `routedByNodes`. */
+export function routingOf(
+  { vlan = '', logicalGateway, u2oInterconnection }: RoutingFields,
+  isByNodes = false,
+): SubnetRouting {
   if (vlan === '') return 'overlay';
   if (logicalGateway === true) return 'logicalGateway';
-  return u2oInterconnection === true ? 'u2o' : 'physical';
+  if (u2oInterconnection === true) return 'u2o';
+  return isByNodes ? 'nodes' : 'physical';
 }
 
 /** Whether pods of other subnets, and of other clusters, reach it through the router of its VPC. */
 export function isRouted(routing: SubnetRouting): boolean {
-  return routing !== 'physical';
+  return routing !== 'physical' && routing !== 'nodes';
 }
 
 /**

@@ -28,8 +28,8 @@ export interface RouteClass {
 
 /** The router port by which packets get to the addresses of a class. */
 export interface ClassGateway {
-  /** The port's own address. */
-  readonly address: string;
+  /** The port's own address; undefined if nodes route to the port themselves. */
+  readonly address: string | undefined;
   /** Network of the Subnet outside. */
   readonly network: string;
   /** Whether this node has the port, may get it, or can have none because its switch is down. */

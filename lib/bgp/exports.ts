@@ -77,11 +77,11 @@ export function exportOf(peer: AcceptedPeer, routeClass: RouteClass): ExportAttr
 }
 
 /**
- * The router port where the peer is in its network. Elsewhere it is a node with an address in that network, whose kernel reaches the port; any
+ * The node itself where nodes route to the port. Else the router port where the peer is in its network. Elsewhere it is a node with an address in that network, whose kernel reaches the port; any
  * other node would send the packets back to the peer.
  */
 function gatewayHop({ address }: AcceptedPeer, gateway: ClassGateway | undefined, family: Family): string | undefined {
-  if (gateway === undefined || familyOfAddress(gateway.address) !== family) return undefined;
+  if (gateway?.address === undefined || familyOfAddress(gateway.address) !== family) return undefined;
   const isNode = gateway.isNodeInNetwork && !isInNetwork(address, gateway.network);
   return isNode ? undefined : gateway.address;
 }

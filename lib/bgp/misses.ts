@@ -104,6 +104,11 @@ function unmetOf(view: View, { advertisement, labels, what, namespace }: Questio
 
 /** The object is selected, but the advertisement does not take this prefix of it. */
 function notTaken({ advertisement: { name, spec }, what, subnet }: Question, own: OwnPrefix): Problem {
+  if (subnet?.isByNodes === true)
+    return {
+      code: 'EipsInstead',
+      message: `${what} is for addresses outside, which an advertisement with source Eip announces one by one`,
+    };
   if (subnet !== undefined && !isAnnounceable(subnet))
     return {
       code: 'NotAnnounceable',

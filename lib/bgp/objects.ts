@@ -104,6 +104,8 @@ export interface Subnet {
   readonly prefixes: readonly string[];
   /** The subnet is a VLAN of the physical network, whose own routers have routes to it. */
   readonly isPhysical?: boolean;
+  /** Of those, one that no wire leads to: nodes route to it themselves. */
+  readonly isByNodes?: boolean;
   readonly annotation: BgpAnnotation;
 }
 

@@ -6,6 +6,7 @@ import {
   bgpInstances,
   bgpPeers,
   interconnects,
+  providerNetworks,
   routePolicies,
   subnets,
   vpcs,
@@ -18,10 +19,35 @@ let kube: KubeClient;
 let tryCreate: CrdBed['tryCreate'];
 
 before(async () => {
-  bed = await openCrdBed([bgpAdvertisements, bgpInstances, bgpPeers, interconnects, routePolicies, subnets, vpcs]);
+  bed = await openCrdBed([
+    bgpAdvertisements,
+    bgpInstances,
+    bgpPeers,
+    interconnects,
+    providerNetworks,
+    routePolicies,
+    subnets,
+    vpcs,
+  ]);
   ({ kube, tryCreate } = bed);
 });
 after(() => bed.close());
+
+describe('ProviderNetwork', () => {
+  test('has either an interface or routedByNodes, which is fixed', async () => {
+    const needed = /either a defaultInterface or routedByNodes: true/;
+    for (const spec of [{}, { routedByNodes: false }, { defaultInterface: 'eth1', routedByNodes: true }])
+      await assert.rejects(kube.create(providerNetworks, object(providerNetworks, 'net1', spec)), needed);
+    await kube.create(providerNetworks, object(providerNetworks, 'edge', { routedByNodes: true }));
+    await kube.create(providerNetworks, object(providerNetworks, 'net1', { defaultInterface: 'eth1' }));
+    const patch = (name: string, spec: object) => kube.patch(providerNetworks, { name }, 'merge', { spec });
+    await patch('net1', { defaultInterface: 'eth2', routedByNodes: false });
+    await patch('edge', { excludeNodes: ['n1'] });
+    const fixed = /routedByNodes is fixed/;
+    await assert.rejects(patch('net1', { defaultInterface: null, routedByNodes: true }), fixed);
+    await assert.rejects(patch('edge', { defaultInterface: 'eth1', routedByNodes: null }), fixed);
+  });
+});
 
 describe('Subnet', () => {
   const accepted: Record<string, object> = {

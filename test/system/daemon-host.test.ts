@@ -83,7 +83,7 @@ before(async () => {
   exec('ip', 'route', 'add', '10.19.0.0/24', 'via', '172.30.9.1');
   netlink = new Rtnetlink();
   kernelEvents = new KernelEvents();
-  host = keepNetwork({ netlink, kernelEvents, names: ['ovn0'], onAddress: () => undefined });
+  host = keepNetwork({ netlink, kernelEvents, names: () => ['ovn0'], onAddress: () => undefined });
   host.set(network);
 });
 after(async () => {
@@ -222,6 +222,7 @@ test('a change of one Subnet costs the same among 10 and among 1,000', async (co
       mirrorInterface: '',
       forwarding: { isSpeaker: false, vpcs: new Map<string, string>(), remotes: [] },
       hasServices: false,
+      routedNetworks: new Set<string>(),
     };
     assert.deepEqual(await kernel.set(planHostNetwork(input, (subnet, facts) => plans.of(subnet, facts)).network), []);
   };

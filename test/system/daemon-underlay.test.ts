@@ -8,7 +8,7 @@ import { startCluster, type TestCluster } from '../../daemon/testing-cluster.ts'
 import { gateway, heldBy, nothing, TestLan } from '../../daemon/testing-lan.ts';
 import { exec, TestNode } from '../../daemon/testing.ts';
 import { annotation, providerNetworkKey } from '../../lib/api/names.ts';
-import { nodes, providerNetworks } from '../../lib/kube/resources.ts';
+import { nodes, providerNetworks, subnets } from '../../lib/kube/resources.ts';
 import { eventually, eventuallyPasses, notYet, type NotYet } from '../../lib/testing-eventually.ts';
 
 const node = new TestNode();
@@ -419,4 +419,53 @@ test('a change of the interface is reported by a dry run, then replaces the firs
   pingGateway();
   await deleteNetwork('phys');
   await untilBack('phys');
+});
+
+test('without an interface, the bridge has the gateway addresses of its Subnets, also while the daemon restarts', async () => {
+  await cluster.admin.create(subnets, {
+    apiVersion: 'kubeovn.io/v1',
+    kind: 'Subnet',
+    metadata: {
+      name: 'outside',
+      annotations: {
+        [annotation.accepted]: '203.0.113.0/24,2001:db8:113::/64 203.0.113.1,2001:db8:113::1 edge/0/nodes',
+      },
+    },
+    spec: { cidrBlock: '203.0.113.0/24,2001:db8:113::/64', vlan: 'edge' },
+  });
+  await cluster.admin.create(providerNetworks, {
+    apiVersion: 'kubeovn.io/v1',
+    kind: 'ProviderNetwork',
+    metadata: { name: 'edge' },
+    spec: { routedByNodes: true },
+  });
+  await untilReady('edge');
+  const { interface: nic, mtu = '' } = await marks('edge');
+  assert.equal(nic, 'br-edge');
+  await untilMapped('physnet1:br-ex,edge:br-edge');
+  const shown = (): string => exec('ip', '-o', 'addr', 'show', 'dev', 'br-edge');
+  const hasAll = (): boolean => shown().includes('203.0.113.1/24') && shown().includes('2001:db8:113::1/64');
+  await eventually('its addresses', hasAll);
+  assert.match(exec('ip', '-o', 'link', 'show', 'br-edge'), new RegExp(`mtu ${mtu} .*state UNKNOWN|mtu ${mtu} .*UP`));
+  const rules = exec('nft', 'list', 'chain', 'inet', 'isthmus', 'outside');
+  assert.match(rules, /iifname "br-edge" ip saddr != 203\.0\.113\.0\/24 drop/);
+  assert.match(rules, /iifname "br-edge" ip6 saddr != \{ 2001:db8:113::\/64, fe80::\/10 \} drop/);
+  exec('ip', 'addr', 'del', '203.0.113.1/24', 'dev', 'br-edge');
+  await eventually('the address again', hasAll);
+  const rowOf = (table: string, key: string): string => node.vsctl('--columns=_uuid', 'list', table, key);
+  const before = [rowOf('bridge', 'br-edge'), rowOf('interface', 'br-edge')];
+  await node.kill('daemon');
+  assert.equal(mappings(), 'physnet1:br-ex,edge:br-edge');
+  await node.startDaemon(lan.kubeconfig);
+  await eventuallyPasses(async () => assert.equal((await marks('edge'))['ready'], 'true'));
+  assert.deepEqual([rowOf('bridge', 'br-edge'), rowOf('interface', 'br-edge')], before);
+  assert.equal(mappings(), 'physnet1:br-ex,edge:br-edge');
+  assert.ok(hasAll(), shown());
+  node.vsctl('del-br', 'br-edge');
+  await eventually('the bridge with its addresses', hasAll);
+  await cluster.admin.delete(subnets, { name: 'outside' });
+  await eventually('the end of its addresses', () => !shown().includes('203.0.113.1/24'));
+  await deleteNetwork('edge');
+  await untilBack('edge');
+  await untilMapped('physnet1:br-ex');
 });

@@ -1,6 +1,6 @@
 /**
  * Addresses outside that routers know by BGP alone, with packets: two nodes that are gateways, a third one, and a router that shares one half of the
- * network outside with them and the addresses of the other half with nobody.
+ * network outside with them and the addresses of the other half with nobody. The VPC `green` has its addresses in a network without a wire.
  */
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
@@ -13,8 +13,12 @@ import {
   bgpPeers,
   ovnDnatRules,
   ovnEips,
+  ovnFips,
   ovnSnatRules,
+  providerNetworks,
   services,
+  subnets,
+  vlans,
   vpcs,
 } from '../../lib/kube/resources.ts';
 import { nodeGobgpd, startGobgpd, type TestGobgpd } from '../../lib/gobgp/src/testing.ts';
@@ -30,6 +34,8 @@ import { type NodeName, nodeNames, ServiceBed } from './service-bed.ts';
 /** In the half of the network outside that the router has no address in. */
 const address = '203.0.113.200';
 const host = `${address}/32`;
+/** In a network that nodes route to. */
+const routed = '192.0.2.200';
 /** The router's own address in the other half. */
 const routerAddress = '203.0.113.2';
 const sides = { n1: ['172.31.21.1', '172.31.21.254'], n2: ['172.31.22.1', '172.31.22.254'] } as const;
@@ -67,6 +73,31 @@ async function addRouter(): Promise<void> {
   await tor.configure('router bgp 65000', ...lines.map((line) => `neighbor ${other} ${line}`));
 }
 
+/** A network without a wire: bridges as daemons make them, of which each is the gateway. */
+async function addRouted(): Promise<void> {
+  const { controller } = bed;
+  for (const node of nodeNames) {
+    const vsctl = `ovs-vsctl --no-wait --timeout=60 --db=unix:${bed.dir}/${node}/db.sock`;
+    const bridge = ['datapath_type=netdev', 'other_config:hwaddr=02:00:00:00:00:92'];
+    words(`${vsctl} add-br br-edge -- set bridge br-edge`, ...bridge);
+    words(`${vsctl} set open .`, 'external_ids:ovn-bridge-mappings=net1:br-ext,edge:br-edge');
+    await eventually('the bridge', () => bed.in(node, 'ip link set br-edge up') === '');
+    bed.in(node, 'ethtool -K br-edge tx off');
+    bed.in(node, 'ethtool -K tor0 tx off');
+    bed.in(node, 'ip addr add 192.0.2.1/24 dev br-edge');
+    bed.in(node, 'sysctl -qw net.ipv4.ip_forward=1');
+    tor.namespace.run('ethtool', '-K', node, 'tx', 'off');
+    await label(bed, node, { 'edge.provider-network.kubernetes.io/ready': 'true' });
+  }
+  await controller.create(providerNetworks, 'edge', { routedByNodes: true });
+  await controller.create(vlans, 'edge', { id: 0, provider: 'edge' });
+  await controller.create(subnets, 'edge', { vlan: 'edge', cidrBlock: '192.0.2.0/24', gateway: '192.0.2.1' });
+  await controller.create(vpcs, 'green', { enableExternal: true, extraExternalSubnets: ['edge'] });
+  await controller.createSubnet('green-net', { vpc: 'green', cidrBlock: '10.91.0.0/16' });
+  await eventually('its network', () => controller.row('Logical_Switch', 'green-net') !== undefined);
+  await bed.addPod('g1', 'n1', { 'ovn.kubernetes.io/logical_switch': 'green-net' });
+}
+
 async function addSpeaker(node: NodeName): Promise<void> {
   const prefix = ['setpriv', '--pdeathsig', 'KILL', '--', 'ip', 'netns', 'exec', bed.space(node)];
   const gobgpd = await startGobgpd(nodeGobgpd(), prefix);
@@ -92,6 +123,7 @@ before(async () => {
   await eventually('the network', () => controller.row('Logical_Switch', 'blue-net') !== undefined);
   const annotations = { 'ovn.kubernetes.io/logical_switch': 'blue-net' };
   await bed.addPod('b1', 'n1', annotations);
+  await addRouted();
   // A Service of another VPC would be announced by nobody.
   await bed.plugPod('d1', 'n1');
   await bed.plugPod('b3', 'n3', { annotations });
@@ -127,17 +159,17 @@ async function statusOf(name: string): Promise<EipStatus> {
 }
 
 /** The MED of the router's path from each node. */
-async function meds(): Promise<Readonly<Record<string, number | undefined>>> {
+async function meds(prefix = host): Promise<Readonly<Record<string, number | undefined>>> {
   const found: Record<string, number | undefined> = {};
-  for (const node of nodeNames) found[node] = (await tor.path(host, sides[node][0]))?.med;
+  for (const node of nodeNames) found[node] = (await tor.path(prefix, sides[node][0]))?.med;
   return found;
 }
 
 /** Whether the pod answers a client on the router at the address outside. */
-function answers(): boolean {
-  const argv = ['curl', '--silent', '--max-time', '2', '--http0.9', `http://${address}:8000/`];
+function answers(at = `${address}:8000`, pod = 'b1'): boolean {
+  const argv = ['curl', '--silent', '--max-time', '2', '--http0.9', `http://${at}/`];
   try {
-    return tor.namespace.run(...argv).startsWith('b1');
+    return tor.namespace.run(...argv).startsWith(pod);
   } catch {
     return false;
   }
@@ -160,13 +192,30 @@ describe('an OvnEip with a BgpAdvertisement', () => {
     await eventuallyPasses(async () => assert.deepEqual(await meds(), { n1: 100, n2: 0 }));
     const { v4Ip = '' } = await statusOf('blue-external');
     for (const node of nodeNames) assert.equal((await tor.path(host, sides[node][0]))?.nextHop, v4Ip);
-    await eventuallyPasses(() => assert.deepEqual(tor.fib(), { [host]: [v4Ip] }));
+    await eventuallyPasses(() => assert.deepEqual(tor.fib()[host], [v4Ip]));
     await eventuallyPasses(() => assert.ok(answers(), 'no answer'));
   });
 
   test('leads a pod out with its address, to which answers come back', async () => {
     await bed.controller.create(ovnSnatRules, 'web', { ovnEip: 'web', vpcSubnet: 'blue-net' });
     await eventuallyPasses(() => bed.in('b1', `ping -c1 -W1 ${routerAddress}`));
+  });
+
+  test('is reached in a network without a wire by the node that has the port', async () => {
+    const { controller } = bed;
+    await controller.create(ovnEips, 'edge', { externalSubnet: 'edge', v4Ip: routed });
+    await controller.create(ovnFips, 'edge', { ovnEip: 'edge', ipName: 'g1.default' });
+    await eventuallyPasses(async () => assert.deepEqual(await meds(`${routed}/32`), { n1: 100, n2: 0 }));
+    await eventuallyPasses(async () => {
+      for (const node of nodeNames)
+        assert.equal((await tor.path(`${routed}/32`, sides[node][0]))?.nextHop, sides[node][0]);
+    });
+    await eventuallyPasses(() => assert.deepEqual(tor.fib()[`${routed}/32`], [sides.n2[0]]));
+    await eventuallyPasses(() => assert.ok(answers(`${routed}:8080`, 'g1'), 'no answer'));
+    await eventuallyPasses(() => bed.in('g1', `ping -c1 -W1 ${sides.n2[1]}`));
+    // The address of the router, from which its ICMP errors come.
+    const { v4Ip = '' } = await statusOf('green-edge');
+    await eventuallyPasses(async () => assert.deepEqual(await meds(`${v4Ip}/32`), { n1: 100, n2: 0 }));
   });
 
   test('stays reachable while the port moves, and the router then prefers the other node', async () => {
@@ -178,6 +227,13 @@ describe('an OvnEip with a BgpAdvertisement', () => {
     const { v4Ip = '' } = before;
     await eventuallyPasses(async () => assert.equal((await tor.routes())[host]?.[0], v4Ip));
     await eventuallyPasses(() => assert.ok(answers(), 'no answer'));
+  });
+
+  test('is reached in a network without a wire by the other node then', async () => {
+    await eventuallyPasses(async () => assert.deepEqual(await meds(`${routed}/32`), { n1: 0, n2: 200 }));
+    await eventuallyPasses(() => assert.deepEqual(tor.fib()[`${routed}/32`], [sides.n1[0]]));
+    await eventuallyPasses(() => assert.ok(answers(`${routed}:8080`, 'g1'), 'no answer'));
+    await eventuallyPasses(() => bed.in('g1', `ping -c1 -W1 ${sides.n1[1]}`));
   });
 
   test('is no more than its own address, and an external IP does not take it', async () => {

@@ -5,6 +5,7 @@ import { formatIp } from '../../../lib/net/ip.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import type { Allocation } from '../../ipam/subnet-pool.ts';
 import type { Interface } from '../../model/interfaces.ts';
+import { routingInForce } from '../../model/net-in-force.ts';
 import { vipPort } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import type { Place } from './addresses.ts';
@@ -31,13 +32,20 @@ export interface Claimant {
   readonly namespace?: string;
 }
 
+type Places = { readonly places: readonly Place[] } | { readonly problem: Problem };
+
 /** Subnets and IPPools to try for a port, in order, or the problem of the named ones. */
-export function placesOf(
-  view: View,
-  { namespace }: Claimant,
-  network: Interface,
-  request: PortRequest,
-): { readonly places: readonly Place[] } | { readonly problem: Problem } {
+export function placesOf(view: View, claimant: Claimant, network: Interface, request: PortRequest): Places {
+  const found = askedPlaces(view, claimant, network, request);
+  if (claimant.namespace === undefined || 'problem' in found) return found;
+  const places = found.places.filter(({ subnet }) => routingInForce(view.verdicts.get(subnet)?.net) !== 'nodes');
+  const [first] = found.places;
+  if (places.length > 0 || first === undefined) return { places };
+  const message = `subnet ${first.subnet} is for addresses outside: nodes route to it themselves, and would not reach a pod of another node: name a subnet in another ProviderNetwork, or in no Vlan`;
+  return { problem: { code: 'NotForPods', message } };
+}
+
+function askedPlaces(view: View, { namespace }: Claimant, network: Interface, request: PortRequest): Places {
   if (request.vip !== undefined) return vipPlace(view, request.vip);
   const named = request.subnets?.map((subnet) => ({ subnet }));
   if (namespace === undefined) return { places: named ?? [] };
@@ -67,10 +75,7 @@ export function placesOf(
   return { problem: { code: 'NoSubnet', message } };
 }
 
-function poolPlaces(
-  view: View,
-  names: readonly string[],
-): { readonly places: readonly Place[] } | { readonly problem: Problem } {
+function poolPlaces(view: View, names: readonly string[]): Places {
   const places: Place[] = [];
   let problem: Problem | undefined;
   for (const name of names) {

@@ -9,7 +9,7 @@ import { digestName } from '../../../lib/ovn/digest-name.ts';
 import { nodeLabels, vpcOfGateway } from '../../model/egress-gateway.ts';
 import type { EgressGateway, EgressNetwork, VpcEgressGateway } from '../../model/egress-gateway.ts';
 import { podKey } from '../../model/objects.ts';
-import { hasRouterPort } from '../../model/net-in-force.ts';
+import { hasRouterPort, routingInForce } from '../../model/net-in-force.ts';
 import type { Node } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import { hasBridge } from '../external/gateway-order.ts';
@@ -149,6 +149,10 @@ function placeProblem(view: View, gateway: VpcEgressGateway): Problem | undefine
   const problem =
     subnetProblem(view, externalSubnet, 'spec.externalSubnet') ?? (net && overlapProblem(view, object, net));
   if (problem !== undefined) return problem;
+  if (routingInForce(net) === 'nodes') {
+    const message = `Subnet ${externalSubnet} is in a ProviderNetwork with routedByNodes, and addresses of VpcEgressGateways are not announced by BGP: name a Subnet in spec.externalSubnet whose ProviderNetwork has an interface`;
+    return { code: 'NoExternalSubnet', message };
+  }
   const pool = externalIPPool === '' ? undefined : view.ipPools.get(externalIPPool);
   if (pool === undefined || pool.spec.subnet === externalSubnet) return undefined;
   const message = `spec.externalIPPool: IPPool ${externalIPPool} is of Subnet ${pool.spec.subnet}, not of ${externalSubnet}: name another`;

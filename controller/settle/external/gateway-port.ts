@@ -40,10 +40,10 @@ export function subnetProblem(view: View, name: string, field: string): Problem 
   const net = servedNet(view, name);
   if (net === undefined) return obstacle('NoExternalSubnet', `Subnet ${name} is not in force: see its conditions`);
   const routing = routingInForce(net);
-  if (routing !== 'physical')
+  if (routing !== 'physical' && routing !== 'nodes')
     return obstacle(
       'NoExternalSubnet',
-      `Subnet ${name} is not outside: ${routedText[routing]}; name a Subnet in a Vlan whose gateway is a router of the physical network`,
+      `Subnet ${name} is not outside: ${routedText[routing]}; name a Subnet in a Vlan whose gateway is a router of the physical network, or each node (routedByNodes of a ProviderNetwork)`,
     );
   return undefined;
 }

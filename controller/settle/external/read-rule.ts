@@ -270,7 +270,12 @@ function readLocal(view: View, fip: OvnFip, { port, pod }: Inside, subnet: strin
       'PodNotScheduled',
       `the pod of IP object ${port} is on no node yet: a distributed address is where its pod is`,
     );
-  const provider = servedNet(view, subnet)?.underlay?.provider ?? '';
+  const { provider = '', routing } = servedNet(view, subnet)?.underlay ?? {};
+  if (routing === 'nodes')
+    return refuse(
+      'DistributedNeedsWire',
+      `spec.type distributed: nodes route to Subnet ${subnet} themselves, and routers outside send packets to the node of the router port: use type centralized`,
+    );
   if (hasBridge(view.nodes.get(node), provider)) return { value: port };
   return wait(
     'NoBridgeOnNode',

@@ -8,7 +8,7 @@ import type { Cidr } from '../../../lib/net/cidr.ts';
 import { bitsOf, parseIp, formatIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
 import { PrefixCover } from '../../../lib/net/prefix-cover.ts';
-import type { NetInForce } from '../../model/net-in-force.ts';
+import { isInLan, routingInForce, type NetInForce } from '../../model/net-in-force.ts';
 import { partsOf } from '../../model/net-parts.ts';
 import type { RemoteCluster } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
@@ -26,8 +26,10 @@ function ownerInSubnets(view: View, ip: Ip): string | undefined {
   let first: { readonly name: string; readonly owner: string } | undefined;
   for (const [name, { vpc, net }] of view.verdicts) {
     const isIn = net !== undefined && partsOf(net).some(({ cidr }) => cidrContains(cidr, ip));
-    if (vpc !== defaultVpc || !isIn || (first !== undefined && first.name < name)) continue;
-    const owner = net.underlay === undefined ? `subnet ${name}` : ownerInLan(view, name, net, ip);
+    // Nodes route to such a network whatever its VPC is.
+    const isReached = vpc === defaultVpc || routingInForce(net) === 'nodes';
+    if (!isReached || !isIn || (first !== undefined && first.name < name)) continue;
+    const owner = isInLan(net) ? ownerInLan(view, name, net, ip) : `subnet ${name}`;
     if (owner !== undefined) first = { name, owner };
   }
   return first?.owner;

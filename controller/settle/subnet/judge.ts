@@ -14,7 +14,7 @@ import type { Range } from '../../../lib/net/range.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import { hairpinSources } from '../../../lib/services/balancer.ts';
-import { hasRouterPort, routingInForce } from '../../model/net-in-force.ts';
+import { hasRouterPort, isInLan, routingInForce } from '../../model/net-in-force.ts';
 import type { NetInForce } from '../../model/net-in-force.ts';
 import { partsOf } from '../../model/net-parts.ts';
 import { vpcNameOf } from '../../model/objects.ts';
@@ -95,8 +95,9 @@ export function isIncumbent(
   vlans: ReadonlyMap<string, VlanVerdict>,
 ): boolean {
   if (net === undefined || cidrText(net) !== canonicalCidrs(spec.cidrBlock)) return false;
-  if (routingInForce(net) !== routingOf(spec)) return false;
   const vlan = vlans.get(spec.vlan);
+  const isByNodes = vlan?.isByNodes ?? routingInForce(net) === 'nodes';
+  if (routingInForce(net) !== routingOf(spec, isByNodes)) return false;
   return vlan === undefined || (vlan.provider === net.underlay?.provider && vlan.id === net.underlay.vlan);
 }
 
@@ -328,8 +329,8 @@ class Judge {
       ? (this.#linkConflictOf(subnet, net) ?? this.#remoteConflictOf(subnet, net))
       : undefined;
     // Other VPCs have no route to nodes, so an overlap does no harm there.
-    if (vpcNameOf(subnet.spec) !== defaultVpc) return remote ?? usage;
-    const node = net.underlay === undefined ? this.#nodeConflictOf(net) : undefined;
+    if (vpcNameOf(subnet.spec) !== defaultVpc && routingInForce(net) !== 'nodes') return remote ?? usage;
+    const node = isInLan(net) ? undefined : this.#nodeConflictOf(net);
     const pool = poolOverlapOf(net, this.#evidence.loadBalancerPools);
     return remote ?? this.#apiConflictOf(net) ?? node ?? pool ?? usage;
   }

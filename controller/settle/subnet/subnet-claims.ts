@@ -2,13 +2,13 @@
  * The networks and OVN names that each Subnet has or wants. In: the claims of one Subnet at a time. Out: the Subnets that claim
  * anything of the same, on which alone its verdict depends.
  */
-import { routerSwitchPort, switchRouterPort } from '../../../lib/api/names.ts';
+import { defaultVpc, routerSwitchPort, switchRouterPort } from '../../../lib/api/names.ts';
 import { addTo, allOf, removeFrom } from '../../../lib/desired/few.ts';
 import type { Few } from '../../../lib/desired/few.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import { PrefixIndex } from '../../../lib/net/prefix-index.ts';
-import { hasRouterPort } from '../../model/net-in-force.ts';
+import { hasRouterPort, routingInForce } from '../../model/net-in-force.ts';
 import type { NetInForce } from '../../model/net-in-force.ts';
 import { partsOf } from '../../model/net-parts.ts';
 import { portGroupPart } from '../../model/ovn-names.ts';
@@ -18,11 +18,12 @@ export function patchOf(subnet: string, vpc: string): readonly string[] {
   return [routerSwitchPort(vpc, subnet), switchRouterPort(subnet, vpc)];
 }
 
-/** The scopes in which a network must not overlap others: its VPC if the VPC routes it, and its VLAN. */
+/** The scopes in which a network must not overlap others: its VPC if the VPC routes it, the default VPC if nodes do, and its VLAN. */
 export function scopesOf(vpc: string, net: NetInForce): readonly string[] {
   const { underlay } = net;
   return [
     ...(hasRouterPort(net) ? [vpc] : []),
+    ...(routingInForce(net) === 'nodes' ? [defaultVpc] : []),
     // No VPC can have such a name.
     ...(underlay === undefined ? [] : [`${underlay.provider}/${underlay.vlan}`]),
   ];

@@ -10,7 +10,12 @@ import type { VlanVerdict } from '../../model/settled.ts';
 const conflictCode = 'VlanConflict';
 
 function providerProblem({ spec }: Vlan, providerNetworks: ReadonlyMap<string, ProviderNetwork>): Problem | undefined {
-  if (providerNetworks.has(spec.provider)) return undefined;
+  const network = providerNetworks.get(spec.provider);
+  if (network?.spec.routedByNodes === true && spec.id !== 0) {
+    const message = `ProviderNetwork ${spec.provider} has routedByNodes, and no wire for packets with a tag: use id 0 instead of ${spec.id}`;
+    return { code: 'VlanNotServed', message };
+  }
+  if (network !== undefined) return undefined;
   const message = `spec.provider names ProviderNetwork ${spec.provider}, which does not exist: create it, or name another`;
   return { code: 'ProviderNetworkNotFound', message };
 }
@@ -40,6 +45,7 @@ export function judgeVlans(
     const problem = conflict ?? providerProblem(vlan, providerNetworks);
     verdicts.set(name, {
       ...spec,
+      isByNodes: providerNetworks.get(spec.provider)?.spec.routedByNodes === true,
       isConflict: holder !== undefined,
       closing: closingOf(vlan, providerNetworks),
       problem,

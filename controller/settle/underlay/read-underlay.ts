@@ -17,9 +17,9 @@ function refuse(code: string, message: string): { readonly problem: Problem } {
 
 /** `value` is undefined of an overlay subnet. */
 export function readUnderlay(spec: SubnetSpec, vlans: ReadonlyMap<string, VlanVerdict>): Outcome<Underlay | undefined> {
-  const routing = routingOf(spec);
-  if (routing === 'overlay') return { value: undefined };
   const vlan = vlans.get(spec.vlan);
+  const routing = routingOf(spec, vlan?.isByNodes);
+  if (routing === 'overlay') return { value: undefined };
   if (spec.logicalGateway && spec.u2oInterconnection)
     return refuse(
       'U2OInvalid',
@@ -37,6 +37,11 @@ export function readUnderlay(spec: SubnetSpec, vlans: ReadonlyMap<string, VlanVe
     );
   if (vlan.problem !== undefined)
     return refuse(vlan.problem.code, `spec.vlan: Vlan ${spec.vlan} is not in force: ${vlan.problem.message}`);
+  if (vlan.isByNodes && routing !== 'nodes')
+    return refuse(
+      'U2OInvalid',
+      `spec.${spec.logicalGateway ? 'logicalGateway' : 'u2oInterconnection'} needs a wire between the nodes, and ProviderNetwork ${vlan.provider} has routedByNodes: remove it, or use a Vlan of another ProviderNetwork`,
+    );
   if (spec.cidrBlock.trim() === '' || spec.protocol === 'Mac')
     return refuse(
       'NotSupported',
@@ -68,7 +73,7 @@ export function u2oAddressProblem(spec: SubnetSpec, parts: readonly FamilyNet[])
 /** A sentence about fields that are set without effect. The rest of the spec is in force. */
 export function idleUnderlayFields(spec: SubnetSpec): string | undefined {
   const routing = routingOf(spec);
-  const isPhysical = routing === 'physical' || routing === 'u2o';
+  const isPhysical = routing === 'physical' || routing === 'u2o' || routing === 'nodes';
   const router = 'the gateway of this subnet is a router of the physical network';
   const sentences = [
     [routing === 'overlay' && spec.u2oInterconnection, 'u2oInterconnection', 'it needs spec.vlan'],

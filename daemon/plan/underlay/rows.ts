@@ -6,7 +6,14 @@ import { portRows } from '../port-rows.ts';
 import { hash48 } from '../../model/hash48.ts';
 import { foreignEntries, foreignMappings } from '../../settle/provider-network.ts';
 import { formatMove } from './move.ts';
-import { mappingsKey, moveKey, ownMappingsKey, ownRouterMacsKey, routerMacsKey } from '../../model/ovs-keys.ts';
+import {
+  mappingsKey,
+  moveKey,
+  ownMappingsKey,
+  ownRouterMacsKey,
+  routedKey,
+  routerMacsKey,
+} from '../../model/ovs-keys.ts';
 
 export const underlayFeature = 'underlay';
 export const mappingsOwner = 'underlay/mappings';
@@ -34,6 +41,27 @@ export function planBridgeRows(move: NicMove, datapathType: 'system' | 'netdev',
       },
       ...portRows(bridge, { type: 'internal', mtu_request: move.mtu }, {}, {}, bridge),
       ...(hasNic ? portRows(move.nic, {}, {}, {}, bridge) : []),
+    ],
+  };
+}
+
+/** The bridge of a network that the node routes to, with its local port. It has one MAC address on all nodes, so that routers need not learn another one when they move. */
+export function planRoutedBridge(network: string, datapathType: 'system' | 'netdev', mtu: number): Desired {
+  const bridge = providerBridge(network);
+  return {
+    rows: [
+      {
+        table: 'Bridge',
+        key: bridge,
+        parent: { table: 'Open_vSwitch', key: '.', column: 'bridges' },
+        columns: {
+          datapath_type: datapathType,
+          other_config: { hwaddr: localMac(`routed/${network}`) },
+          external_ids: { [externalId.vendor]: vendor, [routedKey]: String(mtu) },
+        },
+        shared: ['other_config', 'external_ids'],
+      },
+      ...portRows(bridge, { type: 'internal', mtu_request: mtu }, {}, {}, bridge),
     ],
   };
 }
@@ -70,8 +98,12 @@ function shared(
   return { [key]: text(all), [ownKey]: text(own) };
 }
 
-/** Locally administered, and the same at every start. */
 function routerMac(node: string, network: string): string {
-  const rest = hash48(`${node}/${network}`).slice(2).match(/../g) ?? [];
+  return localMac(`${node}/${network}`);
+}
+
+/** Locally administered, and the same at every start. */
+function localMac(of: string): string {
+  const rest = hash48(of).slice(2).match(/../g) ?? [];
   return ['02', ...rest].join(':');
 }

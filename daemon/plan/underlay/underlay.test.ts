@@ -13,7 +13,7 @@ import { parseProviderNetwork } from '../../watch/provider-network.ts';
 import { decideNetwork } from '../../settle/provider-network.ts';
 import { planNodeMarks } from './labels.ts';
 import { beginMove, defaultGateways, describeMove, formatMove } from './move.ts';
-import { planBridgeRows, planMappings } from './rows.ts';
+import { planBridgeRows, planMappings, planRoutedBridge } from './rows.ts';
 import { plainNic } from './testing.ts';
 
 interface Case {
@@ -42,14 +42,22 @@ function plan(input: Case): object {
   const moves = new Map((input.moves ?? []).map((move) => [move.network, move]));
   const reports: NetworkReport[] = [];
   const decisions = networks.map(({ name }) => {
-    const decision = decideNetwork(name, { networks, node, nics, ovs, moves });
+    const decision = decideNetwork(name, { networks, node, nics, ovs, moves, mtu: 1400 });
     const nic = decision.kind === 'absent' ? undefined : nics.get(decision.nic);
     const begun =
       nic && beginMove(name, nic, { nics, wish: 'w', checks: { gateways: defaultGateways(nic), api: true } });
     const problem = 'problem' in decision ? decision.problem : undefined;
-    const isReady = decision.kind === 'join';
+    const isReady = decision.kind === 'join' || decision.kind === 'route';
     if (decision.kind !== 'absent')
-      reports.push({ network: name, isReady, nic: isReady ? nic : undefined, problem, plan: undefined });
+      reports.push({
+        network: name,
+        isReady,
+        nic: isReady ? (nic ?? { name: decision.nic, mtu: 1400 }) : undefined,
+        problem,
+        plan: undefined,
+      });
+    if (decision.kind === 'route')
+      return { network: name, ...decision, rows: planRoutedBridge(name, 'netdev', decision.mtu).rows };
     if (decision.kind !== 'join' || begun === undefined)
       return {
         network: name,

@@ -9,9 +9,17 @@ const interfaceName = z
 const nodeNames = z.array(z.string().max(253)).max(1000);
 
 export const providerNetworkSpec = z.object({
-  defaultInterface: interfaceName.describe(
-    'Interface of each node that is joined to the bridge `br-<name>`. Its addresses and routes move to the bridge.',
-  ),
+  defaultInterface: interfaceName
+    .describe(
+      'Interface of each node that is joined to the bridge `br-<name>`. Its addresses and routes move to the bridge. Needed unless `routedByNodes` is true.',
+    )
+    .optional(),
+  routedByNodes: z
+    .boolean()
+    .describe(
+      'The network has no wire: no interface joins the bridge `br-<name>`, which has the gateway addresses of the Subnets instead, and nodes route between these and their other networks. Routers outside know the addresses by BGP. What VPCs reach by it is up to the firewalls of the nodes.',
+    )
+    .optional(),
   customInterfaces: z
     .array(
       z.object({
@@ -81,7 +89,7 @@ export const providerNetworkKind: Kind = {
   status: providerNetworkStatus,
   hasStatusSubresource: true,
   description:
-    'A physical network that an interface of the nodes leads to. Underlay subnets are in its Vlans. With the annotation `isthmus.network/dry-run: "true"` nodes only report what they would do.',
+    'A physical network that an interface of the nodes leads to, or one that nodes route to themselves. Underlay subnets are in its Vlans. With the annotation `isthmus.network/dry-run: "true"` nodes only report what they would do.',
   columns: [
     { name: 'DefaultInterface', type: 'string', path: '.spec.defaultInterface' },
     { name: 'Ready', type: 'boolean', path: '.status.ready' },
@@ -94,7 +102,15 @@ export const providerNetworkKind: Kind = {
     { name: 'NotReadyNodes', type: 'string', path: '.status.notReadyNodes', priority: 1 },
   ],
   rules: [
-    { rule: 'has(self.spec)', message: 'spec is needed, with a defaultInterface' },
+    { rule: 'has(self.spec)', message: 'spec is needed, with a defaultInterface or routedByNodes' },
+    {
+      rule: '!has(self.spec) || has(self.spec.defaultInterface) != (has(self.spec.routedByNodes) && self.spec.routedByNodes)',
+      message: 'the network needs either a defaultInterface or routedByNodes: true',
+    },
+    {
+      rule: '!has(self.spec) || !has(oldSelf.spec) || (has(self.spec.routedByNodes) && self.spec.routedByNodes) == (has(oldSelf.spec.routedByNodes) && oldSelf.spec.routedByNodes)',
+      message: 'routedByNodes is fixed; delete the provider network and create it again',
+    },
     {
       rule: 'self.metadata.name.size() <= 12',
       message: 'the name may have 12 characters: `br-<name>` is the name of an interface',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { exportOf } from '../exports.ts';
 import { chooseInstance } from '../instance.ts';
 import type { Node } from '../objects.ts';
@@ -228,4 +228,37 @@ test('an aggregate is not made of EIPs, and a selector of everything does not me
   assert.deepEqual([...(table?.routes.keys() ?? [])], [host]);
   const refused = [...(table?.refused() ?? [])].map(([name, code]) => `${name} ${code}`);
   assert.deepEqual(refused.toSorted(), ['a AggregateOfEips', 'c RouterAddress']);
+});
+
+describe('in a Subnet that nodes route to', () => {
+  const subnets = [{ ...outside, isByNodes: true }];
+  const peers = [peerOf('tor', '10.0.0.254')];
+
+  test('the node itself is the next hop, whatever network it and the peer are in', () => {
+    const here = [{ med: 0, hop: undefined }, { med: 100, hop: undefined }, undefined];
+    assert.deepEqual(sent({ peers, subnets }), here);
+    const inside = nodes.map((node, at) => ({ ...node, addresses: [`203.0.113.${at + 11}`] }));
+    assert.deepEqual(sent({ peers: [peerOf('tor', '203.0.113.254')], subnets, nodes: inside }), here);
+  });
+
+  test('the addresses of a router are announced as those of its rules are, and withdrawn without a node', () => {
+    const router = '203.0.113.100/32';
+    assert.deepEqual(
+      sent({ peers, subnets }, router).map((each) => each?.med),
+      [0, 100, undefined],
+    );
+    assert.deepEqual(sent({ peers }, router), [undefined, undefined, undefined]);
+    const lost = [{ ...routerPortOf('n1'), routerPort: { subnet: 'external', nodes: ['n1'], holder: '' } }];
+    assert.deepEqual(sent({ peers, subnets, eips: lost }, router), [undefined, undefined, undefined]);
+    assert.deepEqual(outcome({ subnets, eips: lost }).refused, ['GatewayPending']);
+    const wanting = [{ ...routerPortOf('n1'), isReady: false }];
+    assert.deepEqual(sent({ peers, subnets, eips: wanting }, router), [undefined, undefined, undefined]);
+  });
+
+  test('its network is not announced', () => {
+    const table = new RouteTable();
+    const all = [advertisementOf('s', { source: 'Subnet' })];
+    table.rebuild(stateOf({ nodes, eips, subnets, advertisements: all }), { isLeaving: false });
+    assert.deepEqual([...table.routes.keys()], []);
+  });
 });

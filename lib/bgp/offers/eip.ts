@@ -17,7 +17,7 @@ export function eipOffers(view: View, eip: Eip): ObjectOffers {
   if (annotation?.scope === 'invalid') collected.refuseAnnotation(key, annotation.text, 'write true or local');
   const isAnnotated = annotation?.scope === 'cluster' || annotation?.scope === 'local';
   const port = portOf(view, eip, key);
-  const requesters: readonly Requester[] = view.bySource.Eip.filter((each) => isMeant(each, eip));
+  const requesters: readonly Requester[] = view.bySource.Eip.filter((each) => isMeant(view, each, eip));
   for (const each of [...requesters, ...(isAnnotated ? [byAnnotation] : [])]) {
     if ('code' in port) collected.refuse(each.name, port.code, port.message);
     else offer(collected, view, eip, each, port);
@@ -25,30 +25,45 @@ export function eipOffers(view: View, eip: Eip): ObjectOffers {
   return collected;
 }
 
-/** A selector of all EIPs does not mean the addresses of routers. */
-function isMeant(advertisement: ViewedAdvertisement, { labels, routerPort }: Eip): boolean {
-  return selects(advertisement, labels) && !(routerPort !== undefined && isForAll(advertisement.spec.selector));
+/** A selector of all EIPs does not mean the addresses of routers, unless they are reached as those of rules are. */
+function isMeant(view: View, advertisement: ViewedAdvertisement, { labels, routerPort }: Eip): boolean {
+  const isFound = routerPort === undefined || isByNodes(view, routerPort);
+  return selects(advertisement, labels) && (isFound || !isForAll(advertisement.spec.selector));
+}
+
+/** Whether no wire leads to the port: neighbours of the node that has it know its addresses by BGP alone. */
+function isByNodes({ state }: View, { subnet }: RouterPort): boolean {
+  return state.subnets.get(subnet)?.isByNodes === true;
 }
 
 /** The port, or why none of the addresses is announced. */
 function portOf(view: View, eip: Eip, key: string): Port | Problem {
+  const notReady = { code: 'NotReady', message: `${key} is not ready` };
+  if (eip.routerPort !== undefined && isByNodes(view, eip.routerPort)) {
+    // Without an address of its own it shows the one that its author wants, which may be that of another one.
+    if (!eip.isReady) return notReady;
+    return held(eip.name, { ...eip.routerPort, ips: eip.ips }, key);
+  }
   if (eip.routerPort !== undefined) {
     const message = `${key} is the address of a router, which is reached in its Subnet by ARP; announce those of its rules`;
     return { code: 'RouterAddress', message };
   }
   const { gatewayPort: name } = eip;
-  if (!eip.isReady) return { code: 'NotReady', message: `${key} is not ready` };
+  if (!eip.isReady) return notReady;
   if (name === '')
     return { code: 'NotUsed', message: `no rule of ${key} is in force; see the conditions of its rules` };
   const { routerPort, ips = [] } = view.state.eips.get(`OvnEip/${name}`) ?? {};
   if (routerPort === undefined)
     return { code: 'NoRouterAddress', message: `OvnEip ${name}, the router port of ${key}, does not exist` };
-  if (routerPort.holder === '')
-    return {
-      code: 'GatewayPending',
-      message: `no node has the router port ${name} of ${key}; see its condition Ready`,
-    };
-  return { ...routerPort, ips };
+  return held(name, { ...routerPort, ips }, key);
+}
+
+function held(name: string, port: Port, key: string): Port | Problem {
+  if (port.holder !== '') return port;
+  return {
+    code: 'GatewayPending',
+    message: `no node has the router port ${name} of ${key}; see its condition Ready`,
+  };
 }
 
 function offer(collected: Collected, view: View, eip: Eip, requester: Requester, port: Port): void {
@@ -56,7 +71,7 @@ function offer(collected: Collected, view: View, eip: Eip, requester: Requester,
   const nodes = nodesOf(eip, requester, port);
   const speaking = announcers(view, advertisement);
   if (nodes !== undefined && !nodes.some((node) => speaking.has(node))) {
-    const message = `the router port ${eip.gatewayPort} of ${eip.kind} ${eip.name} may be on ${nodes.join(', ')}, which announce nothing of this; have speakers there, or use scope Cluster`;
+    const message = `the router port ${eip.gatewayPort || eip.name} of ${eip.kind} ${eip.name} may be on ${nodes.join(', ')}, which announce nothing of this; have speakers there, or use scope Cluster`;
     collected.refuse(advertisement, 'NoSpeaker', message);
     return;
   }
@@ -88,6 +103,7 @@ function gatewayOf(view: View, ip: string, { subnet: name, ips, holder }: Port):
     const message = `${ip} is in no network of Subnet ${name}, or that is not in a VLAN of the physical network`;
     return { code: 'NoExternalSubnet', message };
   }
+  if (subnet.isByNodes === true) return { holder, address: undefined, network };
   const address = ips.find((each) => familyOfAddress(each) === familyOfAddress(ip));
   if (address !== undefined) return { holder, address, network };
   return { code: 'NoRouterAddress', message: `the router has no address of the family of ${ip} in Subnet ${name}` };

@@ -19,8 +19,8 @@ export interface Offer {
 export interface OfferGateway {
   /** The node that has the port now. */
   readonly holder: string;
-  /** The port's own address in the family of the EIP. */
-  readonly address: string;
+  /** The port's own address in the family of the EIP, which is the next hop; undefined if nodes route to the port themselves. */
+  readonly address: string | undefined;
   /** Network of the Subnet outside. */
   readonly network: string;
 }

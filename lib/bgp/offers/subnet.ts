@@ -30,8 +30,11 @@ function offer(collected: Collected, advertisement: string, { name, prefixes }: 
     collected.refuse(advertisement, 'SubnetNotReady', `subnet ${name} has no accepted network; its conditions say why`);
 }
 
-function refuse(collected: Collected, advertisement: string, { name, vpc, isPhysical }: Subnet): void {
-  if (isPhysical === true) {
+function refuse(collected: Collected, advertisement: string, { name, vpc, isPhysical, isByNodes }: Subnet): void {
+  if (isByNodes === true) {
+    const message = `subnet ${name} is for addresses outside, each of which is announced by the node of its router port: use source Eip`;
+    collected.refuse(advertisement, 'EipsInstead', message);
+  } else if (isPhysical === true) {
     collected.refuse(
       advertisement,
       'Underlay',

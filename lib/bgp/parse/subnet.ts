@@ -9,12 +9,14 @@ import { parseBgpAnnotation } from './annotation.ts';
 
 /** A subnet as far as announcing it goes. */
 export function parseSubnet(raw: RawObject): Subnet {
+  const routing = routingInForce(raw.metadata.annotations);
   return {
     name: raw.metadata.name,
     uid: raw.metadata.uid,
     labels: raw.metadata.labels ?? {},
     vpc: textOf(fieldsOf(raw['spec'])['vpc']) || defaultVpc,
-    ...(isThroughRouter(routingInForce(raw.metadata.annotations)) ? {} : { isPhysical: true }),
+    ...(isThroughRouter(routing) ? {} : { isPhysical: true }),
+    ...(routing === 'nodes' ? { isByNodes: true } : {}),
     prefixes: networksInForce(raw.metadata.annotations).map(formatCidr),
     annotation: parseBgpAnnotation(raw.metadata.annotations),
   };

@@ -8,7 +8,7 @@ const advertisements = new RouterAdvertisements(new Rtnetlink(), () => {
   for (const { message } of advertisements.problems) process.stderr.write(`${message}\n`);
 });
 watchHost(new KernelEvents(), {
-  names: [],
+  names: () => [],
   used: () => advertisements.links,
   onChange: () => advertisements.linkChanged(),
   onAddress: () => undefined,
