@@ -135,8 +135,19 @@ function processState(pid: number): string {
   return stat.slice(stat.lastIndexOf(')') + 2).charAt(0) || 'Z';
 }
 
+/** Threads end one by one, and the last one closes the files: until then the process holds its locks. */
 function isDead(pid: number): boolean {
-  return ['Z', 'X'].includes(processState(pid));
+  return ['Z', 'X'].includes(processState(pid)) && threadsOf(pid) <= 1;
+}
+
+function threadsOf(pid: number): number {
+  try {
+    return readdirSync(`/proc/${String(pid)}/task`).length;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ESRCH') return 0;
+    throw error;
+  }
 }
 
 function markIn(environ: string): string | undefined {
