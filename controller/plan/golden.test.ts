@@ -137,6 +137,8 @@ describe('plans', () => {
           );
       }
       const text = JSON.stringify(whole, undefined, 1);
+      // OVN expands several of these into all combinations of their bits.
+      assert.doesNotMatch(text, /(src|dst) != (?!\d+ )/, 'a match names the networks that it is not about');
       for (let turn = 1; turn < objects.length; turn += 1) {
         const turned = planAll([...objects.slice(turn), ...objects.slice(0, turn)]);
         assert.equal(JSON.stringify(turned, undefined, 1), text, 'the plan depends on the order of events');
