@@ -1,6 +1,6 @@
 /** The move of an interface → rows of the local Open_vSwitch database. Pure. */
 import { externalId, providerBridge, vendor } from '../../../lib/api/names.ts';
-import type { Desired } from '../../../lib/desired/row.ts';
+import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { LocalBridges, NicMove } from '../../model/provider-network.ts';
 import { portRows } from '../port-rows.ts';
 import { hash48 } from '../../model/hash48.ts';
@@ -22,23 +22,32 @@ export function networkOwner(network: string): string {
   return `${underlayFeature}/pn/${network}`;
 }
 
+function bridgeRow(
+  bridge: string,
+  datapathType: 'system' | 'netdev',
+  mac: string,
+  record: Readonly<Record<string, string>>,
+): DesiredRow {
+  return {
+    table: 'Bridge',
+    key: bridge,
+    parent: { table: 'Open_vSwitch', key: '.', column: 'bridges' },
+    columns: {
+      datapath_type: datapathType,
+      // Without hwaddr, the bridge would take the lowest MAC address of its ports.
+      other_config: { hwaddr: mac },
+      external_ids: { [externalId.vendor]: vendor, ...record },
+    },
+    shared: ['other_config', 'external_ids'],
+  };
+}
+
 /** The bridge with its local port and, with `hasNic`, the interface. */
 export function planBridgeRows(move: NicMove, datapathType: 'system' | 'netdev', hasNic: boolean): Desired {
   const bridge = providerBridge(move.network);
   return {
     rows: [
-      {
-        table: 'Bridge',
-        key: bridge,
-        parent: { table: 'Open_vSwitch', key: '.', column: 'bridges' },
-        columns: {
-          datapath_type: datapathType,
-          // Without hwaddr, the bridge would take the lowest MAC address of its ports.
-          other_config: { hwaddr: move.mac },
-          external_ids: { [externalId.vendor]: vendor, [moveKey]: formatMove(move) },
-        },
-        shared: ['other_config', 'external_ids'],
-      },
+      bridgeRow(bridge, datapathType, move.mac, { [moveKey]: formatMove(move) }),
       ...portRows(bridge, { type: 'internal', mtu_request: move.mtu }, {}, {}, bridge),
       ...(hasNic ? portRows(move.nic, {}, {}, {}, bridge) : []),
     ],
@@ -50,17 +59,7 @@ export function planRoutedBridge(network: string, datapathType: 'system' | 'netd
   const bridge = providerBridge(network);
   return {
     rows: [
-      {
-        table: 'Bridge',
-        key: bridge,
-        parent: { table: 'Open_vSwitch', key: '.', column: 'bridges' },
-        columns: {
-          datapath_type: datapathType,
-          other_config: { hwaddr: localMac(`routed/${network}`) },
-          external_ids: { [externalId.vendor]: vendor, [routedKey]: String(mtu) },
-        },
-        shared: ['other_config', 'external_ids'],
-      },
+      bridgeRow(bridge, datapathType, localMac(`routed/${network}`), { [routedKey]: String(mtu) }),
       ...portRows(bridge, { type: 'internal', mtu_request: mtu }, {}, {}, bridge),
     ],
   };

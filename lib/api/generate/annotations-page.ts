@@ -137,12 +137,12 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   eip: {
     on: 'Pod',
     writer: 'you',
-    text: 'Address of the Subnet `external` that stands for that of the pod, in both directions. The Subnet must permit it, see `isthmus.network/eip-namespaces`; the condition `isthmus.network/Eip` of the pod tells the outcome.',
+    text: 'Address of the Subnet `external` that stands for that of the pod, in both directions. The Subnet must permit it, see `isthmus.network/eip-namespaces`; the condition `isthmus.network/Eip` of the pod shows the outcome.',
   },
   snat: {
     on: 'Pod',
     writer: 'you',
-    text: 'Address of the Subnet `external` with which packets of the pod leave; several pods of a namespace may name one. The Subnet must permit it, see `isthmus.network/eip-namespaces`; the condition `isthmus.network/Snat` of the pod tells the outcome.',
+    text: 'Address of the Subnet `external` with which packets of the pod leave; several pods of a namespace may name one. The Subnet must permit it, see `isthmus.network/eip-namespaces`; the condition `isthmus.network/Snat` of the pod shows the outcome.',
   },
   eipNamespaces: {
     on: 'Subnet `external`',
