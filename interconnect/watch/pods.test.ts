@@ -21,7 +21,7 @@ const pod = (name: string, labels: object = {}) => put(name, { namespace, labels
 const ip = (podName: string, ipAddress: string) =>
   put(`${podName}.${namespace}`, {}, { spec: { podName, namespace, subnet: 'ovn-default', ipAddress } });
 
-test('pods are told once both kinds are read, each once, and then with each change', async () => {
+test('pods are reported once both kinds are read, each once, and then with each change', async () => {
   const stop = new AbortController();
   const queues = { pods: [] as object[][], ips: [] as object[][] };
   let wake = Promise.withResolvers<void>();
@@ -40,18 +40,18 @@ test('pods are told once both kinds are read, each once, and then with each chan
       }
     },
   } as unknown as KubeClient;
-  const told: string[] = [];
+  const lines: string[] = [];
   const watch = new PodsWatch({
     client,
     signal: stop.signal,
     log: createLogger('test', 'fatal'),
     onPod: (key, { addresses } = { namespace, labels: {}, addresses: [] }) =>
-      told.push(`${key} ${addresses.map(({ address }) => address).join()} ${watch.isSynced}`),
-    onSynced: () => told.push('synced'),
+      lines.push(`${key} ${addresses.map(({ address }) => address).join()} ${watch.isSynced}`),
+    onSynced: () => lines.push('synced'),
   });
   const untilTold = async (count: number): Promise<readonly string[]> => {
-    await eventually(`${count} lines`, () => told.length >= count || notYet(told.join('; ')));
-    return told.splice(0);
+    await eventually(`${count} lines`, () => lines.length >= count || notYet(lines.join('; ')));
+    return lines.splice(0);
   };
   watch.start();
   send('pods', pod('a'), pod('b'), end);

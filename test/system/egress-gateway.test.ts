@@ -4,7 +4,15 @@ import { after, before, describe, test } from 'node:test';
 import { namespaces, vpcEgressGateways, vpcs } from '../../lib/kube/resources.ts';
 import { fieldsOf } from '../../lib/kube/fields.ts';
 import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
-import { addOutside, bridgeLabel, joinOutside, label, outside, removeOutside } from './external-bed.ts';
+import {
+  addOutside,
+  bridgeLabel,
+  joinOutside,
+  label,
+  outside,
+  removeOutside,
+  restartWritesNothing,
+} from './external-bed.ts';
 import { words } from './ovn-bed.ts';
 import { nodeNames, ServiceBed } from './service-bed.ts';
 import { sendFlows, startEcho } from './udp-flows.ts';
@@ -159,13 +167,7 @@ describe('a VpcEgressGateway', () => {
     await setBridges(bridgeLabel);
     assert.deepEqual((await becomesReady('out')).externalIPs, addresses);
     await becomesReady('blue');
-    await controller.quiet();
-    const versions = await controller.versions();
-    await controller.kill();
-    const { changes } = controller;
-    await bed.startController();
-    assert.equal(controller.changes, changes);
-    assert.deepEqual(await controller.versions(), versions);
+    await restartWritesNothing(bed);
     await becomesSeen('t1', ofFamily(await statusOf('out'), 0), 0);
   });
 

@@ -2,6 +2,7 @@
  * A network outside for a bed of services: a switch to which both nodes have a bridge, with a router and a server behind it in a namespace of
  * their own. The test writes the labels of Nodes that daemons write.
  */
+import assert from 'node:assert/strict';
 import { nodes, providerNetworks, subnets, vlans } from '../../lib/kube/resources.ts';
 import { words } from './ovn-bed.ts';
 import { nodeNames, type NodeName, type ServiceBed } from './service-bed.ts';
@@ -82,6 +83,18 @@ export async function joinOutside(bed: ServiceBed, node: NodeName): Promise<void
   // A port moves to a node only if the node is Ready.
   const status = { conditions: [{ type: 'Ready', status: 'True' }] };
   await bed.controller.kube.patch(nodes, { name: node }, 'merge', { status }, { subresource: 'status' });
+}
+
+/** A controller that is killed and started again changes no row and no object. */
+export async function restartWritesNothing(bed: ServiceBed): Promise<void> {
+  const { controller } = bed;
+  await controller.quiet();
+  const versions = await controller.versions();
+  await controller.kill();
+  const { changes } = controller;
+  await bed.startController();
+  assert.equal(controller.changes, changes);
+  assert.deepEqual(await controller.versions(), versions);
 }
 
 /** To be called before the bed is closed. */

@@ -18,7 +18,7 @@ import {
 import type { Resource } from '../../lib/kube/types.ts';
 import type { EipWhy } from '../../cli/plan/eip/why.ts';
 import { eventually, eventuallyPasses } from '../../lib/testing-eventually.ts';
-import { addOutside, gatewayLabel, label, outside, removeOutside } from './external-bed.ts';
+import { addOutside, gatewayLabel, label, outside, removeOutside, restartWritesNothing } from './external-bed.ts';
 import { runProgram } from './cli-bed.ts';
 import { words } from './ovn-bed.ts';
 import { ServiceBed } from './service-bed.ts';
@@ -287,13 +287,7 @@ describe('a VPC with a Subnet outside', () => {
         throw new Error(message);
       return true;
     });
-    await bed.controller.quiet();
-    const versions = await bed.controller.versions();
-    await bed.controller.kill();
-    const { changes } = bed.controller;
-    await bed.startController();
-    assert.equal(bed.controller.changes, changes);
-    assert.deepEqual(await bed.controller.versions(), versions);
+    await restartWritesNothing(bed);
     for (const name of ['web-tcp', 'web-udp']) await bed.controller.kube.delete(ovnDnatRules, { name });
     await remove(ovnSnatRules, 'all');
     await remove(ovnEips, 'shared');
@@ -369,13 +363,7 @@ describe('a pod of the default VPC that names an address outside', () => {
       await bed.controller.createPod(name, { node: 'n1', annotations: { [annotation.eip]: wanted } });
       await bed.controller.event('ExternalAddressFailed', name, reason);
     }
-    await bed.controller.quiet();
-    const versions = await bed.controller.versions();
-    await bed.controller.kill();
-    const { changes } = bed.controller;
-    await bed.startController();
-    assert.equal(bed.controller.changes, changes);
-    assert.deepEqual(await bed.controller.versions(), versions);
+    await restartWritesNothing(bed);
     await becomes('w1', outside.server[0], 80, `lan ${fixed}`);
   });
 

@@ -17,7 +17,7 @@ import {
 import type { Resource } from '../../lib/kube/types.ts';
 import { eventually } from '../../lib/testing-eventually.ts';
 import { measure } from './bandwidth.ts';
-import { addOutside, label, outside, removeOutside } from './external-bed.ts';
+import { addOutside, label, outside, removeOutside, restartWritesNothing } from './external-bed.ts';
 import { ServiceBed } from './service-bed.ts';
 
 let bed: ServiceBed;
@@ -251,13 +251,7 @@ describe('a VpcNatGateway', () => {
       if (!/waits for the deletion of IptablesEIP fixed, IptablesEIP out/.test(message)) throw new Error(message);
       return true;
     });
-    await bed.controller.quiet();
-    const versions = await bed.controller.versions();
-    await bed.controller.kill();
-    const { changes } = bed.controller;
-    await bed.startController();
-    assert.equal(bed.controller.changes, changes);
-    assert.deepEqual(await bed.controller.versions(), versions);
+    await restartWritesNothing(bed);
     await answers('r1', outside.server[0], 80, `lan ${await addressOf('out')}`);
     for (const [resource, list] of [
       [routerLbRules, ['front']],
